@@ -1,0 +1,146 @@
+//! Scheme and authority in the one normal form that routing, the cache key and the forwarded Host all use:
+//! host in lower case, without a trailing dot, the scheme's default port left out.
+
+use std::borrow::Cow;
+
+/// The scheme of the effective request URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+
+    pub const fn text(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+}
+
+/// Host and port of a request, normalised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authority<'a> {
+    /// Lower case; an IPv6 literal keeps its brackets. Empty only for an HTTP/1.0 request without Host.
+    pub host: Cow<'a, [u8]>,
+    /// `None` when it is the scheme's default or was not given.
+    pub port: Option<u16>,
+}
+
+impl<'a> Authority<'a> {
+    pub const EMPTY: Authority<'static> = Authority { host: Cow::Borrowed(b""), port: None };
+
+    /// Reads `host[:port]` (RFC 9110 §4.2, RFC 3986 §3.2); `None` when it is not a valid, non-empty authority
+    /// without user information.
+    pub fn parse(text: &'a [u8], scheme: Scheme) -> Option<Authority<'a>> {
+        let (host, port) = split_port(text)?;
+        let host = host.strip_suffix(b".").unwrap_or(host);
+        if host.is_empty() || !is_host(host) {
+            return None;
+        }
+        let host = if host.iter().any(u8::is_ascii_uppercase) {
+            Cow::Owned(host.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(host)
+        };
+        Some(Authority { host, port: port.filter(|&p| p != scheme.default_port()) })
+    }
+
+    /// Appends `host[:port]`.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.host);
+        if let Some(port) = self.port {
+            out.push(b':');
+            out.extend_from_slice(port.to_string().as_bytes());
+        }
+    }
+
+    pub fn into_owned(self) -> Authority<'static> {
+        Authority { host: Cow::Owned(self.host.into_owned()), port: self.port }
+    }
+}
+
+/// Splits at the port's colon. An empty port (`t:`) is allowed by RFC 3986 and means the default.
+fn split_port(text: &[u8]) -> Option<(&[u8], Option<u16>)> {
+    let host_end = if text.first() == Some(&b'[') {
+        text.iter().position(|&b| b == b']')? + 1
+    } else {
+        text.iter().position(|&b| b == b':').unwrap_or(text.len())
+    };
+    let (host, rest) = text.split_at(host_end);
+    match rest {
+        [] | [b':'] => Some((host, None)),
+        [b':', digits @ ..] if digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit) => {
+            let port = digits.iter().fold(0u32, |n, d| n * 10 + u32::from(d - b'0'));
+            Some((host, Some(u16::try_from(port).ok().filter(|&p| p != 0)?)))
+        }
+        _ => None,
+    }
+}
+
+fn is_host(host: &[u8]) -> bool {
+    if let [b'[', inner @ .., b']'] = host {
+        let text = std::str::from_utf8(inner).unwrap_or("");
+        return text.parse::<std::net::Ipv6Addr>().is_ok();
+    }
+    // reg-name (RFC 3986 §3.2.2); '%' is left out on purpose: two spellings of one host are two cache keys.
+    host.iter().all(|&b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&b)) && !host.contains(&b',')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Option<(&str, Option<u16>)>) {
+        let got = Authority::parse(text.as_bytes(), Scheme::Http);
+        let got = got.as_ref().map(|a| (std::str::from_utf8(&a.host).unwrap(), a.port));
+        assert_eq!(got, expect, "{text:?}");
+    }
+
+    #[test]
+    fn authorities_have_one_normal_form() {
+        check("t.test", Some(("t.test", None)));
+        check("T.Test.:80", Some(("t.test", None)));
+        check("t.test:8080", Some(("t.test", Some(8080))));
+        check("t:", Some(("t", None)));
+        check("[::1]:81", Some(("[::1]", Some(81))));
+        check("under_score.test", Some(("under_score.test", None)));
+    }
+
+    #[test]
+    fn what_is_no_authority_is_refused() {
+        for text in [
+            "",
+            ".",
+            ":80",
+            "u@t",
+            "t/x",
+            "t?x",
+            "t#x",
+            "a b",
+            "a, b",
+            "a,b",
+            "t:8080:9090",
+            "t:99999",
+            "t:abc",
+            "t:-1",
+            "t:0",
+            "[::1",
+            "[zz]",
+            "[::1]x",
+            "t\0.evil",
+            "caf\u{e9}",
+            "a%2eb",
+        ] {
+            check(text, None);
+        }
+    }
+}

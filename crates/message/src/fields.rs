@@ -1,0 +1,236 @@
+//! The ordered fields of a message: one block of bytes and a list of ranges into it.
+//!
+//! Reading never allocates. Editing appends to the block and changes the list; what was in the block stays
+//! where it is, so a view of a received head and an edited copy of it have the same shape.
+
+use crate::FieldName;
+
+/// Where one field lies in its block.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldSpan {
+    pub name: FieldName,
+    pub name_len: u16,
+    pub name_at: u32,
+    pub value_at: u32,
+    pub value_len: u32,
+}
+
+/// One field: its name as sent, and its value without surrounding whitespace.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    pub name: FieldName,
+    pub name_text: &'a [u8],
+    pub value: &'a [u8],
+}
+
+/// Fields that somebody else owns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FieldsView<'a> {
+    block: &'a [u8],
+    spans: &'a [FieldSpan],
+}
+
+impl<'a> FieldsView<'a> {
+    /// `spans` must have been made for `block`; a range outside it panics when it is read.
+    pub fn new(block: &'a [u8], spans: &'a [FieldSpan]) -> FieldsView<'a> {
+        FieldsView { block, spans }
+    }
+
+    #[inline]
+    fn field(&self, span: &FieldSpan) -> Field<'a> {
+        let at = |from: u32, len: u32| &self.block[from as usize..from as usize + len as usize];
+        Field {
+            name: span.name,
+            name_text: at(span.name_at, u32::from(span.name_len)),
+            value: at(span.value_at, span.value_len),
+        }
+    }
+
+    /// In the order in which they arrived.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
+        let view = *self;
+        self.spans.iter().map(move |span| view.field(span))
+    }
+
+    pub fn count(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The first value of a known field.
+    #[inline]
+    pub fn get(&self, name: FieldName) -> Option<&'a [u8]> {
+        self.spans.iter().find(|span| span.name == name).map(|span| self.field(span).value)
+    }
+
+    /// Every value of a known field.
+    #[inline]
+    pub fn get_all(&self, name: FieldName) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.iter().filter(move |field| field.name == name).map(|field| field.value)
+    }
+
+    #[inline]
+    pub fn contains(&self, name: FieldName) -> bool {
+        self.spans.iter().any(|span| span.name == name)
+    }
+
+    /// Every value of the field with this name, known or not; without case.
+    pub fn get_all_named<'n>(&self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        self.iter().filter(move |field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
+    /// The members of a list-valued field over all its lines (RFC 9110 §5.6.1): split at commas outside quoted
+    /// strings, trimmed, empty ones left out.
+    pub fn members(&self, name: FieldName) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.get_all(name).flat_map(list_members)
+    }
+
+    /// Is the token among the members? Without case.
+    pub fn has_token(&self, name: FieldName, token: &str) -> bool {
+        self.members(name).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
+    }
+
+    pub fn to_fields(&self) -> Fields {
+        let mut fields = Fields::default();
+        for field in self.iter() {
+            fields.push_bytes(field.name, field.name_text, field.value);
+        }
+        fields
+    }
+}
+
+/// The members of one list value.
+pub fn list_members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(value);
+    std::iter::from_fn(move || {
+        loop {
+            let text = rest?;
+            let end = member_end(text);
+            rest = text.get(end + 1..);
+            let member = text[..end].trim_ascii();
+            if !member.is_empty() {
+                return Some(member);
+            }
+        }
+    })
+}
+
+/// The place of the first comma outside a quoted string, or the end.
+fn member_end(text: &[u8]) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, &byte) in text.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b',' if !quoted => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Fields that we own and may edit.
+#[derive(Clone, Debug, Default)]
+pub struct Fields {
+    block: Vec<u8>,
+    spans: Vec<FieldSpan>,
+}
+
+impl Fields {
+    /// Takes over a block and the ranges made for it.
+    pub fn from_parts(block: Vec<u8>, spans: Vec<FieldSpan>) -> Fields {
+        Fields { block, spans }
+    }
+
+    #[inline]
+    pub fn view(&self) -> FieldsView<'_> {
+        FieldsView { block: &self.block, spans: &self.spans }
+    }
+
+    /// Appends a known field. The caller vouches for the value: no CR, LF or NUL.
+    pub fn push(&mut self, name: FieldName, value: impl AsRef<[u8]>) {
+        self.push_bytes(name, name.canonical().as_bytes(), value.as_ref());
+    }
+
+    /// Appends a field whose name need not be a known one.
+    pub fn push_named(&mut self, name: &[u8], value: &[u8]) {
+        self.push_bytes(FieldName::classify(name), name, value);
+    }
+
+    fn push_bytes(&mut self, name: FieldName, text: &[u8], value: &[u8]) {
+        debug_assert!(!text.is_empty() && !value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
+        let name_at = self.block.len();
+        self.block.extend_from_slice(text);
+        let value_at = self.block.len();
+        self.block.extend_from_slice(value);
+        let small = |n: usize| u32::try_from(n).expect("a head is limited far below 4 GiB");
+        self.spans.push(FieldSpan {
+            name,
+            name_len: u16::try_from(text.len()).expect("a field name is limited below 64 KiB"),
+            name_at: small(name_at),
+            value_at: small(value_at),
+            value_len: small(value.len()),
+        });
+    }
+
+    /// Removes every field of that name, then appends this one.
+    pub fn set(&mut self, name: FieldName, value: impl AsRef<[u8]>) {
+        self.remove(name);
+        self.push(name, value);
+    }
+
+    pub fn remove(&mut self, name: FieldName) {
+        self.spans.retain(|span| span.name != name);
+    }
+
+    /// Keeps the fields the predicate says yes to.
+    pub fn retain(&mut self, mut keep: impl FnMut(Field<'_>) -> bool) {
+        let block = std::mem::take(&mut self.block);
+        self.spans.retain(|span| keep(FieldsView { block: &block, spans: &[] }.field(span)));
+        self.block = block;
+    }
+
+    /// Bytes on the heap, for the store's account.
+    pub fn heap_bytes(&self) -> usize {
+        self.block.capacity() + self.spans.capacity() * size_of::<FieldSpan>()
+    }
+
+    /// Gives back what the edits left unused.
+    pub fn shrink(&mut self) {
+        *self = self.view().to_fields();
+        self.block.shrink_to_fit();
+        self.spans.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Fields {
+        let mut fields = Fields::default();
+        fields.push_named(b"vary", b"Accept, \"a,b\" ,, X");
+        fields.push(FieldName::Vary, "Y");
+        fields.push_named(b"X-Own", b"\xa0v");
+        fields
+    }
+
+    #[test]
+    fn lists_run_over_lines_and_keep_quoted_commas() {
+        let fields = sample();
+        let members: Vec<_> = fields.view().members(FieldName::Vary).collect();
+        assert_eq!(members, [&b"Accept"[..], b"\"a,b\"", b"X", b"Y"]);
+        assert!(fields.view().has_token(FieldName::Vary, "x"));
+    }
+
+    #[test]
+    fn editing_keeps_order_and_bytes() {
+        let mut fields = sample();
+        fields.set(FieldName::Vary, "Z");
+        fields.shrink();
+        let all: Vec<_> = fields.view().iter().map(|f| (f.name_text.to_vec(), f.value.to_vec())).collect();
+        assert_eq!(all, [(b"X-Own".to_vec(), b"\xa0v".to_vec()), (b"Vary".to_vec(), b"Z".to_vec())]);
+        assert_eq!(fields.view().get_all_named(b"x-OWN").count(), 1);
+    }
+}

@@ -1,0 +1,23 @@
+//! What a request and a response are.
+//!
+//! Everything else in the workspace speaks in these values: `wire` makes them out of bytes, `rules` judges
+//! them, `cache` stores them, `proxy` moves them. This crate does not know how a message is framed, what a
+//! socket is, or what time it is.
+
+mod authority;
+mod field_name;
+mod fields;
+mod method;
+mod request;
+mod response;
+mod status;
+mod version;
+
+pub use authority::{Authority, Scheme};
+pub use field_name::FieldName;
+pub use fields::{Field, FieldSpan, Fields, FieldsView, list_members};
+pub use method::Method;
+pub use request::{Request, RequestHead, TargetForm};
+pub use response::{Response, ResponseHead};
+pub use status::Status;
+pub use version::Version;
