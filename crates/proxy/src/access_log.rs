@@ -74,12 +74,6 @@ impl CacheVerdict {
     }
 }
 
-/// Takes finished lines off a worker's hands; must not block it.
-pub trait LogSink: Send + Sync {
-    /// `Err` gives the buffer back: it could not be taken without waiting, and its lines count as lost.
-    fn write(&self, lines: Vec<u8>, lines_count: u64) -> Result<(), Vec<u8>>;
-}
-
 /// Appends the record's line, line feed included.
 #[inline]
 pub fn write_record(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache, format: LogFormat) {
