@@ -1,1 +1,34 @@
-//! wire
+//! What messages look like in bytes: HTTP/1.1 heads and bodies, and the PROXY protocol.
+//!
+//! Everything here is a function of bytes. `proxy` reads and writes the sockets and asks this crate what the
+//! bytes mean; whatever RFC 9112 calls invalid is refused with a stable token and never repaired. How a body is
+//! delimited is decided once, in `framing`. Sockets, tasks, clocks and policy are unknown here.
+
+mod body_decoder;
+#[cfg(test)]
+mod bytes_of;
+mod chunk_encoder;
+mod chunk_reader;
+mod connection_options;
+mod exchange;
+mod framing;
+mod head_lines;
+mod hop_by_hop;
+pub mod limits;
+mod proxy_protocol;
+mod refusal;
+mod request_head;
+mod request_target;
+mod response_head;
+mod trailer_section;
+
+pub use body_decoder::{BodyDecoder, Decoded, Truncated};
+pub use chunk_encoder::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, LAST_CHUNK, LAST_CHUNK_AND_END, chunk_head, write_trailers};
+pub use exchange::{Afterwards, EDGES, Edge, Event, Exchange, IllegalEdge, KeepAlive, Reading, Writing};
+pub use framing::{RequestBody, ResponseBody};
+pub use hop_by_hop::HopByHop;
+pub use limits::{ChunkedLimits, HeadLimits};
+pub use proxy_protocol::{ProxyHeader, read_proxy_header};
+pub use refusal::{Refusal, refusals};
+pub use request_head::{ReceivedRequest, may_end_now, read_request};
+pub use response_head::{ReceivedResponse, read_response};

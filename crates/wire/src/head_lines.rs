@@ -1,0 +1,106 @@
+//! From httparse's view of a head to ours: ranges into the received bytes, with each name classified.
+//!
+//! httparse accepts a bare LF as a line end and knows no limits but the number of fields; both are checked here,
+//! in the one pass over the fields that every head gets. What the fields mean is judged by the caller's closure.
+
+use message::{FieldName, FieldSpan};
+
+use crate::framing::is_lookalike;
+use crate::{HeadLimits, Refusal, refusals};
+
+/// Whose head it is: the refusals differ, the grammar does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Request,
+    Response,
+}
+
+/// Records every field of `lines` in `spans`, as ranges of `buf`, after `judge` has accepted it.
+#[inline(always)]
+pub(crate) fn take_fields<'a>(
+    buf: &'a [u8],
+    lines: &[httparse::Header<'a>],
+    limits: &HeadLimits,
+    side: Side,
+    spans: &mut Vec<FieldSpan>,
+    mut judge: impl FnMut(FieldName, &'a [u8]) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    // Names are recorded in 16 bits, places in 32.
+    let field_bytes_max = limits.field_bytes_max.min(usize::from(u16::MAX));
+    spans.reserve(lines.len());
+    for line in lines {
+        let name_text = line.name.as_bytes();
+        let name_at = offset(buf, name_text);
+        let value_at = offset(buf, line.value);
+        if name_text.len() + line.value.len() > field_bytes_max {
+            return Err(match side {
+                Side::Request => refusals::REQUEST_FIELD_TOO_LARGE,
+                Side::Response => refusals::RESPONSE_FIELD_TOO_LARGE,
+            });
+        }
+        if !ends_with_crlf(buf, value_at + line.value.len()) {
+            return Err(refusals::LINE_END_INVALID);
+        }
+        let name = FieldName::classify(name_text);
+        if name == FieldName::Other && is_lookalike(name_text) {
+            continue;
+        }
+        judge(name, line.value)?;
+        spans.push(FieldSpan {
+            name,
+            name_len: name_text.len() as u16,
+            name_at: name_at as u32,
+            value_at: value_at as u32,
+            value_len: line.value.len() as u32,
+        });
+    }
+    Ok(())
+}
+
+/// Where a slice of `buf` begins in it.
+#[inline(always)]
+pub(crate) fn offset(buf: &[u8], part: &[u8]) -> usize {
+    let at = part.as_ptr() as usize - buf.as_ptr() as usize;
+    debug_assert!(at + part.len() <= buf.len());
+    at
+}
+
+/// Is the line whose text ends at `at` ended by CRLF, with nothing but whitespace between?
+#[inline(always)]
+pub(crate) fn ends_with_crlf(buf: &[u8], at: usize) -> bool {
+    match buf.get(at) {
+        Some(b'\r') => true,
+        Some(b' ' | b'\t') => has_crlf_after_whitespace(&buf[at..]),
+        _ => false,
+    }
+}
+
+#[cold]
+fn has_crlf_after_whitespace(rest: &[u8]) -> bool {
+    rest.iter().find(|b| !matches!(b, b' ' | b'\t')) == Some(&b'\r')
+}
+
+/// Does the head that ends at `end` close with CRLF CRLF? Its last line is known to end with CRLF.
+#[inline(always)]
+pub(crate) fn closes_with_crlf(buf: &[u8], end: usize) -> bool {
+    end >= 2 && buf[end - 2] == b'\r'
+}
+
+/// What httparse's error means.
+#[cold]
+pub(crate) fn refusal_of(error: httparse::Error, side: Side) -> Refusal {
+    let refusal = match error {
+        httparse::Error::HeaderName => refusals::FIELD_NAME_INVALID,
+        httparse::Error::HeaderValue => refusals::FIELD_VALUE_INVALID,
+        httparse::Error::NewLine => refusals::LINE_END_INVALID,
+        httparse::Error::Status => refusals::STATUS_LINE_INVALID,
+        httparse::Error::Token => refusals::REQUEST_LINE_INVALID,
+        httparse::Error::Version => refusals::VERSION_INVALID,
+        httparse::Error::TooManyHeaders if side == Side::Request => refusals::REQUEST_FIELDS_TOO_MANY,
+        httparse::Error::TooManyHeaders => refusals::RESPONSE_FIELDS_TOO_MANY,
+    };
+    match side {
+        Side::Request => refusal,
+        Side::Response => refusal.of_origin(),
+    }
+}

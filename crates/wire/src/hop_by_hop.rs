@@ -1,0 +1,104 @@
+//! Which fields end at the next hop and are not forwarded (RFC 9110 §7.6.1).
+//!
+//! Built once per head that is forwarded or stored, before any field of ours is added: a client may nominate
+//! `X-Forwarded-For` in `Connection`, and may only lose its own.
+
+use message::{Field, FieldName, FieldsView};
+
+/// The hop-by-hop fields of one head.
+#[derive(Clone, Debug, Default)]
+pub struct HopByHop<'a> {
+    /// What `Connection` nominates, beyond the names that go anyway; almost always empty, and then not allocated.
+    nominated: Vec<&'a [u8]>,
+}
+
+impl<'a> HopByHop<'a> {
+    pub fn of(fields: FieldsView<'a>) -> HopByHop<'a> {
+        let nominated = fields.members(FieldName::Connection).filter(|option| {
+            let known = [&b"keep-alive"[..], b"close", b"upgrade", b"te"];
+            !known.iter().any(|text| option.eq_ignore_ascii_case(text))
+        });
+        HopByHop { nominated: nominated.collect() }
+    }
+
+    /// Must this field be left out of the forwarded message? Framing fields are always dropped: ours are generated.
+    #[inline]
+    pub fn drops(&self, field: &Field<'_>) -> bool {
+        drops_always(field.name) || (!self.nominated.is_empty() && self.nominates(field.name_text))
+    }
+
+    #[cold]
+    fn nominates(&self, name: &[u8]) -> bool {
+        self.nominated.iter().any(|option| option.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Proxy-Authorization is consumed by the first proxy that wants it (RFC 9110 §11.7.2): that is us, and so with the
+/// origin's Proxy-Authenticate.
+#[inline]
+fn drops_always(name: FieldName) -> bool {
+    matches!(
+        name,
+        FieldName::Connection
+            | FieldName::KeepAlive
+            | FieldName::ProxyConnection
+            | FieldName::TransferEncoding
+            | FieldName::ContentLength
+            | FieldName::Te
+            | FieldName::Trailer
+            | FieldName::Upgrade
+            | FieldName::Http2Settings
+            | FieldName::ProxyAuthorization
+            | FieldName::ProxyAuthenticate
+            | FieldName::ProxyAuthenticationInfo
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use message::Fields;
+
+    use super::*;
+
+    fn check(connection: &[&str], name: &str, expect: bool) {
+        let mut fields = Fields::default();
+        for line in connection {
+            fields.push(FieldName::Connection, line);
+        }
+        fields.push_named(name.as_bytes(), b"v");
+        let hops = HopByHop::of(fields.view());
+        let field = fields.view().iter().last().expect("one was pushed");
+        assert_eq!(hops.drops(&field), expect, "{connection:?} {name}");
+    }
+
+    #[test]
+    fn the_names_of_the_rfc_go() {
+        for name in ["connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade"] {
+            check(&[], name, true);
+        }
+        for name in ["Proxy-Authorization", "Proxy-Authenticate", "Content-Length", "HTTP2-Settings"] {
+            check(&[], name, true);
+        }
+        for name in ["Accept", "Authorization", "Host", "Via", "X-Own"] {
+            check(&[], name, false);
+        }
+    }
+
+    #[test]
+    fn what_connection_nominates_goes() {
+        check(&["X-Own"], "x-own", true);
+        check(&["close, X-Forwarded-For", "authorization"], "X-Forwarded-For", true);
+        check(&["close, X-Forwarded-For", "authorization"], "Authorization", true);
+        check(&["close, X-Forwarded-For"], "X-Forwarded-Host", false);
+        check(&["keep-alive, TE, Upgrade"], "Accept", false);
+    }
+
+    #[test]
+    fn the_usual_connection_field_allocates_nothing() {
+        for value in ["keep-alive", "close", "Upgrade", "TE, close"] {
+            let mut fields = Fields::default();
+            fields.push(FieldName::Connection, value);
+            assert_eq!(HopByHop::of(fields.view()).nominated.capacity(), 0, "{value}");
+        }
+    }
+}

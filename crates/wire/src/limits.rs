@@ -1,0 +1,76 @@
+//! Every bound of the codec, with its default.
+//!
+//! The ones an operator may change are fields of [`HeadLimits`] and [`ChunkedLimits`]; what those structures may
+//! hold at most, and what nobody needs to change, are constants.
+
+/// What one message head may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadLimits {
+    /// From the first byte of the message to the end of the empty line.
+    pub head_bytes_max: usize,
+    /// At most [`FIELDS_CEILING`].
+    pub fields_max: usize,
+    /// Name and value of one field.
+    pub field_bytes_max: usize,
+    /// The request target; in a response, the reason phrase.
+    pub target_bytes_max: usize,
+}
+
+impl HeadLimits {
+    /// RFC 9112 §3 recommends targets of at least 8,000 bytes.
+    pub const REQUEST: HeadLimits =
+        HeadLimits { head_bytes_max: 32 << 10, fields_max: 100, field_bytes_max: 8 << 10, target_bytes_max: 16 << 10 };
+    pub const RESPONSE: HeadLimits =
+        HeadLimits { head_bytes_max: 128 << 10, fields_max: 256, field_bytes_max: 32 << 10, target_bytes_max: 8 << 10 };
+}
+
+/// What the framing of one chunked body may cost, beside its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkedLimits {
+    /// All chunk extensions of the body together (RFC 9112 §7.1.1).
+    pub extension_bytes_max: u64,
+    /// Size lines and line ends are allowed this much in any case …
+    pub overhead_bytes_free: u64,
+    /// … and this much more for each byte of data.
+    pub overhead_per_data_byte: u64,
+    pub trailer_bytes_max: usize,
+    pub trailer_fields_max: usize,
+}
+
+impl ChunkedLimits {
+    pub const DEFAULT: ChunkedLimits = ChunkedLimits {
+        extension_bytes_max: 16 << 10,
+        overhead_bytes_free: 64 << 10,
+        overhead_per_data_byte: 8,
+        trailer_bytes_max: 16 << 10,
+        trailer_fields_max: 64,
+    };
+}
+
+/// The most fields that `fields_max` can allow: room for them lies on the stack.
+pub const FIELDS_CEILING: usize = 256;
+
+/// The longest method token.
+pub const METHOD_BYTES_MAX: usize = 32;
+
+/// The most members of all `Connection` fields of one head; each is compared with each field that is forwarded.
+pub const CONNECTION_OPTIONS_MAX: usize = 64;
+
+/// The largest single chunk. Nobody sends 4 GiB at once, and the readers that overflow do so here.
+pub const CHUNK_BYTES_MAX: u64 = u32::MAX as u64;
+
+/// Hexadecimal digits of a chunk size, leading zeros among them.
+pub const CHUNK_SIZE_DIGITS_MAX: u32 = 16;
+
+/// A PROXY protocol v1 line with its CRLF, as its specification says.
+pub const PROXY_V1_BYTES_MAX: usize = 107;
+
+/// A PROXY protocol v2 header's addresses and type-length-value triples.
+pub const PROXY_V2_BODY_BYTES_MAX: usize = 4 << 10;
+
+const _: () = {
+    let (request, response) = (HeadLimits::REQUEST, HeadLimits::RESPONSE);
+    assert!(request.target_bytes_max > 8_000 && request.target_bytes_max < request.head_bytes_max);
+    assert!(request.field_bytes_max < request.head_bytes_max && response.field_bytes_max < response.head_bytes_max);
+    assert!(request.fields_max <= FIELDS_CEILING && response.fields_max <= FIELDS_CEILING);
+};
