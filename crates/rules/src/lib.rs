@@ -1,1 +1,27 @@
-//! rules
+//! RFC 9110 (conditions, ranges, dates), 9111 (caching), 5861, 8246, 9211 and 9213 as pure functions.
+//!
+//! Facts are extracted once, when a response is stored ([`storing::may_store`]); judging a hit is arithmetic on
+//! them ([`freshness::judge`]). Time is always an argument: wall milliseconds since 1970 where a date is meant,
+//! milliseconds of residence where an age is meant. This crate knows no clock, no storage, no policy language
+//! and no framing.
+
+pub mod cache_control;
+pub mod cache_status;
+pub mod conditions;
+pub mod date;
+pub mod entity_tag;
+pub mod forwarded;
+pub mod freshness;
+pub mod invalidation;
+pub mod limits;
+pub mod range;
+pub mod reference;
+pub mod storing;
+pub mod targeted;
+pub mod update;
+pub mod vary;
+
+pub use cache_control::{RequestDirectives, ResponseDirectives};
+pub use freshness::{Facts, Freshness};
+pub use storing::{Exchange, StoreDefaults, WhyNotStored};
+pub use vary::{Vary, VarySpec};

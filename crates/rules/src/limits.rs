@@ -1,0 +1,25 @@
+//! The bounds of what these rules will consider. A thing beyond its bound is treated in the safe direction:
+//! not stored, not normalised, or sent whole.
+
+/// RFC 9111 §1.2.2: a greater number of seconds counts as 2^31.
+pub const DELTA_SECONDS_MAX: u64 = 1 << 31;
+
+/// A response whose Vary names more fields than this is not stored.
+pub const VARY_NAMES_MAX: usize = 16;
+
+/// An Accept-Encoding or Accept-Language with more members than this is compared as it was sent.
+pub const NORMALISED_MEMBERS_MAX: usize = 24;
+
+/// A Range with more ranges than this is ignored, which RFC 9110 §14.2 allows; the answer is the whole.
+pub const RANGES_MAX: usize = 16;
+
+/// A list of entity tags is read this far; what follows does not match.
+pub const ENTITY_TAGS_MAX: usize = 256;
+
+/// Members of a forwarding field that are looked at, from the right.
+pub const FORWARDED_HOPS_MAX: usize = 32;
+
+/// RFC 9110 §5.6.7: a two-digit year further ahead than this many years is in the past century.
+pub const RFC850_YEARS_AHEAD_MAX: i64 = 50;
+
+const _: () = assert!(DELTA_SECONDS_MAX < u64::MAX / 1000 / 4, "milliseconds of two of them must add up");

@@ -1,0 +1,233 @@
+//! Vary: which fields of a request chose a response, and their values in one normal form (RFC 9111 §4.1).
+//!
+//! The normal form is fed to whoever hashes it, piece by piece and without allocation. Lists lose their
+//! whitespace, their empty members and the borders of their lines; Accept-Encoding and Accept-Language also their
+//! order and case. Absent and empty are told apart.
+
+use std::sync::Arc;
+
+use message::{FieldName, FieldsView, list_members};
+
+use crate::cache_control::is_token;
+use crate::limits::{NORMALISED_MEMBERS_MAX, VARY_NAMES_MAX};
+
+/// What a response says of its selection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Vary {
+    None,
+    /// `*`: nothing in a request tells (RFC 9111 §4.1), so it is never reused.
+    Any,
+    /// More names than the limit, or one that is no name: not stored either.
+    TooMany,
+    Fields(VarySpec),
+}
+
+impl Vary {
+    pub fn of(fields: FieldsView<'_>) -> Vary {
+        let mut names: Vec<VaryName> = Vec::new();
+        for member in fields.members(FieldName::Vary) {
+            if member == b"*" {
+                return Vary::Any;
+            }
+            let name = member.to_ascii_lowercase();
+            if !is_token(&name) {
+                return Vary::TooMany;
+            }
+            if let Err(at) = names.binary_search_by(|known| (*known.text).cmp(&name)) {
+                names.insert(at, VaryName { name: FieldName::classify(&name), text: name.into() });
+            }
+            if names.len() > VARY_NAMES_MAX {
+                return Vary::TooMany;
+            }
+        }
+        if names.is_empty() { Vary::None } else { Vary::Fields(VarySpec { names: names.into() }) }
+    }
+}
+
+/// The names in a Vary, lower case and sorted, each once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct VarySpec {
+    names: Arc<[VaryName]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct VaryName {
+    name: FieldName,
+    text: Box<[u8]>,
+}
+
+impl VarySpec {
+    /// Feeds the normal form of the selecting fields of a request. Two requests that feed the same bytes may share
+    /// a response.
+    #[inline]
+    pub fn select(&self, request: FieldsView<'_>, sink: &mut impl FnMut(&[u8])) {
+        for vary in self.names.iter() {
+            vary.select(request, sink);
+        }
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.names.iter().map(|vary| &*vary.text)
+    }
+}
+
+impl VaryName {
+    #[inline]
+    fn select(&self, request: FieldsView<'_>, sink: &mut impl FnMut(&[u8])) {
+        // Values hold no NUL, so these marks keep neighbours apart.
+        match self.name {
+            FieldName::AcceptEncoding => select_codings(request, sink),
+            FieldName::AcceptLanguage => select_languages(request, sink),
+            // Not lists: a comma in them is text.
+            FieldName::Cookie | FieldName::UserAgent | FieldName::Authorization | FieldName::Referer => {
+                select_lines(request.get_all(self.name), sink);
+            }
+            FieldName::Other => select_lists(request.get_all_named(&self.text), sink),
+            _ => select_lists(request.get_all(self.name), sink),
+        }
+        sink(&[0]);
+    }
+}
+
+fn select_lines<'a>(values: impl Iterator<Item = &'a [u8]>, sink: &mut impl FnMut(&[u8])) {
+    for value in values {
+        sink(&[1]);
+        sink(value);
+    }
+}
+
+/// RFC 9111 §4.1: whitespace where the syntax allows it, and several lines for one list, make no difference.
+fn select_lists<'a>(values: impl Iterator<Item = &'a [u8]>, sink: &mut impl FnMut(&[u8])) {
+    let mut present = false;
+    for value in values {
+        if !present {
+            sink(&[1]);
+        }
+        present = true;
+        for member in list_members(value) {
+            sink(member);
+            sink(b",");
+        }
+    }
+}
+
+/// The codings that browsers and tools send, each a bit: the common request needs no sorting.
+const CODINGS: [&str; 7] = ["gzip", "deflate", "br", "zstd", "identity", "compress", "*"];
+
+/// RFC 9110 §12.5.3, as the set of codings that are accepted and the set of those that are refused. The weights
+/// between 0 and 1 are left out: whatever of the accepted ones was stored is acceptable. What is no coding is
+/// ignored; when nothing remains of it, so is the field.
+fn select_codings(request: FieldsView<'_>, sink: &mut impl FnMut(&[u8])) {
+    let (mut accepted, mut refused, mut seen, mut empty) = (0u8, 0u8, false, false);
+    let mut others = Members::default();
+    for value in request.get_all(FieldName::AcceptEncoding) {
+        empty |= value.is_empty();
+        for member in list_members(value) {
+            let Some((coding, weight)) = weighted(member) else { continue };
+            seen = true;
+            match CODINGS.iter().position(|known| is_coding(coding, known)) {
+                Some(bit) if weight > 0 => accepted |= 1 << bit,
+                Some(bit) => refused |= 1 << bit,
+                None => others.insert(coding, weight.min(1)),
+            }
+        }
+    }
+    if others.overflowed {
+        sink(&[2]);
+        select_lines(request.get_all(FieldName::AcceptEncoding), sink);
+    } else if seen || empty {
+        sink(&[1, accepted, refused]);
+        others.feed(sink);
+    }
+}
+
+/// RFC 9110 §8.4.1: without case, and `x-gzip` and `x-compress` are other names of the same.
+fn is_coding(text: &[u8], known: &str) -> bool {
+    text.eq_ignore_ascii_case(known.as_bytes())
+        || known == "gzip" && text.eq_ignore_ascii_case(b"x-gzip")
+        || known == "compress" && text.eq_ignore_ascii_case(b"x-compress")
+}
+
+/// RFC 9110 §12.5.4: the set of language ranges with their weights.
+fn select_languages(request: FieldsView<'_>, sink: &mut impl FnMut(&[u8])) {
+    let mut ranges = Members::default();
+    let mut present = false;
+    for value in request.get_all(FieldName::AcceptLanguage) {
+        present = true;
+        for (range, weight) in list_members(value).filter_map(weighted) {
+            ranges.insert(range, weight);
+        }
+    }
+    if ranges.overflowed {
+        sink(&[2]);
+        select_lines(request.get_all(FieldName::AcceptLanguage), sink);
+    } else if present {
+        sink(&[1]);
+        ranges.feed(sink);
+    }
+}
+
+/// A sorted set on the stack. When it overflows, the field is compared as it was sent instead.
+#[derive(Default)]
+struct Members<'a> {
+    members: [(&'a [u8], u16); NORMALISED_MEMBERS_MAX],
+    count: usize,
+    overflowed: bool,
+}
+
+impl<'a> Members<'a> {
+    fn insert(&mut self, member: &'a [u8], weight: u16) {
+        let known = &self.members[..self.count];
+        let Err(at) = known.binary_search_by(|(other, _)| lower(other).cmp(lower(member))) else { return };
+        if self.count == NORMALISED_MEMBERS_MAX {
+            self.overflowed = true;
+            return;
+        }
+        self.members[at..=self.count].rotate_right(1);
+        self.members[at] = (member, weight);
+        self.count += 1;
+    }
+
+    fn feed(&self, sink: &mut impl FnMut(&[u8])) {
+        for &(member, weight) in &self.members[..self.count] {
+            for byte in lower(member) {
+                sink(&[byte]);
+            }
+            sink(b";");
+            sink(&weight.to_be_bytes());
+        }
+    }
+}
+
+fn lower(text: &[u8]) -> impl Iterator<Item = u8> {
+    text.iter().map(u8::to_ascii_lowercase)
+}
+
+/// A member and its weight in thousandths (RFC 9110 §12.4.2); `None` when it is not well-formed.
+fn weighted(member: &[u8]) -> Option<(&[u8], u16)> {
+    let Some(at) = member.iter().position(|&b| b == b';') else {
+        return is_token(member).then_some((member, 1000));
+    };
+    let (name, parameter) = (member[..at].trim_ascii_end(), member[at + 1..].trim_ascii_start());
+    let [b'q' | b'Q', b'=', value @ ..] = parameter else { return None };
+    Some((name, thousandths(value)?)).filter(|_| is_token(name))
+}
+
+/// `0[.ddd]` or `1[.000]`.
+fn thousandths(value: &[u8]) -> Option<u16> {
+    let (whole, fraction) = match value {
+        [whole] => (whole, &[][..]),
+        [whole, b'.', fraction @ ..] if fraction.len() <= 3 => (whole, fraction),
+        _ => return None,
+    };
+    let digits = [0, 1, 2].map(|at| fraction.get(at).copied().unwrap_or(b'0'));
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let thousandths = digits.iter().fold(0, |n, b| n * 10 + u16::from(b - b'0'));
+    match whole {
+        b'0' => Some(thousandths),
+        b'1' if thousandths == 0 => Some(1000),
+        _ => None,
+    }
+}
