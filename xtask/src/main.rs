@@ -1,1 +1,72 @@
-fn main() {}
+//! The project's own tasks, run as `cargo xtask TASK`. `test` is all of them in order; the others are its parts.
+//!
+//! This crate knows larder only from outside: its source files, its binary, its documents. Nothing imports it.
+
+use std::process::ExitCode;
+
+use crate::project::Project;
+
+mod behaviours;
+mod conformance;
+mod edge_counts;
+mod fuzzing;
+mod imports;
+mod licences;
+mod ports;
+mod project;
+mod source;
+mod suite;
+mod tidy;
+mod verdicts;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  test                     everything that must hold, in order, with a summary
+  check                    the quick part: format, lints, tidy
+  tidy                     the rules of ARCHITECTURE.md and of the house, as a test
+  behaviours [FILE.vtc…]   the behaviour files, all or these
+  conformance              the public HTTP cache test suite against larder, held against docs/conformance.md
+  conformance --against URL --origin-port PORT
+                           the same suite against another proxy that listens at URL and forwards to 127.0.0.1:PORT
+  conformance --list       like the first, and prints the rows that docs/conformance.md should hold
+  machines                 writes docs/machines.md anew from the program's own edge tables
+  fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let project = match Project::locate() {
+        Ok(project) => project,
+        Err(why) => return fail(&why),
+    };
+    let outcome = match arguments.as_slice() {
+        ["test"] => suite::test(&project),
+        ["check"] => suite::check(&project),
+        ["tidy"] => tidy::task(&project),
+        ["behaviours", files @ ..] => behaviours::task(&project, files),
+        ["conformance", options @ ..] => conformance::task(&project, options),
+        ["machines"] => edge_counts::redraw(&project),
+        ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
+        ["fuzz", target, seconds] => match seconds.parse() {
+            Ok(seconds) => fuzzing::task(&project, target, seconds),
+            Err(_) => Err(format!("'{seconds}' is no number of seconds")),
+        },
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => fail(&why),
+    }
+}
+
+fn fail(why: &str) -> ExitCode {
+    if !why.is_empty() {
+        eprintln!("xtask: {why}");
+    }
+    ExitCode::FAILURE
+}

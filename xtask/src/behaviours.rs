@@ -1,0 +1,114 @@
+//! Runs the behaviour files: `spec/<step>/<behaviour>.vtc`, each by a `varnishtest` of its own with larder as a
+//! process, two at a time. A file finds the program as `${larder}` and free TCP ports as `${port1}` to `${port3}`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::project::Project;
+use crate::suite::{Tally, make_folder, tail};
+use crate::{edge_counts, ports};
+
+const AT_A_TIME: usize = 2;
+/// A file that takes longer hangs; the slowest takes a second or two.
+const SECONDS_MAX: u32 = 30;
+const PORTS_EACH: usize = 3;
+
+/// All files, or those named.
+pub fn task(project: &Project, named: &[&str]) -> Result<(), String> {
+    let status = project.cargo(&["build", "--release", "--package", "larder"]).status();
+    if !status.is_ok_and(|status| status.success()) {
+        return Err("larder does not build".to_string());
+    }
+    let files = match named {
+        [] => files(project)?,
+        named => named.iter().map(PathBuf::from).collect(),
+    };
+    let tally = run_files(project, &files)?;
+    for remark in &tally.remarks {
+        println!("{remark}");
+    }
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failed == 0 { Ok(()) } else { Err(String::new()) }
+}
+
+pub fn run(project: &Project) -> Result<Tally, String> {
+    run_files(project, &files(project)?)
+}
+
+fn files(project: &Project) -> Result<Vec<PathBuf>, String> {
+    let mut files = project.files()?;
+    files.retain(|path| path.starts_with("spec") && path.extension().is_some_and(|e| e == "vtc"));
+    Ok(files)
+}
+
+fn run_files(project: &Project, files: &[PathBuf]) -> Result<Tally, String> {
+    if !project.larder().is_file() {
+        return Err(format!("{} is not there: cargo build --release --package larder", project.larder().display()));
+    }
+    if Command::new("varnishtest").arg("-h").output().is_err() {
+        return Err("varnishtest is not installed: ./setup".to_string());
+    }
+    make_folder(&project.edges_folder())?;
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = run_file(project, path);
+                    results.lock().expect("no thread panics with the lock").push((path, result));
+                }
+            });
+        }
+    });
+    let mut tally = Tally::default();
+    let mut results = results.into_inner().expect("no thread panics with the lock");
+    results.sort();
+    for (path, result) in results {
+        match result {
+            Ok(()) => tally.passed += 1,
+            Err(why) => {
+                tally.failed += 1;
+                tally.remarks.push(format!("{} failed", path.display()));
+                tally.remarks.extend(why.into_iter().map(|line| format!("    {line}")));
+            }
+        }
+    }
+    Ok(tally)
+}
+
+/// Runs one file; what it says when it fails are the lines that matter of its log.
+fn run_file(project: &Project, path: &Path) -> Result<(), Vec<String>> {
+    let mut command = Command::new("varnishtest");
+    command.arg("-t").arg(SECONDS_MAX.to_string());
+    command.arg(format!("-Dlarder={}", project.larder().display()));
+    for number in 1..=PORTS_EACH {
+        let port = ports::free().map_err(|why| vec![why])?;
+        command.arg(format!("-Dport{number}={port}"));
+    }
+    command.arg(path).current_dir(&project.root).env(edge_counts::FOLDER_VARIABLE, project.edges_folder());
+    let output = command.stdin(Stdio::null()).output().map_err(|e| vec![format!("varnishtest: {e}")])?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let log = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let name = path.with_extension("log").to_string_lossy().replace('/', "-");
+    let kept = project.scratch("behaviours").map_err(|why| vec![why])?.join(name);
+    let mut lines = telling(&log);
+    match std::fs::write(&kept, &log) {
+        Ok(()) => lines.push(format!("all of it: {}", kept.display())),
+        Err(why) => lines.push(format!("{}: {why}", kept.display())),
+    }
+    if output.status.code() == Some(77) {
+        lines.push("varnishtest skipped it, which counts as failed".to_string());
+    }
+    Err(lines)
+}
+
+/// varnishtest marks what failed by four dashes.
+fn telling(log: &str) -> Vec<String> {
+    let marked: Vec<String> = log.lines().filter(|line| line.starts_with("----")).map(str::to_string).collect();
+    if marked.is_empty() { tail(log, 10) } else { marked }
+}

@@ -1,0 +1,136 @@
+//! Holds the import table of ARCHITECTURE.md against what cargo sees: every crate has a row, every row a crate,
+//! and nobody imports what its row does not allow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// What a row of the table allows.
+#[derive(Debug, PartialEq, Eq)]
+enum Allowed {
+    These(BTreeSet<String>),
+    All,
+}
+
+/// What breaks the table, one sentence each.
+pub fn complaints(architecture: &str, metadata: &Value) -> Vec<String> {
+    let table = table(architecture);
+    if table.is_empty() {
+        return vec!["ARCHITECTURE.md has no table with the columns 'crate' and 'may import'".to_string()];
+    }
+    let imports = workspace_imports(metadata);
+    let mut complaints = Vec::new();
+    for (name, imported) in &imports {
+        match table.get(name) {
+            None => complaints.push(format!("crate {name} has no row in the import table of ARCHITECTURE.md")),
+            Some(Allowed::All) => {}
+            Some(Allowed::These(allowed)) => {
+                for other in imported.difference(allowed) {
+                    complaints.push(format!("crate {name} imports {other}, which its row in ARCHITECTURE.md forbids"));
+                }
+            }
+        }
+    }
+    for (name, allowed) in &table {
+        if !imports.contains_key(name) {
+            complaints.push(format!("ARCHITECTURE.md has a row for {name}, which is no crate of the workspace"));
+        }
+        if let Allowed::These(allowed) = allowed {
+            for other in allowed.iter().filter(|other| !imports.contains_key(*other)) {
+                complaints.push(format!("ARCHITECTURE.md lets {name} import {other}, which is no crate"));
+            }
+        }
+    }
+    complaints
+}
+
+/// The first Markdown table whose header has the columns `crate` and `may import`.
+fn table(text: &str) -> BTreeMap<String, Allowed> {
+    let mut rows = BTreeMap::new();
+    let mut columns = None;
+    for line in text.lines() {
+        let Some(inner) = line.trim().strip_prefix('|').and_then(|rest| rest.strip_suffix('|')) else {
+            if rows.is_empty() {
+                columns = None;
+                continue;
+            }
+            break;
+        };
+        let cells: Vec<&str> = inner.split('|').map(str::trim).collect();
+        match columns {
+            None => {
+                let column = |name: &str| cells.iter().position(|cell| *cell == name);
+                columns = column("crate").zip(column("may import"));
+            }
+            Some((name, imports)) if cells.len() > name.max(imports) => {
+                if let Some(name) = quoted(cells[name]).next() {
+                    rows.insert(name, allowed(cells[imports]));
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    rows
+}
+
+fn allowed(cell: &str) -> Allowed {
+    if cell == "all" { Allowed::All } else { Allowed::These(quoted(cell).collect()) }
+}
+
+fn quoted(cell: &str) -> impl Iterator<Item = String> + '_ {
+    cell.split('`').skip(1).step_by(2).map(str::to_string)
+}
+
+/// Each crate of the workspace with those that it imports, for whatever purpose.
+fn workspace_imports(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let members: BTreeSet<&str> = list(&metadata["workspace_members"]).filter_map(Value::as_str).collect();
+    let packages: Vec<&Value> =
+        list(&metadata["packages"]).filter(|p| p["id"].as_str().is_some_and(|id| members.contains(id))).collect();
+    let names: BTreeSet<&str> = packages.iter().filter_map(|p| p["name"].as_str()).collect();
+    let imports = |package: &Value| {
+        let dependencies = list(&package["dependencies"]).filter(|d| !d["path"].is_null());
+        dependencies.filter_map(|d| d["name"].as_str()).filter(|n| names.contains(n)).map(str::to_string).collect()
+    };
+    packages.iter().filter_map(|p| Some((p["name"].as_str()?.to_string(), imports(p)))).collect()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(crates: &[(&str, &[&str])]) -> Value {
+        let packages: Vec<Value> = crates
+            .iter()
+            .map(|(name, imports)| {
+                let dependencies: Vec<Value> =
+                    imports.iter().map(|i| serde_json::json!({"name": i, "path": format!("/{i}")})).collect();
+                serde_json::json!({"id": name, "name": name, "dependencies": dependencies})
+            })
+            .collect();
+        let members: Vec<&str> = crates.iter().map(|(name, _)| *name).collect();
+        serde_json::json!({"packages": packages, "workspace_members": members})
+    }
+
+    fn check(rows: &str, crates: &[(&str, &[&str])], expect: &[&str]) {
+        let text = format!("# x\n\n| a | b |\n|---|---|\n\n| crate | holds | may import |\n|---|---|---|\n{rows}\nend");
+        let found = complaints(&text, &metadata(crates));
+        assert_eq!(found.len(), expect.len(), "{found:?}");
+        for (complaint, part) in found.iter().zip(expect) {
+            assert!(complaint.contains(part), "{complaint:?} says nothing of {part:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_held_against_the_crates() {
+        let rows = "| `low` | x | — |\n| `high` | y | `low` |\n| `top` | z | all |";
+        check(rows, &[("low", &[]), ("high", &["low"]), ("top", &["low", "high"])], &[]);
+        check(rows, &[("low", &["high"]), ("high", &[]), ("top", &[])], &["low imports high"]);
+        check(rows, &[("low", &[]), ("high", &[]), ("top", &[]), ("new", &[])], &["new has no row"]);
+        check(rows, &[("low", &[]), ("high", &["low"])], &["a row for top"]);
+        check("", &[("low", &[])], &["no table"]);
+    }
+}

@@ -1,0 +1,195 @@
+//! `cargo xtask test`: everything that must hold, in order, each step's output in a file of its own. A step that
+//! fails does not stop the others; the run fails at the end. The last line is the one that CI reads.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::project::{Project, Stopwatch};
+use crate::{behaviours, conformance, edge_counts, tidy};
+
+/// What a step did: how many things it looked at, and what was wrong with which.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub passed: usize,
+    pub failed: usize,
+    /// One line each, shown under the step.
+    pub remarks: Vec<String>,
+}
+
+impl Tally {
+    pub fn of(complaints: Vec<String>) -> Tally {
+        Tally { passed: usize::from(complaints.is_empty()), failed: complaints.len(), remarks: complaints }
+    }
+
+    fn broken(why: String) -> Tally {
+        Tally { passed: 0, failed: 1, remarks: vec![why] }
+    }
+}
+
+type Step = (&'static str, fn(&Project) -> Result<Tally, String>);
+
+const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_step)];
+const SLOW: [Step; 6] = [
+    ("build", build),
+    ("unit tests", unit_tests),
+    ("integration tests", integration_tests),
+    ("behaviours", behaviours::run),
+    ("conformance", conformance::run),
+    ("edges all taken", edge_counts::run),
+];
+
+pub fn check(project: &Project) -> Result<(), String> {
+    walk(project, &QUICK)
+}
+
+pub fn test(project: &Project) -> Result<(), String> {
+    let _ = std::fs::remove_dir_all(project.target.join("test"));
+    walk(project, &[QUICK.as_slice(), &SLOW].concat())
+}
+
+fn walk(project: &Project, steps: &[Step]) -> Result<(), String> {
+    let whole = Stopwatch::start();
+    let (mut passed, mut failed) = (0, 0);
+    for (name, step) in steps {
+        let watch = Stopwatch::start();
+        println!("  {name:<18} …");
+        let tally = step(project).unwrap_or_else(Tally::broken);
+        let verdict = if tally.failed == 0 { "ok" } else { "FAILED" };
+        println!(
+            "  {name:<18} {verdict:<7} {:>6.1} s  {:>5} passed {:>4} failed",
+            watch.seconds(),
+            tally.passed,
+            tally.failed
+        );
+        for remark in &tally.remarks {
+            println!("      {remark}");
+        }
+        passed += tally.passed;
+        failed += tally.failed;
+    }
+    println!("  all                        {:>6.1} s", whole.seconds());
+    println!("{passed} passed, {failed} failed");
+    if failed == 0 { Ok(()) } else { Err(String::new()) }
+}
+
+fn format(project: &Project) -> Result<Tally, String> {
+    one(project, "format", &mut project.cargo(&["fmt", "--all", "--check"]))
+}
+
+fn lints(project: &Project) -> Result<Tally, String> {
+    let arguments =
+        ["clippy", "--release", "--locked", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+    one(project, "lints", &mut project.cargo(&arguments))
+}
+
+fn tidy_step(project: &Project) -> Result<Tally, String> {
+    let findings = tidy::look(project)?;
+    let mut tally = Tally::of(findings.complaints);
+    tally.remarks.extend(findings.warnings.iter().map(|warning| format!("warning: {warning}")));
+    Ok(tally)
+}
+
+fn build(project: &Project) -> Result<Tally, String> {
+    one(project, "build", &mut project.cargo(&["build", "--release", "--locked", "--package", "larder"]))
+}
+
+fn unit_tests(project: &Project) -> Result<Tally, String> {
+    cargo_test(project, "unit-tests", &["--lib", "--bins"])
+}
+
+fn integration_tests(project: &Project) -> Result<Tally, String> {
+    let files = project.files()?;
+    let is_one = |path: &&std::path::PathBuf| {
+        path.extension().is_some_and(|e| e == "rs")
+            && path.parent().and_then(Path::file_name).is_some_and(|f| f == "tests")
+    };
+    match files.iter().find(is_one) {
+        Some(_) => cargo_test(project, "integration-tests", &["--test", "*"]),
+        None => Ok(Tally::default()),
+    }
+}
+
+/// Runs the tests and counts what cargo says of them.
+fn cargo_test(project: &Project, name: &str, which: &[&str]) -> Result<Tally, String> {
+    let arguments = [["test", "--release", "--locked", "--workspace", "--no-fail-fast"].as_slice(), which].concat();
+    let mut command = project.cargo(&arguments);
+    command.env(edge_counts::FOLDER_VARIABLE, make_folder(&project.edges_folder())?);
+    let (success, output, log) = capture(project, name, &mut command)?;
+    let (passed, failed, names) = count(&output);
+    let mut remarks: Vec<String> = names.into_iter().map(|name| format!("{name} failed")).collect();
+    if success {
+        return Ok(Tally { passed, failed, remarks });
+    }
+    if failed == 0 {
+        remarks.extend(tail(&output, 30));
+    }
+    remarks.push(format!("all of it: {log}"));
+    Ok(Tally { passed, failed: failed.max(1), remarks })
+}
+
+/// Adds up cargo's `test result:` lines; the names are those of failed tests.
+fn count(output: &str) -> (usize, usize, Vec<String>) {
+    let (mut passed, mut failed, mut names) = (0, 0, Vec::new());
+    for line in output.lines() {
+        if let Some(counts) = line.strip_prefix("test result: ") {
+            let number = |what: &str| {
+                let before = counts.split(what).next()?;
+                before.trim_end().rsplit(' ').next()?.parse::<usize>().ok()
+            };
+            passed += number(" passed").unwrap_or(0);
+            failed += number(" failed").unwrap_or(0);
+        } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+            names.push(name.to_string());
+        }
+    }
+    (passed, failed, names)
+}
+
+/// A command that is one check: it passes or shows the end of what it said.
+fn one(project: &Project, name: &str, command: &mut Command) -> Result<Tally, String> {
+    let (success, output, log) = capture(project, name, command)?;
+    if success {
+        return Ok(Tally { passed: 1, ..Tally::default() });
+    }
+    let mut remarks = tail(&output, 40);
+    remarks.push(format!("all of it: {log}"));
+    Ok(Tally { passed: 0, failed: 1, remarks })
+}
+
+/// Runs a command with both its outputs in one file.
+fn capture(project: &Project, name: &str, command: &mut Command) -> Result<(bool, String, String), String> {
+    let path = project.scratch("logs")?.join(format!("{name}.log"));
+    let said = |e: std::io::Error| format!("{name}: {e}");
+    let log = std::fs::File::create(&path).map_err(said)?;
+    let both = log.try_clone().map_err(said)?;
+    let status = command.stdin(Stdio::null()).stdout(log).stderr(both).status().map_err(said)?;
+    let output = String::from_utf8_lossy(&std::fs::read(&path).map_err(said)?).into_owned();
+    Ok((status.success(), output, path.display().to_string()))
+}
+
+pub fn make_folder(path: &Path) -> Result<&Path, String> {
+    std::fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path)
+}
+
+pub fn tail(output: &str, lines_max: usize) -> Vec<String> {
+    let lines: Vec<&str> = output.lines().collect();
+    lines[lines.len().saturating_sub(lines_max)..].iter().map(|line| line.to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargos_results_are_added_up() {
+        let output = "\
+running 3 tests
+test a::b ... ok
+test a::c ... FAILED
+test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+";
+        assert_eq!(count(output), (42, 1, vec!["a::c".to_string()]));
+    }
+}
