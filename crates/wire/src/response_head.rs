@@ -51,7 +51,7 @@ pub fn read_response<'a>(
         };
         return judge_response(buf, line, parsed.headers, *length, spans, limits, method, upgrade_sent).map(Some);
     }
-    if status_line_end(text).is_none() && text.len() > STATUS_LINE_PREFIX + limits.target_bytes_max + 1 {
+    if parsed.code.is_some() && is_reason_too_long(text, limits) {
         return Err(refusals::REASON_TOO_LONG);
     }
     match outcome {
@@ -69,8 +69,10 @@ struct StatusLine {
     version: Version,
 }
 
-fn status_line_end(text: &[u8]) -> Option<usize> {
-    text.iter().position(|&b| b == b'\n')
+/// Is the reason phrase too long already, whether or not its end has come?
+fn is_reason_too_long(text: &[u8], limits: &HeadLimits) -> bool {
+    let reason = text.get(STATUS_LINE_PREFIX..).unwrap_or_default();
+    reason.iter().take_while(|b| matches!(**b, b'\t' | b' '..=b'~' | 0x80..)).count() > limits.target_bytes_max
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -84,13 +86,13 @@ fn judge_response<'a>(
     method: Method,
     upgrade_sent: bool,
 ) -> Result<ReceivedResponse<'a>, Refusal> {
-    let line_end = status_line_end(buf).expect("a complete head has a first line");
+    if is_reason_too_long(buf, limits) {
+        return Err(refusals::REASON_TOO_LONG);
+    }
     // RFC 9112 §4: the space before the reason phrase is there even when the phrase is not.
+    let line_end = buf.iter().position(|&b| b == b'\n').expect("a complete head has a first line");
     if line.status.0 < 100 || buf[STATUS_LINE_PREFIX - 1] != b' ' || buf[line_end - 1] != b'\r' {
         return Err(refusals::STATUS_LINE_INVALID);
-    }
-    if line_end - 1 - STATUS_LINE_PREFIX > limits.target_bytes_max {
-        return Err(refusals::REASON_TOO_LONG);
     }
     let mut framing = Framing::default();
     let mut options = ConnectionOptions::default();
