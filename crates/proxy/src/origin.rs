@@ -1,0 +1,433 @@
+//! Connections to the origins. The fetch asks [`Origin::connect`] for one, uses it for an exchange, and gives it back
+//! by [`OriginConnection::into_pool`] or drops it. What happens here, in this order: whose turn is it; an idle
+//! connection on this core; one of another core; a new one; a place in the queue.
+//!
+//! It does not know what is sent on a connection. `now_ms` is any clock that only goes forward, the same one in every
+//! call; deadlines count on the runtime's timers.
+
+mod balance;
+mod dial;
+mod limits;
+mod origin_error;
+mod origin_names;
+mod origin_pool;
+mod origin_queue;
+mod origin_stream;
+mod resolver;
+mod servers;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+pub use self::origin_error::{OriginError, OriginErrorKind, Span};
+pub use self::origin_stream::OriginStream;
+
+use self::balance::{Address, Ejection};
+use self::dial::dial;
+use self::limits::DIAL_ATTEMPTS_MAX;
+use self::origin_pool::{Idle, IdleAccount};
+use self::origin_queue::Grant;
+use self::resolver::Resolver;
+use self::servers::{Lease, Returned, Servers, Waiting};
+use crate::clock::Moment;
+use crate::counters::CoreCounters;
+use crate::limits::Limits;
+use crate::settings::{OriginSettings, OriginUrl, Settings};
+
+/// All origins of a configuration. A reload makes new ones; those with equal URLs keep connections, health and queue.
+#[derive(Debug)]
+pub struct Origins {
+    origins: Vec<Arc<Origin>>,
+    account: Arc<IdleAccount>,
+}
+
+/// One `[origin.NAME]`.
+#[derive(Debug)]
+pub struct Origin {
+    pub name: Arc<str>,
+    /// The Host to send; `None` forwards the client's.
+    pub host: Option<String>,
+    queue_max: usize,
+    queue_timeout: Duration,
+    ejection: Ejection,
+    servers: Arc<Servers>,
+    resolver: Arc<Resolver>,
+}
+
+/// Who asks, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct CoreHandle<'a> {
+    /// The core's number; connections stay on it.
+    pub core: usize,
+    pub counters: &'a CoreCounters,
+    pub now_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    Allowed,
+    /// A pooled connection has just died under this request: only a new one will do.
+    Fresh,
+}
+
+/// How an exchange failed that had a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginFailure {
+    /// No answer in time, or the connection ended before one. (A reused connection that dies before the first byte is
+    /// no failure of the address: do not report it.)
+    FirstByte,
+    /// The answer was not HTTP.
+    Protocol,
+    /// The answer ended before its end.
+    Truncated,
+}
+
+/// An open connection that is ours alone. Dropped, it is closed.
+#[derive(Debug)]
+pub struct OriginConnection {
+    pub stream: OriginStream,
+    /// Requests were sent on it before this one.
+    pub reused: bool,
+    /// Requests sent on it, this one included.
+    pub requests: u32,
+    ejection: Ejection,
+    lease: Lease,
+}
+
+impl Origins {
+    pub fn new(settings: &Settings, previous: Option<&Origins>) -> Arc<Origins> {
+        let account = previous.map_or_else(|| Arc::new(IdleAccount::new()), |p| Arc::clone(&p.account));
+        let idle_timeout_ms = settings.limits.origin_idle_timeout.as_millis().try_into().unwrap_or(u64::MAX);
+        account.set_limits(settings.limits.origin_idle_connections_max, idle_timeout_ms);
+        let resolver = Arc::new(Resolver::new(settings.resolver.clone()));
+        let mut inherited: Vec<&Arc<Origin>> = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
+        let origins = settings.origins.iter().map(|origin| {
+            let servers = inherit(&mut inherited, origin)
+                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, &account));
+            servers.set_connections_max(origin.connections_max);
+            Arc::new(Origin::new(origin, servers, Arc::clone(&resolver)))
+        });
+        Arc::new(Origins { origins: origins.collect(), account })
+    }
+
+    #[inline]
+    pub fn get(&self, index: usize) -> &Arc<Origin> {
+        &self.origins[index]
+    }
+
+    /// For the tick of each core: closes its connections that lay idle for too long or were closed by the origin, and
+    /// renews names.
+    pub fn sweep(&self, core: usize, now_ms: u64) {
+        for origin in &self.origins {
+            origin.servers.sweep(core, now_ms);
+            origin.servers.renew_names(&origin.resolver, now_ms);
+        }
+    }
+
+    /// Idle connections to all origins, those of former configurations included.
+    pub fn idle_connections(&self) -> usize {
+        self.account.count()
+    }
+
+    pub fn status(&self, now_ms: u64) -> Vec<OriginStatus> {
+        self.origins.iter().map(|origin| origin.status(now_ms)).collect()
+    }
+}
+
+/// The servers of the same URLs in the former configuration, preferably under the same name; each is inherited once.
+fn inherit(previous: &mut Vec<&Arc<Origin>>, origin: &OriginSettings) -> Option<Arc<Servers>> {
+    let same_urls = |former: &&Arc<Origin>| former.servers.urls == origin.urls;
+    let index = previous
+        .iter()
+        .position(|former| same_urls(former) && *former.name == *origin.name)
+        .or_else(|| previous.iter().position(same_urls))?;
+    Some(Arc::clone(&previous.swap_remove(index).servers))
+}
+
+impl Origin {
+    fn new(settings: &OriginSettings, servers: Arc<Servers>, resolver: Arc<Resolver>) -> Origin {
+        Origin {
+            name: settings.name.as_str().into(),
+            host: settings.host.clone(),
+            queue_max: settings.queue_max,
+            queue_timeout: settings.queue_timeout,
+            ejection: Ejection {
+                failures_max: settings.ejection_failures,
+                time_ms: settings.ejection_time.as_millis().try_into().unwrap_or(u64::MAX),
+            },
+            servers,
+            resolver,
+        }
+    }
+
+    /// The URLs it was configured with.
+    pub fn urls(&self) -> &[OriginUrl] {
+        &self.servers.urls
+    }
+
+    /// A connection for one request: idle, new, or waited for. Dropping the future gives everything back.
+    pub async fn connect(
+        &self,
+        core: &CoreHandle<'_>,
+        reuse: Reuse,
+        limits: &Limits,
+    ) -> Result<OriginConnection, OriginError> {
+        let turn = self.servers.next_turn();
+        if reuse == Reuse::Allowed
+            && let Some(connection) = self.take_own(core, turn)
+        {
+            return Ok(connection);
+        }
+        // Boxed, so that a request served from the pool carries none of it.
+        Box::pin(self.open(core, turn, reuse, limits)).await
+    }
+
+    /// The common case: nobody waits, the names are fresh, and a connection to the address whose turn it is lies on
+    /// this core's shelf.
+    #[inline]
+    fn take_own(&self, core: &CoreHandle<'_>, turn: usize) -> Option<OriginConnection> {
+        let book = self.servers.book();
+        if self.servers.slots.waiting() != 0 || core.now_ms >= book.fresh_until_ms {
+            return None;
+        }
+        let address = book.pick(turn, core.now_ms, &[])?;
+        let idle = self.servers.take_own(address, core.core, core.now_ms)?;
+        self.adopt(core, Lease::of_open(&self.servers, Arc::clone(address)), idle).ok()
+    }
+
+    async fn open(
+        &self,
+        core: &CoreHandle<'_>,
+        turn: usize,
+        reuse: Reuse,
+        limits: &Limits,
+    ) -> Result<OriginConnection, OriginError> {
+        let began = Moment::now();
+        let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
+        self.servers.look_up(&self.resolver, core.now_ms, elapsed_ms, limits.connect_timeout).await.map_err(
+            |nowhere| {
+                core.counters.origin_errors_resolve.add(1);
+                self.error(Some(nowhere.host), OriginErrorKind::Resolve { why: nowhere.why })
+            },
+        )?;
+        let at = || core.now_ms + elapsed_ms();
+        let mut lease = match self.enter(core, turn, reuse, at()).await? {
+            Entered::Connection(connection) => return Ok(connection),
+            Entered::Slot(lease) => lease,
+        };
+        let mut tried: SmallVec<[Arc<Address>; DIAL_ATTEMPTS_MAX]> = SmallVec::new();
+        loop {
+            let address = self.servers.book().pick(turn, at(), &tried).cloned();
+            let Some(address) = address else {
+                // All addresses went away while we waited.
+                return Err(self.error(None, OriginErrorKind::Resolve { why: "no address is left".into() }));
+            };
+            match dial(&address.place, limits.connect_timeout).await {
+                Ok(stream) => {
+                    core.counters.origin_connections_opened.add(1);
+                    lease = lease.opened(address);
+                    return Ok(OriginConnection { stream, reused: false, requests: 1, ejection: self.ejection, lease });
+                }
+                Err(kind) => {
+                    core.counters.origin_errors_connect.add(1);
+                    let ours = matches!(kind, OriginErrorKind::Exhausted { .. });
+                    if !ours && address.failed(self.ejection, at()) {
+                        core.counters.origin_ejections.add(1);
+                    }
+                    tried.push(Arc::clone(&address));
+                    let more = self.servers.book().pick(turn, at(), &tried).is_some();
+                    if tried.len() == DIAL_ATTEMPTS_MAX || !more {
+                        return Err(self.error(Some(Arc::clone(&address.label)), kind));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gets the right to a connection: with one that is open already, or to open one.
+    async fn enter(
+        &self,
+        core: &CoreHandle<'_>,
+        turn: usize,
+        reuse: Reuse,
+        now_ms: u64,
+    ) -> Result<Entered, OriginError> {
+        let core = &CoreHandle { now_ms, ..*core };
+        if self.servers.slots.waiting() == 0 {
+            if reuse == Reuse::Allowed
+                && let Some(connection) = self.take_over(core, turn)
+            {
+                return Ok(Entered::Connection(connection));
+            }
+            if self.servers.slots.try_open() {
+                return Ok(Entered::Slot(Lease::of_slot(&self.servers)));
+            }
+            // Another address's idle connection serves as well, or makes room.
+            if let Some(returned) = self.servers.take_anything() {
+                return Ok(self.accept(core, reuse, Grant::Used(returned)));
+            }
+        }
+        let Some(mut waiting) = Waiting::join(&self.servers, self.queue_max) else {
+            core.counters.origin_errors_busy.add(1);
+            return Err(self.error(None, OriginErrorKind::QueueFull { queue_max: self.queue_max }));
+        };
+        let Ok(grant) = tokio::time::timeout(self.queue_timeout, waiting.served()).await else {
+            core.counters.origin_errors_busy.add(1);
+            return Err(self.error(None, OriginErrorKind::QueueTimeout { after: self.queue_timeout }));
+        };
+        Ok(self.accept(core, reuse, grant))
+    }
+
+    /// What a waiter makes of what it was given. A connection that cannot be used leaves its slot.
+    fn accept(&self, core: &CoreHandle<'_>, reuse: Reuse, grant: Grant<Returned>) -> Entered {
+        match grant {
+            Grant::Slot => Entered::Slot(Lease::of_slot(&self.servers)),
+            Grant::Used(Returned { address, idle }) => {
+                let lease = Lease::of_open(&self.servers, address);
+                if reuse == Reuse::Fresh || !self.servers.is_usable(&idle, core.core, core.now_ms) {
+                    drop(idle);
+                    return Entered::Slot(lease.emptied());
+                }
+                match self.adopt(core, lease, idle) {
+                    Ok(connection) => Entered::Connection(connection),
+                    Err(lease) => Entered::Slot(lease),
+                }
+            }
+        }
+    }
+
+    /// An idle connection to the address whose turn it is, from whatever core.
+    fn take_over(&self, core: &CoreHandle<'_>, turn: usize) -> Option<OriginConnection> {
+        let book = self.servers.book();
+        let address = book.pick(turn, core.now_ms, &[])?;
+        let idle = self.servers.take_any(address, core.core, core.now_ms)?;
+        self.adopt(core, Lease::of_open(&self.servers, Arc::clone(address)), idle).ok()
+    }
+
+    /// Makes an idle connection ours, moving it to our runtime if need be. If that fails, the slot is left.
+    #[inline]
+    fn adopt(&self, core: &CoreHandle<'_>, lease: Lease, idle: Idle) -> Result<OriginConnection, Lease> {
+        let mut stream = idle.stream;
+        if idle.core != core.core {
+            stream = match stream.rehome() {
+                Ok(stream) => stream,
+                Err(_) => return Err(lease.emptied()),
+            };
+            core.counters.origin_connections_taken_over.add(1);
+        }
+        core.counters.origin_connections_reused.add(1);
+        Ok(OriginConnection {
+            stream,
+            reused: true,
+            requests: idle.requests.saturating_add(1),
+            ejection: self.ejection,
+            lease,
+        })
+    }
+
+    #[cold]
+    fn error(&self, address: Option<Arc<str>>, kind: OriginErrorKind) -> OriginError {
+        OriginError { origin: Arc::clone(&self.name), address, kind }
+    }
+
+    fn status(&self, now_ms: u64) -> OriginStatus {
+        let address = |address: &Arc<Address>| {
+            let idle = address.shelves.len();
+            AddressStatus {
+                label: Arc::clone(&address.label),
+                state: address
+                    .ejected_for_ms(now_ms)
+                    .map_or(AddressState::Up, |for_ms| AddressState::Ejected { for_ms }),
+                in_use: address.connections.load(Ordering::Relaxed).saturating_sub(idle),
+                idle,
+                failures: address.failures(),
+            }
+        };
+        OriginStatus {
+            name: Arc::clone(&self.name),
+            addresses: self.servers.book().addresses.iter().map(address).collect(),
+            connections: self.servers.slots.open(),
+            connections_max: self.servers.slots.open_max(),
+            queued: self.servers.slots.waiting(),
+        }
+    }
+}
+
+enum Entered {
+    Connection(OriginConnection),
+    Slot(Lease),
+}
+
+impl OriginConnection {
+    /// Gives the connection back after an exchange that ended cleanly, for the next request to this origin. Closes it
+    /// instead if anything arrived since, if it is one too many, or if its address is gone.
+    #[inline]
+    pub fn into_pool(self, core: &CoreHandle<'_>) {
+        let OriginConnection { stream, requests, lease, .. } = self;
+        if stream.is_quiet() {
+            lease.put(Idle { stream, core: core.core, since_ms: core.now_ms, requests });
+        }
+    }
+
+    /// The origin gave a whole answer head: its address is well.
+    #[inline]
+    pub fn succeeded(&self) {
+        self.address().succeeded();
+    }
+
+    /// The exchange failed by the origin's doing. After several in a row the address is left out for a while.
+    pub fn failed(&self, core: &CoreHandle<'_>, failure: OriginFailure) {
+        match failure {
+            OriginFailure::FirstByte => core.counters.origin_errors_first_byte.add(1),
+            OriginFailure::Protocol => core.counters.origin_errors_protocol.add(1),
+            OriginFailure::Truncated => core.counters.origin_errors_truncated.add(1),
+        }
+        if self.address().failed(self.ejection, core.now_ms) {
+            core.counters.origin_ejections.add(1);
+        }
+    }
+
+    /// The address in text: `10.0.0.3:80`, `unix:/run/app.sock`.
+    pub fn label(&self) -> &Arc<str> {
+        &self.address().label
+    }
+
+    #[inline]
+    fn address(&self) -> &Arc<Address> {
+        self.lease.address().expect("a connection's lease is of an open one")
+    }
+}
+
+/// What the admin shows of an origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginStatus {
+    pub name: Arc<str>,
+    pub addresses: Vec<AddressStatus>,
+    /// Open or being opened, to addresses that are gone too.
+    pub connections: usize,
+    pub connections_max: usize,
+    pub queued: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressStatus {
+    pub label: Arc<str>,
+    pub state: AddressState,
+    pub in_use: usize,
+    pub idle: usize,
+    pub failures: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressState {
+    Up,
+    /// Left out after failures, for so long still.
+    Ejected {
+        for_ms: u64,
+    },
+}

@@ -1,0 +1,67 @@
+//! Opens a connection to one address. One attempt, one deadline; whose turn it is and what a failure means for the
+//! address is decided by the callers.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::net::{TcpStream, UnixStream};
+
+use super::limits::UNIX_BACKLOG_PAUSE;
+use super::origin_error::OriginErrorKind;
+use super::origin_stream::OriginStream;
+
+/// Where a connection can be opened to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Tcp(address) => write!(f, "{address}"),
+            Place::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+pub async fn dial(place: &Place, timeout: Duration) -> Result<OriginStream, OriginErrorKind> {
+    match tokio::time::timeout(timeout, connect(place)).await {
+        Ok(Ok(stream)) => Ok(stream),
+        Ok(Err(why)) if is_ours(&why) => Err(OriginErrorKind::Exhausted { why }),
+        Ok(Err(why)) => Err(OriginErrorKind::Connect { why }),
+        Err(_) => Err(OriginErrorKind::ConnectTimeout { after: timeout }),
+    }
+}
+
+async fn connect(place: &Place) -> io::Result<OriginStream> {
+    match place {
+        Place::Tcp(address) => {
+            let stream = TcpStream::connect(address).await?;
+            // Once here, never on reuse: a request is written whole, so Nagle's delay could only hold back its tail.
+            stream.set_nodelay(true)?;
+            Ok(OriginStream::Tcp(stream))
+        }
+        Place::Unix(path) => loop {
+            match UnixStream::connect(path).await {
+                Ok(stream) => return Ok(OriginStream::Unix(stream)),
+                // unix(7): EAGAIN says that the backlog is full. TCP would wait; so do we, within the same deadline.
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(UNIX_BACKLOG_PAUSE).await,
+                Err(e) => return Err(e),
+            }
+        },
+    }
+}
+
+/// Did we fail for want of something that no other address would give us either?
+fn is_ours(error: &io::Error) -> bool {
+    let Some(code) = error.raw_os_error() else { return false };
+    [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL, Errno::AGAIN]
+        .iter()
+        .any(|errno| errno.raw_os_error() == code)
+}

@@ -1,0 +1,155 @@
+//! Why there is no connection to an origin, in words for the operator: which origin, which address, which phase, and
+//! the limit or setting that changes it. The fetch makes the client's status and the log's token of it.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// No connection, and why.
+#[derive(Debug)]
+pub struct OriginError {
+    pub origin: Arc<str>,
+    /// `10.0.0.3:80`, `unix:/run/app.sock` or the name that did not resolve; `None` where no address was reached for.
+    pub address: Option<Arc<str>>,
+    pub kind: OriginErrorKind,
+}
+
+#[derive(Debug)]
+pub enum OriginErrorKind {
+    /// The name has no address, or nobody could tell us.
+    Resolve {
+        why: Arc<str>,
+    },
+    /// The address refused, or the network did.
+    Connect {
+        why: io::Error,
+    },
+    ConnectTimeout {
+        after: Duration,
+    },
+    /// We have no descriptor, port or memory left: not the origin's fault.
+    Exhausted {
+        why: io::Error,
+    },
+    QueueFull {
+        queue_max: usize,
+    },
+    QueueTimeout {
+        after: Duration,
+    },
+}
+
+impl OriginError {
+    /// The answer's status (RFC 9110 §15.6).
+    pub fn status(&self) -> u16 {
+        match self.kind {
+            OriginErrorKind::Resolve { .. } | OriginErrorKind::Connect { .. } => 502,
+            OriginErrorKind::Exhausted { .. }
+            | OriginErrorKind::QueueFull { .. }
+            | OriginErrorKind::QueueTimeout { .. } => 503,
+            OriginErrorKind::ConnectTimeout { .. } => 504,
+        }
+    }
+
+    /// A word that never changes, for logs and counters.
+    pub fn token(&self) -> &'static str {
+        match self.kind {
+            OriginErrorKind::Resolve { .. } => "origin-resolve",
+            OriginErrorKind::Connect { .. } => "origin-connect",
+            OriginErrorKind::ConnectTimeout { .. } => "origin-connect-timeout",
+            OriginErrorKind::Exhausted { .. } => "origin-exhausted",
+            OriginErrorKind::QueueFull { .. } => "origin-queue-full",
+            OriginErrorKind::QueueTimeout { .. } => "origin-queue-timeout",
+        }
+    }
+}
+
+impl std::error::Error for OriginError {}
+
+impl fmt::Display for OriginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "origin \"{}\"", self.origin)?;
+        if let Some(address) = &self.address {
+            write!(f, " ({address})")?;
+        }
+        let section = |setting: &str| format!("origin.{}.{setting}", self.origin);
+        match &self.kind {
+            OriginErrorKind::Resolve { why } => write!(f, ": name did not resolve: {why} (resolver)"),
+            OriginErrorKind::Connect { why } => write!(f, ": connect failed: {why} ({})", section("urls")),
+            OriginErrorKind::ConnectTimeout { after } => {
+                write!(f, ": connect timed out after {} (limits.connect_timeout)", Span(*after))
+            }
+            OriginErrorKind::Exhausted { why } => {
+                write!(f, ": connect failed for want of something of ours: {why} (ulimit -n, ip_local_port_range)")
+            }
+            OriginErrorKind::QueueFull { queue_max } => write!(
+                f,
+                ": all connections in use and {queue_max} requests waiting ({}, {})",
+                section("connections_max"),
+                section("queue_max")
+            ),
+            OriginErrorKind::QueueTimeout { after } => {
+                write!(f, ": no connection became free within {} ({})", Span(*after), section("queue_timeout"))
+            }
+        }
+    }
+}
+
+/// A duration as a person would write it: `5 s`, `250 ms`.
+pub struct Span(pub Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.subsec_nanos() {
+            0 => write!(f, "{} s", self.0.as_secs()),
+            _ => write!(f, "{} ms", self.0.as_millis()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(address: Option<&str>, kind: OriginErrorKind, status: u16, text: &str) {
+        let error = OriginError { origin: "shop".into(), address: address.map(Arc::from), kind };
+        assert_eq!((error.status(), error.to_string().as_str()), (status, text));
+    }
+
+    #[test]
+    fn every_error_names_origin_phase_and_setting() {
+        let refused = || io::Error::other("Connection refused");
+        check(
+            Some("10.0.0.3:80"),
+            OriginErrorKind::ConnectTimeout { after: Duration::from_secs(5) },
+            504,
+            "origin \"shop\" (10.0.0.3:80): connect timed out after 5 s (limits.connect_timeout)",
+        );
+        check(
+            Some("unix:/run/a"),
+            OriginErrorKind::Connect { why: refused() },
+            502,
+            "origin \"shop\" (unix:/run/a): connect failed: Connection refused (origin.shop.urls)",
+        );
+        check(
+            Some("shop.test"),
+            OriginErrorKind::Resolve { why: "no such name".into() },
+            502,
+            "origin \"shop\" (shop.test): name did not resolve: no such name (resolver)",
+        );
+        check(
+            None,
+            OriginErrorKind::QueueFull { queue_max: 3 },
+            503,
+            "origin \"shop\": all connections in use and 3 requests waiting (origin.shop.connections_max, \
+             origin.shop.queue_max)",
+        );
+        check(
+            None,
+            OriginErrorKind::QueueTimeout { after: Duration::from_millis(250) },
+            503,
+            "origin \"shop\": no connection became free within 250 ms (origin.shop.queue_timeout)",
+        );
+    }
+}

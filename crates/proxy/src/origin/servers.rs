@@ -1,0 +1,411 @@
+//! What stands behind an origin and outlives a reload that names the same URLs: its addresses with their health, its
+//! connections, and those who wait for one. Taking, returning and closing connections all pass through here, so the
+//! counts are kept in one place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::balance::{Address, Book};
+use super::limits::SHELVES_MAX;
+use super::origin_error::Span;
+use super::origin_names::{NameAnswer, OriginNames};
+use super::origin_pool::{Idle, IdleAccount, Oldest};
+use super::origin_queue::{Grant, Place, Slots};
+use super::resolver::Resolver;
+use crate::settings::OriginUrl;
+
+#[derive(Debug)]
+pub struct Servers {
+    pub urls: Vec<OriginUrl>,
+    book: ArcSwap<Book>,
+    /// Counts requests, for the round robin.
+    turn: AtomicUsize,
+    /// A request came since the last sweep: worth looking names up ahead of need.
+    used: AtomicBool,
+    pub slots: Slots<Returned>,
+    pub account: Arc<IdleAccount>,
+    names: Mutex<OriginNames>,
+    /// Told whenever an answer about a name came.
+    heard: Notify,
+    shelves_count: usize,
+}
+
+/// An idle connection on its way to somebody who waits.
+#[derive(Debug)]
+pub struct Returned {
+    pub address: Arc<Address>,
+    pub idle: Idle,
+}
+
+/// The right to one open connection. Dropped, it gives the slot back and lets the next in.
+#[derive(Debug)]
+pub struct Lease {
+    servers: Arc<Servers>,
+    holds: Holds,
+}
+
+#[derive(Debug)]
+enum Holds {
+    /// A slot, no connection yet.
+    Slot,
+    /// A slot and a connection to this address.
+    Open(Arc<Address>),
+    /// The slot went elsewhere.
+    Nothing,
+}
+
+impl Servers {
+    pub fn new(urls: Vec<OriginUrl>, connections_max: usize, account: &Arc<IdleAccount>) -> Arc<Servers> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let servers = Arc::new(Servers {
+            names: Mutex::new(OriginNames::new(&urls)),
+            urls,
+            book: ArcSwap::default(),
+            turn: AtomicUsize::new(0),
+            used: AtomicBool::new(false),
+            slots: Slots::new(connections_max),
+            account: Arc::clone(account),
+            heard: Notify::new(),
+            shelves_count: cores.clamp(1, SHELVES_MAX),
+        });
+        servers.rewrite_book(&servers.names.lock());
+        let mut members = account.members.lock();
+        members.retain(|member| member.strong_count() > 0);
+        members.push(Arc::downgrade(&servers));
+        drop(members);
+        servers
+    }
+
+    #[inline]
+    pub fn book(&self) -> Guard<Arc<Book>> {
+        self.book.load()
+    }
+
+    /// Counts a request; whose turn it is follows from the count. One counter for all cores, so that the addresses
+    /// take turns strictly however the requests fall on the cores; with one address it is left alone.
+    #[inline]
+    pub fn next_turn(&self) -> usize {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        if self.book.load().addresses.len() > 1 { self.turn.fetch_add(1, Ordering::Relaxed) } else { 0 }
+    }
+
+    /// An idle connection to this address from this core's shelf: the way most requests go.
+    #[inline]
+    pub fn take_own(&self, address: &Address, core: usize, now_ms: u64) -> Option<Idle> {
+        self.take_from(address, core, core, now_ms)
+    }
+
+    /// An idle connection to this address from any core's shelf, our own first.
+    pub fn take_any(&self, address: &Address, core: usize, now_ms: u64) -> Option<Idle> {
+        (0..address.shelves.count()).find_map(|n| self.take_from(address, core + n, core, now_ms))
+    }
+
+    #[inline]
+    fn take_from(&self, address: &Address, shelf: usize, core: usize, now_ms: u64) -> Option<Idle> {
+        loop {
+            let idle = address.shelves.take_newest(shelf)?;
+            self.account.sub();
+            if self.is_usable(&idle, core, now_ms) {
+                return Some(idle);
+            }
+            drop(idle);
+            self.closed(Some(address));
+        }
+    }
+
+    /// May another request be sent on it? Asked at every hand-out.
+    #[inline]
+    pub fn is_usable(&self, idle: &Idle, core: usize, now_ms: u64) -> bool {
+        let quiet = if idle.core == core { idle.stream.is_quiet() } else { idle.stream.is_quiet_in_kernel() };
+        quiet && !self.account.is_too_old(idle, now_ms)
+    }
+
+    /// Any idle connection at all, unchecked: for somebody who needs its slot as much as the connection.
+    pub fn take_anything(&self) -> Option<Returned> {
+        self.book.load().addresses.iter().find_map(|address| {
+            let idle = (0..address.shelves.count()).find_map(|shelf| address.shelves.take_newest(shelf))?;
+            self.account.sub();
+            Some(Returned { address: Arc::clone(address), idle })
+        })
+    }
+
+    /// Puts a connection on its core's shelf, for the next request or for whoever waits.
+    #[inline]
+    pub fn put(&self, address: &Address, idle: Idle) {
+        if !self.account.keeps_any() && self.slots.waiting() == 0 || self.slots.is_shrinking() {
+            drop(idle);
+            return self.closed(Some(address));
+        }
+        self.account.add();
+        if let Err(idle) = address.shelves.put(idle.core, idle) {
+            self.account.sub();
+            drop(idle);
+            return self.closed(Some(address));
+        }
+        if self.slots.waiting_after_freeing() != 0 {
+            self.settle();
+        }
+        if self.account.is_over() {
+            self.account.close_oldest();
+        }
+    }
+
+    /// Closes a connection that was taken off a shelf.
+    pub fn close_idle(&self, address: &Address, idle: Idle) {
+        self.account.sub();
+        drop(idle);
+        self.closed(Some(address));
+    }
+
+    /// A slot is free again, and with it a connection to this address, if there was one.
+    pub fn closed(&self, address: Option<&Address>) {
+        if let Some(address) = address {
+            address.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.slots.close();
+        if self.slots.waiting_after_freeing() != 0 {
+            self.settle();
+        }
+    }
+
+    /// Brings those who wait and what is free together.
+    pub fn settle(&self) {
+        while let Some(Returned { address, idle }) = self.slots.settle(|| self.take_anything()) {
+            // It was in our hands when a new waiter may have looked for it: so we look again after putting it back.
+            self.account.add();
+            if let Err(idle) = address.shelves.put(idle.core, idle) {
+                self.account.sub();
+                drop(idle);
+                self.closed(Some(&address));
+            }
+            if self.slots.waiting_after_freeing() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Takes what a waiter was given and cannot use.
+    fn give_back(&self, grant: Grant<Returned>) {
+        match grant {
+            Grant::Slot => self.closed(None),
+            Grant::Used(Returned { address, idle }) => self.put(&address, idle),
+        }
+    }
+
+    /// A reload's new limit, and those it lets in.
+    pub fn set_connections_max(&self, connections_max: usize) {
+        self.slots.set_open_max(connections_max);
+        self.settle();
+    }
+
+    /// Closes what this core left on its shelves for too long or what its origins closed meanwhile.
+    pub fn sweep(&self, core: usize, now_ms: u64) {
+        for address in &self.book.load().addresses {
+            for idle in address.shelves.take_unusable(core, |idle| self.is_usable(idle, core, now_ms)) {
+                self.close_idle(address, idle);
+            }
+        }
+    }
+
+    /// Asks for names that are in use and whose answers end soon, so that no request has to wait for them.
+    pub fn renew_names(self: &Arc<Self>, resolver: &Resolver, now_ms: u64) {
+        if now_ms >= self.book.load().renew_from_ms && self.used.swap(false, Ordering::Relaxed) {
+            self.ask(resolver, now_ms, true);
+        }
+    }
+
+    /// Makes sure that there are addresses to connect to, new ones if the old ones expired and newer ones can be had
+    /// soon. `elapsed_ms` is the time since `now_ms`.
+    pub async fn look_up(
+        self: &Arc<Self>,
+        resolver: &Resolver,
+        now_ms: u64,
+        elapsed_ms: impl Fn() -> u64,
+        patience: Duration,
+    ) -> Result<(), Unresolved> {
+        loop {
+            let now_ms = now_ms + elapsed_ms();
+            if now_ms < self.book.load().fresh_until_ms {
+                break;
+            }
+            let heard = self.heard.notified();
+            tokio::pin!(heard);
+            heard.as_mut().enable();
+            self.ask(resolver, now_ms, false);
+            let patience_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX / 2);
+            let Some(wait_ms) = self.names.lock().wait_ms(now_ms, patience_ms) else { break };
+            // A time-out is no answer: the next turn finds that there is nothing left to wait for.
+            let _ = tokio::time::timeout(Duration::from_millis(wait_ms), heard).await;
+        }
+        if !self.book.load().addresses.is_empty() {
+            return Ok(());
+        }
+        let (host, why) = self.names.lock().failure().unwrap_or_else(|| ("".into(), None));
+        let why = why.unwrap_or_else(|| format!("no answer within {} (limits.connect_timeout)", Span(patience)).into());
+        Err(Unresolved { host, why })
+    }
+
+    fn ask(self: &Arc<Self>, resolver: &Resolver, now_ms: u64, ahead: bool) {
+        let questions = self.names.lock().ask(now_ms, ahead);
+        for question in questions {
+            let servers = Arc::downgrade(self);
+            let index = question.index;
+            let reply = move |answer: Result<NameAnswer, Arc<str>>, took_ms: u64| {
+                if let Some(servers) = servers.upgrade() {
+                    servers.hear(index, answer, now_ms + took_ms);
+                }
+            };
+            resolver.ask(question.host, Box::new(reply));
+        }
+    }
+
+    fn hear(&self, index: usize, answer: Result<NameAnswer, Arc<str>>, now_ms: u64) {
+        let mut names = self.names.lock();
+        names.heard(index, answer, now_ms);
+        self.rewrite_book(&names);
+        drop(names);
+        self.heard.notify_waiters();
+    }
+
+    /// Addresses named again keep their health and connections; those no longer named lose their idle ones.
+    fn rewrite_book(&self, names: &OriginNames) {
+        let old = self.book.load_full();
+        let address = |place| match old.addresses.iter().find(|address| address.place == place) {
+            Some(address) => Arc::clone(address),
+            None => Arc::new(Address::new(place, self.shelves_count)),
+        };
+        let addresses: Vec<Arc<Address>> = names.places().into_iter().map(address).collect();
+        let (fresh_until_ms, renew_from_ms) = names.fresh_until_ms();
+        let gone: Vec<_> =
+            old.addresses.iter().filter(|old| !addresses.iter().any(|new| Arc::ptr_eq(old, new))).cloned().collect();
+        self.book.store(Arc::new(Book { addresses, fresh_until_ms, renew_from_ms }));
+        for address in gone {
+            for idle in address.shelves.close() {
+                self.close_idle(&address, idle);
+            }
+        }
+    }
+
+    /// The one of our idle connections that lies there longest.
+    pub fn oldest_idle(&self) -> Option<Oldest> {
+        let mut oldest: Option<Oldest> = None;
+        for address in &self.book.load().addresses {
+            for shelf in 0..address.shelves.count() {
+                if let Some(since_ms) = address.shelves.oldest_since_ms(shelf)
+                    && oldest.as_ref().is_none_or(|oldest| since_ms < oldest.since_ms)
+                {
+                    oldest = Some(Oldest { since_ms, address: Arc::clone(address), shelf });
+                }
+            }
+        }
+        oldest
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for address in &self.book.load().addresses {
+            address.shelves.close().into_iter().for_each(|_| self.account.sub());
+        }
+    }
+}
+
+/// A name that leads nowhere.
+#[derive(Debug)]
+pub struct Unresolved {
+    pub host: Arc<str>,
+    pub why: Arc<str>,
+}
+
+impl Lease {
+    /// Of a slot that was taken for a connection to be opened.
+    pub fn of_slot(servers: &Arc<Servers>) -> Lease {
+        Lease { servers: Arc::clone(servers), holds: Holds::Slot }
+    }
+
+    /// Of an open connection that comes with its slot.
+    #[inline]
+    pub fn of_open(servers: &Arc<Servers>, address: Arc<Address>) -> Lease {
+        Lease { servers: Arc::clone(servers), holds: Holds::Open(address) }
+    }
+
+    /// The connection was opened.
+    pub fn opened(mut self, address: Arc<Address>) -> Lease {
+        assert!(matches!(self.holds, Holds::Slot), "a lease is for one connection");
+        address.connections.fetch_add(1, Ordering::Relaxed);
+        self.holds = Holds::Open(address);
+        self
+    }
+
+    /// The connection was closed and another is to be opened in its slot.
+    pub fn emptied(mut self) -> Lease {
+        if let Holds::Open(address) = std::mem::replace(&mut self.holds, Holds::Slot) {
+            address.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+        self
+    }
+
+    /// The address it is open to.
+    #[inline]
+    pub fn address(&self) -> Option<&Arc<Address>> {
+        match &self.holds {
+            Holds::Open(address) => Some(address),
+            Holds::Slot | Holds::Nothing => None,
+        }
+    }
+
+    /// Ends the lease: the connection takes its slot along to a shelf.
+    #[inline]
+    pub fn put(mut self, idle: Idle) {
+        if let Holds::Open(address) = std::mem::replace(&mut self.holds, Holds::Nothing) {
+            self.servers.put(&address, idle);
+        }
+    }
+}
+
+impl Drop for Lease {
+    #[inline]
+    fn drop(&mut self) {
+        match std::mem::replace(&mut self.holds, Holds::Nothing) {
+            Holds::Slot => self.servers.closed(None),
+            Holds::Open(address) => self.servers.closed(Some(&address)),
+            Holds::Nothing => {}
+        }
+    }
+}
+
+/// A place in the queue. Dropped before it was served, the others move up; dropped after, what it was given goes on.
+#[derive(Debug)]
+pub struct Waiting<'a> {
+    servers: &'a Arc<Servers>,
+    place: Place<Returned>,
+}
+
+impl<'a> Waiting<'a> {
+    pub fn join(servers: &'a Arc<Servers>, queue_max: usize) -> Option<Waiting<'a>> {
+        let waiting = Waiting { servers, place: servers.slots.join(queue_max)? };
+        servers.settle();
+        Some(waiting)
+    }
+
+    pub async fn served(&mut self) -> Grant<Returned> {
+        (&mut self.place.grant).await.expect("a place is in the queue until it is served or dropped")
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.place.grant.close();
+        match self.place.grant.try_recv() {
+            Ok(grant) => self.servers.give_back(grant),
+            Err(_) => self.servers.slots.leave(self.place.number),
+        }
+    }
+}
