@@ -1,1 +1,36 @@
-//! cache
+//! Which bytes answer which request: directory, variants, flights, invalidation.
+//!
+//! Start at [`Cache::ask`]. A [`Flight`] is one fetch that many may wait for; its life stands as a table over
+//! [`FlightState`]. A [`HotTable`] per core answers the hottest hits without touching shared state. This crate
+//! decides by `rules`, keeps by `store`, and knows neither sockets nor how a message is framed nor any clock.
+
+mod ask;
+mod cache;
+mod directory;
+mod draft;
+mod flight;
+mod flight_body;
+mod flight_state;
+mod follower;
+mod hot_table;
+mod key;
+pub mod limits;
+mod object;
+mod readers;
+mod spec;
+mod ticket;
+mod variants;
+mod wishes;
+
+pub use cache::{Cache, CacheSettings, CacheStats};
+pub use draft::Draft;
+pub use flight::{Courier, Failure, Flight};
+pub use flight_body::Pieces;
+pub use flight_state::{FlightState, edges_taken};
+pub use follower::{BodyPiece, Follower, Headed, Release};
+pub use hot_table::HotTable;
+pub use key::Key;
+pub use object::{Object, Part};
+pub use store::{Account, Blocks as Body, Charge, EvictionKind};
+pub use ticket::{Description, StoreAs, Ticket};
+pub use wishes::{Answer, Now, Wishes};

@@ -1,1 +1,22 @@
-//! store
+//! Bytes at rest behind few verbs: an account that knows how many there are, blocks that hold them, and an
+//! eviction that says which go first.
+//!
+//! `cache` builds on it: every stored object is charged to the account, lies in blocks and sits in an eviction.
+//! This crate knows no HTTP, no keys and not what its bytes mean.
+
+mod account;
+mod arena;
+mod blocks;
+mod eviction;
+mod growing;
+pub mod limits;
+mod lru;
+mod s3_fifo;
+pub mod sync;
+
+pub use account::{Account, Charge};
+pub use blocks::Blocks;
+pub use eviction::{Eviction, EvictionKind, Seat, Tenant};
+pub use growing::{Growing, Unfinished};
+pub use lru::Lru;
+pub use s3_fifo::S3Fifo;

@@ -1,0 +1,158 @@
+//! What is to be done with a request: the one question `proxy` asks.
+//!
+//! A look-up, a judgement by `rules`, and at most one new flight, all under the lock of one shard. Copies of the
+//! request, for those who will wait, are made after it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use message::Request;
+use rules::Freshness;
+use rules::freshness::{OriginFailure, may_serve_on_error};
+
+use crate::cache::Cache;
+use crate::directory::Entry;
+use crate::flight::{Failure, Flight};
+use crate::follower::Follower;
+use crate::key::Key;
+use crate::limits::ENTRY_BYTES;
+use crate::object::Object;
+use crate::ticket::Ticket;
+use crate::wishes::{Answer, Now, Wishes};
+
+/// What the shard said.
+enum Finding {
+    Fresh(Arc<Object>),
+    Stale(Arc<Object>, Option<Arc<Flight>>),
+    Miss(Arc<Flight>, Stored),
+    HitForMiss(Arc<Flight>, Stored),
+    Busy(Arc<Flight>, usize, Stored),
+    RecentFailure(Failure),
+}
+
+/// What is there, though it cannot be served as it is.
+#[derive(Default)]
+struct Stored {
+    whole: Option<Arc<Object>>,
+    part: Option<Arc<Object>>,
+}
+
+impl Stored {
+    fn servable(&self, wishes: &Wishes) -> Option<&Arc<Object>> {
+        self.whole.as_ref().or(self.part.as_ref().filter(|_| wishes.partial_ok))
+    }
+}
+
+/// What may be done with a stored object.
+enum Verdict {
+    Serve,
+    /// Serve it, and let one refresh it.
+    Refresh,
+    /// Serve it, stale, because this client said that it takes it so.
+    Concede,
+    /// Ask the origin first.
+    Ask,
+}
+
+impl Cache {
+    /// Looks a request up. `Fresh` and `Stale` without a ticket change nothing; a `Ticket` is the right and the
+    /// duty to fetch.
+    pub fn ask(self: &Arc<Self>, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Answer {
+        let finding = {
+            let mut shard = self.directory.shard(key);
+            let entry = shard.entries.entry(key).or_insert_with(|| Entry::new(self.account.charge(ENTRY_BYTES)));
+            self.look(entry, key, request, wishes, now)
+        };
+        let ticket = |flight, stored: Stored| {
+            Ticket::new(Arc::clone(self), flight, request.to_head(), stored.whole, stored.part)
+        };
+        match finding {
+            Finding::Fresh(object) => Answer::Fresh(object),
+            Finding::Stale(object, None) => Answer::Stale(object, None),
+            Finding::Stale(object, Some(flight)) => {
+                let stored = Stored { whole: Some(Arc::clone(&object)), part: None };
+                Answer::Stale(object, Some(ticket(flight, stored)))
+            }
+            Finding::Miss(flight, stored) => Answer::Miss(ticket(flight, stored)),
+            Finding::HitForMiss(flight, stored) => Answer::HitForMiss(ticket(flight, stored)),
+            Finding::Busy(flight, slot, stored) => {
+                self.counters.coalesced.fetch_add(1, Relaxed);
+                let must_fit = (!wishes.ignore_vary).then_some(request);
+                Answer::Busy(Follower::new(flight, slot, wishes.core).waiting(must_fit, stored.whole))
+            }
+            Finding::RecentFailure(failure) => Answer::RecentFailure(failure),
+        }
+    }
+
+    fn look(&self, entry: &mut Entry, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Finding {
+        let stored = match entry.find(request.fields, wishes.ignore_vary) {
+            Some(slot) => Stored { whole: slot.whole.clone(), part: slot.part.clone() },
+            None => Stored::default(),
+        };
+        if wishes.always_miss {
+            return Finding::Miss(self.begin(entry, key, wishes), stored);
+        }
+        let verdict = stored.servable(wishes).map_or(Verdict::Ask, |object| judge(object, wishes, now));
+        match (verdict, stored.whole.is_some()) {
+            (Verdict::Serve, true) => return Finding::Fresh(stored.whole.expect("it was judged")),
+            (Verdict::Serve, false) => return Finding::Fresh(stored.part.expect("it was judged")),
+            // A stale part is worth a fetch, not a refresh beside it.
+            (Verdict::Ask, _) | (_, false) => {}
+            (Verdict::Concede, true) => return Finding::Stale(stored.whole.expect("it was judged"), None),
+            (Verdict::Refresh, true) => {
+                let alone =
+                    entry.joinable(request.fields, wishes.ignore_vary).is_none() && entry.recent_failure(now).is_none();
+                let refresh = alone.then(|| self.begin_listed(entry, key, request, wishes));
+                return Finding::Stale(stored.whole.expect("it was judged"), refresh);
+            }
+        }
+        if let Some(failure) = entry.recent_failure(now) {
+            return match stored.whole {
+                Some(object) if may_stand_in(&object, wishes, now) => Finding::Stale(object, None),
+                _ => Finding::RecentFailure(failure),
+            };
+        }
+        if wishes.ignore_busy {
+            return Finding::Miss(self.begin(entry, key, wishes), stored);
+        }
+        if let Some(flight) = entry.joinable(request.fields, wishes.ignore_vary) {
+            let slot = flight.with(|inner| inner.readers.join(wishes.core));
+            return Finding::Busy(Arc::clone(flight), slot, stored);
+        }
+        if entry.is_uncacheable(now) {
+            return Finding::HitForMiss(self.begin(entry, key, wishes), stored);
+        }
+        Finding::Miss(self.begin_listed(entry, key, request, wishes), stored)
+    }
+
+    /// A flight that nobody else finds, until its head says that it can be shared.
+    fn begin(&self, entry: &mut Entry, key: Key, wishes: &Wishes) -> Arc<Flight> {
+        entry.fetching += 1;
+        Flight::new(key, self.invalidation.load(Relaxed), wishes.core, Arc::clone(&self.courier))
+    }
+
+    fn begin_listed(&self, entry: &mut Entry, key: Key, request: &Request<'_>, wishes: &Wishes) -> Arc<Flight> {
+        let flight = self.begin(entry, key, wishes);
+        entry.list_new(&flight, request.fields);
+        flight
+    }
+}
+
+fn judge(object: &Object, wishes: &Wishes, now: Now) -> Verdict {
+    let (facts, resident_ms) = (object.facts(), object.resident_ms(now));
+    if wishes.age_max_ms.is_some_and(|max| facts.age_ms(resident_ms) > max) {
+        return Verdict::Ask;
+    }
+    let in_grace = wishes.grace_max_ms.is_none_or(|max| facts.stale_for_ms(resident_ms) <= max);
+    match object.freshness(now, &wishes.directives) {
+        Freshness::Fresh => Verdict::Serve,
+        Freshness::Stale { while_revalidate: true, .. } if in_grace => Verdict::Refresh,
+        Freshness::Stale { requester_allows: true, .. } if in_grace => Verdict::Concede,
+        _ => Verdict::Ask,
+    }
+}
+
+/// RFC 9111 §4.2.4, RFC 5861 §4: the failure that is remembered had no response.
+fn may_stand_in(object: &Object, wishes: &Wishes, now: Now) -> bool {
+    may_serve_on_error(object.facts(), object.resident_ms(now), &wishes.directives, OriginFailure::Unreachable)
+}

@@ -1,0 +1,280 @@
+//! The cache as its users hold it: settings, digests, invalidation, room, and figures.
+//!
+//! `ask.rs` answers requests; `ticket.rs` and `draft.rs` bring responses in. Here is what happens beside that:
+//! what leaves, and why.
+
+use std::sync::Arc;
+
+use message::{Request, ResponseHead};
+use rules::Facts;
+use store::sync::Mutex;
+use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use store::{Account, Eviction, EvictionKind, Lru, S3Fifo};
+
+use crate::directory::{Directory, Leavers};
+use crate::flight::Courier;
+use crate::key::{Digester, Key};
+use crate::limits::{MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX};
+use crate::object::{Object, ObjectParts};
+use crate::wishes::Now;
+
+/// What an operator decides. The default is that of `limits`.
+#[derive(Clone, Debug)]
+pub struct CacheSettings {
+    pub memory_bytes_max: usize,
+    pub object_bytes_max: u64,
+    pub window_bytes_max: usize,
+    pub variants_max: usize,
+    pub eviction: EvictionKind,
+    /// Cores that ask; nothing is sized by it yet but the hot tables, which their cores hold.
+    pub cores: usize,
+}
+
+impl Default for CacheSettings {
+    fn default() -> CacheSettings {
+        CacheSettings {
+            memory_bytes_max: MEMORY_BYTES_MAX,
+            object_bytes_max: OBJECT_BYTES_MAX,
+            window_bytes_max: WINDOW_BYTES_MAX,
+            variants_max: VARIANTS_MAX,
+            eviction: EvictionKind::S3Fifo,
+            cores: 1,
+        }
+    }
+}
+
+/// Figures since the start, and of this moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    pub memory_bytes_max: u64,
+    /// Objects, index, bodies under way, and what others charged to the account.
+    pub memory_bytes: u64,
+    /// Of these, what only its last readers keep.
+    pub leaving_bytes: u64,
+    pub objects: u64,
+    pub keys: u64,
+    pub evictions: u64,
+    /// Objects dropped by purges and unsafe methods.
+    pub invalidated: u64,
+    pub landed: u64,
+    pub refreshed: u64,
+    /// Requests that followed somebody else's fetch.
+    pub coalesced: u64,
+    pub overflowed: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub evictions: AtomicU64,
+    pub invalidated: AtomicU64,
+    pub landed: AtomicU64,
+    pub refreshed: AtomicU64,
+    pub coalesced: AtomicU64,
+    pub overflowed: AtomicU64,
+}
+
+/// One for the process, shared by all cores.
+pub struct Cache {
+    pub(crate) settings: CacheSettings,
+    pub(crate) digester: Digester,
+    pub(crate) directory: Directory,
+    pub(crate) account: Arc<Account>,
+    pub(crate) courier: Arc<dyn Courier>,
+    pub(crate) counters: Counters,
+    /// The number of the last invalidation; taken and compared under a shard's lock.
+    pub(crate) invalidation: AtomicU64,
+    eviction: Mutex<Box<dyn Eviction<Object>>>,
+}
+
+impl Cache {
+    pub fn new(settings: CacheSettings, courier: Arc<dyn Courier>) -> Arc<Cache> {
+        let limit = settings.memory_bytes_max;
+        let eviction: Box<dyn Eviction<Object>> = match settings.eviction {
+            EvictionKind::S3Fifo => Box::new(S3Fifo::new(limit)),
+            EvictionKind::Lru => Box::new(Lru::new()),
+        };
+        Arc::new(Cache {
+            settings,
+            digester: Digester::random(),
+            directory: Directory::new(),
+            account: Account::new(limit),
+            courier,
+            counters: Counters::default(),
+            invalidation: AtomicU64::new(0),
+            eviction: Mutex::new(eviction),
+        })
+    }
+
+    /// The key of whatever a request is found by. Each part counts with its length.
+    #[inline]
+    pub fn key<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> Key {
+        self.digester.key(parts)
+    }
+
+    /// Where everybody who keeps bytes charges them: buffers and connections too.
+    pub fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
+    /// Drops all variants of a key and condemns the fetches of it that are under way. Returns how many responses
+    /// were dropped.
+    pub fn purge(&self, key: Key) -> usize {
+        let mut leavers = Leavers::new();
+        {
+            let mut shard = self.directory.shard(key);
+            let number = self.invalidation.fetch_add(1, Relaxed) + 1;
+            let Some(entry) = shard.entries.get_mut(&key) else { return 0 };
+            entry.invalidated = number;
+            entry.remove_all(&mut leavers);
+            entry.forget_notes();
+            entry.delist_all().for_each(|flight| flight.condemn());
+            self.part_with(&leavers);
+            shard.tidy(key);
+        }
+        self.counters.invalidated.fetch_add(leavers.len() as u64, Relaxed);
+        leavers.len()
+    }
+
+    /// The same, caused by an unsafe method (RFC 9111 §4.4).
+    pub fn invalidate(&self, key: Key) {
+        self.purge(key);
+    }
+
+    /// What is stored for a request, fresh or not: for the rules about HEAD (RFC 9111 §4.3.5) and for `explain`.
+    pub fn find(&self, key: Key, request: &Request<'_>) -> Option<Arc<Object>> {
+        let shard = self.directory.shard(key);
+        shard.entries.get(&key)?.find(request.fields, false)?.whole.clone()
+    }
+
+    /// Gives a stored object a new head (RFC 9111 §4.3.5); `None` if it is no longer the stored one.
+    pub fn freshen(
+        &self,
+        object: &Arc<Object>,
+        head: Arc<ResponseHead>,
+        rendered: bytes::Bytes,
+        facts: Facts,
+        now: Now,
+    ) -> Option<Arc<Object>> {
+        let fresh = self.reheaded(object, head, rendered, facts, now);
+        let mut leavers = Leavers::new();
+        {
+            let mut shard = self.directory.shard(object.key);
+            let order = shard.next_order();
+            let entry = shard.entries.get_mut(&object.key)?;
+            let stored = entry.slot(object.variant)?;
+            if !stored.objects().any(|it| Arc::ptr_eq(it, object)) {
+                return None;
+            }
+            entry.store(&fresh, order, self.settings.variants_max, &mut leavers);
+            self.admit(&fresh, &leavers);
+        }
+        Some(fresh)
+    }
+
+    /// The same body under another head.
+    pub(crate) fn reheaded(
+        &self,
+        object: &Arc<Object>,
+        head: Arc<ResponseHead>,
+        rendered: bytes::Bytes,
+        facts: Facts,
+        received: Now,
+    ) -> Arc<Object> {
+        let parts = ObjectParts {
+            key: object.key,
+            variant: object.variant,
+            spec: object.spec.clone(),
+            head,
+            rendered,
+            body: Arc::clone(&object.body),
+            facts,
+            received,
+            part: object.partial(),
+        };
+        Object::new(parts, |bytes| self.account.charge(bytes))
+    }
+
+    /// Sets the memory limit and evicts what is over it.
+    pub fn set_memory(&self, bytes: usize) {
+        self.account.set_limit(bytes);
+        self.eviction.lock().set_limit(bytes);
+        self.make_room(0);
+    }
+
+    pub fn stats(&self) -> CacheStats {
+        let counters = &self.counters;
+        CacheStats {
+            memory_bytes_max: self.account.limit() as u64,
+            memory_bytes: self.account.used() as u64,
+            leaving_bytes: self.account.leaving() as u64,
+            objects: self.eviction.lock().count() as u64,
+            keys: self.directory.entries_count() as u64,
+            evictions: counters.evictions.load(Relaxed),
+            invalidated: counters.invalidated.load(Relaxed),
+            landed: counters.landed.load(Relaxed),
+            refreshed: counters.refreshed.load(Relaxed),
+            coalesced: counters.coalesced.load(Relaxed),
+            overflowed: counters.overflowed.load(Relaxed),
+        }
+    }
+
+    /// The largest body that is kept at the moment.
+    pub(crate) fn object_bytes_max(&self) -> u64 {
+        self.settings.object_bytes_max.min((self.account.limit() >> OBJECT_SHARE_SHIFT) as u64)
+    }
+
+    /// Evicts until `more` bytes fit; false if they cannot.
+    ///
+    /// One victim at a time: the eviction is locked to choose it and a shard to take it out, so a hit waits for
+    /// one of them at most. What is evicted but still held by a reader counts as gone up to the account's slack.
+    pub(crate) fn make_room(&self, more: usize) -> bool {
+        let mut left = self.account.excess(more);
+        while left > 0 && self.account.excess(more) > 0 {
+            let victim = self.eviction.lock().victim();
+            let Some(victim) = victim else { break };
+            left = left.saturating_sub(store::Tenant::weight(&*victim));
+            self.evict(&victim);
+        }
+        self.account.excess(more) == 0
+    }
+
+    fn evict(&self, victim: &Arc<Object>) {
+        let mut shard = self.directory.shard(victim.key);
+        // Replaced or purged since it was chosen: then it is dead already.
+        if let Some(entry) = shard.entries.get_mut(&victim.key)
+            && entry.remove(victim)
+        {
+            victim.kill(false);
+            self.counters.evictions.fetch_add(1, Relaxed);
+            shard.tidy(victim.key);
+        }
+    }
+
+    /// Lets a stored object take its seat, and those it replaced leave theirs. Under the shard's lock.
+    pub(crate) fn admit(&self, object: &Arc<Object>, leavers: &Leavers) {
+        let mut eviction = self.eviction.lock();
+        for leaver in leavers {
+            eviction.remove(leaver);
+            if leaver.variant == object.variant {
+                object.inherit(leaver);
+            }
+            leaver.kill(Arc::ptr_eq(&leaver.body, &object.body));
+        }
+        eviction.admit(Arc::clone(object));
+    }
+
+    /// Ends the life of objects that were taken out. Under the shard's lock.
+    pub(crate) fn part_with(&self, leavers: &Leavers) {
+        let mut eviction = self.eviction.lock();
+        for leaver in leavers {
+            eviction.remove(leaver);
+            leaver.kill(false);
+        }
+    }
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,259 @@
+//! The writer's end of a flight whose head is known: appends the body and brings it to its end.
+//!
+//! While the response may be stored the body is kept and charged as it grows; when it may not, or does not fit,
+//! it passes through a window and its writer waits for its readers. What is visible to hits was whole and of the
+//! right length before.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use message::Fields;
+use rules::Facts;
+use store::sync::atomic::Ordering::Relaxed;
+use store::{Charge, Growing};
+
+use crate::directory::Leavers;
+use crate::flight::{End, Failure, Flight};
+use crate::flight_body::FlightBody;
+use crate::flight_state::FlightState;
+use crate::key::Variant;
+use crate::object::{Object, ObjectParts, Part, StoredBody};
+use crate::spec::Spec;
+use crate::ticket::{Duty, entry_of};
+
+#[derive(Debug)]
+pub struct Draft {
+    duty: Duty,
+    length: Option<u64>,
+    received: u64,
+    charge: Charge,
+    /// What the body will be stored as. Gone once it cannot be.
+    keep: Option<Keep>,
+    /// Until when the key counts as hit-for-miss if the body turns out too large.
+    mark_ms: Option<u64>,
+}
+
+/// What a draft needs to become an object.
+#[derive(Debug)]
+pub(crate) struct Keep {
+    pub spec: Option<Arc<Spec>>,
+    pub variant: Variant,
+    pub rendered: Bytes,
+    pub facts: Facts,
+    pub partial: Option<Part>,
+}
+
+impl Draft {
+    pub(crate) fn new(duty: Duty, length: Option<u64>, keep: Option<Keep>, mark_ms: Option<u64>) -> Draft {
+        let charge = duty.cache.account.charge(0);
+        Draft { duty, length, received: 0, charge, keep, mark_ms }
+    }
+
+    pub fn flight(&self) -> &Arc<Flight> {
+        &self.duty.flight
+    }
+
+    /// Will it be stored, as far as is known?
+    pub fn is_kept(&self) -> bool {
+        self.keep.is_some()
+    }
+
+    pub fn received_bytes(&self) -> u64 {
+        self.received
+    }
+
+    pub fn readers_count(&self) -> usize {
+        self.duty.flight.readers_count()
+    }
+
+    /// Appends to the body; readers see it at once.
+    pub fn append(&mut self, bytes: Bytes) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.received += bytes.len() as u64;
+        if self.keep.is_some() {
+            let too_long = self.received > self.duty.cache.object_bytes_max();
+            if too_long || !self.duty.cache.make_room(bytes.len()) {
+                self.overflow();
+            } else {
+                self.charge.resize(self.charge.bytes() + bytes.len());
+            }
+        }
+        let ((window, ripe), wakes) = self.duty.flight.change(|inner| {
+            if inner.state == FlightState::Described {
+                inner.state.step(FlightState::Filling);
+            }
+            inner.append(bytes);
+            let ripe = match &inner.body {
+                FlightBody::Growing(growing) => growing.ripe(),
+                _ => None,
+            };
+            (inner.window_bytes(), ripe)
+        });
+        wakes.send(&self.duty.flight);
+        if let Some(bytes) = window {
+            // Condemned meanwhile, or never kept: only what lies between writer and readers is held.
+            self.keep = None;
+            self.charge.resize(bytes);
+        }
+        if let Some(pieces) = ripe {
+            self.settle(pieces);
+        }
+    }
+
+    /// Puts full blocks in the place of the pieces they are made of. The copying is done with nothing locked.
+    fn settle(&self, pieces: Vec<Bytes>) {
+        let mut ripe = Some(pieces);
+        while let Some(pieces) = ripe {
+            let block = Growing::join(&pieces);
+            ripe = self.duty.flight.with(|inner| match &mut inner.body {
+                FlightBody::Growing(growing) => {
+                    growing.settle(block);
+                    growing.ripe()
+                }
+                _ => None,
+            });
+        }
+    }
+
+    /// It does not fit: from here on it is a window, and nobody new may join.
+    fn overflow(&mut self) {
+        self.keep = None;
+        let mark_ms = self.mark_ms;
+        let ((), wakes) = self.duty.within(|shard, flight| {
+            let entry = entry_of(shard, flight);
+            entry.delist(flight);
+            if entry.invalidated <= flight.began {
+                shard.note_uncacheable(flight.key, mark_ms);
+            }
+            flight.change(|inner| {
+                if matches!(inner.state, FlightState::Described | FlightState::Filling) {
+                    inner.state.step(FlightState::Overflowed);
+                }
+                inner.open_window();
+            })
+        });
+        wakes.send(&self.duty.flight);
+        self.duty.cache.counters.overflowed.fetch_add(1, Relaxed);
+    }
+
+    /// Ready when there is room for more: always while the body is kept, and when nobody reads. Else the writer
+    /// waits for its slowest reader.
+    pub fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let max = self.duty.cache.settings.window_bytes_max;
+        self.duty.flight.with(|inner| {
+            inner.poll_writer(cx, |inner| {
+                inner.window_bytes().is_none_or(|held| held < max) || inner.readers.count() == 0
+            })
+        })
+    }
+
+    /// Ready when nobody reads any more.
+    pub fn poll_abandoned(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.duty.flight.with(|inner| inner.poll_writer(cx, |inner| inner.readers.count() == 0))
+    }
+
+    /// Where the slowest reader stands, to see whether it moves.
+    pub fn slowest_position(&self) -> Option<u64> {
+        self.duty.flight.with(|inner| inner.readers.floor())
+    }
+
+    /// Cuts off the readers that stand at the very start of the window, for the caller's clock says that they have
+    /// for too long. Returns how many they were. Without a window nobody holds anybody up.
+    pub fn cut_off_slowest(&mut self) -> usize {
+        let (cut, wakes) = self.duty.flight.change(|inner| {
+            let floor = inner.readers.floor().filter(|_| inner.window_bytes().is_some());
+            let cut = floor.map_or(0, |floor| inner.readers.cut_off_at(floor));
+            inner.trim();
+            cut
+        });
+        wakes.send(&self.duty.flight);
+        cut
+    }
+
+    /// The body is whole. Returns the stored object, or `None` when it is not stored. A body that is not as long
+    /// as was said is truncated, whatever its writer believes (J13).
+    pub fn land(mut self, trailers: Option<Fields>) -> Option<Arc<Object>> {
+        let part_length = self.keep.as_ref().and_then(|keep| keep.partial).map(|part| part.to - part.from);
+        if [self.length, part_length].into_iter().flatten().any(|length| length != self.received) {
+            let text = "the body was shorter or longer than its head said".into();
+            self.duty.give_up(Failure { status: 502, token: "origin-body-length", text, remember_ms: 0 }, None);
+            return None;
+        }
+        let trailers = trailers.map(Arc::new);
+        let object = self.keep.take().and_then(|keep| self.compact(keep));
+        let Some(object) = object else {
+            self.finish_unstored(trailers);
+            return None;
+        };
+        let cache = Arc::clone(&self.duty.cache);
+        cache.make_room(0);
+        let mut leavers = Leavers::new();
+        let (stored, wakes) = self.duty.close(|shard, flight| {
+            let order = shard.next_order();
+            let entry = entry_of(shard, flight);
+            entry.delist(flight);
+            let newer = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
+            let newer = newer.is_some_and(|whole| whole.received.mono_ms > object.received.mono_ms);
+            let stores = entry.invalidated <= flight.began && !newer;
+            if stores {
+                entry.store(&object, order, cache.settings.variants_max, &mut leavers);
+                cache.admit(&object, &leavers);
+            }
+            flight.change(|inner| {
+                if inner.state != FlightState::Condemned {
+                    inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });
+                }
+                inner.body = FlightBody::Landed(Arc::clone(&object));
+                inner.end = End::Whole(trailers);
+                stores
+            })
+        });
+        wakes.send(&self.duty.flight);
+        drop(leavers);
+        cache.counters.landed.fetch_add(u64::from(stored), Relaxed);
+        cache.make_room(0);
+        stored.then_some(object)
+    }
+
+    /// Makes the object, unless the flight was condemned meanwhile.
+    fn compact(&mut self, keep: Keep) -> Option<Arc<Object>> {
+        let flight = &self.duty.flight;
+        let (unfinished, head) = flight.with(|inner| match &inner.body {
+            FlightBody::Growing(growing) => Some((growing.unfinished(), inner.head.clone())),
+            _ => None,
+        })?;
+        let blocks = unfinished.finish();
+        let head = head.expect("a draft has a head");
+        let Keep { spec, variant, rendered, facts, partial } = keep;
+        let mut charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
+        charge.resize(blocks.heap_bytes() + size_of::<StoredBody>());
+        let parts = ObjectParts {
+            key: flight.key,
+            variant,
+            spec,
+            head: head.shared,
+            rendered,
+            body: Arc::new(StoredBody { blocks, charge }),
+            facts,
+            received: head.received,
+            part: partial,
+        };
+        Some(Object::new(parts, |bytes| self.duty.cache.account.charge(bytes)))
+    }
+
+    fn finish_unstored(&mut self, trailers: Option<Arc<Fields>>) {
+        let ((), wakes) = self.duty.close(|shard, flight| {
+            entry_of(shard, flight).delist(flight);
+            flight.change(|inner| inner.end = End::Whole(trailers))
+        });
+        wakes.send(&self.duty.flight);
+    }
+
+    /// The body broke off: readers get a truncated end, and nothing is stored.
+    pub fn abort(mut self, failure: Failure) {
+        self.duty.give_up(failure, None);
+    }
+}

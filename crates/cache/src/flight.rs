@@ -1,0 +1,252 @@
+//! One fetch that many may wait for: its state, its head, its body so far, and who reads it.
+//!
+//! Between `ask`, which makes it, and the writer's last word (land, fail, abort, refreshed). It does not know the
+//! directory; lock order is shard, then flight, and wakes are sent when no lock is held.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use message::{Fields, FieldsView, ResponseHead};
+use rules::Facts;
+use store::Growing;
+use store::sync::Mutex;
+
+use crate::flight_body::FlightBody;
+use crate::flight_state::FlightState;
+use crate::key::{Key, Variant};
+use crate::readers::{Readers, Wakes};
+use crate::spec::{Spec, variant_of};
+use crate::wishes::Now;
+
+/// Carries a flight to a core on which readers wait; that core then calls [`Flight::wake_core`].
+pub trait Courier: Send + Sync {
+    fn post(&self, core: usize, flight: Arc<Flight>);
+}
+
+/// Why there is no response, or no more of it. All who wait get the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The status to answer with when nothing may stand in.
+    pub status: u16,
+    /// Stable, for the log.
+    pub token: &'static str,
+    /// For people: the origin, the phase, the limit.
+    pub text: Arc<str>,
+    /// How long others get this answer without asking the origin again; 0 for not at all.
+    pub remember_ms: u64,
+}
+
+/// A fetch under way, or just ended.
+pub struct Flight {
+    pub(crate) key: Key,
+    /// The invalidation number it began under.
+    pub(crate) began: u64,
+    /// The writer's core.
+    pub(crate) core: usize,
+    pub(crate) courier: Arc<dyn Courier>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub state: FlightState,
+    pub head: Option<FlightHead>,
+    pub body: FlightBody,
+    pub end: End,
+    pub readers: Readers,
+    writer: Option<Writer>,
+}
+
+/// The head as it was described.
+#[derive(Clone, Debug)]
+pub(crate) struct FlightHead {
+    pub full: Arc<ResponseHead>,
+    /// Without what is for the first client only.
+    pub shared: Arc<ResponseHead>,
+    pub length: Option<u64>,
+    pub facts: Option<Facts>,
+    pub received: Now,
+    pub fits: Fits,
+}
+
+/// Whom beside the leader a response can answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Fits {
+    Variant(Option<Arc<Spec>>, Variant),
+    /// A part, which only the leader asked for.
+    Leader,
+}
+
+impl Fits {
+    pub fn request(&self, fields: FieldsView<'_>) -> bool {
+        match self {
+            Fits::Variant(spec, variant) => variant_of(spec.as_ref(), fields) == *variant,
+            Fits::Leader => false,
+        }
+    }
+}
+
+/// How the body ended.
+#[derive(Clone, Debug)]
+pub(crate) enum End {
+    Open,
+    Whole(Option<Arc<Fields>>),
+    Truncated(Failure),
+}
+
+/// The writer waits for room, or for its readers to leave.
+#[derive(Debug)]
+struct Writer {
+    waker: Waker,
+    posted: bool,
+}
+
+impl Flight {
+    pub(crate) fn new(key: Key, began: u64, core: usize, courier: Arc<dyn Courier>) -> Arc<Flight> {
+        let inner = Inner {
+            state: FlightState::Reserved,
+            head: None,
+            body: FlightBody::Growing(Growing::default()),
+            end: End::Open,
+            readers: Readers::default(),
+            writer: None,
+        };
+        Arc::new(Flight { key, began, core, courier, inner: Mutex::new(inner) })
+    }
+
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    pub fn state(&self) -> FlightState {
+        self.inner.lock().state
+    }
+
+    /// Body bytes received so far: whether a range is far ahead of the writer.
+    pub fn received_bytes(&self) -> u64 {
+        self.inner.lock().body.end()
+    }
+
+    /// Readers that still read.
+    pub fn readers_count(&self) -> usize {
+        self.inner.lock().readers.count()
+    }
+
+    /// What a core does with a flight that was posted to it: wakes those of its tasks that wait for it.
+    pub fn wake_core(self: &Arc<Flight>, core: usize) {
+        let mut wakes = Wakes::default();
+        {
+            let mut inner = self.inner.lock();
+            inner.readers.wake_core(core, &mut wakes);
+            if core == self.core
+                && let Some(writer) = inner.writer.take()
+            {
+                wakes.wakers.push(writer.waker);
+            }
+        }
+        wakes.send(self);
+    }
+
+    /// Changes what readers see. The wakes are to be sent when no lock is held.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> (R, Wakes) {
+        let mut wakes = Wakes::default();
+        let mut inner = self.inner.lock();
+        let result = change(&mut inner);
+        inner.readers.wake(self.core, &mut wakes);
+        (result, wakes)
+    }
+
+    /// Looks, or changes what nobody waits for.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut Inner) -> R) -> R {
+        look(&mut self.inner.lock())
+    }
+
+    /// A change by a reader on `here`, which may give the writer room.
+    pub(crate) fn read<R>(self: &Arc<Flight>, here: usize, read: impl FnOnce(&mut Inner) -> (R, bool)) -> R {
+        let mut wakes = Wakes::default();
+        let result = {
+            let mut inner = self.inner.lock();
+            let (result, writer_may_go_on) = read(&mut inner);
+            if writer_may_go_on {
+                inner.wake_writer(here, self.core, &mut wakes);
+            }
+            result
+        };
+        wakes.send(self);
+        result
+    }
+
+    /// Something newer invalidated the key: who waits is served, nothing is stored. Under the shard's lock.
+    pub(crate) fn condemn(&self) {
+        let mut inner = self.inner.lock();
+        if matches!(inner.state, FlightState::Reserved | FlightState::Described | FlightState::Filling) {
+            inner.state.step(FlightState::Condemned);
+            inner.open_window();
+        }
+    }
+}
+
+impl Inner {
+    /// The body will not be kept.
+    pub fn open_window(&mut self) {
+        self.body.open_window();
+        self.trim();
+    }
+
+    /// Lets go of what every reader has passed; without readers, of everything.
+    pub fn trim(&mut self) {
+        if let FlightBody::Window(window) = &mut self.body {
+            window.trim(self.readers.floor().unwrap_or(u64::MAX));
+        }
+    }
+
+    pub fn append(&mut self, piece: Bytes) {
+        match &mut self.body {
+            FlightBody::Growing(growing) => growing.append(piece),
+            FlightBody::Window(window) => {
+                window.append(piece);
+                if self.readers.count() == 0 {
+                    self.trim();
+                }
+            }
+            FlightBody::Landed(_) => panic!("nothing is appended to what has landed"),
+        }
+    }
+
+    /// What the body holds on to while it is not kept; `None` while it is.
+    pub fn window_bytes(&self) -> Option<usize> {
+        match &self.body {
+            FlightBody::Window(window) => Some(window.held_bytes()),
+            _ => None,
+        }
+    }
+
+    /// Ready when `done` says so; else the writer is woken when a reader has moved or left.
+    pub fn poll_writer(&mut self, cx: &mut Context<'_>, done: impl FnOnce(&Inner) -> bool) -> Poll<()> {
+        if done(self) {
+            self.writer = None;
+            return Poll::Ready(());
+        }
+        let posted = self.writer.as_ref().is_some_and(|writer| writer.posted);
+        self.writer = Some(Writer { waker: cx.waker().clone(), posted });
+        Poll::Pending
+    }
+
+    fn wake_writer(&mut self, here: usize, core: usize, wakes: &mut Wakes) {
+        match &mut self.writer {
+            Some(_) if here == core => wakes.wakers.extend(self.writer.take().map(|writer| writer.waker)),
+            Some(writer) if !writer.posted => {
+                writer.posted = true;
+                wakes.posts.push(core);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for Flight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Flight").field("key", &self.key).field("began", &self.began).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,207 @@
+//! A reader of a flight: first its head, then its body from byte 0, at its own pace.
+//!
+//! The leader follows like everybody else. A follower that the response does not fit, or that may not have it, is
+//! released to ask again; that is checked here, so that nobody can forget it. It lives on one core.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use message::{Fields, Request, RequestHead, ResponseHead};
+use rules::Facts;
+
+use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner};
+use crate::flight_body::{FlightBody, Pieces};
+use crate::flight_state::FlightState;
+use crate::object::Object;
+use crate::wishes::Now;
+
+#[derive(Debug)]
+pub struct Follower {
+    flight: Arc<Flight>,
+    slot: usize,
+    core: usize,
+    leader: bool,
+    /// What the response must fit, until it is known to. The leader, and who ignores Vary, has none.
+    request: Option<Box<RequestHead>>,
+    stale: Option<Arc<Object>>,
+}
+
+/// The head of the response that is followed.
+#[derive(Clone, Debug)]
+pub struct Headed {
+    /// The leader's is whole; everybody else's is without Set-Cookie.
+    pub head: Arc<ResponseHead>,
+    /// The length of the body, when it was said or has landed.
+    pub length: Option<u64>,
+    /// What freshness and Age go by, when the response may be stored.
+    pub facts: Option<Facts>,
+    /// When the head was received.
+    pub received: Now,
+    /// The fetch is this follower's own.
+    pub leader: bool,
+    /// Set when everything has landed already: conditions and ranges can be answered from it.
+    pub object: Option<Arc<Object>>,
+}
+
+/// Why there is no head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// It may not be shared: ask again, or fetch for yourself.
+    Private,
+    /// It is another variant, or only a part: ask again.
+    VaryMismatch,
+    /// There is none. [`Follower::stale`] may stand in.
+    Failed(Failure),
+}
+
+/// What comes next of the body.
+#[derive(Clone, Debug)]
+pub enum BodyPiece {
+    Data(Pieces),
+    End {
+        trailers: Option<Arc<Fields>>,
+    },
+    /// The body ends here, but is not whole: end the client's so that it can tell.
+    Truncated(Failure),
+    /// This reader was too slow for a body that is not kept.
+    CutOff,
+}
+
+impl Follower {
+    pub(crate) fn new(flight: Arc<Flight>, slot: usize, core: usize) -> Follower {
+        Follower { flight, slot, core, leader: true, request: None, stale: None }
+    }
+
+    pub(crate) fn waiting(mut self, request: Option<&Request<'_>>, stale: Option<Arc<Object>>) -> Follower {
+        self.leader = false;
+        self.request = request.map(|request| Box::new(request.to_head()));
+        self.stale = stale;
+        self
+    }
+
+    pub fn flight(&self) -> &Arc<Flight> {
+        &self.flight
+    }
+
+    pub fn is_leader(&self) -> bool {
+        self.leader
+    }
+
+    /// What is stored and was not fresh enough to be served; it may stand in for a failure.
+    pub fn stale(&self) -> Option<&Arc<Object>> {
+        self.stale.as_ref()
+    }
+
+    /// Would the response, as far as it is known, fit this request? [`poll_head`](Follower::poll_head) has checked
+    /// the request that was asked with.
+    pub fn matches(&self, request: &Request<'_>) -> bool {
+        self.flight.with(|inner| inner.head.as_ref().is_none_or(|head| head.fits.request(request.fields)))
+    }
+
+    /// The head, or why there is none for this reader.
+    pub fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Headed, Release>> {
+        let (slot, leader) = (self.slot, self.leader);
+        let seen = self.flight.with(|inner| look_at_head(inner, leader).or_else(|| wait(inner, slot, cx)));
+        let Some(seen) = seen else { return Poll::Pending };
+        let (head, object) = match seen {
+            Ok(known) => known,
+            Err(release) => return Poll::Ready(Err(release)),
+        };
+        let fits = match &self.request {
+            Some(request) => head.fits.request(request.request().fields),
+            None => leader || !matches!(head.fits, Fits::Leader),
+        };
+        if !fits {
+            return Poll::Ready(Err(Release::VaryMismatch));
+        }
+        self.request = None;
+        let length = object.as_ref().map_or(head.length, |object| Some(object.body().len()));
+        let FlightHead { full, shared, facts, received, .. } = head;
+        let head = if leader { full } else { shared };
+        Poll::Ready(Ok(Headed { head, length, facts, received, leader, object }))
+    }
+
+    /// The next bytes, the end, or that there will be none.
+    pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<BodyPiece> {
+        let slot = self.slot;
+        self.flight.read(self.core, |inner| {
+            if inner.readers.is_cut_off(slot) {
+                return (Poll::Ready(BodyPiece::CutOff), false);
+            }
+            let position = inner.readers.position(slot);
+            if position < inner.body.end() {
+                let pieces = inner.body.read(position);
+                let taken: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
+                let moved = inner.move_reader(slot, position, position + taken);
+                return (Poll::Ready(BodyPiece::Data(pieces)), moved);
+            }
+            let piece = match &inner.end {
+                End::Open => {
+                    inner.readers.wait(slot, cx.waker());
+                    return (Poll::Pending, false);
+                }
+                End::Whole(trailers) => BodyPiece::End { trailers: trailers.clone() },
+                End::Truncated(failure) => BodyPiece::Truncated(failure.clone()),
+            };
+            (Poll::Ready(piece), false)
+        })
+    }
+
+    /// Goes forward to the first byte of a range. What lies before is not waited for and not held for this reader;
+    /// there is no way back.
+    pub fn seek(&mut self, from: u64) {
+        let slot = self.slot;
+        self.flight.read(self.core, |inner| {
+            let position = inner.readers.position(slot);
+            ((), from > position && inner.move_reader(slot, position, from))
+        });
+    }
+}
+
+impl Inner {
+    /// Moves a reader; true if that made room in a window.
+    fn move_reader(&mut self, slot: usize, from: u64, to: u64) -> bool {
+        self.readers.set_position(slot, to);
+        let held_window_back = matches!(&self.body, FlightBody::Window(window) if window.base() == from);
+        if held_window_back {
+            self.trim();
+        }
+        held_window_back
+    }
+}
+
+type Seen = Result<(FlightHead, Option<Arc<Object>>), Release>;
+
+/// What there is to see for this reader already.
+fn look_at_head(inner: &Inner, leader: bool) -> Option<Seen> {
+    // A failure that comes before this reader has shown anything to its client still is the same answer for all.
+    if let End::Truncated(failure) = &inner.end {
+        return Some(Err(Release::Failed(failure.clone())));
+    }
+    if inner.state == FlightState::Private && !leader {
+        return Some(Err(Release::Private));
+    }
+    let head = inner.head.clone()?;
+    let object = match &inner.body {
+        FlightBody::Landed(object) => Some(Arc::clone(object)),
+        _ => None,
+    };
+    Some(Ok((head, object)))
+}
+
+fn wait(inner: &mut Inner, slot: usize, cx: &mut Context<'_>) -> Option<Seen> {
+    inner.readers.wait(slot, cx.waker());
+    None
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let slot = self.slot;
+        self.flight.read(self.core, |inner| {
+            inner.readers.leave(slot);
+            inner.trim();
+            // A writer that waits for room has some now; one that waits for readers may have none left.
+            ((), true)
+        });
+    }
+}

@@ -1,0 +1,46 @@
+//! The numbers of the cache. Those an operator may change are the defaults of `CacheSettings`.
+
+use store::limits::BLOCK_BYTES;
+
+pub const MEMORY_BYTES_MAX: usize = 256 << 20;
+pub const OBJECT_BYTES_MAX: u64 = 64 << 20;
+
+/// An object larger than this part (1/4) of the memory is passed through a window instead of being kept.
+pub const OBJECT_SHARE_SHIFT: u32 = 2;
+
+/// Variants kept under one key (J10); the oldest goes.
+pub const VARIANTS_MAX: usize = 128;
+
+/// Different Vary specifications under one key; the oldest goes with its variants.
+pub const SPECS_MAX: usize = 4;
+
+/// Flights of one key that others can find and join; further ones fetch for themselves.
+pub const FLIGHTS_LISTED_MAX: usize = 64;
+
+/// What a body that is not kept may have between its writer and its slowest reader.
+pub const WINDOW_BYTES_MAX: usize = 256 * 1024;
+
+/// A reader is handed about this much at once.
+pub const READ_BYTES_MAX: usize = 256 * 1024;
+
+/// Shards of the directory: a power of two.
+pub const SHARDS: usize = 256;
+
+/// Keys of a shard that hold nothing but a hit-for-miss mark or a remembered failure (16,384 in all shards).
+pub const NOTES_MAX: usize = 64;
+
+/// What an index entry costs beside the object: two thirds full buckets of the directory, the node in the
+/// eviction's arena, and a ghost after it.
+pub const ENTRY_BYTES: usize = 512;
+
+/// Entries of a hot table, one for each core: 32 bytes each.
+pub const HOT_ENTRIES: usize = 16 * 1024;
+/// Entries that share one place of the table.
+pub const HOT_WAYS: usize = 4;
+
+/// `obj.hits` counts exactly up to here.
+pub const HITS_EXACT_MAX: u32 = 255;
+
+const _: () = assert!(SHARDS.is_power_of_two() && SHARDS >= 64);
+const _: () = assert!(HOT_ENTRIES.is_power_of_two() && HOT_ENTRIES.is_multiple_of(HOT_WAYS));
+const _: () = assert!(WINDOW_BYTES_MAX >= BLOCK_BYTES && READ_BYTES_MAX >= BLOCK_BYTES);

@@ -1,0 +1,213 @@
+//! A stored response: immutable but for whether it is still the one to serve, and how often it was.
+//!
+//! An object comes into being when its body has landed whole, or when a 304 gave an old body a new head. It knows
+//! its key and variant, so that eviction finds its way back to the directory.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use message::{FieldName, ResponseHead, Status};
+use rules::{Facts, Freshness, RequestDirectives};
+use store::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use store::{Blocks, Charge, Seat, Tenant};
+
+use crate::key::{Key, Variant};
+use crate::limits::HITS_EXACT_MAX;
+use crate::spec::Spec;
+use crate::wishes::Now;
+
+/// Which bytes of the whole representation a stored 206 holds (RFC 9110 §14.4): `from..to` of `complete`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub from: u64,
+    pub to: u64,
+    pub complete: Option<u64>,
+}
+
+/// A stored response.
+///
+/// | liveness | the directory has it | a hot table may serve it | `is_live` |
+/// |---|---|---|---|
+/// | `HOT` | yes, under the key's newest specification | yes | yes |
+/// | `COOL` | yes, under an older one: only `ask` knows whether a newer sibling fits better | no | yes |
+/// | `DEAD` | no: evicted, replaced, purged, or never stored | no | no |
+#[derive(Debug)]
+pub struct Object {
+    pub(crate) key: Key,
+    pub(crate) variant: Variant,
+    pub(crate) spec: Option<Arc<Spec>>,
+    head: Arc<ResponseHead>,
+    rendered: Bytes,
+    pub(crate) body: Arc<StoredBody>,
+    facts: Facts,
+    pub(crate) received: Now,
+    part: Option<Part>,
+    head_charge: Charge,
+    liveness: AtomicU8,
+    hits: AtomicU32,
+    seat: Seat,
+}
+
+/// A body and what it costs; a refreshed object shares it with the one before.
+#[derive(Debug)]
+pub(crate) struct StoredBody {
+    pub blocks: Blocks,
+    pub charge: Charge,
+}
+
+const DEAD: u8 = 0;
+const COOL: u8 = 1;
+const HOT: u8 = 2;
+
+/// What an object is made of.
+pub(crate) struct ObjectParts {
+    pub key: Key,
+    pub variant: Variant,
+    pub spec: Option<Arc<Spec>>,
+    pub head: Arc<ResponseHead>,
+    pub rendered: Bytes,
+    pub body: Arc<StoredBody>,
+    pub facts: Facts,
+    pub received: Now,
+    pub part: Option<Part>,
+}
+
+impl Object {
+    /// Born dead: the directory brings it to life by taking it in.
+    pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
+        let ObjectParts { key, variant, spec, head, rendered, body, facts, received, part } = parts;
+        let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
+        let (head_charge, seat) = (charge(head_bytes), Seat::default());
+        let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU32::new(0));
+        Arc::new(Object {
+            key,
+            variant,
+            spec,
+            head,
+            rendered,
+            body,
+            facts,
+            received,
+            part,
+            head_charge,
+            liveness,
+            hits,
+            seat,
+        })
+    }
+
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    pub fn status(&self) -> Status {
+        self.head.status
+    }
+
+    /// The stored head: without hop-by-hop fields, Set-Cookie and Age.
+    pub fn head(&self) -> &Arc<ResponseHead> {
+        &self.head
+    }
+
+    /// The HTTP/1.1 status line and fields, each line with its CRLF, without the empty line at the end.
+    #[inline]
+    pub fn rendered(&self) -> &Bytes {
+        &self.rendered
+    }
+
+    #[inline]
+    pub fn body(&self) -> &Blocks {
+        &self.body.blocks
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Set for a stored 206: the body is this part of the representation.
+    #[inline]
+    pub fn partial(&self) -> Option<Part> {
+        self.part
+    }
+
+    /// How long it has been here (RFC 9111 §4.2.3: resident_time).
+    #[inline]
+    pub fn resident_ms(&self, now: Now) -> u64 {
+        now.mono_ms.saturating_sub(self.received.mono_ms)
+    }
+
+    /// What its Age field says.
+    pub fn age_s(&self, now: Now) -> u64 {
+        rules::freshness::age_s(&self.facts, self.resident_ms(now))
+    }
+
+    /// May it be used as it is? (RFC 9111 §4.2)
+    #[inline]
+    pub fn freshness(&self, now: Now, directives: &RequestDirectives) -> Freshness {
+        rules::freshness::judge(&self.facts, self.resident_ms(now), directives)
+    }
+
+    pub fn etag(&self) -> Option<&[u8]> {
+        self.head.fields.view().get(FieldName::Etag)
+    }
+
+    /// Still the stored one. False once it was replaced, purged or evicted.
+    #[inline]
+    pub fn is_live(&self) -> bool {
+        self.liveness.load(Ordering::Acquire) != DEAD
+    }
+
+    #[inline]
+    pub(crate) fn is_hot(&self) -> bool {
+        self.liveness.load(Ordering::Acquire) == HOT
+    }
+
+    /// Counts a hit. Takes no lock, and writes nothing once both counters are full.
+    #[inline]
+    pub fn touch(&self) {
+        self.seat.touch();
+        let hits = self.hits.load(Ordering::Relaxed);
+        if hits < HITS_EXACT_MAX {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Hits so far; exact while small, then `HITS_EXACT_MAX` for ever.
+    pub fn hits(&self) -> u32 {
+        self.hits.load(Ordering::Relaxed).min(HITS_EXACT_MAX)
+    }
+
+    /// Goes on counting where the object did in whose place this one comes.
+    pub(crate) fn inherit(&self, before: &Object) {
+        self.seat.inherit(&before.seat);
+        self.hits.store(before.hits(), Ordering::Relaxed);
+    }
+
+    /// Only under the shard's lock.
+    pub(crate) fn set_hot(&self, hot: bool) {
+        self.liveness.store(if hot { HOT } else { COOL }, Ordering::Release);
+    }
+
+    /// Only under the shard's lock. From here on no hit serves it; those who hold it may finish.
+    pub(crate) fn kill(&self, body_stays: bool) {
+        self.liveness.store(DEAD, Ordering::Release);
+        self.head_charge.leave();
+        if !body_stays {
+            self.body.charge.leave();
+        }
+    }
+}
+
+impl Tenant for Object {
+    fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    fn weight(&self) -> usize {
+        self.head_charge.bytes() + self.body.charge.bytes() + crate::limits::ENTRY_BYTES
+    }
+
+    fn fingerprint(&self) -> u64 {
+        (self.key.0 ^ self.variant.0) as u64
+    }
+}

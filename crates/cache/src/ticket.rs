@@ -1,0 +1,294 @@
+//! The right and the duty to fetch: what a miss holds until a head has come, or will not.
+//!
+//! A ticket ends in one of `describe`, `refreshed` or `fail`; dropping it fails the flight, so that nobody waits
+//! for a fetch that nobody makes.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use message::{Request, RequestHead, ResponseHead};
+use rules::{Facts, VarySpec};
+use store::sync::atomic::Ordering::Relaxed;
+
+use crate::cache::Cache;
+use crate::directory::{Entry, Leavers, Shard};
+use crate::draft::{Draft, Keep};
+use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner};
+use crate::flight_body::FlightBody;
+use crate::flight_state::FlightState;
+use crate::follower::Follower;
+use crate::object::{Object, Part};
+use crate::spec::{Spec, variant_of};
+use crate::wishes::Now;
+
+#[derive(Debug)]
+pub struct Ticket {
+    duty: Duty,
+    /// The request that was asked with: it selects the variant that its response will be stored as.
+    request: RequestHead,
+    stale: Option<Arc<Object>>,
+    part: Option<Arc<Object>>,
+}
+
+/// A head from the origin, and what may be done with it.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// As the leader gets it.
+    pub head: Arc<ResponseHead>,
+    /// As everybody else gets it, and as it is stored: without Set-Cookie, hop-by-hop fields and Age. May be the
+    /// same as `head`.
+    pub shared_head: Arc<ResponseHead>,
+    /// The length of the body, if it is known. What lands must be exactly that long.
+    pub length: Option<u64>,
+    /// `None`: it must not be stored, and who waits is released at once.
+    pub storable: Option<StoreAs>,
+    /// For how long the key counts as hit-for-miss if this is not stored because it may not be, or is too large.
+    pub uncacheable_ms: u64,
+    /// When the head was received.
+    pub now: Now,
+}
+
+/// How a response is stored.
+#[derive(Clone, Debug)]
+pub struct StoreAs {
+    pub facts: Facts,
+    pub vary: Option<VarySpec>,
+    /// The shared head as HTTP/1.1 text; see [`Object::rendered`].
+    pub rendered: Bytes,
+    /// Set for a 206.
+    pub partial: Option<Part>,
+}
+
+/// A fetch under way, counted in its entry. It ends once.
+#[derive(Debug)]
+pub(crate) struct Duty {
+    pub cache: Arc<Cache>,
+    pub flight: Arc<Flight>,
+    open: bool,
+}
+
+impl Ticket {
+    pub(crate) fn new(
+        cache: Arc<Cache>,
+        flight: Arc<Flight>,
+        request: RequestHead,
+        stale: Option<Arc<Object>>,
+        part: Option<Arc<Object>>,
+    ) -> Ticket {
+        Ticket { duty: Duty { cache, flight, open: true }, request, stale, part }
+    }
+
+    pub fn flight(&self) -> &Arc<Flight> {
+        &self.duty.flight
+    }
+
+    /// The request that was asked with.
+    pub fn request(&self) -> Request<'_> {
+        self.request.request()
+    }
+
+    /// What to validate, and what may be served if the fetch fails.
+    pub fn stale(&self) -> Option<&Arc<Object>> {
+        self.stale.as_ref()
+    }
+
+    /// A stored part of the response (206) that a range request may complete.
+    pub fn partial(&self) -> Option<&Arc<Object>> {
+        self.part.as_ref()
+    }
+
+    /// The leader's own reader. To be taken before the head is described; a background refresh needs none.
+    pub fn follow(&self, core: usize) -> Follower {
+        let flight = &self.duty.flight;
+        let slot = flight.with(|inner| inner.readers.join(core));
+        Follower::new(Arc::clone(flight), slot, core)
+    }
+
+    pub fn readers_count(&self) -> usize {
+        self.duty.flight.readers_count()
+    }
+
+    /// Ready when nobody waits any more.
+    pub fn poll_abandoned(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.duty.flight.with(|inner| inner.poll_writer(cx, |inner| inner.readers.count() == 0))
+    }
+
+    /// The head is known. Who waits is told; whom it does not fit is regrouped; a body is to follow.
+    pub fn describe(self, description: Description) -> Draft {
+        let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, now } = description;
+        let head = FlightHead { full, shared, length, facts: None, received: now, fits: Fits::Leader };
+        let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
+        match storable {
+            Some(store_as) => self.describe_storable(head, store_as, mark_ms),
+            None => self.describe_private(head, mark_ms),
+        }
+    }
+
+    fn describe_private(self, head: FlightHead, mark_ms: Option<u64>) -> Draft {
+        let (duty, length) = (self.duty, head.length);
+        let ((), wakes) = duty.within(|shard, flight| {
+            entry_of(shard, flight).delist(flight);
+            shard.note_uncacheable(flight.key, mark_ms);
+            flight.change(|inner| {
+                inner.state.step(FlightState::Private);
+                inner.head = Some(head);
+                inner.open_window();
+            })
+        });
+        wakes.send(&duty.flight);
+        Draft::new(duty, length, None, mark_ms)
+    }
+
+    fn describe_storable(self, mut head: FlightHead, store_as: StoreAs, mark_ms: Option<u64>) -> Draft {
+        let (duty, request, length) = (self.duty, self.request, head.length);
+        let cache = Arc::clone(&duty.cache);
+        let StoreAs { facts, vary, rendered, partial } = store_as;
+        let spec = vary.map(|vary| Spec::new(vary, cache.digester));
+        let variant = variant_of(spec.as_ref(), request.request().fields);
+        let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
+        head.facts = Some(facts);
+        let mut leavers = Leavers::new();
+        let (keep, wakes) = duty.within(|shard, flight| {
+            let entry = entry_of(shard, flight);
+            let condemned = entry.invalidated > flight.began;
+            // What must not be stored says nothing about the key any more.
+            let spec = if condemned { spec } else { entry.note_spec(spec, &mut leavers) };
+            cache.part_with(&leavers);
+            if partial.is_none() {
+                head.fits = Fits::Variant(spec.clone(), variant);
+            }
+            if condemned || too_long || partial.is_some() {
+                entry.delist(flight);
+            } else {
+                entry.list_described(flight, spec.clone(), variant);
+            }
+            if too_long && !condemned {
+                shard.note_uncacheable(flight.key, mark_ms);
+            }
+            let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
+            let keep = (!condemned && !too_long).then_some(Keep { spec, variant, rendered, facts, partial });
+            (keep, wakes)
+        });
+        wakes.send(&duty.flight);
+        cache.counters.overflowed.fetch_add(u64::from(too_long), Relaxed);
+        Draft::new(duty, length, keep, mark_ms)
+    }
+
+    /// The origin said 304: the stored body under a new head answers all who wait. It is stored only if what was
+    /// validated still is what is stored, or was merely evicted meanwhile, and nothing invalidated the key
+    /// (RFC 9111 §4.3.4). The caller has made sure that the 304 is about [`Ticket::stale`].
+    ///
+    /// # Panics
+    /// Without a stale object: then no validator was sent.
+    pub fn refreshed(self, head: Arc<ResponseHead>, rendered: Bytes, facts: Facts, now: Now) -> Arc<Object> {
+        let Ticket { mut duty, stale, part, .. } = self;
+        let old = stale.or(part).expect("only a stored object can be refreshed");
+        let cache = Arc::clone(&duty.cache);
+        let fresh = cache.reheaded(&old, Arc::clone(&head), rendered, facts, now);
+        let mut leavers = Leavers::new();
+        let ((), wakes) = duty.close(|shard, flight| {
+            let order = shard.next_order();
+            let entry = entry_of(shard, flight);
+            entry.delist(flight);
+            let replaceable = entry.slot(old.variant).is_none_or(|slot| slot.objects().any(|it| Arc::ptr_eq(it, &old)));
+            let stores = entry.invalidated <= flight.began && replaceable;
+            if stores {
+                entry.store(&fresh, order, cache.settings.variants_max, &mut leavers);
+                cache.admit(&fresh, &leavers);
+            }
+            let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
+            let shared = Arc::clone(&head);
+            let length = Some(fresh.body().len());
+            let head = FlightHead { full: head, shared, length, facts: Some(facts), received: now, fits };
+            flight.change(|inner| {
+                if inner.state == FlightState::Reserved {
+                    inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });
+                }
+                inner.head = Some(head);
+                inner.body = FlightBody::Landed(Arc::clone(&fresh));
+                inner.end = End::Whole(None);
+            })
+        });
+        wakes.send(&duty.flight);
+        cache.counters.refreshed.fetch_add(1, Relaxed);
+        fresh
+    }
+
+    /// No head will come. All who wait get the same failure; others too, for as long as it says.
+    pub fn fail(self, failure: Failure, now: Now) {
+        let Ticket { mut duty, .. } = self;
+        duty.give_up(failure, Some(now));
+    }
+}
+
+impl Inner {
+    /// The head of a response that may be stored, unless the flight is condemned or the body too long.
+    fn describe(&mut self, head: FlightHead, condemned: bool, too_long: bool) {
+        self.head = Some(head);
+        match self.state {
+            // A purge condemns the flights it finds; one that was not listed learns it here.
+            FlightState::Reserved if condemned => self.state.step(FlightState::Condemned),
+            FlightState::Condemned => {}
+            _ => self.state.step(FlightState::Described),
+        }
+        if too_long && !condemned {
+            self.state.step(FlightState::Overflowed);
+        }
+        if condemned || too_long {
+            self.open_window();
+        }
+    }
+}
+
+impl Duty {
+    /// Changes the directory and the flight together.
+    pub fn within<R>(&self, change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R) -> R {
+        change(&mut self.cache.directory.shard(self.flight.key), &self.flight)
+    }
+
+    /// The last change of this fetch.
+    pub fn close<R>(&mut self, change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R) -> R {
+        assert!(std::mem::replace(&mut self.open, false), "a fetch ends once");
+        let mut shard = self.cache.directory.shard(self.flight.key);
+        let result = change(&mut shard, &self.flight);
+        entry_of(&mut shard, &self.flight).fetching -= 1;
+        shard.tidy(self.flight.key);
+        result
+    }
+
+    /// Ends the fetch without a whole response. With a time, and before a head, the failure is remembered.
+    pub fn give_up(&mut self, failure: Failure, now: Option<Now>) {
+        let ((), wakes) = self.close(|shard, flight| {
+            let entry = entry_of(shard, flight);
+            entry.delist(flight);
+            let valid = entry.invalidated <= flight.began;
+            if let Some(now) = now.filter(|_| valid && failure.remember_ms > 0) {
+                shard.note_failure(flight.key, failure.clone(), now);
+            }
+            flight.change(|inner| {
+                let headless_condemned = inner.state == FlightState::Condemned && inner.head.is_none();
+                let keeping = [FlightState::Reserved, FlightState::Described, FlightState::Filling];
+                if headless_condemned || keeping.contains(&inner.state) {
+                    inner.state.step(FlightState::Failed);
+                }
+                inner.end = End::Truncated(failure);
+            })
+        });
+        wakes.send(&self.flight);
+    }
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        if self.open {
+            let text = "the fetch was given up before it had an outcome".into();
+            self.give_up(Failure { status: 502, token: "fetch-abandoned", text, remember_ms: 0 }, None);
+        }
+    }
+}
+
+/// The entry of a flight that has not ended: `fetching` keeps it.
+pub(crate) fn entry_of<'a>(shard: &'a mut Shard, flight: &Flight) -> &'a mut Entry {
+    shard.entries.get_mut(&flight.key).expect("an entry stays while a fetch of it is under way")
+}

@@ -1,0 +1,114 @@
+//! The stored responses of one key: a table by variant digest, inline while there is one (most keys).
+//!
+//! A variant holds one whole response, or one part (a stored 206), or a part beside a stale whole.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::key::{DigestBuild, Variant};
+use crate::object::Object;
+
+#[derive(Debug, Default)]
+pub(crate) enum Variants {
+    #[default]
+    None,
+    One(Variant, Slot),
+    Many(HashMap<Variant, Slot, DigestBuild>),
+}
+
+/// What is stored of one variant.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    pub whole: Option<Arc<Object>>,
+    pub part: Option<Arc<Object>>,
+    /// Grows with every store into the shard, so the least is the oldest.
+    pub order: u64,
+}
+
+impl Slot {
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.whole.iter().chain(&self.part)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.whole.is_none() && self.part.is_none()
+    }
+}
+
+impl Variants {
+    pub fn count(&self) -> usize {
+        match self {
+            Variants::None => 0,
+            Variants::One(..) => 1,
+            Variants::Many(slots) => slots.len(),
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, variant: Variant) -> Option<&Slot> {
+        match self {
+            Variants::One(only, slot) if *only == variant => Some(slot),
+            Variants::Many(slots) => slots.get(&variant),
+            _ => None,
+        }
+    }
+
+    pub fn get_mut(&mut self, variant: Variant) -> Option<&mut Slot> {
+        match self {
+            Variants::One(only, slot) if *only == variant => Some(slot),
+            Variants::Many(slots) => slots.get_mut(&variant),
+            _ => None,
+        }
+    }
+
+    /// The slot of a variant, made if there is none.
+    pub fn slot(&mut self, variant: Variant) -> &mut Slot {
+        *self = match std::mem::take(self) {
+            Variants::None => Variants::One(variant, Slot::default()),
+            Variants::One(only, slot) if only != variant => Variants::Many(HashMap::from_iter([(only, slot)])),
+            as_it_is => as_it_is,
+        };
+        match self {
+            Variants::None => unreachable!("a slot was just made"),
+            Variants::One(_, slot) => slot,
+            Variants::Many(slots) => slots.entry(variant).or_default(),
+        }
+    }
+
+    pub fn remove(&mut self, variant: Variant) -> Option<Slot> {
+        match self {
+            Variants::One(only, _) if *only == variant => match std::mem::take(self) {
+                Variants::One(_, slot) => Some(slot),
+                _ => None,
+            },
+            Variants::Many(slots) => {
+                let slot = slots.remove(&variant);
+                if slots.is_empty() {
+                    *self = Variants::None;
+                }
+                slot
+            }
+            _ => None,
+        }
+    }
+
+    /// The variant that was stored the longest ago.
+    pub fn oldest(&self) -> Option<Variant> {
+        self.iter().min_by_key(|(_, slot)| slot.order).map(|(variant, _)| variant)
+    }
+
+    /// The variant that was stored last.
+    pub fn newest(&self) -> Option<&Slot> {
+        self.iter().max_by_key(|(_, slot)| slot.order).map(|(_, slot)| slot)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Variant, &Slot)> {
+        let (one, many) = match self {
+            Variants::None => (None, None),
+            Variants::One(variant, slot) => (Some((*variant, slot)), None),
+            Variants::Many(slots) => (None, Some(slots.iter().map(|(variant, slot)| (*variant, slot)))),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
+    }
+}

@@ -1,0 +1,57 @@
+//! What `ask` is told and what it answers.
+
+use std::sync::Arc;
+
+use rules::RequestDirectives;
+
+use crate::flight::Failure;
+use crate::follower::Follower;
+use crate::object::Object;
+use crate::ticket::Ticket;
+
+/// Both clocks, read once a turn by whoever calls. Freshness counts on `mono_ms`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    pub wall_ms: u64,
+    pub mono_ms: u64,
+}
+
+/// How a request wants to be looked up. The default is that of the built-in policy.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// The core that asks: flights wake their followers through it. A wrong one is slower, not wrong.
+    pub core: usize,
+    /// VCL's `req.hash_always_miss`: fetch anew, whatever is stored; the old object stays until the new one lands.
+    pub always_miss: bool,
+    /// VCL's `req.hash_ignore_busy`: wait for nobody's fetch.
+    pub ignore_busy: bool,
+    /// VCL's `req.hash_ignore_vary`: the newest variant, whatever it varies on.
+    pub ignore_vary: bool,
+    /// An upper bound on how long past its lifetime an object may be served while it is refreshed.
+    pub grace_max_ms: Option<u64>,
+    /// An object older than this counts as one that must be validated.
+    pub age_max_ms: Option<u64>,
+    /// Where no whole response is stored, a stored part (206) will do. If the part then does not hold the range
+    /// that is wanted, ask again without this: the ticket carries the part, to be completed.
+    pub partial_ok: bool,
+    /// The request's own Cache-Control; the default if it is not honoured.
+    pub directives: RequestDirectives,
+}
+
+/// What is to be done with a request.
+#[derive(Debug)]
+pub enum Answer {
+    /// Serve it.
+    Fresh(Arc<Object>),
+    /// It may be served now (stale-while-revalidate, max-stale, or in place of a failure that is remembered). The
+    /// ticket, if there is one, is for one refresh in the background.
+    Stale(Arc<Object>, Option<Ticket>),
+    /// Fetch it. `ticket.stale()` is what to validate and what may be served if the fetch fails.
+    Miss(Ticket),
+    /// Somebody fetches it: follow.
+    Busy(Follower),
+    /// Known not to be storable: fetch beside the others and make nobody wait.
+    HitForMiss(Ticket),
+    /// It failed a moment ago, and nothing stored may stand in.
+    RecentFailure(Failure),
+}

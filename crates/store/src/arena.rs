@@ -1,0 +1,106 @@
+//! Doubly linked queues in one array, so that a tenant that is purged leaves from the middle at once.
+//!
+//! The policies keep their queues in it. An index stands in the tenant's seat; 32 bytes a node, counted by the
+//! owner of the tenants as part of an index entry.
+
+use std::sync::Arc;
+
+use crate::eviction::Tenant;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(crate) struct Arena<T, const QUEUES: usize> {
+    nodes: Vec<Node<T>>,
+    free: Vec<u32>,
+    queues: [Queue; QUEUES],
+}
+
+#[derive(Debug)]
+struct Node<T> {
+    tenant: Option<Arc<T>>,
+    /// As it was at admission, so that the sums cannot drift.
+    weight: usize,
+    queue: u8,
+    newer: u32,
+    older: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    newest: u32,
+    oldest: u32,
+    pub count: usize,
+    pub weight: usize,
+}
+
+impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
+    pub fn new() -> Arena<T, QUEUES> {
+        let empty = Queue { newest: NONE, oldest: NONE, count: 0, weight: 0 };
+        Arena { nodes: Vec::new(), free: Vec::new(), queues: [empty; QUEUES] }
+    }
+
+    pub fn queue(&self, queue: usize) -> Queue {
+        self.queues[queue]
+    }
+
+    pub fn count(&self) -> usize {
+        self.queues.iter().map(|queue| queue.count).sum()
+    }
+
+    pub fn weight(&self) -> usize {
+        self.queues.iter().map(|queue| queue.weight).sum()
+    }
+
+    /// Puts a tenant at the newest end.
+    pub fn push(&mut self, queue: usize, tenant: Arc<T>) {
+        assert!(tenant.seat().place().is_none(), "a tenant sits in one place");
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.nodes.push(Node { tenant: None, weight: 0, queue: 0, newer: NONE, older: NONE });
+            u32::try_from(self.nodes.len() - 1).expect("fewer than 4 billion tenants")
+        });
+        tenant.seat().set_place(Some(index));
+        let weight = tenant.weight();
+        let ends = &mut self.queues[queue];
+        let older = std::mem::replace(&mut ends.newest, index);
+        if older == NONE {
+            ends.oldest = index;
+        } else {
+            self.nodes[older as usize].newer = index;
+        }
+        ends.count += 1;
+        ends.weight += weight;
+        self.nodes[index as usize] = Node { tenant: Some(tenant), weight, queue: queue as u8, newer: NONE, older };
+    }
+
+    /// Takes out the oldest.
+    pub fn pop(&mut self, queue: usize) -> Option<Arc<T>> {
+        let index = self.queues[queue].oldest;
+        (index != NONE).then(|| self.unlink(index))
+    }
+
+    /// Takes a tenant out, wherever it sits.
+    pub fn remove(&mut self, tenant: &T) -> Option<Arc<T>> {
+        tenant.seat().place().map(|index| self.unlink(index))
+    }
+
+    fn unlink(&mut self, index: u32) -> Arc<T> {
+        let node = &mut self.nodes[index as usize];
+        let tenant = node.tenant.take().expect("a place in a seat names a taken node");
+        let (newer, older, weight, queue) = (node.newer, node.older, node.weight, usize::from(node.queue));
+        let ends = &mut self.queues[queue];
+        ends.count -= 1;
+        ends.weight -= weight;
+        match newer {
+            NONE => ends.newest = older,
+            newer => self.nodes[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.queues[queue].oldest = newer,
+            older => self.nodes[older as usize].newer = newer,
+        }
+        self.free.push(index);
+        tenant.seat().set_place(None);
+        tenant
+    }
+}

@@ -1,0 +1,109 @@
+//! A finished body: immutable, reference-counted blocks, each but the last exactly `BLOCK_BYTES` long.
+//!
+//! Equal blocks make the way from a range to its bytes arithmetic, and keep a hit's gather list short. A block is
+//! never rewritten: whoever holds a piece of one holds it as it was.
+
+use bytes::Bytes;
+
+use crate::limits::BLOCK_BYTES;
+
+/// A whole body.
+#[derive(Clone, Debug, Default)]
+pub struct Blocks {
+    blocks: Box<[Bytes]>,
+    len: u64,
+}
+
+impl Blocks {
+    /// All blocks but the last must be full.
+    pub(crate) fn from_blocks(blocks: Vec<Bytes>) -> Blocks {
+        let len = blocks.iter().map(|block| block.len() as u64).sum();
+        let full = blocks.len().saturating_sub(1);
+        assert!(blocks[..full].iter().all(|block| block.len() == BLOCK_BYTES), "a block in the middle is not full");
+        assert!(blocks.last().is_none_or(|block| !block.is_empty() && block.len() <= BLOCK_BYTES));
+        Blocks { blocks: blocks.into_boxed_slice(), len }
+    }
+
+    /// Copies a body that is at hand as one piece.
+    pub fn copy_of(bytes: &[u8]) -> Blocks {
+        Blocks::from_blocks(bytes.chunks(BLOCK_BYTES).map(Bytes::copy_from_slice).collect())
+    }
+
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes on the heap, for the account.
+    pub fn heap_bytes(&self) -> usize {
+        self.len as usize + self.blocks.len() * size_of::<Bytes>()
+    }
+
+    /// The only block of a body that has one: what most hits are.
+    #[inline]
+    pub fn single(&self) -> Option<&Bytes> {
+        match &*self.blocks {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The bytes `from..to` (clamped to the body), block by block, borrowed.
+    pub fn slices(&self, from: u64, to: u64) -> impl Iterator<Item = &[u8]> {
+        self.parts(from, to).map(|(block, range)| &block[range])
+    }
+
+    /// The same, held: for a writer that cannot keep the object borrowed.
+    pub fn pieces(&self, from: u64, to: u64) -> impl Iterator<Item = Bytes> {
+        self.parts(from, to).map(|(block, range)| block.slice(range))
+    }
+
+    fn parts(&self, from: u64, to: u64) -> impl Iterator<Item = (&Bytes, std::ops::Range<usize>)> {
+        let (to, block_bytes) = (to.min(self.len), BLOCK_BYTES as u64);
+        let first = (from / block_bytes).min(self.blocks.len() as u64) as usize;
+        self.blocks[first..].iter().enumerate().map_while(move |(index, block)| {
+            let base = (first + index) as u64 * block_bytes;
+            let start = from.saturating_sub(base).min(block.len() as u64) as usize;
+            let end = to.saturating_sub(base).min(block.len() as u64) as usize;
+            (start < end).then_some((block, start..end))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(len: usize, from: u64, to: u64) {
+        let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+        let blocks = Blocks::copy_of(&body);
+        let clamped = &body[(from as usize).min(len)..(to as usize).clamp((from as usize).min(len), len)];
+        assert_eq!(blocks.slices(from, to).collect::<Vec<_>>().concat(), clamped, "{len} {from}..{to}");
+        assert_eq!(blocks.pieces(from, to).collect::<Vec<_>>().concat(), clamped, "{len} {from}..{to}");
+        assert_eq!(blocks.len(), len as u64);
+    }
+
+    #[test]
+    fn any_range_gives_exactly_its_bytes() {
+        let edge = BLOCK_BYTES as u64;
+        for len in [0, 1, 6221, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES, 3 * BLOCK_BYTES + 7] {
+            for from in [0, 1, edge - 1, edge, edge + 1, 3 * edge, 9 * edge, u64::MAX] {
+                for to in [0, 1, edge - 1, edge, edge + 1, 2 * edge, 4 * edge, u64::MAX] {
+                    check(len, from, to);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_body_is_one_block() {
+        assert_eq!(Blocks::copy_of(&[7; 6221]).single().map(Bytes::len), Some(6221));
+        assert!(Blocks::copy_of(&vec![7; BLOCK_BYTES + 1]).single().is_none());
+        assert!(Blocks::copy_of(b"").single().is_none());
+    }
+}

@@ -1,0 +1,78 @@
+//! Who leaves first: the seat that every tenant carries, and the trait behind which a policy chooses.
+//!
+//! A hit only calls [`Seat::touch`], which takes no lock and writes nothing once its counter is full. The policy
+//! itself is changed under its owner's lock, by those who store, purge and evict.
+
+use std::sync::Arc;
+
+use crate::limits::SEAT_HITS_MAX;
+use crate::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+
+/// Which policy to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictionKind {
+    S3Fifo,
+    Lru,
+}
+
+/// What a policy needs of the things it orders.
+pub trait Tenant: Send + Sync {
+    fn seat(&self) -> &Seat;
+    /// Bytes that leave with it.
+    fn weight(&self) -> usize;
+    /// The same for a tenant that comes back after it was evicted: a digest of its name.
+    fn fingerprint(&self) -> u64;
+}
+
+/// An order among tenants. Its weight is bounded by who calls [`victim`](Eviction::victim); the limit given to it
+/// only sizes its queues.
+pub trait Eviction<T: Tenant>: Send {
+    fn admit(&mut self, tenant: Arc<T>);
+    /// Takes out a tenant that left by itself. Nothing happens if it was not in.
+    fn remove(&mut self, tenant: &T);
+    /// Takes out the one that should leave next.
+    fn victim(&mut self) -> Option<Arc<T>>;
+    fn set_limit(&mut self, bytes: usize);
+    fn count(&self) -> usize;
+    fn weight(&self) -> usize;
+}
+
+/// Where a tenant sits in its policy, and how often it was used of late.
+#[derive(Debug, Default)]
+pub struct Seat {
+    /// The node's index plus one; 0 while it has none. Changed only by the policy.
+    place: AtomicU32,
+    hits: AtomicU8,
+}
+
+impl Seat {
+    /// Counts a use. Two at once may count as one, which no policy minds.
+    #[inline]
+    pub fn touch(&self) {
+        let hits = self.hits.load(Relaxed);
+        if hits < SEAT_HITS_MAX {
+            self.hits.store(hits + 1, Relaxed);
+        }
+    }
+
+    /// Takes over what is known of the tenant in whose place this one comes.
+    pub fn inherit(&self, before: &Seat) {
+        self.set_hits(before.hits());
+    }
+
+    pub(crate) fn hits(&self) -> u8 {
+        self.hits.load(Relaxed)
+    }
+
+    pub(crate) fn set_hits(&self, hits: u8) {
+        self.hits.store(hits, Relaxed);
+    }
+
+    pub(crate) fn place(&self) -> Option<u32> {
+        self.place.load(Relaxed).checked_sub(1)
+    }
+
+    pub(crate) fn set_place(&self, place: Option<u32>) {
+        self.place.store(place.map_or(0, |index| index + 1), Relaxed);
+    }
+}

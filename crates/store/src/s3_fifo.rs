@@ -1,0 +1,118 @@
+//! S3-FIFO (Yang et al., SOSP 2023), weighted by bytes: a small queue on probation, a main queue, and the ghosts
+//! of those who left probation unused.
+//!
+//! Most of what is asked for once is never asked for again; it passes through the small queue and cannot push out
+//! the hot set. Hits only count in the seat, so this needs a lock for storing and evicting, never for hits.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::arena::Arena;
+use crate::eviction::{Eviction, Tenant};
+use crate::limits::{GHOSTS_MAX, GHOSTS_MIN, PROBATION_PERCENT, PROMOTION_HITS};
+
+const PROBATION: usize = 0;
+const MAIN: usize = 1;
+
+pub struct S3Fifo<T> {
+    arena: Arena<T, 2>,
+    ghosts: Ghosts,
+    probation_bytes_max: usize,
+}
+
+impl<T: Tenant> S3Fifo<T> {
+    pub fn new(limit: usize) -> S3Fifo<T> {
+        let mut policy = S3Fifo { arena: Arena::new(), ghosts: Ghosts::default(), probation_bytes_max: 0 };
+        policy.set_limit(limit);
+        policy
+    }
+
+    fn leave_probation(&mut self) -> Option<Arc<T>> {
+        while let Some(tenant) = self.arena.pop(PROBATION) {
+            if tenant.seat().hits() < PROMOTION_HITS {
+                self.ghosts.insert(tenant.fingerprint(), self.arena.count());
+                return Some(tenant);
+            }
+            tenant.seat().set_hits(0);
+            self.arena.push(MAIN, tenant);
+        }
+        None
+    }
+
+    fn leave_main(&mut self) -> Option<Arc<T>> {
+        // Every tenant can be put back three times, and touched again while we go round: after four rounds the
+        // oldest leaves whatever its counter says.
+        for _ in 0..self.arena.queue(MAIN).count * 4 {
+            let tenant = self.arena.pop(MAIN)?;
+            let hits = tenant.seat().hits();
+            if hits == 0 {
+                return Some(tenant);
+            }
+            tenant.seat().set_hits(hits - 1);
+            self.arena.push(MAIN, tenant);
+        }
+        self.arena.pop(MAIN)
+    }
+}
+
+impl<T: Tenant> Eviction<T> for S3Fifo<T> {
+    fn admit(&mut self, tenant: Arc<T>) {
+        let queue = if self.ghosts.take(tenant.fingerprint()) { MAIN } else { PROBATION };
+        self.arena.push(queue, tenant);
+    }
+
+    fn remove(&mut self, tenant: &T) {
+        self.arena.remove(tenant);
+    }
+
+    fn victim(&mut self) -> Option<Arc<T>> {
+        let crowded = self.arena.queue(PROBATION).weight > self.probation_bytes_max;
+        if crowded || self.arena.queue(MAIN).count == 0 {
+            self.leave_probation().or_else(|| self.leave_main())
+        } else {
+            self.leave_main().or_else(|| self.leave_probation())
+        }
+    }
+
+    fn set_limit(&mut self, bytes: usize) {
+        self.probation_bytes_max = bytes / 100 * PROBATION_PERCENT;
+    }
+
+    fn count(&self) -> usize {
+        self.arena.count()
+    }
+
+    fn weight(&self) -> usize {
+        self.arena.weight()
+    }
+}
+
+/// Fingerprints of those who left probation unused, oldest first. A name that comes back goes to the main queue.
+#[derive(Default)]
+struct Ghosts {
+    order: VecDeque<(u64, u64)>,
+    latest: HashMap<u64, u64, foldhash::fast::RandomState>,
+    sequence: u64,
+}
+
+impl Ghosts {
+    fn insert(&mut self, fingerprint: u64, tenants: usize) {
+        self.sequence += 1;
+        self.latest.insert(fingerprint, self.sequence);
+        self.order.push_back((fingerprint, self.sequence));
+        let max = tenants.clamp(GHOSTS_MIN, GHOSTS_MAX);
+        while self.order.len() > max {
+            let (oldest, sequence) = self.order.pop_front().expect("it is longer than its bound");
+            // An entry that was taken, or renewed since, is only a husk in the queue.
+            if self.latest.get(&oldest) == Some(&sequence) {
+                self.latest.remove(&oldest);
+            }
+        }
+    }
+
+    fn take(&mut self, fingerprint: u64) -> bool {
+        self.latest.remove(&fingerprint).is_some()
+    }
+}
