@@ -27,6 +27,10 @@ impl RequestDirectives {
     /// The first occurrence of a directive counts; one whose argument is not a number of seconds is ignored.
     #[inline]
     pub fn parse(fields: FieldsView<'_>) -> RequestDirectives {
+        if fields.contains(FieldName::CacheControl) { RequestDirectives::read_all(fields) } else { Self::default() }
+    }
+
+    fn read_all(fields: FieldsView<'_>) -> RequestDirectives {
         let mut directives = RequestDirectives::default();
         for value in fields.get_all(FieldName::CacheControl) {
             directives.read(value);
@@ -215,4 +219,133 @@ fn widest(a: Scope, b: Scope) -> Scope {
 /// RFC 9110 §5.6.2.
 pub(crate) fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fields;
+
+    fn check_request(lines: &str, expect: RequestDirectives) {
+        assert_eq!(RequestDirectives::parse(fields(lines).view()), expect, "{lines}");
+    }
+
+    fn check(lines: &str, expect: ResponseDirectives) {
+        assert_eq!(ResponseDirectives::parse(fields(lines).view()), expect, "{lines}");
+    }
+
+    /// RFC 9111 §5.2.1.
+    #[test]
+    fn a_request_may_ask() {
+        let none = RequestDirectives::default();
+        check_request("Accept: */*", none);
+        check_request("Cache-Control: nothing-to-see-here\nPragma: no-cache", none);
+        check_request("Cache-Control: No-Cache", RequestDirectives { no_cache: true, ..none });
+        check_request(
+            "Cache-Control: no-store, only-if-cached\nCache-Control: no-transform",
+            RequestDirectives { no_store: true, only_if_cached: true, no_transform: true, ..none },
+        );
+        check_request("Cache-Control: max-age=0", RequestDirectives { max_age_s: Some(0), ..none });
+        check_request("Cache-Control: max-age=\"5\"", RequestDirectives { max_age_s: Some(5), ..none });
+        check_request("Cache-Control: max-age=1, max-age=9", RequestDirectives { max_age_s: Some(1), ..none });
+        check_request("Cache-Control: max-stale", RequestDirectives { max_stale_s: Some(u64::MAX), ..none });
+        check_request("Cache-Control: max-stale=9", RequestDirectives { max_stale_s: Some(9), ..none });
+        check_request("Cache-Control: min-fresh=9", RequestDirectives { min_fresh_s: Some(9), ..none });
+        check_request("Cache-Control: stale-if-error=9", RequestDirectives { stale_if_error_s: Some(9), ..none });
+    }
+
+    #[test]
+    fn a_request_that_asks_nonsense_asks_nothing() {
+        for junk in ["max-age=-1", "max-age", "max-age=", "max-age=\"1", "max-age = 1", "min-fresh=x", "max-stale=1.5"]
+        {
+            check_request(&format!("Cache-Control: {junk}"), RequestDirectives::default());
+        }
+        let many = format!("Cache-Control: {}", "max-age=1,".repeat(800));
+        check_request(&many, RequestDirectives { max_age_s: Some(1), ..RequestDirectives::default() });
+    }
+
+    /// RFC 9111 §1.2.2: beyond 2^31 it is 2^31.
+    #[test]
+    fn seconds_saturate() {
+        let parsed = |text: &str| delta_seconds(text.as_bytes());
+        assert_eq!(parsed("003600"), Some(3600));
+        assert_eq!(parsed("2147483647"), Some(2_147_483_647));
+        assert_eq!(parsed("2147483649"), Some(1 << 31));
+        assert_eq!(parsed("99999999999999999999"), Some(1 << 31));
+        for junk in ["", "\"\"", "-1", "+1", "1.0", "1a", "a1", " 1", "1 ", "'1'", "\"1"] {
+            assert_eq!(parsed(junk), None, "{junk}");
+        }
+    }
+
+    /// RFC 9111 §5.2.2.
+    #[test]
+    fn a_response_may_ask() {
+        let none = ResponseDirectives::default();
+        check(
+            "Cache-Control: foo, bar=\"max-age=9, no-store\", max-age=1",
+            ResponseDirectives { max_age_s: Some(1), ..none },
+        );
+        check("Cache-Control: max-age=1, ext=\"max-age=9\"", ResponseDirectives { max_age_s: Some(1), ..none });
+        check(
+            "Cache-Control: MaX-aGe=3600, nO-StOrE",
+            ResponseDirectives { max_age_s: Some(3600), no_store: true, ..none },
+        );
+        check(
+            "Cache-Control: public, must-revalidate\nCache-Control: proxy-revalidate,immutable",
+            ResponseDirectives { public: true, must_revalidate: true, proxy_revalidate: true, immutable: true, ..none },
+        );
+        check(
+            "Cache-Control: s-maxage=5, stale-while-revalidate=6, stale-if-error=7",
+            ResponseDirectives {
+                s_maxage_s: Some(5),
+                stale_while_revalidate_s: Some(6),
+                stale_if_error_s: Some(7),
+                ..none
+            },
+        );
+        check("Cache-Control: stale-while-revalidate=x, stale-if-error", none);
+    }
+
+    /// RFC 9111 §4.2.1: invalid freshness is stale; of several the first.
+    #[test]
+    fn a_lifetime_that_cannot_be_read_is_over() {
+        for junk in ["max-age=x", "max-age", "max-age=1.5", "max-age= 5", "max-age=-5", "max-age=a5", "max-age='5'"] {
+            check(
+                &format!("Cache-Control: {junk}"),
+                ResponseDirectives { max_age_s: Some(0), ..ResponseDirectives::default() },
+            );
+        }
+        // Another directive's name, not this one.
+        check("Cache-Control: max-age =5", ResponseDirectives::default());
+        let first = ResponseDirectives { max_age_s: Some(1800), ..ResponseDirectives::default() };
+        check("Cache-Control: max-age=1800\nCache-Control: max-age=1", first);
+        check("Cache-Control: max-age=1800, max-age=3600", first);
+    }
+
+    #[test]
+    fn a_string_without_end_may_hide_a_no_store() {
+        let fields = fields("Cache-Control: max-age=60, ext=\"x, no-store");
+        assert!(ResponseDirectives::parse(fields.view()).no_store);
+    }
+
+    /// RFC 9111 §5.2.2.4, §5.2.2.7: the qualified forms.
+    #[test]
+    fn no_cache_and_private_may_be_about_some_fields_only() {
+        let check = |value: &str, no_cache: Scope, private: Scope, names: &[&str]| {
+            let fields = fields(&format!("Cache-Control: {value}"));
+            let directives = ResponseDirectives::parse(fields.view());
+            let listed: Vec<_> =
+                listed_fields(fields.view()).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+            assert_eq!((directives.no_cache, directives.private), (no_cache, private), "{value}");
+            assert_eq!(listed, names, "{value}");
+        };
+        check("no-cache", Scope::Whole, Scope::Absent, &[]);
+        check("no-cache=\"a, b\"", Scope::Fields, Scope::Absent, &["a", "b"]);
+        check("no-cache=a", Scope::Fields, Scope::Absent, &["a"]);
+        check("no-cache=\"\"", Scope::Whole, Scope::Absent, &[]);
+        check("no-cache=\"a b\"", Scope::Whole, Scope::Absent, &["a b"]);
+        check("no-cache=\"a\", no-cache", Scope::Whole, Scope::Absent, &["a"]);
+        check("private=\"Set-Cookie\", max-age=1", Scope::Absent, Scope::Fields, &["Set-Cookie"]);
+        check("private", Scope::Absent, Scope::Whole, &[]);
+    }
 }

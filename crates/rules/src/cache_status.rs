@@ -119,3 +119,47 @@ fn write_name(text: &str, out: &mut Vec<u8>) {
     }
     out.push(b'"');
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(cache: &str, status: CacheStatus<'_>, expect: &str) {
+        let mut out = Vec::new();
+        status.write_to(cache, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), expect);
+        let list = sfv::Parser::new(&out).parse::<sfv::List>();
+        assert!(list.is_ok_and(|list| list.len() == 1), "{expect} is a list of one");
+    }
+
+    const MISS: Forwarded<'_> = Forwarded {
+        reason: ForwardReason::UriMiss,
+        status: None,
+        stored: false,
+        collapsed: false,
+        ttl_s: None,
+        detail: None,
+    };
+
+    /// The forms of RFC 9211 §3.
+    #[test]
+    fn members_are_written_as_structured_fields() {
+        check("larder", CacheStatus::Hit { ttl_s: 376 }, "larder; hit; ttl=376");
+        check("larder", CacheStatus::Hit { ttl_s: -412 }, "larder; hit; ttl=-412");
+        check("larder", CacheStatus::Forwarded(MISS), "larder; fwd=uri-miss");
+        check(
+            "larder",
+            CacheStatus::Forwarded(Forwarded {
+                reason: ForwardReason::Stale,
+                status: Some(304),
+                stored: true,
+                collapsed: true,
+                ttl_s: Some(60),
+                detail: Some("no-store"),
+            }),
+            "larder; fwd=stale; fwd-status=304; ttl=60; stored; collapsed; detail=no-store",
+        );
+        check("larder", CacheStatus::Generated { detail: "only-if-cached" }, "larder; detail=only-if-cached");
+        check("cache 1", CacheStatus::Generated { detail: "a \"b\" \\\n" }, "\"cache 1\"; detail=\"a \\\"b\\\" \\\\\"");
+    }
+}

@@ -133,7 +133,7 @@ impl<'a> Validators<'a> {
     pub fn are_confirmed_by(&self, not_modified: FieldsView<'_>) -> bool {
         if let (Some(ours), Some(theirs)) = (self.if_none_match, not_modified.get(FieldName::Etag)) {
             return match (EntityTag::parse(ours), EntityTag::parse(theirs)) {
-                (Some(ours), Some(theirs)) if !theirs.weak => ours.opaque == theirs.opaque,
+                (Some(ours), Some(theirs)) if !theirs.weak => ours.matches_strongly(&theirs),
                 (Some(ours), Some(theirs)) => ours.matches_weakly(&theirs),
                 _ => ours == theirs,
             };
@@ -142,5 +142,139 @@ impl<'a> Validators<'a> {
             (Some(ours), Some(theirs)) => ours == theirs,
             _ => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{NOW_S, fields, head, request};
+
+    fn check(line: &str, request_lines: &str, held: (u16, &str), expect: [Outcome; 2]) {
+        let request_fields = fields(request_lines);
+        let request = request(line, &request_fields);
+        let held_head = head(held.0, held.1);
+        let date = |name| held_head.fields.view().get(name).and_then(|text| parse_date(text, NOW_S));
+        let facts = Facts {
+            last_modified: date(FieldName::LastModified),
+            date: date(FieldName::Date).unwrap_or(NOW_S),
+            ..Facts::default()
+        };
+        let got =
+            [Holder::Cache, Holder::Origin].map(|holder| evaluate(&request, held_head.response(), &facts, holder));
+        assert_eq!(got, expect, "{line} {request_lines:?} of {held:?}");
+    }
+
+    fn check_both(request_lines: &str, held: &str, expect: Outcome) {
+        check("GET /", request_lines, (200, held), [expect; 2]);
+        check("HEAD /", request_lines, (200, held), [expect; 2]);
+    }
+
+    use Outcome::{NotModified, PreconditionFailed, Proceed};
+
+    /// RFC 9110 §13.1.2.
+    #[test]
+    fn if_none_match() {
+        check_both("", "ETag: \"a\"", Proceed);
+        check_both("If-None-Match: \"a\"", "ETag: \"a\"", NotModified);
+        check_both("If-None-Match: W/\"a\"", "ETag: \"a\"", NotModified);
+        check_both("If-None-Match: \"a\"", "ETag: W/\"a\"", NotModified);
+        check_both("If-None-Match: \"1\", \"a\", \"2\"", "ETag: \"a\"", NotModified);
+        check_both("If-None-Match: \"1\"\nIf-None-Match: \"a\"", "ETag: \"a\"", NotModified);
+        check_both("If-None-Match: \"b\"", "ETag: \"a\"", Proceed);
+        check_both("If-None-Match: \"a\"", "", Proceed);
+        check_both("If-None-Match: *", "", NotModified);
+        check("GET /", "If-None-Match: *", (404, ""), [Proceed; 2]);
+        check("POST /", "If-None-Match: *", (200, ""), [PreconditionFailed; 2]);
+    }
+
+    /// RFC 9110 §13.1.3; RFC 9111 §4.3.2 for what has no Last-Modified.
+    #[test]
+    fn if_modified_since() {
+        check_both("If-Modified-Since: {-3000}", "Last-Modified: {-3000}", NotModified);
+        check_both("If-Modified-Since: {-2000}", "Last-Modified: {-3000}", NotModified);
+        check_both("If-Modified-Since: {-3001}", "Last-Modified: {-3000}", Proceed);
+        check_both("If-Modified-Since: yesterday", "Last-Modified: {-3000}", Proceed);
+        check_both("If-Modified-Since: {0}\nIf-Modified-Since: {0}", "Last-Modified: {-3000}", Proceed);
+        check_both("If-Modified-Since: Thursday, 01-Jan-26 00:00:00 GMT", "Last-Modified: {0}", NotModified);
+        check_both("If-Modified-Since: {0}", "Date: {0}", NotModified);
+        check_both("If-Modified-Since: {-1}", "Date: {0}", Proceed);
+        check("POST /", "If-Modified-Since: {0}", (200, "Last-Modified: {0}"), [Proceed; 2]);
+        check("GET /", "If-Modified-Since: {0}", (302, "Last-Modified: {0}"), [Proceed; 2]);
+    }
+
+    /// RFC 9110 §13.2.2: If-None-Match makes If-Modified-Since void, whichever way it goes.
+    #[test]
+    fn precedence() {
+        let held = "ETag: \"a\"\nLast-Modified: {-5000}";
+        check_both("If-None-Match: \"a\"\nIf-Modified-Since: {-10000}", held, NotModified);
+        check_both("If-None-Match: \"b\"\nIf-Modified-Since: {0}", held, Proceed);
+        check_both("If-None-Match: junk\nIf-Modified-Since: {0}", held, Proceed);
+    }
+
+    /// RFC 9110 §13.1.1, §13.1.4; RFC 9111 §4.3.2: not for a cache.
+    #[test]
+    fn if_match_and_if_unmodified_since_are_the_origins_matter() {
+        let held = (200, "ETag: \"a\"\nLast-Modified: {-5000}");
+        check("GET /", "If-Match: \"a\"", held, [Proceed, Proceed]);
+        check("GET /", "If-Match: \"b\", *", held, [Proceed, PreconditionFailed]);
+        check("GET /", "If-Match: *", held, [Proceed, Proceed]);
+        check("GET /", "If-Match: W/\"a\"", held, [Proceed, PreconditionFailed]);
+        check("GET /", "If-Match: \"b\"\nIf-None-Match: \"a\"", held, [NotModified, PreconditionFailed]);
+        check("GET /", "If-Unmodified-Since: {-5000}", held, [Proceed, Proceed]);
+        check("GET /", "If-Unmodified-Since: {-5001}", held, [Proceed, PreconditionFailed]);
+        check("GET /", "If-Match: \"a\"\nIf-Unmodified-Since: {-5001}", held, [Proceed, Proceed]);
+        check("GET /", "If-Unmodified-Since: {-5001}", (200, ""), [Proceed, Proceed]);
+    }
+
+    /// RFC 9110 §15.4.5.
+    #[test]
+    fn a_304_says_what_caching_needs() {
+        let kept = |lines: &str, has_etag: bool| -> Vec<String> {
+            let all = fields(lines);
+            let kept = all.view().iter().filter(|field| kept_in_304(field, has_etag));
+            kept.map(|field| String::from_utf8_lossy(field.name_text).into_owned()).collect()
+        };
+        let lines = "Date: x\nETag: x\nVary: x\nCache-Control: x\nExpires: x\nContent-Location: x\nContent-Type: x\n\
+            Content-Length: 1\nContent-Encoding: x\nLast-Modified: x\nContent-Security-Policy: x\nX-Own: x\n\
+            Repr-Digest: x\nAccept-Ranges: x";
+        let always = [
+            "Date",
+            "ETag",
+            "Vary",
+            "Cache-Control",
+            "Expires",
+            "Content-Location",
+            "Content-Security-Policy",
+            "X-Own",
+        ];
+        assert_eq!(kept(lines, true), always);
+        assert_eq!(kept("Last-Modified: x", false), ["Last-Modified"]);
+    }
+
+    /// RFC 9111 §4.3.1, §4.3.4.
+    #[test]
+    fn a_304_must_be_about_what_was_asked() {
+        let check = |held: &str, answer: &str, expect: Option<bool>| {
+            let (held, answer) = (head(200, held), fields(answer));
+            let last_modified =
+                held.fields.view().get(FieldName::LastModified).and_then(|text| parse_date(text, NOW_S));
+            let facts = Facts { last_modified, ..Facts::default() };
+            let validators = Validators::of(held.response(), &facts);
+            assert_eq!(validators.map(|validators| validators.are_confirmed_by(answer.view())), expect);
+        };
+        check("", "", None);
+        check("Last-Modified: junk", "", None);
+        check("ETag: \"a\"", "ETag: \"a\"", Some(true));
+        check("ETag: \"a\"", "ETag: \"b\"", Some(false));
+        check("ETag: \"a\"", "ETag: W/\"a\"", Some(true));
+        check("ETag: W/\"a\"", "ETag: W/\"a\"", Some(true));
+        check("ETag: W/\"a\"", "ETag: \"a\"", Some(false));
+        check("ETag: a", "ETag: a", Some(true));
+        check("ETag: \"a\"", "", Some(true));
+        check("ETag: \"a\"\nLast-Modified: {-9}", "ETag: \"a\"\nLast-Modified: {0}", Some(true));
+        check("Last-Modified: {-9}", "Last-Modified: {-9}", Some(true));
+        check("Last-Modified: {-9}", "Last-Modified: {-8}", Some(false));
+        check("Last-Modified: {-9}", "ETag: \"new\"\nLast-Modified: {-9}", Some(true));
     }
 }

@@ -115,3 +115,92 @@ fn node_address(text: &[u8]) -> Option<IpAddr> {
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("writing to a Vec cannot fail");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fields;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    /// Our own network: 10.0.0.0/8 and ::1.
+    fn trusted(address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(v4) => v4.octets()[0] == 10,
+            IpAddr::V6(v6) => v6.is_loopback(),
+        }
+    }
+
+    #[test]
+    fn the_client_is_the_last_address_that_is_not_ours() {
+        let check = |peer: &str, value: &str, expect: &str| {
+            let fields = fields(&format!("X-Forwarded-For: {value}"));
+            assert_eq!(client_address(address(peer), fields.view(), trusted), address(expect), "{peer} says {value}");
+        };
+        check("192.0.2.1", "198.51.100.9", "192.0.2.1");
+        check("10.0.0.1", "198.51.100.9", "198.51.100.9");
+        check("10.0.0.1", "203.0.113.5, 198.51.100.9, 10.0.0.7", "198.51.100.9");
+        check("10.0.0.1", "203.0.113.5\nX-Forwarded-For: 198.51.100.9", "198.51.100.9");
+        check("10.0.0.1", "", "10.0.0.1");
+        check("10.0.0.1", "junk, 10.0.0.7", "10.0.0.7");
+        check("10.0.0.1", "junk", "10.0.0.1");
+        check("10.0.0.1", "198.51.100.9:4711", "198.51.100.9");
+        check("::1", "[2001:db8::1]:4711", "2001:db8::1");
+        check("::1", "[2001:db8::1]", "2001:db8::1");
+        check("::1", "2001:db8::1", "2001:db8::1");
+        check("10.0.0.1", &format!("198.51.100.9{}", ",1".repeat(5000)), "10.0.0.1");
+        check("10.0.0.1", &format!("198.51.100.9{}", ", 10.0.0.2".repeat(500)), "10.0.0.2");
+    }
+
+    #[test]
+    fn what_a_stranger_says_is_replaced() {
+        let check = |peer: &str, trusted: bool, value: &str, expect: &str| {
+            let (fields, mut out) = (fields(&format!("X-Forwarded-For: {value}")), Vec::new());
+            write_forwarded_for(address(peer), trusted, fields.view(), &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), expect);
+        };
+        check("192.0.2.1", false, "203.0.113.5", "192.0.2.1");
+        check("10.0.0.1", true, "203.0.113.5,junk", "203.0.113.5, junk, 10.0.0.1");
+        check("10.0.0.1", true, "", "10.0.0.1");
+    }
+
+    /// RFC 7239 §4.
+    #[test]
+    fn forwarded() {
+        let check = |peer: &str, trusted: bool, host: &[u8], expect: &str| {
+            let (fields, mut out) = (fields("Forwarded: for=203.0.113.5;by=x"), Vec::new());
+            write_forwarded(address(peer), trusted, fields.view(), host, Scheme::Https, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), expect);
+        };
+        check("192.0.2.1", false, b"t.test:81", "for=192.0.2.1;host=\"t.test:81\";proto=https");
+        check("10.0.0.1", true, b"", "for=203.0.113.5;by=x, for=10.0.0.1;proto=https");
+        check("2001:db8::1", false, b"a\"b", "for=\"[2001:db8::1]\";proto=https");
+    }
+
+    #[test]
+    fn only_a_trusted_peer_says_the_scheme() {
+        let check = |trusted: bool, value: &str, expect: Scheme| {
+            let fields = fields(&format!("X-Forwarded-Proto: {value}"));
+            assert_eq!(client_scheme(Scheme::Http, trusted, fields.view()), expect, "{value}");
+        };
+        check(true, "HTTPS", Scheme::Https);
+        check(true, "https, http", Scheme::Https);
+        check(false, "https", Scheme::Http);
+        check(true, "gopher", Scheme::Http);
+        check(true, "", Scheme::Http);
+    }
+
+    /// RFC 9110 §7.6.3.
+    #[test]
+    fn via_is_extended_and_counted() {
+        let lines = "Via: 1.0 fred, 1.1 larder (a, \"b\")\nVia: 1.1\tLarder";
+        let (fields, mut out) = (fields(lines), Vec::new());
+        write_via(fields.view(), Version::Http10, "larder", &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), "1.0 fred, 1.1 larder (a, \"b\"), 1.1\tLarder, 1.0 larder");
+        assert_eq!(via_count(fields.view(), "larder"), 2);
+        assert_eq!(via_count(fields.view(), "fred"), 1);
+        assert_eq!(via_count(fields.view(), "1.1"), 0);
+    }
+}

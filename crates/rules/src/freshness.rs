@@ -13,7 +13,7 @@ pub struct Facts {
     pub initial_age_ms: u64,
     /// RFC 9111 §4.2.1: freshness_lifetime.
     pub lifetime_ms: u64,
-    /// RFC 5861 §3; 0 when the origin did not say.
+    /// RFC 5861 §3; 0 when the origin did not say, or forbade it by a stronger word.
     pub stale_while_revalidate_ms: u64,
     /// RFC 5861 §4; `None` when the origin did not say, which forbids nothing while the origin is unreachable.
     pub stale_if_error_ms: Option<u64>,
@@ -21,7 +21,8 @@ pub struct Facts {
     pub last_modified: Option<i64>,
     /// Unix seconds of Date, or of the arrival when there is none that can be read.
     pub date: i64,
-    /// RFC 9111 §4.2.4: never stale, whatever happens.
+    /// RFC 9111 §4.2.4: never stale, but inside the two windows above: they are set beside `s-maxage` only, where
+    /// the origin's explicit permission is the narrower word.
     pub must_revalidate: bool,
     /// RFC 9111 §5.2.2.4: not even fresh without asking.
     pub always_validate: bool,
@@ -80,14 +81,14 @@ pub fn judge(facts: &Facts, resident_ms: u64, request: &RequestDirectives) -> Fr
         let lasting = request.min_fresh_s.is_none_or(|s| fresh_for_ms >= s.saturating_mul(1000));
         return if young && lasting { Freshness::Fresh } else { Freshness::Validate };
     }
-    if facts.must_revalidate || request.min_fresh_s.is_some() || !is_young_enough(facts, resident_ms, request) {
+    let stale_for_ms = facts.stale_for_ms(resident_ms);
+    let while_revalidate = stale_for_ms < facts.stale_while_revalidate_ms;
+    let client_minds = request.min_fresh_s.is_some() || !is_young_enough(facts, resident_ms, request);
+    if client_minds || facts.must_revalidate && !while_revalidate {
         return Freshness::Validate;
     }
-    let stale_for_ms = facts.stale_for_ms(resident_ms);
-    Freshness::Stale {
-        while_revalidate: stale_for_ms < facts.stale_while_revalidate_ms,
-        requester_allows: request.max_stale_s.is_some_and(|s| stale_for_ms <= s.saturating_mul(1000)),
-    }
+    let tolerated = request.max_stale_s.is_some_and(|s| stale_for_ms <= s.saturating_mul(1000));
+    Freshness::Stale { while_revalidate, requester_allows: tolerated && !facts.must_revalidate }
 }
 
 /// RFC 9111 §5.2.1.1. `max-age=0` is a reload: it asks even in the millisecond of arrival.
@@ -129,13 +130,108 @@ pub fn may_serve_on_error(
     if facts.fresh_for_ms(resident_ms) > 0 {
         return true;
     }
-    if facts.must_revalidate {
-        return false;
-    }
     let stale_for_ms = facts.stale_for_ms(resident_ms);
-    let asked_ms = request.stale_if_error_s.map(|s| s.saturating_mul(1000));
+    let asked_ms = request.stale_if_error_s.filter(|_| !facts.must_revalidate).map(|s| s.saturating_mul(1000));
     match facts.stale_if_error_ms.max(asked_ms) {
         Some(window_ms) => stale_for_ms < window_ms,
-        None => failure == OriginFailure::Unreachable,
+        None => failure == OriginFailure::Unreachable && !facts.must_revalidate,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORED: Facts = Facts {
+        initial_age_ms: 0,
+        lifetime_ms: 10_000,
+        stale_while_revalidate_ms: 0,
+        stale_if_error_ms: None,
+        last_modified: None,
+        date: 0,
+        must_revalidate: false,
+        always_validate: false,
+        explicit: true,
+        immutable: false,
+    };
+    const STALE: Freshness = Freshness::Stale { while_revalidate: false, requester_allows: false };
+    const REVALIDATED: Freshness = Freshness::Stale { while_revalidate: true, requester_allows: false };
+    const TOLERATED: Freshness = Freshness::Stale { while_revalidate: false, requester_allows: true };
+    const ASKS: RequestDirectives = RequestDirectives {
+        max_age_s: None,
+        max_stale_s: None,
+        min_fresh_s: None,
+        stale_if_error_s: None,
+        no_cache: false,
+        no_store: false,
+        no_transform: false,
+        only_if_cached: false,
+    };
+
+    fn check(facts: Facts, resident_ms: u64, request: RequestDirectives, expect: Freshness) {
+        assert_eq!(judge(&facts, resident_ms, &request), expect, "{facts:?} after {resident_ms} ms, {request:?}");
+    }
+
+    /// RFC 9111 §4.2: response_is_fresh = (freshness_lifetime > current_age).
+    #[test]
+    fn fresh_until_its_age_reaches_its_lifetime() {
+        check(STORED, 0, ASKS, Freshness::Fresh);
+        check(STORED, 9_999, ASKS, Freshness::Fresh);
+        check(STORED, 10_000, ASKS, STALE);
+        check(Facts { initial_age_ms: 9_000, ..STORED }, 999, ASKS, Freshness::Fresh);
+        check(Facts { initial_age_ms: 9_000, ..STORED }, 1_000, ASKS, STALE);
+        check(Facts { initial_age_ms: u64::MAX, ..STORED }, 1, ASKS, STALE);
+        check(Facts { always_validate: true, ..STORED }, 0, ASKS, Freshness::Validate);
+    }
+
+    /// RFC 5861 §3; RFC 9111 §5.2.2.2.
+    #[test]
+    fn what_is_stale_may_be_served_inside_its_window() {
+        let facts = Facts { stale_while_revalidate_ms: 5_000, ..STORED };
+        check(facts, 10_000, ASKS, REVALIDATED);
+        check(facts, 14_999, ASKS, REVALIDATED);
+        check(facts, 15_000, ASKS, STALE);
+        check(Facts { must_revalidate: true, ..STORED }, 10_000, ASKS, Freshness::Validate);
+        // s-maxage with a window of its own.
+        check(Facts { must_revalidate: true, ..facts }, 14_999, ASKS, REVALIDATED);
+        check(Facts { must_revalidate: true, ..facts }, 15_000, ASKS, Freshness::Validate);
+    }
+
+    /// RFC 9111 §5.2.1.1 to §5.2.1.4.
+    #[test]
+    fn a_request_may_be_stricter_or_laxer() {
+        check(STORED, 5_000, RequestDirectives { no_cache: true, ..ASKS }, Freshness::Validate);
+        check(STORED, 5_000, RequestDirectives { no_store: true, ..ASKS }, Freshness::Fresh);
+        check(STORED, 0, RequestDirectives { max_age_s: Some(0), ..ASKS }, Freshness::Validate);
+        check(STORED, 5_000, RequestDirectives { max_age_s: Some(5), ..ASKS }, Freshness::Fresh);
+        check(STORED, 5_001, RequestDirectives { max_age_s: Some(5), ..ASKS }, Freshness::Validate);
+        check(STORED, 5_000, RequestDirectives { min_fresh_s: Some(5), ..ASKS }, Freshness::Fresh);
+        check(STORED, 5_001, RequestDirectives { min_fresh_s: Some(5), ..ASKS }, Freshness::Validate);
+        let tolerant = RequestDirectives { max_stale_s: Some(5), ..ASKS };
+        check(STORED, 15_000, tolerant, TOLERATED);
+        check(STORED, 15_001, tolerant, STALE);
+        check(STORED, u64::MAX, RequestDirectives { max_stale_s: Some(u64::MAX), ..ASKS }, TOLERATED);
+        check(STORED, 15_000, RequestDirectives { max_age_s: Some(9), ..tolerant }, Freshness::Validate);
+        check(STORED, 15_000, RequestDirectives { min_fresh_s: Some(1), ..tolerant }, Freshness::Validate);
+        check(Facts { must_revalidate: true, ..STORED }, 11_000, tolerant, Freshness::Validate);
+        let window = Facts { stale_while_revalidate_ms: 9_000, ..STORED };
+        check(window, 11_000, RequestDirectives { max_age_s: Some(0), ..ASKS }, Freshness::Validate);
+        check(Facts { must_revalidate: true, ..window }, 11_000, tolerant, REVALIDATED);
+    }
+
+    /// RFC 8246 §2: a reload does not ask while it is fresh, a forced one does.
+    #[test]
+    fn an_immutable_response_is_not_reloaded_while_fresh() {
+        let facts = Facts { immutable: true, ..STORED };
+        let reload = RequestDirectives { max_age_s: Some(0), ..ASKS };
+        check(facts, 9_999, reload, Freshness::Fresh);
+        check(facts, 10_000, reload, Freshness::Validate);
+        check(facts, 0, RequestDirectives { no_cache: true, ..ASKS }, Freshness::Validate);
+    }
+
+    #[test]
+    fn age_is_whole_seconds() {
+        assert_eq!(age_s(&Facts { initial_age_ms: 1_500, ..STORED }, 1_499), 2);
+        assert_eq!(age_s(&Facts { initial_age_ms: 1_500, ..STORED }, 1_500), 3);
     }
 }

@@ -25,3 +25,6 @@ pub use cache_control::{RequestDirectives, ResponseDirectives};
 pub use freshness::{Facts, Freshness};
 pub use storing::{Exchange, StoreDefaults, WhyNotStored};
 pub use vary::{Vary, VarySpec};
+
+#[cfg(test)]
+mod tests;

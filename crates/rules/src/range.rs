@@ -224,3 +224,167 @@ fn position(digits: &[u8]) -> Option<u64> {
     let add = |n: u64, b: &u8| n.saturating_mul(10).saturating_add(u64::from(b - b'0'));
     Some(digits.iter().fold(0, add).min(u64::MAX - 1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{NOW_S, fields, head, request};
+
+    fn check(value: &str, length: u64, expect: Ranges) {
+        let got = RangeSpecs::parse(value.as_bytes()).map_or(Ranges::Whole, |specs| specs.resolve(length));
+        assert_eq!(got, expect, "{value} of {length}");
+    }
+
+    /// RFC 9110 §14.1.2.
+    #[test]
+    fn one_range() {
+        check("bytes=0-1", 11, Ranges::One(0..2));
+        check("bytes=1-", 11, Ranges::One(1..11));
+        check("bytes=-1", 11, Ranges::One(10..11));
+        check("bytes=-99", 11, Ranges::One(0..11));
+        check("bytes=0-99999999999999999999999", 11, Ranges::One(0..11));
+        check("Bytes=10-10", 11, Ranges::One(10..11));
+        check("bytes=11-", 11, Ranges::Unsatisfiable);
+        check("bytes=99999999999999999999-", 11, Ranges::Unsatisfiable);
+        check("bytes=-0", 11, Ranges::Unsatisfiable);
+        check("bytes=0-0", 0, Ranges::Unsatisfiable);
+        check("bytes=-5", 0, Ranges::Unsatisfiable);
+    }
+
+    /// RFC 9110 §14.2: what is not understood is ignored.
+    #[test]
+    fn junk_is_ignored() {
+        for junk in [
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=,",
+            "bytes=-",
+            "bytes=a-b",
+            "bytes=2-1",
+            "bytes=0-1,x",
+            "items=0-1",
+            "bytes =0-1",
+            "bytes=0 -1",
+            "bytes=+1-2",
+            "bytes=1--2",
+            "bytes=0-1;",
+            "0-1",
+        ] {
+            check(junk, 11, Ranges::Whole);
+        }
+    }
+
+    /// RFC 9110 §15.3.7.2.
+    #[test]
+    fn many_ranges_are_merged_and_bounded() {
+        check("bytes=0-1, 4-5", 11, Ranges::Many(vec![0..2, 4..6]));
+        check("bytes=4-5,0-1", 11, Ranges::Many(vec![4..6, 0..2]));
+        check("bytes=0-1,2-3", 11, Ranges::One(0..4));
+        check("bytes=0-5,3-9,20-", 11, Ranges::One(0..10));
+        check("bytes=8-9,0-1,1-8", 11, Ranges::One(0..10));
+        check("bytes=0-1,20-30", 11, Ranges::One(0..2));
+        check("bytes=20-,30-", 11, Ranges::Unsatisfiable);
+        let many = |count: u64| (0..count).map(|n| format!("{}-{}", n * 3, n * 3)).collect::<Vec<_>>().join(",");
+        let at_limit = (0..RANGES_MAX as u64).map(|n| n * 3..n * 3 + 1).collect();
+        check(&format!("bytes={}", many(RANGES_MAX as u64)), 1000, Ranges::Many(at_limit));
+        check(&format!("bytes={}", many(RANGES_MAX as u64 + 1)), 1000, Ranges::Whole);
+        check(&format!("bytes={}", "0-,".repeat(5000)), 1000, Ranges::Whole);
+    }
+
+    /// RFC 9110 §13.1.5, §14.2.
+    #[test]
+    fn if_range_is_strong() {
+        let check = |line: &str, asked: &str, status: u16, held: &str, expect_range: bool| {
+            let (asked, held) = (fields(asked), head(status, held));
+            let get = |name| held.fields.view().get(name).and_then(|text| parse_date(text, NOW_S));
+            let (last_modified, date) = (get(FieldName::LastModified), get(FieldName::Date).unwrap_or(NOW_S));
+            let facts = Facts { last_modified, date, ..Facts::default() };
+            let got = wanted(&request(line, &asked), held.response(), &facts, 11);
+            assert_eq!(got, if expect_range { Ranges::One(0..2) } else { Ranges::Whole }, "{asked:?}");
+        };
+        let range = "Range: bytes=0-1";
+        check("GET /", range, 200, "", true);
+        check("HEAD /", range, 200, "", false);
+        check("GET /", range, 404, "", false);
+        check("GET /", &format!("{range}\n{range}"), 200, "", false);
+        check("GET /", &format!("{range}\nIf-Range: \"a\""), 200, "ETag: \"a\"", true);
+        check("GET /", &format!("{range}\nIf-Range: \"b\""), 200, "ETag: \"a\"", false);
+        check("GET /", &format!("{range}\nIf-Range: W/\"a\""), 200, "ETag: W/\"a\"", false);
+        check("GET /", &format!("{range}\nIf-Range: {{-60}}"), 200, "", false);
+        let dated = "Last-Modified: {-60}\nDate: {0}";
+        let line = |offset: i64| format!("{range}\nIf-Range: {{{offset}}}");
+        check("GET /", &line(-60), 200, dated, true);
+        check("GET /", &line(-59), 200, dated, false);
+        check("GET /", &line(-59), 200, "Last-Modified: {-59}\nDate: {0}", false);
+    }
+
+    /// RFC 9110 §14.4.
+    #[test]
+    fn content_range() {
+        let check = |value: &str, expect: Option<(Range<u64>, Option<u64>)>| {
+            let got = ContentRange::parse(value.as_bytes());
+            assert_eq!(got.clone().map(|got| (got.range, got.complete_length)), expect, "{value}");
+            if let Some(got) = got {
+                let mut written = Vec::new();
+                got.write_to(&mut written);
+                assert_eq!(written, value.as_bytes());
+            }
+        };
+        check("bytes 0-4/10", Some((0..5, Some(10))));
+        check("bytes 0-4/*", Some((0..5, None)));
+        check("bytes 9-9/10", Some((9..10, Some(10))));
+        for junk in [
+            "",
+            "bytes */10",
+            "bytes 4-0/10",
+            "bytes 0-10/10",
+            "bytes 0-4",
+            "bytes 0-/10",
+            "bytes=0-4/10",
+            "items 0-4/10",
+            "bytes -4/10",
+            "bytes 0-4/x",
+            "bytes 0-4/10, 5-6/10",
+            "bytes 0-4/ 10",
+        ] {
+            check(junk, None);
+        }
+    }
+
+    #[test]
+    fn a_part_serves_what_lies_inside_it() {
+        let check = |part: &str, asked: &str, expect: Option<Range<u64>>| {
+            let part = ContentRange::parse(part.as_bytes()).expect("a range");
+            assert_eq!(
+                part.serves(&RangeSpecs::parse(asked.as_bytes()).expect("specs")),
+                expect,
+                "{asked} of {part:?}"
+            );
+        };
+        check("bytes 4-9/10", "bytes=-5", Some(5..10));
+        check("bytes 4-9/10", "bytes=6-8", Some(6..9));
+        check("bytes 4-9/10", "bytes=6-", Some(6..10));
+        check("bytes 4-9/10", "bytes=3-8", None);
+        check("bytes 0-4/10", "bytes=0-5", None);
+        check("bytes 0-4/10", "bytes=0-1,3-4", None);
+        check("bytes 0-4/*", "bytes=1-4", Some(1..5));
+        check("bytes 0-4/*", "bytes=1-", None);
+        check("bytes 0-4/*", "bytes=-1", None);
+        assert!(ContentRange::parse(b"bytes 0-9/10").unwrap().is_whole());
+        assert!(!ContentRange::parse(b"bytes 0-8/10").unwrap().is_whole());
+    }
+
+    /// RFC 9111 §3.4.
+    #[test]
+    fn parts_are_combined_only_under_one_strong_tag() {
+        let check = |a: &str, b: &str, expect: bool| {
+            assert_eq!(may_combine(fields(a).view(), fields(b).view()), expect, "{a} and {b}");
+        };
+        check("ETag: \"a\"", "ETag: \"a\"", true);
+        check("ETag: \"a\"", "ETag: \"b\"", false);
+        check("ETag: W/\"a\"", "ETag: W/\"a\"", false);
+        check("ETag: a", "ETag: a", false);
+        check("", "", false);
+    }
+}

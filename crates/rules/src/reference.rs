@@ -92,3 +92,70 @@ fn without_dots(path: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::request;
+
+    fn check(reference: &str, expect: Option<&str>) {
+        let none = message::Fields::default();
+        let got = Location::resolve(&request("GET /b/c/d;p?q", &none), reference.as_bytes()).map(|location| {
+            let query = location.query.map(|query| format!("?{}", String::from_utf8_lossy(&query)));
+            String::from_utf8_lossy(&location.path).into_owned() + &query.unwrap_or_default()
+        });
+        assert_eq!(got.as_deref(), expect, "{reference:?}");
+    }
+
+    /// RFC 3986 §5.4, as far as it ends on the same origin.
+    #[test]
+    fn references_are_resolved() {
+        check("g", Some("/b/c/g"));
+        check("./g", Some("/b/c/g"));
+        check("g/", Some("/b/c/g/"));
+        check("/g", Some("/g"));
+        check("?y", Some("/b/c/d;p?y"));
+        check("g?y", Some("/b/c/g?y"));
+        check("#s", Some("/b/c/d;p?q"));
+        check("g#s", Some("/b/c/g"));
+        check(";x", Some("/b/c/;x"));
+        check("", Some("/b/c/d;p?q"));
+        check(".", Some("/b/c/"));
+        check("..", Some("/b/"));
+        check("../g", Some("/b/g"));
+        check("../../g", Some("/g"));
+        check("../../../../g", Some("/g"));
+        check("/./g", Some("/g"));
+        check("/../g", Some("/g"));
+        check("g.", Some("/b/c/g."));
+        check("g/./h", Some("/b/c/g/h"));
+        check("g/../h", Some("/b/c/h"));
+        check("g?y/../x", Some("/b/c/g?y/../x"));
+        check("/a//b", Some("/a//b"));
+        check("?", Some("/b/c/d;p?"));
+        check("http://t.test/g", Some("/g"));
+        check("HTTP://T.TEST:80/g?y#s", Some("/g?y"));
+        check("http://t.test", Some("/"));
+        check("http://t.test?y", Some("/?y"));
+        check("//t.test/g", Some("/g"));
+    }
+
+    /// RFC 9111 §4.4: "different origins" are left alone.
+    #[test]
+    fn other_origins_and_junk_are_none() {
+        for reference in [
+            "http://other.test/g",
+            "//other.test/g",
+            "https://t.test/g",
+            "http://t.test:81/g",
+            "http://u@t.test/g",
+            "http:g",
+            "mailto:a@t.test",
+            "/a b",
+            "/a\u{7f}",
+            "http://",
+        ] {
+            check(reference, None);
+        }
+    }
+}

@@ -78,7 +78,9 @@ pub enum WhyNotStored {
     VaryAny,
     /// More names in Vary than the limit.
     VaryTooMany,
-    /// Nothing says how long it is fresh, and nothing could validate it.
+    /// No freshness that was said, and a status whose freshness may not be guessed.
+    NotCacheable,
+    /// It would be stale at once, and nothing could validate it.
     NeverReusable,
 }
 
@@ -98,6 +100,7 @@ impl WhyNotStored {
             WhyNotStored::Cookie => "cookie",
             WhyNotStored::VaryAny => "vary-any",
             WhyNotStored::VaryTooMany => "vary-too-many",
+            WhyNotStored::NotCacheable => "not-cacheable",
             WhyNotStored::NeverReusable => "never-reusable",
         }
     }
@@ -108,7 +111,17 @@ pub fn may_store(exchange: &Exchange<'_>) -> Result<Facts, WhyNotStored> {
     if exchange.response.status == Status::PARTIAL_CONTENT {
         return Err(WhyNotStored::Partial);
     }
-    judge_storable(exchange)
+    may_store_method(exchange)?;
+    judge_storable(exchange, exchange.response.fields)
+}
+
+/// RFC 9111 §3: GET; and POST when its answer says that it is what a GET would have got (RFC 9110 §9.3.3).
+fn may_store_method(exchange: &Exchange<'_>) -> Result<(), WhyNotStored> {
+    match exchange.request.method {
+        Method::Get => Ok(()),
+        Method::Post if names_the_target(exchange.request, exchange.response.fields) => Ok(()),
+        _ => Err(WhyNotStored::Method),
+    }
 }
 
 /// RFC 9111 §3.3 for a single part of a GET's response. Whether the body has the length that the range says is
@@ -123,50 +136,52 @@ pub fn may_store_part(exchange: &Exchange<'_>) -> Result<(Facts, ContentRange), 
     if ranges.next().is_some() {
         return Err(WhyNotStored::ContentRange);
     }
-    Ok((judge_storable(exchange)?, range))
+    Ok((judge_storable(exchange, exchange.response.fields)?, range))
 }
 
-/// The facts of a stored response after a 304 or a HEAD was merged into it. `None` when what came forbids keeping it.
+/// The facts of a stored response into which the answer of this exchange, a 304 or a HEAD's 200, was merged
+/// (RFC 9111 §4.3.4). Its age counts from that answer. `Err`: what came forbids keeping it.
 pub fn facts_after_update(exchange: &Exchange<'_>, merged: Response<'_>) -> Result<Facts, WhyNotStored> {
-    let merged = Exchange { response: merged, ..*exchange };
-    // RFC 9111 §3.2 updates whatever the update's own status is; the merged head has the stored one.
-    if merged.response.status == Status::PARTIAL_CONTENT { judge_storable(&merged) } else { may_store(&merged) }
+    let update = exchange.response.fields;
+    judge_storable(&Exchange { response: merged, ..*exchange }, update)
 }
 
-fn judge_storable(exchange: &Exchange<'_>) -> Result<Facts, WhyNotStored> {
+/// `timed_by` holds the Date and Age of what just arrived.
+fn judge_storable(exchange: &Exchange<'_>, timed_by: FieldsView<'_>) -> Result<Facts, WhyNotStored> {
     let Exchange { request, response, .. } = *exchange;
     let policy = targeted::policy(response.fields, exchange.defaults.surrogate_device.as_deref());
     permitted(exchange, &policy)?;
-    let arrived_s = (exchange.response_wall_ms / 1000) as i64;
-    let facts = facts(exchange, &policy, arrived_s);
+    let facts = facts(exchange, &policy, timed_by);
 
     if !facts.explicit {
-        if request.fields.contains(FieldName::Cookie) || response.fields.contains(FieldName::SetCookie) {
+        if request.method == Method::Post {
+            return Err(WhyNotStored::Method);
+        }
+        if has_cookies(exchange) {
             return Err(WhyNotStored::Cookie);
         }
-        if request.method == Method::Post {
-            // RFC 9110 §9.3.3: only with explicit freshness.
-            return Err(WhyNotStored::Method);
+        // RFC 9111 §3: the last of its conditions.
+        if !policy.directives.public && !is_heuristically_cacheable(response.status) {
+            return Err(WhyNotStored::NotCacheable);
         }
     }
     let has_validator = facts.last_modified.is_some() || response.fields.contains(FieldName::Etag);
-    let has_window = facts.stale_while_revalidate_ms > 0 || facts.stale_if_error_ms.is_some_and(|ms| ms > 0);
-    let usable_unasked = facts.lifetime_ms > 0 || has_window;
-    if !has_validator && (facts.always_validate || !usable_unasked) {
-        return Err(WhyNotStored::NeverReusable);
-    }
-    Ok(facts)
+    let usable_unasked = !facts.always_validate && (facts.lifetime_ms > 0 || has_stale_window(&facts));
+    if has_validator || usable_unasked { Ok(facts) } else { Err(WhyNotStored::NeverReusable) }
+}
+
+fn has_cookies(exchange: &Exchange<'_>) -> bool {
+    exchange.request.fields.contains(FieldName::Cookie) || exchange.response.fields.contains(FieldName::SetCookie)
+}
+
+fn has_stale_window(facts: &Facts) -> bool {
+    facts.stale_while_revalidate_ms > 0 || facts.stale_if_error_ms.is_some_and(|ms| ms > 0)
 }
 
 /// What RFC 9111 §3 asks before any freshness.
 fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStored> {
     let Exchange { request, response, defaults, .. } = *exchange;
     let directives = &policy.directives;
-    match request.method {
-        Method::Get => {}
-        Method::Post if names_the_target(request, response.fields) => {}
-        _ => return Err(WhyNotStored::Method),
-    }
     if response.status.is_interim() || matches!(response.status.0, 304 | 412 | 416) {
         return Err(WhyNotStored::Status);
     }
@@ -196,23 +211,26 @@ fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStore
 }
 
 /// RFC 9111 §4.2.3 and §4.2.1.
-fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived_s: i64) -> Facts {
+fn facts(exchange: &Exchange<'_>, policy: &Policy, timed_by: FieldsView<'_>) -> Facts {
     let fields = exchange.response.fields;
     let directives = &policy.directives;
-    let date = fields.get(FieldName::Date).and_then(|text| parse_date(text, arrived_s)).unwrap_or(arrived_s);
+    let arrived_s = (exchange.response_wall_ms / 1000) as i64;
+    let date = timed_by.get(FieldName::Date).and_then(|text| parse_date(text, arrived_s)).unwrap_or(arrived_s);
     let last_modified = fields.get(FieldName::LastModified).and_then(|text| parse_date(text, arrived_s));
 
     // Whole seconds: Date has no finer ones, and a response must not be born up to a second old.
     let apparent_age_s = seconds_between(date, arrived_s);
-    let corrected_age_ms = (age_value_s(fields) * 1000).saturating_add(exchange.response_delay_ms);
+    let corrected_age_ms = (age_value_s(timed_by) * 1000).saturating_add(exchange.response_delay_ms);
 
     let said_s = explicit_lifetime_s(fields, policy, date, arrived_s);
     let lifetime_s = said_s.unwrap_or_else(|| heuristic_lifetime_s(exchange, policy, date, last_modified));
+    // RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.4: under these nothing is ever stale and used, whatever else is said.
+    let never_stale = directives.must_revalidate || directives.proxy_revalidate || directives.no_cache == Scope::Whole;
     Facts {
         initial_age_ms: corrected_age_ms.max(apparent_age_s * 1000),
         lifetime_ms: lifetime_s * 1000,
-        stale_while_revalidate_ms: directives.stale_while_revalidate_s.unwrap_or(0) * 1000,
-        stale_if_error_ms: directives.stale_if_error_s.map(|s| s * 1000),
+        stale_while_revalidate_ms: directives.stale_while_revalidate_s.filter(|_| !never_stale).unwrap_or(0) * 1000,
+        stale_if_error_ms: directives.stale_if_error_s.filter(|_| !never_stale).map(|s| s * 1000),
         last_modified,
         date,
         must_revalidate: directives.forbids_stale(),
@@ -225,10 +243,9 @@ fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived_s: i64) -> Facts {
 /// RFC 9111 §5.1: the first member counts; one that is no number is ignored. A parameter behind the number is not
 /// part of it: the older reading, which makes a response older rather than younger.
 pub fn age_value_s(fields: FieldsView<'_>) -> u64 {
-    let line = fields.get(FieldName::Age).unwrap_or_default();
-    let first = line.split(|&b| matches!(b, b',' | b';')).next().unwrap_or_default();
-    let first = first.trim_ascii();
-    if first.first() == Some(&b'"') { 0 } else { delta_seconds(first).unwrap_or(0) }
+    let first = fields.members(FieldName::Age).next().unwrap_or_default();
+    let number = first.split(|&b| b == b';').next().unwrap_or_default();
+    if number.starts_with(b"\"") { 0 } else { delta_seconds(number).unwrap_or(0) }
 }
 
 /// RFC 9111 §4.2.1, of a shared cache. An Expires that cannot be read is in the past (§5.3).
@@ -243,14 +260,13 @@ fn explicit_lifetime_s(fields: FieldsView<'_>, policy: &Policy, date: i64, now_s
 /// RFC 9111 §4.2.2: a fraction of the time since Last-Modified, for a status that allows it or a response that is
 /// marked public; never beside cookies, where sharing must have been said.
 fn heuristic_lifetime_s(exchange: &Exchange<'_>, policy: &Policy, date: i64, last_modified: Option<i64>) -> u64 {
-    let Exchange { request, response, defaults, .. } = *exchange;
-    let allowed = policy.directives.public || is_heuristically_cacheable(response.status);
-    let cookies = request.fields.contains(FieldName::Cookie) || response.fields.contains(FieldName::SetCookie);
-    if !allowed || cookies || policy.source != Source::CacheControl {
+    let allowed = policy.directives.public || is_heuristically_cacheable(exchange.response.status);
+    if !allowed || has_cookies(exchange) {
         return 0;
     }
+    let StoreDefaults { heuristic_percent, heuristic_max_s, .. } = *exchange.defaults;
     let since_s = last_modified.map_or(0, |modified| seconds_between(modified, date));
-    (since_s.saturating_mul(defaults.heuristic_percent) / 100).min(defaults.heuristic_max_s).min(DELTA_SECONDS_MAX)
+    (since_s.saturating_mul(heuristic_percent) / 100).min(heuristic_max_s).min(DELTA_SECONDS_MAX)
 }
 
 /// From one time to a later one; 0 the other way round.
@@ -311,5 +327,164 @@ impl<'a> Withholding<'a> {
             stored.push_named(field.name_text, field.value);
         }
         stored
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{exchange, fields, head, request, store, store_as};
+
+    fn check(request_lines: &str, status: u16, response_lines: &str, expect: Result<(), WhyNotStored>) {
+        let stored = store(request_lines, status, response_lines).map(|_| ());
+        assert_eq!(stored, expect, "{request_lines:?} → {status} {response_lines:?}");
+    }
+
+    /// RFC 9111 §3, condition by condition.
+    #[test]
+    fn what_may_not_be_stored() {
+        let fresh = "Cache-Control: max-age=60";
+        check("", 200, fresh, Ok(()));
+        check("", 200, &format!("{fresh}, no-store"), Err(WhyNotStored::NoStore));
+        check("", 200, &format!("{fresh}, private"), Err(WhyNotStored::Private));
+        check("", 200, &format!("{fresh}, private=\"x-own\""), Ok(()));
+        check("Cache-Control: no-store", 200, fresh, Err(WhyNotStored::RequestNoStore));
+        check("", 200, &format!("{fresh}\nVary: *"), Err(WhyNotStored::VaryAny));
+        check("", 200, &format!("{fresh}\nVary: a b"), Err(WhyNotStored::VaryTooMany));
+        check("", 103, fresh, Err(WhyNotStored::Status));
+        check("", 304, fresh, Err(WhyNotStored::Status));
+        check("Range: bytes=9-", 416, fresh, Err(WhyNotStored::Status));
+        check("If-Match: \"a\"", 412, fresh, Err(WhyNotStored::Status));
+        check("Range: bytes=0-4", 206, fresh, Err(WhyNotStored::Partial));
+        check("", 200, "", Err(WhyNotStored::NeverReusable));
+        check("", 200, "Cache-Control: max-age=0", Err(WhyNotStored::NeverReusable));
+        check("", 200, "Cache-Control: max-age=60, no-cache", Err(WhyNotStored::NeverReusable));
+        check("", 403, "ETag: \"a\"", Err(WhyNotStored::NotCacheable));
+        check("", 200, "CDN-Cache-Control: private\nCache-Control: max-age=60", Err(WhyNotStored::Private));
+    }
+
+    #[test]
+    fn what_can_be_validated_or_stands_in_is_stored() {
+        for lines in
+            ["Cache-Control: no-cache\nETag: \"a\"", "ETag: \"a\"", "Cache-Control: max-age=0\nLast-Modified: {0}"]
+        {
+            check("", 200, lines, Ok(()));
+        }
+        check("", 200, "Cache-Control: max-age=0, stale-while-revalidate=9", Ok(()));
+        check("", 200, "Cache-Control: max-age=0, stale-if-error=9", Ok(()));
+        check("", 200, "Cache-Control: max-age=0, must-revalidate, stale-if-error=9", Err(WhyNotStored::NeverReusable));
+        let facts = store("", 200, "Cache-Control: max-age=9, no-cache\nETag: \"a\"").unwrap();
+        assert!(facts.always_validate && facts.must_revalidate);
+        assert!(!store("", 200, "Cache-Control: max-age=9, no-cache=\"a\"").unwrap().always_validate);
+    }
+
+    /// RFC 9111 §3.5.
+    #[test]
+    fn authorization_needs_leave_to_share() {
+        let asked = "Authorization: x";
+        check(asked, 200, "Expires: {+99}\nDate: {0}", Err(WhyNotStored::Authorization));
+        check(asked, 200, "Cache-Control: max-age=60", Err(WhyNotStored::Authorization));
+        check(asked, 200, "Cache-Control: max-age=60, proxy-revalidate", Err(WhyNotStored::Authorization));
+        for leave in ["public", "must-revalidate", "s-maxage=60"] {
+            check(asked, 200, &format!("Cache-Control: max-age=60, {leave}"), Ok(()));
+        }
+    }
+
+    /// RFC 9111 §7.3, and our own rule for heuristics.
+    #[test]
+    fn cookies_need_a_lifetime_that_was_said() {
+        let guessed = "Last-Modified: {-86400}\nDate: {0}";
+        check("Cookie: a=b", 200, guessed, Err(WhyNotStored::Cookie));
+        check("", 200, &format!("{guessed}\nSet-Cookie: a=b"), Err(WhyNotStored::Cookie));
+        check("", 200, &format!("{guessed}\nSet-Cookie: a=b\nCache-Control: public"), Err(WhyNotStored::Cookie));
+        check("Cookie: a=b", 200, "Cache-Control: max-age=60\nSet-Cookie: a=b", Ok(()));
+        check("Cookie: a=b", 200, "CDN-Cache-Control: max-age=60", Ok(()));
+    }
+
+    /// RFC 9111 §5.2.2.3.
+    #[test]
+    fn must_understand() {
+        check("", 599, "Cache-Control: max-age=60, must-understand", Err(WhyNotStored::NotUnderstood));
+        check("", 599, "Cache-Control: max-age=60, no-store, must-understand", Err(WhyNotStored::NotUnderstood));
+        check("", 200, "Cache-Control: max-age=60, no-store, must-understand", Ok(()));
+        check("", 599, "Cache-Control: max-age=60", Ok(()));
+    }
+
+    /// RFC 9110 §9.3.3.
+    #[test]
+    fn a_post_may_answer_a_later_get_of_the_same_uri() {
+        let check = |line: &str, lines: &str, expect: Result<(), WhyNotStored>| {
+            let stored = store_as(line, "", 200, lines, &StoreDefaults::default()).map(|_| ());
+            assert_eq!(stored, expect, "{line} → {lines:?}");
+        };
+        let fresh = "Expires: {+99}\nDate: {0}\nContent-Location:";
+        check("POST /a", &format!("{fresh} /a"), Ok(()));
+        check("POST /a?b", &format!("{fresh} http://t.test/a?b"), Ok(()));
+        check("POST /a", &format!("{fresh} /b"), Err(WhyNotStored::Method));
+        check("POST /a", &format!("{fresh} http://other.test/a"), Err(WhyNotStored::Method));
+        check("POST /a", "Expires: {+99}\nDate: {0}", Err(WhyNotStored::Method));
+        check("POST /a", "Last-Modified: {-99999}\nDate: {0}\nContent-Location: /a", Err(WhyNotStored::Method));
+        for line in ["HEAD /a", "PUT /a", "DELETE /a", "OPTIONS /a", "M-SEARCH /a"] {
+            check(line, &format!("{fresh} /a"), Err(WhyNotStored::Method));
+        }
+    }
+
+    /// RFC 9111 §3.3.
+    #[test]
+    fn a_single_part_may_be_stored_as_a_part() {
+        let check = |line: &str, asked: &str, lines: &str, expect: Result<std::ops::Range<u64>, WhyNotStored>| {
+            let (asked, head) = (fields(asked), head(206, lines));
+            let (request, defaults) = (request(line, &asked), StoreDefaults::default());
+            let stored = may_store_part(&exchange(&request, head.response(), &defaults));
+            assert_eq!(stored.map(|(_, part)| part.range), expect, "{line} {lines:?}");
+        };
+        let fresh = "Cache-Control: max-age=60\nContent-Range:";
+        check("GET /", "Range: bytes=-5", &format!("{fresh} bytes 5-9/10"), Ok(5..10));
+        check("GET /", "", &format!("{fresh} bytes 5-9/10"), Err(WhyNotStored::Status));
+        check("POST /", "Range: bytes=-5", &format!("{fresh} bytes 5-9/10"), Err(WhyNotStored::Status));
+        check("GET /", "Range: bytes=-5", "Cache-Control: max-age=60", Err(WhyNotStored::ContentRange));
+        check("GET /", "Range: bytes=-5", &format!("{fresh} bytes */10"), Err(WhyNotStored::ContentRange));
+        check("GET /", "Range: bytes=-5", "Content-Range: bytes 5-9/10", Err(WhyNotStored::NeverReusable));
+    }
+
+    /// RFC 9111 §5.1.
+    #[test]
+    fn age_is_the_first_number() {
+        let check = |lines: &str, expect_s: u64| assert_eq!(age_value_s(fields(lines).view()), expect_s, "{lines:?}");
+        check("", 0);
+        check("Age: 7200", 7200);
+        check("Age: 7200, 0", 7200);
+        check("Age: 0, 7200", 0);
+        check("Age: 0\nAge: 7200", 0);
+        check("Age: 7200\nAge: 0", 7200);
+        check("Age: , 5", 5);
+        check("Age: 7200;foo=bar", 7200);
+        check("Age: 99999999999999999999", 1 << 31);
+        for junk in ["abc", "-7200", "7200.0", "7200 s", "\"7200\"", "+1"] {
+            check(&format!("Age: {junk}"), 0);
+        }
+    }
+
+    /// RFC 9111 §3.1, §5.2.2.4, §7.3.
+    #[test]
+    fn some_fields_stay_out_of_the_store() {
+        let check = |lines: &str, share_set_cookie: bool, expect: &[&str]| {
+            let defaults = StoreDefaults { share_set_cookie, ..StoreDefaults::default() };
+            let stored = Withholding::stored(fields(lines).view(), &defaults);
+            let names: Vec<_> =
+                stored.view().iter().map(|field| String::from_utf8_lossy(field.name_text).into_owned()).collect();
+            assert_eq!(names, expect, "{lines:?}");
+        };
+        let of_connection = "Connection: a, B\nKeep-Alive: x\nProxy-Authenticate: x\nProxy-Authentication-Info: x\n\
+            Proxy-Authorization: x\nProxy-Connection: x\nTE: x\nTransfer-Encoding: x\nUpgrade: x\nTrailer: x\nAge: 1";
+        check(&format!("{of_connection}\nA: 1\nb: 2\nc: 3"), false, &["c"]);
+        check("Cache-Control: no-cache=\"a, B\", private=c\na: 1\nb: 2\nc: 3\nd: 4", false, &["Cache-Control", "d"]);
+        check("Set-Cookie: a=b\nset-cookie2: a=b\nd: 4", false, &["d"]);
+        check("Set-Cookie: a=b\nset-cookie2: a=b\nd: 4", true, &["Set-Cookie", "set-cookie2", "d"]);
+        check(
+            "Content-Length: 5\nContent-Range: x\nContent-MD5: x",
+            false,
+            &["Content-Length", "Content-Range", "Content-MD5"],
+        );
     }
 }

@@ -65,7 +65,7 @@ pub fn cdn_cache_control(fields: FieldsView<'_>) -> Option<ResponseDirectives> {
 fn set_member(directives: &mut ResponseDirectives, key: &str, value: &BareItem) -> Option<()> {
     match (key, value) {
         ("max-age" | "s-maxage" | "stale-while-revalidate" | "stale-if-error", BareItem::Integer(n)) => {
-            // A negative number cannot be read as seconds: that makes a lifetime 0 and a permission nothing.
+            // A negative number is no delta-seconds: that makes a lifetime 0 and a permission nothing.
             directives.set(key.as_bytes(), Some(n.to_string().as_bytes()));
         }
         ("no-cache" | "private", BareItem::String(_)) => directives.set(key.as_bytes(), None),
@@ -110,4 +110,100 @@ fn surrogate_control(fields: FieldsView<'_>, device: Option<&str>) -> Option<Res
         }
     }
     found.then_some(directives)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache_control::Scope;
+    use crate::tests::fields;
+
+    fn check(lines: &str, source: Source, expect: ResponseDirectives) {
+        let policy = policy(fields(lines).view(), Some("larder"));
+        assert_eq!(policy, Policy { source, directives: expect }, "{lines}");
+    }
+
+    const NONE: ResponseDirectives = ResponseDirectives {
+        max_age_s: None,
+        s_maxage_s: None,
+        stale_while_revalidate_s: None,
+        stale_if_error_s: None,
+        no_cache: Scope::Absent,
+        private: Scope::Absent,
+        no_store: false,
+        public: false,
+        must_revalidate: false,
+        proxy_revalidate: false,
+        must_understand: false,
+        no_transform: false,
+        immutable: false,
+    };
+
+    const SHORT: ResponseDirectives = ResponseDirectives { max_age_s: Some(1), ..NONE };
+
+    /// RFC 9213 §2.1, §2.2.
+    #[test]
+    fn a_valid_targeted_field_decides_alone() {
+        let check_cdn = |value: &str, expect: ResponseDirectives| {
+            check(&format!("Cache-Control: max-age=1\nCDN-Cache-Control: {value}"), Source::CdnCacheControl, expect);
+        };
+        check_cdn("max-age=60", ResponseDirectives { max_age_s: Some(60), ..NONE });
+        check_cdn("max-age=60;a=b, foo=(1 2)", ResponseDirectives { max_age_s: Some(60), ..NONE });
+        check_cdn("max-age=60, max-age=70", ResponseDirectives { max_age_s: Some(70), ..NONE });
+        check_cdn("max-age=99999999999", ResponseDirectives { max_age_s: Some(1 << 31), ..NONE });
+        check_cdn("max-age=-1", ResponseDirectives { max_age_s: Some(0), ..NONE });
+        check_cdn("no-store", ResponseDirectives { no_store: true, ..NONE });
+        check_cdn("no-cache", ResponseDirectives { no_cache: Scope::Whole, ..NONE });
+        check_cdn("private=\"a\"", ResponseDirectives { private: Scope::Whole, ..NONE });
+        check_cdn("no-store=?0, public", ResponseDirectives { public: true, ..NONE });
+        check_cdn(
+            "stale-while-revalidate=5\nCDN-Cache-Control: stale-if-error=6",
+            ResponseDirectives { stale_while_revalidate_s: Some(5), stale_if_error_s: Some(6), ..NONE },
+        );
+        check_cdn("max-age=60\nSurrogate-Control: max-age=5", ResponseDirectives { max_age_s: Some(60), ..NONE });
+    }
+
+    /// RFC 9213 §2.1: empty or not to be parsed means not sent.
+    #[test]
+    fn an_invalid_targeted_field_was_not_sent() {
+        for junk in [
+            "",
+            " ",
+            "max-age=60, &&&&&",
+            "max-age=\"60\"",
+            "max-age=60.5",
+            "max-age",
+            "max-age =60",
+            "max-age= 60",
+            "Max-Age=60",
+            "max-age=9999999999999999",
+            "no-store=1",
+            "no-store=(a)",
+            "no-store,",
+        ] {
+            let lines = format!("CDN-Cache-Control: {junk}\nCache-Control: max-age=1");
+            check(&lines, Source::CacheControl, SHORT);
+        }
+    }
+
+    /// Edge Architecture §2.2, §2.3.
+    #[test]
+    fn surrogate_control_may_be_aimed_elsewhere() {
+        let check_surrogate = |value: &str, expect: ResponseDirectives| {
+            let lines = format!("Cache-Control: max-age=1\nSurrogate-Control: {value}");
+            let source = if expect == SHORT { Source::CacheControl } else { Source::SurrogateControl };
+            check(&lines, source, expect);
+        };
+        check_surrogate("MaX-aGe=60", ResponseDirectives { max_age_s: Some(60), ..NONE });
+        check_surrogate(
+            "max-age=60+30",
+            ResponseDirectives { max_age_s: Some(60), stale_while_revalidate_s: Some(30), ..NONE },
+        );
+        check_surrogate("content=\"ESI/1.0\", no-store", ResponseDirectives { no_store: true, ..NONE });
+        check_surrogate("max-age=60;larder", ResponseDirectives { max_age_s: Some(60), ..NONE });
+        check_surrogate("max-age=5;abc, max-age=60;larder", ResponseDirectives { max_age_s: Some(60), ..NONE });
+        check_surrogate("max-age=60;not-for-us", SHORT);
+        check_surrogate("foo", SHORT);
+        check_surrogate("max-age =60", SHORT);
+    }
 }

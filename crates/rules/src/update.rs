@@ -56,3 +56,54 @@ pub fn head_effect(stored: Response<'_>, stored_length: u64, head: Response<'_>)
         HeadEffect::Invalidate
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{fields, head};
+
+    /// RFC 9111 §3.2.
+    #[test]
+    fn an_update_replaces_what_it_names() {
+        let check = |stored: &str, update: &str, expect: &str| {
+            let (mut stored, update) = (head(200, stored), head(304, update));
+            merge_304(&mut stored, update.response(), &StoreDefaults::default());
+            let text = |fields: &message::Fields| -> String {
+                let line = |field: message::Field<'_>| {
+                    let [name, value] = [field.name_text, field.value].map(String::from_utf8_lossy);
+                    format!("{name}: {value}\n")
+                };
+                fields.view().iter().map(line).collect()
+            };
+            assert_eq!(text(&stored.fields), text(&fields(expect)), "{update:?}");
+        };
+        check("A: 1\nB: 2", "", "A: 1\nB: 2");
+        check("A: 1\nB: 2", "a: 3", "B: 2\na: 3");
+        check("A: 1\nA: 2\nB: 2", "A: 3\nA: 4", "B: 2\nA: 3\nA: 4");
+        check("A: 1", "Content-Type: text/html\nC: 1", "A: 1\nContent-Type: text/html\nC: 1");
+        check("Content-Length: 5", "Content-Length: 10", "Content-Length: 5");
+        check("Content-Encoding: gzip", "Content-Encoding: br\nContent-Range: x", "Content-Encoding: gzip");
+        check("Expires: {0}\nETag: \"a\"", "Expires: {9}\nETag: W/\"a\"", "Expires: {9}\nETag: W/\"a\"");
+        check("A: 1", "Connection: x, A\nX: 1\nA: 2\nTransfer-Encoding: chunked\nAge: 5\nSet-Cookie: a=b", "A: 1");
+    }
+
+    /// RFC 9111 §4.3.5.
+    #[test]
+    fn a_head_updates_or_invalidates_a_stored_get() {
+        let check = |stored: &str, status: u16, lines: &str, expect: HeadEffect| {
+            let (stored, answer) = (head(200, stored), head(status, lines));
+            assert_eq!(head_effect(stored.response(), 36, answer.response()), expect, "{status} {lines:?}");
+        };
+        check("", 200, "", HeadEffect::Update);
+        check("", 200, "Content-Length: 36", HeadEffect::Update);
+        check("", 200, "Content-Length: 37", HeadEffect::Invalidate);
+        check("", 200, "Content-Length: x", HeadEffect::Invalidate);
+        check("ETag: \"a\"", 200, "ETag: \"a\"", HeadEffect::Update);
+        check("ETag: \"a\"", 200, "ETag: \"b\"", HeadEffect::Invalidate);
+        check("", 200, "ETag: \"b\"", HeadEffect::Invalidate);
+        check("ETag: \"a\"\nLast-Modified: {0}", 200, "ETag: \"a\"", HeadEffect::Update);
+        check("Last-Modified: {0}", 200, "Last-Modified: {1}", HeadEffect::Invalidate);
+        check("", 410, "", HeadEffect::None);
+        check("", 304, "", HeadEffect::None);
+    }
+}

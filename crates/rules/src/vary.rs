@@ -119,7 +119,7 @@ const CODINGS: [&str; 7] = ["gzip", "deflate", "br", "zstd", "identity", "compre
 /// ignored; when nothing remains of it, so is the field.
 fn select_codings(request: FieldsView<'_>, sink: &mut impl FnMut(&[u8])) {
     let (mut accepted, mut refused, mut seen, mut empty) = (0u8, 0u8, false, false);
-    let mut others = Members::default();
+    let mut others: Option<Members<'_>> = None;
     for value in request.get_all(FieldName::AcceptEncoding) {
         empty |= value.is_empty();
         for member in list_members(value) {
@@ -128,16 +128,18 @@ fn select_codings(request: FieldsView<'_>, sink: &mut impl FnMut(&[u8])) {
             match CODINGS.iter().position(|known| is_coding(coding, known)) {
                 Some(bit) if weight > 0 => accepted |= 1 << bit,
                 Some(bit) => refused |= 1 << bit,
-                None => others.insert(coding, weight.min(1)),
+                None => others.get_or_insert_default().insert(coding, weight.min(1)),
             }
         }
     }
-    if others.overflowed {
+    if others.as_ref().is_some_and(|others| others.overflowed) {
         sink(&[2]);
         select_lines(request.get_all(FieldName::AcceptEncoding), sink);
     } else if seen || empty {
         sink(&[1, accepted, refused]);
-        others.feed(sink);
+        if let Some(others) = others {
+            others.feed(sink);
+        }
     }
 }
 
@@ -190,11 +192,14 @@ impl<'a> Members<'a> {
 
     fn feed(&self, sink: &mut impl FnMut(&[u8])) {
         for &(member, weight) in &self.members[..self.count] {
-            for byte in lower(member) {
-                sink(&[byte]);
+            let mut piece = [0; 32];
+            for part in member.chunks(piece.len()) {
+                let piece = &mut piece[..part.len()];
+                piece.copy_from_slice(part);
+                piece.make_ascii_lowercase();
+                sink(piece);
             }
-            sink(b";");
-            sink(&weight.to_be_bytes());
+            sink(&[b';', (weight >> 8) as u8, weight as u8]);
         }
     }
 }
@@ -229,5 +234,131 @@ fn thousandths(value: &[u8]) -> Option<u16> {
         b'0' => Some(thousandths),
         b'1' if thousandths == 0 => Some(1000),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fields;
+
+    fn selected(vary: &str, request: &str) -> Vec<u8> {
+        let Vary::Fields(spec) = Vary::of(fields(&format!("Vary: {vary}")).view()) else { panic!("{vary}") };
+        let mut out = Vec::new();
+        spec.select(fields(request).view(), &mut |bytes: &[u8]| out.extend_from_slice(bytes));
+        out
+    }
+
+    fn check(vary: &str, one: &str, other: &str, expect_same: bool) {
+        assert_eq!(selected(vary, one) == selected(vary, other), expect_same, "{vary}: {one:?} and {other:?}");
+    }
+
+    /// RFC 9110 §12.5.5: `*` anywhere means that anything may have chosen.
+    #[test]
+    fn a_star_in_any_place_is_never_reused() {
+        for vary in ["*", "*, *", "*\nVary: *", ", *", "\nVary: *", "*, Foo", "Foo, *", "a\nVary: b, *"] {
+            assert_eq!(Vary::of(fields(&format!("Vary: {vary}")).view()), Vary::Any, "{vary:?}");
+        }
+        for vary in ["", ",", " , ,"] {
+            assert_eq!(Vary::of(fields(&format!("Vary: {vary}")).view()), Vary::None, "{vary:?}");
+        }
+        assert_eq!(Vary::of(fields("").view()), Vary::None);
+    }
+
+    #[test]
+    fn a_vary_that_cannot_be_kept_is_refused() {
+        let many: Vec<String> = (0..=VARY_NAMES_MAX).map(|n| format!("n{n}")).collect();
+        let vary = |text: &str| Vary::of(fields(&format!("Vary: {text}")).view());
+        assert_eq!(vary(&many.join(",")), Vary::TooMany);
+        assert!(matches!(vary(&many[1..].join(",")), Vary::Fields(_)));
+        assert_eq!(vary("Other:"), Vary::TooMany);
+        assert_eq!(vary("a b"), Vary::TooMany);
+    }
+
+    #[test]
+    fn a_spec_is_a_set_of_names() {
+        let spec = |text: &str| Vary::of(fields(&format!("Vary: {text}")).view());
+        assert_eq!(spec("Foo, accept-ENCODING,foo"), spec("Accept-Encoding\nVary: FOO"));
+        assert_ne!(spec("Foo"), spec("Foo, Bar"));
+        let Vary::Fields(spec) = spec("b, A") else { panic!() };
+        assert_eq!(spec.names().collect::<Vec<_>>(), [b"a", b"b"]);
+    }
+
+    /// RFC 9111 §4.1.
+    #[test]
+    fn selecting_fields_match_or_not() {
+        check("Foo", "Foo: 1", "foo: 1\nOther: 2", true);
+        check("Foo", "Foo: 1", "Foo: 2", false);
+        check("Foo", "Foo: 1", "", false);
+        check("Foo", "Foo:", "", false);
+        check("Foo", "", "Bar: 1", true);
+        check("Foo, Bar", "Foo: 1\nBar: 2", "Bar: 2\nFoo: 1", true);
+        check("Foo, Bar", "Foo: 1\nBar: 2", "Foo: 2\nBar: 1", false);
+        check("Foo, Bar", "Foo: 1", "Bar: 1", false);
+        check("Foo, Bar, Baz", "Foo: 1\nBaz: 3", "Baz: 3\nFoo: 1", true);
+        check("Foo", "Foo: a", "Foo: A", false);
+    }
+
+    /// RFC 9111 §4.1: whitespace and lines.
+    #[test]
+    fn unknown_fields_are_lists() {
+        check("Foo", "Foo: 1, 2", "Foo: 1\nFoo: 2", true);
+        check("Foo", "Foo: 1,2", "Foo:  1, 2 ,", true);
+        check("Foo", "Foo: 1, 2", "Foo: 2, 1", false);
+        check("Foo", "Foo: \"1, 2\"", "Foo: \"1,2\"", false);
+        check("Foo", "Foo: 12", "Foo: 1, 2", false);
+        check("User-Agent", "User-Agent: a, b", "User-Agent: a,b", false);
+        check("Cookie", "Cookie: a=1,2", "Cookie: a=1, 2", false);
+    }
+
+    /// RFC 9110 §12.5.3.
+    #[test]
+    fn accept_encoding_is_a_set_of_codings() {
+        let check = |one: &str, other: &str, same: bool| {
+            check("Accept-Encoding", &format!("Accept-Encoding: {one}"), &format!("Accept-Encoding: {other}"), same);
+        };
+        check("gzip, br", "BR,gzip", true);
+        check("gzip, br", "gzip;q=0.5\nAccept-Encoding: br;q=1.0", true);
+        check("gzip", "x-gzip", true);
+        check("gzip", "gzip, br", false);
+        check("gzip, br", "gzip, br;q=0", false);
+        check("gzip", "gzip, *;q=0", false);
+        check("gzip, dcb, exi", "exi, gzip, DCB", true);
+        check("gzip, dcb", "gzip", false);
+        check("gzip, dcb", "gzip, dcb;q=0", false);
+        check("", "gzip", false);
+    }
+
+    #[test]
+    fn an_accept_encoding_of_junk_is_as_good_as_none() {
+        for junk in [";;q=", "gzip;q=9", "gzip;q=0.0001", "gz ip", "gzip;x", ", ,"] {
+            check("Accept-Encoding", &format!("Accept-Encoding: {junk}"), "", true);
+        }
+        check("Accept-Encoding", "Accept-Encoding:", "", false);
+        let many: String = (0..100).map(|n| format!("x{n},")).collect();
+        let reversed: String = (0..100).rev().map(|n| format!("x{n},")).collect();
+        let line = |list: &str| format!("Accept-Encoding: {list}");
+        check("Accept-Encoding", &line(&many), &line(&many), true);
+        check("Accept-Encoding", &line(&many), &line(&reversed), false);
+        check("Accept-Encoding", &line(&"x,".repeat(2000)), &line("x"), true);
+    }
+
+    /// RFC 9110 §12.5.4.
+    #[test]
+    fn accept_language_is_a_set_with_weights() {
+        let check = |one: &str, other: &str, same: bool| {
+            check("Accept-Language", &format!("Accept-Language: {one}"), &format!("Accept-Language: {other}"), same);
+        };
+        check("en, de", "de, en", true);
+        check("en, de", "eN, De", true);
+        check("en, de", " en ,   de", true);
+        check("en, de;q=0.8", "de ; q=0.800, en;q=1", true);
+        check("en, de;q=0.8", "en, de;q=0.7", false);
+        check("en", "en-GB", false);
+        check(
+            "a-very-long-language-range-with-more-than-32-bytes-in-it",
+            "a-very-long-language-range-with-more",
+            false,
+        );
     }
 }
