@@ -41,13 +41,22 @@ impl<'a> Authority<'a> {
     /// Reads `host[:port]` (RFC 9110 §4.2, RFC 3986 §3.2); `None` when it is not a valid, non-empty authority
     /// without user information.
     pub fn parse(text: &'a [u8], scheme: Scheme) -> Option<Authority<'a>> {
-        let (host, port) = split_port(text)?;
+        // Nearly every host is in its normal form already, and then one look at each byte is enough.
+        let plain_bytes = text.iter().take_while(|b| HOST_LETTERS[usize::from(**b)] == 0).count();
+        let (host, rest) = text.split_at(plain_bytes);
+        let (host, port, kinds) = match rest {
+            [] => (host, None, 0),
+            [b':', digits @ ..] => (host, parse_port(digits)?, 0),
+            _ => {
+                let (host, port) = split_port(text)?;
+                (host, port, host.iter().fold(0, |kinds, &b| kinds | HOST_LETTERS[usize::from(b)]))
+            }
+        };
         let host = host.strip_suffix(b".").unwrap_or(host);
-        let letters = host_letters(host);
-        if host.is_empty() || (letters & FOREIGN != 0 && !is_ipv6_literal(host)) {
+        if host.is_empty() || (kinds & FOREIGN != 0 && !is_ipv6_literal(host)) {
             return None;
         }
-        let host = if letters & CAPITAL != 0 { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) };
+        let host = if kinds & CAPITAL != 0 { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) };
         Some(Authority { host, port: port.filter(|&p| p != scheme.default_port()) })
     }
 
@@ -65,7 +74,7 @@ impl<'a> Authority<'a> {
     }
 }
 
-/// Splits at the port's colon. An empty port (`t:`) is allowed by RFC 3986 and means the default.
+/// Splits at the port's colon.
 fn split_port(text: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let host_end = if text.first() == Some(&b'[') {
         text.iter().position(|&b| b == b']')? + 1
@@ -74,23 +83,27 @@ fn split_port(text: &[u8]) -> Option<(&[u8], Option<u16>)> {
     };
     let (host, rest) = text.split_at(host_end);
     match rest {
-        [] | [b':'] => Some((host, None)),
-        [b':', digits @ ..] if digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit) => {
-            let port = digits.iter().fold(0u32, |n, d| n * 10 + u32::from(d - b'0'));
-            Some((host, Some(u16::try_from(port).ok().filter(|&p| p != 0)?)))
-        }
+        [] => Some((host, None)),
+        [b':', digits @ ..] => Some((host, parse_port(digits)?)),
         _ => None,
     }
 }
 
+/// What follows the colon. An empty port (`t:`) is allowed by RFC 3986 and means the default.
+fn parse_port(digits: &[u8]) -> Option<Option<u16>> {
+    if digits.is_empty() {
+        return Some(None);
+    }
+    if digits.len() > 5 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let port = digits.iter().fold(0u32, |n, d| n * 10 + u32::from(d - b'0'));
+    Some(Some(u16::try_from(port).ok().filter(|&p| p != 0)?))
+}
+
+/// Kinds of bytes in a host; 0 for what is in normal form.
 const CAPITAL: u8 = 1;
 const FOREIGN: u8 = 2;
-
-/// What kinds of bytes the host holds, in one pass without a branch.
-#[inline]
-fn host_letters(host: &[u8]) -> u8 {
-    host.iter().fold(0, |kinds, &b| kinds | HOST_LETTERS[usize::from(b)])
-}
 
 /// reg-name (RFC 3986 §3.2.2). '%' is left out on purpose: two spellings of one host are two cache keys; and ',' because
 /// a list is no host.

@@ -15,7 +15,9 @@ pub(crate) enum Side {
     Response,
 }
 
-/// Records every field of `lines` in `spans`, as ranges of `buf`, after `judge` has accepted it.
+/// Records every field of `lines` in `spans`, as ranges of `buf`; `judge` is asked about those that `judged` holds.
+///
+/// The loop has no exits, so that the spans are written without a check each; what was wrong is found out afterwards.
 #[inline(always)]
 pub(crate) fn take_fields<'a>(
     buf: &'a [u8],
@@ -23,38 +25,71 @@ pub(crate) fn take_fields<'a>(
     limits: &HeadLimits,
     side: Side,
     spans: &mut Vec<FieldSpan>,
+    judged: &NameSet,
     mut judge: impl FnMut(FieldName, &'a [u8]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    // Names are recorded in 16 bits, places in 32.
-    let field_bytes_max = limits.field_bytes_max.min(usize::from(u16::MAX));
-    spans.reserve(lines.len());
-    for line in lines {
+    let mut verdict = Ok(());
+    let (mut field_bytes_longest, mut line_ends_wrong, mut lookalikes_count) = (0, false, 0);
+    spans.extend(lines.iter().map(|line| {
         let name_text = line.name.as_bytes();
-        let name_at = offset(buf, name_text);
-        let value_at = offset(buf, line.value);
-        if name_text.len() + line.value.len() > field_bytes_max {
-            return Err(match side {
-                Side::Request => refusals::REQUEST_FIELD_TOO_LARGE,
-                Side::Response => refusals::RESPONSE_FIELD_TOO_LARGE,
-            });
-        }
-        if !ends_with_crlf(buf, value_at + line.value.len()) {
-            return Err(refusals::LINE_END_INVALID);
-        }
+        let (name_at, value_at) = (offset(buf, name_text), offset(buf, line.value));
+        field_bytes_longest = field_bytes_longest.max(name_text.len() + line.value.len());
+        line_ends_wrong |= !ends_with_crlf(buf, value_at + line.value.len());
         let name = FieldName::classify(name_text);
-        if name == FieldName::Other && is_lookalike(name_text) {
-            continue;
+        lookalikes_count += usize::from(name == FieldName::Other && is_lookalike(name_text));
+        if judged.contains(name) && verdict.is_ok() {
+            verdict = judge(name, line.value);
         }
-        judge(name, line.value)?;
-        spans.push(FieldSpan {
+        FieldSpan {
             name,
             name_len: name_text.len() as u16,
             name_at: name_at as u32,
             value_at: value_at as u32,
             value_len: line.value.len() as u32,
+        }
+    }));
+    // Names are recorded in 16 bits, so no setting can allow more.
+    if field_bytes_longest > limits.field_bytes_max.min(usize::from(u16::MAX)) {
+        return Err(match side {
+            Side::Request => refusals::REQUEST_FIELD_TOO_LARGE,
+            Side::Response => refusals::RESPONSE_FIELD_TOO_LARGE,
         });
     }
-    Ok(())
+    if line_ends_wrong {
+        return Err(refusals::LINE_END_INVALID);
+    }
+    if lookalikes_count > 0 {
+        drop_lookalikes(buf, spans);
+    }
+    verdict
+}
+
+#[cold]
+fn drop_lookalikes(buf: &[u8], spans: &mut Vec<FieldSpan>) {
+    spans.retain(|span| {
+        let name = &buf[span.name_at as usize..][..usize::from(span.name_len)];
+        span.name != FieldName::Other || !is_lookalike(name)
+    });
+}
+
+/// Some of the known names.
+pub(crate) struct NameSet([bool; FieldName::Other as usize + 1]);
+
+impl NameSet {
+    pub(crate) const fn of(names: &[FieldName]) -> NameSet {
+        let mut set = NameSet([false; FieldName::Other as usize + 1]);
+        let mut n = 0;
+        while n < names.len() {
+            set.0[names[n] as usize] = true;
+            n += 1;
+        }
+        set
+    }
+
+    #[inline(always)]
+    fn contains(&self, name: FieldName) -> bool {
+        self.0[name as usize]
+    }
 }
 
 /// Where a slice of `buf` begins in it.

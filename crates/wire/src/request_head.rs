@@ -9,7 +9,7 @@ use message::{Authority, FieldName, FieldSpan, FieldsView, Method, Request, Sche
 
 use crate::connection_options::{ConnectionOptions, is_token, is_token_byte};
 use crate::framing::{Framing, RequestBody};
-use crate::head_lines::{Side, closes_with_crlf, offset, refusal_of, take_fields};
+use crate::head_lines::{NameSet, Side, closes_with_crlf, offset, refusal_of, take_fields};
 use crate::limits::{FIELDS_CEILING, METHOD_BYTES_MAX};
 use crate::request_target::resolve_target;
 use crate::{HeadLimits, Refusal, refusals};
@@ -115,7 +115,7 @@ fn judge_request<'a>(
         return Err(refusals::LINE_END_INVALID);
     }
     let mut facts = Facts::default();
-    take_fields(buf, lines, limits, Side::Request, spans, |name, value| facts.take(name, value))?;
+    take_fields(buf, lines, limits, Side::Request, spans, &JUDGED, |name, value| facts.take(name, value))?;
     if !closes_with_crlf(buf, head_bytes) {
         return Err(refusals::LINE_END_INVALID);
     }
@@ -158,8 +158,29 @@ struct Facts<'a> {
     singletons: u64,
 }
 
+/// Fields that stand once and that routing, caching or access rules read (RFC 9110 §5.3): of two lines, two readers may
+/// pick one each.
+const SINGLETONS: [FieldName; 9] = [
+    FieldName::Authorization,
+    FieldName::ProxyAuthorization,
+    FieldName::ContentType,
+    FieldName::ContentRange,
+    FieldName::Range,
+    FieldName::IfRange,
+    FieldName::IfModifiedSince,
+    FieldName::IfUnmodifiedSince,
+    FieldName::MaxForwards,
+];
+
+/// What [`Facts::take`] is asked about.
+static JUDGED: NameSet = {
+    let [a, b, c, d, e, f, g, h, i] = SINGLETONS;
+    assert!((FieldName::MaxForwards as usize) < 64, "one bit each");
+    use FieldName::{Connection, ContentLength, Expect, Host, TransferEncoding, Upgrade};
+    NameSet::of(&[Host, Connection, ContentLength, TransferEncoding, Upgrade, Expect, a, b, c, d, e, f, g, h, i])
+};
+
 impl<'a> Facts<'a> {
-    #[inline(always)]
     fn take(&mut self, name: FieldName, value: &'a [u8]) -> Result<(), Refusal> {
         match name {
             FieldName::Host => match self.host.replace(value) {
@@ -174,23 +195,15 @@ impl<'a> Facts<'a> {
                 Ok(())
             }
             FieldName::Expect => self.take_expect(value),
-            // Singletons that routing, caching or access rules read (RFC 9110 §5.3): two readers may pick two lines.
-            FieldName::Authorization
-            | FieldName::ProxyAuthorization
-            | FieldName::ContentType
-            | FieldName::ContentRange
-            | FieldName::Range
-            | FieldName::IfRange
-            | FieldName::IfModifiedSince
-            | FieldName::IfUnmodifiedSince
-            | FieldName::MaxForwards => {
-                let bit = 1 << (name as u8);
-                let repeated = self.singletons & bit != 0;
-                self.singletons |= bit;
-                if repeated { Err(refusals::FIELD_REPEATED) } else { Ok(()) }
-            }
-            _ => Ok(()),
+            _ => self.take_singleton(name),
         }
+    }
+
+    fn take_singleton(&mut self, name: FieldName) -> Result<(), Refusal> {
+        let bit = 1 << (name as u32);
+        let repeated = self.singletons & bit != 0;
+        self.singletons |= bit;
+        if repeated { Err(refusals::FIELD_REPEATED) } else { Ok(()) }
     }
 
     /// h2c is a second way around whoever checks requests in front of the origin; RFC 9113 has withdrawn it. A request

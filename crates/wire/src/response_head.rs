@@ -9,7 +9,7 @@ use message::{FieldName, FieldSpan, FieldsView, Method, Response, Status, Versio
 
 use crate::connection_options::ConnectionOptions;
 use crate::framing::{Framing, ResponseBody};
-use crate::head_lines::{Side, closes_with_crlf, refusal_of, take_fields};
+use crate::head_lines::{NameSet, Side, closes_with_crlf, refusal_of, take_fields};
 use crate::limits::FIELDS_CEILING;
 use crate::{HeadLimits, Refusal, refusals};
 
@@ -64,6 +64,8 @@ pub fn read_response<'a>(
 /// `HTTP/1.1 200 `, before the reason phrase.
 const STATUS_LINE_PREFIX: usize = 13;
 
+static JUDGED: NameSet = NameSet::of(&[FieldName::Connection, FieldName::ContentLength, FieldName::TransferEncoding]);
+
 struct StatusLine {
     status: Status,
     version: Version,
@@ -96,7 +98,7 @@ fn judge_response<'a>(
     }
     let mut framing = Framing::default();
     let mut options = ConnectionOptions::default();
-    take_fields(buf, lines, limits, Side::Response, spans, |name, value| match name {
+    take_fields(buf, lines, limits, Side::Response, spans, &JUDGED, |name, value| match name {
         FieldName::Connection => options.take_from_response(value),
         FieldName::ContentLength => framing.take_content_length(value),
         FieldName::TransferEncoding => framing.take_transfer_encoding(value),
