@@ -1,5 +1,9 @@
 //! Runs the behaviour files: `spec/<step>/<behaviour>.vtc`, each by a `varnishtest` of its own with larder as a
-//! process, two at a time. A file finds the program as `${larder}` and free TCP ports as `${port1}` to `${port3}`.
+//! process, two at a time.
+//!
+//! What a file finds: `${serve}`, the command line of a larder that listens on `l.sock`, with its admin address on
+//! `a.sock`, and writes `up` when it is ready, all in the file's own folder; `${larder}`, the bare program; `${port1}`
+//! to `${port3}`, free TCP ports; `${spec}`, the folder with `ready`, `reaches` and `advance`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -83,7 +87,10 @@ fn run_files(project: &Project, files: &[PathBuf]) -> Result<Tally, String> {
 fn run_file(project: &Project, path: &Path) -> Result<(), Vec<String>> {
     let mut command = Command::new("varnishtest");
     command.arg("-t").arg(SECONDS_MAX.to_string());
-    command.arg(format!("-Dlarder={}", project.larder().display()));
+    let larder = project.larder().display().to_string();
+    command.arg(format!("-Dserve={larder} serve --listen unix:l.sock --admin unix:a.sock --ports-file up"));
+    command.arg(format!("-Dlarder={larder}"));
+    command.arg(format!("-Dspec={}", project.root.join("spec").display()));
     for number in 1..=PORTS_EACH {
         let port = ports::free().map_err(|why| vec![why])?;
         command.arg(format!("-Dport{number}={port}"));
