@@ -96,6 +96,7 @@ pub struct OriginConnection {
     /// Requests sent on it, this one included.
     pub requests: u32,
     ejection: Ejection,
+    /// Behind the stream, so that the slot is free only when the socket is closed.
     lease: Lease,
 }
 
@@ -288,8 +289,9 @@ impl Origin {
         match grant {
             Grant::Slot => Entered::Slot(Lease::of_slot(&self.servers)),
             Grant::Used(Returned { address, idle }) => {
+                let ejected = address.is_ejected(core.now_ms);
                 let lease = Lease::of_open(&self.servers, address);
-                if reuse == Reuse::Fresh || !self.servers.is_usable(&idle, core.core, core.now_ms) {
+                if reuse == Reuse::Fresh || ejected || !self.servers.is_usable(&idle, core.core, core.now_ms) {
                     drop(idle);
                     return Entered::Slot(lease.emptied());
                 }
@@ -368,8 +370,9 @@ impl OriginConnection {
     /// instead if anything arrived since, if it is one too many, or if its address is gone.
     #[inline]
     pub fn into_pool(self, core: &CoreHandle<'_>) {
-        let OriginConnection { stream, requests, lease, .. } = self;
-        if stream.is_quiet() {
+        // Whoever gets the slot of a connection that is not kept must find it closed: `self` drops the stream first.
+        if self.stream.is_quiet() {
+            let OriginConnection { stream, requests, lease, .. } = self;
             lease.put(Idle { stream, core: core.core, since_ms: core.now_ms, requests });
         }
     }

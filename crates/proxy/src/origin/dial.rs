@@ -65,3 +65,22 @@ fn is_ours(error: &io::Error) -> bool {
         .iter()
         .any(|errno| errno.raw_os_error() == code)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(errno: Errno, ours: bool) {
+        assert_eq!(is_ours(&io::Error::from_raw_os_error(errno.raw_os_error())), ours, "{errno}");
+    }
+
+    #[test]
+    fn want_of_ports_and_descriptors_is_not_the_origins_fault() {
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::ADDRNOTAVAIL, Errno::NOBUFS] {
+            check(errno, true);
+        }
+        for errno in [Errno::CONNREFUSED, Errno::HOSTUNREACH, Errno::NETUNREACH, Errno::CONNRESET, Errno::NOENT] {
+            check(errno, false);
+        }
+    }
+}

@@ -25,8 +25,13 @@ pub const QUESTION_ROUNDS_MAX: usize = 2;
 pub const HOSTS_FILE_BYTES_MAX: u64 = 4 << 20;
 /// A UNIX socket whose backlog is full refuses at once instead of waiting as TCP does: we try again so often.
 pub const UNIX_BACKLOG_PAUSE: Duration = Duration::from_millis(5);
-/// Shelves an address has for its idle connections; cores beyond share them.
+/// Shelves an address has for its idle connections: one per core of the machine within these bounds (there may be more
+/// workers than cores). Workers beyond share them.
+pub const SHELVES_MIN: usize = 16;
 pub const SHELVES_MAX: usize = 64;
+/// A question without any answer after so long is lost, and is asked again.
+pub const QUESTION_LOST_MS: u64 = 60_000;
 
 const _: () = assert!(TTL_MIN_MS < TTL_MAX_MS && HOSTS_FILE_TTL_MS <= TTL_MAX_MS && STALE_WAIT_MS < TTL_MIN_MS);
-const _: () = assert!(DIAL_ATTEMPTS_MAX > 0 && SHELVES_MAX > 0 && ADDRESSES_PER_NAME_MAX > 0);
+const _: () =
+    assert!(DIAL_ATTEMPTS_MAX > 0 && SHELVES_MIN > 0 && SHELVES_MIN <= SHELVES_MAX && ADDRESSES_PER_NAME_MAX > 0);

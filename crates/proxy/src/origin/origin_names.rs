@@ -16,7 +16,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::dial::Place;
-use super::limits::{ADDRESSES_PER_NAME_MAX, RESOLVE_RETRY_MS, STALE_WAIT_MS, TTL_MAX_MS, TTL_MIN_MS};
+use super::limits::{
+    ADDRESSES_PER_NAME_MAX, QUESTION_LOST_MS, RESOLVE_RETRY_MS, STALE_WAIT_MS, TTL_MAX_MS, TTL_MIN_MS,
+};
 use crate::settings::OriginUrl;
 
 #[derive(Debug)]
@@ -87,7 +89,7 @@ impl OriginNames {
         for (index, name) in self.names() {
             let (due, after) = match &name.phase {
                 Phase::Unknown => (true, None),
-                Phase::Asking { .. } => (false, None),
+                Phase::Asking { since_ms, after } => (now_ms >= since_ms + QUESTION_LOST_MS, after.clone()),
                 Phase::Heard { until_ms, renew_from_ms } => {
                     (now_ms >= if ahead { *renew_from_ms } else { *until_ms }, None)
                 }
@@ -185,5 +187,102 @@ impl OriginNames {
             Part::Named(name) => Some((index, name)),
             Part::Fixed(_) => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(host: &str, port: u16) -> OriginUrl {
+        OriginUrl::Tcp { host: host.into(), port }
+    }
+
+    fn answer(addresses: &[&str], ttl_ms: u64) -> Result<NameAnswer, Arc<str>> {
+        Ok(NameAnswer { addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(), ttl_ms })
+    }
+
+    fn check(names: &OriginNames, expect: &[&str]) {
+        assert_eq!(names.places().iter().map(Place::to_string).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn addresses_and_sockets_need_no_questions() {
+        let mut names = OriginNames::new(&[
+            tcp("10.0.0.1", 80),
+            tcp("::1", 81),
+            tcp("[::2]", 82),
+            OriginUrl::Unix("/run/a".into()),
+            tcp("10.0.0.1", 80),
+        ]);
+        check(&names, &["10.0.0.1:80", "[::1]:81", "[::2]:82", "unix:/run/a"]);
+        assert_eq!((names.ask(u64::MAX, true), names.fresh_until_ms().0), (vec![], u64::MAX));
+    }
+
+    #[test]
+    fn a_name_is_asked_for_once_until_its_answer_ends() {
+        let mut names = OriginNames::new(&[tcp("10.0.0.9", 80), tcp("a.test", 80)]);
+        let question = || vec![Question { index: 1, host: "a.test".into() }];
+        assert_eq!((names.ask(0, false), names.ask(1, false)), (question(), vec![]));
+        names.heard(1, answer(&["10.0.0.2", "10.0.0.1", "10.0.0.2", "fd00::1"], 8_000), 100);
+        check(&names, &["10.0.0.9:80", "10.0.0.1:80", "10.0.0.2:80", "[fd00::1]:80"]);
+        assert_eq!(names.fresh_until_ms(), (8_100, 7_100));
+        assert_eq!((names.ask(8_099, false), names.ask(7_099, true)), (vec![], vec![]));
+        assert_eq!(names.ask(7_100, true), question());
+    }
+
+    #[test]
+    fn a_time_to_live_is_bounded_on_both_sides() {
+        for (ttl_ms, expect_ms) in [(0, TTL_MIN_MS), (5_000, 5_000), (u64::MAX, TTL_MAX_MS)] {
+            let mut names = OriginNames::new(&[tcp("a.test", 80)]);
+            names.heard(0, answer(&["10.0.0.1"], ttl_ms), 0);
+            assert_eq!(names.fresh_until_ms().0, expect_ms, "of {ttl_ms}");
+        }
+    }
+
+    #[test]
+    fn old_addresses_stay_while_a_lookup_fails() {
+        let mut names = OriginNames::new(&[tcp("a.test", 80)]);
+        names.heard(0, answer(&["10.0.0.1"], 1_000), 0);
+        for failed in [Err("no such name".into()), answer(&[], 1_000)] {
+            let now_ms = names.fresh_until_ms().0;
+            assert_eq!(names.ask(now_ms, false).len(), 1);
+            names.heard(0, failed, now_ms);
+            check(&names, &["10.0.0.1:80"]);
+            assert_eq!(names.fresh_until_ms().0, now_ms + RESOLVE_RETRY_MS);
+        }
+    }
+
+    #[test]
+    fn only_who_has_nowhere_to_go_waits_for_a_name_server_that_is_down() {
+        let mut names = OriginNames::new(&[tcp("a.test", 80)]);
+        names.ask(0, false);
+        assert_eq!((names.wait_ms(0, 5_000), names.wait_ms(4_000, 5_000)), (Some(5_000), Some(1_000)));
+        assert_eq!(names.wait_ms(5_000, 5_000), None, "patience ends");
+        names.heard(0, answer(&["10.0.0.1"], 1_000), 0);
+        assert_eq!(names.wait_ms(0, 5_000), None, "nothing is asked");
+        names.ask(1_000, false);
+        assert_eq!((names.wait_ms(1_000, 5_000), names.wait_ms(1_500, 5_000)), (Some(STALE_WAIT_MS), None));
+        names.heard(0, Err("down".into()), 3_000);
+        names.ask(4_000, false);
+        assert_eq!(names.wait_ms(4_000, 5_000), None, "it failed before");
+    }
+
+    #[test]
+    fn a_question_that_was_lost_is_asked_again() {
+        let mut names = OriginNames::new(&[tcp("a.test", 80)]);
+        names.ask(5, false);
+        assert_eq!(
+            (names.ask(QUESTION_LOST_MS + 4, false).len(), names.ask(QUESTION_LOST_MS + 5, false).len()),
+            (0, 1)
+        );
+    }
+
+    #[test]
+    fn the_name_without_an_address_is_the_one_that_is_blamed() {
+        let mut names = OriginNames::new(&[tcp("a.test", 80), tcp("b.test", 80)]);
+        names.heard(0, answer(&["10.0.0.1"], 1_000), 0);
+        names.heard(1, Err("no such name".into()), 0);
+        assert_eq!(names.failure(), Some(("b.test".into(), Some("no such name".into()))));
     }
 }

@@ -96,16 +96,21 @@ impl Shelves {
         }
     }
 
-    /// Takes off what this core put there and must not be used again.
+    /// Takes off what this core put there and must not be used again. Each is asked about once: asking a connection
+    /// whether it is quiet may swallow the byte that tells.
     pub fn take_unusable(&self, core: usize, usable: impl Fn(&Idle) -> bool) -> Vec<Idle> {
-        match &mut *self.of(core).lock() {
-            ShelfState::Open(idle) if idle.iter().any(|idle| idle.core == core && !usable(idle)) => {
-                let (keep, out) = std::mem::take(idle).into_iter().partition(|idle| idle.core != core || usable(idle));
-                *idle = keep;
-                Vec::from(out)
+        let mut unusable = Vec::new();
+        if let ShelfState::Open(idle) = &mut *self.of(core).lock() {
+            let mut index = 0;
+            while let Some(connection) = idle.get(index) {
+                if connection.core == core && !usable(connection) {
+                    unusable.extend(idle.remove(index));
+                } else {
+                    index += 1;
+                }
             }
-            _ => Vec::new(),
         }
+        unusable
     }
 
     /// Closes all shelves and takes everything off.

@@ -163,3 +163,87 @@ impl<C> Queue<C> {
         take().map(Grant::Used)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a place has been given so far: a slot, a connection by its number, or nothing.
+    fn check(place: &mut Place<u32>, expect: Option<Grant<u32>>) {
+        let text = |grant: Option<Grant<u32>>| format!("{grant:?}");
+        assert_eq!(text(place.grant.try_recv().ok()), text(expect));
+    }
+
+    fn full() -> Slots<u32> {
+        let slots = Slots::new(1);
+        assert!(slots.try_open());
+        assert!(!slots.try_open());
+        slots
+    }
+
+    #[test]
+    fn a_slot_goes_to_who_came_first() {
+        let slots = full();
+        let (mut first, mut second) = (slots.join(2).unwrap(), slots.join(2).unwrap());
+        assert!(slots.join(2).is_none(), "the queue is full");
+        slots.close();
+        assert!(!slots.try_open(), "nobody passes those who wait");
+        assert_eq!(slots.settle(|| None), None);
+        check(&mut first, Some(Grant::Slot));
+        check(&mut second, None);
+        assert_eq!((slots.open(), slots.waiting()), (1, 1));
+    }
+
+    #[test]
+    fn a_returned_connection_goes_to_who_came_first() {
+        let slots = full();
+        let (mut first, mut second) = (slots.join(2).unwrap(), slots.join(2).unwrap());
+        let mut shelf = vec![7];
+        assert_eq!(slots.settle(|| shelf.pop()), None);
+        check(&mut first, Some(Grant::Used(7)));
+        check(&mut second, None);
+    }
+
+    #[test]
+    fn who_left_is_passed_over() {
+        let slots = full();
+        let (first, mut second) = (slots.join(2).unwrap(), slots.join(2).unwrap());
+        slots.leave(first.number);
+        assert_eq!(slots.waiting(), 1);
+        let third = slots.join(2).unwrap();
+        drop(third.grant); // gone, and did not say so yet
+        let mut shelf = vec![8, 7];
+        assert_eq!(slots.settle(|| shelf.pop()), Some(8), "taken for the third, who is gone");
+        check(&mut second, Some(Grant::Used(7)));
+        slots.leave(third.number);
+        assert_eq!((slots.open(), slots.waiting()), (1, 0));
+    }
+
+    #[test]
+    fn a_slot_found_for_somebody_who_left_is_free_again() {
+        let slots = full();
+        drop(slots.join(1).unwrap().grant);
+        slots.close();
+        assert_eq!(slots.settle(|| None), None);
+        assert_eq!((slots.open(), slots.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn a_raised_limit_lets_waiters_in_and_a_lowered_one_shrinks() {
+        let slots = full();
+        let mut place = slots.join(1).unwrap();
+        slots.set_open_max(2);
+        assert_eq!(slots.settle(|| None), None);
+        check(&mut place, Some(Grant::Slot));
+        slots.set_open_max(1);
+        assert!(slots.is_shrinking());
+        slots.close();
+        assert!(!slots.is_shrinking());
+        assert!(!slots.try_open());
+    }
+
+    #[test]
+    fn a_limit_of_nothing_still_lets_one_in() {
+        assert!(Slots::<u32>::new(0).try_open());
+    }
+}

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::balance::{Address, Book};
-use super::limits::SHELVES_MAX;
+use super::limits::{SHELVES_MAX, SHELVES_MIN};
 use super::origin_error::Span;
 use super::origin_names::{NameAnswer, OriginNames};
 use super::origin_pool::{Idle, IdleAccount, Oldest};
@@ -71,7 +71,7 @@ impl Servers {
             slots: Slots::new(connections_max),
             account: Arc::clone(account),
             heard: Notify::new(),
-            shelves_count: cores.clamp(1, SHELVES_MAX),
+            shelves_count: cores.clamp(SHELVES_MIN, SHELVES_MAX),
         });
         servers.rewrite_book(&servers.names.lock());
         let mut members = account.members.lock();
@@ -250,6 +250,14 @@ impl Servers {
         let (host, why) = self.names.lock().failure().unwrap_or_else(|| ("".into(), None));
         let why = why.unwrap_or_else(|| format!("no answer within {} (limits.connect_timeout)", Span(patience)).into());
         Err(Unresolved { host, why })
+    }
+
+    /// Ends when the next answer about a name came.
+    #[cfg(test)]
+    pub fn heard(&self) -> impl Future<Output = ()> {
+        let mut heard = Box::pin(self.heard.notified());
+        heard.as_mut().enable();
+        heard
     }
 
     fn ask(self: &Arc<Self>, resolver: &Resolver, now_ms: u64, ahead: bool) {
