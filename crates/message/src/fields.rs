@@ -53,6 +53,12 @@ impl<'a> FieldsView<'a> {
         self.spans.iter().map(move |span| view.field(span))
     }
 
+    /// The names alone, in the same order: for questions that need no text.
+    #[inline]
+    pub fn names(&self) -> impl Iterator<Item = FieldName> + use<'a> {
+        self.spans.iter().map(|span| span.name)
+    }
+
     pub fn count(&self) -> usize {
         self.spans.len()
     }
@@ -66,7 +72,8 @@ impl<'a> FieldsView<'a> {
     /// Every value of a known field.
     #[inline]
     pub fn get_all(&self, name: FieldName) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.iter().filter(move |field| field.name == name).map(|field| field.value)
+        let view = *self;
+        self.spans.iter().filter(move |span| span.name == name).map(move |span| view.field(span).value)
     }
 
     #[inline]

@@ -66,7 +66,7 @@ pub fn evaluate(request: &Request<'_>, held: Response<'_>, facts: &Facts, holder
 /// Does the request carry any precondition (RFC 9110 §13.1)? If-Range is not one: see `range`.
 #[inline]
 pub fn has_conditions(fields: FieldsView<'_>) -> bool {
-    fields.iter().any(|field| is_condition(field.name))
+    fields.names().any(is_condition)
 }
 
 /// The fields that are taken off a request on its way to the origin when its answer is to be stored, so that the

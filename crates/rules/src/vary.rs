@@ -114,10 +114,30 @@ fn select_lists<'a>(values: impl Iterator<Item = &'a [u8]>, sink: &mut impl FnMu
 /// The codings that browsers and tools send, each a bit: the common request needs no sorting.
 const CODINGS: [&str; 7] = ["gzip", "deflate", "br", "zstd", "identity", "compress", "*"];
 
+/// What browsers and tools send, letter for letter, and the bits it comes to: the common hit splits no list.
+const COMMON: [(&[u8], u8); 6] = [
+    (b"gzip, deflate, br, zstd", 0b1111),
+    (b"gzip, deflate, br", 0b0111),
+    (b"gzip, deflate", 0b0011),
+    (b"deflate, gzip", 0b0011),
+    (b"gzip", 0b0001),
+    (b"identity", 0b1_0000),
+];
+
 /// RFC 9110 §12.5.3, as the set of codings that are accepted and the set of those that are refused. The weights
 /// between 0 and 1 are left out: whatever of the accepted ones was stored is acceptable. What is no coding is
 /// ignored; when nothing remains of it, so is the field.
+#[inline]
 fn select_codings(request: FieldsView<'_>, sink: &mut impl FnMut(&[u8])) {
+    let mut values = request.get_all(FieldName::AcceptEncoding);
+    let Some(first) = values.next() else { return };
+    match COMMON.iter().find(|(text, _)| *text == first) {
+        Some((_, accepted)) if values.next().is_none() => sink(&[1, *accepted, 0]),
+        _ => select_any_codings(request, sink),
+    }
+}
+
+fn select_any_codings(request: FieldsView<'_>, sink: &mut impl FnMut(&[u8])) {
     let (mut accepted, mut refused, mut seen, mut empty) = (0u8, 0u8, false, false);
     let mut others: Option<Members<'_>> = None;
     for value in request.get_all(FieldName::AcceptEncoding) {
@@ -327,6 +347,17 @@ mod tests {
         check("gzip, dcb", "gzip", false);
         check("gzip, dcb", "gzip, dcb;q=0", false);
         check("", "gzip", false);
+    }
+
+    #[test]
+    fn the_common_forms_are_the_same_as_their_members() {
+        for (text, _) in COMMON {
+            let text = String::from_utf8_lossy(text);
+            let [one, other] = [format!("Accept-Encoding: {text}"), format!("Accept-Encoding: {text} ,")];
+            check("Accept-Encoding", &one, &other, true);
+            check("Accept-Encoding", &one, &format!("{one}\n{other}"), true);
+            check("Accept-Encoding", &one, &format!("{one}, br;q=0"), false);
+        }
     }
 
     #[test]
