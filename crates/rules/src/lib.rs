@@ -5,6 +5,7 @@
 //! milliseconds of residence where an age is meant. This crate knows no clock, no storage, no policy language
 //! and no framing.
 
+pub mod byteranges;
 pub mod cache_control;
 pub mod cache_status;
 pub mod conditions;

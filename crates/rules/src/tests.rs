@@ -224,3 +224,136 @@ fn the_response_delay_is_part_of_the_age() {
 fn the_lines_of_a_test_are_fields() {
     assert_eq!(fields("Date: {0}").view().get(FieldName::Date), Some(&b"Thu, 01 Jan 2026 00:00:00 GMT"[..]));
 }
+
+/// Whatever a peer sends, nothing here panics: pieces of every grammar in random order, and the bytes between them.
+#[test]
+fn no_bytes_make_a_parser_panic() {
+    const PIECES: &[&[u8]] = &[
+        b"max-age=",
+        b"max-age=60",
+        b"bytes 0-4/10",
+        b"bytes=0-1,-1",
+        b"no-cache=\"",
+        b"\"",
+        b"\\",
+        b",",
+        b";",
+        b"=",
+        b"*",
+        b" ",
+        b"\t",
+        b"W/\"a\"",
+        b"bytes=",
+        b"bytes ",
+        b"-",
+        b"/",
+        b"0",
+        b"18446744073709551615",
+        b"99999999999999999999",
+        b"Sun, 06 Nov 1994 08:49:37 GMT",
+        b"Sunday, 06-Nov-94 08:49:37 GMT",
+        b"Sun Nov  6 08:49:37 1994",
+        b"http://t.test",
+        b"..",
+        b"?",
+        b"#",
+        b"%",
+        b"\xff",
+        b"gzip",
+        b"q=0.5",
+        b"[::1]",
+        b"10.0.0.1",
+        b":",
+        b"(",
+        b")",
+        b"?1",
+        b"\xc3\xa9",
+    ];
+    const NAMES: &[&str] = &[
+        "Cache-Control",
+        "CDN-Cache-Control",
+        "Surrogate-Control",
+        "Expires",
+        "Date",
+        "Age",
+        "Last-Modified",
+        "ETag",
+        "Vary",
+        "Content-Range",
+        "Content-Location",
+        "Location",
+        "Range",
+        "If-Range",
+        "If-None-Match",
+        "If-Match",
+        "If-Modified-Since",
+        "If-Unmodified-Since",
+        "Accept-Encoding",
+        "Accept-Language",
+        "X-Forwarded-For",
+        "Forwarded",
+        "Via",
+        "Connection",
+        "X-Own",
+    ];
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut dice = |sides: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % sides
+    };
+    let (mut stored, mut combined) = (0, 0);
+    for round in 0..20_000 {
+        let mut sides = [Fields::default(), Fields::default()];
+        for side in &mut sides {
+            for _ in 0..dice(6) {
+                let value = (0..dice(7)).flat_map(|_| PIECES[dice(PIECES.len())]).copied().collect::<Vec<u8>>();
+                side.push_named(NAMES[dice(NAMES.len())].as_bytes(), value.trim_ascii());
+            }
+        }
+        let line = ["GET /a/b?c", "POST /a", "HEAD /", "M-SEARCH /../x"][dice(4)];
+        let request = request(line, &sides[0]);
+        let status = [200, 206, 304, 404, 599][round % 5];
+        let head = ResponseHead { fields: sides[1].clone(), ..ResponseHead::new(Status(status)) };
+        let (whole, part) = exercise(&request, head);
+        stored += usize::from(whole);
+        combined += usize::from(part);
+    }
+    assert!(stored > 100 && combined > 0, "the dice reach the inside: {stored} stored, {combined} parts");
+}
+
+/// Puts one request and one response through every function that reads what a peer sent.
+fn exercise(request: &Request<'_>, mut head: ResponseHead) -> (bool, bool) {
+    use crate::{conditions, forwarded, invalidation, range, storing, update, vary};
+    let defaults = StoreDefaults::default();
+    let stored = may_store(&exchange(request, head.response(), &defaults));
+    let part = storing::may_store_part(&exchange(request, head.response(), &defaults));
+    let facts = stored.unwrap_or_default();
+    let asks = RequestDirectives::parse(request.fields);
+    judge(&facts, u64::MAX, &asks);
+    may_serve_on_error(&facts, u64::MAX, &asks, OriginFailure::ServerError);
+    for holder in [conditions::Holder::Cache, conditions::Holder::Origin] {
+        conditions::evaluate(request, head.response(), &facts, holder);
+    }
+    if let Some(validators) = conditions::Validators::of(head.response(), &facts) {
+        validators.are_confirmed_by(request.fields);
+    }
+    for length in [0, 1, 10, u64::MAX] {
+        range::wanted(request, head.response(), &facts, length);
+    }
+    if let (Ok((_, part)), Some(specs)) = (&part, range::RangeSpecs::of(request.fields)) {
+        part.serves(&specs);
+        part.write_to(&mut Vec::new());
+    }
+    if let vary::Vary::Fields(spec) = vary::Vary::of(head.fields.view()) {
+        spec.select(request.fields, &mut |_| ());
+    }
+    invalidation::invalidated(request, head.response());
+    update::head_effect(head.response(), 10, head.response());
+    let peer = std::net::IpAddr::from([10, 0, 0, 1]);
+    forwarded::client_address(peer, request.fields, |_| true);
+    forwarded::write_forwarded(peer, true, request.fields, b"t.test", Scheme::Http, &mut Vec::new());
+    forwarded::via_count(request.fields, "larder");
+    let update = head.clone();
+    update::merge_304(&mut head, update.response(), &defaults);
+    (stored.is_ok(), part.is_ok())
+}
