@@ -326,7 +326,7 @@ fn exercise(request: &Request<'_>, mut head: ResponseHead) -> (bool, bool) {
     use crate::{conditions, forwarded, invalidation, range, storing, update, vary};
     let defaults = StoreDefaults::default();
     let stored = may_store(&exchange(request, head.response(), &defaults));
-    let part = storing::may_store_part(&exchange(request, head.response(), &defaults));
+    let _ = storing::may_store_part(&exchange(request, head.response(), &defaults));
     let facts = stored.unwrap_or_default();
     let asks = RequestDirectives::parse(request.fields);
     judge(&facts, u64::MAX, &asks);
@@ -340,7 +340,8 @@ fn exercise(request: &Request<'_>, mut head: ResponseHead) -> (bool, bool) {
     for length in [0, 1, 10, u64::MAX] {
         range::wanted(request, head.response(), &facts, length);
     }
-    if let (Ok((_, part)), Some(specs)) = (&part, range::RangeSpecs::of(request.fields)) {
+    let part = head.fields.view().get(FieldName::ContentRange).and_then(range::ContentRange::parse);
+    if let (Some(part), Some(specs)) = (&part, range::RangeSpecs::of(request.fields)) {
         part.serves(&specs);
         part.write_to(&mut Vec::new());
     }
@@ -355,5 +356,5 @@ fn exercise(request: &Request<'_>, mut head: ResponseHead) -> (bool, bool) {
     forwarded::via_count(request.fields, "larder");
     let update = head.clone();
     update::merge_304(&mut head, update.response(), &defaults);
-    (stored.is_ok(), part.is_ok())
+    (stored.is_ok(), part.is_some())
 }
