@@ -418,7 +418,11 @@ mod tests {
         };
         let (combined, json) = lines(&refused);
         assert!(combined.ends_with("] \"-\" 400 0 \"-\" \"-\" refused 17 host-missing\n"), "{combined}");
-        assert!(json.ends_with("\"status\":400,\"bytes\":0,\"verdict\":\"refused\",\"micros\":17,\"why\":\"host-missing\"}\n"));
+        assert!(
+            json.ends_with(
+                "\"status\":400,\"bytes\":0,\"verdict\":\"refused\",\"micros\":17,\"why\":\"host-missing\"}\n"
+            )
+        );
     }
 
     /// The user agent between its quotes, in both formats.

@@ -1,1 +1,36 @@
-//! proxy
+//! The story of a request, from accept to log, and the origins behind it.
+//!
+//! Start at [`Proxy`], then `listener`, `connection`, `transaction` (a file per step) and `fetch` (the origin's side).
+//! This crate knows no argv, no config file and no file of a store: the program hands it [`settings::Settings`].
+
+pub mod access_log;
+mod clock;
+mod connection;
+pub mod counters;
+mod edges;
+mod exchanges;
+mod fetch;
+mod instant_hit;
+pub mod limits;
+mod linger;
+mod listener;
+mod log_buffer;
+mod mailbox;
+pub mod origin;
+mod policy;
+mod proxy_header;
+mod receive;
+mod request_body;
+mod service;
+pub mod settings;
+mod site;
+mod slots;
+mod stored_head;
+mod transaction;
+mod wire_stream;
+mod worker;
+
+pub use clock::Moment;
+pub use edges::Edge;
+pub use origin::OriginStatus;
+pub use service::{LogSink, MEMORY_BYTES_MIN, Proxy, StartError};

@@ -59,7 +59,7 @@ impl Rig {
     }
 
     async fn refusal(&self) -> OriginError {
-        self.connect_to(0, Reuse::Allowed).await.err().expect("the origin cannot be reached")
+        self.connect_to(0, Reuse::Allowed).await.expect_err("the origin cannot be reached")
     }
 
     fn give_back(&self, connection: OriginConnection) {

@@ -204,17 +204,16 @@ fn old_addresses_are_used_while_the_name_server_fails() {
         let server = NameServer::start(&[[127, 0, 0, 2]], 2);
         let rig = asking(&server, port);
         visit(&rig).await;
-        for code in [2, 3] {
-            server.set_code(code);
-            rig.advance(100_000);
-            assert_eq!(visit(&rig).await, format!("127.0.0.2:{port}"), "code {code}");
-        }
-        server.set_code(0);
         server.set(&[[127, 0, 0, 3]]);
-        let heard = rig.origins.get(0).servers.heard();
-        rig.advance(100_000);
-        visit(&rig).await; // does not wait for a server that failed last time
-        heard.await;
+        for code in [2, 3, 0] {
+            server.set_code(code);
+            let heard = rig.origins.get(0).servers.heard();
+            rig.advance(100_000);
+            let visited = visit(&rig).await;
+            // Nobody waits for a server that failed last time: the proper answer may come before or after the visit.
+            assert!(code == 0 || visited == format!("127.0.0.2:{port}"), "code {code}: {visited}");
+            heard.await;
+        }
         assert_eq!(visit(&rig).await, format!("127.0.0.3:{port}"), "and heals");
     });
 }

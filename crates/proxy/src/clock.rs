@@ -1,0 +1,65 @@
+//! The one place that reads clocks. Everybody else gets a `Now`.
+//!
+//! `mono_ms` is CLOCK_BOOTTIME: freshness counts on it, so a jump of the wall clock expires nothing. Tests
+//! advance both through [`advance`], so that no behaviour file needs to sleep.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cache::Now;
+use rustix::time::{ClockId, clock_gettime};
+
+static ADVANCED_MS: AtomicU64 = AtomicU64::new(0);
+
+/// A moment, with the precision that latencies need.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Nanoseconds since boot, without what tests added.
+    pub nanos: u64,
+}
+
+impl Moment {
+    #[inline]
+    pub fn now() -> Moment {
+        let t = clock_gettime(ClockId::Boottime);
+        Moment { nanos: t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64 }
+    }
+
+    #[inline]
+    pub fn micros_until(self, later: Moment) -> u64 {
+        later.nanos.saturating_sub(self.nanos) / 1_000
+    }
+
+    /// Milliseconds that deadlines count in (unaffected by [`advance`]).
+    #[inline]
+    pub fn deadline_ms(self) -> u64 {
+        self.nanos / 1_000_000
+    }
+}
+
+/// Wall clock and monotonic clock of a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Wall time minus boot time, read once a tick.
+    wall_ahead_ms: u64,
+}
+
+impl Clock {
+    pub fn read() -> Clock {
+        let wall = clock_gettime(ClockId::Realtime);
+        let wall_ms = wall.tv_sec as u64 * 1_000 + wall.tv_nsec as u64 / 1_000_000;
+        Clock { wall_ahead_ms: wall_ms.saturating_sub(Moment::now().deadline_ms()) }
+    }
+
+    /// The time of day and the time that freshness counts in.
+    #[inline]
+    pub fn at(&self, moment: Moment) -> Now {
+        let mono_ms = moment.deadline_ms() + ADVANCED_MS.load(Ordering::Relaxed);
+        Now { wall_ms: mono_ms + self.wall_ahead_ms, mono_ms }
+    }
+}
+
+/// Moves the clocks of freshness forward; deadlines of connections stay where they are. For tests, behind
+/// `[admin] debug = true`.
+pub fn advance(ms: u64) {
+    ADVANCED_MS.fetch_add(ms, Ordering::Relaxed);
+}

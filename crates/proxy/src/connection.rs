@@ -1,0 +1,422 @@
+//! Bytes in, requests out: one client connection from its first byte to its last.
+//!
+//! A request whose answer is in the store is answered here, at once, over the borrowed head: receive, lookup, hit,
+//! deliver and the first write without an await, a copy or an allocation. Everything else is copied into a
+//! transaction. An idle connection holds no buffer; it borrows the core's.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use message::{Scheme, Version};
+use wire::{Event, ReceivedRequest, Refusal, read_request};
+
+use crate::access_log::CacheVerdict;
+use crate::clock::Moment;
+use crate::instant_hit::{self, Instant};
+use crate::linger;
+use crate::listener::{Accepted, Peer};
+use crate::policy::Policy;
+use crate::receive::{self, Verdict};
+use crate::request_body::OwedBody;
+use crate::slots::{Doom, Phase, Slot};
+use crate::transaction::synth::Synth;
+use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge, transmit};
+use crate::wire_stream::Wire;
+use crate::worker::Core;
+
+/// During a drain an idle connection may send one more request for so long; its answer says close. Closing at once
+/// would cut off clients whose next request is on its way.
+const DRAIN_IDLE_MS: u64 = 1_000;
+
+/// A client connection.
+pub(crate) struct Connection {
+    pub(crate) core: Rc<Core>,
+    pub(crate) wire: Wire,
+    pub(crate) slot: Rc<Slot>,
+    /// Received and not yet read as requests: a partial head, a body's start, pipelined requests. No capacity while idle.
+    pub(crate) pending: Vec<u8>,
+    /// Bytes of `pending` that have been looked at and were not a whole head.
+    looked_at: usize,
+    pub(crate) peer: Peer,
+    pub(crate) requests_count: u32,
+    pub(crate) exchange: wire::Exchange,
+    /// What is still to come of the request's body.
+    pub(crate) owed: Option<Box<OwedBody>>,
+    /// What `pending` has taken from the budget of partial heads.
+    charged_bytes: usize,
+}
+
+/// What the read loop came upon.
+enum Turn {
+    /// Go on in the transaction loop.
+    Step(Box<Transaction>, Step),
+    /// Answer with an error and close.
+    Refuse(Refusal),
+    /// No answer is owed.
+    Close,
+}
+
+/// Begins to serve a fresh connection.
+pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
+    let core = Rc::clone(core);
+    let limits = &core.site_ref().settings.limits;
+    // The first request has the time of a head to arrive, not that of an idle connection.
+    let mut deadline_ms = Moment::now().deadline_ms() + limits.request_head_timeout.as_millis() as u64;
+    if core.draining() {
+        deadline_ms = Moment::now().deadline_ms() + DRAIN_IDLE_MS;
+    }
+    let slot = core.slots.open(deadline_ms);
+    let open = Open { core: Rc::clone(&core), slot: Rc::clone(&slot) };
+    let wire = match Wire::register(accepted.socket, accepted.peer) {
+        Ok(wire) => wire,
+        Err(error) => {
+            eprintln!("larder: a connection could not be registered: {error}");
+            return;
+        }
+    };
+    let connection = Connection {
+        core: Rc::clone(&core),
+        wire,
+        slot,
+        pending: Vec::new(),
+        looked_at: 0,
+        peer: accepted.peer,
+        requests_count: 0,
+        exchange: wire::Exchange::new(),
+        owed: None,
+        charged_bytes: 0,
+    };
+    tokio::task::spawn_local(serve(connection, open, accepted.proxy_protocol));
+}
+
+/// Gives a connection's places back, however it ends.
+struct Open {
+    core: Rc<Core>,
+    slot: Rc<Slot>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.core.slots.close(&self.slot);
+        self.core.shared.loads[self.core.index].fetch_sub(1, Ordering::Relaxed);
+        if std::thread::panicking() {
+            self.core.counters.panics.add(1);
+        } else {
+            self.core.counters.connections_handled.add(1);
+        }
+    }
+}
+
+async fn serve(mut connection: Connection, _open: Open, proxy_protocol: bool) {
+    if proxy_protocol && !Box::pin(crate::proxy_header::read(&mut connection)).await {
+        return;
+    }
+    loop {
+        match poll_fn(|cx| connection.poll_turn(cx)).await {
+            Turn::Step(tx, step) => {
+                // Boxed, so that an idle connection does not carry the room of a transaction.
+                if !Box::pin(transaction::run(tx, &mut connection, step)).await {
+                    return;
+                }
+                connection.rest();
+            }
+            Turn::Refuse(refusal) => return Box::pin(refuse(&mut connection, refusal)).await,
+            Turn::Close => return,
+        }
+    }
+}
+
+impl Connection {
+    /// Reads and answers until something needs more than this turn.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        let core = Rc::clone(&self.core);
+        let mut hits_left = core.site_ref().settings.limits.pipelined_hits_max;
+        loop {
+            if hits_left == 0 {
+                // Others have their turn first.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if self.pending.len() > self.looked_at {
+                // What came behind the last request, or the rest of a pipeline longer than one turn.
+                if let Some(turn) = self.take_pending(&core, &mut hits_left) {
+                    return Poll::Ready(turn);
+                }
+                continue;
+            }
+            let read = if self.pending.is_empty() {
+                self.poll_scratch(&core, cx, &mut hits_left)
+            } else {
+                self.poll_more(&core, cx, &mut hits_left)
+            };
+            match read {
+                Poll::Ready(Some(turn)) => return Poll::Ready(turn),
+                Poll::Ready(None) => {}
+                Poll::Pending => return self.park(cx),
+            }
+        }
+    }
+
+    /// Nothing to read: unless the time is up, wait.
+    fn park(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        match self.slot.doom() {
+            Doom::Late if self.slot.phase.get() == Phase::Reading => {
+                return Poll::Ready(Turn::Refuse(Refusal {
+                    status: 408,
+                    token: "request-head-timeout",
+                    limit: Some("limits.request_head_timeout"),
+                }));
+            }
+            Doom::Late | Doom::Now => return Poll::Ready(Turn::Close),
+            Doom::Drain if self.slot.phase.get() == Phase::Waiting => {
+                self.slot.set_deadline(self.slot.deadline().min(Moment::now().deadline_ms() + DRAIN_IDLE_MS));
+            }
+            Doom::Drain | Doom::None => {}
+        }
+        self.slot.park(cx.waker());
+        Poll::Pending
+    }
+
+    /// Reads into the core's buffer and answers in place.
+    fn poll_scratch(&mut self, core: &Rc<Core>, cx: &mut Context<'_>, hits_left: &mut u32) -> Poll<Option<Turn>> {
+        let mut scratch = core.scratch.borrow_mut();
+        let read = match self.wire.poll_read(cx, &mut scratch) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Some(Turn::Close)),
+            Poll::Ready(Ok(read)) => read,
+        };
+        core.counters.bytes_in.add(read as u64);
+        let bytes = &scratch[..read];
+        let (consumed, turn) = self.take_requests(core, bytes, hits_left);
+        if consumed < read {
+            self.pending.extend_from_slice(&bytes[consumed..]);
+            self.looked_at = if turn.is_some() || *hits_left == 0 { 0 } else { self.pending.len() };
+        }
+        drop(scratch);
+        Poll::Ready(self.settle(core, turn))
+    }
+
+    /// A partial head is there: reads behind it.
+    fn poll_more(&mut self, core: &Rc<Core>, cx: &mut Context<'_>, hits_left: &mut u32) -> Poll<Option<Turn>> {
+        let limits = core.site_ref().settings.limits.request_head;
+        let had = self.pending.len();
+        let room = next_room(had, limits.head_bytes_max);
+        self.pending.resize(had + room, 0);
+        let read = self.wire.poll_read(cx, &mut self.pending[had..]);
+        let got = match &read {
+            Poll::Ready(Ok(got)) => *got,
+            _ => 0,
+        };
+        self.pending.truncate(had + got);
+        match read {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Some(Turn::Close)),
+            Poll::Ready(Ok(_)) => {}
+        }
+        core.counters.bytes_in.add(got as u64);
+        if !wire::may_end_now(&self.pending, had, &limits) {
+            return Poll::Ready(None);
+        }
+        self.looked_at = 0;
+        Poll::Ready(self.take_pending(core, hits_left))
+    }
+
+    /// Answers what has been received before.
+    fn take_pending(&mut self, core: &Rc<Core>, hits_left: &mut u32) -> Option<Turn> {
+        let mut bytes = std::mem::take(&mut self.pending);
+        let (consumed, turn) = self.take_requests(core, &bytes, hits_left);
+        bytes.drain(..consumed);
+        if !bytes.is_empty() {
+            self.looked_at = if turn.is_some() || *hits_left == 0 { 0 } else { bytes.len() };
+            self.pending = bytes;
+        } else {
+            self.looked_at = 0;
+        }
+        self.settle(core, turn)
+    }
+
+    /// After a read: the account of partial heads, and the phase.
+    fn settle(&mut self, core: &Core, turn: Option<Turn>) -> Option<Turn> {
+        if self.pending.is_empty() {
+            if self.charged_bytes > 0 {
+                self.charge(core, 0);
+            }
+            return turn;
+        }
+        if turn.is_some() {
+            return turn;
+        }
+        if self.slot.phase.get() == Phase::Waiting {
+            // Absolute: later bytes of the same head do not move it.
+            let limit_ms = core.site_ref().settings.limits.request_head_timeout.as_millis() as u64;
+            self.slot.phase.set(Phase::Reading);
+            self.slot.set_deadline(Moment::now().deadline_ms() + limit_ms);
+        }
+        self.charge(core, self.pending.capacity());
+        if core.shared.partial_heads_bytes.load(Ordering::Relaxed)
+            > core.site_ref().settings.limits.partial_heads_bytes_max
+        {
+            return Some(Turn::Refuse(Refusal {
+                status: 503,
+                token: "partial-heads-too-many",
+                limit: Some("limits.partial_heads_bytes_max"),
+            }));
+        }
+        None
+    }
+
+    fn charge(&mut self, core: &Core, bytes: usize) {
+        let all = &core.shared.partial_heads_bytes;
+        if bytes > self.charged_bytes {
+            all.fetch_add(bytes - self.charged_bytes, Ordering::Relaxed);
+        } else {
+            all.fetch_sub(self.charged_bytes - bytes, Ordering::Relaxed);
+        }
+        self.charged_bytes = bytes;
+    }
+
+    /// Answers the requests at the start of `bytes`. Returns how many bytes are done with.
+    fn take_requests(&mut self, core: &Rc<Core>, bytes: &[u8], hits_left: &mut u32) -> (usize, Option<Turn>) {
+        let mut at = 0;
+        while at < bytes.len() && *hits_left > 0 {
+            let moment = Moment::now();
+            let mut spans = core.spans.borrow_mut();
+            let limits = core.site_ref().settings.limits.request_head;
+            match read_request(&bytes[at..], &mut spans, &limits, Scheme::Http) {
+                Ok(None) => break,
+                Err(refusal) => return (at, Some(Turn::Refuse(refusal))),
+                Ok(Some(received)) => {
+                    at += received.head_bytes;
+                    match self.take_request(core, received, moment) {
+                        None => *hits_left -= 1,
+                        Some(turn) => return (at, Some(turn)),
+                    }
+                }
+            }
+        }
+        (at, None)
+    }
+
+    /// One request: answered (`None`), or what is to be done about it.
+    #[inline]
+    fn take_request(&mut self, core: &Rc<Core>, received: ReceivedRequest<'_>, moment: Moment) -> Option<Turn> {
+        core.counters.requests.add(1);
+        self.requests_count += 1;
+        let site = core.site_ref();
+        let policy = Policy::Builtin;
+        let trimmed = receive::trimmed(&site.settings, &received);
+        let mut received = received;
+        if let Some(query) = &trimmed {
+            received.request.query = (!query.is_empty()).then_some(query);
+        }
+        let found = receive::run(core, &site, &policy, &mut received, self.peer);
+        let persistent = received.persistent
+            && !core.draining()
+            && self.requests_count < site.settings.limits.requests_per_connection_max;
+        self.owed = OwedBody::of(received.body);
+        self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
+        let visit = instant_hit::Visit { received: &received, found: &found, persistent, moment };
+        let step = match found.verdict {
+            Verdict::Lookup(key) => {
+                take_edge(core, State::Receive, State::Lookup);
+                match instant_hit::run(self, core, &site, &policy, &visit, key) {
+                    Instant::Answered if persistent => {
+                        let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
+                        self.slot.set_deadline(moment.deadline_ms() + idle_ms);
+                        return None;
+                    }
+                    Instant::Answered | Instant::Left => return Some(Turn::Close),
+                    Instant::Step(step, outcome) => {
+                        return Some(self.begin(core, visit, policy, State::Lookup, Some(key), step, outcome));
+                    }
+                }
+            }
+            Verdict::Pass(_) => Step::Pass,
+            Verdict::Pipe => Step::Pipe,
+            Verdict::Purge => Step::Purge,
+            Verdict::Synth(ref synth) => Step::Synth(synth.clone()),
+        };
+        Some(self.begin(core, visit, policy, State::Receive, None, step, Outcome::NONE))
+    }
+
+    /// Copies what is borrowed: from here on it is a transaction.
+    #[allow(clippy::too_many_arguments, reason = "the parts of a transaction, in the one place that puts it together")]
+    fn begin(
+        &mut self,
+        core: &Rc<Core>,
+        visit: instant_hit::Visit<'_>,
+        policy: Policy,
+        state: State,
+        key: Option<cache::Key>,
+        step: Step,
+        outcome: Outcome,
+    ) -> Turn {
+        let site = core.site();
+        let received = visit.received;
+        let mut outcome = outcome;
+        if let Verdict::Pass(why) = visit.found.verdict {
+            outcome.why = why.token();
+        }
+        self.slot.phase.set(Phase::Writing);
+        let tx = Transaction {
+            core: Rc::clone(core),
+            directives: policy.directives(&site.settings.policy, &received.request, visit.found.seen),
+            policy,
+            head: received.request.to_head(),
+            seen: visit.found.seen,
+            body: received.body,
+            expects_continue: received.expects_continue,
+            persistent: visit.persistent,
+            client: visit.found.client,
+            origin: visit.found.origin,
+            key,
+            started: visit.moment,
+            outcome,
+            state,
+            asked_again_count: 0,
+            site,
+        };
+        Turn::Step(Box::new(tx), step)
+    }
+
+    /// Between two requests.
+    pub(crate) fn rest(&mut self) {
+        let limits = &self.core.site_ref().settings.limits;
+        self.slot.phase.set(Phase::Waiting);
+        self.slot.set_deadline(Moment::now().deadline_ms() + limits.idle_timeout.as_millis() as u64);
+        if self.pending.is_empty() {
+            self.pending = Vec::new();
+        }
+        self.looked_at = 0;
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let core = Rc::clone(&self.core);
+        self.charge(&core, 0);
+    }
+}
+
+/// How much to read behind a partial head: the buffer grows 1, 4, 16, 32 KiB, never past the limit.
+fn next_room(had: usize, head_bytes_max: usize) -> usize {
+    const SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 32 << 10];
+    let size = SIZES.into_iter().find(|&size| size > had).unwrap_or(had + (32 << 10));
+    size.min(head_bytes_max.max(had + 1)) - had
+}
+
+/// Answers bytes that are no acceptable request: an error, a log line, and the end of the connection.
+async fn refuse(connection: &mut Connection, refusal: Refusal) {
+    let core = Rc::clone(&connection.core);
+    core.counters.refused.add(1);
+    connection.slot.phase.set(Phase::Writing);
+    let synth = Synth::refused(&refusal);
+    let outgoing = synth.into_outgoing(&core, Version::Http11, false);
+    let sent = transmit::send(connection, outgoing).await;
+    log::refused(&core, connection.peer, &refusal, CacheVerdict::Refused);
+    if sent.is_ok() {
+        linger::close(connection).await;
+    }
+}

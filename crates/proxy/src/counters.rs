@@ -1,0 +1,169 @@
+//! What a core counts, each core in a block of its own: adding is a relaxed load and store by the one thread
+//! that owns the block, reading sums over blocks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One number that only its own core changes.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// Not a fetch-add: there is one writer, and a locked instruction costs more than the rest of a hit's counting.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    /// For gauges that are counted anew.
+    #[inline]
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn sub(&self, n: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_sub(n), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident, $help:literal;)*) => {
+        /// The counters of one core.
+        #[derive(Debug, Default)]
+        #[repr(align(128))]
+        pub struct CoreCounters {
+            $($(#[$doc])* pub $name: Count,)*
+            pub latency_hit: Histogram,
+            pub latency_miss: Histogram,
+        }
+
+        /// Name, kind and meaning of every counter, in the order of [`CoreCounters::values`].
+        pub const COUNTERS: &[(&str, CounterKind, &str)] = &[$((stringify!($name), CounterKind::$kind, $help),)*];
+
+        impl CoreCounters {
+            pub fn values(&self) -> impl Iterator<Item = u64> {
+                [$(self.$name.get(),)*].into_iter()
+            }
+        }
+    };
+}
+
+/// How a counter behaves over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterKind {
+    /// Only grows.
+    Total,
+    /// Goes up and down.
+    Gauge,
+}
+
+counters! {
+    connections_accepted: Total, "Client connections accepted";
+    connections_handled: Total, "Client connections ended in good order or by the client";
+    connections_refused: Total, "Client connections closed at once because of a limit";
+    connections_active: Gauge, "Client connections open";
+    connections_reading: Gauge, "Client connections in the middle of a request";
+    connections_writing: Gauge, "Client connections being sent an answer";
+    connections_waiting: Gauge, "Idle keep-alive client connections";
+    requests: Total, "Requests read";
+    hits: Total, "Answered from the store";
+    hits_stale: Total, "Answered from the store while stale";
+    revalidated: Total, "Answered from the store after the origin confirmed it";
+    misses: Total, "Fetched and offered to the store";
+    coalesced: Total, "Waited for somebody else's fetch and were served from it";
+    passes: Total, "Sent to the origin without looking at the store";
+    pipes: Total, "Tunnels opened";
+    purges: Total, "PURGE requests carried out";
+    refused: Total, "Requests refused as malformed or over a limit";
+    errors: Total, "Answers that we made because an origin failed";
+    panics: Total, "Transactions that ended in a panic";
+    bytes_in: Total, "Bytes read from clients";
+    bytes_out: Total, "Bytes written to clients";
+    answers_cut: Total, "Answers that ended before their last byte";
+    origin_connections_opened: Total, "Connections opened to origins";
+    origin_connections_reused: Total, "Requests sent on a pooled origin connection";
+    origin_connections_taken_over: Total, "Pooled connections taken from another core";
+    origin_requests: Total, "Requests sent to origins";
+    origin_bytes_in: Total, "Bytes read from origins";
+    origin_retries: Total, "Requests sent again because a pooled connection had died";
+    origin_errors_resolve: Total, "Origin names that did not resolve";
+    origin_errors_connect: Total, "Origin connections refused, failed or timed out";
+    origin_errors_first_byte: Total, "Origins that sent no answer in time";
+    origin_errors_protocol: Total, "Origins whose answer was not HTTP";
+    origin_errors_truncated: Total, "Answers that origins cut short";
+    origin_errors_busy: Total, "Requests refused because an origin's queue was full or too slow";
+    origin_ejections: Total, "Origin addresses left out after failures";
+    log_lines: Total, "Access log lines written";
+    log_lines_lost: Total, "Access log lines dropped because the log could not keep up";
+}
+
+/// Buckets are half powers of two of a microsecond: 1, 1.5, 2, 3, 4, 6 … µs, the last one open.
+pub const HISTOGRAM_BUCKETS: usize = 48;
+
+/// Latencies of one core, log-linear.
+#[derive(Debug)]
+pub struct Histogram {
+    pub buckets: [Count; HISTOGRAM_BUCKETS],
+    pub sum_micros: Count,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram { buckets: std::array::from_fn(|_| Count::default()), sum_micros: Count::default() }
+    }
+}
+
+impl Histogram {
+    #[inline]
+    pub fn record(&self, micros: u64) {
+        self.buckets[bucket_of(micros)].add(1);
+        self.sum_micros.add(micros);
+    }
+
+    /// The largest latency that falls into a bucket, in microseconds; `None` for the last one.
+    pub fn upper_bound_micros(bucket: usize) -> Option<u64> {
+        (bucket + 1 < HISTOGRAM_BUCKETS).then(|| lower_bound_micros(bucket + 1) - 1)
+    }
+}
+
+/// The smallest latency of a bucket.
+fn lower_bound_micros(bucket: usize) -> u64 {
+    match bucket {
+        0 => 0,
+        1 => 1,
+        b => {
+            let (power, half) = (b / 2, b as u64 % 2);
+            (1 << power) + half * (1 << (power - 1))
+        }
+    }
+}
+
+#[inline]
+fn bucket_of(micros: u64) -> usize {
+    if micros < 2 {
+        return micros as usize;
+    }
+    let power = 63 - micros.leading_zeros() as usize;
+    let half = (micros >> (power - 1) & 1) as usize;
+    (power * 2 + half).min(HISTOGRAM_BUCKETS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_latency_falls_between_its_buckets_bounds() {
+        for micros in (0..5_000).chain([1 << 22, (1 << 23) - 1, 1 << 23]) {
+            let bucket = bucket_of(micros);
+            assert!(lower_bound_micros(bucket) <= micros, "{micros} in {bucket}");
+            assert!(Histogram::upper_bound_micros(bucket).is_none_or(|top| micros <= top), "{micros} in {bucket}");
+        }
+        assert_eq!(bucket_of(u64::MAX), HISTOGRAM_BUCKETS - 1);
+    }
+}

@@ -1,0 +1,271 @@
+//! The origin's side of the story: a second loop, `Prepare → Send → Reply → {Refreshed | Fill} → Landed`.
+//!
+//! A miss runs it in a task of its own, so that its requester's leaving ends nothing; a pass runs it inside its
+//! transaction, because it needs the client's bytes. One retry, bounded, and never after a byte of an answer.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::{Failure, Now, Object, Ticket};
+use message::{Method, Request, RequestHead, ResponseHead};
+use rules::StoreDefaults;
+use wire::{Refusal, RequestBody, ResponseBody};
+
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::edges;
+use crate::origin::Origin;
+use crate::policy::Policy;
+use crate::receive::Client as ClientIdentity;
+use crate::site::Site;
+use crate::transaction::Transaction;
+use crate::transaction::synth::Synth;
+use crate::worker::Core;
+
+mod failed;
+mod fill;
+pub(crate) mod notes;
+pub(crate) mod origin_body;
+mod prepare;
+mod refreshed;
+mod reply;
+mod retry;
+mod send;
+mod upload;
+
+pub(crate) use self::failed::SERVER_ERROR;
+use self::notes::FetchNotes;
+use self::origin_body::Arriving;
+
+/// The states of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FetchState {
+    Prepare,
+    Send,
+    Reply,
+    Retry,
+    Refreshed,
+    Fill,
+    Landed,
+    Failed,
+}
+
+const STATES: usize = FetchState::Failed as usize + 1;
+
+/// Which state may follow which.
+pub(crate) const FETCH_EDGES: [(FetchState, FetchState); 14] = {
+    use FetchState::*;
+    [
+        (Prepare, Send),
+        (Send, Reply),
+        // The pooled connection was dead when we wrote, or died before a byte of an answer.
+        (Send, Retry),
+        (Reply, Retry),
+        (Retry, Send),
+        // No connection; the client left or sent what is no body.
+        (Send, Failed),
+        (Reply, Failed),
+        (Reply, Refreshed),
+        (Refreshed, Landed),
+        // A 304 that is not about what we hold: asked again without conditions.
+        (Refreshed, Prepare),
+        (Refreshed, Failed),
+        (Reply, Fill),
+        (Fill, Landed),
+        (Fill, Failed),
+    ]
+};
+
+const EDGE_OF: [[u8; STATES]; STATES] = {
+    let mut table = [[u8::MAX; STATES]; STATES];
+    let mut at = 0;
+    while at < FETCH_EDGES.len() {
+        table[FETCH_EDGES[at].0 as usize][FETCH_EDGES[at].1 as usize] = at as u8;
+        at += 1;
+    }
+    table
+};
+
+/// What the fetch is for; it decides what the origin is asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Purpose {
+    /// To be stored: no conditions or ranges of the client's, but our validators for what we hold.
+    Store(Option<Arc<Object>>),
+    /// As the client asked.
+    Pass,
+    /// The same, with Upgrade.
+    Upgrade,
+}
+
+/// One fetch.
+pub(crate) struct Fetch {
+    pub(crate) core: Rc<Core>,
+    pub(crate) site: Arc<Site>,
+    origin: Arc<Origin>,
+    purpose: Purpose,
+    head: RequestHead,
+    client: Option<ClientIdentity>,
+    body: RequestBody,
+    expects_continue: bool,
+    state: FetchState,
+    retried: bool,
+    /// When the request left, for RFC 9111 §4.2.3.
+    sent: Moment,
+}
+
+/// Who is on the other side while the origin is talked to.
+pub(crate) enum Client<'a> {
+    /// A pass: body up, interim answers down, and its leaving ends the fetch.
+    Attached(&'a mut Connection),
+    /// A miss: its requester reads interim answers from the notes, if it is still there.
+    Detached(Option<Rc<FetchNotes>>),
+}
+
+/// The final head of an answer, and the body that follows.
+pub(crate) struct Reply {
+    pub(crate) head: ResponseHead,
+    pub(crate) framing: ResponseBody,
+    pub(crate) body: Arriving,
+    /// When the head arrived.
+    pub(crate) received: Now,
+    /// RFC 9111 §4.2.3: response_delay.
+    pub(crate) delay_ms: u64,
+}
+
+/// Why there is no reply.
+pub(crate) enum Broken {
+    Origin(Failure),
+    ClientLeft,
+    /// What the client sent as a body is none.
+    ClientFault(Refusal),
+}
+
+impl Fetch {
+    /// The fetch of a transaction. Fails when no origin is routed to.
+    pub(crate) fn of(tx: &Transaction, purpose: Purpose, head: Option<RequestHead>) -> Result<Fetch, Synth> {
+        let origin = tx.origin.ok_or_else(Synth::no_route)?;
+        Ok(Fetch {
+            core: Rc::clone(&tx.core),
+            site: Arc::clone(&tx.site),
+            origin: Arc::clone(tx.site.origins.get(origin)),
+            body: if matches!(purpose, Purpose::Store(_)) { RequestBody::None } else { tx.body },
+            expects_continue: tx.expects_continue,
+            purpose,
+            head: head.unwrap_or_else(|| tx.head.clone()),
+            client: Some(tx.client),
+            state: FetchState::Prepare,
+            retried: false,
+            sent: tx.started,
+        })
+    }
+
+    /// The one function through which a fetch changes its state.
+    fn enter(&mut self, state: FetchState) {
+        let edge = EDGE_OF[self.state as usize][state as usize];
+        assert!(edge != u8::MAX, "no fetch goes from {:?} to {state:?}", self.state);
+        edges::take(&self.core.edges.fetch, usize::from(edge));
+        self.state = state;
+    }
+
+    fn method(&self) -> Method {
+        self.head.method
+    }
+
+    fn is_upgrade(&self) -> bool {
+        matches!(self.purpose, Purpose::Upgrade)
+    }
+
+    /// From Prepare to a final head: sends the request and reads answers until one is final.
+    pub(crate) async fn converse(&mut self, client: &mut Client<'_>) -> Result<Reply, Broken> {
+        let request = prepare::render(self);
+        loop {
+            self.enter(FetchState::Send);
+            let sent = send::run(self, client, &request).await;
+            let outcome = match sent {
+                Ok(sent) => {
+                    self.enter(FetchState::Reply);
+                    reply::run(self, client, sent).await
+                }
+                Err(unsent) => Err(unsent),
+            };
+            match outcome {
+                Ok(reply) => return Ok(reply),
+                Err(lost) if retry::is_worth_it(self, &lost) => {
+                    self.enter(FetchState::Retry);
+                    self.retried = true;
+                    self.core.counters.origin_retries.add(1);
+                }
+                Err(lost) => {
+                    self.enter(FetchState::Failed);
+                    return Err(lost.broken);
+                }
+            }
+        }
+    }
+
+    /// The body of a pass is delivered by its transaction; the fetch's story ends with it.
+    fn passed(&mut self) {
+        self.enter(FetchState::Fill);
+    }
+
+    pub(crate) fn store_defaults(&self) -> StoreDefaults {
+        store_defaults(&self.site)
+    }
+}
+
+/// What the operator decided about storing, in the words of `rules`.
+pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
+    let policy = &site.settings.policy;
+    StoreDefaults {
+        heuristic_percent: u64::from(policy.heuristic_percent),
+        heuristic_max_s: policy.heuristic_max.as_secs(),
+        honour_client_cache_control: policy.honour_client_cache_control,
+        ..StoreDefaults::default()
+    }
+}
+
+/// Begins the fetch of a miss in its own task. The notes are between it and its requester.
+pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
+    let notes = Rc::new(FetchNotes::default());
+    let stale = ticket.stale().cloned();
+    match Fetch::of(tx, Purpose::Store(stale), None) {
+        Ok(fetch) => {
+            tokio::task::spawn_local(fill::run(fetch, ticket, Some(Rc::clone(&notes))));
+        }
+        // Receive answers requests without a route itself.
+        Err(_) => drop(ticket),
+    }
+    notes
+}
+
+/// Refreshes something stale in the background, for nobody in particular.
+pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, origin: Option<usize>, ticket: Ticket) {
+    let Some(origin) = origin else { return };
+    let fetch = Fetch {
+        core: Rc::clone(core),
+        site: Arc::clone(site),
+        origin: Arc::clone(site.origins.get(origin)),
+        purpose: Purpose::Store(ticket.stale().cloned()),
+        head: ticket.request().to_head(),
+        client: None,
+        body: RequestBody::None,
+        expects_continue: false,
+        state: FetchState::Prepare,
+        retried: false,
+        sent: Moment::now(),
+    };
+    tokio::task::spawn_local(fill::run(fetch, ticket, None));
+}
+
+/// RFC 9111 §4.4: what an unsafe request has made untrue.
+pub(crate) fn invalidate_after(core: &Core, policy: &Policy, request: &Request<'_>, head: &ResponseHead) {
+    let cache = &core.shared.cache;
+    let invalidation = rules::invalidation::invalidated(request, head.response());
+    if invalidation.target {
+        cache.invalidate(policy.key(cache, request));
+    }
+    for location in &invalidation.others {
+        let there = Request { path: &location.path, query: location.query.as_deref(), ..request.clone() };
+        cache.invalidate(policy.key(cache, &there));
+    }
+}

@@ -1,0 +1,85 @@
+//! Failed: what went wrong with an origin, in words that name the origin, the phase, and the setting that changes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cache::Failure;
+use wire::Refusal;
+
+use crate::origin::{Origin, OriginConnection, OriginError};
+
+/// The token of a 5xx answer in whose place something stale may be served.
+pub(crate) const SERVER_ERROR: &str = "origin-server-error";
+/// How long a failure that took its time answers others too, so that they do not queue up for the same time-out.
+const REMEMBER_MS: u64 = 1_000;
+
+/// No connection.
+pub(crate) fn unconnected(error: &OriginError) -> Failure {
+    let remember_ms = if error.status() == 503 { 0 } else { REMEMBER_MS };
+    Failure { status: error.status(), token: error.token(), text: error.to_string().into(), remember_ms }
+}
+
+fn says(origin: &Origin, connection: &OriginConnection, what: &str) -> Arc<str> {
+    format!("origin \"{}\" ({}): {what}", origin.name, connection.label()).into()
+}
+
+/// No answer in time.
+pub(crate) fn silent(origin: &Origin, connection: &OriginConnection, after: Duration) -> Failure {
+    let what = format!("no answer within {} s (limits.first_byte_timeout)", after.as_secs_f32());
+    let text = says(origin, connection, &what);
+    Failure { status: 504, token: "origin-first-byte-timeout", text, remember_ms: REMEMBER_MS }
+}
+
+/// The connection ended before an answer.
+pub(crate) fn hung_up(origin: &Origin, connection: &OriginConnection) -> Failure {
+    let text = says(origin, connection, "closed the connection without an answer");
+    Failure { status: 502, token: "origin-closed", text, remember_ms: 0 }
+}
+
+/// What came was no HTTP.
+pub(crate) fn garbled(origin: &Origin, connection: &OriginConnection, refusal: &Refusal) -> Failure {
+    let reason = refusal.token.replace('-', " ");
+    let what = match refusal.limit {
+        Some(limit) => format!("its answer was refused: {reason} ({limit})"),
+        None => format!("its answer was refused: {reason}"),
+    };
+    Failure { status: 502, token: refusal.token, text: says(origin, connection, &what), remember_ms: 0 }
+}
+
+/// Interim responses without end.
+pub(crate) fn never_final(origin: &Origin, connection: &OriginConnection) -> Failure {
+    let text = says(origin, connection, "only interim answers (limits.interim_responses_max)");
+    Failure { status: 502, token: "origin-interim-flood", text, remember_ms: 0 }
+}
+
+/// A 5xx in whose place something stale may be served.
+pub(crate) fn server_error(origin: &Origin, status: u16) -> Failure {
+    let text = format!("origin \"{}\": answered {status}", origin.name).into();
+    Failure { status, token: SERVER_ERROR, text, remember_ms: 0 }
+}
+
+/// A body that broke off.
+pub(crate) fn truncated(origin: &str, label: &str) -> Failure {
+    let text = format!("origin \"{origin}\" ({label}): the body ended before its end").into();
+    Failure { status: 502, token: "origin-body-truncated", text, remember_ms: 0 }
+}
+
+/// A body that stopped moving.
+pub(crate) fn stalled(origin: &str, label: &str, after: Duration) -> Failure {
+    let secs = after.as_secs_f32();
+    let text =
+        format!("origin \"{origin}\" ({label}): no byte of the body for {secs} s (limits.between_bytes_timeout)");
+    Failure { status: 504, token: "origin-between-bytes-timeout", text: text.into(), remember_ms: 0 }
+}
+
+/// A body that is not framed as it should be.
+pub(crate) fn garbled_body(origin: &str, label: &str, refusal: &Refusal) -> Failure {
+    let text = format!("origin \"{origin}\" ({label}): its body was refused: {}", refusal.token).into();
+    Failure { status: 502, token: refusal.token, text, remember_ms: 0 }
+}
+
+/// A 304 that is not about what we hold, to a request without conditions.
+pub(crate) fn unasked_304(origin: &Origin) -> Failure {
+    let text = format!("origin \"{}\": answered 304 to a request without conditions", origin.name).into();
+    Failure { status: 502, token: "origin-304-unasked", text, remember_ms: 0 }
+}

@@ -1,0 +1,177 @@
+//! Fill: the fetch of a miss, from its ticket to its landing. Describes the head to all who wait, pours the body in,
+//! and knows when nobody wants it any more.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use cache::{Description, Draft, Failure, StoreAs, Ticket};
+use message::{FieldName, Fields, ResponseHead, Status};
+use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
+use rules::storing::{Withholding, may_store};
+use rules::{Exchange, RequestDirectives, Vary};
+use wire::{HopByHop, ResponseBody};
+
+use crate::fetch::notes::FetchNotes;
+use crate::fetch::origin_body::{OriginBody, OriginPiece};
+use crate::fetch::{Broken, Client, Fetch, FetchState, Reply, failed, refreshed};
+use crate::stored_head;
+
+/// The whole fetch of a miss. `notes` are absent for a refresh in the background.
+pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
+    let mut ticket = ticket;
+    let mut client = Client::Detached(notes.clone());
+    loop {
+        let reply = match fetch.converse(&mut client).await {
+            Ok(reply) => reply,
+            Err(Broken::Origin(failure)) => return ticket.fail(failure, fetch.core.now()),
+            // A detached fetch has no client that could leave or fail.
+            Err(Broken::ClientLeft | Broken::ClientFault(_)) => return drop(ticket),
+        };
+        if reply.head.status != Status::NOT_MODIFIED {
+            return store(fetch, ticket, reply, notes).await;
+        }
+        match refreshed::run(&mut fetch, ticket, reply, notes.as_deref()) {
+            None => return,
+            Some(again) => ticket = again,
+        }
+    }
+}
+
+/// A new response.
+async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<FetchNotes>>) {
+    fetch.enter(FetchState::Fill);
+    if let Some(failure) = in_whose_place_stale_serves(&fetch, &ticket, &reply) {
+        fetch.enter(FetchState::Failed);
+        return ticket.fail(failure, reply.received);
+    }
+    let length = match reply.framing {
+        ResponseBody::Length(length) => Some(length),
+        ResponseBody::None => Some(0),
+        _ => None,
+    };
+    let shared_head = Arc::new(shared_head(&fetch, &reply.head));
+    let storable = match judge(&fetch, &reply, &shared_head) {
+        Ok(store_as) => Some(store_as),
+        Err(why) => {
+            if let Some(notes) = &notes {
+                notes.note_not_stored(why);
+            }
+            None
+        }
+    };
+    let draft = ticket.describe(Description {
+        head: Arc::new(leaders_head(&reply.head)),
+        shared_head,
+        length,
+        storable,
+        uncacheable_ms: fetch.site.settings.policy.uncacheable.as_millis() as u64,
+        now: reply.received,
+    });
+    let body = reply.body.into_body(&fetch);
+    let ended = pour(&fetch, draft, body, notes.is_some(), length).await;
+    fetch.enter(if ended { FetchState::Landed } else { FetchState::Failed });
+}
+
+/// RFC 5861 §4: an error answer is as bad as none where something stale may be served.
+fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, reply: &Reply) -> Option<Failure> {
+    if !matches!(reply.head.status.0, 500 | 502 | 503 | 504) {
+        return None;
+    }
+    let stale = ticket.stale()?;
+    let directives = RequestDirectives::parse(fetch.head.request().fields);
+    let resident_ms = stale.resident_ms(reply.received);
+    may_serve_on_error(stale.facts(), resident_ms, &directives, Kind::ServerError)
+        .then(|| failed::server_error(&fetch.origin, reply.head.status.0))
+}
+
+/// May it be stored, and as what? The reason if not.
+fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<StoreAs, &'static str> {
+    let defaults = fetch.store_defaults();
+    let exchange = Exchange {
+        request: &fetch.head.request(),
+        response: reply.head.response(),
+        response_wall_ms: reply.received.wall_ms,
+        response_delay_ms: reply.delay_ms,
+        defaults: &defaults,
+    };
+    let facts = may_store(&exchange).map_err(|why| why.token())?;
+    let vary = match Vary::of(reply.head.fields.view()) {
+        Vary::Fields(spec) => Some(spec),
+        Vary::None => None,
+        Vary::Any | Vary::TooMany => return Err("vary"),
+    };
+    Ok(StoreAs { facts, vary, rendered: stored_head::render(shared_head, &fetch.site), partial: None })
+}
+
+/// What is stored, and what everybody but the first requester gets: no Set-Cookie (RFC 9111 §7.3), no field of the
+/// connection, no Age.
+pub(crate) fn shared_head(fetch: &Fetch, head: &ResponseHead) -> ResponseHead {
+    let mut fields = Withholding::stored(head.fields.view(), &fetch.store_defaults());
+    fields.remove(FieldName::ContentLength);
+    fields.shrink();
+    ResponseHead { status: head.status, version: head.version, fields }
+}
+
+/// What the first requester gets: all but what belongs to the connection.
+fn leaders_head(head: &ResponseHead) -> ResponseHead {
+    let view = head.fields.view();
+    let hop_by_hop = HopByHop::of(view);
+    let mut fields = Fields::default();
+    for field in view.iter().filter(|field| !hop_by_hop.drops(field) && field.name != FieldName::ContentLength) {
+        fields.push_named(field.name_text, field.value);
+    }
+    ResponseHead { status: head.status, version: head.version, fields }
+}
+
+/// Moves the body into the draft. True when it landed whole.
+async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, has_requester: bool, length: Option<u64>) -> bool {
+    loop {
+        wait_for_room(fetch, &mut draft).await;
+        if has_requester && is_unwanted(fetch, &draft, length) {
+            let text = "nobody waits for this body any more (limits.quick_abort_bytes_max)".into();
+            draft.abort(Failure { status: 502, token: "fetch-unwanted", text, remember_ms: 0 });
+            return false;
+        }
+        match poll_fn(|cx| body.poll_next(cx)).await {
+            Ok(OriginPiece::Data(bytes)) => draft.append(bytes),
+            Ok(OriginPiece::End(trailers)) => {
+                draft.land(trailers);
+                return true;
+            }
+            Err(failure) => {
+                draft.abort(failure);
+                return false;
+            }
+        }
+    }
+}
+
+/// Where the body is not kept its writer waits for the slowest reader; one of several that takes nothing for
+/// `limits.reader_stall_max` is cut off.
+async fn wait_for_room(fetch: &Fetch, draft: &mut Draft) {
+    if poll_fn(|cx| Poll::Ready(draft.poll_room(cx).is_ready())).await {
+        return;
+    }
+    let stall_max = fetch.site.settings.limits.reader_stall_max;
+    loop {
+        let position = draft.slowest_position();
+        if tokio::time::timeout(stall_max, poll_fn(|cx| draft.poll_room(cx))).await.is_ok() {
+            return;
+        }
+        // A single reader holds up nobody else: its own send limits count.
+        if draft.readers_count() > 1 && draft.slowest_position() == position {
+            draft.cut_off_slowest();
+        }
+    }
+}
+
+/// The last reader left: is what is still to come worth fetching?
+fn is_unwanted(fetch: &Fetch, draft: &Draft, length: Option<u64>) -> bool {
+    if draft.readers_count() > 0 {
+        return false;
+    }
+    let left_max = fetch.site.settings.limits.quick_abort_bytes_max;
+    !draft.is_kept() || length.is_none_or(|length| length.saturating_sub(draft.received_bytes()) > left_max)
+}

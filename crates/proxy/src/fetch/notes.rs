@@ -1,0 +1,50 @@
+//! What passes between a fetch and its requester beside the flight: interim responses (RFC 9110 §15.2), and what
+//! became of the fetch, for the log. Both live on one core.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::task::{Context, Waker};
+
+#[derive(Default)]
+pub(crate) struct FetchNotes {
+    interims: RefCell<VecDeque<Vec<u8>>>,
+    reader: RefCell<Option<Waker>>,
+    refreshed: Cell<bool>,
+    why_not_stored: Cell<Option<&'static str>>,
+}
+
+impl FetchNotes {
+    /// A rendered interim response for the requester. `limits.interim_responses_max` bounds how many come.
+    pub(crate) fn push_interim(&self, bytes: Vec<u8>) {
+        self.interims.borrow_mut().push_back(bytes);
+        if let Some(reader) = self.reader.borrow_mut().take() {
+            reader.wake();
+        }
+    }
+
+    /// The next one, or a wake-up when there is.
+    pub(crate) fn poll_interim(&self, cx: &mut Context<'_>) -> Option<Vec<u8>> {
+        let next = self.interims.borrow_mut().pop_front();
+        if next.is_none() {
+            *self.reader.borrow_mut() = Some(cx.waker().clone());
+        }
+        next
+    }
+
+    pub(crate) fn note_refreshed(&self) {
+        self.refreshed.set(true);
+    }
+
+    /// Did the origin confirm what was stored?
+    pub(crate) fn was_refreshed(&self) -> bool {
+        self.refreshed.get()
+    }
+
+    pub(crate) fn note_not_stored(&self, why: &'static str) {
+        self.why_not_stored.set(Some(why));
+    }
+
+    pub(crate) fn why_not_stored(&self) -> Option<&'static str> {
+        self.why_not_stored.get()
+    }
+}

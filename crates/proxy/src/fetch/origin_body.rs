@@ -1,0 +1,199 @@
+//! The body of an origin's answer, pulled piece by piece; at its end the connection goes back to the pool.
+//!
+//! Bytes are read into the core's buffer and copied out in pieces of their own size: a piece that somebody keeps
+//! pins nothing else.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cache::Failure;
+use message::Fields;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::Sleep;
+use wire::{BodyDecoder, ChunkedLimits, Decoded, ResponseBody};
+
+use crate::fetch::{Fetch, failed};
+use crate::origin::{OriginConnection, OriginFailure};
+use crate::worker::Core;
+
+/// A body that has begun to arrive, and that nobody pulls yet.
+pub(crate) struct Arriving {
+    pub(crate) connection: OriginConnection,
+    pub(crate) framing: ResponseBody,
+    /// The connection may be used again after a clean end.
+    pub(crate) persistent: bool,
+    /// What came behind the head.
+    pub(crate) early: Vec<u8>,
+}
+
+/// What a pull brings.
+pub(crate) enum OriginPiece {
+    Data(Bytes),
+    End(Option<Fields>),
+}
+
+pub(crate) struct OriginBody {
+    core: Rc<Core>,
+    connection: Option<OriginConnection>,
+    framing: ResponseBody,
+    decoder: BodyDecoder,
+    persistent: bool,
+    early: Vec<u8>,
+    origin: Arc<str>,
+    timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Arriving {
+    /// For a pass, whose fetch ends in its transaction's transmit.
+    pub(crate) fn into_passed(self, fetch: &mut Fetch) -> OriginBody {
+        fetch.passed();
+        self.into_body(fetch)
+    }
+
+    pub(crate) fn into_body(self, fetch: &Fetch) -> OriginBody {
+        OriginBody {
+            core: Rc::clone(&fetch.core),
+            decoder: BodyDecoder::for_response(self.framing, &ChunkedLimits::DEFAULT),
+            connection: Some(self.connection),
+            framing: self.framing,
+            persistent: self.persistent,
+            early: self.early,
+            origin: Arc::clone(&fetch.origin.name),
+            timeout: fetch.site.settings.limits.between_bytes_timeout,
+            timer: None,
+        }
+    }
+
+    /// After a 101: the connection, and what was sent on it already.
+    pub(crate) fn into_tunnel(self) -> (OriginConnection, Vec<u8>) {
+        (self.connection, self.early)
+    }
+}
+
+impl OriginBody {
+    pub(crate) fn framing(&self) -> ResponseBody {
+        self.framing
+    }
+
+    /// An answer that has no body: gives the connection back.
+    pub(crate) fn finish(mut self) {
+        self.persistent &= self.early.is_empty() && self.decoder.is_end();
+        self.release();
+    }
+
+    /// The next piece. After `End` or an error it must not be asked again.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<OriginPiece, Failure>> {
+        if !self.early.is_empty() {
+            let early = std::mem::take(&mut self.early);
+            if let Some(piece) = self.decode(&early)? {
+                return Poll::Ready(Ok(piece));
+            }
+        }
+        if self.decoder.is_end() {
+            return Poll::Ready(Ok(self.end()));
+        }
+        loop {
+            let core = Rc::clone(&self.core);
+            let mut scratch = core.scratch.borrow_mut();
+            let read = match ready!(self.poll_read(cx, &mut scratch)) {
+                Ok(read) => read,
+                Err(failure) => return Poll::Ready(Err(failure)),
+            };
+            if read == 0 {
+                if self.decoder.end_of_input().is_err() {
+                    return Poll::Ready(Err(self.fail(OriginFailure::Truncated, failed::truncated)));
+                }
+                self.persistent = false;
+                return Poll::Ready(Ok(self.end()));
+            }
+            core.counters.origin_bytes_in.add(read as u64);
+            if let Some(piece) = self.decode(&scratch[..read])? {
+                return Poll::Ready(Ok(piece));
+            }
+        }
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Failure>> {
+        let connection = self.connection.as_mut().expect("a body that has ended is not read");
+        let mut buffer = ReadBuf::new(into);
+        match Pin::new(&mut connection.stream).poll_read(cx, &mut buffer) {
+            Poll::Ready(Ok(())) => {
+                self.timer = None;
+                Poll::Ready(Ok(buffer.filled().len()))
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(Err(self.fail(OriginFailure::Truncated, failed::truncated))),
+            Poll::Pending => {
+                let deadline = self.timeout;
+                let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(deadline)));
+                if timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                Poll::Ready(Err(self.fail(OriginFailure::Truncated, |o, l| failed::stalled(o, l, deadline))))
+            }
+        }
+    }
+
+    /// All the data of this input as one piece; the end, when there is no data before it.
+    fn decode(&mut self, input: &[u8]) -> Result<Option<OriginPiece>, Failure> {
+        let mut at = 0;
+        let mut data = BytesMut::new();
+        loop {
+            match self.decoder.decode(&input[at..]) {
+                Ok(Decoded::Data { from, to }) => {
+                    if data.is_empty() {
+                        data.reserve(input.len() - at);
+                    }
+                    data.extend_from_slice(&input[at + from..at + to]);
+                    at += to;
+                }
+                Ok(Decoded::More { .. }) => break,
+                Ok(Decoded::End { consumed }) => {
+                    at += consumed;
+                    // Bytes behind the answer are nobody's answer: the connection is not used again (O-06).
+                    self.persistent &= at == input.len();
+                    if data.is_empty() {
+                        return Ok(Some(self.end()));
+                    }
+                    break;
+                }
+                Err(refusal) => {
+                    return Err(self.fail(OriginFailure::Protocol, |o, l| failed::garbled_body(o, l, &refusal)));
+                }
+            }
+        }
+        if self.decoder.is_end() {
+            self.release();
+        }
+        Ok((!data.is_empty()).then(|| OriginPiece::Data(data.freeze())))
+    }
+
+    fn end(&mut self) -> OriginPiece {
+        self.release();
+        OriginPiece::End(self.decoder.trailers())
+    }
+
+    /// The body is whole: the connection may serve the next request, even while our client still takes this one.
+    fn release(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && self.persistent
+        {
+            connection.into_pool(&self.core.handle());
+        }
+    }
+
+    fn fail(&mut self, kind: OriginFailure, failure: impl FnOnce(&str, &str) -> Failure) -> Failure {
+        let label = match self.connection.take() {
+            Some(connection) => {
+                connection.failed(&self.core.handle(), kind);
+                Arc::clone(connection.label())
+            }
+            None => Arc::from("closed"),
+        };
+        failure(&self.origin, &label)
+    }
+}

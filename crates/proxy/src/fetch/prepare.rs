@@ -1,0 +1,146 @@
+//! Prepare: the request as the origin gets it. The head is generated: nothing that frames a message or belongs to a
+//! connection is ever copied.
+
+use message::{FieldName, Method, TargetForm};
+use rules::conditions::{self, Validators};
+use rules::forwarded;
+use wire::{HopByHop, RequestBody};
+
+use crate::fetch::{Fetch, Purpose};
+use crate::stored_head::{write_field, write_number_field};
+
+/// The bytes of the head.
+pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
+    let request = fetch.head.request();
+    let mut out = Vec::with_capacity(512);
+    out.extend_from_slice(request.method_text);
+    out.push(b' ');
+    if request.form == TargetForm::Asterisk {
+        out.push(b'*');
+    } else {
+        request.write_target(&mut out);
+    }
+    out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+    match &fetch.origin.host {
+        Some(host) => out.extend_from_slice(host.as_bytes()),
+        None => request.authority.write_to(&mut out),
+    }
+    out.extend_from_slice(b"\r\n");
+    write_client_fields(fetch, &mut out);
+    write_validators(fetch, &mut out);
+    write_forwarding(fetch, &mut out);
+    write_framing(fetch, &mut out);
+    out.extend_from_slice(b"\r\n");
+    out
+}
+
+/// What the client sent, less what is not for the origin.
+fn write_client_fields(fetch: &Fetch, out: &mut Vec<u8>) {
+    let request = fetch.head.request();
+    let for_store = matches!(fetch.purpose, Purpose::Store(_));
+    let hop_by_hop = HopByHop::of(request.fields);
+    for field in request.fields.iter() {
+        if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
+            continue;
+        }
+        if for_store && is_kept_from_shared_fetch(field.name) {
+            continue;
+        }
+        if field.name == FieldName::MaxForwards && request.method == Method::Options {
+            write_fewer_forwards(field.value, out);
+            continue;
+        }
+        write_field(out, field.name_text, field.value);
+    }
+}
+
+/// Fields that every forwarded head gets anew.
+fn is_ours_to_write(name: FieldName) -> bool {
+    matches!(
+        name,
+        FieldName::Host
+            | FieldName::ContentLength
+            | FieldName::TransferEncoding
+            | FieldName::Expect
+            | FieldName::Via
+            | FieldName::Forwarded
+            | FieldName::XForwardedFor
+            | FieldName::XForwardedHost
+            | FieldName::XForwardedProto
+            | FieldName::XForwardedPort
+            | FieldName::Upgrade
+    )
+}
+
+/// A response that many will get must not depend on one client's conditions, nor on fields that applications obey
+/// and keys do not hold (bad-inputs J02).
+fn is_kept_from_shared_fetch(name: FieldName) -> bool {
+    conditions::is_condition(name)
+        || matches!(
+            name,
+            FieldName::Range
+                | FieldName::IfRange
+                | FieldName::XOriginalUrl
+                | FieldName::XRewriteUrl
+                | FieldName::XHttpMethodOverride
+        )
+}
+
+/// RFC 9110 §7.6.2: one fewer.
+fn write_fewer_forwards(value: &[u8], out: &mut Vec<u8>) {
+    let left = std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());
+    if let Some(left) = left {
+        write_number_field(out, "Max-Forwards", left.saturating_sub(1));
+    }
+}
+
+/// RFC 9111 §4.3.1.
+fn write_validators(fetch: &Fetch, out: &mut Vec<u8>) {
+    let Purpose::Store(Some(stale)) = &fetch.purpose else { return };
+    let Some(validators) = Validators::of(stale.head().response(), stale.facts()) else { return };
+    if let Some(etag) = validators.if_none_match {
+        write_field(out, b"If-None-Match", etag);
+    }
+    if let Some(date) = validators.if_modified_since {
+        write_field(out, b"If-Modified-Since", date);
+    }
+}
+
+/// Who asked, through whom. An untrusted peer's own claims are replaced.
+fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
+    let request = fetch.head.request();
+    if let Some(client) = &fetch.client {
+        let (peer, trusted) = (client.peer.ip(), client.peer_is_trusted);
+        out.extend_from_slice(b"X-Forwarded-For: ");
+        forwarded::write_forwarded_for(peer, trusted, request.fields, out);
+        out.extend_from_slice(b"\r\nForwarded: ");
+        let mut host = Vec::new();
+        request.authority.write_to(&mut host);
+        forwarded::write_forwarded(peer, trusted, request.fields, &host, request.scheme, out);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"X-Forwarded-Proto: ");
+    out.extend_from_slice(request.scheme.text().as_bytes());
+    out.extend_from_slice(b"\r\nX-Forwarded-Host: ");
+    request.authority.write_to(out);
+    out.extend_from_slice(b"\r\nVia: ");
+    forwarded::write_via(request.fields, request.version, &fetch.site.pseudonym, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_framing(fetch: &Fetch, out: &mut Vec<u8>) {
+    match fetch.body {
+        RequestBody::None => {}
+        RequestBody::Length(length) => write_number_field(out, "Content-Length", length),
+        RequestBody::Chunked => write_field(out, b"Transfer-Encoding", b"chunked"),
+    }
+    if fetch.expects_continue && fetch.body != RequestBody::None {
+        write_field(out, b"Expect", b"100-continue");
+    }
+    if fetch.is_upgrade() {
+        write_field(out, b"Connection", b"Upgrade");
+        for protocol in fetch.head.request().fields.get_all(FieldName::Upgrade) {
+            write_field(out, b"Upgrade", protocol);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Reply: reads answers until one is final, passes interim ones on, and sends the client's body up meanwhile.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use message::{ResponseHead, Status};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::Sleep;
+use wire::{HopByHop, Refusal, RequestBody, ResponseBody, read_response};
+
+use crate::clock::Moment;
+use crate::fetch::origin_body::Arriving;
+use crate::fetch::retry::Lost;
+use crate::fetch::send::{died, has_left};
+use crate::fetch::upload::Upload;
+use crate::fetch::{Broken, Client, Fetch, Reply, failed};
+use crate::origin::{OriginConnection, OriginFailure};
+use crate::stored_head::{write_field, write_status_line};
+
+/// How long we wait for the origin's 100 before we let the client send its body all the same (RFC 9110 §10.1.1).
+const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What can happen while a final answer is awaited.
+enum Event {
+    Answer(Box<Answer>),
+    /// The end of the input, or an error.
+    Ended,
+    Refused(Refusal),
+    ClientLeft,
+    ClientFault(Refusal),
+    FirstByteTimeout,
+    /// The origin says nothing to `Expect`.
+    ContinueTimeout,
+}
+
+/// One answer's head.
+struct Answer {
+    head: ResponseHead,
+    body: ResponseBody,
+    persistent: bool,
+}
+
+/// Bytes of answers that have not been read as heads yet.
+#[derive(Default)]
+struct Unread(Vec<u8>);
+
+/// Reads until the final head.
+pub(crate) async fn run(
+    fetch: &mut Fetch,
+    client: &mut Client<'_>,
+    mut connection: OriginConnection,
+) -> Result<Reply, Lost> {
+    let mut upload = Upload::begin(fetch.body, fetch.expects_continue, client);
+    let mut unread = Unread::default();
+    let mut timer: Option<Pin<Box<Sleep>>> = None;
+    let (mut watching, mut interims_count, mut heard) = (true, 0, false);
+    loop {
+        let event = poll_fn(|cx| {
+            match unread.poll_answer(fetch, &mut connection, &mut heard, cx) {
+                Poll::Ready(event) => return Poll::Ready(event),
+                Poll::Pending => {}
+            }
+            match upload.poll(client, &mut connection, cx) {
+                Poll::Ready(Err(Broken::ClientFault(refusal))) => return Poll::Ready(Event::ClientFault(refusal)),
+                Poll::Ready(Err(_)) => return Poll::Ready(Event::ClientLeft),
+                Poll::Ready(Ok(())) | Poll::Pending => {}
+            }
+            if !upload.is_reading() && has_left(client, &mut watching, cx) {
+                return Poll::Ready(Event::ClientLeft);
+            }
+            poll_timer(fetch, &upload, &mut timer, cx)
+        })
+        .await;
+        let lost = |broken| Err(Lost::for_good(broken));
+        match event {
+            Event::Answer(answer) if answer.head.status.is_interim() && answer.body != ResponseBody::Tunnel => {
+                interims_count += 1;
+                if interims_count > fetch.site.settings.limits.interim_responses_max {
+                    connection.failed(&fetch.core.handle(), OriginFailure::Protocol);
+                    return lost(Broken::Origin(failed::never_final(&fetch.origin, &connection)));
+                }
+                timer = None;
+                let released = answer.head.status == Status(100) && upload.release();
+                if (released || answer.head.status != Status(100)) && !pass_on(fetch, client, &answer.head).await {
+                    return lost(Broken::ClientLeft);
+                }
+            }
+            Event::Answer(answer) => return Ok(finish(fetch, connection, *answer, unread, &upload)),
+            Event::Ended if heard => {
+                connection.failed(&fetch.core.handle(), OriginFailure::Truncated);
+                return lost(Broken::Origin(failed::hung_up(&fetch.origin, &connection)));
+            }
+            Event::Ended => return Err(died(fetch, connection, upload.has_taken())),
+            Event::Refused(refusal) => {
+                connection.failed(&fetch.core.handle(), OriginFailure::Protocol);
+                return lost(Broken::Origin(failed::garbled(&fetch.origin, &connection, &refusal.of_origin())));
+            }
+            Event::ClientLeft => return lost(Broken::ClientLeft),
+            Event::ClientFault(refusal) => return lost(Broken::ClientFault(refusal)),
+            Event::FirstByteTimeout => {
+                connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
+                let after = fetch.site.settings.limits.first_byte_timeout;
+                return lost(Broken::Origin(failed::silent(&fetch.origin, &connection, after)));
+            }
+            Event::ContinueTimeout => {
+                timer = None;
+                upload.release();
+                if !pass_on(fetch, client, &ResponseHead::new(Status(100))).await {
+                    return lost(Broken::ClientLeft);
+                }
+            }
+        }
+    }
+}
+
+/// The first-byte limit counts from the request's last byte; while the client is to send, the client's limits count.
+fn poll_timer(
+    fetch: &Fetch,
+    upload: &Upload,
+    timer: &mut Option<Pin<Box<Sleep>>>,
+    cx: &mut Context<'_>,
+) -> Poll<Event> {
+    if upload.is_reading() {
+        *timer = None;
+        return Poll::Pending;
+    }
+    let (after, event) = if upload.awaits_continue() {
+        (CONTINUE_TIMEOUT, Event::ContinueTimeout)
+    } else {
+        (fetch.site.settings.limits.first_byte_timeout, Event::FirstByteTimeout)
+    };
+    let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
+    timer.as_mut().poll(cx).map(|()| event)
+}
+
+fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unread: Unread, upload: &Upload) -> Reply {
+    connection.succeeded();
+    let arrived = Moment::now();
+    Reply {
+        framing: answer.body,
+        body: Arriving {
+            connection,
+            framing: answer.body,
+            // An origin that answered before it had the whole body may still be reading it.
+            persistent: answer.persistent && upload.is_done(),
+            early: unread.0,
+        },
+        received: fetch.core.clock().at(arrived),
+        delay_ms: fetch.sent.micros_until(arrived) / 1_000,
+        head: answer.head,
+    }
+}
+
+/// Gives an interim response to whoever waits for the final one. HTTP/1.0 clients get none. False: the client left.
+async fn pass_on(fetch: &Fetch, client: &mut Client<'_>, head: &ResponseHead) -> bool {
+    let mut out = Vec::with_capacity(128);
+    write_status_line(&mut out, head.status.0);
+    let fields = head.fields.view();
+    let hop_by_hop = HopByHop::of(fields);
+    for field in fields.iter().filter(|f| !hop_by_hop.drops(f) && f.name != message::FieldName::ContentLength) {
+        write_field(&mut out, field.name_text, field.value);
+    }
+    out.extend_from_slice(b"\r\n");
+    match client {
+        Client::Attached(connection) => connection.send_interim(fetch.head.version, out).await,
+        Client::Detached(Some(notes)) => {
+            notes.push_interim(out);
+            true
+        }
+        Client::Detached(None) => true,
+    }
+}
+
+impl Unread {
+    /// The next head, from what is there or from the socket.
+    fn poll_answer(
+        &mut self,
+        fetch: &Fetch,
+        connection: &mut OriginConnection,
+        heard: &mut bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Event> {
+        if !self.0.is_empty() {
+            match self.take_answer(fetch, &[]) {
+                Ok(None) => {}
+                Ok(Some(answer)) => return Poll::Ready(Event::Answer(Box::new(answer))),
+                Err(refusal) => return Poll::Ready(Event::Refused(refusal)),
+            }
+        }
+        loop {
+            let mut scratch = fetch.core.scratch.borrow_mut();
+            let mut buffer = ReadBuf::new(&mut scratch);
+            match Pin::new(&mut connection.stream).poll_read(cx, &mut buffer) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(_)) => return Poll::Ready(Event::Ended),
+                Poll::Ready(Ok(())) if buffer.filled().is_empty() => return Poll::Ready(Event::Ended),
+                Poll::Ready(Ok(())) => {}
+            }
+            *heard = true;
+            fetch.core.counters.origin_bytes_in.add(buffer.filled().len() as u64);
+            match self.take_answer(fetch, buffer.filled()) {
+                Ok(None) => {}
+                Ok(Some(answer)) => return Poll::Ready(Event::Answer(Box::new(answer))),
+                Err(refusal) => return Poll::Ready(Event::Refused(refusal)),
+            }
+        }
+    }
+
+    /// Reads a head from what was kept and what is new, and keeps what is behind it.
+    fn take_answer(&mut self, fetch: &Fetch, new: &[u8]) -> Result<Option<Answer>, Refusal> {
+        let in_place = self.0.is_empty();
+        if !in_place {
+            self.0.extend_from_slice(new);
+        }
+        let bytes = if in_place { new } else { &self.0 };
+        let mut spans = fetch.core.spans.borrow_mut();
+        let limits = &fetch.site.settings.limits.response_head;
+        let Some(received) = read_response(bytes, &mut spans, limits, fetch.method(), fetch.is_upgrade())? else {
+            if in_place {
+                self.0.extend_from_slice(new);
+            }
+            return Ok(None);
+        };
+        let answer = Answer { head: received.response.to_head(), body: received.body, persistent: received.persistent };
+        let head_bytes = received.head_bytes;
+        if in_place {
+            self.0.extend_from_slice(&new[head_bytes..]);
+        } else {
+            self.0.drain(..head_bytes);
+        }
+        Ok(Some(answer))
+    }
+}
+
+/// Does a request of this kind bring a body?
+pub(crate) fn brings_body(body: RequestBody) -> bool {
+    !matches!(body, RequestBody::None | RequestBody::Length(0))
+}

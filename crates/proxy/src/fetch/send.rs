@@ -1,0 +1,87 @@
+//! Send: a connection to the origin and the head of the request on it. The body, if there is one, goes up while the
+//! reply is awaited.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use tokio::io::AsyncWrite;
+
+use crate::clock::Moment;
+use crate::fetch::retry::Lost;
+use crate::fetch::{Broken, Client, Fetch, failed};
+use crate::origin::{OriginConnection, OriginFailure, Reuse};
+use crate::wire_stream::Presence;
+
+/// Connects and writes the head.
+pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8]) -> Result<OriginConnection, Lost> {
+    let reuse = if fetch.retried { Reuse::Fresh } else { Reuse::Allowed };
+    let handle = fetch.core.handle();
+    let connected = {
+        let mut connecting = pin!(fetch.origin.connect(&handle, reuse, &fetch.site.settings.limits));
+        let mut watching = true;
+        poll_fn(|cx| {
+            if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
+                return Poll::Ready(Some(connected));
+            }
+            if has_left(client, &mut watching, cx) { Poll::Ready(None) } else { Poll::Pending }
+        })
+        .await
+    };
+    let mut connection = match connected {
+        None => return Err(Lost::for_good(Broken::ClientLeft)),
+        Some(Err(error)) => return Err(Lost::for_good(Broken::Origin(failed::unconnected(&error)))),
+        Some(Ok(connection)) => connection,
+    };
+    fetch.core.counters.origin_requests.add(1);
+    fetch.sent = Moment::now();
+    match write_all(&mut connection, head).await {
+        Ok(()) => Ok(connection),
+        Err(_) => Err(died(fetch, connection, false)),
+    }
+}
+
+/// The connection ended before a byte of an answer.
+pub(crate) fn died(fetch: &Fetch, connection: OriginConnection, body_was_taken: bool) -> Lost {
+    if !connection.reused {
+        connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
+    }
+    Lost {
+        broken: Broken::Origin(failed::hung_up(&fetch.origin, &connection)),
+        on_dead_pooled_connection: connection.reused,
+        body_was_taken,
+    }
+}
+
+/// Has an attached client gone? Looked at only as long as the socket can say so.
+pub(crate) fn has_left(client: &mut Client<'_>, watching: &mut bool, cx: &mut Context<'_>) -> bool {
+    let Client::Attached(connection) = client else { return false };
+    if *watching && let Poll::Ready(presence) = connection.wire.poll_departure(cx) {
+        if presence == Presence::Left {
+            return true;
+        }
+        *watching = false;
+    }
+    if connection.slot.must_end() {
+        return true;
+    }
+    connection.slot.park(cx.waker());
+    false
+}
+
+async fn write_all(connection: &mut OriginConnection, bytes: &[u8]) -> io::Result<()> {
+    let mut sent = 0;
+    poll_fn(|cx| {
+        while sent < bytes.len() {
+            match Pin::new(&mut connection.stream).poll_write(cx, &bytes[sent..]) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(written)) => sent += written,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    })
+    .await
+}

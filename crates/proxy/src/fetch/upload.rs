@@ -1,0 +1,143 @@
+//! The client's body on its way to the origin, while the origin's answer is awaited. Chunked bodies are framed anew;
+//! what cannot be framed is refused.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use wire::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, LAST_CHUNK, RequestBody, chunk_head, write_trailers};
+
+use crate::fetch::reply::brings_body;
+use crate::fetch::{Broken, Client};
+use crate::origin::OriginConnection;
+use crate::request_body::BodyRead;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The client waits for a 100.
+    AwaitsContinue,
+    Reading,
+    /// Everything is read; the last bytes are being written.
+    Finishing,
+    Done,
+    /// The origin takes no more: its answer, or its end, is on the way.
+    Broken,
+}
+
+pub(crate) struct Upload {
+    state: State,
+    chunked: bool,
+    queue: VecDeque<Bytes>,
+    taken: bool,
+}
+
+impl Upload {
+    pub(crate) fn begin(body: RequestBody, expects_continue: bool, client: &Client<'_>) -> Upload {
+        let has_begun = matches!(client, Client::Attached(connection) if !connection.pending.is_empty());
+        let state = match client {
+            Client::Attached(_) if brings_body(body) && expects_continue && !has_begun => State::AwaitsContinue,
+            Client::Attached(_) if brings_body(body) => State::Reading,
+            _ => State::Done,
+        };
+        Upload { state, chunked: body == RequestBody::Chunked, queue: VecDeque::new(), taken: false }
+    }
+
+    /// The client may send: true if it was waiting for that.
+    pub(crate) fn release(&mut self) -> bool {
+        let waited = self.state == State::AwaitsContinue;
+        if waited {
+            self.state = State::Reading;
+        }
+        waited
+    }
+
+    pub(crate) fn awaits_continue(&self) -> bool {
+        self.state == State::AwaitsContinue
+    }
+
+    /// Is it the client's turn, so that its deadlines count?
+    pub(crate) fn is_reading(&self) -> bool {
+        self.state == State::Reading
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Was anything taken from the client that could not be sent again?
+    pub(crate) fn has_taken(&self) -> bool {
+        self.taken
+    }
+
+    /// Moves bytes up as far as both sides allow.
+    pub(crate) fn poll(
+        &mut self,
+        client: &mut Client<'_>,
+        origin: &mut OriginConnection,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Broken>> {
+        loop {
+            match self.state {
+                State::AwaitsContinue | State::Done | State::Broken => return Poll::Ready(Ok(())),
+                State::Reading | State::Finishing => {}
+            }
+            ready!(self.poll_queue(origin, cx));
+            if self.state == State::Finishing {
+                self.state = State::Done;
+                return Poll::Ready(Ok(()));
+            }
+            let Client::Attached(connection) = client else { return Poll::Ready(Ok(())) };
+            match ready!(connection.poll_body(cx)) {
+                Ok(BodyRead::Data(data)) => {
+                    self.taken = true;
+                    self.push(data);
+                }
+                Ok(BodyRead::End(trailers)) => {
+                    if self.chunked {
+                        let mut last = LAST_CHUNK.to_vec();
+                        if let Some(trailers) = &trailers {
+                            write_trailers(trailers.view(), &mut last);
+                        }
+                        last.extend_from_slice(b"\r\n");
+                        self.queue.push_back(Bytes::from(last));
+                    }
+                    self.state = State::Finishing;
+                }
+                Err(broken) => return Poll::Ready(Err(broken)),
+            }
+        }
+    }
+
+    fn push(&mut self, data: Bytes) {
+        if !self.chunked {
+            self.queue.push_back(data);
+            return;
+        }
+        let mut head = [0; CHUNK_HEAD_BYTES_MAX];
+        let head_len = chunk_head(data.len(), &mut head);
+        self.queue.push_back(Bytes::copy_from_slice(&head[..head_len]));
+        self.queue.push_back(data);
+        self.queue.push_back(Bytes::from_static(CHUNK_END));
+    }
+
+    fn poll_queue(&mut self, origin: &mut OriginConnection, cx: &mut Context<'_>) -> Poll<()> {
+        while let Some(first) = self.queue.front_mut() {
+            match ready!(Pin::new(&mut origin.stream).poll_write(cx, first)) {
+                Ok(written) if written > 0 => {
+                    let _ = first.split_to(written);
+                    if first.is_empty() {
+                        self.queue.pop_front();
+                    }
+                }
+                _ => {
+                    self.state = State::Broken;
+                    self.queue.clear();
+                    return Poll::Ready(());
+                }
+            }
+        }
+        Poll::Ready(())
+    }
+}

@@ -1,0 +1,173 @@
+//! The fast way through the story: lookup, hit, deliver and the first write in one synchronous run over the
+//! borrowed request head. Nothing is allocated or awaited, and a hit from the core's own table touches no lock and
+//! no shared reference count. Whatever does not fit goes on as a transaction, with the same steps.
+
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::{Key, Now, Object};
+use message::Method;
+use rules::Freshness;
+use smallvec::SmallVec;
+use wire::{Event, ReceivedRequest};
+
+use crate::access_log::CacheVerdict;
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::policy::{CONDITIONAL, Policy};
+use crate::receive::Received;
+use crate::site::Site;
+use crate::stored_head;
+use crate::transaction::deliver::{self, Plan};
+use crate::transaction::lookup::Question;
+use crate::transaction::transmit::{OutBody, Outgoing};
+use crate::transaction::{Outcome, State, Step, hit, log, lookup, take_edge};
+use crate::worker::Core;
+
+/// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
+pub(crate) const SLICES_MAX: usize = 18;
+/// What of a body the first write takes.
+const FIRST_WRITE_BYTES: u64 = 1 << 20;
+
+/// A request that has been received and not yet copied.
+pub(crate) struct Visit<'a> {
+    pub(crate) received: &'a ReceivedRequest<'a>,
+    pub(crate) found: &'a Received,
+    pub(crate) persistent: bool,
+    pub(crate) moment: Moment,
+}
+
+/// How far the run came.
+pub(crate) enum Instant {
+    /// The whole answer is with the kernel.
+    Answered,
+    /// The client is gone.
+    Left,
+    /// Go on here, as a transaction.
+    Step(Step, Outcome),
+}
+
+/// Looks the request up and answers it if that can be done at once. The transaction is in state Lookup.
+#[inline]
+pub(crate) fn run(
+    connection: &mut Connection,
+    core: &Rc<Core>,
+    site: &Arc<Site>,
+    policy: &Policy,
+    visit: &Visit<'_>,
+    key: Key,
+) -> Instant {
+    let request = &visit.received.request;
+    let directives = policy.directives(&site.settings.policy, request, visit.found.seen);
+    let now = core.clock().at(visit.moment);
+    let mut hot = core.hot.borrow_mut();
+    if let Some(object) = hot.get(key, request)
+        && object.freshness(now, &directives) == Freshness::Fresh
+    {
+        return answer(connection, core, site, visit, object, now);
+    }
+    let question = Question {
+        key,
+        request,
+        seen: visit.found.seen,
+        directives: &directives,
+        origin: visit.found.origin,
+        ignore_busy: false,
+    };
+    match lookup::find(core, site, &question, now) {
+        lookup::Found::Fresh(object) => {
+            hot.remember(key, &object);
+            drop(hot);
+            answer(connection, core, site, visit, &object, now)
+        }
+        lookup::Found::Step(step, outcome) => Instant::Step(step, outcome),
+    }
+}
+
+/// Hit, deliver and the first write.
+#[inline]
+fn answer(
+    connection: &mut Connection,
+    core: &Core,
+    site: &Site,
+    visit: &Visit<'_>,
+    object: &Arc<Object>,
+    now: Now,
+) -> Instant {
+    let request = &visit.received.request;
+    let plan = if visit.found.seen.has_any(CONDITIONAL) || object.partial().is_some() {
+        match deliver::plan(request, visit.found.seen, object) {
+            Plan::Whole => Plan::Whole,
+            // Several pieces, or a head that is made anew: no hurry.
+            _ => return Instant::Step(Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE),
+        }
+    } else {
+        Plan::Whole
+    };
+    debug_assert_eq!(plan, Plan::Whole);
+    take_edge(core, State::Lookup, State::Hit);
+    take_edge(core, State::Hit, State::Deliver);
+    object.touch();
+    let mut tail = core.tail.borrow_mut();
+    tail.clear();
+    stored_head::write_tail(&mut tail, site, object, now, !visit.persistent);
+    take_edge(core, State::Deliver, State::Transmit);
+    connection.exchange(Event::AnswerBegun);
+    let (written, total) = write(connection, object, &tail, request.method == Method::Head);
+    let sent = match written {
+        Ok(sent) => sent,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        Err(_) => return Instant::Left,
+    };
+    core.counters.hits.add(1);
+    core.counters.bytes_out.add(sent as u64);
+    if sent as u64 == total {
+        take_edge(core, State::Transmit, State::Log);
+        connection.exchange(Event::AnswerEnded);
+        if visit.persistent {
+            connection.exchange(Event::Reused);
+        }
+        let ended = Moment::now();
+        core.counters.latency_hit.record(visit.moment.micros_until(ended));
+        if core.shared.log.is_some() {
+            log::instant_hit(core, site, visit, object, total, ended);
+        }
+        return Instant::Answered;
+    }
+    rest_of(object, &tail, sent, visit)
+}
+
+/// One write of as much as fits into it. Returns also how many bytes the whole answer has.
+#[inline]
+fn write(connection: &Connection, object: &Object, tail: &[u8], head_only: bool) -> (io::Result<usize>, u64) {
+    let rendered = object.rendered();
+    let mut slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> = SmallVec::new();
+    slices.push(IoSlice::new(rendered));
+    slices.push(IoSlice::new(tail));
+    let mut total = (rendered.len() + tail.len()) as u64;
+    if !head_only {
+        total += object.body().len();
+        slices.extend(object.body().slices(0, FIRST_WRITE_BYTES).map(IoSlice::new));
+    }
+    (connection.wire.try_write(&slices), total)
+}
+
+/// The socket took only a part: pin the object and go on in the loop.
+#[cold]
+fn rest_of(object: &Arc<Object>, tail: &[u8], sent: usize, visit: &Visit<'_>) -> Instant {
+    let mut head = Vec::new();
+    let rendered = object.rendered();
+    let head_len = rendered.len() + tail.len();
+    if sent < head_len {
+        head.extend_from_slice(&rendered[sent.min(rendered.len())..]);
+        head.extend_from_slice(&tail[sent.saturating_sub(rendered.len())..]);
+    }
+    let from = sent.saturating_sub(head_len) as u64;
+    let head_only = visit.received.request.method == Method::Head;
+    let to = if head_only { from } else { object.body().len() };
+    let mut outgoing = Outgoing::new(head, OutBody::Object { object: Arc::clone(object), from, to });
+    outgoing.body_bytes_sent = from;
+    let outcome = Outcome { status: object.status().0, verdict: CacheVerdict::Hit, ..Outcome::NONE };
+    Instant::Step(Step::Transmit(Box::new(outgoing)), outcome)
+}

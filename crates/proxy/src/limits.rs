@@ -1,0 +1,102 @@
+//! Every limit of the proxy, by the name it has under `[limits]` in larder.toml. Nothing in this crate waits,
+//! queues or buffers without one of these.
+
+use std::time::Duration;
+
+use wire::limits::HeadLimits;
+
+/// The limits of one configuration. `Default` is what ships.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub request_head: HeadLimits,
+    pub response_head: HeadLimits,
+    /// Client connections over all cores; past it, new ones wait in the listen backlog.
+    pub connections_max: usize,
+    /// Client connections from one address; 0: no limit.
+    pub connections_per_client_max: usize,
+    /// All partial request heads together.
+    pub partial_heads_bytes_max: usize,
+    pub request_body_bytes_max: u64,
+    /// Pipelined hits answered before other connections get their turn.
+    pub pipelined_hits_max: u32,
+    /// Requests on one client connection.
+    pub requests_per_connection_max: u32,
+    /// From the first byte of a head to its last, absolute.
+    pub request_head_timeout: Duration,
+    /// A keep-alive connection without a request.
+    pub idle_timeout: Duration,
+    /// Between two reads of a request body.
+    pub request_body_timeout: Duration,
+    /// A client that takes no byte of its answer for so long is cut off.
+    pub send_timeout: Duration,
+    /// An answer must move at this rate on average, after `send_timeout`; 0: no limit.
+    pub send_rate_min: u64,
+    /// After an answer that leaves request bytes unread: how long and how much we drain before closing.
+    pub linger_timeout: Duration,
+    pub linger_bytes_max: u64,
+    pub connect_timeout: Duration,
+    pub first_byte_timeout: Duration,
+    pub between_bytes_timeout: Duration,
+    /// Idle connections to all origins together, over all cores.
+    pub origin_idle_connections_max: usize,
+    /// An idle origin connection is dropped after so long: before the origin's own keep-alive limit.
+    pub origin_idle_timeout: Duration,
+    /// 1xx answers passed on before the final one.
+    pub interim_responses_max: u32,
+    /// A larger body is passed through and not stored.
+    pub object_bytes_max: u64,
+    /// How far an uncacheable or overflowing body may run ahead of its slowest reader.
+    pub window_bytes_max: usize,
+    /// The slowest reader of an overflowing body is cut off when it takes nothing for so long.
+    pub reader_stall_max: Duration,
+    pub variants_max: usize,
+    /// A range that starts so far ahead of the writer goes to the origin by itself.
+    pub range_ahead_bytes_max: u64,
+    /// A fetch that lost its last reader goes on when so little is left.
+    pub quick_abort_bytes_max: u64,
+    /// Both directions of a tunnel silent for so long: closed.
+    pub tunnel_idle_timeout: Duration,
+    /// How long a drain waits for what is in flight.
+    pub drain_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            request_head: HeadLimits::REQUEST,
+            response_head: HeadLimits::RESPONSE,
+            connections_max: 19_000,
+            connections_per_client_max: 0,
+            partial_heads_bytes_max: 64 << 20,
+            request_body_bytes_max: 1 << 40,
+            pipelined_hits_max: 64,
+            requests_per_connection_max: u32::MAX,
+            request_head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            request_body_timeout: Duration::from_secs(60),
+            send_timeout: Duration::from_secs(60),
+            send_rate_min: 0,
+            linger_timeout: Duration::from_secs(2),
+            linger_bytes_max: 256 << 10,
+            connect_timeout: Duration::from_secs(5),
+            first_byte_timeout: Duration::from_secs(60),
+            between_bytes_timeout: Duration::from_secs(60),
+            origin_idle_connections_max: 1024,
+            origin_idle_timeout: Duration::from_secs(4),
+            interim_responses_max: 16,
+            object_bytes_max: 256 << 20,
+            window_bytes_max: 512 << 10,
+            reader_stall_max: Duration::from_secs(10),
+            variants_max: 1024,
+            range_ahead_bytes_max: 1 << 20,
+            quick_abort_bytes_max: 64 << 10,
+            tunnel_idle_timeout: Duration::from_secs(3600),
+            drain_grace: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A client's text in one log line: what is longer is cut.
+pub const LOG_METHOD_BYTES_MAX: usize = 32;
+pub const LOG_TARGET_BYTES_MAX: usize = 4 << 10;
+pub const LOG_FIELD_BYTES_MAX: usize = 1 << 10;

@@ -1,0 +1,212 @@
+//! Accept: one listening socket per core and address, connections handed to the core that has fewest.
+//!
+//! `SO_REUSEPORT` spreads by hash, which at 16 connections gives the busiest of 8 listeners twice its share; so a
+//! busier core hands a fresh connection on before its first byte is read. Listeners know nothing of HTTP.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::connection;
+use crate::mailbox::Message;
+use crate::settings::{ListenAddress, ListenerSettings};
+use crate::worker::Core;
+
+/// Connections the kernel may keep for us between two accepts.
+const BACKLOG: i32 = 4096;
+/// Bytes of an answer that the kernel may hold unsent for one connection.
+const UNSENT_BYTES_MAX: u32 = 256 << 10;
+/// After the descriptor limit was met: how long until the next try.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+
+/// A bound socket and what it was bound for.
+pub(crate) struct Listener {
+    pub(crate) settings: ListenerSettings,
+    socket: OwnedFd,
+}
+
+/// A connection of which nothing has been read.
+pub(crate) struct Accepted {
+    pub(crate) socket: OwnedFd,
+    pub(crate) peer: Peer,
+    pub(crate) proxy_protocol: bool,
+}
+
+/// The other end of a client connection. A UNIX socket's peer counts as loopback.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Peer {
+    Tcp(SocketAddr),
+    Unix,
+}
+
+impl Peer {
+    pub(crate) fn ip(self) -> IpAddr {
+        match self {
+            Peer::Tcp(address) => address.ip().to_canonical(),
+            Peer::Unix => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+        }
+    }
+}
+
+/// Binds an address for `cores` cores. Says what could not be bound and why.
+pub(crate) fn bind(settings: &ListenerSettings, cores: usize) -> Result<(ListenAddress, Vec<Listener>), String> {
+    let failed = |address: &dyn std::fmt::Display, error: io::Error| match error.kind() {
+        io::ErrorKind::AddrInUse => format!("cannot listen on {address}: the address is in use"),
+        _ => format!("cannot listen on {address}: {error}"),
+    };
+    match &settings.address {
+        ListenAddress::Tcp(address) => {
+            let bound = claim(*address).map_err(|e| failed(address, e))?;
+            let listeners = (0..cores)
+                .map(|_| Ok(Listener { settings: settings.clone(), socket: bind_tcp(bound)? }))
+                .collect::<io::Result<_>>()
+                .map_err(|e| failed(address, e))?;
+            Ok((ListenAddress::Tcp(bound), listeners))
+        }
+        ListenAddress::Unix(path) => {
+            let socket = bind_unix(path).map_err(|e| failed(&format_args!("unix:{}", path.display()), e))?;
+            Ok((settings.address.clone(), vec![Listener { settings: settings.clone(), socket }]))
+        }
+    }
+}
+
+/// With `SO_REUSEPORT` a second program on our address would go unnoticed, so a plain bind comes first; it also
+/// picks the port when it is 0.
+fn claim(address: SocketAddr) -> io::Result<SocketAddr> {
+    let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(1)?;
+    socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("not an internet address"))
+}
+
+fn bind_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    // Accepted sockets inherit these two, which saves two system calls a connection.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+fn bind_unix(path: &Path) -> io::Result<OwnedFd> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    match std::fs::symlink_metadata(path) {
+        // A socket that nobody answers on: left by a process that was killed.
+        Ok(found) if std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()) => std::fs::remove_file(path)?,
+        Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the path exists and is no socket")),
+        Err(_) => {}
+    }
+    let listener = std::os::unix::net::UnixListener::bind(path)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener.into())
+}
+
+/// Accepts until the listener is told to close; then empties the accept queue, or what waits there is reset.
+pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
+    let unix_path = match &listener.settings.address {
+        ListenAddress::Unix(path) => Some(path.clone()),
+        ListenAddress::Tcp(_) => None,
+    };
+    // The deprecation is about types whose descriptor may change or be closed behind the registration; an OwnedFd's
+    // cannot, and the replacement is unsafe to call.
+    #[allow(deprecated, reason = "sound for OwnedFd")]
+    let registered = AsyncFd::with_interest(listener.socket, Interest::READABLE);
+    let socket = match registered {
+        Ok(socket) => socket,
+        Err(error) => panic!("the runtime takes no more sockets: {error}"),
+    };
+    let proxy_protocol = listener.settings.proxy_protocol;
+    let mut closing = core.listener_closing(&listener.settings);
+    loop {
+        let full = core.shared.connections_open() >= core.site().settings.limits.connections_max;
+        let wait = async {
+            if full {
+                core.slots.end_oldest_idle();
+                tokio::time::sleep(EXHAUSTED_PAUSE).await;
+                return Ok(None);
+            }
+            socket.async_io(Interest::READABLE, |socket| accept(socket.as_fd())).await.map(Some)
+        };
+        let accepted = tokio::select! {
+            biased;
+            accepted = wait => accepted,
+            () = &mut closing => break,
+        };
+        match accepted {
+            Ok(None) => {}
+            Ok(Some((fd, peer))) => place(&core, Accepted { socket: fd, peer, proxy_protocol }),
+            Err(error) => pause_after(&core, &error).await,
+        }
+    }
+    while let Ok((fd, peer)) = accept(socket.get_ref().as_fd()) {
+        place(&core, Accepted { socket: fd, peer, proxy_protocol });
+    }
+    if let Some(path) = unix_path {
+        remove_socket(&core, &path);
+    }
+}
+
+/// The path of a UNIX listener goes with it, unless a reload has opened it again.
+fn remove_socket(core: &Core, path: &PathBuf) {
+    let kept = !core.draining()
+        && core.site().settings.listeners.iter().any(|l| l.address == ListenAddress::Unix(path.clone()));
+    if !kept && let Err(error) = std::fs::remove_file(path) {
+        eprintln!("larder: the socket {} could not be removed: {error}", path.display());
+    }
+}
+
+fn accept(listener: impl AsFd) -> io::Result<(OwnedFd, Peer)> {
+    let (socket, address) = acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
+    let peer = address.and_then(|any: SocketAddrAny| SocketAddr::try_from(any).ok()).map_or(Peer::Unix, Peer::Tcp);
+    Ok((socket, peer))
+}
+
+/// Out of descriptors or memory: a pause, so that those inside are served and nothing spins.
+async fn pause_after(core: &Core, error: &io::Error) {
+    use rustix::io::Errno;
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+            core.counters.connections_refused.add(1);
+            core.slots.end_oldest_idle();
+            tokio::time::sleep(EXHAUSTED_PAUSE).await;
+        }
+        // The client was gone before we took it (ECONNABORTED and the network's own errors).
+        _ => tokio::task::yield_now().await,
+    }
+}
+
+/// Keeps the connection here, or hands it to the core with the fewest.
+fn place(core: &Rc<Core>, accepted: Accepted) {
+    core.counters.connections_accepted.add(1);
+    let loads = &core.shared.loads;
+    let here = loads[core.index].load(Ordering::Relaxed);
+    let (least, load) = loads
+        .iter()
+        .map(|load| load.load(Ordering::Relaxed))
+        .enumerate()
+        .min_by_key(|&(_, load)| load)
+        .expect("there is at least one core");
+    // A difference of one is not worth waking another core for.
+    if load + 1 < here {
+        loads[least].fetch_add(1, Ordering::Relaxed);
+        core.shared.mailboxes[least].post(Message::Connection(accepted));
+    } else {
+        loads[core.index].fetch_add(1, Ordering::Relaxed);
+        connection::spawn(core, accepted);
+    }
+}

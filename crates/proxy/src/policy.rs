@@ -1,0 +1,185 @@
+//! The seam at which a policy language plugs in: one verdict enum a step, and the policy that is built in.
+//!
+//! A transaction captures its policy at receive and keeps it. The edges of the transaction machine are what these
+//! verdicts can ask for, no more.
+
+use cache::{Cache, Key};
+use message::{FieldName, FieldsView, Method, Request, TargetForm};
+use rules::RequestDirectives;
+use wire::{ReceivedRequest, RequestBody};
+
+use crate::settings::PolicySettings;
+
+/// Who decides. A policy program will be the second variant.
+#[derive(Clone, Debug)]
+pub(crate) enum Policy {
+    /// RFC 9111, with the switches of `[policy]`.
+    Builtin,
+}
+
+/// What `vcl_recv` may return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReceiveVerdict {
+    Lookup,
+    Pass(WhyPassed),
+    Pipe,
+    Purge,
+    Synth(u16),
+}
+
+/// Why a request went past the store, for the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhyPassed {
+    Method,
+    Body,
+    NoHost,
+}
+
+impl WhyPassed {
+    pub(crate) const fn token(self) -> &'static str {
+        match self {
+            WhyPassed::Method => "method",
+            WhyPassed::Body => "request-body",
+            WhyPassed::NoHost => "no-host",
+        }
+    }
+}
+
+/// Which known fields a head has, so that each question about one is a bit test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen(u128);
+
+const _: () = assert!((FieldName::Other as u32) < 128);
+
+impl Seen {
+    #[inline]
+    pub(crate) fn of(fields: FieldsView<'_>) -> Seen {
+        Seen(fields.iter().fold(0, |seen, field| seen | 1 << field.name as u32))
+    }
+
+    #[inline]
+    pub(crate) fn has(self, name: FieldName) -> bool {
+        self.0 & 1 << name as u32 != 0
+    }
+
+    #[inline]
+    pub(crate) fn has_any(self, names: Seen) -> bool {
+        self.0 & names.0 != 0
+    }
+
+    pub(crate) const fn mask(names: &[FieldName]) -> Seen {
+        let mut mask = 0;
+        let mut at = 0;
+        while at < names.len() {
+            mask |= 1 << names[at] as u32;
+            at += 1;
+        }
+        Seen(mask)
+    }
+}
+
+/// Fields that make the answer to a hit anything but the whole stored response.
+pub(crate) const CONDITIONAL: Seen = Seen::mask(&[
+    FieldName::Range,
+    FieldName::IfMatch,
+    FieldName::IfNoneMatch,
+    FieldName::IfModifiedSince,
+    FieldName::IfUnmodifiedSince,
+]);
+
+const DIRECTIVES: Seen = Seen::mask(&[FieldName::CacheControl, FieldName::Pragma]);
+
+impl Policy {
+    /// What to do with a request. `may_purge` says whether its client is among `purge_from`.
+    #[inline]
+    pub(crate) fn receive(&self, received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> ReceiveVerdict {
+        let Policy::Builtin = self;
+        let request = &received.request;
+        match request.method {
+            Method::Get | Method::Head if !received.upgrade && received.body == RequestBody::None => {
+                if request.authority.host.is_empty() {
+                    return ReceiveVerdict::Pass(WhyPassed::NoHost);
+                }
+                ReceiveVerdict::Lookup
+            }
+            _ => receive_rare(received, may_purge),
+        }
+    }
+
+    /// The cache key: exactly what is forwarded (design §3), so that no two different requests share one.
+    #[inline]
+    pub(crate) fn key(&self, cache: &Cache, request: &Request<'_>) -> Key {
+        let Policy::Builtin = self;
+        let [high, low] = request.authority.port.unwrap_or(0).to_be_bytes();
+        let shape = [request.scheme as u8, high, low, u8::from(request.query.is_some())];
+        cache.key([&shape, &*request.authority.host, request.path, request.query.unwrap_or(b"")])
+    }
+
+    /// What the request's own Cache-Control asks for, if the policy listens to it.
+    #[inline]
+    pub(crate) fn directives(&self, settings: &PolicySettings, request: &Request<'_>, seen: Seen) -> RequestDirectives {
+        if seen.has_any(DIRECTIVES) && settings.honour_client_cache_control {
+            RequestDirectives::parse(request.fields)
+        } else {
+            RequestDirectives::default()
+        }
+    }
+}
+
+#[cold]
+fn receive_rare(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> ReceiveVerdict {
+    let request = &received.request;
+    match request.method {
+        // A reverse proxy tunnels to nobody, and TRACE tells a script what the browser hides from it.
+        Method::Connect => ReceiveVerdict::Synth(405),
+        Method::Trace => ReceiveVerdict::Synth(405),
+        Method::Options if request.form == TargetForm::Asterisk || answers_options_here(request) => {
+            ReceiveVerdict::Synth(200)
+        }
+        Method::Purge if may_purge() => ReceiveVerdict::Purge,
+        Method::Purge => ReceiveVerdict::Synth(403),
+        _ if received.upgrade => ReceiveVerdict::Pipe,
+        Method::Get | Method::Head => ReceiveVerdict::Pass(WhyPassed::Body),
+        _ => ReceiveVerdict::Pass(WhyPassed::Method),
+    }
+}
+
+/// RFC 9110 §7.6.2: an OPTIONS that may not be forwarded any further is answered by who has it.
+fn answers_options_here(request: &Request<'_>) -> bool {
+    request.fields.get(FieldName::MaxForwards) == Some(b"0")
+}
+
+/// Does the name match one of the patterns, where a trailing `*` stands for any ending?
+fn is_ignored(patterns: &[String], name: &[u8]) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start.as_bytes()),
+        None => name == pattern.as_bytes(),
+    })
+}
+
+/// The query without the parameters that `ignore_query` names; `None` when that changes nothing.
+pub(crate) fn trimmed_query(patterns: &[String], query: &[u8]) -> Option<Vec<u8>> {
+    let name = |pair: &[u8]| pair.split(|&b| b == b'=').next().unwrap_or(b"").to_vec();
+    let kept: Vec<_> = query.split(|&b| b == b'&').filter(|pair| !is_ignored(patterns, &name(pair))).collect();
+    let trimmed = kept.join(&b'&');
+    (trimmed.len() != query.len()).then_some(trimmed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(query: &str, expect: Option<&str>) {
+        let patterns = ["utm_*".to_owned(), "gclid".to_owned()];
+        let got = trimmed_query(&patterns, query.as_bytes());
+        assert_eq!(got.as_deref(), expect.map(str::as_bytes), "{query}");
+    }
+
+    #[test]
+    fn ignored_parameters_leave_key_and_target() {
+        check("a=1&utm_source=x&b=2", Some("a=1&b=2"));
+        check("gclid=1", Some(""));
+        check("gclids=1&autm_x=2", None);
+        check("a=1&a=2&&", None);
+    }
+}

@@ -1,0 +1,56 @@
+//! The PROXY protocol header in front of the first request, on listeners that expect one: it says who the client is.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use wire::read_proxy_header;
+
+use crate::connection::Connection;
+use crate::listener::Peer;
+use crate::slots::Phase;
+
+/// Reads the header. False when there is none: the connection is closed without an answer.
+pub(crate) async fn read(connection: &mut Connection) -> bool {
+    connection.slot.phase.set(Phase::Reading);
+    loop {
+        match read_proxy_header(&connection.pending) {
+            Ok(Some(header)) => {
+                connection.pending.drain(..header.bytes);
+                if let Some(source) = header.source {
+                    connection.peer = Peer::Tcp(source);
+                }
+                connection.slot.phase.set(Phase::Waiting);
+                return true;
+            }
+            Ok(None) => {}
+            Err(_) => {
+                connection.core.counters.refused.add(1);
+                return false;
+            }
+        }
+        if !more(connection).await {
+            return false;
+        }
+    }
+}
+
+async fn more(connection: &mut Connection) -> bool {
+    let core = std::rc::Rc::clone(&connection.core);
+    poll_fn(|cx| {
+        let mut scratch = core.scratch.borrow_mut();
+        match connection.wire.poll_read(cx, &mut scratch) {
+            Poll::Ready(Ok(read)) if read > 0 => {
+                core.counters.bytes_in.add(read as u64);
+                connection.pending.extend_from_slice(&scratch[..read]);
+                Poll::Ready(true)
+            }
+            Poll::Ready(_) => Poll::Ready(false),
+            Poll::Pending if connection.slot.must_end() => Poll::Ready(false),
+            Poll::Pending => {
+                connection.slot.park(cx.waker());
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}

@@ -1,0 +1,161 @@
+//! The first step: who asks, for what, and what the policy makes of it. Runs over the borrowed head, before
+//! anything is copied.
+
+use std::net::IpAddr;
+
+use cache::Key;
+use message::{FieldName, Scheme};
+use wire::ReceivedRequest;
+
+use crate::listener::Peer;
+use crate::policy::{Policy, ReceiveVerdict, Seen, trimmed_query};
+use crate::settings::{Network, Settings};
+use crate::site::Site;
+use crate::transaction::synth::Synth;
+use crate::worker::Core;
+
+/// Who sent the request, as far as we believe it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Client {
+    /// The address at the other end of the connection, or what its PROXY header says.
+    pub(crate) peer: Peer,
+    /// The same, or what a trusted proxy says in X-Forwarded-For.
+    pub(crate) ip: IpAddr,
+    /// The peer is one of `trusted_proxies`: its X-Forwarded-* are kept and added to.
+    pub(crate) peer_is_trusted: bool,
+}
+
+/// What receive found out.
+pub(crate) struct Received {
+    pub(crate) verdict: Verdict,
+    pub(crate) seen: Seen,
+    pub(crate) client: Client,
+    pub(crate) origin: Option<usize>,
+}
+
+pub(crate) enum Verdict {
+    Lookup(Key),
+    Pass(crate::policy::WhyPassed),
+    Pipe,
+    Purge,
+    Synth(Synth),
+}
+
+/// Runs the step. May change the request's scheme, on a trusted proxy's word.
+#[inline]
+pub(crate) fn run(
+    core: &Core,
+    site: &Site,
+    policy: &Policy,
+    received: &mut ReceivedRequest<'_>,
+    peer: Peer,
+) -> Received {
+    let settings = &site.settings;
+    let seen = Seen::of(received.request.fields);
+    let client = client_of(settings, received, seen, peer);
+    let origin = site.route(&received.request);
+    let verdict = judge(core, site, policy, received, seen, client, origin);
+    Received { verdict, seen, client, origin }
+}
+
+#[inline]
+fn judge(
+    core: &Core,
+    site: &Site,
+    policy: &Policy,
+    received: &ReceivedRequest<'_>,
+    seen: Seen,
+    client: Client,
+    origin: Option<usize>,
+) -> Verdict {
+    if seen.has(FieldName::Via) && passed_here(site, received) {
+        return Verdict::Synth(Synth::loop_detected(&site.pseudonym));
+    }
+    if let wire::RequestBody::Length(length) = received.body
+        && length > site.settings.limits.request_body_bytes_max
+    {
+        return Verdict::Synth(Synth::body_too_large());
+    }
+    let purge_from = &site.settings.policy.purge_from;
+    let may_purge = || purge_from.iter().any(|network| network.contains(client.ip));
+    match policy.receive(received, may_purge) {
+        ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
+        ReceiveVerdict::Purge => Verdict::Purge,
+        _ if origin.is_none() => Verdict::Synth(Synth::no_route()),
+        ReceiveVerdict::Lookup => Verdict::Lookup(policy.key(&core.shared.cache, &received.request)),
+        ReceiveVerdict::Pass(why) => Verdict::Pass(why),
+        ReceiveVerdict::Pipe => Verdict::Pipe,
+    }
+}
+
+/// Only a trusted proxy may say who its client is and by which scheme it came.
+#[inline]
+fn client_of(settings: &Settings, received: &mut ReceivedRequest<'_>, seen: Seen, peer: Peer) -> Client {
+    let ip = peer.ip();
+    let trusted = &settings.trusted_proxies;
+    if trusted.is_empty() || !is_in(trusted, ip) {
+        return Client { peer, ip, peer_is_trusted: false };
+    }
+    let mut client = Client { peer, ip, peer_is_trusted: true };
+    if seen.has(FieldName::XForwardedFor) {
+        client.ip = forwarded_client(trusted, received, ip);
+    }
+    if seen.has(FieldName::XForwardedProto) && forwarded_scheme_is_https(received) {
+        let request = &mut received.request;
+        request.scheme = Scheme::Https;
+        // Read as http, 443 was an unusual port and 80 the default one.
+        request.authority.port = match request.authority.port {
+            Some(443) => None,
+            other => other,
+        };
+    }
+    client
+}
+
+fn is_in(networks: &[Network], ip: IpAddr) -> bool {
+    networks.iter().any(|network| network.contains(ip))
+}
+
+/// From the right, the first address that is not one of our own proxies.
+fn forwarded_client(trusted: &[Network], received: &ReceivedRequest<'_>, peer: IpAddr) -> IpAddr {
+    let members: Vec<_> = received.request.fields.members(FieldName::XForwardedFor).collect();
+    let mut client = peer;
+    for member in members.iter().rev() {
+        let Some(ip) = parse_node(member) else { break };
+        client = ip;
+        if !is_in(trusted, ip) {
+            break;
+        }
+    }
+    client
+}
+
+/// `address`, `address:port` or `[address]:port`.
+fn parse_node(node: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(node).ok()?;
+    let ip = text.parse().ok().or_else(|| text.parse::<std::net::SocketAddr>().ok().map(|a| a.ip()));
+    ip.map(|ip: IpAddr| ip.to_canonical())
+}
+
+fn forwarded_scheme_is_https(received: &ReceivedRequest<'_>) -> bool {
+    received.request.fields.members(FieldName::XForwardedProto).last().is_some_and(|s| s.eq_ignore_ascii_case(b"https"))
+}
+
+/// RFC 9110 §7.6.3: does `Via` hold our own pseudonym?
+#[cold]
+fn passed_here(site: &Site, received: &ReceivedRequest<'_>) -> bool {
+    received.request.fields.members(FieldName::Via).any(|member| {
+        let by = member.split(|b| b.is_ascii_whitespace()).filter(|part| !part.is_empty()).nth(1);
+        by == Some(site.pseudonym.as_bytes())
+    })
+}
+
+/// The query that is keyed and forwarded, when `ignore_query` takes something from what was sent.
+#[inline]
+pub(crate) fn trimmed(settings: &Settings, received: &ReceivedRequest<'_>) -> Option<Vec<u8>> {
+    let patterns = &settings.policy.ignore_query;
+    if patterns.is_empty() {
+        return None;
+    }
+    trimmed_query(patterns, received.request.query?)
+}

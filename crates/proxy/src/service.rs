@@ -1,0 +1,263 @@
+//! The proxy as the program sees it: start, reload, drain, look at it. It owns the worker threads and the sockets'
+//! life; what happens on a socket is the worker's business.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use arc_swap::ArcSwap;
+use cache::{Cache, CacheSettings, CacheStats, EvictionKind};
+use parking_lot::Mutex;
+
+use crate::clock::Moment;
+use crate::counters::CoreCounters;
+use crate::edges::{Edge, EdgeCounts};
+use crate::fetch::FETCH_EDGES;
+use crate::listener;
+use crate::mailbox::{Mailbox, Message, Post};
+use crate::origin::OriginStatus;
+use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, Settings};
+use crate::site::Site;
+use crate::transaction::TRANSACTION_EDGES;
+use crate::worker::{self, Shared};
+
+/// The least memory a store can work with.
+pub const MEMORY_BYTES_MIN: usize = 1 << 20;
+
+/// Where finished access log lines go. Must not block.
+pub trait LogSink: Send + Sync {
+    /// Takes whole lines, each ended by a line feed. `Err` gives them back when they could not be taken at once.
+    fn write(&self, lines: Vec<u8>, lines_count: u64) -> Result<(), Vec<u8>>;
+}
+
+/// Why the proxy could not start, or a reload was refused.
+#[derive(Debug)]
+pub enum StartError {
+    /// The address and the reason, as a sentence.
+    Listen(String),
+    /// No thread for a core.
+    Thread(std::io::Error),
+    /// A setting that cannot be: its name and the reason.
+    Setting { setting: &'static str, reason: String },
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StartError::Listen(reason) => f.write_str(reason),
+            StartError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
+            StartError::Setting { setting, reason } => write!(f, "{setting}: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A running proxy.
+#[derive(Clone)]
+pub struct Proxy {
+    shared: Arc<Shared>,
+    instance: Arc<str>,
+    /// Which settings are bound to which addresses.
+    bound: Arc<Mutex<Vec<(ListenerSettings, ListenAddress)>>>,
+    threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Proxy {
+    /// Binds every listener, then starts `workers` threads.
+    pub fn start(settings: Settings, workers: usize, log: Option<Arc<dyn LogSink>>) -> Result<Proxy, StartError> {
+        check(&settings)?;
+        let workers = workers.max(1);
+        let mut sockets = Vec::new();
+        let mut bound = Vec::new();
+        for listener in &settings.listeners {
+            let (address, listeners) = listener::bind(listener, workers).map_err(StartError::Listen)?;
+            bound.push((listener.clone(), address));
+            sockets.push(listeners);
+        }
+        let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
+        let cache = Cache::new(cache_settings(&settings, workers), Arc::new(Post(Arc::clone(&mailboxes))));
+        let instance: Arc<str> = instance_id().into();
+        let shared = Arc::new(Shared {
+            cache,
+            site: ArcSwap::from_pointee(Site::new(settings, &instance, None)),
+            mailboxes,
+            counters: (0..workers).map(|_| Arc::default()).collect(),
+            edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
+            loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
+            log,
+            draining: AtomicBool::new(false),
+            partial_heads_bytes: AtomicUsize::new(0),
+        });
+        let threads = (0..workers)
+            .map(|index| {
+                let shared = Arc::clone(&shared);
+                let name = format!("larder-{index}");
+                std::thread::Builder::new().name(name).spawn(move || worker::run(index, shared))
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(StartError::Thread)?;
+        let proxy =
+            Proxy { shared, instance, bound: Arc::new(Mutex::new(bound)), threads: Arc::new(Mutex::new(threads)) };
+        sockets.into_iter().for_each(|listeners| proxy.open(listeners));
+        Ok(proxy)
+    }
+
+    /// What is listened on, with the port that was picked where 0 was asked for.
+    pub fn listen_addresses(&self) -> Vec<(ListenerSettings, ListenAddress)> {
+        self.bound.lock().clone()
+    }
+
+    /// Takes over new settings; open connections, the store and running transactions stay as they are. Refused as a
+    /// whole when a new listener cannot be bound.
+    pub fn reload(&self, settings: Settings) -> Result<Vec<String>, StartError> {
+        check(&settings)?;
+        let mut bound = self.bound.lock();
+        let workers = self.shared.loads.len();
+        let mut fresh = Vec::new();
+        for listener in &settings.listeners {
+            if !bound.iter().any(|(known, _)| known == listener) {
+                let (address, listeners) = listener::bind(listener, workers).map_err(StartError::Listen)?;
+                fresh.push((listener.clone(), address, listeners));
+            }
+        }
+        bound.retain(|(known, _)| settings.listeners.contains(known));
+        let mut warnings = Vec::new();
+        let old = self.shared.site.load_full();
+        if old.settings.eviction != settings.eviction {
+            warnings.push("memory.eviction changes with a restart; the old policy stays".to_owned());
+        }
+        if old.settings.limits.object_bytes_max != settings.limits.object_bytes_max
+            || old.settings.limits.variants_max != settings.limits.variants_max
+        {
+            warnings.push("limits.object_bytes_max and limits.variants_max change with a restart".to_owned());
+        }
+        self.shared.cache.set_memory(settings.memory_bytes_max);
+        self.shared.site.store(Arc::new(Site::new(settings, &self.instance, Some(&old))));
+        self.post_to_all(|| Message::Reloaded);
+        for (settings, address, listeners) in fresh {
+            bound.push((settings, address));
+            self.open(listeners);
+        }
+        Ok(warnings)
+    }
+
+    /// Stops accepting and finishes what is in flight, for at most `limits.drain_grace`.
+    pub fn drain(&self) {
+        self.shared.draining.store(true, Ordering::Relaxed);
+        self.post_to_all(|| Message::Drain);
+    }
+
+    /// Ends everything at once.
+    pub fn drain_now(&self) {
+        self.drain();
+        self.post_to_all(|| Message::DrainNow);
+    }
+
+    /// Waits until all workers have ended.
+    pub fn join(self) {
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            if thread.join().is_err() {
+                eprintln!("larder: a worker thread ended in a panic");
+            }
+        }
+    }
+
+    /// One block of counters a core.
+    pub fn core_counters(&self) -> &[Arc<CoreCounters>] {
+        &self.shared.counters
+    }
+
+    pub fn cache_stats(&self) -> CacheStats {
+        self.shared.cache.stats()
+    }
+
+    pub fn origins_status(&self) -> Vec<OriginStatus> {
+        self.shared.site.load().origins.status(Moment::now().deadline_ms())
+    }
+
+    /// How often every edge of the machines was taken, over all cores.
+    pub fn edges(&self) -> Vec<Edge> {
+        let sum = |pick: &dyn Fn(&EdgeCounts) -> u64| self.shared.edges.iter().map(|core| pick(core)).sum();
+        let mut all = Vec::new();
+        let mut row = |machine, from: String, to: String, taken| all.push(Edge { machine, from, to, taken });
+        for (index, (from, to)) in TRANSACTION_EDGES.iter().enumerate() {
+            let taken = sum(&|core| core.transaction[index].load(Ordering::Relaxed));
+            row("transaction", format!("{from:?}"), format!("{to:?}"), taken);
+        }
+        for (index, (from, to)) in FETCH_EDGES.iter().enumerate() {
+            let taken = sum(&|core| core.fetch[index].load(Ordering::Relaxed));
+            row("fetch", format!("{from:?}"), format!("{to:?}"), taken);
+        }
+        for (index, edge) in wire::EDGES.iter().enumerate() {
+            let taken = sum(&|core| core.exchange[index].load(Ordering::Relaxed));
+            let from = format!("{:?}/{:?}", edge.reading, edge.writing);
+            row(
+                "exchange",
+                format!("{from} {:?}", edge.event),
+                format!("{:?}/{:?}", edge.to_reading, edge.to_writing),
+                taken,
+            );
+        }
+        for (from, to, taken) in cache::edges_taken() {
+            row("flight", format!("{from:?}"), format!("{to:?}"), taken.load(Ordering::Relaxed));
+        }
+        all
+    }
+
+    /// Moves the clocks that freshness counts on. For tests.
+    pub fn advance_clock(&self, ms: u64) {
+        crate::clock::advance(ms);
+    }
+
+    /// One listener a core; a UNIX socket has only one, on the first core, which hands connections on.
+    fn open(&self, listeners: Vec<listener::Listener>) {
+        for (core, listener) in listeners.into_iter().enumerate() {
+            self.shared.mailboxes[core].post(Message::Open(Box::new(listener)));
+        }
+    }
+
+    fn post_to_all(&self, message: impl Fn() -> Message) {
+        self.shared.mailboxes.iter().for_each(|mailbox| mailbox.post(message()));
+    }
+}
+
+/// What no configuration may ask for.
+fn check(settings: &Settings) -> Result<(), StartError> {
+    let setting = |setting, reason: &str| Err(StartError::Setting { setting, reason: reason.to_owned() });
+    if settings.memory_bytes_max < MEMORY_BYTES_MIN {
+        return setting("memory.size", "at least 1MiB is needed");
+    }
+    let mut seen = HashMap::new();
+    for listener in &settings.listeners {
+        let picks_a_port = matches!(listener.address, ListenAddress::Tcp(address) if address.port() == 0);
+        if !picks_a_port && seen.insert(&listener.address, ()).is_some() {
+            return setting("listen", "the same address stands twice");
+        }
+    }
+    if settings.routes.iter().any(|route| route.origin >= settings.origins.len()) {
+        return setting("route", "a route names an origin that does not exist");
+    }
+    Ok(())
+}
+
+fn cache_settings(settings: &Settings, cores: usize) -> CacheSettings {
+    CacheSettings {
+        memory_bytes_max: settings.memory_bytes_max,
+        object_bytes_max: settings.limits.object_bytes_max,
+        eviction: match settings.eviction {
+            EvictionChoice::S3Fifo => EvictionKind::S3Fifo,
+            EvictionChoice::Lru => EvictionKind::Lru,
+        },
+        cores,
+        variants_max: settings.limits.variants_max,
+        ..CacheSettings::default()
+    }
+}
+
+/// Eight hex digits that differ between any two running instances.
+fn instance_id() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    format!("{:08x}", RandomState::new().hash_one(std::process::id()) as u32)
+}

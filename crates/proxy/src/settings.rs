@@ -1,0 +1,213 @@
+//! What an operator may decide, as plain values. The program reads flags and files and makes these; nothing in
+//! this crate reads either. A reload makes a new `Settings` and swaps it in whole.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::limits::Limits;
+
+/// Everything that a reload may change, in one value.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub listeners: Vec<ListenerSettings>,
+    /// First match wins: by host, then by the longest path prefix.
+    pub routes: Vec<RouteSettings>,
+    pub origins: Vec<OriginSettings>,
+    pub policy: PolicySettings,
+    pub limits: Limits,
+    pub resolver: ResolverSettings,
+    pub memory_bytes_max: usize,
+    pub eviction: EvictionChoice,
+    /// Our name in `Via` and `Cache-Status`; an instance id is added to it in `Via`.
+    pub server_name: String,
+    /// Who may tell us by X-Forwarded-* who the client is.
+    pub trusted_proxies: Vec<Network>,
+    pub log_format: LogFormat,
+    /// Admin verbs that only tests need, such as advancing the clock.
+    pub debug: bool,
+}
+
+/// Where we listen. Two listeners are the same one across a reload when their addresses are equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenerSettings {
+    pub address: ListenAddress,
+    /// Expect a PROXY protocol header (v1 or v2) before the first request.
+    pub proxy_protocol: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ListenAddress {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// Requests for these hosts and below this path go to this origin.
+#[derive(Clone, Debug)]
+pub struct RouteSettings {
+    /// Lower case, without port; `None` matches any. `*.example.org` matches one or more labels.
+    pub host: Option<String>,
+    /// Matches whole segments: `/a` matches `/a` and `/a/b`, not `/ab`. `/` matches all.
+    pub path_prefix: String,
+    /// Index into `Settings::origins`.
+    pub origin: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct OriginSettings {
+    pub name: String,
+    pub urls: Vec<OriginUrl>,
+    /// Connections to all its addresses together, over all cores.
+    pub connections_max: usize,
+    /// Requests that may wait for one of them.
+    pub queue_max: usize,
+    pub queue_timeout: Duration,
+    /// Failures in a row after which an address is left out for `ejection_time`.
+    pub ejection_failures: u32,
+    pub ejection_time: Duration,
+    /// The Host to send; `None` forwards the client's.
+    pub host: Option<String>,
+}
+
+/// One base URL of an origin: `http://host[:port]` or `unix:/path`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OriginUrl {
+    Tcp { host: String, port: u16 },
+    Unix(PathBuf),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ResolverSettings {
+    /// Name servers to ask; empty: those of the system.
+    pub servers: Vec<SocketAddr>,
+    /// Fixed answers, asked before any server.
+    pub hosts: Vec<(String, Vec<std::net::IpAddr>)>,
+}
+
+/// The switches of the built-in policy.
+#[derive(Clone, Debug)]
+pub struct PolicySettings {
+    /// Who may PURGE. Loopback unless configured; a UNIX socket counts as loopback.
+    pub purge_from: Vec<Network>,
+    /// Obey max-age, no-cache and the like in requests (RFC 9111 §5.2.1).
+    pub honour_client_cache_control: bool,
+    /// Query parameters, a trailing `*` allowed, taken out of key and forwarded target alike.
+    pub ignore_query: Vec<String>,
+    /// Share of the time since Last-Modified that counts as fresh, per cent (RFC 9111 §4.2.2).
+    pub heuristic_percent: u32,
+    pub heuristic_max: Duration,
+    /// How long an uncacheable answer is remembered, so that nobody waits for the next one.
+    pub uncacheable: Duration,
+    /// How long a stale object is kept after its freshness ended, for validation and errors.
+    pub keep: Duration,
+}
+
+impl Default for PolicySettings {
+    fn default() -> PolicySettings {
+        PolicySettings {
+            purge_from: vec![Network::v4([127, 0, 0, 0], 8), Network::v6_loopback()],
+            honour_client_cache_control: true,
+            ignore_query: Vec::new(),
+            heuristic_percent: 10,
+            heuristic_max: Duration::from_secs(24 * 3600),
+            uncacheable: Duration::from_secs(120),
+            keep: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictionChoice {
+    S3Fifo,
+    Lru,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Apache's combined format, then the cache's verdict and the time taken.
+    Combined,
+    /// One JSON object a line.
+    Json,
+}
+
+/// An address prefix in CIDR form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    pub address: std::net::IpAddr,
+    pub prefix_bits: u8,
+}
+
+impl Network {
+    pub const fn v4(octets: [u8; 4], prefix_bits: u8) -> Network {
+        let [a, b, c, d] = octets;
+        Network { address: std::net::IpAddr::V4(std::net::Ipv4Addr::new(a, b, c, d)), prefix_bits }
+    }
+
+    pub const fn v6_loopback() -> Network {
+        Network { address: std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), prefix_bits: 128 }
+    }
+
+    /// Is the address inside? An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.
+    pub fn contains(&self, address: std::net::IpAddr) -> bool {
+        use std::net::IpAddr::{V4, V6};
+        match (self.address, address.to_canonical()) {
+            (V4(net), V4(ip)) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0);
+                net.to_bits() & mask == ip.to_bits() & mask
+            }
+            (V6(net), V6(ip)) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix_bits)).unwrap_or(0);
+                net.to_bits() & mask == ip.to_bits() & mask
+            }
+            _ => false,
+        }
+    }
+}
+
+impl std::str::FromStr for Network {
+    type Err = ();
+
+    /// `10.0.0.0/8`, or a bare address.
+    fn from_str(text: &str) -> Result<Network, ()> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let address: std::net::IpAddr = address.parse().map_err(|_| ())?;
+        let bits_max = if address.is_ipv4() { 32 } else { 128 };
+        let prefix_bits = match prefix {
+            Some(text) => text.parse().ok().filter(|&bits| bits <= bits_max).ok_or(())?,
+            None => bits_max,
+        };
+        Ok(Network { address, prefix_bits })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(network: &str, address: &str, inside: bool) {
+        let network: Network = network.parse().unwrap();
+        assert_eq!(network.contains(address.parse().unwrap()), inside, "{address} in {network:?}");
+    }
+
+    #[test]
+    fn networks_contain_their_addresses() {
+        check("10.0.0.0/8", "10.1.2.3", true);
+        check("10.0.0.0/8", "11.1.2.3", false);
+        check("0.0.0.0/0", "192.0.2.1", true);
+        check("127.0.0.1", "127.0.0.2", false);
+        check("127.0.0.0/8", "::ffff:127.0.0.9", true);
+        check("fc00::/7", "fd12::1", true);
+        check("::1", "::1", true);
+        check("::/0", "192.0.2.1", false);
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for text in ["", "10.0.0.0/33", "10.0.0.0/", "x", "::1/129", "10.0.0/8"] {
+            assert_eq!(text.parse::<Network>(), Err(()), "{text}");
+        }
+    }
+}

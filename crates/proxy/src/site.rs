@@ -1,0 +1,107 @@
+//! One configuration, made ready to be asked: routes in the order in which they are tried, origins, and the texts
+//! that every message carries. A reload makes a new one; transactions keep the one they began with.
+
+use std::sync::Arc;
+
+use message::Request;
+
+use crate::origin::Origins;
+use crate::settings::{RouteSettings, Settings};
+
+pub(crate) struct Site {
+    pub(crate) settings: Settings,
+    pub(crate) origins: Arc<Origins>,
+    /// Our received-by in `Via`: the server's name and an instance id, so that we know ourselves again.
+    pub(crate) pseudonym: String,
+    /// `NAME; hit; ttl=`, the start of what a hit says in Cache-Status.
+    pub(crate) hit_status: String,
+    routes: Vec<RouteSettings>,
+}
+
+impl Site {
+    pub(crate) fn new(settings: Settings, instance: &str, previous: Option<&Site>) -> Site {
+        let origins = Origins::new(&settings, previous.map(|site| &*site.origins));
+        let mut routes = settings.routes.clone();
+        routes.sort_by_key(|route| std::cmp::Reverse(rank(route)));
+        Site {
+            pseudonym: format!("{}-{instance}", settings.server_name),
+            hit_status: format!("{}; hit; ttl=", settings.server_name),
+            origins,
+            routes,
+            settings,
+        }
+    }
+
+    /// The origin that answers this request: the most exact host, then the longest path.
+    #[inline]
+    pub(crate) fn route(&self, request: &Request<'_>) -> Option<usize> {
+        self.routes.iter().find(|route| matches(route, &request.authority.host, request.path)).map(|route| route.origin)
+    }
+}
+
+/// Exact hosts before wildcards before any; longer before shorter.
+fn rank(route: &RouteSettings) -> (u8, usize, usize) {
+    let (class, host) = match &route.host {
+        Some(host) if host.starts_with("*.") => (1, host.len()),
+        Some(host) => (2, host.len()),
+        None => (0, 0),
+    };
+    (class, host, route.path_prefix.len())
+}
+
+#[inline]
+fn matches(route: &RouteSettings, host: &[u8], path: &[u8]) -> bool {
+    let host_fits = match route.host.as_deref() {
+        None => true,
+        Some(pattern) => match pattern.strip_prefix('*') {
+            Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_bytes()),
+            None => host == pattern.as_bytes(),
+        },
+    };
+    host_fits && path_fits(route.path_prefix.as_bytes(), path)
+}
+
+fn path_fits(prefix: &[u8], path: &[u8]) -> bool {
+    if prefix == b"/" {
+        return true;
+    }
+    match path.strip_prefix(prefix) {
+        Some(rest) => prefix.ends_with(b"/") || matches!(rest.first(), None | Some(b'/')),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(host: Option<&str>, path: &str, origin: usize) -> RouteSettings {
+        RouteSettings { host: host.map(str::to_owned), path_prefix: path.to_owned(), origin }
+    }
+
+    fn check(host: &str, path: &str, expect: Option<usize>) {
+        let mut routes = vec![
+            route(None, "/shared", 1),
+            route(Some("*.b.test"), "/", 2),
+            route(Some("a.test"), "/", 3),
+            route(Some("a.test"), "/img/", 4),
+            route(Some("x.b.test"), "/", 5),
+        ];
+        routes.sort_by_key(|route| std::cmp::Reverse(rank(route)));
+        let found = routes.iter().find(|r| matches(r, host.as_bytes(), path.as_bytes())).map(|r| r.origin);
+        assert_eq!(found, expect, "{host}{path}");
+    }
+
+    #[test]
+    fn the_most_exact_route_wins() {
+        check("a.test", "/", Some(3));
+        check("a.test", "/img/x.png", Some(4));
+        check("a.test", "/images", Some(3));
+        check("x.b.test", "/", Some(5));
+        check("y.z.b.test", "/", Some(2));
+        check("b.test", "/", None);
+        check("c.test", "/shared", Some(1));
+        check("c.test", "/shared/a", Some(1));
+        check("c.test", "/sharedx", None);
+    }
+}

@@ -1,0 +1,183 @@
+//! A core's table of open client connections: who is in which phase and until when.
+//!
+//! A timer per request would cost more than a hit. Each connection writes its deadline into its slot, and the
+//! core's tick looks over all slots a few times a second and wakes those that are late.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::Waker;
+
+/// What a connection is doing, for the gauges and for drain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Idle between requests (or before the first).
+    Waiting,
+    Reading,
+    Writing,
+}
+
+/// Why a connection must end before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doom {
+    None,
+    /// Its deadline has passed.
+    Late,
+    /// Drain: an idle connection closes now, a busy one after its answer.
+    Drain,
+    /// Drain's grace is over.
+    Now,
+}
+
+/// One connection's place in the table.
+pub(crate) struct Slot {
+    pub(crate) phase: Cell<Phase>,
+    doom: Cell<Doom>,
+    index: Cell<u32>,
+    deadline_ms: Cell<u64>,
+    waker: Cell<Option<Waker>>,
+}
+
+impl Slot {
+    /// Until when the connection may do what it is doing, in the milliseconds of `Moment::deadline_ms`.
+    #[inline]
+    pub(crate) fn set_deadline(&self, deadline_ms: u64) {
+        self.deadline_ms.set(deadline_ms);
+        if self.doom.get() == Doom::Late {
+            self.doom.set(Doom::None);
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline_ms.get()
+    }
+
+    #[inline]
+    pub(crate) fn doom(&self) -> Doom {
+        self.doom.get()
+    }
+
+    /// Past its deadline, or drain's grace is over.
+    #[inline]
+    pub(crate) fn must_end(&self) -> bool {
+        matches!(self.doom.get(), Doom::Late | Doom::Now)
+    }
+
+    /// Before returning Pending: who is to be woken when the time is up.
+    #[inline]
+    pub(crate) fn park(&self, waker: &Waker) {
+        match self.waker.take() {
+            Some(known) if known.will_wake(waker) => self.waker.set(Some(known)),
+            _ => self.waker.set(Some(waker.clone())),
+        }
+    }
+
+    fn doom_by(&self, doom: Doom) {
+        self.doom.set(doom);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// How many connections are in each phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    pub(crate) waiting: u64,
+    pub(crate) reading: u64,
+    pub(crate) writing: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Slots {
+    slots: RefCell<Vec<Option<Rc<Slot>>>>,
+    free: RefCell<Vec<u32>>,
+}
+
+impl Slots {
+    pub(crate) fn open(&self, deadline_ms: u64) -> Rc<Slot> {
+        let slot = Rc::new(Slot {
+            phase: Cell::new(Phase::Waiting),
+            doom: Cell::new(Doom::None),
+            index: Cell::new(0),
+            deadline_ms: Cell::new(deadline_ms),
+            waker: Cell::new(None),
+        });
+        let mut slots = self.slots.borrow_mut();
+        let index = self.free.borrow_mut().pop().unwrap_or_else(|| {
+            slots.push(None);
+            slots.len() as u32 - 1
+        });
+        slot.index.set(index);
+        slots[index as usize] = Some(Rc::clone(&slot));
+        slot
+    }
+
+    pub(crate) fn close(&self, slot: &Slot) {
+        self.slots.borrow_mut()[slot.index.get() as usize] = None;
+        self.free.borrow_mut().push(slot.index.get());
+    }
+
+    /// Wakes every connection whose deadline has passed, and counts.
+    pub(crate) fn sweep(&self, now_ms: u64) -> Census {
+        let mut census = Census::default();
+        for slot in self.slots.borrow().iter().flatten() {
+            match slot.phase.get() {
+                Phase::Waiting => census.waiting += 1,
+                Phase::Reading => census.reading += 1,
+                Phase::Writing => census.writing += 1,
+            }
+            if slot.deadline_ms.get() <= now_ms && matches!(slot.doom.get(), Doom::None | Doom::Drain) {
+                slot.doom_by(Doom::Late);
+            }
+        }
+        census
+    }
+
+    /// Tells every connection that the core is draining.
+    pub(crate) fn drain(&self, doom: Doom) {
+        for slot in self.slots.borrow().iter().flatten() {
+            slot.doom_by(doom);
+        }
+    }
+
+    /// Ends the connection that has been idle longest, at a limit. False when none is idle.
+    pub(crate) fn end_oldest_idle(&self) -> bool {
+        let slots = self.slots.borrow();
+        let idle = slots.iter().flatten().filter(|s| s.phase.get() == Phase::Waiting && s.doom.get() == Doom::None);
+        match idle.min_by_key(|slot| slot.deadline_ms.get()) {
+            Some(slot) => {
+                slot.doom_by(Doom::Late);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_connection_is_doomed_once_and_forgiven_by_a_new_deadline() {
+        let slots = Slots::default();
+        let (early, late) = (slots.open(100), slots.open(200));
+        late.phase.set(Phase::Writing);
+        assert_eq!(slots.sweep(150), Census { waiting: 1, reading: 0, writing: 1 });
+        assert_eq!((early.doom(), late.doom()), (Doom::Late, Doom::None));
+        early.set_deadline(300);
+        assert_eq!(early.doom(), Doom::None);
+        slots.close(&early);
+        assert_eq!(slots.sweep(150), Census { waiting: 0, reading: 0, writing: 1 });
+    }
+
+    #[test]
+    fn at_a_limit_the_longest_idle_goes_first() {
+        let slots = Slots::default();
+        let (young, old) = (slots.open(300), slots.open(200));
+        assert!(slots.end_oldest_idle());
+        assert_eq!((young.doom(), old.doom()), (Doom::None, Doom::Late));
+        young.phase.set(Phase::Reading);
+        assert!(!slots.end_oldest_idle());
+    }
+}

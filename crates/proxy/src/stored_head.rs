@@ -1,0 +1,122 @@
+//! The head of a stored response as HTTP/1.1 bytes: a block that is made once, when the response is stored, and a
+//! tail of the few fields that differ from answer to answer.
+
+use bytes::Bytes;
+use cache::{Now, Object};
+use message::{FieldName, ResponseHead};
+
+use crate::site::Site;
+
+/// The status line and the fields of a response to be stored, `Via` of ours included; no Content-Length, no Age,
+/// no empty line.
+pub(crate) fn render(head: &ResponseHead, site: &Site) -> Bytes {
+    let mut out = Vec::with_capacity(512);
+    write_status_line(&mut out, head.status.0);
+    for field in head.fields.view().iter() {
+        if matches!(field.name, FieldName::ContentLength | FieldName::Age) {
+            continue;
+        }
+        write_field(&mut out, field.name_text, field.value);
+    }
+    write_via(&mut out, head, site);
+    Bytes::from(out.into_boxed_slice())
+}
+
+/// `Via` names us behind whoever the message came through (RFC 9110 §7.6.3).
+pub(crate) fn write_via(out: &mut Vec<u8>, head: &ResponseHead, site: &Site) {
+    out.extend_from_slice(b"Via: ");
+    out.extend_from_slice(head.version.number().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(site.pseudonym.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(crate) fn write_status_line(out: &mut Vec<u8>, status: u16) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    write_decimal(out, u64::from(status));
+    out.push(b' ');
+    out.extend_from_slice(message::Status(status).reason().as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+#[inline]
+pub(crate) fn write_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+#[inline]
+pub(crate) fn write_number_field(out: &mut Vec<u8>, name: &str, value: u64) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    write_decimal(out, value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What a whole answer from the store ends its head with: length, Age, Cache-Status, Connection, the empty line.
+#[inline]
+pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now, close: bool) {
+    if has_length(object.status().0) {
+        write_number_field(out, "Content-Length", object.body().len());
+    }
+    write_freshness(out, site, object, now);
+    if close {
+        out.extend_from_slice(b"Connection: close\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Age and Cache-Status of a hit.
+#[inline]
+pub(crate) fn write_freshness(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now) {
+    let facts = object.facts();
+    let age_s = object.age_s(now);
+    write_number_field(out, "Age", age_s);
+    out.extend_from_slice(b"Cache-Status: ");
+    out.extend_from_slice(site.hit_status.as_bytes());
+    let lifetime_s = facts.lifetime_ms / 1000;
+    if age_s > lifetime_s {
+        // RFC 9211 §2.4: negative when stale.
+        out.push(b'-');
+    }
+    write_decimal(out, lifetime_s.abs_diff(age_s));
+    out.extend_from_slice(b"\r\n");
+}
+
+/// RFC 9110 §8.6: a 204 or 304 carries no Content-Length.
+#[inline]
+pub(crate) fn has_length(status: u16) -> bool {
+    status != 204 && status != 304
+}
+
+/// Decimal digits without the formatting machinery.
+#[inline]
+pub(crate) fn write_decimal(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_written_as_format_does() {
+        for value in [0, 9, 10, 6221, u64::MAX] {
+            let mut out = Vec::new();
+            write_decimal(&mut out, value);
+            assert_eq!(out, value.to_string().as_bytes());
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The story of one request: a loop over steps, a file a step.
+//!
+//! Receive has happened before: `connection` reads the request and runs receive, lookup, hit and deliver at once
+//! when the answer is in the store. Whatever must wait goes on here. A step returns the next one, with what that
+//! one needs; the table below says which may follow which.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::{Key, Object, Ticket};
+use message::RequestHead;
+use rules::RequestDirectives;
+use wire::RequestBody;
+
+use crate::access_log::CacheVerdict;
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::edges;
+use crate::policy::{Policy, Seen};
+use crate::receive::Client;
+use crate::site::Site;
+use crate::worker::Core;
+
+pub(crate) mod deliver;
+pub(crate) mod hit;
+pub(crate) mod log;
+pub(crate) mod lookup;
+pub(crate) mod miss;
+pub(crate) mod pass;
+pub(crate) mod pipe;
+pub(crate) mod purge;
+pub(crate) mod synth;
+pub(crate) mod transmit;
+pub(crate) mod wait;
+
+/// The states of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Receive,
+    Lookup,
+    Hit,
+    Wait,
+    Miss,
+    Pass,
+    Pipe,
+    Purge,
+    Synth,
+    Deliver,
+    Transmit,
+    Log,
+}
+
+const STATES: usize = State::Log as usize + 1;
+
+/// Which state may follow which. Anything else is a bug and ends the connection.
+pub(crate) const TRANSACTION_EDGES: [(State, State); 27] = {
+    use State::*;
+    [
+        (Receive, Lookup),
+        (Receive, Pass),
+        (Receive, Pipe),
+        (Receive, Purge),
+        (Receive, Synth),
+        (Lookup, Hit),
+        // Somebody fetches it already.
+        (Lookup, Wait),
+        (Lookup, Miss),
+        // A HEAD, or a range far into a body, of what is not stored goes to the origin as it is.
+        (Lookup, Pass),
+        // only-if-cached, or an origin that failed a moment ago.
+        (Lookup, Synth),
+        (Hit, Deliver),
+        // The fetch runs in a task of its own and its requester follows it like everybody else.
+        (Miss, Wait),
+        (Wait, Deliver),
+        // Freed by an uncacheable answer, or by a Vary that does not fit: ask again.
+        (Wait, Lookup),
+        // The origin confirmed what was stored, or failed and stale is allowed.
+        (Wait, Hit),
+        (Wait, Synth),
+        // The client left.
+        (Wait, Log),
+        (Pass, Deliver),
+        (Pass, Synth),
+        (Pass, Log),
+        // The origin did not switch protocols.
+        (Pipe, Deliver),
+        (Pipe, Synth),
+        (Pipe, Log),
+        (Purge, Synth),
+        (Synth, Deliver),
+        (Deliver, Transmit),
+        (Transmit, Log),
+    ]
+};
+
+/// Edge numbers by states, `u8::MAX` where there is no edge.
+const EDGE_OF: [[u8; STATES]; STATES] = {
+    let mut table = [[u8::MAX; STATES]; STATES];
+    let mut at = 0;
+    while at < TRANSACTION_EDGES.len() {
+        let (from, to) = TRANSACTION_EDGES[at];
+        table[from as usize][to as usize] = at as u8;
+        at += 1;
+    }
+    table
+};
+
+/// The one function through which a transaction changes its state.
+#[inline]
+pub(crate) fn take_edge(core: &Core, from: State, to: State) {
+    let edge = EDGE_OF[from as usize][to as usize];
+    assert!(edge != u8::MAX, "no transaction goes from {from:?} to {to:?}");
+    edges::take(&core.edges.transaction, usize::from(edge));
+}
+
+/// What comes next, and what it needs.
+pub(crate) enum Step {
+    Lookup,
+    Hit(Arc<Object>, hit::Why),
+    Wait(Box<wait::Wait>),
+    Miss(Ticket),
+    Pass,
+    Pipe,
+    Purge,
+    Synth(synth::Synth),
+    Deliver(Box<deliver::Answer>),
+    Transmit(Box<transmit::Outgoing>),
+    Log(transmit::End),
+}
+
+impl Step {
+    pub(crate) fn state(&self) -> State {
+        match self {
+            Step::Lookup => State::Lookup,
+            Step::Hit(..) => State::Hit,
+            Step::Wait(_) => State::Wait,
+            Step::Miss(_) => State::Miss,
+            Step::Pass => State::Pass,
+            Step::Pipe => State::Pipe,
+            Step::Purge => State::Purge,
+            Step::Synth(_) => State::Synth,
+            Step::Deliver(_) => State::Deliver,
+            Step::Transmit(_) => State::Transmit,
+            Step::Log(_) => State::Log,
+        }
+    }
+}
+
+/// A request on its way, once it has to wait for something.
+pub(crate) struct Transaction {
+    pub(crate) core: Rc<Core>,
+    pub(crate) site: Arc<Site>,
+    pub(crate) policy: Policy,
+    pub(crate) head: RequestHead,
+    pub(crate) seen: Seen,
+    pub(crate) body: RequestBody,
+    pub(crate) expects_continue: bool,
+    /// May the client's connection be used again after this?
+    pub(crate) persistent: bool,
+    pub(crate) client: Client,
+    /// Index into the site's origins; absent for what we answer ourselves.
+    pub(crate) origin: Option<usize>,
+    pub(crate) key: Option<Key>,
+    pub(crate) directives: RequestDirectives,
+    pub(crate) started: Moment,
+    pub(crate) outcome: Outcome,
+    pub(crate) state: State,
+    /// Times that an answer somebody else waited for could not be shared with us.
+    pub(crate) asked_again_count: u32,
+}
+
+/// What the log will say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) status: u16,
+    pub(crate) verdict: CacheVerdict,
+    pub(crate) why: &'static str,
+    pub(crate) body_bytes: u64,
+}
+
+impl Outcome {
+    pub(crate) const NONE: Outcome = Outcome { status: 0, verdict: CacheVerdict::Synth, why: "", body_bytes: 0 };
+}
+
+impl Transaction {
+    fn enter(&mut self, state: State) {
+        take_edge(&self.core, self.state, state);
+        self.state = state;
+    }
+
+    /// The key under which the request is looked up and invalidated.
+    pub(crate) fn key(&mut self) -> Key {
+        let (policy, core, head) = (&self.policy, &self.core, &self.head);
+        *self.key.get_or_insert_with(|| policy.key(&core.shared.cache, &head.request()))
+    }
+}
+
+/// Runs the transaction from `step` to its end. True when the connection may carry another request.
+pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, step: Step) -> bool {
+    let tx = &mut *tx;
+    let mut step = step;
+    loop {
+        tx.enter(step.state());
+        step = match step {
+            Step::Lookup => lookup::ask(tx),
+            Step::Hit(object, why) => hit::run(tx, object, why),
+            Step::Wait(wait) => wait::run(tx, connection, *wait).await,
+            Step::Miss(ticket) => miss::run(tx, ticket),
+            Step::Pass => pass::run(tx, connection).await,
+            Step::Pipe => pipe::run(tx, connection).await,
+            Step::Purge => purge::run(tx),
+            Step::Synth(synth) => synth::run(tx, synth),
+            Step::Deliver(answer) => deliver::run(tx, *answer),
+            Step::Transmit(outgoing) => transmit::run(tx, connection, *outgoing).await,
+            Step::Log(end) => return log::run(tx, connection, end).await,
+        };
+    }
+}

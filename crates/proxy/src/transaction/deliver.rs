@@ -1,0 +1,342 @@
+//! Deliver: from whatever answers the request to the head that goes out and the body behind it: conditions, ranges,
+//! framing, and the fields that name us.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cache::{Follower, Object};
+use message::{FieldName, Method, Request, ResponseHead, Version};
+use rules::conditions::{self, Holder, Outcome as Condition};
+use rules::range::{self, ContentRange, RangeSpecs, Ranges};
+use wire::{HopByHop, ResponseBody};
+
+use crate::access_log::CacheVerdict;
+use crate::fetch::origin_body::OriginBody;
+use crate::policy::Seen;
+use crate::stored_head::{self, write_field, write_number_field, write_status_line};
+use crate::transaction::synth::{self, Synth};
+use crate::transaction::transmit::{Framing, OutBody, Outgoing};
+use crate::transaction::{Step, Transaction, hit};
+
+/// What answers the request.
+pub(crate) enum Answer {
+    Stored {
+        object: Arc<Object>,
+        why: hit::Why,
+    },
+    /// A fetch that is under way, ours or somebody else's.
+    Followed {
+        head: Arc<ResponseHead>,
+        length: Option<u64>,
+        follower: Follower,
+        facts: Option<rules::Facts>,
+    },
+    /// The origin, past the store.
+    Origin {
+        head: ResponseHead,
+        body: Box<OriginBody>,
+    },
+    Synth(Synth),
+}
+
+/// What of a stored response goes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    Whole,
+    NotModified,
+    Part(Range<u64>),
+    Parts(Vec<Range<u64>>),
+    Unsatisfiable,
+    /// A stored part does not hold what is wanted.
+    NotHeld,
+}
+
+/// Conditions first, then ranges (RFC 9110 §13.2.2).
+pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
+    let held = object.head().response();
+    if conditions::evaluate(request, held, object.facts(), Holder::Cache) == Condition::NotModified {
+        return Plan::NotModified;
+    }
+    if let Some(part) = object.partial() {
+        let held = ContentRange { range: part.from..part.to, complete_length: part.complete };
+        let wanted = RangeSpecs::of(request.fields).and_then(|specs| held.serves(&specs));
+        return wanted.map_or(Plan::NotHeld, Plan::Part);
+    }
+    if !seen.has(FieldName::Range) {
+        return Plan::Whole;
+    }
+    match range::wanted(request, held, object.facts(), object.body().len()) {
+        Ranges::Whole => Plan::Whole,
+        Ranges::One(range) => Plan::Part(range),
+        Ranges::Many(ranges) => Plan::Parts(ranges),
+        Ranges::Unsatisfiable => Plan::Unsatisfiable,
+    }
+}
+
+pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
+    let head_only = tx.head.method == Method::Head;
+    let outgoing = match answer {
+        Answer::Stored { object, why } => stored(tx, &object, why, head_only),
+        Answer::Followed { head, length, follower, facts } => {
+            followed(tx, &head, length, follower, facts.as_ref(), head_only)
+        }
+        Answer::Origin { head, body } => passed(tx, &head, body, head_only),
+        Answer::Synth(synth) => {
+            tx.outcome.status = synth.status;
+            synth::deliver(tx, synth, head_only)
+        }
+    };
+    Step::Transmit(Box::new(outgoing))
+}
+
+fn stored(tx: &mut Transaction, object: &Arc<Object>, why: hit::Why, head_only: bool) -> Outgoing {
+    let site = Arc::clone(&tx.site);
+    let now = tx.core.now();
+    let plan = plan(&tx.head.request(), tx.seen, object);
+    let mut out = Vec::with_capacity(object.rendered().len() + 256);
+    let complete = object.partial().and_then(|part| part.complete).or(Some(object.body().len()));
+    let offset = object.partial().map_or(0, |part| part.from);
+    let body = |range: Range<u64>| OutBody::Object {
+        object: Arc::clone(object),
+        from: range.start - offset,
+        to: range.end - offset,
+    };
+    let (status, body) = match plan {
+        Plan::Whole | Plan::NotHeld => {
+            out.extend_from_slice(object.rendered());
+            if stored_head::has_length(object.status().0) {
+                write_number_field(&mut out, "Content-Length", object.body().len());
+            }
+            (object.status().0, body(offset..offset + object.body().len()))
+        }
+        Plan::NotModified => {
+            write_status_line(&mut out, 304);
+            write_kept_in_304(&mut out, object.head());
+            stored_head::write_via(&mut out, object.head(), &site);
+            (304, OutBody::Empty)
+        }
+        Plan::Part(range) => {
+            write_part_head(&mut out, object.head(), &range, complete);
+            stored_head::write_via(&mut out, object.head(), &site);
+            (206, body(range))
+        }
+        Plan::Parts(ranges) => {
+            write_status_line(&mut out, 206);
+            let (fields, body) = multipart(object, &ranges);
+            write_fields_but(&mut out, object.head(), &[FieldName::ContentType, FieldName::ContentLength]);
+            out.extend_from_slice(&fields);
+            stored_head::write_via(&mut out, object.head(), &site);
+            (206, body)
+        }
+        Plan::Unsatisfiable => {
+            write_status_line(&mut out, 416);
+            let mut value = Vec::new();
+            range::write_unsatisfied(object.body().len(), &mut value);
+            write_field(&mut out, b"Content-Range", &value);
+            write_number_field(&mut out, "Content-Length", 0);
+            (416, OutBody::Empty)
+        }
+    };
+    tx.outcome.status = status;
+    match why {
+        hit::Why::Revalidated => {
+            write_number_field(&mut out, "Age", object.age_s(now));
+            write_cache_status(&mut out, tx, "fwd=stale; fwd-status=304");
+        }
+        _ => stored_head::write_freshness(&mut out, &site, object, now),
+    }
+    finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
+}
+
+/// A response that is still arriving. Its length may be unknown; its ranges then too.
+fn followed(
+    tx: &mut Transaction,
+    head: &ResponseHead,
+    length: Option<u64>,
+    mut follower: Follower,
+    facts: Option<&rules::Facts>,
+    head_only: bool,
+) -> Outgoing {
+    let site = Arc::clone(&tx.site);
+    let request = tx.head.request();
+    let facts = facts.copied().unwrap_or_default();
+    let mut out = Vec::with_capacity(512);
+    let condition = conditions::evaluate(&request, head.response(), &facts, Holder::Cache);
+    let ranges = match length {
+        Some(length) if tx.seen.has(FieldName::Range) => range::wanted(&request, head.response(), &facts, length),
+        _ => Ranges::Whole,
+    };
+    let (status, body, until_close) = match (condition, ranges) {
+        (Condition::NotModified, _) => {
+            write_status_line(&mut out, 304);
+            write_kept_in_304(&mut out, head);
+            (304, OutBody::Empty, false)
+        }
+        (_, Ranges::One(range)) => {
+            write_part_head(&mut out, head, &range, length);
+            follower.seek(range.start);
+            let left = range.end - range.start;
+            (206, OutBody::Follow { follower, framing: Framing::Length { left } }, false)
+        }
+        (_, Ranges::Unsatisfiable) => {
+            write_status_line(&mut out, 416);
+            let mut value = Vec::new();
+            range::write_unsatisfied(length.unwrap_or(0), &mut value);
+            write_field(&mut out, b"Content-Range", &value);
+            write_number_field(&mut out, "Content-Length", 0);
+            (416, OutBody::Empty, false)
+        }
+        // Several ranges of a body that is not here yet: the whole is always allowed (RFC 9110 §14.2).
+        (_, Ranges::Whole | Ranges::Many(_)) => {
+            let framing = framing_of(head.status.0, length, tx.head.version, head_only);
+            write_whole_head(&mut out, head, &framing);
+            let until_close = matches!(framing, Framing::UntilClose);
+            (head.status.0, OutBody::Follow { follower, framing }, until_close)
+        }
+    };
+    stored_head::write_via(&mut out, head, &site);
+    tx.outcome.status = status;
+    let how = if tx.outcome.verdict == CacheVerdict::Coalesced { "fwd=uri-miss; collapsed" } else { "fwd=uri-miss" };
+    write_cache_status(&mut out, tx, how);
+    finish(tx, out, if head_only { OutBody::Empty } else { body }, until_close)
+}
+
+/// Past the store: what the origin said, less what concerns only its connection to us.
+fn passed(tx: &mut Transaction, head: &ResponseHead, body: Box<OriginBody>, head_only: bool) -> Outgoing {
+    let site = Arc::clone(&tx.site);
+    let length = match body.framing() {
+        ResponseBody::Length(length) => Some(length),
+        ResponseBody::None => Some(0),
+        _ => None,
+    };
+    let mut out = Vec::with_capacity(512);
+    let bodiless = body.framing() == ResponseBody::None;
+    let framing = match bodiless {
+        true => Framing::Length { left: 0 },
+        false => framing_of(head.status.0, length, tx.head.version, head_only),
+    };
+    write_status_line(&mut out, head.status.0);
+    let fields = head.fields.view();
+    let hop_by_hop = HopByHop::of(fields);
+    for field in fields.iter().filter(|field| !hop_by_hop.drops(field)) {
+        // To HEAD or in a 304 the length is a fact about the representation; elsewhere framing is ours to say.
+        if field.name == FieldName::ContentLength && !(bodiless && stored_head::has_length(head.status.0)) {
+            continue;
+        }
+        write_field(&mut out, field.name_text, field.value);
+    }
+    if !bodiless {
+        write_framing(&mut out, head.status.0, &framing);
+    } else if !head_only && stored_head::has_length(head.status.0) && !fields.contains(FieldName::ContentLength) {
+        write_number_field(&mut out, "Content-Length", 0);
+    }
+    stored_head::write_via(&mut out, head, &site);
+    tx.outcome.status = head.status.0;
+    let how = if tx.outcome.why == "head" { "fwd=uri-miss" } else { "fwd=bypass" };
+    write_cache_status(&mut out, tx, how);
+    let until_close = matches!(framing, Framing::UntilClose);
+    let body = OutBody::Origin { body, framing };
+    finish(tx, out, body, until_close)
+}
+
+/// The last line of a head and the connection's fate.
+fn finish(tx: &mut Transaction, mut out: Vec<u8>, body: OutBody, until_close: bool) -> Outgoing {
+    tx.persistent &= !until_close;
+    if !tx.persistent {
+        out.extend_from_slice(b"Connection: close\r\n");
+    } else if tx.head.version == Version::Http10 {
+        out.extend_from_slice(b"Connection: keep-alive\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+    Outgoing::new(out, body)
+}
+
+/// How a body goes out whose length may be unknown. HTTP/1.0 knows no chunks.
+fn framing_of(status: u16, length: Option<u64>, version: Version, head_only: bool) -> Framing {
+    match length {
+        Some(left) => Framing::Length { left },
+        None if !stored_head::has_length(status) => Framing::Length { left: 0 },
+        None if version == Version::Http11 => Framing::Chunked,
+        None if head_only => Framing::Chunked,
+        None => Framing::UntilClose,
+    }
+}
+
+fn write_framing(out: &mut Vec<u8>, status: u16, framing: &Framing) {
+    match framing {
+        Framing::Length { left } if stored_head::has_length(status) => write_number_field(out, "Content-Length", *left),
+        Framing::Chunked => write_field(out, b"Transfer-Encoding", b"chunked"),
+        _ => {}
+    }
+}
+
+fn write_whole_head(out: &mut Vec<u8>, head: &ResponseHead, framing: &Framing) {
+    write_status_line(out, head.status.0);
+    write_fields_but(out, head, &[FieldName::ContentLength, FieldName::Age]);
+    // A response that has just arrived may have an age already: the one its sender gave it.
+    if let Some(age) = head.fields.view().get(FieldName::Age) {
+        write_field(out, b"Age", age);
+    }
+    write_framing(out, head.status.0, framing);
+}
+
+fn write_fields_but(out: &mut Vec<u8>, head: &ResponseHead, left_out: &[FieldName]) {
+    for field in head.fields.view().iter().filter(|field| !left_out.contains(&field.name)) {
+        write_field(out, field.name_text, field.value);
+    }
+}
+
+fn write_kept_in_304(out: &mut Vec<u8>, head: &ResponseHead) {
+    let fields = head.fields.view();
+    let has_etag = fields.contains(FieldName::Etag);
+    for field in fields.iter().filter(|f| conditions::kept_in_304(f, has_etag) && f.name != FieldName::Age) {
+        write_field(out, field.name_text, field.value);
+    }
+}
+
+/// 206 with one part (RFC 9110 §15.3.7.1).
+fn write_part_head(out: &mut Vec<u8>, head: &ResponseHead, range: &Range<u64>, complete: Option<u64>) {
+    write_status_line(out, 206);
+    write_fields_but(out, head, &[FieldName::ContentLength, FieldName::ContentRange, FieldName::Age]);
+    let mut value = Vec::new();
+    ContentRange { range: range.clone(), complete_length: complete }.write_to(&mut value);
+    write_field(out, b"Content-Range", &value);
+    write_number_field(out, "Content-Length", range.end - range.start);
+}
+
+/// 206 with several parts (RFC 9110 §15.3.7.2): the fields that differ, and the body with its part heads.
+fn multipart(object: &Arc<Object>, ranges: &[Range<u64>]) -> (Vec<u8>, OutBody) {
+    let length = object.body().len();
+    // The body might hold any text; the object's key makes a boundary that its author cannot have known.
+    let boundary = format!("larder-{:?}", object.key()).replace(|c: char| !c.is_ascii_alphanumeric(), "");
+    let boundary = &boundary[..boundary.len().min(60)];
+    let mut parts = Vec::new();
+    let mut total = 0;
+    for range in ranges {
+        let mut head = format!("\r\n--{boundary}\r\n").into_bytes();
+        if let Some(kind) = object.head().fields.view().get(FieldName::ContentType) {
+            write_field(&mut head, b"Content-Type", kind);
+        }
+        let mut value = Vec::new();
+        ContentRange { range: range.clone(), complete_length: Some(length) }.write_to(&mut value);
+        write_field(&mut head, b"Content-Range", &value);
+        head.extend_from_slice(b"\r\n");
+        total += head.len() as u64 + (range.end - range.start);
+        parts.push((head, range.clone()));
+    }
+    let end = format!("\r\n--{boundary}--\r\n").into_bytes();
+    total += end.len() as u64;
+    let mut fields = Vec::new();
+    write_field(&mut fields, b"Content-Type", format!("multipart/byteranges; boundary={boundary}").as_bytes());
+    write_number_field(&mut fields, "Content-Length", total);
+    parts.push((end, 0..0));
+    (fields, OutBody::Parts { object: Arc::clone(object), parts: parts.into() })
+}
+
+fn write_cache_status(out: &mut Vec<u8>, tx: &Transaction, how: &str) {
+    out.extend_from_slice(b"Cache-Status: ");
+    out.extend_from_slice(tx.site.settings.server_name.as_bytes());
+    out.extend_from_slice(b"; ");
+    out.extend_from_slice(how.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}

@@ -1,0 +1,174 @@
+//! Log: the record is closed and handed over, and the connection's fate is decided.
+
+use std::fmt::Write as _;
+
+use cache::Object;
+use message::{FieldName, FieldsView, Method, Request, Version};
+use wire::{Afterwards, Refusal};
+
+use crate::access_log::{CacheVerdict, Record, write_record};
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::instant_hit::Visit;
+use crate::linger;
+use crate::listener::Peer;
+use crate::site::Site;
+use crate::transaction::Transaction;
+use crate::transaction::transmit::End;
+use crate::worker::Core;
+
+/// The step. True when another request may come on the connection.
+pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: End) -> bool {
+    let ended = Moment::now();
+    let counters = &tx.core.counters;
+    let micros = tx.started.micros_until(ended);
+    match tx.outcome.verdict {
+        CacheVerdict::Hit | CacheVerdict::Stale => counters.latency_hit.record(micros),
+        CacheVerdict::Pipe => {}
+        _ => counters.latency_miss.record(micros),
+    }
+    let mut why = tx.outcome.why;
+    match end {
+        End::Sent | End::TunnelClosed => {}
+        End::ClientLeft => why = "client-left",
+        End::ClientSlow => why = "client-slow",
+        End::Cut(token) => why = token,
+    }
+    if !matches!(end, End::Sent | End::TunnelClosed) {
+        counters.answers_cut.add(1);
+    }
+    if tx.core.shared.log.is_some() {
+        let request = tx.head.request();
+        let outcome = crate::transaction::Outcome { why, ..tx.outcome };
+        append(&tx.core, &tx.site, &request, tx.client.ip, &outcome, micros, ended);
+    }
+    connection.leave(tx.persistent).await
+}
+
+/// The record of a hit that never became a transaction.
+#[inline]
+pub(crate) fn instant_hit(core: &Core, site: &Site, visit: &Visit<'_>, object: &Object, total: u64, ended: Moment) {
+    let request = &visit.received.request;
+    let outcome = crate::transaction::Outcome {
+        status: object.status().0,
+        verdict: CacheVerdict::Hit,
+        why: "",
+        body_bytes: if request.method == Method::Head { 0 } else { object.body().len().min(total) },
+    };
+    append(core, site, request, visit.found.client.ip, &outcome, visit.moment.micros_until(ended), ended);
+}
+
+/// The record of bytes that were no request.
+pub(crate) fn refused(core: &Core, peer: Peer, refusal: &Refusal, verdict: CacheVerdict) {
+    if core.shared.log.is_none() {
+        return;
+    }
+    let site = core.site_ref();
+    let request = Request {
+        method: Method::Other,
+        method_text: b"",
+        version: Version::Http11,
+        form: message::TargetForm::Origin,
+        scheme: message::Scheme::Http,
+        authority: message::Authority::EMPTY,
+        path: b"",
+        query: None,
+        fields: FieldsView::default(),
+    };
+    let outcome = crate::transaction::Outcome { status: refusal.status, verdict, why: refusal.token, body_bytes: 0 };
+    append(core, &site, &request, peer.ip(), &outcome, 0, Moment::now());
+}
+
+fn append(
+    core: &Core,
+    site: &Site,
+    request: &Request<'_>,
+    client: std::net::IpAddr,
+    outcome: &crate::transaction::Outcome,
+    micros: u64,
+    ended: Moment,
+) {
+    let mut address = AddressText::default();
+    // Writing into a buffer that is large enough for any address cannot fail.
+    let _ = write!(address, "{client}");
+    let record = Record {
+        wall_ms: core.clock().at(ended).wall_ms,
+        client: address.text(),
+        method: request.method_text,
+        path: request.path,
+        query: request.query,
+        version: request.version,
+        host: request.fields.get(FieldName::Host),
+        referer: request.fields.get(FieldName::Referer),
+        user_agent: request.fields.get(FieldName::UserAgent),
+        status: outcome.status,
+        body_bytes: outcome.body_bytes,
+        verdict: outcome.verdict,
+        micros,
+        why: outcome.why,
+    };
+    let format = site.settings.log_format;
+    core.log.borrow_mut().append(core, |out| write_record(out, &record, &core.dates, format));
+}
+
+/// An address as text, without an allocation.
+struct AddressText {
+    bytes: [u8; 48],
+    len: usize,
+}
+
+impl Default for AddressText {
+    fn default() -> AddressText {
+        AddressText { bytes: [0; 48], len: 0 }
+    }
+}
+
+impl AddressText {
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or("")
+    }
+}
+
+impl std::fmt::Write for AddressText {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.len + text.len();
+        self.bytes.get_mut(self.len..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+impl Connection {
+    /// After an answer: may the connection carry another request? Drains, lingers or just says no.
+    async fn leave(&mut self, persistent: bool) -> bool {
+        if !persistent {
+            self.exchange(wire::Event::CloseWanted);
+        }
+        match self.exchange_afterwards() {
+            Afterwards::Reuse => self.reuse(),
+            Afterwards::Drain => {
+                if linger::drain(self).await {
+                    self.exchange(wire::Event::BodyRead);
+                    self.reuse()
+                } else {
+                    linger::close(self).await;
+                    false
+                }
+            }
+            Afterwards::LingerClose => {
+                linger::close(self).await;
+                false
+            }
+            Afterwards::Close if !self.pending.is_empty() => {
+                linger::close(self).await;
+                false
+            }
+            Afterwards::Close | Afterwards::Abort | Afterwards::Tunnel | Afterwards::NotYet => false,
+        }
+    }
+
+    fn reuse(&mut self) -> bool {
+        self.exchange(wire::Event::Reused);
+        true
+    }
+}

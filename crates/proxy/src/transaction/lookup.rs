@@ -1,0 +1,127 @@
+//! Lookup: ask the cache, and see where its answer leads. The same for the instant run and for the loop.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::{Answer, Key, Now, Object, Wishes};
+use message::{FieldName, Method, Request};
+use rules::range::{RangeSpec, RangeSpecs};
+use rules::{Freshness, RequestDirectives};
+
+use crate::access_log::CacheVerdict;
+use crate::fetch;
+use crate::policy::Seen;
+use crate::site::Site;
+use crate::transaction::synth::Synth;
+use crate::transaction::wait::Wait;
+use crate::transaction::{Outcome, Step, Transaction, hit};
+use crate::worker::Core;
+
+/// A waiter that was told so often to ask again goes to the origin beside the others.
+const ASKED_AGAIN_MAX: u32 = 3;
+
+/// Where the cache's answer leads.
+pub(crate) enum Found {
+    /// Serve this now.
+    Fresh(Arc<Object>),
+    Step(Step, Outcome),
+}
+
+/// A request that is to be looked up.
+pub(crate) struct Question<'a> {
+    pub(crate) key: Key,
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) seen: Seen,
+    pub(crate) directives: &'a RequestDirectives,
+    pub(crate) origin: Option<usize>,
+    /// Wait for nobody.
+    pub(crate) ignore_busy: bool,
+}
+
+/// The step, in the loop.
+pub(crate) fn ask(tx: &mut Transaction) -> Step {
+    let key = tx.key();
+    let core = Rc::clone(&tx.core);
+    tx.asked_again_count += 1;
+    let question = Question {
+        key,
+        request: &tx.head.request(),
+        seen: tx.seen,
+        directives: &tx.directives,
+        origin: tx.origin,
+        ignore_busy: tx.asked_again_count > ASKED_AGAIN_MAX,
+    };
+    match find(&core, &tx.site, &question, core.now()) {
+        Found::Fresh(object) => Step::Hit(object, hit::Why::Fresh),
+        Found::Step(step, outcome) => {
+            tx.outcome = outcome;
+            step
+        }
+    }
+}
+
+/// Asks and sorts the answer.
+pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> Found {
+    if question.directives.only_if_cached || question.request.method == Method::Head || is_far_range(site, question) {
+        return find_stored(core, question, now);
+    }
+    let wishes = Wishes {
+        core: core.index,
+        ignore_busy: question.ignore_busy,
+        directives: question.directives.clone(),
+        ..Wishes::default()
+    };
+    let verdict = |verdict| Outcome { verdict, ..Outcome::NONE };
+    let (step, outcome) = match core.shared.cache.ask(question.key, question.request, &wishes, now) {
+        Answer::Fresh(object) => return Found::Fresh(object),
+        Answer::Stale(object, refresh) => {
+            if let Some(ticket) = refresh {
+                fetch::spawn_refresh(core, site, question.origin, ticket);
+            }
+            (Step::Hit(object, hit::Why::Stale), verdict(CacheVerdict::Stale))
+        }
+        Answer::Miss(ticket) => (Step::Miss(ticket), verdict(CacheVerdict::Miss)),
+        Answer::HitForMiss(ticket) => {
+            (Step::Miss(ticket), Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Miss) })
+        }
+        Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), verdict(CacheVerdict::Coalesced)),
+        Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), verdict(CacheVerdict::Error)),
+    };
+    Found::Step(step, outcome)
+}
+
+/// For requests that must not take on a fetch of the whole: HEAD fetches no body, only-if-cached nothing at all, and
+/// nobody should wait for the front of a large body in order to get its end.
+fn find_stored(core: &Core, question: &Question<'_>, now: Now) -> Found {
+    if let Some(object) = core.shared.cache.find(question.key, question.request)
+        && object.partial().is_none()
+    {
+        match object.freshness(now, question.directives) {
+            Freshness::Fresh => return Found::Fresh(object),
+            Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
+                let outcome = Outcome { verdict: CacheVerdict::Stale, ..Outcome::NONE };
+                return Found::Step(Step::Hit(object, hit::Why::Stale), outcome);
+            }
+            _ => {}
+        }
+    }
+    if question.directives.only_if_cached {
+        // RFC 9111 §5.2.1.7.
+        return Found::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE);
+    }
+    let why = if question.request.method == Method::Head { "head" } else { "range-ahead" };
+    Found::Step(Step::Pass, Outcome { why, verdict: CacheVerdict::Pass, ..Outcome::NONE })
+}
+
+/// A range that starts further ahead than `limits.range_ahead_bytes_max`, or counts from an end we do not know.
+fn is_far_range(site: &Site, question: &Question<'_>) -> bool {
+    if !question.seen.has(FieldName::Range) {
+        return false;
+    }
+    let ahead_max = site.settings.limits.range_ahead_bytes_max;
+    let Some(specs) = RangeSpecs::of(question.request.fields) else { return false };
+    specs.specs().iter().any(|spec| match spec {
+        RangeSpec::From { first, .. } => *first > ahead_max,
+        RangeSpec::Suffix { .. } => true,
+    })
+}

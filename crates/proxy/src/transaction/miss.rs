@@ -1,0 +1,15 @@
+//! Miss: begins the fetch, in a task of its own that outlives its requester, and follows it like everybody else.
+
+use cache::Ticket;
+
+use crate::fetch;
+use crate::transaction::wait::Wait;
+use crate::transaction::{Step, Transaction};
+
+pub(crate) fn run(tx: &mut Transaction, ticket: Ticket) -> Step {
+    tx.core.counters.misses.add(1);
+    let stale = ticket.stale().cloned();
+    let follower = ticket.follow(tx.core.index);
+    let notes = fetch::spawn(tx, ticket);
+    Step::Wait(Box::new(Wait::leading(follower, notes, stale)))
+}

@@ -1,0 +1,41 @@
+//! Pass: to the origin and back, past the store. The fetch runs inside the transaction, because it needs the client:
+//! its body goes up, interim answers come down, and when it leaves, the fetch ends.
+
+use crate::access_log::CacheVerdict;
+use crate::connection::Connection;
+use crate::fetch::{self, Broken, Client, Fetch, Purpose};
+use crate::transaction::deliver::Answer;
+use crate::transaction::synth::Synth;
+use crate::transaction::{Step, Transaction, transmit};
+
+pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
+    tx.core.counters.passes.add(1);
+    tx.outcome.verdict = CacheVerdict::Pass;
+    exchange(tx, connection, Purpose::Pass).await
+}
+
+/// Asks the origin with the client attached.
+pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, purpose: Purpose) -> Step {
+    let mut fetch = match Fetch::of(tx, purpose, None) {
+        Ok(fetch) => fetch,
+        Err(synth) => return Step::Synth(synth),
+    };
+    match fetch.converse(&mut Client::Attached(connection)).await {
+        Ok(reply) => {
+            let request = tx.head.request();
+            fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head);
+            let body = reply.body.into_passed(&mut fetch);
+            Step::Deliver(Box::new(Answer::Origin { head: reply.head, body: Box::new(body) }))
+        }
+        Err(Broken::ClientLeft) => {
+            connection.exchange(wire::Event::AnswerCut);
+            Step::Log(transmit::End::ClientLeft)
+        }
+        Err(Broken::ClientFault(refusal)) => {
+            connection.exchange(wire::Event::ReadBroken);
+            tx.persistent = false;
+            Step::Synth(Synth::refused(&refusal))
+        }
+        Err(Broken::Origin(failure)) => Step::Synth(Synth::failed(&failure)),
+    }
+}

@@ -1,0 +1,154 @@
+//! Synth: the answers that we make ourselves, errors above all. Each says what failed, where, and which setting
+//! changes it.
+
+use std::sync::Arc;
+
+use cache::Failure;
+use message::{Status, Version};
+use wire::Refusal;
+
+use crate::access_log::CacheVerdict;
+use crate::stored_head::{write_field, write_number_field, write_status_line};
+use crate::transaction::deliver::Answer;
+use crate::transaction::transmit::{OutBody, Outgoing};
+use crate::transaction::{Step, Transaction};
+use crate::worker::Core;
+
+/// An answer of ours.
+#[derive(Clone, Debug)]
+pub(crate) struct Synth {
+    pub(crate) status: u16,
+    /// A stable word for the log.
+    pub(crate) token: &'static str,
+    /// A sentence for people. Never holds bytes of a request.
+    text: Arc<str>,
+    pub(crate) verdict: CacheVerdict,
+    /// Where the client's message cannot be trusted any further.
+    pub(crate) close: bool,
+    allow: Option<&'static str>,
+}
+
+impl Synth {
+    fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
+        Synth { status, token, text: text.into(), verdict, close: false, allow: None }
+    }
+
+    /// A request that was not accepted.
+    pub(crate) fn refused(refusal: &Refusal) -> Synth {
+        let reason = refusal.token.replace('-', " ");
+        let text = match refusal.limit {
+            Some(limit) => format!("The request was refused: {reason} (the setting is {limit})."),
+            None => format!("The request was refused: {reason}."),
+        };
+        Synth { close: true, ..Synth::new(refusal.status, refusal.token, CacheVerdict::Refused, text) }
+    }
+
+    /// An origin that failed.
+    pub(crate) fn failed(failure: &Failure) -> Synth {
+        Synth::new(failure.status, failure.token, CacheVerdict::Error, Arc::clone(&failure.text))
+    }
+
+    /// What the built-in policy answers by itself.
+    pub(crate) fn of_policy(status: u16) -> Synth {
+        match status {
+            200 => Synth { allow: Some(ALLOW), ..Synth::new(200, "options", CacheVerdict::Synth, "") },
+            403 => Synth::new(
+                403,
+                "purge-forbidden",
+                CacheVerdict::Refused,
+                "This client may not purge (policy.purge_from).",
+            ),
+            405 => Synth {
+                allow: Some(ALLOW),
+                close: true,
+                ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, "The method is not offered here.")
+            },
+            other => Synth::new(other, "policy", CacheVerdict::Synth, ""),
+        }
+    }
+
+    pub(crate) fn loop_detected(pseudonym: &str) -> Synth {
+        let text = format!("The request has been here before: Via names {pseudonym}. An origin points back at us.");
+        Synth::new(508, "loop-detected", CacheVerdict::Refused, text)
+    }
+
+    pub(crate) fn body_too_large() -> Synth {
+        let text = "The request's body is larger than limits.request_body_bytes_max.";
+        Synth { close: true, ..Synth::new(413, "request-body-too-large", CacheVerdict::Refused, text) }
+    }
+
+    pub(crate) fn no_route() -> Synth {
+        Synth::new(404, "no-route", CacheVerdict::Synth, "No [[route]] matches this host and path.")
+    }
+
+    pub(crate) fn only_if_cached() -> Synth {
+        let text = "Nothing is stored for this request, and only-if-cached forbids asking the origin.";
+        Synth::new(504, "only-if-cached", CacheVerdict::Synth, text)
+    }
+
+    pub(crate) fn purged(objects_count: usize) -> Synth {
+        Synth::new(200, "purged", CacheVerdict::Purge, format!("Purged, with {objects_count} stored responses."))
+    }
+
+    /// The whole answer.
+    pub(crate) fn into_outgoing(self, core: &Core, version: Version, head_only: bool) -> Outgoing {
+        self.render(core, version, head_only, true)
+    }
+
+    fn render(self, core: &Core, version: Version, head_only: bool, close: bool) -> Outgoing {
+        let body = self.body();
+        let mut head = Vec::with_capacity(256);
+        write_status_line(&mut head, self.status);
+        write_field(&mut head, b"Date", &rules::date::write_date((core.now().wall_ms / 1000) as i64));
+        if let Some(allow) = self.allow {
+            write_field(&mut head, b"Allow", allow.as_bytes());
+        }
+        if !body.is_empty() {
+            write_field(&mut head, b"Content-Type", b"text/plain; charset=utf-8");
+            write_field(&mut head, b"X-Content-Type-Options", b"nosniff");
+        }
+        write_field(&mut head, b"Cache-Control", b"no-store");
+        write_number_field(&mut head, "Content-Length", body.len() as u64);
+        let site = core.site_ref();
+        write_field(
+            &mut head,
+            b"Cache-Status",
+            format!("{}; detail={}", site.settings.server_name, self.token).as_bytes(),
+        );
+        if close {
+            write_field(&mut head, b"Connection", b"close");
+        } else if version == Version::Http10 {
+            write_field(&mut head, b"Connection", b"keep-alive");
+        }
+        head.extend_from_slice(b"\r\n");
+        let body = if head_only || body.is_empty() { OutBody::Empty } else { OutBody::Bytes(body.into()) };
+        Outgoing::new(head, body)
+    }
+
+    fn body(&self) -> String {
+        if self.text.is_empty() {
+            return String::new();
+        }
+        format!("{} {}\n\n{}\n", self.status, Status(self.status).reason(), self.text)
+    }
+}
+
+/// What a reverse proxy lets through, CONNECT and TRACE aside.
+const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
+    tx.outcome.verdict = synth.verdict;
+    tx.outcome.why = synth.token;
+    match synth.verdict {
+        CacheVerdict::Error => tx.core.counters.errors.add(1),
+        CacheVerdict::Refused => tx.core.counters.refused.add(1),
+        _ => {}
+    }
+    tx.persistent &= !synth.close;
+    Step::Deliver(Box::new(Answer::Synth(synth)))
+}
+
+/// The answer, as deliver wants it.
+pub(crate) fn deliver(tx: &Transaction, synth: Synth, head_only: bool) -> Outgoing {
+    synth.render(&tx.core, tx.head.version, head_only, !tx.persistent)
+}

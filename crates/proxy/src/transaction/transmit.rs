@@ -1,0 +1,298 @@
+//! Transmit: bytes out at the client's pace. Pulls pieces of the body as the socket takes them, frames them, and
+//! gives up on a client that takes nothing.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use cache::{BodyPiece, Follower, Object};
+use message::Fields;
+use smallvec::SmallVec;
+use wire::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, Event, LAST_CHUNK, Writing, chunk_head, write_trailers};
+
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::fetch::origin_body::{OriginBody, OriginPiece};
+use crate::instant_hit::SLICES_MAX;
+use crate::transaction::{Step, Transaction};
+
+/// How the body is delimited on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// So many bytes are promised and still owed.
+    Length {
+        left: u64,
+    },
+    Chunked,
+    UntilClose,
+}
+
+/// Where the body comes from.
+pub(crate) enum OutBody {
+    Empty,
+    Bytes(Bytes),
+    Object {
+        object: Arc<Object>,
+        from: u64,
+        to: u64,
+    },
+    /// Part heads and ranges of a multipart answer, in order.
+    Parts {
+        object: Arc<Object>,
+        parts: VecDeque<(Vec<u8>, Range<u64>)>,
+    },
+    Follow {
+        follower: Follower,
+        framing: Framing,
+    },
+    Origin {
+        body: Box<OriginBody>,
+        framing: Framing,
+    },
+}
+
+/// An answer on its way out.
+pub(crate) struct Outgoing {
+    queue: VecDeque<Bytes>,
+    head_bytes_left: usize,
+    body: OutBody,
+    pub(crate) body_bytes_sent: u64,
+}
+
+/// How the sending ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// To the last byte.
+    Sent,
+    /// The client is gone.
+    ClientLeft,
+    /// The client took nothing for `limits.send_timeout`, or too little.
+    ClientSlow,
+    /// What was promised did not arrive; the token says why.
+    Cut(&'static str),
+    /// A tunnel has ended.
+    TunnelClosed,
+}
+
+impl Outgoing {
+    pub(crate) fn new(head: Vec<u8>, body: OutBody) -> Outgoing {
+        let head_bytes_left = head.len();
+        let queue = if head.is_empty() { VecDeque::new() } else { VecDeque::from([Bytes::from(head)]) };
+        Outgoing { queue, head_bytes_left, body, body_bytes_sent: 0 }
+    }
+}
+
+/// The step.
+pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, outgoing: Outgoing) -> Step {
+    // The instant run has begun already what it could not finish.
+    if connection.exchange.writing() == Writing::Waiting {
+        connection.exchange(Event::AnswerBegun);
+    }
+    let (end, sent) = send_counted(connection, outgoing).await;
+    tx.outcome.body_bytes = sent;
+    connection.exchange(if end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
+    Step::Log(end)
+}
+
+/// Sends all of it.
+pub(crate) async fn send(connection: &mut Connection, outgoing: Outgoing) -> Result<(), End> {
+    match send_counted(connection, outgoing).await {
+        (End::Sent, _) => Ok(()),
+        (end, _) => Err(end),
+    }
+}
+
+async fn send_counted(connection: &mut Connection, mut outgoing: Outgoing) -> (End, u64) {
+    let began = Moment::now();
+    let timeout_ms = connection.core.site_ref().settings.limits.send_timeout.as_millis() as u64;
+    connection.slot.set_deadline(began.deadline_ms() + timeout_ms);
+    let end = poll_fn(|cx| outgoing.poll_send(connection, cx, began, timeout_ms)).await;
+    (end, outgoing.body_bytes_sent)
+}
+
+impl Outgoing {
+    fn poll_send(
+        &mut self,
+        connection: &mut Connection,
+        cx: &mut Context<'_>,
+        began: Moment,
+        timeout_ms: u64,
+    ) -> Poll<End> {
+        loop {
+            let mut body_end = None;
+            while self.queue.len() < SLICES_MAX && body_end.is_none() {
+                match self.body.poll_more(&mut self.queue, cx) {
+                    Poll::Ready(None) => {}
+                    Poll::Ready(Some(end)) => body_end = Some(end),
+                    Poll::Pending => break,
+                }
+            }
+            if self.queue.is_empty() {
+                if let Some(end) = body_end {
+                    return Poll::Ready(end);
+                }
+                // The origin is slow, not the client: its own limits count.
+                connection.slot.set_deadline(u64::MAX);
+                return Poll::Pending;
+            }
+            let slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> =
+                self.queue.iter().take(SLICES_MAX).map(|piece| IoSlice::new(piece)).collect();
+            match connection.wire.poll_write(cx, &slices) {
+                Poll::Ready(Ok(written)) => {
+                    drop(slices);
+                    self.advance(connection, written);
+                    connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(End::ClientLeft),
+                Poll::Pending => {
+                    if connection.slot.must_end() || self.is_too_slow(connection, began, timeout_ms) {
+                        return Poll::Ready(End::ClientSlow);
+                    }
+                    connection.slot.park(cx.waker());
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    fn advance(&mut self, connection: &Connection, written: usize) {
+        connection.core.counters.bytes_out.add(written as u64);
+        let of_head = written.min(self.head_bytes_left);
+        self.head_bytes_left -= of_head;
+        self.body_bytes_sent += (written - of_head) as u64;
+        let mut left = written;
+        while let Some(first) = self.queue.front_mut() {
+            if left < first.len() {
+                let _ = first.split_to(left);
+                return;
+            }
+            left -= first.len();
+            self.queue.pop_front();
+        }
+    }
+
+    /// `limits.send_rate_min`, on average, once `limits.send_timeout` has passed.
+    fn is_too_slow(&self, connection: &Connection, began: Moment, timeout_ms: u64) -> bool {
+        let rate_min = connection.core.site_ref().settings.limits.send_rate_min;
+        let elapsed_ms = began.micros_until(Moment::now()) / 1_000;
+        rate_min > 0 && elapsed_ms > timeout_ms && self.body_bytes_sent * 1_000 / elapsed_ms < rate_min
+    }
+}
+
+impl OutBody {
+    /// Puts the next pieces into the queue; says when there are no more, and why.
+    fn poll_more(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<Option<End>> {
+        match self {
+            OutBody::Empty => return Poll::Ready(Some(End::Sent)),
+            OutBody::Bytes(bytes) => {
+                queue.push_back(std::mem::take(bytes));
+                *self = OutBody::Empty;
+            }
+            OutBody::Object { object, from, to } => {
+                let piece_end = (*from + (SLICES_MAX as u64 * (64 << 10))).min(*to);
+                queue.extend(object.body().pieces(*from, piece_end));
+                *from = piece_end;
+                if from == to {
+                    *self = OutBody::Empty;
+                }
+            }
+            OutBody::Parts { object, parts } => match parts.pop_front() {
+                Some((head, range)) => {
+                    queue.push_back(Bytes::from(head));
+                    queue.extend(object.body().pieces(range.start, range.end));
+                }
+                None => *self = OutBody::Empty,
+            },
+            OutBody::Follow { follower, framing } => {
+                let piece = match follower.poll_body(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(piece) => piece,
+                };
+                return Poll::Ready(match piece {
+                    BodyPiece::Data(pieces) => framing.push(queue, pieces.into_iter()),
+                    BodyPiece::End { trailers } => framing.end(queue, trailers.as_deref()),
+                    BodyPiece::Truncated(failure) => Some(End::Cut(failure.token)),
+                    BodyPiece::CutOff => Some(End::ClientSlow),
+                })
+                .map(|end| self.ended(end));
+            }
+            OutBody::Origin { body, framing } => {
+                let piece = match body.poll_next(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(piece) => piece,
+                };
+                return Poll::Ready(match piece {
+                    Ok(OriginPiece::Data(bytes)) => framing.push(queue, std::iter::once(bytes)),
+                    Ok(OriginPiece::End(trailers)) => framing.end(queue, trailers.as_ref()),
+                    Err(failure) => Some(End::Cut(failure.token)),
+                })
+                .map(|end| self.ended(end));
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    /// After a good end nothing more is asked of the source, and what is queued goes out first.
+    fn ended(&mut self, end: Option<End>) -> Option<End> {
+        match end {
+            Some(End::Sent) => {
+                *self = OutBody::Empty;
+                None
+            }
+            other => other,
+        }
+    }
+}
+
+impl Framing {
+    /// Frames data. More than was promised is left out; when all that was promised is there, that is the end.
+    fn push(&mut self, queue: &mut VecDeque<Bytes>, pieces: impl Iterator<Item = Bytes>) -> Option<End> {
+        match self {
+            Framing::Length { left } => {
+                for piece in pieces {
+                    let take = (piece.len() as u64).min(*left);
+                    queue.push_back(piece.slice(..take as usize));
+                    *left -= take;
+                }
+                (*left == 0).then_some(End::Sent)
+            }
+            Framing::UntilClose => {
+                queue.extend(pieces);
+                None
+            }
+            Framing::Chunked => {
+                let pieces: SmallVec<[Bytes; 8]> = pieces.collect();
+                let length = pieces.iter().map(Bytes::len).sum();
+                if length > 0 {
+                    let mut head = [0; CHUNK_HEAD_BYTES_MAX];
+                    let head_len = chunk_head(length, &mut head);
+                    queue.push_back(Bytes::copy_from_slice(&head[..head_len]));
+                    queue.extend(pieces);
+                    queue.push_back(Bytes::from_static(CHUNK_END));
+                }
+                None
+            }
+        }
+    }
+
+    /// The source has ended in good order. Was everything there that was promised?
+    fn end(&mut self, queue: &mut VecDeque<Bytes>, trailers: Option<&Fields>) -> Option<End> {
+        match self {
+            Framing::Length { left: 0 } | Framing::UntilClose => Some(End::Sent),
+            Framing::Length { .. } => Some(End::Cut("body-too-short")),
+            Framing::Chunked => {
+                let mut last = LAST_CHUNK.to_vec();
+                if let Some(trailers) = trailers {
+                    write_trailers(trailers.view(), &mut last);
+                }
+                last.extend_from_slice(b"\r\n");
+                queue.push_back(Bytes::from(last));
+                Some(End::Sent)
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Wait: behind a fetch, our own or somebody else's, until its head is known or it sets us free.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use cache::{Follower, Headed, Release};
+use rules::freshness::{OriginFailure, may_serve_on_error};
+
+use crate::access_log::CacheVerdict;
+use crate::connection::Connection;
+use crate::fetch::notes::FetchNotes;
+use crate::transaction::deliver::Answer;
+use crate::transaction::synth::Synth;
+use crate::transaction::{Step, Transaction, hit, transmit};
+use crate::wire_stream::Presence;
+
+/// What is waited for.
+pub(crate) struct Wait {
+    follower: Follower,
+    /// Between our own fetch and us: interim responses, and what became of it.
+    notes: Option<Rc<FetchNotes>>,
+    stale: Option<std::sync::Arc<cache::Object>>,
+}
+
+impl Wait {
+    /// Somebody else's fetch.
+    pub(crate) fn behind(follower: Follower) -> Wait {
+        let stale = follower.stale().cloned();
+        Wait { follower, notes: None, stale }
+    }
+
+    /// Our own. `stale` may stand in when it fails.
+    pub(crate) fn leading(
+        follower: Follower,
+        notes: Rc<FetchNotes>,
+        stale: Option<std::sync::Arc<cache::Object>>,
+    ) -> Wait {
+        Wait { follower, notes: Some(notes), stale }
+    }
+}
+
+/// What can happen meanwhile.
+enum Event {
+    Head(Result<Headed, Release>),
+    Interim(Vec<u8>),
+    ClientLeft,
+}
+
+pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut wait: Wait) -> Step {
+    connection.slot.set_deadline(u64::MAX);
+    let mut watching = true;
+    loop {
+        let event = poll_fn(|cx| {
+            if let Some(interim) = wait.notes.as_ref().and_then(|notes| notes.poll_interim(cx)) {
+                return Poll::Ready(Event::Interim(interim));
+            }
+            if let Poll::Ready(head) = wait.follower.poll_head(cx) {
+                return Poll::Ready(Event::Head(head));
+            }
+            if watching && let Poll::Ready(presence) = connection.wire.poll_departure(cx) {
+                if presence == Presence::Left {
+                    return Poll::Ready(Event::ClientLeft);
+                }
+                watching = false;
+            }
+            if connection.slot.must_end() {
+                return Poll::Ready(Event::ClientLeft);
+            }
+            connection.slot.park(cx.waker());
+            Poll::Pending
+        })
+        .await;
+        match event {
+            Event::Interim(bytes) => {
+                if !connection.send_interim(tx.head.version, bytes).await {
+                    return left(connection);
+                }
+            }
+            Event::ClientLeft => return left(connection),
+            Event::Head(Ok(headed)) => return headed_for(tx, wait, headed),
+            Event::Head(Err(release)) => return released(tx, wait, release),
+        }
+    }
+}
+
+fn left(connection: &mut Connection) -> Step {
+    connection.exchange(wire::Event::AnswerCut);
+    Step::Log(transmit::End::ClientLeft)
+}
+
+fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
+    let ours = wait.notes.is_some();
+    if !ours {
+        tx.core.counters.coalesced.add(1);
+    }
+    if let Some(object) = headed.object.as_ref().filter(|_| wait.notes.as_ref().is_some_and(|n| n.was_refreshed())) {
+        return Step::Hit(std::sync::Arc::clone(object), hit::Why::Revalidated);
+    }
+    if let Some(why) = wait.notes.as_ref().and_then(|notes| notes.why_not_stored()) {
+        tx.outcome.why = why;
+    }
+    Step::Deliver(Box::new(Answer::Followed {
+        head: headed.head,
+        length: headed.length,
+        follower: wait.follower,
+        facts: headed.facts,
+    }))
+}
+
+fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
+    match release {
+        Release::Private | Release::VaryMismatch => Step::Lookup,
+        Release::Failed(failure) => {
+            let now = tx.core.now();
+            let kind = if failure.token == crate::fetch::SERVER_ERROR {
+                OriginFailure::ServerError
+            } else {
+                OriginFailure::Unreachable
+            };
+            if let Some(stale) = wait.stale
+                && may_serve_on_error(stale.facts(), stale.resident_ms(now), &tx.directives, kind)
+            {
+                tx.outcome.why = failure.token;
+                return Step::Hit(stale, hit::Why::OriginFailed);
+            }
+            tx.outcome.verdict = CacheVerdict::Error;
+            Step::Synth(Synth::failed(&failure))
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The socket of a client connection, whichever kind it is. The one place where TLS will plug in.
+
+use std::io::{self, IoSlice};
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::listener::Peer;
+
+pub(crate) enum Wire {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Wire {
+    /// Takes over an accepted, non-blocking socket.
+    pub(crate) fn register(socket: OwnedFd, peer: Peer) -> io::Result<Wire> {
+        Ok(match peer {
+            Peer::Tcp(_) => Wire::Tcp(TcpStream::from_std(socket.into())?),
+            Peer::Unix => Wire::Unix(UnixStream::from_std(socket.into())?),
+        })
+    }
+
+    /// Reads once. `Ok(0)` is the end of the input.
+    #[inline]
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(into);
+        let read = match self {
+            Wire::Tcp(stream) => Pin::new(stream).poll_read(cx, &mut buffer),
+            Wire::Unix(stream) => Pin::new(stream).poll_read(cx, &mut buffer),
+        };
+        read.map_ok(|()| buffer.filled().len())
+    }
+
+    /// Writes what the socket takes now.
+    #[inline]
+    pub(crate) fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Wire::Tcp(stream) => stream.try_write_vectored(slices),
+            Wire::Unix(stream) => stream.try_write_vectored(slices),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match self {
+            Wire::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Wire::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+        }
+    }
+
+    /// Ends our side: a FIN after what has been written.
+    pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Wire::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Wire::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+
+    /// Has the client left, as far as the socket says without a byte being taken from it? A FIN alone is a
+    /// half-close and counts as `Stayed`; so do bytes that wait to be read.
+    pub(crate) fn poll_departure(&mut self, cx: &mut Context<'_>) -> Poll<Presence> {
+        let ready = match self {
+            Wire::Tcp(stream) => stream.poll_read_ready(cx),
+            Wire::Unix(stream) => stream.poll_read_ready(cx),
+        };
+        match ready {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(_)) => return Poll::Ready(Presence::Left),
+            Poll::Ready(Ok(())) => {}
+        }
+        match self.peek() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                // Readiness was cleared by the attempt: wait for the next event.
+                let again = match self {
+                    Wire::Tcp(stream) => stream.poll_read_ready(cx),
+                    Wire::Unix(stream) => stream.poll_read_ready(cx),
+                };
+                if again.is_ready() { Poll::Ready(Presence::Stayed) } else { Poll::Pending }
+            }
+            Err(_) => Poll::Ready(Presence::Left),
+            Ok(_) => Poll::Ready(Presence::Stayed),
+        }
+    }
+
+    fn peek(&self) -> io::Result<usize> {
+        use rustix::net::{RecvFlags, recv};
+        let mut byte = [0u8; 1];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match self {
+            Wire::Tcp(s) => s.try_io(Interest::READABLE, || Ok(recv(s, &mut byte[..], flags)?.0)),
+            Wire::Unix(s) => s.try_io(Interest::READABLE, || Ok(recv(s, &mut byte[..], flags)?.0)),
+        }
+    }
+}
+
+/// What [`Wire::poll_departure`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// RST or HUP.
+    Left,
+    /// Half-closed or talking: nothing more can be learnt without reading.
+    Stayed,
+}

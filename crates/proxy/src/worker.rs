@@ -1,0 +1,230 @@
+//! A core: one thread, one runtime, and everything its connections share without a lock.
+//!
+//! Started by `service`, told what to do through its mailbox. It knows no request; `connection` does.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use cache::{Cache, HotTable};
+use message::FieldSpan;
+use tokio::sync::watch;
+
+use crate::access_log::DateCache;
+use crate::clock::{Clock, Moment};
+use crate::counters::CoreCounters;
+use crate::edges::EdgeCounts;
+use crate::listener::{self, Listener};
+use crate::log_buffer::LogBuffer;
+use crate::mailbox::{Mailbox, Message};
+use crate::service::LogSink;
+use crate::settings::ListenerSettings;
+use crate::site::Site;
+use crate::slots::{Doom, Slots};
+use crate::{connection, origin};
+
+/// How often deadlines are looked at, dead objects dropped, and the log handed over.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
+/// The buffer that all reads of a core share; larger than any request head, so that a read is nearly always partial
+/// and tokio knows without another system call that the socket is empty.
+const SCRATCH_BYTES: usize = 64 << 10;
+
+/// What all cores share.
+pub(crate) struct Shared {
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) site: ArcSwap<Site>,
+    pub(crate) mailboxes: Arc<[Mailbox]>,
+    pub(crate) counters: Vec<Arc<CoreCounters>>,
+    pub(crate) edges: Vec<Arc<EdgeCounts>>,
+    /// Open client connections of each core, those on their way to it included.
+    pub(crate) loads: Vec<AtomicUsize>,
+    pub(crate) log: Option<Arc<dyn LogSink>>,
+    pub(crate) draining: AtomicBool,
+    pub(crate) partial_heads_bytes: AtomicUsize,
+}
+
+impl Shared {
+    pub(crate) fn connections_open(&self) -> usize {
+        self.loads.iter().map(|load| load.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// One core's own things. Nothing in here is touched by another thread but what is atomic.
+pub(crate) struct Core {
+    pub(crate) index: usize,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) counters: Arc<CoreCounters>,
+    pub(crate) edges: Arc<EdgeCounts>,
+    pub(crate) slots: Slots,
+    pub(crate) hot: RefCell<HotTable>,
+    /// Borrowed by whoever reads or builds a head, never across an await.
+    pub(crate) scratch: RefCell<Box<[u8]>>,
+    pub(crate) spans: RefCell<Vec<FieldSpan>>,
+    /// The changing end of a stored head is written here.
+    pub(crate) tail: RefCell<Vec<u8>>,
+    pub(crate) log: RefCell<LogBuffer>,
+    /// The date of this second as log text.
+    pub(crate) dates: DateCache,
+    clock: Cell<Clock>,
+    site: RefCell<Arc<Site>>,
+    draining: Cell<bool>,
+    /// Told whenever a listener has to look whether it is still wanted.
+    listeners: watch::Sender<()>,
+}
+
+impl Core {
+    fn new(index: usize, shared: Arc<Shared>) -> Core {
+        let site = shared.site.load_full();
+        Core {
+            index,
+            counters: Arc::clone(&shared.counters[index]),
+            edges: Arc::clone(&shared.edges[index]),
+            slots: Slots::default(),
+            hot: RefCell::new(HotTable::new()),
+            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+            spans: RefCell::new(Vec::with_capacity(128)),
+            tail: RefCell::new(Vec::with_capacity(1024)),
+            log: RefCell::new(LogBuffer::default()),
+            dates: DateCache::default(),
+            clock: Cell::new(Clock::read()),
+            site: RefCell::new(site),
+            draining: Cell::new(false),
+            listeners: watch::Sender::new(()),
+            shared,
+        }
+    }
+
+    pub(crate) fn site(&self) -> Arc<Site> {
+        Arc::clone(&self.site.borrow())
+    }
+
+    /// The site, for as long as nothing is awaited.
+    #[inline]
+    pub(crate) fn site_ref(&self) -> std::cell::Ref<'_, Arc<Site>> {
+        self.site.borrow()
+    }
+
+    #[inline]
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock.get()
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> cache::Now {
+        self.clock.get().at(Moment::now())
+    }
+
+    #[inline]
+    pub(crate) fn draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// What the origins need to know of a core.
+    pub(crate) fn handle(&self) -> origin::CoreHandle<'_> {
+        origin::CoreHandle { core: self.index, counters: &self.counters, now_ms: Moment::now().deadline_ms() }
+    }
+
+    /// Ends when the listener with these settings has to close.
+    pub(crate) fn listener_closing(
+        self: &Rc<Self>,
+        settings: &ListenerSettings,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+        let (core, settings) = (Rc::clone(self), settings.clone());
+        let mut changes = self.listeners.subscribe();
+        Box::pin(async move {
+            while !core.draining.get() && core.site.borrow().settings.listeners.contains(&settings) {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        })
+    }
+}
+
+/// A core's thread, from its first connection to its last.
+pub(crate) fn run(index: usize, shared: Arc<Shared>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .event_interval(256)
+        .global_queue_interval(64)
+        .build_local(Default::default())
+        .unwrap_or_else(|error| panic!("core {index} has no runtime: {error}"));
+    runtime.block_on(async {
+        let core = Rc::new(Core::new(index, shared));
+        tokio::task::spawn_local(tick(Rc::clone(&core)));
+        obey(&core).await;
+        core.log.borrow_mut().flush(&core);
+    });
+    // Fetches that nobody waits for any longer end here.
+    runtime.shutdown_background();
+}
+
+/// Does what the mailbox says until a drain is over.
+async fn obey(core: &Rc<Core>) {
+    let mailboxes = Arc::clone(&core.shared.mailboxes);
+    loop {
+        let drained = async {
+            while !(core.draining() && core.shared.loads[core.index].load(Ordering::Relaxed) == 0) {
+                tokio::time::sleep(TICK / 10).await;
+            }
+        };
+        let messages = tokio::select! {
+            messages = mailboxes[core.index].receive() => messages,
+            () = drained, if core.draining() => return,
+        };
+        for message in messages {
+            match message {
+                Message::Connection(accepted) => connection::spawn(core, accepted),
+                Message::Flight(flight) => flight.wake_core(core.index),
+                Message::Open(listener) => open(core, *listener),
+                Message::Reloaded => {
+                    *core.site.borrow_mut() = core.shared.site.load_full();
+                    core.listeners.send_replace(());
+                }
+                Message::Drain => drain(core),
+                Message::DrainNow => core.slots.drain(Doom::Now),
+            }
+        }
+    }
+}
+
+fn open(core: &Rc<Core>, listener: Listener) {
+    tokio::task::spawn_local(listener::run(Rc::clone(core), listener));
+}
+
+fn drain(core: &Rc<Core>) {
+    if core.draining.replace(true) {
+        return;
+    }
+    let grace = core.site.borrow().settings.limits.drain_grace;
+    core.listeners.send_replace(());
+    core.slots.drain(Doom::Drain);
+    let core = Rc::clone(core);
+    tokio::task::spawn_local(async move {
+        tokio::time::sleep(grace).await;
+        core.slots.drain(Doom::Now);
+    });
+}
+
+/// What is done a few times a second rather than per request.
+async fn tick(core: Rc<Core>) {
+    let mut interval = tokio::time::interval(TICK);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        core.clock.set(Clock::read());
+        let moment = Moment::now();
+        let census = core.slots.sweep(moment.deadline_ms());
+        let gauges = &core.counters;
+        gauges.connections_waiting.set(census.waiting);
+        gauges.connections_reading.set(census.reading);
+        gauges.connections_writing.set(census.writing);
+        gauges.connections_active.set(core.shared.loads[core.index].load(Ordering::Relaxed) as u64);
+        core.hot.borrow_mut().sweep();
+        core.log.borrow_mut().flush(&core);
+        core.site().origins.sweep(core.index, moment.deadline_ms());
+    }
+}
