@@ -20,6 +20,15 @@ use crate::object::Object;
 use crate::ticket::Ticket;
 use crate::wishes::{Answer, Now, Wishes};
 
+/// What `ask` was asked, and its place among the questions to this shard.
+struct Question<'a> {
+    key: Key,
+    request: &'a Request<'a>,
+    wishes: &'a Wishes,
+    now: Now,
+    order: u64,
+}
+
 /// What the shard said.
 enum Finding {
     Fresh(Arc<Object>),
@@ -60,8 +69,9 @@ impl Cache {
     pub fn ask(self: &Arc<Self>, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Answer {
         let finding = {
             let mut shard = self.directory.shard(key);
+            let order = shard.next_order();
             let entry = shard.entries.entry(key).or_insert_with(|| Entry::new(self.account.charge(ENTRY_BYTES)));
-            self.look(entry, key, request, wishes, now)
+            self.look(entry, &Question { key, request, wishes, now, order })
         };
         let ticket = |flight, stored: Stored| {
             Ticket::new(Arc::clone(self), flight, request.to_head(), stored.whole, stored.part)
@@ -84,13 +94,14 @@ impl Cache {
         }
     }
 
-    fn look(&self, entry: &mut Entry, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Finding {
+    fn look(&self, entry: &mut Entry, question: &Question<'_>) -> Finding {
+        let Question { request, wishes, now, .. } = *question;
         let stored = match entry.find(request.fields, wishes.ignore_vary) {
             Some(slot) => Stored { whole: slot.whole.clone(), part: slot.part.clone() },
             None => Stored::default(),
         };
         if wishes.always_miss {
-            return Finding::Miss(self.begin(entry, key, wishes), stored);
+            return Finding::Miss(self.begin(entry, question), stored);
         }
         let verdict = stored.servable(wishes).map_or(Verdict::Ask, |object| judge(object, wishes, now));
         match (verdict, stored.whole.is_some()) {
@@ -102,7 +113,7 @@ impl Cache {
             (Verdict::Refresh, true) => {
                 let alone =
                     entry.joinable(request.fields, wishes.ignore_vary).is_none() && entry.recent_failure(now).is_none();
-                let refresh = alone.then(|| self.begin_listed(entry, key, request, wishes));
+                let refresh = alone.then(|| self.begin_listed(entry, question));
                 return Finding::Stale(stored.whole.expect("it was judged"), refresh);
             }
         }
@@ -113,27 +124,28 @@ impl Cache {
             };
         }
         if wishes.ignore_busy {
-            return Finding::Miss(self.begin(entry, key, wishes), stored);
+            return Finding::Miss(self.begin(entry, question), stored);
         }
         if let Some(flight) = entry.joinable(request.fields, wishes.ignore_vary) {
             let slot = flight.with(|inner| inner.readers.join(wishes.core));
             return Finding::Busy(Arc::clone(flight), slot, stored);
         }
         if entry.is_uncacheable(now) {
-            return Finding::HitForMiss(self.begin(entry, key, wishes), stored);
+            return Finding::HitForMiss(self.begin(entry, question), stored);
         }
-        Finding::Miss(self.begin_listed(entry, key, request, wishes), stored)
+        Finding::Miss(self.begin_listed(entry, question), stored)
     }
 
     /// A flight that nobody else finds, until its head says that it can be shared.
-    fn begin(&self, entry: &mut Entry, key: Key, wishes: &Wishes) -> Arc<Flight> {
+    fn begin(&self, entry: &mut Entry, question: &Question<'_>) -> Arc<Flight> {
         entry.fetching += 1;
-        Flight::new(key, self.invalidation.load(Relaxed), wishes.core, Arc::clone(&self.courier))
+        let began = self.invalidation.load(Relaxed);
+        Flight::new(question.key, began, question.order, question.wishes.core, Arc::clone(&self.courier))
     }
 
-    fn begin_listed(&self, entry: &mut Entry, key: Key, request: &Request<'_>, wishes: &Wishes) -> Arc<Flight> {
-        let flight = self.begin(entry, key, wishes);
-        entry.list_new(&flight, request.fields);
+    fn begin_listed(&self, entry: &mut Entry, question: &Question<'_>) -> Arc<Flight> {
+        let flight = self.begin(entry, question);
+        entry.list_new(&flight, question.request.fields);
         flight
     }
 }

@@ -155,17 +155,16 @@ impl Cache {
         facts: Facts,
         now: Now,
     ) -> Option<Arc<Object>> {
-        let fresh = self.reheaded(object, head, rendered, facts, now);
+        let fresh = self.reheaded(object, head, rendered, facts, (now, object.order));
         let mut leavers = Leavers::new();
         {
             let mut shard = self.directory.shard(object.key);
-            let order = shard.next_order();
             let entry = shard.entries.get_mut(&object.key)?;
             let stored = entry.slot(object.variant)?;
             if !stored.objects().any(|it| Arc::ptr_eq(it, object)) {
                 return None;
             }
-            entry.store(&fresh, order, self.settings.variants_max, &mut leavers);
+            entry.store(&fresh, self.settings.variants_max, &mut leavers);
             self.admit(&fresh, &leavers);
         }
         Some(fresh)
@@ -178,7 +177,7 @@ impl Cache {
         head: Arc<ResponseHead>,
         rendered: bytes::Bytes,
         facts: Facts,
-        received: Now,
+        (received, order): (Now, u64),
     ) -> Arc<Object> {
         let parts = ObjectParts {
             key: object.key,
@@ -189,6 +188,7 @@ impl Cache {
             body: Arc::clone(&object.body),
             facts,
             received,
+            order,
             part: object.partial(),
         };
         Object::new(parts, |bytes| self.account.charge(bytes))

@@ -29,7 +29,7 @@ pub(crate) struct Shard {
     pub entries: HashMap<Key, Entry, DigestBuild>,
     /// Keys with notes, oldest first; bounded, because attackers choose keys.
     notes: VecDeque<Key>,
-    /// Numbers the stores into this shard.
+    /// Numbers the questions to this shard, and so its flights.
     order: u64,
 }
 
@@ -218,10 +218,9 @@ impl Entry {
 
     /// Takes an object in, as the newest of its variant, and makes hot exactly what is under the newest
     /// specification.
-    pub fn store(&mut self, object: &Arc<Object>, order: u64, variants_max: usize, leavers: &mut Leavers) {
+    pub fn store(&mut self, object: &Arc<Object>, variants_max: usize, leavers: &mut Leavers) {
         self.note_spec(object.spec.clone(), leavers);
         let slot = self.variants.slot(object.variant);
-        slot.order = order;
         if object.partial().is_some() {
             leavers.extend(slot.part.replace(Arc::clone(object)));
         } else {
@@ -229,7 +228,7 @@ impl Entry {
             leavers.extend(slot.whole.replace(Arc::clone(object)));
         }
         if self.variants.count() > variants_max.max(1) {
-            let oldest = self.variants.oldest().expect("it is over its bound");
+            let oldest = self.variants.oldest_but(object.variant).expect("it is over its bound");
             self.remove_variant(oldest, leavers);
         }
         self.uncacheable_until_ms = 0;

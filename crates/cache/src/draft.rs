@@ -192,14 +192,13 @@ impl Draft {
         cache.make_room(0);
         let mut leavers = Leavers::new();
         let (stored, wakes) = self.duty.close(|shard, flight| {
-            let order = shard.next_order();
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let newer = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
-            let newer = newer.is_some_and(|whole| whole.received.mono_ms > object.received.mono_ms);
-            let stores = entry.invalidated <= flight.began && !newer;
+            let outdated = newer.is_some_and(|whole| whole.is_newer_than(&object));
+            let stores = entry.invalidated <= flight.began && !outdated;
             if stores {
-                entry.store(&object, order, cache.settings.variants_max, &mut leavers);
+                entry.store(&object, cache.settings.variants_max, &mut leavers);
                 cache.admit(&object, &leavers);
             }
             flight.change(|inner| {
@@ -239,6 +238,7 @@ impl Draft {
             body: Arc::new(StoredBody { blocks, charge }),
             facts,
             received: head.received,
+            order: flight.order,
             part: partial,
         };
         Some(Object::new(parts, |bytes| self.duty.cache.account.charge(bytes)))

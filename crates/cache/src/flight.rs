@@ -42,6 +42,8 @@ pub struct Flight {
     pub(crate) key: Key,
     /// The invalidation number it began under.
     pub(crate) began: u64,
+    /// Its place among the flights of its shard.
+    pub(crate) order: u64,
     /// The writer's core.
     pub(crate) core: usize,
     pub(crate) courier: Arc<dyn Courier>,
@@ -103,7 +105,7 @@ struct Writer {
 }
 
 impl Flight {
-    pub(crate) fn new(key: Key, began: u64, core: usize, courier: Arc<dyn Courier>) -> Arc<Flight> {
+    pub(crate) fn new(key: Key, began: u64, order: u64, core: usize, courier: Arc<dyn Courier>) -> Arc<Flight> {
         let inner = Inner {
             state: FlightState::Reserved,
             head: None,
@@ -112,7 +114,7 @@ impl Flight {
             readers: Readers::default(),
             writer: None,
         };
-        Arc::new(Flight { key, began, core, courier, inner: Mutex::new(inner) })
+        Arc::new(Flight { key, began, order, core, courier, inner: Mutex::new(inner) })
     }
 
     pub fn key(&self) -> Key {

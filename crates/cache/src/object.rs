@@ -41,6 +41,8 @@ pub struct Object {
     pub(crate) body: Arc<StoredBody>,
     facts: Facts,
     pub(crate) received: Now,
+    /// The place of its flight among those of the shard.
+    pub(crate) order: u64,
     part: Option<Part>,
     head_charge: Charge,
     liveness: AtomicU8,
@@ -69,13 +71,14 @@ pub(crate) struct ObjectParts {
     pub body: Arc<StoredBody>,
     pub facts: Facts,
     pub received: Now,
+    pub order: u64,
     pub part: Option<Part>,
 }
 
 impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
-        let ObjectParts { key, variant, spec, head, rendered, body, facts, received, part } = parts;
+        let ObjectParts { key, variant, spec, head, rendered, body, facts, received, order, part } = parts;
         let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
         let (head_charge, seat) = (charge(head_bytes), Seat::default());
         let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU32::new(0));
@@ -88,12 +91,19 @@ impl Object {
             body,
             facts,
             received,
+            order,
             part,
             head_charge,
             liveness,
             hits,
             seat,
         })
+    }
+
+    /// Which of two responses of a variant is the newer: whose head came later, and of two that came at once
+    /// whose fetch began later.
+    pub(crate) fn is_newer_than(&self, other: &Object) -> bool {
+        (self.received.mono_ms, self.order) > (other.received.mono_ms, other.order)
     }
 
     pub fn key(&self) -> Key {

@@ -185,16 +185,15 @@ impl Ticket {
         let Ticket { mut duty, stale, part, .. } = self;
         let old = stale.or(part).expect("only a stored object can be refreshed");
         let cache = Arc::clone(&duty.cache);
-        let fresh = cache.reheaded(&old, Arc::clone(&head), rendered, facts, now);
+        let fresh = cache.reheaded(&old, Arc::clone(&head), rendered, facts, (now, duty.flight.order));
         let mut leavers = Leavers::new();
         let ((), wakes) = duty.close(|shard, flight| {
-            let order = shard.next_order();
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let replaceable = entry.slot(old.variant).is_none_or(|slot| slot.objects().any(|it| Arc::ptr_eq(it, &old)));
             let stores = entry.invalidated <= flight.began && replaceable;
             if stores {
-                entry.store(&fresh, order, cache.settings.variants_max, &mut leavers);
+                entry.store(&fresh, cache.settings.variants_max, &mut leavers);
                 cache.admit(&fresh, &leavers);
             }
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);

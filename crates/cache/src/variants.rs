@@ -22,13 +22,16 @@ pub(crate) enum Variants {
 pub(crate) struct Slot {
     pub whole: Option<Arc<Object>>,
     pub part: Option<Arc<Object>>,
-    /// Grows with every store into the shard, so the least is the oldest.
-    pub order: u64,
 }
 
 impl Slot {
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.whole.iter().chain(&self.part)
+    }
+
+    /// The newest of its objects, by the order of their flights.
+    fn order(&self) -> u64 {
+        self.objects().map(|object| object.order).max().unwrap_or(0)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -93,14 +96,17 @@ impl Variants {
         }
     }
 
-    /// The variant that was stored the longest ago.
-    pub fn oldest(&self) -> Option<Variant> {
-        self.iter().min_by_key(|(_, slot)| slot.order).map(|(variant, _)| variant)
+    /// The oldest variant beside one.
+    pub fn oldest_but(&self, spared: Variant) -> Option<Variant> {
+        self.iter()
+            .filter(|(variant, _)| *variant != spared)
+            .min_by_key(|(_, slot)| slot.order())
+            .map(|(variant, _)| variant)
     }
 
-    /// The variant that was stored last.
+    /// The newest variant.
     pub fn newest(&self) -> Option<&Slot> {
-        self.iter().max_by_key(|(_, slot)| slot.order).map(|(_, slot)| slot)
+        self.iter().max_by_key(|(_, slot)| slot.order()).map(|(_, slot)| slot)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (Variant, &Slot)> {

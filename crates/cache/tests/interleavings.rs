@@ -1,0 +1,338 @@
+//! Interleavings of ask, land, fail, purge, 304 and eviction, on threads whose schedule shuttle decides: every lock
+//! and atomic of `store` and `cache` is a point where another thread may go on.
+//!
+//! Run by `cargo test --release -p cache --features shuttle --test interleavings`.
+#![cfg(feature = "shuttle")]
+
+#[path = "story/stage.rs"]
+mod stage;
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cache::{Answer, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Release, Ticket, Wishes};
+use message::{ResponseHead, Status};
+use shuttle::future::block_on;
+use shuttle::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
+use shuttle::thread;
+use stage::*;
+
+const SCHEDULES: usize = 20_000;
+
+/// A post that is delivered at once, on the thread of whoever posts.
+struct AtOnce;
+
+impl Courier for AtOnce {
+    fn post(&self, core: usize, flight: Arc<Flight>) {
+        flight.wake_core(core);
+    }
+}
+
+/// What all threads of one schedule share.
+struct Site {
+    cache: Arc<Cache>,
+    /// What the origin has to say; every body byte is its version.
+    version: AtomicU8,
+    fetches: AtomicUsize,
+}
+
+const BODY_BYTES: usize = 3;
+
+impl Site {
+    fn new(settings: CacheSettings) -> Arc<Site> {
+        let (version, fetches) = (AtomicU8::new(1), AtomicUsize::new(0));
+        Arc::new(Site { cache: Cache::new(settings, Arc::new(AtOnce)), version, fetches })
+    }
+
+    fn key(&self) -> cache::Key {
+        self.cache.key([&b"/"[..]])
+    }
+
+    fn ask(&self, core: usize, always_miss: bool) -> Answer {
+        let fields = fields_of(&[]);
+        let wishes = Wishes { core, always_miss, ..Wishes::default() };
+        self.cache.ask(self.key(), &request(&fields), &wishes, at(1_000))
+    }
+
+    /// Fetches as the proxy would: connects (reads the version), describes, appends piece by piece, lands.
+    fn fetch(&self, ticket: Ticket) -> Option<Arc<cache::Object>> {
+        self.fetches.fetch_add(1, SeqCst);
+        let version = self.version.load(SeqCst);
+        let mut draft = ticket.describe(description(Some(storable(MINUTE_MS))));
+        for _ in 0..BODY_BYTES {
+            draft.append(Bytes::from(vec![version]));
+            block_on(poll_fn(|cx| draft.poll_room(cx)));
+        }
+        draft.land(None)
+    }
+
+    /// Is served, whatever it takes; the body must be whole and of one version.
+    fn visit(self: &Arc<Site>, core: usize) -> u8 {
+        loop {
+            let body = match self.ask(core, false) {
+                Answer::Fresh(object) => body_of(&object),
+                Answer::Miss(ticket) | Answer::HitForMiss(ticket) => {
+                    let (follower, site) = (ticket.follow(core), self.clone());
+                    let fetch = thread::spawn(move || drop(site.fetch(ticket)));
+                    let body = follow(follower).expect("its own fetch does not fail");
+                    fetch.join().expect("a fetch does not panic");
+                    body
+                }
+                Answer::Busy(follower) => match follow(follower) {
+                    Ok(body) => body,
+                    Err(_) => continue,
+                },
+                other => panic!("{other:?}"),
+            };
+            assert!(body.len() == BODY_BYTES && body.iter().all(|byte| *byte == body[0]), "{body:?}");
+            return body[0];
+        }
+    }
+
+    /// Nothing is left over.
+    fn close(self: Arc<Site>) {
+        self.cache.purge(self.key());
+        let stats = self.cache.stats();
+        assert_eq!((stats.memory_bytes, stats.objects, stats.keys), (0, 0, 0));
+    }
+}
+
+fn description(storable: Option<cache::StoreAs>) -> cache::Description {
+    let head = Arc::new(ResponseHead::new(Status::OK));
+    cache::Description {
+        shared_head: head.clone(),
+        head,
+        length: None,
+        storable,
+        uncacheable_ms: 10_000,
+        now: at(1_000),
+    }
+}
+
+/// Follows to the end: the whole body, or why there is none.
+fn follow(mut follower: Follower) -> Result<Vec<u8>, Release> {
+    block_on(poll_fn(|cx| follower.poll_head(cx)))?;
+    let mut body = Vec::new();
+    loop {
+        match block_on(poll_fn(|cx| follower.poll_body(cx))) {
+            BodyPiece::Data(pieces) => pieces.iter().for_each(|piece| body.extend_from_slice(piece)),
+            BodyPiece::End { .. } => return Ok(body),
+            BodyPiece::Truncated(failure) => return Err(Release::Failed(failure)),
+            BodyPiece::CutOff => panic!("nobody cuts off here"),
+        }
+    }
+}
+
+type Act = Box<dyn FnOnce(Arc<Site>) + Send>;
+
+fn act(act: impl FnOnce(Arc<Site>) + Send + 'static) -> Act {
+    Box::new(act)
+}
+
+/// Runs the acts at once under many schedules; then looks at what is left.
+fn check(
+    settings: CacheSettings,
+    acts: impl Fn() -> Vec<Act> + Send + Sync + 'static,
+    afterwards: impl Fn(&Arc<Site>) + Send + Sync + 'static,
+) {
+    shuttle::check_random(
+        move || {
+            let site = Site::new(settings.clone());
+            let spawn = |act: Act| {
+                let site = site.clone();
+                thread::spawn(move || act(site))
+            };
+            let threads: Vec<_> = acts().into_iter().map(spawn).collect();
+            threads.into_iter().for_each(|thread| thread.join().expect("no act panics"));
+            afterwards(&site);
+            site.close();
+        },
+        SCHEDULES,
+    );
+}
+
+fn visitor(core: usize) -> Act {
+    act(move |site| {
+        site.visit(core);
+    })
+}
+
+#[test]
+fn many_ask_one_fetches_all_are_served() {
+    let acts = || (0..4).map(visitor).collect();
+    check(CacheSettings::default(), acts, |site| {
+        assert_eq!(site.fetches.load(SeqCst), 1);
+        assert_eq!(kind(&site.ask(0, false)), "fresh");
+    });
+}
+
+#[test]
+fn what_was_fetched_before_a_purge_is_gone_after_it() {
+    let purge = || {
+        act(|site| {
+            site.version.store(2, SeqCst);
+            site.cache.purge(site.key());
+            assert_eq!(site.visit(2), 2, "an answer from before the purge");
+        })
+    };
+    check(CacheSettings::default(), move || vec![visitor(0), visitor(1), purge()], |site| assert_eq!(site.visit(0), 2));
+}
+
+#[test]
+fn two_fetches_and_a_purge_leave_the_newest_or_nothing() {
+    let hidden = |site: Arc<Site>| {
+        let Answer::Miss(ticket) = site.ask(1, true) else { panic!("always_miss misses") };
+        site.fetch(ticket);
+    };
+    let purge = |site: Arc<Site>| {
+        site.version.store(2, SeqCst);
+        site.cache.invalidate(site.key());
+    };
+    let acts = move || vec![visitor(0), act(hidden), act(purge)];
+    check(CacheSettings::default(), acts, |site| assert_eq!(site.visit(0), 2));
+}
+
+#[test]
+fn a_failure_reaches_everybody() {
+    let acts = || {
+        let asker = |core| {
+            act(move |site: Arc<Site>| match site.ask(core, false) {
+                Answer::Miss(ticket) => {
+                    let follower = ticket.follow(core);
+                    ticket.fail(failure(1_000), at(1_000));
+                    assert_eq!(follow(follower), Err(Release::Failed(failure(1_000))));
+                }
+                Answer::Busy(follower) => assert_eq!(follow(follower), Err(Release::Failed(failure(1_000)))),
+                Answer::RecentFailure(again) => assert_eq!(again, failure(1_000)),
+                other => panic!("{other:?}"),
+            })
+        };
+        (0..4).map(asker).collect()
+    };
+    check(CacheSettings::default(), acts, |site| assert_eq!(kind(&site.ask(0, false)), "recent failure"));
+}
+
+#[test]
+fn a_leader_that_gives_up_is_followed_by_another() {
+    let quitter = || {
+        act(|site| match site.ask(0, false) {
+            Answer::Miss(ticket) => drop(ticket.describe(description(Some(storable(MINUTE_MS))))),
+            other => drop(other),
+        })
+    };
+    let acts = move || vec![quitter(), visitor(1), visitor(2)];
+    check(CacheSettings::default(), acts, |site| assert_eq!(site.fetches.load(SeqCst), 1));
+}
+
+#[test]
+fn a_private_answer_holds_nobody() {
+    let acts = || {
+        let asker = |core| {
+            act(move |site: Arc<Site>| {
+                loop {
+                    match site.ask(core, false) {
+                        Answer::Miss(ticket) | Answer::HitForMiss(ticket) => {
+                            let follower = ticket.follow(core);
+                            let mut draft = ticket.describe(description(None));
+                            draft.append(Bytes::from(vec![core as u8]));
+                            draft.land(None);
+                            assert_eq!(follow(follower), Ok(vec![core as u8]), "somebody else's answer");
+                            return;
+                        }
+                        Answer::Busy(follower) => assert_eq!(follow(follower), Err(Release::Private)),
+                        other => panic!("{other:?}"),
+                    }
+                }
+            })
+        };
+        (0..4).map(asker).collect()
+    };
+    check(CacheSettings::default(), acts, |site| assert_eq!(kind(&site.ask(0, false)), "hit for miss"));
+}
+
+#[test]
+fn a_window_gives_every_reader_every_byte() {
+    let settings = CacheSettings { object_bytes_max: 1, window_bytes_max: 1, ..CacheSettings::default() };
+    check(settings, || (0..3).map(visitor).collect(), |_| {});
+}
+
+/// Stores an object that is stale by the time the acts run.
+fn store_stale(site: &Site) {
+    let Answer::Miss(ticket) = site.ask(0, false) else { panic!("nothing is stored yet") };
+    let mut draft = ticket.describe(description(Some(storable(0))));
+    draft.append(Bytes::from(vec![1; BODY_BYTES]));
+    draft.land(None).expect("stored");
+}
+
+#[test]
+fn a_304_during_a_purge_or_another_fetch_brings_nothing_back() {
+    shuttle::check_random(
+        || {
+            let site = Site::new(CacheSettings::default());
+            store_stale(&site);
+            let validate = |site: Arc<Site>| {
+                if let Answer::Miss(ticket) = site.ask(1, false)
+                    && let Some(head) = ticket.stale().map(|stale| stale.head().clone())
+                {
+                    ticket.refreshed(head, Bytes::new(), facts(MINUTE_MS), at(1_000));
+                }
+            };
+            let replace = |site: Arc<Site>| {
+                site.version.store(2, SeqCst);
+                let Answer::Miss(ticket) = site.ask(2, true) else { panic!("always_miss misses") };
+                site.fetch(ticket).expect("nothing newer was stored");
+            };
+            let purge = |site: Arc<Site>| {
+                site.version.store(2, SeqCst);
+                site.cache.purge(site.key());
+            };
+            let purges = shuttle::rand::Rng::r#gen::<bool>(&mut shuttle::rand::thread_rng());
+            let other: Act = if purges { act(purge) } else { act(replace) };
+            let spawn = |act: Act| {
+                let site = site.clone();
+                thread::spawn(move || act(site))
+            };
+            let threads = [spawn(act(validate)), spawn(other), spawn(visitor(3))];
+            threads.into_iter().for_each(|thread| thread.join().expect("no act panics"));
+            assert_eq!(site.visit(0), 2);
+            site.close();
+        },
+        SCHEDULES,
+    );
+}
+
+#[test]
+fn eviction_races_with_everything_and_leaves_nothing_behind() {
+    let settings = CacheSettings { memory_bytes_max: 1 << 20, ..CacheSettings::default() };
+    let squeeze = |site: Arc<Site>| {
+        site.cache.set_memory(0);
+        site.cache.set_memory(1 << 20);
+    };
+    let purge = |site: Arc<Site>| {
+        site.cache.purge(site.key());
+    };
+    let acts = move || vec![visitor(0), visitor(1), act(squeeze), act(purge)];
+    check(settings, acts, |_| {});
+}
+
+#[test]
+fn a_reader_that_leaves_holds_no_writer_up() {
+    let settings = CacheSettings { object_bytes_max: 1, window_bytes_max: 1, ..CacheSettings::default() };
+    let leaver = || {
+        act(|site| {
+            if let Answer::Busy(mut follower) = site.ask(2, false) {
+                drop(block_on(poll_fn(|cx| follower.poll_head(cx))));
+            }
+        })
+    };
+    let stays = || {
+        act(|site| {
+            if let Answer::Miss(ticket) = site.ask(0, false) {
+                // A fetch without a reader of its own, as a background refresh is.
+                site.fetch(ticket);
+            }
+        })
+    };
+    check(settings, move || vec![stays(), leaver(), visitor(1)], |_| {});
+}

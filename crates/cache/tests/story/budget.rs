@@ -1,0 +1,121 @@
+//! Memory: the limit is kept, the hot set stays, and the account returns to zero.
+
+use crate::stage::*;
+use bytes::Bytes;
+use cache::{Answer, CacheSettings, EvictionKind, HotTable};
+
+const MIB: usize = 1 << 20;
+
+fn sized(memory_bytes_max: usize, eviction: EvictionKind) -> Stage {
+    Stage::with(CacheSettings { memory_bytes_max, eviction, ..CacheSettings::default() })
+}
+
+/// Asks as a client does: a hit touches, a miss is fetched.
+fn visit(stage: &Stage, path: &str, body: &[u8]) -> bool {
+    match stage.ask(path) {
+        Answer::Fresh(object) => {
+            object.touch();
+            true
+        }
+        Answer::Miss(ticket) => {
+            stage.fill(ticket, storable(MINUTE_MS), body);
+            false
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_limit_is_kept_and_the_hot_set_survives_a_scan() {
+    let stage = sized(4 * MIB, EvictionKind::S3Fifo);
+    let body = vec![7; 6_221];
+    for index in 0..40_000 {
+        visit(&stage, &format!("/hot/{}", index % 100), &body);
+        // J16: addresses that are asked for once.
+        visit(&stage, &format!("/scan/{index}"), &body);
+        assert!(stage.cache.account().used() <= 4 * MIB);
+    }
+    let kept = (0..100).filter(|index| visit(&stage, &format!("/hot/{index}"), &body)).count();
+    assert_eq!(kept, 100);
+    let stats = stage.cache.stats();
+    assert!(stats.keys == stats.objects && stats.evictions > 30_000, "{stats:?}");
+}
+
+#[test]
+fn lru_keeps_the_limit_and_what_was_used_last() {
+    let stage = sized(4 * MIB, EvictionKind::Lru);
+    for index in 0..2_000 {
+        visit(&stage, "/used", &[7; 6_221]);
+        visit(&stage, &format!("/{index}"), &[7; 6_221]);
+        assert!(stage.cache.account().used() <= 4 * MIB);
+    }
+    assert_eq!(kind(&stage.ask("/used")), "fresh");
+    assert_eq!((kind(&stage.ask("/1999")), kind(&stage.ask("/0"))), ("fresh", "miss"));
+}
+
+#[test]
+fn the_limit_can_be_changed_while_running() {
+    let stage = sized(8 * MIB, EvictionKind::S3Fifo);
+    for index in 0..2_000 {
+        visit(&stage, &format!("/{index}"), &[7; 6_221]);
+    }
+    stage.cache.set_memory(MIB);
+    let stats = stage.cache.stats();
+    assert!(stats.memory_bytes <= MIB as u64 && stats.memory_bytes > (MIB - 8_000) as u64, "{stats:?}");
+    stage.cache.set_memory(8 * MIB);
+    for index in 0..2_000 {
+        visit(&stage, &format!("/{index}"), &[7; 6_221]);
+    }
+    assert!(stage.cache.stats().memory_bytes > 7 * MIB as u64);
+}
+
+#[test]
+fn what_readers_still_hold_counts_and_does_not_empty_the_cache() {
+    let stage = sized(8 * MIB, EvictionKind::S3Fifo);
+    let mut table = HotTable::new();
+    for index in 0..5_000 {
+        let path = format!("/{index}");
+        visit(&stage, &path, &[7; 6_221]);
+        if let Answer::Fresh(object) = stage.ask(&path) {
+            table.remember(object.key(), &object);
+        }
+        if index % 200 == 0 {
+            (0..4).for_each(|_| table.sweep());
+        }
+        assert!(stage.cache.account().used() <= 8 * MIB + 8 * MIB / 4, "{}", stage.cache.account().used());
+    }
+    assert!(stage.cache.stats().objects > 600, "{:?}", stage.cache.stats());
+}
+
+#[test]
+fn a_body_is_charged_while_it_grows_and_exactly_when_it_landed() {
+    let stage = Stage::new();
+    let account = stage.cache.account();
+    let leader = stage.miss("/");
+    let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), None);
+    let before = account.used();
+    for step in 1..=100 {
+        draft.append(Bytes::from(vec![1; 3_000]));
+        assert_eq!(account.used(), before + step * 3_000);
+    }
+    let object = draft.land(None).expect("stored");
+    assert_eq!(object.body().slices(0, u64::MAX).count(), 300_000_usize.div_ceil(64 * 1024));
+    let over = account.used() - before - 300_000;
+    assert!(over < 2_000, "{over}");
+    drop(object);
+    stage.cache.purge(stage.key("/"));
+    assert_eq!(account.used(), 0);
+}
+
+#[test]
+fn a_body_for_which_nothing_can_be_evicted_is_not_kept() {
+    let stage = sized(MIB, EvictionKind::S3Fifo);
+    let _elsewhere = stage.cache.account().charge(MIB - 2_000);
+    let leader = stage.miss("/");
+    let mut reader = leader.follow(0);
+    let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), None);
+    draft.append(Bytes::from(vec![1; 10_000]));
+    assert!(!draft.is_kept());
+    assert!(draft.land(None).is_none());
+    assert_eq!(whole_body(&mut reader).len(), 10_000);
+}

@@ -1,0 +1,14 @@
+//! What the cache does, told by behaviours, one file for each part of the story. Time is moved by hand; nobody
+//! sleeps. Under the feature `shuttle` only `interleavings` runs.
+#![cfg(not(feature = "shuttle"))]
+
+mod any_order;
+mod asking;
+mod budget;
+mod following;
+mod hot_objects;
+mod invalidating;
+mod regrouping;
+mod stage;
+mod stored_parts;
+mod validating;

@@ -1,0 +1,101 @@
+//! 304s: one merges only into the very object that was validated, and changes nobody's answer under way.
+
+use crate::stage::*;
+use bytes::Bytes;
+use cache::{Object, Ticket, Wishes};
+use message::{FieldName, ResponseHead, Status};
+use std::sync::Arc;
+
+fn refresh(stage: &Stage, ticket: Ticket) -> Arc<Object> {
+    let mut head = ResponseHead::new(Status::OK);
+    head.fields.push(FieldName::Etag, "\"1\"");
+    head.fields.push_named(b"X-Refreshed", b"yes");
+    ticket.refreshed(Arc::new(head), Bytes::from_static(b"HTTP/1.1 200 OK\r\n"), facts(MINUTE_MS), stage.now)
+}
+
+fn stale_stage() -> Stage {
+    let mut stage = Stage::new();
+    stage.store("/", b"body");
+    stage.advance_ms(2 * MINUTE_MS);
+    stage
+}
+
+#[test]
+fn a_304_renews_the_stored_head_and_keeps_the_body() {
+    let stage = stale_stage();
+    let leader = stage.miss("/");
+    let old = Arc::clone(leader.stale().expect("there is something to validate"));
+    let (mut first, mut waiting) = (leader.follow(0), stage.busy("/"));
+    old.touch();
+    let fresh = refresh(&stage, leader);
+    assert!(fresh.is_live() && !old.is_live() && fresh.hits() == 1);
+    for follower in [&mut first, &mut waiting] {
+        let headed = head_of(follower).unwrap().expect("served");
+        assert_eq!(headed.length, Some(4));
+        assert!(headed.object.is_some_and(|object| Arc::ptr_eq(&object, &fresh)));
+        assert!(headed.head.fields.view().get_all_named(b"x-refreshed").eq([b"yes"]));
+        assert_eq!(whole_body(follower), b"body");
+    }
+    assert!(Arc::ptr_eq(&stage.fresh("/"), &fresh));
+    assert_eq!((body_of(&old), body_of(&fresh)), (b"body".to_vec(), b"body".to_vec()));
+    assert_eq!(stage.cache.stats().objects, 1);
+    let used = stage.cache.account().used();
+    drop((old, first, waiting));
+    let head_only = used - stage.cache.account().used();
+    assert!((1..1_500).contains(&head_only), "the body is charged once: {head_only}");
+}
+
+#[test]
+fn a_304_after_a_purge_serves_who_waits_and_is_not_stored() {
+    let stage = stale_stage();
+    let leader = stage.miss("/");
+    let mut waiting = stage.busy("/");
+    stage.cache.purge(stage.key("/"));
+    let fresh = refresh(&stage, leader);
+    assert!(!fresh.is_live());
+    assert!(head_of(&mut waiting).unwrap().is_ok());
+    assert_eq!(whole_body(&mut waiting), b"body");
+    assert_eq!(kind(&stage.ask("/")), "miss");
+}
+
+#[test]
+fn a_304_does_not_replace_what_was_stored_meanwhile() {
+    let stage = stale_stage();
+    let leader = stage.miss("/");
+    let beside = ticket(stage.ask_with("/", &[], &Wishes { always_miss: true, ..Wishes::default() }));
+    stage.fill(beside, storable(MINUTE_MS), b"newer").expect("stored");
+    assert!(!refresh(&stage, leader).is_live());
+    assert_eq!(body_of(&stage.fresh("/")), b"newer");
+}
+
+#[test]
+fn a_304_brings_back_what_was_merely_evicted() {
+    let stage = stale_stage();
+    let leader = stage.miss("/");
+    stage.cache.set_memory(0);
+    stage.cache.set_memory(1 << 28);
+    assert_eq!(stage.cache.stats().objects, 0);
+    assert!(refresh(&stage, leader).is_live());
+    assert_eq!(body_of(&stage.fresh("/")), b"body");
+}
+
+#[test]
+fn a_200_replaces_what_was_validated() {
+    let stage = stale_stage();
+    let leader = stage.miss("/");
+    let old = Arc::clone(leader.stale().unwrap());
+    stage.fill(leader, storable(MINUTE_MS), b"new").expect("stored");
+    assert_eq!((old.is_live(), body_of(&stage.fresh("/"))), (false, b"new".to_vec()));
+}
+
+#[test]
+fn a_head_request_may_freshen_the_stored_one_only() {
+    let stage = stale_stage();
+    let fields = fields_of(&[]);
+    let stored = stage.cache.find(stage.key("/"), &request(&fields)).expect("stored");
+    let head = Arc::new(ResponseHead::new(Status::OK));
+    let freshen = |object| stage.cache.freshen(object, head.clone(), Bytes::new(), facts(MINUTE_MS), stage.now);
+    let fresh = freshen(&stored).expect("it is the stored one");
+    assert!(freshen(&stored).is_none());
+    assert!(Arc::ptr_eq(&stage.fresh("/"), &fresh));
+}
