@@ -328,8 +328,8 @@ impl Connection {
                         return None;
                     }
                     Instant::Answered | Instant::Left => return Some(Turn::Close),
-                    Instant::Step(step, outcome) => {
-                        return Some(self.begin(core, visit, policy, State::Lookup, Some(key), step, outcome));
+                    Instant::Step(state, step, outcome) => {
+                        return Some(self.begin(core, visit, policy, state, Some(key), step, outcome));
                     }
                 }
             }

@@ -44,8 +44,8 @@ pub(crate) enum Instant {
     Answered,
     /// The client is gone.
     Left,
-    /// Go on here, as a transaction.
-    Step(Step, Outcome),
+    /// Go on here, as a transaction that is in this state.
+    Step(State, Step, Outcome),
 }
 
 /// Looks the request up and answers it if that can be done at once. The transaction is in state Lookup.
@@ -81,7 +81,7 @@ pub(crate) fn run(
             drop(hot);
             answer(connection, core, site, visit, &object, now)
         }
-        lookup::Found::Step(step, outcome) => Instant::Step(step, outcome),
+        lookup::Found::Step(step, outcome) => Instant::Step(State::Lookup, step, outcome),
     }
 }
 
@@ -100,7 +100,7 @@ fn answer(
         match deliver::plan(request, visit.found.seen, object) {
             Plan::Whole => Plan::Whole,
             // Several pieces, or a head that is made anew: no hurry.
-            _ => return Instant::Step(Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE),
+            _ => return Instant::Step(State::Lookup, Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE),
         }
     } else {
         Plan::Whole
@@ -112,7 +112,6 @@ fn answer(
     let mut tail = core.tail.borrow_mut();
     tail.clear();
     stored_head::write_tail(&mut tail, site, object, now, !visit.persistent);
-    take_edge(core, State::Deliver, State::Transmit);
     connection.exchange(Event::AnswerBegun);
     let (written, total) = write(connection, object, &tail, request.method == Method::Head);
     let sent = match written {
@@ -123,6 +122,7 @@ fn answer(
     core.counters.hits.add(1);
     core.counters.bytes_out.add(sent as u64);
     if sent as u64 == total {
+        take_edge(core, State::Deliver, State::Transmit);
         take_edge(core, State::Transmit, State::Log);
         connection.exchange(Event::AnswerEnded);
         if visit.persistent {
@@ -169,5 +169,5 @@ fn rest_of(object: &Arc<Object>, tail: &[u8], sent: usize, visit: &Visit<'_>) ->
     let mut outgoing = Outgoing::new(head, OutBody::Object { object: Arc::clone(object), from, to });
     outgoing.body_bytes_sent = from;
     let outcome = Outcome { status: object.status().0, verdict: CacheVerdict::Hit, ..Outcome::NONE };
-    Instant::Step(Step::Transmit(Box::new(outgoing)), outcome)
+    Instant::Step(State::Deliver, Step::Transmit(Box::new(outgoing)), outcome)
 }
