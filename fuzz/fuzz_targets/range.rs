@@ -1,0 +1,4 @@
+//! libFuzzer's entry to `fuzz::range`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::range::run(data));

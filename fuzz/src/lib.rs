@@ -1,0 +1,11 @@
+//! What the fuzz targets assert: one function of bytes each, which panics when a law is broken.
+//!
+//! A target in `fuzz_targets/` hands it what libFuzzer makes up; a plain test in the crate under test hands it the files
+//! of `corpus/`. Nothing here knows which.
+
+pub mod cache_control;
+pub mod chunked;
+pub mod range;
+pub mod request_head;
+pub mod request_vs_hyper;
+pub mod response_head;
