@@ -18,7 +18,7 @@ use shuttle::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 use shuttle::thread;
 use stage::*;
 
-const SCHEDULES: usize = 20_000;
+const SCHEDULES: usize = 5_000;
 
 /// A post that is delivered at once, on the thread of whoever posts.
 struct AtOnce;
@@ -272,16 +272,19 @@ fn a_304_during_a_purge_or_another_fetch_brings_nothing_back() {
             let site = Site::new(CacheSettings::default());
             store_stale(&site);
             let validate = |site: Arc<Site>| {
-                if let Answer::Miss(ticket) = site.ask(1, false)
-                    && let Some(head) = ticket.stale().map(|stale| stale.head().clone())
-                {
-                    ticket.refreshed(head, Bytes::new(), facts(MINUTE_MS), at(1_000));
+                let Answer::Miss(ticket) = site.ask(1, false) else { return };
+                match ticket.stale().map(|stale| stale.head().clone()) {
+                    // The origin says 304 only while it has nothing else to say.
+                    Some(head) if site.version.load(SeqCst) == 1 => {
+                        ticket.refreshed(head, Bytes::new(), facts(MINUTE_MS), at(1_000));
+                    }
+                    _ => drop(site.fetch(ticket)),
                 }
             };
             let replace = |site: Arc<Site>| {
                 site.version.store(2, SeqCst);
                 let Answer::Miss(ticket) = site.ask(2, true) else { panic!("always_miss misses") };
-                site.fetch(ticket).expect("nothing newer was stored");
+                site.fetch(ticket);
             };
             let purge = |site: Arc<Site>| {
                 site.version.store(2, SeqCst);
