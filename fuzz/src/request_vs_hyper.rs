@@ -18,6 +18,11 @@ use wire::{BodyDecoder, ChunkedLimits, Decoded, HeadLimits, read_request};
 
 /// Panics when the two differ in a way that is not on the list.
 pub fn run(data: &[u8]) {
+    difference(data);
+}
+
+/// How the two differ over these bytes; `None` when they read the same. Panics when that is not on the list.
+pub fn difference(data: &[u8]) -> Option<Difference> {
     let ours = read_all(data);
     let theirs = read_all_by_hyper(data);
     for (n, our) in ours.requests.iter().enumerate() {
@@ -27,21 +32,20 @@ pub fn run(data: &[u8]) {
         }
         let difference = explain_accepted(our, their);
         assert!(difference.is_some(), "request {n}\n ours: {our:?}\n hyper: {their:?}");
-        return;
+        return difference;
     }
-    let Some(their) = theirs.get(ours.requests.len()) else { return };
+    let their = theirs.get(ours.requests.len())?;
     let difference = explain_refused(&ours.end);
     assert!(difference.is_some(), "after {} requests\n ours: {:?}\n hyper: {their:?}", ours.requests.len(), ours.end);
+    difference
 }
 
 /// How larder and hyper may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Difference {
+pub enum Difference {
     /// We refuse what hyper reads. Nothing is forwarded and the connection is closed, so nobody reads it twice. The
     /// tokens are those in [`STRICTER`], each with its reason.
-    WeAreStricter,
-    /// We close after the last request and hyper goes on: a request less is answered, none is answered twice.
-    WeClose,
+    WeAreStricter(&'static str),
     /// RFC 9110 §2.5: a higher minor version is read as 1.1; hyper refuses it.
     HigherMinorVersion,
     /// hyper's URI type refuses bytes that browsers send in queries and that delimit nothing.
@@ -49,7 +53,7 @@ enum Difference {
 }
 
 /// Refusals that hyper does not share.
-const STRICTER: &[(&str, &str)] = &[
+pub const STRICTER: &[(&str, &str)] = &[
     ("empty-lines", "RFC 9112 §2.2 asks for one empty line to be skipped, hyper skips any number"),
     (
         "line-end-invalid",
@@ -64,6 +68,7 @@ const STRICTER: &[(&str, &str)] = &[
     ("target-userinfo", "RFC 9110 §4.2.4: userinfo in a target is treated as an error"),
     ("method-too-long", "a limit of ours"),
     ("target-too-long", "a limit of ours"),
+    ("request-fields-too-many", "a limit of ours"),
     ("request-field-too-large", "a limit of ours"),
     ("request-head-too-large", "a limit of ours"),
     ("host-missing", "RFC 9112 §3.2; hyper leaves that to the service"),
@@ -84,8 +89,7 @@ const STRICTER: &[(&str, &str)] = &[
     ("transfer-encoding-repeated", "hyper looks for chunked at the end, whatever stands before it"),
     ("transfer-encoding-unsupported", "hyper hands an encoded body to the service; we know no other coding"),
     ("connect-with-body", "RFC 9110 §9.3.6: CONNECT has no content; hyper ignores what frames it"),
-    ("chunk-size-invalid", "hyper ignores whitespace around the size, and more leading zeros than we do"),
-    ("chunk-size-too-large", "a limit of ours; and sixteen digits"),
+    ("chunk-size-too-large", "sixteen digits, leading zeros among them; hyper counts only the value"),
     ("chunk-extension-invalid", "RFC 9112 §7.1.1: hyper skips everything up to the line end"),
     ("chunk-extensions-too-large", "a limit of ours"),
     ("chunk-overhead-too-large", "a limit of ours"),
@@ -104,11 +108,23 @@ fn explain_accepted(our: &Seen, their: Option<&Seen>) -> Option<Difference> {
 
 fn explain_refused(end: &End) -> Option<Difference> {
     match end {
-        End::Closed => Some(Difference::WeClose),
-        End::Refused(token) if STRICTER.iter().any(|(known, _)| known == token) => Some(Difference::WeAreStricter),
-        End::Refused(_) | End::Incomplete => None,
+        End::Refused(token) if STRICTER.iter().any(|(known, _)| known == token) => {
+            Some(Difference::WeAreStricter(token))
+        }
+        End::Refused(_) | End::Incomplete | End::Closed => None,
     }
 }
+
+/// Small, so that short inputs reach them.
+const HEAD_LIMITS: HeadLimits =
+    HeadLimits { head_bytes_max: 1 << 10, fields_max: 12, field_bytes_max: 256, target_bytes_max: 128 };
+const CHUNKED_LIMITS: ChunkedLimits = ChunkedLimits {
+    extension_bytes_max: 48,
+    overhead_bytes_free: 64,
+    overhead_per_data_byte: 2,
+    trailer_bytes_max: 96,
+    trailer_fields_max: 4,
+};
 
 /// One request as somebody read it.
 #[derive(Debug)]
@@ -189,11 +205,11 @@ fn read_all(data: &[u8]) -> Ours {
 /// The request at the start, how many bytes it takes, and whether another may follow.
 fn read_one(data: &[u8]) -> Result<(Seen, usize, bool), End> {
     let mut spans = Vec::new();
-    let received = read_request(data, &mut spans, &HeadLimits::REQUEST, Scheme::Http)
+    let received = read_request(data, &mut spans, &HEAD_LIMITS, Scheme::Http)
         .map_err(|refusal| End::Refused(refusal.token))?
         .ok_or(End::Incomplete)?;
     let request = &received.request;
-    let mut decoder = BodyDecoder::for_request(received.body, &ChunkedLimits::DEFAULT);
+    let mut decoder = BodyDecoder::for_request(received.body, &CHUNKED_LIMITS);
     let mut body = Vec::new();
     let mut at = received.head_bytes;
     loop {
@@ -254,15 +270,8 @@ fn read_all_by_hyper(data: &[u8]) -> Vec<Seen> {
 }
 
 fn seen_by_hyper(head: &hyper::http::request::Parts, body: Bytes) -> Seen {
-    let authority = head.uri.authority().map(|authority| {
-        let text = authority.as_str().as_bytes();
-        let mut normal = Vec::new();
-        match message::Authority::parse(text, Scheme::Http) {
-            Some(parsed) if head.method != hyper::Method::CONNECT => parsed.write_to(&mut normal),
-            _ => normal = text.to_ascii_lowercase(),
-        }
-        normal
-    });
+    let is_connect = head.method == hyper::Method::CONNECT;
+    let authority = head.uri.authority().map(|authority| normal(authority.as_str(), is_connect));
     let mut target = head.uri.path().as_bytes().to_vec();
     if let Some(query) = head.uri.query() {
         target.push(b'?');
@@ -276,6 +285,19 @@ fn seen_by_hyper(head: &hyper::http::request::Parts, body: Bytes) -> Seen {
         fields: comparable(head.headers.iter().map(|(n, v)| (n.as_str().as_bytes().to_vec(), v.as_bytes().to_vec()))),
         body: body.to_vec(),
     }
+}
+
+/// As larder prints it: in lower case, and without a port that says nothing, except to CONNECT.
+fn normal(authority: &str, is_connect: bool) -> Vec<u8> {
+    let Some(mut parsed) = message::Authority::parse(authority.as_bytes(), Scheme::Http) else {
+        return authority.as_bytes().to_vec();
+    };
+    if is_connect {
+        parsed.port = authority.rsplit(':').next().and_then(|digits| digits.parse().ok());
+    }
+    let mut text = Vec::new();
+    parsed.write_to(&mut text);
+    text
 }
 
 /// A client that has sent all it will, and does not listen.

@@ -12,16 +12,22 @@ mod request_vs_hyper;
 #[path = "../../../fuzz/src/response_head.rs"]
 mod response_head;
 
-fn check(target: &str, run: fn(&[u8])) {
+use request_vs_hyper::{Difference, STRICTER};
+
+fn seeds(target: &str) -> Vec<Vec<u8>> {
     let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
-    let mut seeds_count = 0;
-    for seed in std::fs::read_dir(&folder).expect("the corpus is part of the repository") {
-        let path = seed.expect("a readable folder").path();
-        println!("{}", path.display()); // shown when the test fails
-        run(&std::fs::read(&path).expect("a readable file"));
-        seeds_count += 1;
+    let files = std::fs::read_dir(&folder).expect("the corpus is part of the repository");
+    let seeds: Vec<_> =
+        files.map(|file| std::fs::read(file.expect("a readable folder").path()).expect("a readable file")).collect();
+    assert!(seeds.len() >= 30, "{folder} holds only {}", seeds.len());
+    seeds
+}
+
+fn check(target: &str, run: fn(&[u8])) {
+    for seed in seeds(target) {
+        println!("{}", seed.escape_ascii()); // shown when the test fails
+        run(&seed);
     }
-    assert!(seeds_count >= 30, "{folder} holds only {seeds_count}");
 }
 
 #[test]
@@ -42,4 +48,14 @@ fn chunked_keeps_its_laws() {
 #[test]
 fn hyper_reads_what_we_read() {
     check("request_vs_hyper", request_vs_hyper::run);
+}
+
+#[test]
+fn every_difference_from_hyper_on_the_list_is_shown_by_a_seed() {
+    let shown: Vec<_> =
+        seeds("request_vs_hyper").iter().filter_map(|seed| request_vs_hyper::difference(seed)).collect();
+    let stricter = STRICTER.iter().map(|(token, _)| Difference::WeAreStricter(token));
+    let others = [Difference::HigherMinorVersion, Difference::HyperRefusesTarget];
+    let unshown: Vec<_> = stricter.chain(others).filter(|difference| !shown.contains(difference)).collect();
+    assert!(unshown.is_empty(), "{unshown:?}");
 }
