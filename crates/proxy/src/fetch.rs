@@ -34,8 +34,10 @@ mod send;
 mod upload;
 
 pub(crate) use self::failed::SERVER_ERROR;
+pub(crate) use self::fill::store_passed;
 use self::notes::FetchNotes;
 use self::origin_body::Arriving;
+pub(crate) use self::refreshed::by_head as freshen_by_head;
 
 /// The states of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +222,8 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
         heuristic_percent: u64::from(policy.heuristic_percent),
         heuristic_max_s: policy.heuristic_max.as_secs(),
         honour_client_cache_control: policy.honour_client_cache_control,
-        ..StoreDefaults::default()
+        share_set_cookie: policy.share_set_cookie,
+        surrogate_device: Some(site.settings.server_name.clone()),
     }
 }
 

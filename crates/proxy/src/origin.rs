@@ -236,13 +236,13 @@ impl Origin {
                 }
                 Err(kind) => {
                     core.counters.origin_errors_connect.add(1);
-                    let ours = matches!(kind, OriginErrorKind::Exhausted { .. });
-                    if !ours && address.failed(self.ejection, at()) {
+                    let blamed = kind.blames_address();
+                    if blamed && address.failed(self.ejection, at()) {
                         core.counters.origin_ejections.add(1);
                     }
                     tried.push(Arc::clone(&address));
                     let more = self.servers.book().pick(turn, at(), &tried).is_some();
-                    if tried.len() == DIAL_ATTEMPTS_MAX || !more {
+                    if !blamed || tried.len() == DIAL_ATTEMPTS_MAX || !more {
                         return Err(self.error(Some(Arc::clone(&address.label)), kind));
                     }
                 }

@@ -16,6 +16,8 @@ use crate::slots::Doom;
 pub(crate) struct OwedBody {
     decoder: BodyDecoder,
     taken_bytes: u64,
+    /// All of it has been read; only these are still to be handed on.
+    trailers: Option<Fields>,
 }
 
 /// What reading brought.
@@ -28,15 +30,21 @@ impl OwedBody {
     /// `None` when nothing is owed.
     pub(crate) fn of(body: RequestBody) -> Option<Box<OwedBody>> {
         let decoder = BodyDecoder::for_request(body, &ChunkedLimits::DEFAULT);
-        (!decoder.is_end()).then(|| Box::new(OwedBody { decoder, taken_bytes: 0 }))
+        (!decoder.is_end()).then(|| Box::new(OwedBody { decoder, taken_bytes: 0, trailers: None }))
     }
 }
 
 impl Connection {
     /// The next bytes of the request's body.
     pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
-        if self.owed.is_none() {
-            return Poll::Ready(Ok(BodyRead::End(None)));
+        match &mut self.owed {
+            None => return Poll::Ready(Ok(BodyRead::End(None))),
+            Some(owed) if owed.decoder.is_end() => {
+                let trailers = owed.trailers.take();
+                self.owed = None;
+                return Poll::Ready(Ok(BodyRead::End(trailers)));
+            }
+            Some(_) => {}
         }
         if !self.pending.is_empty() {
             let bytes = std::mem::take(&mut self.pending);
@@ -111,17 +119,13 @@ impl Connection {
             })));
         }
         if ended {
+            owed.trailers = owed.decoder.trailers();
             self.pending.extend_from_slice(&input[at..]);
+            self.exchange(Event::BodyRead);
         }
         if !data.is_empty() {
             return Some(Ok(BodyRead::Data(data.freeze())));
         }
-        if ended {
-            let trailers = owed.decoder.trailers();
-            self.owed = None;
-            self.exchange(Event::BodyRead);
-            return Some(Ok(BodyRead::End(trailers)));
-        }
-        None
+        ended.then(|| Ok(BodyRead::End(self.owed.take().and_then(|owed| owed.trailers))))
     }
 }

@@ -91,6 +91,8 @@ pub struct PolicySettings {
     pub purge_from: Vec<Network>,
     /// Obey max-age, no-cache and the like in requests (RFC 9111 §5.2.1).
     pub honour_client_cache_control: bool,
+    /// Give a stored Set-Cookie to everybody (RFC 9111 §7.3 permits it). Off: only the first requester gets it.
+    pub share_set_cookie: bool,
     /// Query parameters, a trailing `*` allowed, taken out of key and forwarded target alike.
     pub ignore_query: Vec<String>,
     /// Share of the time since Last-Modified that counts as fresh, per cent (RFC 9111 §4.2.2).
@@ -107,6 +109,7 @@ impl Default for PolicySettings {
         PolicySettings {
             purge_from: vec![Network::v4([127, 0, 0, 0], 8), Network::v6_loopback()],
             honour_client_cache_control: true,
+            share_set_cookie: false,
             ignore_query: Vec::new(),
             heuristic_percent: 10,
             heuristic_max: Duration::from_secs(24 * 3600),

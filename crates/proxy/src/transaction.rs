@@ -53,7 +53,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 27] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 28] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -81,6 +81,8 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 27] = {
         // The client left.
         (Wait, Log),
         (Pass, Deliver),
+        // A POST's answer that may serve a later GET.
+        (Pass, Wait),
         (Pass, Synth),
         (Pass, Log),
         // The origin did not switch protocols.

@@ -10,7 +10,7 @@ use cache::{Description, Draft, Failure, StoreAs, Ticket};
 use message::{FieldName, Fields, ResponseHead, Status};
 use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
 use rules::storing::{Withholding, may_store};
-use rules::{Exchange, RequestDirectives, Vary};
+use rules::{Exchange, Facts, RequestDirectives, Vary, WhyNotStored};
 use wire::{HopByHop, ResponseBody};
 
 use crate::fetch::notes::FetchNotes;
@@ -37,6 +37,11 @@ pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<Fetch
             Some(again) => ticket = again,
         }
     }
+}
+
+/// A pass whose answer turned out to be storable goes on in a task of its own.
+pub(crate) fn store_passed(fetch: Fetch, ticket: Ticket, reply: Reply) {
+    tokio::task::spawn_local(store(fetch, ticket, reply, None));
 }
 
 /// A new response.
@@ -86,17 +91,27 @@ fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, reply: &Reply) ->
         .then(|| failed::server_error(&fetch.origin, reply.head.status.0))
 }
 
+impl Fetch {
+    /// What `rules` make of the exchange.
+    fn facts(&self, reply: &Reply) -> Result<Facts, WhyNotStored> {
+        let defaults = self.store_defaults();
+        may_store(&Exchange {
+            request: &self.head.request(),
+            response: reply.head.response(),
+            response_wall_ms: reply.received.wall_ms,
+            response_delay_ms: reply.delay_ms,
+            defaults: &defaults,
+        })
+    }
+
+    pub(crate) fn may_store(&self, reply: &Reply) -> bool {
+        self.facts(reply).is_ok()
+    }
+}
+
 /// May it be stored, and as what? The reason if not.
 fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<StoreAs, &'static str> {
-    let defaults = fetch.store_defaults();
-    let exchange = Exchange {
-        request: &fetch.head.request(),
-        response: reply.head.response(),
-        response_wall_ms: reply.received.wall_ms,
-        response_delay_ms: reply.delay_ms,
-        defaults: &defaults,
-    };
-    let facts = may_store(&exchange).map_err(|why| why.token())?;
+    let facts = fetch.facts(reply).map_err(|why| why.token())?;
     let vary = match Vary::of(reply.head.fields.view()) {
         Vary::Fields(spec) => Some(spec),
         Vary::None => None,

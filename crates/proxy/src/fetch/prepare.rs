@@ -119,6 +119,11 @@ fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
         forwarded::write_forwarded(peer, trusted, request.fields, &host, request.scheme, out);
         out.extend_from_slice(b"\r\n");
     }
+    if matches!(fetch.purpose, Purpose::Store(_)) {
+        // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
+        let name = &fetch.site.settings.server_name;
+        write_field(out, b"Surrogate-Capability", format!("{name}=\"Surrogate/1.0\"").as_bytes());
+    }
     out.extend_from_slice(b"X-Forwarded-Proto: ");
     out.extend_from_slice(request.scheme.text().as_bytes());
     out.extend_from_slice(b"\r\nX-Forwarded-Host: ");

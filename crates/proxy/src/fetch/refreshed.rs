@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use cache::Ticket;
-use message::{FieldName, ResponseHead};
+use cache::{Key, Ticket};
+use message::{FieldName, Method, Request, ResponseHead};
 use rules::conditions::Validators;
 use rules::storing::facts_after_update;
-use rules::{Exchange, Facts, update};
+use rules::update::{self, HeadEffect};
+use rules::{Exchange, Facts};
 
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::{Fetch, FetchState, Purpose, Reply, failed};
@@ -56,8 +57,10 @@ pub(crate) fn merged(fetch: &Fetch, stored: &ResponseHead, reply: &Reply) -> (Re
     if let Some(age) = reply.head.fields.view().get(FieldName::Age) {
         judged.fields.push(FieldName::Age, age);
     }
+    // What is stored answers GET, whatever asked just now.
+    let request = Request { method: Method::Get, ..fetch.head.request() };
     let exchange = Exchange {
-        request: &fetch.head.request(),
+        request: &request,
         response: judged.response(),
         response_wall_ms: reply.received.wall_ms,
         response_delay_ms: reply.delay_ms,
@@ -66,4 +69,24 @@ pub(crate) fn merged(fetch: &Fetch, stored: &ResponseHead, reply: &Reply) -> (Re
     let facts = facts_after_update(&exchange, judged.response()).ok();
     head.fields.shrink();
     (head, facts)
+}
+
+/// RFC 9111 §4.3.5: what the answer to a HEAD says about a stored GET response.
+pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply) {
+    let cache = &fetch.core.shared.cache;
+    let Some(stored) = cache.find(key, &fetch.head.request()) else { return };
+    match update::head_effect(stored.head().response(), stored.body().len(), reply.head.response()) {
+        HeadEffect::None => {}
+        HeadEffect::Update => {
+            if let (head, Some(facts)) = merged(fetch, stored.head(), reply) {
+                let rendered = stored_head::render(&head, &fetch.site);
+                cache.freshen(&stored, Arc::new(head), rendered, facts, reply.received);
+            }
+        }
+        HeadEffect::Invalidate => {
+            let facts = Facts { always_validate: true, ..*stored.facts() };
+            let head = Arc::clone(stored.head());
+            cache.freshen(&stored, head, stored.rendered().clone(), facts, reply.received);
+        }
+    }
 }

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use message::{ResponseHead, Status};
+use message::{FieldName, ResponseHead, Status};
+use rules::date::write_date;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 use wire::{HopByHop, Refusal, RequestBody, ResponseBody, read_response};
@@ -138,6 +139,12 @@ fn poll_timer(
 fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unread: Unread, upload: &Upload) -> Reply {
     connection.succeeded();
     let arrived = Moment::now();
+    let mut answer = answer;
+    if answer.body != ResponseBody::Tunnel && !answer.head.fields.view().contains(FieldName::Date) {
+        // RFC 9110 §6.6.1: a recipient with a clock dates what came undated, before it is stored or passed on.
+        let now_s = (fetch.core.clock().at(arrived).wall_ms / 1_000) as i64;
+        answer.head.fields.push(FieldName::Date, write_date(now_s));
+    }
     Reply {
         framing: answer.body,
         body: Arriving {

@@ -6,6 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 /// No connection, and why.
 #[derive(Debug)]
 pub struct OriginError {
@@ -65,6 +67,20 @@ impl OriginError {
     }
 }
 
+impl OriginErrorKind {
+    /// Does another address promise better? A want of descriptors would follow us there; a want of local addresses is
+    /// about this one: its ports are used up, or it is of an IP version that this machine has switched off.
+    pub fn blames_address(&self) -> bool {
+        match self {
+            OriginErrorKind::Connect { .. } | OriginErrorKind::ConnectTimeout { .. } => true,
+            OriginErrorKind::Exhausted { why } => why.raw_os_error() == Some(Errno::ADDRNOTAVAIL.raw_os_error()),
+            OriginErrorKind::Resolve { .. }
+            | OriginErrorKind::QueueFull { .. }
+            | OriginErrorKind::QueueTimeout { .. } => false,
+        }
+    }
+}
+
 impl std::error::Error for OriginError {}
 
 impl fmt::Display for OriginError {
@@ -86,7 +102,7 @@ impl fmt::Display for OriginError {
             OriginErrorKind::QueueFull { queue_max } => write!(
                 f,
                 ": all connections in use and {queue_max} requests waiting ({}, {})",
-                section("connections_max"),
+                section("max_connections"),
                 section("queue_max")
             ),
             OriginErrorKind::QueueTimeout { after } => {
@@ -139,10 +155,17 @@ mod tests {
             "origin \"shop\" (shop.test): name did not resolve: no such name (resolver)",
         );
         check(
+            Some("[::1]:80"),
+            OriginErrorKind::Exhausted { why: io::Error::other("Too many open files") },
+            503,
+            "origin \"shop\" ([::1]:80): connect failed for want of something of ours: Too many open files (ulimit -n, \
+             ip_local_port_range)",
+        );
+        check(
             None,
             OriginErrorKind::QueueFull { queue_max: 3 },
             503,
-            "origin \"shop\": all connections in use and 3 requests waiting (origin.shop.connections_max, \
+            "origin \"shop\": all connections in use and 3 requests waiting (origin.shop.max_connections, \
              origin.shop.queue_max)",
         );
         check(
@@ -151,5 +174,12 @@ mod tests {
             503,
             "origin \"shop\": no connection became free within 250 ms (origin.shop.queue_timeout)",
         );
+    }
+    #[test]
+    fn a_want_of_descriptors_blames_no_address_but_one_of_local_addresses_does() {
+        let exhausted = |errno: Errno| OriginErrorKind::Exhausted { why: errno.into() };
+        assert!(!exhausted(Errno::MFILE).blames_address());
+        assert!(exhausted(Errno::ADDRNOTAVAIL).blames_address());
+        assert!(OriginErrorKind::Connect { why: Errno::CONNREFUSED.into() }.blames_address());
     }
 }

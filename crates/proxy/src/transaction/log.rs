@@ -148,7 +148,6 @@ impl Connection {
             Afterwards::Reuse => self.reuse(),
             Afterwards::Drain => {
                 if linger::drain(self).await {
-                    self.exchange(wire::Event::BodyRead);
                     self.reuse()
                 } else {
                     linger::close(self).await;

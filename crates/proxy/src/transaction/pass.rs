@@ -1,11 +1,15 @@
 //! Pass: to the origin and back, past the store. The fetch runs inside the transaction, because it needs the client:
 //! its body goes up, interim answers come down, and when it leaves, the fetch ends.
 
+use cache::{Answer as Asked, Wishes};
+use message::Method;
+
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
-use crate::fetch::{self, Broken, Client, Fetch, Purpose};
+use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
+use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, transmit};
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
@@ -24,6 +28,12 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
         Ok(reply) => {
             let request = tx.head.request();
             fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head);
+            if request.method == Method::Head {
+                fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared.cache, &request), &reply);
+            }
+            if request.method == Method::Post && fetch.may_store(&reply) {
+                return store(tx, fetch, reply);
+            }
             let body = reply.body.into_passed(&mut fetch);
             Step::Deliver(Box::new(Answer::Origin { head: reply.head, body: Box::new(body) }))
         }
@@ -37,5 +47,20 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
             Step::Synth(Synth::refused(&refusal))
         }
         Err(Broken::Origin(failure)) => Step::Synth(Synth::failed(&failure)),
+    }
+}
+
+/// RFC 9110 §9.3.3: a POST's answer that says it is the representation of its target serves a later GET. It lands in
+/// the store like a miss, and its requester follows.
+fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply) -> Step {
+    let key = tx.key();
+    let wishes = Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, ..Wishes::default() };
+    match tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received) {
+        Asked::Miss(ticket) | Asked::HitForMiss(ticket) => {
+            let follower = ticket.follow(tx.core.index);
+            fetch::store_passed(fetch, ticket, reply);
+            Step::Wait(Box::new(Wait::leading(follower, Default::default(), None)))
+        }
+        _ => Step::Synth(Synth::only_if_cached()),
     }
 }
