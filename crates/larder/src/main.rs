@@ -1,1 +1,30 @@
-fn main() {}
+//! larder: an HTTP accelerator. The program reads what the operator typed and starts the rest.
+
+mod addresses;
+mod admin;
+mod check;
+mod config;
+mod demo;
+mod edge_report;
+mod flags;
+mod limits;
+mod log_writer;
+mod open_files;
+mod plan;
+mod quantities;
+mod running;
+mod say;
+mod serve;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match flags::Flags::parse().command {
+        flags::Command::Serve(flags) => serve::serve(flags),
+        flags::Command::Demo(flags) => demo::demo(&flags),
+        flags::Command::Check(flags) => check::check(&flags),
+    }
+}

@@ -1,0 +1,149 @@
+//! Addresses as operators write them: where to listen, what to stand in front of, where to answer questions.
+//!
+//! Flags and larder.toml read the same forms. It resolves no names and opens nothing.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use message::{Authority, Scheme};
+use proxy::settings::{ListenAddress, OriginUrl};
+
+/// Where the admin address is, if anywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdminAddress {
+    Off,
+    At(ListenAddress),
+}
+
+pub const LISTEN_FORM: &str = "an address with a port, such as 127.0.0.1:8080 or [::]:80, or unix:/run/larder.sock";
+pub const ORIGIN_FORM: &str = "an origin is http://HOST[:PORT] or unix:/PATH";
+
+/// `IP:PORT`, `localhost:PORT`, `*:PORT` (every IPv4 address) or `unix:PATH`.
+pub fn parse_listen(text: &str) -> Result<ListenAddress, String> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return match path {
+            "" => Err("a path must follow unix:".to_owned()),
+            path => Ok(ListenAddress::Unix(PathBuf::from(path))),
+        };
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(ListenAddress::Tcp(address));
+    }
+    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    let port: Option<u16> = port.parse().ok();
+    match (host, port) {
+        ("localhost", Some(port)) => Ok(ListenAddress::Tcp((Ipv4Addr::LOCALHOST, port).into())),
+        ("*", Some(port)) => Ok(ListenAddress::Tcp((Ipv4Addr::UNSPECIFIED, port).into())),
+        ("", Some(port)) => Err(format!("say which address: 127.0.0.1:{port} for this machine only, *:{port} for all")),
+        _ if text.parse::<IpAddr>().is_ok() => Err(format!("the port is missing; {LISTEN_FORM}")),
+        _ => Err(format!("expected {LISTEN_FORM}")),
+    }
+}
+
+pub fn parse_admin(text: &str) -> Result<AdminAddress, String> {
+    match text {
+        "off" => Ok(AdminAddress::Off),
+        _ => parse_listen(text).map(AdminAddress::At),
+    }
+}
+
+/// `http://host[:port]` or `unix:/path`.
+pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return match path {
+            "" => Err("a path must follow unix:".to_owned()),
+            path => Ok(OriginUrl::Unix(PathBuf::from(path))),
+        };
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Err(match Authority::parse(text.as_bytes(), Scheme::Http) {
+            Some(_) => format!("the scheme is missing: write http://{text}"),
+            None => ORIGIN_FORM.to_owned(),
+        });
+    };
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" => {}
+        "https" => return Err("https:// origins are not supported yet: give the origin's http:// address".to_owned()),
+        _ => return Err(format!("`{scheme}://` is no scheme larder speaks; {ORIGIN_FORM}")),
+    }
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    if authority.contains(['/', '?', '#']) {
+        return Err("an origin URL has no path: what the client asked for is forwarded as it is".to_owned());
+    }
+    if authority.contains('@') {
+        return Err("an origin URL has no user name or password".to_owned());
+    }
+    let authority = Authority::parse(authority.as_bytes(), Scheme::Http).ok_or("the host or the port is not valid")?;
+    let host = std::str::from_utf8(&authority.host).map_err(|_| "the host is not valid")?;
+    let port = authority.port.unwrap_or(Scheme::Http.default_port());
+    Ok(OriginUrl::Tcp { host: host.to_owned(), port })
+}
+
+/// As `--ports-file` and the start-up lines say it.
+pub fn show_listen(address: &ListenAddress) -> String {
+    match address {
+        ListenAddress::Tcp(address) => address.to_string(),
+        ListenAddress::Unix(path) => format!("unix:{}", path.display()),
+    }
+}
+
+pub fn show_origin(url: &OriginUrl) -> String {
+    match url {
+        OriginUrl::Tcp { host, port: 80 } => format!("http://{host}"),
+        OriginUrl::Tcp { host, port } => format!("http://{host}:{port}"),
+        OriginUrl::Unix(path) => format!("unix:{}", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T>(got: Result<T, String>, show: impl Fn(&T) -> String, text: &str, expect: Result<&str, &str>) {
+        match (got, expect) {
+            (Ok(value), Ok(expected)) => assert_eq!(show(&value), expected, "{text}"),
+            (Err(message), Err(part)) => assert!(message.contains(part), "{text}: {message}"),
+            (got, expected) => panic!("{text}: {:?} instead of {expected:?}", got.map(|v| show(&v))),
+        }
+    }
+
+    #[test]
+    fn listening_addresses_say_where() {
+        for (text, expect) in [
+            ("127.0.0.1:8080", Ok("127.0.0.1:8080")),
+            ("127.0.0.1:0", Ok("127.0.0.1:0")),
+            ("[::1]:80", Ok("[::1]:80")),
+            ("localhost:81", Ok("127.0.0.1:81")),
+            ("*:80", Ok("0.0.0.0:80")),
+            ("unix:/run/l.sock", Ok("unix:/run/l.sock")),
+            ("unix:", Err("a path must follow")),
+            (":8080", Err("127.0.0.1:8080 for this machine")),
+            ("8080", Err("127.0.0.1:8080 for this machine")),
+            ("127.0.0.1", Err("the port is missing")),
+            ("example.org:80", Err("expected an address with a port")),
+            ("127.0.0.1:99999", Err("expected an address with a port")),
+        ] {
+            check(parse_listen(text), show_listen, text, expect);
+        }
+    }
+
+    #[test]
+    fn origins_are_plain_http_for_now() {
+        for (text, expect) in [
+            ("http://127.0.0.1:3000", Ok("http://127.0.0.1:3000")),
+            ("http://Example.org/", Ok("http://example.org")),
+            ("http://[::1]:81", Ok("http://[::1]:81")),
+            ("unix:/run/app.sock", Ok("unix:/run/app.sock")),
+            ("https://example.org", Err("not supported yet")),
+            ("ftp://example.org", Err("no scheme larder speaks")),
+            ("example.org:3000", Err("write http://example.org:3000")),
+            ("http://example.org/app", Err("no path")),
+            ("http://u:p@example.org", Err("no user name")),
+            ("http://", Err("not valid")),
+            ("http://a:99999", Err("not valid")),
+            ("", Err("an origin is http://")),
+        ] {
+            check(parse_origin(text), show_origin, text, expect);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The admin address: `/metrics`, `/status` and the dashboard, from a thread of its own, so that it answers when the
+//! workers are busy.
+//!
+//! Reading is open to whoever reaches the address; on loopback TCP a Host that is not loopback's is refused, so that
+//! a web page cannot read it through a name of its own (DNS rebinding). Changing anything needs the token or the
+//! UNIX socket. It speaks one request a connection and knows nothing of the proxy but an [`Observation`].
+
+mod admin_request;
+mod metrics_text;
+pub mod observation;
+mod status_json;
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proxy::Moment;
+use proxy::Proxy;
+use proxy::settings::ListenAddress;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+
+use crate::limits;
+use crate::log_writer::LogWriter;
+use crate::say::say;
+use admin_request::{Answer, Door, Read, answer};
+use observation::{Circumstances, Observation};
+
+/// A bound admin socket that nobody serves yet.
+pub struct AdminSocket {
+    socket: Socket,
+    address: ListenAddress,
+}
+
+enum Socket {
+    Tcp(std::net::TcpListener),
+    Unix(std::os::unix::net::UnixListener),
+}
+
+/// What the admin may ask and do; a reload changes the rights.
+pub struct Admin {
+    pub proxy: Proxy,
+    pub log: Option<Arc<LogWriter>>,
+    pub started: Moment,
+    pub rights: Mutex<Rights>,
+}
+
+/// Who may do what.
+#[derive(Clone, Debug, Default)]
+pub struct Rights {
+    pub server_name: String,
+    pub token: Option<String>,
+    pub debug: bool,
+}
+
+impl AdminSocket {
+    pub fn bind(address: &ListenAddress) -> io::Result<AdminSocket> {
+        match address {
+            ListenAddress::Tcp(wanted) => {
+                let listener = std::net::TcpListener::bind(wanted)?;
+                listener.set_nonblocking(true)?;
+                let address = ListenAddress::Tcp(listener.local_addr()?);
+                Ok(AdminSocket { socket: Socket::Tcp(listener), address })
+            }
+            ListenAddress::Unix(path) => {
+                let socket = Socket::Unix(bind_unix(path)?);
+                Ok(AdminSocket { socket, address: address.clone() })
+            }
+        }
+    }
+
+    /// With the port that was picked where 0 was asked for.
+    pub fn address(&self) -> &ListenAddress {
+        &self.address
+    }
+
+    /// Serves in a thread of its own until the process ends.
+    pub fn serve(self, admin: Arc<Admin>) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let thread = std::thread::Builder::new().name("larder-admin".to_owned());
+        thread.spawn(move || {
+            let ended = runtime.block_on(async {
+                match self.socket {
+                    Socket::Tcp(listener) => {
+                        let listener = TcpListener::from_std(listener)?;
+                        let local = listener.local_addr()?;
+                        accept_forever(admin, || async { listener.accept().await.map(|(s, _)| (s, Door::Tcp(local))) })
+                            .await
+                    }
+                    Socket::Unix(listener) => {
+                        let listener = UnixListener::from_std(listener)?;
+                        accept_forever(admin, || async { listener.accept().await.map(|(s, _)| (s, Door::Unix)) }).await
+                    }
+                }
+            });
+            if let Err(error) = ended {
+                say!("the admin address does not answer any more: {error}");
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// Mode 0600 from its first moment: the mode of the unbound socket is what bind creates the path with.
+fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    match std::fs::symlink_metadata(path) {
+        // A socket that nobody answers on: left by a process that was killed.
+        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path)?,
+        Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the path exists and is no socket")),
+        Err(_) => {}
+    }
+    let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
+    rustix::fs::fchmod(&socket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+    socket.bind(&socket2::SockAddr::unix(path)?)?;
+    socket.listen(limits::ADMIN_CONNECTIONS_MAX as i32)?;
+    socket.set_nonblocking(true)?;
+    Ok(std::os::fd::OwnedFd::from(socket).into())
+}
+
+/// Removes the path of a UNIX admin socket when the program ends in good order.
+pub struct SocketPath(pub Option<PathBuf>);
+
+impl Drop for SocketPath {
+    fn drop(&mut self) {
+        // It may be gone already, and there is nobody left to do anything about it.
+        let _ = self.0.take().map(std::fs::remove_file);
+    }
+}
+
+async fn accept_forever<S, F>(admin: Arc<Admin>, accept: impl Fn() -> F) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = io::Result<(S, Door)>>,
+{
+    let places = Arc::new(Semaphore::new(limits::ADMIN_CONNECTIONS_MAX));
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
+        match accept().await {
+            Ok((stream, door)) => {
+                let admin = Arc::clone(&admin);
+                tokio::spawn(async move {
+                    // A client that is too slow, or gone, is no concern of anybody's.
+                    let _ = tokio::time::timeout(limits::ADMIN_TIMEOUT, converse(stream, door, &admin)).await;
+                    drop(place);
+                });
+            }
+            // Out of descriptors: give those who have some time to return theirs.
+            Err(_) => tokio::time::sleep(limits::ADMIN_ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// One request, one answer, and the end.
+async fn converse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, door: Door, admin: &Admin) -> io::Result<()> {
+    let mut head = Vec::with_capacity(1 << 10);
+    let answer = loop {
+        let rights = admin.rights.lock().clone();
+        match answer(&head, door, &rights) {
+            Read::More if head.len() >= limits::ADMIN_HEAD_BYTES_MAX => break Answer::refusal(431, "too long"),
+            Read::More if stream.read_buf(&mut head).await? == 0 => return Ok(()),
+            Read::More => {}
+            Read::Done(answer) => break answer,
+        }
+    };
+    let bytes = answer.bytes(|| admin.observe(), |ms| admin.proxy.advance_clock(ms));
+    stream.write_all(&bytes).await?;
+    stream.shutdown().await?;
+    // What the client still sends is read away for a moment, or the reset takes our answer with it.
+    let mut rest = [0; 1024];
+    for _ in 0..limits::ADMIN_LINGER_READS_MAX {
+        if stream.read(&mut rest).await? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl Admin {
+    pub fn observe(&self) -> Observation {
+        let circumstances = Circumstances {
+            server_name: self.rights.lock().server_name.clone(),
+            uptime_ms: self.started.micros_until(Moment::now()) / 1_000,
+            log_lines_lost: self.log.as_ref().map_or(0, |log| log.lines_lost()),
+        };
+        Observation::of(&self.proxy, circumstances)
+    }
+}
+
+/// May other machines reach it?
+pub fn is_public(address: &ListenAddress) -> bool {
+    matches!(address, ListenAddress::Tcp(address) if !is_loopback(address))
+}
+
+fn is_loopback(address: &SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}

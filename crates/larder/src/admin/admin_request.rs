@@ -1,0 +1,268 @@
+//! One request to the admin address: what it asks, whether it may, and the bytes of the answer.
+//!
+//! A function of bytes; the socket is the caller's.
+
+use std::net::{IpAddr, SocketAddr};
+
+use message::{FieldName, FieldsView, Method, Request, Scheme, Status};
+use wire::limits::HeadLimits;
+use wire::read_request;
+
+use super::observation::Observation;
+use super::{Rights, is_loopback, metrics_text, status_json};
+
+/// Where a request came in.
+#[derive(Clone, Copy, Debug)]
+pub enum Door {
+    Tcp(SocketAddr),
+    /// Only its owner can open it (mode 0600).
+    Unix,
+}
+
+/// How far reading came.
+pub enum Read {
+    More,
+    Done(Answer),
+}
+
+/// What is answered, before the figures are gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Page {
+        page: Page,
+        head_only: bool,
+    },
+    /// The clocks of freshness go forward.
+    Advance {
+        ms: u64,
+    },
+    Refusal {
+        status: u16,
+        why: &'static str,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Page {
+    Dashboard,
+    Metrics,
+    Status,
+}
+
+impl Answer {
+    pub const fn refusal(status: u16, why: &'static str) -> Answer {
+        Answer::Refusal { status, why }
+    }
+}
+
+/// What to answer to what has been received so far.
+pub fn answer(head: &[u8], door: Door, rights: &Rights) -> Read {
+    let mut spans = Vec::new();
+    match read_request(head, &mut spans, &HeadLimits::REQUEST, Scheme::Http) {
+        Ok(None) => Read::More,
+        Ok(Some(received)) => Read::Done(judge(&received.request, door, rights)),
+        Err(refusal) => Read::Done(Answer::refusal(refusal.status, refusal.token)),
+    }
+}
+
+fn judge(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
+    if !host_fits(&request.authority.host, door) {
+        return Answer::refusal(403, "this Host is not served here: use localhost or the address");
+    }
+    let reads = matches!(request.method, Method::Get | Method::Head);
+    let page = match request.path {
+        b"/" => Page::Dashboard,
+        b"/metrics" => Page::Metrics,
+        b"/status" => Page::Status,
+        b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
+        b"/debug/advance" => return Answer::refusal(405, "POST it"),
+        _ => return Answer::refusal(404, "there are /, /status and /metrics"),
+    };
+    match reads {
+        true => Answer::Page { page, head_only: request.method == Method::Head },
+        false => Answer::refusal(405, "GET it"),
+    }
+}
+
+/// `POST /debug/advance?ms=N`
+fn advance(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
+    if !rights.debug {
+        return Answer::refusal(404, "only with [admin] debug = true");
+    }
+    if !may_change(&request.fields, door, rights) {
+        return Answer::refusal(403, "changing anything needs the token or the UNIX socket");
+    }
+    let ms = request.query.and_then(|query| std::str::from_utf8(query).ok()?.strip_prefix("ms=")?.parse().ok());
+    match ms {
+        Some(ms) if ms <= ADVANCE_MS_MAX => Answer::Advance { ms },
+        _ => Answer::refusal(400, "write ?ms=N"),
+    }
+}
+
+/// A hundred years: more would run into the end of dates.
+const ADVANCE_MS_MAX: u64 = 100 * 366 * 86_400_000;
+
+/// The UNIX socket's owner, the bearer of the token, and in debug mode anybody on this machine whose request is not
+/// a web page's.
+fn may_change(fields: &FieldsView<'_>, door: Door, rights: &Rights) -> bool {
+    let given = fields.get(FieldName::Authorization).and_then(|value| value.strip_prefix(b"Bearer "));
+    let has_token = matches!((given, &rights.token), (Some(given), Some(token)) if same(given, token.as_bytes()));
+    let from_page = fields.get_all_named(b"origin").next().is_some();
+    match door {
+        Door::Unix => true,
+        Door::Tcp(local) => has_token || (rights.debug && is_loopback(&local) && !from_page),
+    }
+}
+
+/// Takes as long for a near miss as for a far one.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (x, y)| differs | (x ^ y)) == 0
+}
+
+/// On loopback only names and addresses of loopback: a foreign name there is a web page that rebinds its own.
+fn host_fits(host: &[u8], door: Door) -> bool {
+    let Door::Tcp(local) = door else { return true };
+    if !is_loopback(&local) {
+        return true;
+    }
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+    match bare.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+impl Answer {
+    /// The whole answer. The figures are gathered only when somebody may see them.
+    pub fn bytes(self, observe: impl FnOnce() -> Observation, advance_clock: impl FnOnce(u64)) -> Vec<u8> {
+        const TEXT: &str = "text/plain; charset=utf-8";
+        let (status, content_type, body, head_only) = match self {
+            Answer::Page { page: Page::Dashboard, head_only } => {
+                (200, "text/html; charset=utf-8", include_str!("dashboard.html").to_owned(), head_only)
+            }
+            Answer::Page { page: Page::Metrics, head_only } => {
+                (200, metrics_text::CONTENT_TYPE, metrics_text::metrics(&observe()), head_only)
+            }
+            Answer::Page { page: Page::Status, head_only } => {
+                (200, "application/json", status_json::status(&observe()), head_only)
+            }
+            Answer::Advance { ms } => {
+                advance_clock(ms);
+                (200, TEXT, format!("advanced by {ms} ms\n"), false)
+            }
+            Answer::Refusal { status, why } => (status, TEXT, format!("{why}\n"), false),
+        };
+        let allow = if status == 405 { "Allow: GET, HEAD, POST\r\n" } else { "" };
+        let mut bytes = format!(
+            "HTTP/1.1 {status} {}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+             X-Content-Type-Options: nosniff\r\nContent-Security-Policy: {SECURITY_POLICY}\r\n{allow}Connection: close\r\n\r\n",
+            Status(status).reason(),
+            body.len(),
+        )
+        .into_bytes();
+        if !head_only {
+            bytes.extend_from_slice(body.as_bytes());
+        }
+        bytes
+    }
+}
+
+/// The dashboard is one file; it may ask its own address and nobody else, and stand in no frame.
+const SECURITY_POLICY: &str = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
+                               script-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'";
+
+#[cfg(test)]
+mod tests {
+    use super::super::observation::tests::sample;
+    use super::*;
+
+    const LOOPBACK: &str = "127.0.0.1:9180";
+
+    fn ask(head: &str, door: Door, rights: &Rights) -> Answer {
+        match answer(head.as_bytes(), door, rights) {
+            Read::Done(answer) => answer,
+            Read::More => panic!("{head:?} is not whole"),
+        }
+    }
+
+    fn tcp(address: &str) -> Door {
+        Door::Tcp(address.parse().unwrap())
+    }
+
+    fn check(request: &str, host: &str, door: Door, expect: Result<Page, u16>) {
+        let got = ask(&format!("{request} HTTP/1.1\r\nHost: {host}\r\n\r\n"), door, &Rights::default());
+        match (got, expect) {
+            (Answer::Page { page, .. }, Ok(expected)) => assert_eq!(page, expected, "{request} at {host}"),
+            (Answer::Refusal { status, .. }, Err(expected)) => assert_eq!(status, expected, "{request} at {host}"),
+            (got, expected) => panic!("{request} at {host}: {got:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn pages_are_read_and_nothing_else() {
+        check("GET /", "localhost:9180", tcp(LOOPBACK), Ok(Page::Dashboard));
+        check("GET /status", "127.0.0.1", tcp(LOOPBACK), Ok(Page::Status));
+        check("HEAD /metrics?x", "[::1]:1", tcp(LOOPBACK), Ok(Page::Metrics));
+        check("POST /status", "localhost", tcp(LOOPBACK), Err(405));
+        check("GET /nothing", "localhost", tcp(LOOPBACK), Err(404));
+        check("GET /debug/advance?ms=1", "localhost", tcp(LOOPBACK), Err(405));
+    }
+
+    #[test]
+    fn on_loopback_a_foreign_host_is_refused() {
+        check("GET /status", "evil.test", tcp(LOOPBACK), Err(403));
+        check("GET /status", "localhost.evil.test", tcp(LOOPBACK), Err(403));
+        check("GET /status", "192.0.2.1", tcp(LOOPBACK), Err(403));
+        check("GET /status", "evil.test", tcp("[::1]:9180"), Err(403));
+        check("GET /status", "edge.test", tcp("192.0.2.1:9180"), Ok(Page::Status));
+        check("GET /status", "anything", Door::Unix, Ok(Page::Status));
+    }
+
+    #[test]
+    fn what_is_no_http_is_refused() {
+        assert!(matches!(ask("GET /\u{7f} HTTP/1.1\r\n\r\n", Door::Unix, &Rights::default()), Answer::Refusal { .. }));
+        assert!(matches!(answer(b"GET / HTT", Door::Unix, &Rights::default()), Read::More));
+    }
+
+    fn check_advance(target: &str, fields: &str, door: Door, rights: &Rights, expect: Result<u64, u16>) {
+        let head = format!("POST {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+        match (ask(&head, door, rights), expect) {
+            (Answer::Advance { ms }, Ok(expected)) => assert_eq!(ms, expected),
+            (Answer::Refusal { status, .. }, Err(expected)) => assert_eq!(status, expected, "{head}"),
+            (got, expected) => panic!("{head}: {got:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn only_those_who_may_advance_the_clock() {
+        let token = "0123456789abcdef".to_owned();
+        let off = Rights::default();
+        let on = Rights { debug: true, token: Some(token), ..Rights::default() };
+        let (good, bad) = ("Authorization: Bearer 0123456789abcdef\r\n", "Authorization: Bearer 0123456789abcdeX\r\n");
+        let (near, far, target) = (tcp(LOOPBACK), tcp("192.0.2.1:9180"), "/debug/advance?ms=5000");
+        check_advance(target, "", near, &off, Err(404));
+        check_advance(target, "", Door::Unix, &off, Err(404));
+        check_advance(target, "", near, &on, Ok(5000));
+        check_advance(target, "Origin: http://evil.test\r\n", near, &on, Err(403));
+        check_advance(target, "", Door::Unix, &on, Ok(5000));
+        check_advance(target, "", far, &on, Err(403));
+        check_advance(target, bad, far, &on, Err(403));
+        check_advance(target, good, far, &on, Ok(5000));
+        check_advance("/debug/advance?ms=x", "", near, &on, Err(400));
+        check_advance("/debug/advance?ms=99999999999999", "", near, &on, Err(400));
+        check_advance("/debug/advance", "", near, &on, Err(400));
+    }
+
+    #[test]
+    fn an_answer_is_framed_and_a_head_has_no_body() {
+        let page = |page, head_only| Answer::Page { page, head_only }.bytes(sample, |_| ());
+        let (full, head) = (page(Page::Status, false), page(Page::Status, true));
+        let text = String::from_utf8(full).unwrap();
+        let (fields, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(fields.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"), "{fields}");
+        assert!(fields.contains(&format!("\r\nContent-Length: {}\r\n", body.len())));
+        assert_eq!(String::from_utf8(head).unwrap(), format!("{fields}\r\n\r\n"));
+        assert!(page(Page::Dashboard, false).ends_with(b"</html>\n"));
+    }
+}

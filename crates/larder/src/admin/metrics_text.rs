@@ -1,0 +1,223 @@
+//! `/metrics`: an observation in Prometheus' text format, version 0.0.4.
+
+use std::fmt::{self, Display, Write};
+
+use proxy::counters::{COUNTERS, CounterKind, Histogram};
+use proxy::origin::AddressState;
+
+use super::observation::{Latencies, Observation};
+
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All metrics.
+pub fn metrics(seen: &Observation) -> String {
+    let mut page = Page(String::with_capacity(32 << 10));
+    page.family("larder_build_info", "gauge", "The version that runs");
+    page.sample("larder_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.one("larder_uptime_seconds", "gauge", "Since the start", Millis(seen.uptime_ms));
+    page.one("larder_workers", "gauge", "Worker threads", seen.workers);
+    if let Some(bytes) = seen.resident_bytes {
+        page.one("process_resident_memory_bytes", "gauge", "Memory of the process, as the kernel counts it", bytes);
+    }
+    for (name, kind, help) in COUNTERS {
+        match kind {
+            CounterKind::Total => page.one(&format!("larder_{name}_total"), "counter", help, seen.counter(name)),
+            CounterKind::Gauge => page.one(&format!("larder_{name}"), "gauge", help, seen.counter(name)),
+        }
+    }
+    page.latencies(seen);
+    page.cache(seen);
+    page.origins(seen);
+    page.family("larder_edge_total", "counter", "How often each edge of the state machines was taken");
+    for edge in &seen.edges {
+        page.sample(
+            "larder_edge_total",
+            &[("machine", edge.machine), ("from", &edge.from), ("to", &edge.to)],
+            edge.taken,
+        );
+    }
+    page.0
+}
+
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a String cannot fail, here and below.
+        let _ = writeln!(self.0, "# HELP {name} {help}.\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        for (index, (label, text)) in labels.iter().enumerate() {
+            let open = if index == 0 { '{' } else { ',' };
+            let _ = write!(self.0, "{open}{label}=\"{}\"", Escaped(text));
+        }
+        let close = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.0, "{close} {value}");
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.family(name, kind, help);
+        self.sample(name, &[], value);
+    }
+
+    fn latencies(&mut self, seen: &Observation) {
+        const NAME: &str = "larder_latency_seconds";
+        self.family(NAME, "histogram", "From the first byte of a request to the last of its answer");
+        for (result, latencies) in [("hit", &seen.latency_hit), ("miss", &seen.latency_miss)] {
+            self.histogram(NAME, result, latencies);
+        }
+    }
+
+    fn histogram(&mut self, name: &str, result: &str, latencies: &Latencies) {
+        let mut below = 0;
+        for (bucket, count) in latencies.buckets.iter().enumerate() {
+            below += count;
+            let bound = Histogram::upper_bound_micros(bucket).map(|micros| Micros(micros).to_string());
+            let bound = bound.as_deref().unwrap_or("+Inf");
+            self.sample(&format!("{name}_bucket"), &[("result", result), ("le", bound)], below);
+        }
+        self.sample(&format!("{name}_sum"), &[("result", result)], Micros(latencies.sum_micros));
+        self.sample(&format!("{name}_count"), &[("result", result)], below);
+    }
+
+    fn cache(&mut self, seen: &Observation) {
+        let cache = &seen.cache;
+        for (name, help, value) in [
+            ("memory_limit_bytes", "What the store may take", cache.memory_bytes_max),
+            ("memory_used_bytes", "What the store takes: index, heads and bodies", cache.memory_bytes),
+            ("memory_leaving_bytes", "Of these, what only its last readers keep", cache.leaving_bytes),
+            ("objects", "Stored answers", cache.objects),
+            ("keys", "Stored URLs", cache.keys),
+        ] {
+            self.one(&format!("larder_{name}"), "gauge", help, value);
+        }
+        for (name, help, value) in [
+            ("evictions", "Answers that made room for others", cache.evictions),
+            ("invalidated", "Answers dropped by purges and unsafe methods", cache.invalidated),
+            ("stored", "Answers that were stored whole", cache.landed),
+            ("refreshed", "Stored answers that the origin confirmed", cache.refreshed),
+            ("overflowed", "Answers that grew too large to store while they were fetched", cache.overflowed),
+        ] {
+            self.one(&format!("larder_{name}_total"), "counter", help, value);
+        }
+    }
+
+    fn origins(&mut self, seen: &Observation) {
+        self.family("larder_origin_connections", "gauge", "Connections to an origin");
+        for origin in &seen.origins {
+            self.sample("larder_origin_connections", &[("origin", &origin.name)], origin.connections);
+        }
+        self.family("larder_origin_connections_limit", "gauge", "Its max_connections");
+        for origin in &seen.origins {
+            self.sample("larder_origin_connections_limit", &[("origin", &origin.name)], origin.connections_max);
+        }
+        self.family("larder_origin_queued", "gauge", "Requests that wait for a connection to an origin");
+        for origin in &seen.origins {
+            self.sample("larder_origin_queued", &[("origin", &origin.name)], origin.queued);
+        }
+        self.family("larder_origin_up", "gauge", "1, or 0 for an address that is left out after failures");
+        for origin in &seen.origins {
+            for address in &origin.addresses {
+                let labels = [("origin", &*origin.name), ("address", &*address.label)];
+                self.sample("larder_origin_up", &labels, u8::from(address.state == AddressState::Up));
+            }
+        }
+    }
+}
+
+/// A label's value.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| match c {
+            '\\' => f.write_str("\\\\"),
+            '"' => f.write_str("\\\""),
+            '\n' => f.write_str("\\n"),
+            c => f.write_char(c),
+        })
+    }
+}
+
+/// Seconds, written exactly.
+struct Micros(u64);
+
+impl Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
+struct Millis(u64);
+
+impl Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::super::observation::tests::sample;
+    use super::*;
+
+    /// Reads the format as strictly as Prometheus does: families before their samples, none twice.
+    fn samples(page: &str) -> HashMap<String, f64> {
+        let mut samples = HashMap::new();
+        let mut family = (String::new(), String::new());
+        let mut families = Vec::new();
+        for line in page.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').unwrap();
+                assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+                assert!(!families.contains(&name.to_owned()), "{name} twice");
+                families.push(name.to_owned());
+                family = (name.to_owned(), kind.to_owned());
+            } else if !line.starts_with("# HELP ") {
+                let (series, value) = line.rsplit_once(' ').unwrap();
+                let name = series.split('{').next().unwrap();
+                let stem = match family.1.as_str() {
+                    "histogram" => name.trim_end_matches("_bucket").trim_end_matches("_sum").trim_end_matches("_count"),
+                    _ => name,
+                };
+                assert_eq!(stem, family.0, "{line}");
+                assert_eq!(name.ends_with("_total"), family.1 == "counter", "{line}");
+                assert!(samples.insert(series.to_owned(), value.parse().unwrap()).is_none(), "{series} twice");
+            }
+        }
+        samples
+    }
+
+    #[test]
+    fn every_counter_is_there_under_its_own_value() {
+        let seen = sample();
+        let samples = samples(&metrics(&seen));
+        for (name, kind, _) in COUNTERS {
+            let suffix = if *kind == CounterKind::Total { "_total" } else { "" };
+            assert_eq!(samples[&format!("larder_{name}{suffix}")], seen.counter(name) as f64, "{name}");
+        }
+        assert_eq!(samples["larder_memory_used_bytes"], 77.0);
+        assert_eq!(samples["larder_uptime_seconds"], 61.5);
+        assert_eq!(samples["larder_edge_total{machine=\"fetch\",from=\"Send\",to=\"Reply\"}"], 9.0);
+    }
+
+    #[test]
+    fn histograms_are_cumulative_and_end_at_infinity() {
+        let samples = samples(&metrics(&sample()));
+        let bucket = |le: &str| samples[&format!("larder_latency_seconds_bucket{{result=\"hit\",le=\"{le}\"}}")];
+        assert_eq!((bucket("0.000002"), bucket("0.000003"), bucket("+Inf")), (0.0, 90.0, 100.0));
+        assert_eq!(samples["larder_latency_seconds_count{result=\"hit\"}"], 100.0);
+        assert_eq!(samples["larder_latency_seconds_sum{result=\"hit\"}"], 0.000_250);
+    }
+
+    #[test]
+    fn labels_are_escaped() {
+        let samples = samples(&metrics(&sample()));
+        assert_eq!(samples["larder_origin_up{origin=\"we\\\\b\",address=\"127.0.0.1:3001\"}"], 0.0);
+        assert_eq!(Escaped("a\"b\nc").to_string(), "a\\\"b\\nc");
+    }
+}

@@ -1,0 +1,186 @@
+//! Everything the admin address can tell of one moment, gathered once and then only formatted.
+//!
+//! The only file of the admin that looks at the running proxy.
+
+use cache::CacheStats;
+use proxy::counters::{COUNTERS, CounterKind, HISTOGRAM_BUCKETS, Histogram};
+use proxy::{Edge, OriginStatus, Proxy};
+
+/// The figures of one moment.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    pub server_name: String,
+    pub workers: usize,
+    pub uptime_ms: u64,
+    /// In the order of `COUNTERS`, summed over the cores.
+    pub counters: Vec<u64>,
+    pub latency_hit: Latencies,
+    pub latency_miss: Latencies,
+    pub cache: CacheStats,
+    pub origins: Vec<OriginStatus>,
+    pub edges: Vec<Edge>,
+    /// Lines that the log took and could not write.
+    pub log_lines_lost: u64,
+    pub resident_bytes: Option<u64>,
+}
+
+/// A histogram over all cores.
+#[derive(Clone, Debug)]
+pub struct Latencies {
+    pub buckets: [u64; HISTOGRAM_BUCKETS],
+    pub sum_micros: u64,
+}
+
+impl Latencies {
+    fn of<'a>(cores: impl Iterator<Item = &'a Histogram>) -> Latencies {
+        let mut all = Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 };
+        for core in cores {
+            all.sum_micros = all.sum_micros.wrapping_add(core.sum_micros.get());
+            all.buckets.iter_mut().zip(&core.buckets).for_each(|(sum, bucket)| *sum += bucket.get());
+        }
+        all
+    }
+
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// No more than `percent` of the answers took longer; `None` without any answer.
+    pub fn percentile_micros(&self, percent: f64) -> Option<u64> {
+        let count = self.count();
+        let rank = ((count as f64 * percent / 100.0).ceil() as u64).max(1);
+        let mut seen = 0;
+        let bucket = self.buckets.iter().position(|&n| {
+            seen += n;
+            seen >= rank
+        })?;
+        Histogram::upper_bound_micros(bucket).or_else(|| Histogram::upper_bound_micros(bucket - 1))
+    }
+
+    /// What came in after `earlier`.
+    pub fn since(&self, earlier: &Latencies) -> Latencies {
+        let mut all = self.clone();
+        all.sum_micros = all.sum_micros.wrapping_sub(earlier.sum_micros);
+        all.buckets.iter_mut().zip(&earlier.buckets).for_each(|(now, then)| *now = now.saturating_sub(*then));
+        all
+    }
+}
+
+/// What the proxy itself does not know.
+#[derive(Clone, Debug)]
+pub struct Circumstances {
+    pub server_name: String,
+    pub uptime_ms: u64,
+    pub log_lines_lost: u64,
+}
+
+impl Observation {
+    pub fn of(proxy: &Proxy, circumstances: Circumstances) -> Observation {
+        let cores = proxy.core_counters();
+        let mut counters = vec![0u64; COUNTERS.len()];
+        for core in cores {
+            counters.iter_mut().zip(core.values()).for_each(|(sum, value)| *sum = sum.wrapping_add(value));
+        }
+        for (value, (_, kind, _)) in counters.iter_mut().zip(COUNTERS) {
+            // Cores are read one after the other, so a gauge that moves between two may seem to be below nothing.
+            if *kind == CounterKind::Gauge && *value > i64::MAX as u64 {
+                *value = 0;
+            }
+        }
+        Observation {
+            server_name: circumstances.server_name,
+            workers: cores.len(),
+            uptime_ms: circumstances.uptime_ms,
+            counters,
+            latency_hit: Latencies::of(cores.iter().map(|core| &core.latency_hit)),
+            latency_miss: Latencies::of(cores.iter().map(|core| &core.latency_miss)),
+            cache: proxy.cache_stats(),
+            origins: proxy.origins_status(),
+            edges: proxy.edges(),
+            log_lines_lost: circumstances.log_lines_lost,
+            resident_bytes: resident_bytes(),
+        }
+    }
+
+    /// A counter by its name in `proxy::counters`; lines that the log lost later on count as lost, not as written.
+    pub fn counter(&self, name: &str) -> u64 {
+        let value = COUNTERS.iter().position(|(known, ..)| *known == name).map_or(0, |index| self.counters[index]);
+        match name {
+            "log_lines" => value.saturating_sub(self.log_lines_lost),
+            "log_lines_lost" => value + self.log_lines_lost,
+            _ => value,
+        }
+    }
+
+    /// Requests that ended with an answer from the store, of those that asked it.
+    pub fn hit_percent(&self) -> Option<f64> {
+        let hits = self.counter("hits") + self.counter("hits_stale");
+        let asked = hits + self.counter("misses") + self.counter("coalesced") + self.counter("revalidated");
+        (asked > 0).then(|| hits as f64 * 100.0 / asked as f64)
+    }
+}
+
+/// What the kernel says we occupy (proc(5), statm).
+fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use std::sync::Arc;
+
+    use proxy::origin::{AddressState, AddressStatus};
+
+    use super::*;
+
+    /// Every counter has its own value, so that a mix-up shows.
+    pub fn sample() -> Observation {
+        let mut latency_hit = Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 250 };
+        (latency_hit.buckets[3], latency_hit.buckets[10]) = (90, 10);
+        let address =
+            |label: &str, state| AddressStatus { label: label.into(), state, in_use: 3, idle: 4, failures: 5 };
+        Observation {
+            server_name: "lar\"der".to_owned(),
+            workers: 2,
+            uptime_ms: 61_500,
+            counters: (100..100 + COUNTERS.len() as u64).collect(),
+            latency_miss: Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 },
+            latency_hit,
+            cache: CacheStats { memory_bytes_max: 1 << 20, memory_bytes: 77, objects: 5, ..CacheStats::default() },
+            origins: vec![OriginStatus {
+                name: Arc::from("we\\b"),
+                addresses: vec![
+                    address("127.0.0.1:3000", AddressState::Up),
+                    address("127.0.0.1:3001", AddressState::Ejected { for_ms: 1_500 }),
+                ],
+                connections: 7,
+                connections_max: 100,
+                queued: 1,
+            }],
+            edges: vec![Edge { machine: "fetch", from: "Send".to_owned(), to: "Reply".to_owned(), taken: 9 }],
+            log_lines_lost: 2,
+            resident_bytes: Some(4096),
+        }
+    }
+
+    #[test]
+    fn percentiles_come_from_the_buckets() {
+        let latencies = sample().latency_hit;
+        let upper = |bucket| Histogram::upper_bound_micros(bucket);
+        assert_eq!(latencies.count(), 100);
+        assert_eq!(latencies.percentile_micros(50.0), upper(3));
+        assert_eq!(latencies.percentile_micros(90.0), upper(3));
+        assert_eq!(latencies.percentile_micros(91.0), upper(10));
+        assert_eq!(sample().latency_miss.percentile_micros(50.0), None);
+        assert_eq!(latencies.since(&latencies).count(), 0);
+    }
+
+    #[test]
+    fn lines_that_the_log_lost_were_not_written() {
+        let (seen, index) = (sample(), |name| COUNTERS.iter().position(|(n, ..)| *n == name).unwrap() as u64);
+        assert_eq!(seen.counter("log_lines"), 100 + index("log_lines") - 2);
+        assert_eq!(seen.counter("log_lines_lost"), 100 + index("log_lines_lost") + 2);
+    }
+}

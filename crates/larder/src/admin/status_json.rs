@@ -1,0 +1,120 @@
+//! `/status`: an observation as one JSON object.
+//!
+//! Fields: `version`, `server_name`, `uptime_seconds`, `workers`; `connections` (accepted, handled, refused, active,
+//! reading, writing, waiting); every other counter of `proxy::counters` under its own name (`requests`, `hits`,
+//! `misses` …); `hit_percent`; `memory` (limit_bytes, used_bytes, leaving_bytes, resident_bytes), `objects`, `keys`,
+//! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`.
+//! Counters count from the start and never go back. A field may be added, none is renamed.
+
+use proxy::OriginStatus;
+use proxy::counters::COUNTERS;
+use proxy::origin::AddressState;
+use serde_json::{Map, Value, json};
+
+use super::observation::{Latencies, Observation};
+
+/// The object as text, ended by a line feed.
+pub fn status(seen: &Observation) -> String {
+    let mut top = Map::new();
+    let mut connections = Map::new();
+    top.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+    top.insert("server_name".to_owned(), json!(seen.server_name));
+    top.insert("uptime_seconds".to_owned(), json!(seen.uptime_ms as f64 / 1_000.0));
+    top.insert("workers".to_owned(), json!(seen.workers));
+    for (name, ..) in COUNTERS {
+        match name.strip_prefix("connections_") {
+            Some(short) => connections.insert(short.to_owned(), json!(seen.counter(name))),
+            None => top.insert((*name).to_owned(), json!(seen.counter(name))),
+        };
+    }
+    top.insert("connections".to_owned(), Value::Object(connections));
+    top.insert("hit_percent".to_owned(), json!(seen.hit_percent().map(|percent| (percent * 100.0).round() / 100.0)));
+    let cache = &seen.cache;
+    top.insert(
+        "memory".to_owned(),
+        json!({
+            "limit_bytes": cache.memory_bytes_max,
+            "used_bytes": cache.memory_bytes,
+            "leaving_bytes": cache.leaving_bytes,
+            "resident_bytes": seen.resident_bytes,
+        }),
+    );
+    for (name, value) in [
+        ("objects", cache.objects),
+        ("keys", cache.keys),
+        ("evictions", cache.evictions),
+        ("invalidated", cache.invalidated),
+        ("stored", cache.landed),
+        ("refreshed", cache.refreshed),
+        ("overflowed", cache.overflowed),
+    ] {
+        top.insert(name.to_owned(), json!(value));
+    }
+    let latency = json!({ "hit": latency(&seen.latency_hit), "miss": latency(&seen.latency_miss) });
+    top.insert("latency_micros".to_owned(), latency);
+    top.insert("origins".to_owned(), seen.origins.iter().map(origin).collect());
+    format!("{}\n", Value::Object(top))
+}
+
+fn latency(latencies: &Latencies) -> Value {
+    let count = latencies.count();
+    json!({
+        "count": count,
+        "p50": latencies.percentile_micros(50.0),
+        "p90": latencies.percentile_micros(90.0),
+        "p99": latencies.percentile_micros(99.0),
+        "mean": latencies.sum_micros.checked_div(count),
+    })
+}
+
+fn origin(origin: &OriginStatus) -> Value {
+    let addresses: Vec<Value> = origin
+        .addresses
+        .iter()
+        .map(|address| {
+            let (state, back_in_ms) = match address.state {
+                AddressState::Up => ("up", None),
+                AddressState::Ejected { for_ms } => ("ejected", Some(for_ms)),
+            };
+            json!({
+                "address": &*address.label,
+                "state": state,
+                "back_in_ms": back_in_ms,
+                "in_use": address.in_use,
+                "idle": address.idle,
+                "failures": address.failures,
+            })
+        })
+        .collect();
+    json!({
+        "name": &*origin.name,
+        "connections": origin.connections,
+        "max_connections": origin.connections_max,
+        "queued": origin.queued,
+        "addresses": addresses,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::observation::tests::sample;
+    use super::*;
+
+    #[test]
+    fn the_status_is_json_and_holds_what_it_says() {
+        let seen = sample();
+        let status: Value = serde_json::from_str(&status(&seen)).unwrap();
+        for field in ["accepted", "handled", "refused", "active", "reading", "writing", "waiting"] {
+            assert_eq!(status["connections"][field], seen.counter(&format!("connections_{field}")), "{field}");
+        }
+        for field in ["requests", "hits", "misses", "passes", "coalesced", "bytes_out", "origin_errors_connect"] {
+            assert_eq!(status[field], seen.counter(field), "{field}");
+        }
+        assert_eq!((&status["server_name"], &status["uptime_seconds"]), (&json!("lar\"der"), &json!(61.5)));
+        assert_eq!((&status["memory"]["used_bytes"], &status["objects"]), (&json!(77), &json!(5)));
+        assert_eq!(status["latency_micros"]["hit"]["p50"], 3);
+        assert_eq!(status["latency_micros"]["miss"]["p50"], Value::Null);
+        assert_eq!(status["origins"][0]["addresses"][1]["state"], "ejected");
+        assert_eq!(status["origins"][0]["addresses"][1]["back_in_ms"], 1_500);
+    }
+}

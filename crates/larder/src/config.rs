@@ -1,0 +1,142 @@
+//! larder.toml: text in, a checked [`Plan`] out, or everything that is wrong with it.
+//!
+//! What each section may say stands in `config/sections.rs` and `config/limits_section.rs`; this file knows the top
+//! level and how the parts refer to each other. Nothing is opened or resolved here: `larder check` runs the same code.
+
+mod complaint;
+mod limits_section;
+mod nearest;
+mod section;
+mod sections;
+
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use complaint::Complaint;
+pub use complaint::FaultyFile;
+use section::{Complaints, Section, count, parsed, text};
+
+use crate::limits;
+use crate::plan::Plan;
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub enum ConfigError {
+    Unreadable(String),
+    Faulty(Box<FaultyFile>),
+}
+
+impl ConfigError {
+    pub fn show(&self, colour: bool) -> String {
+        match self {
+            ConfigError::Unreadable(why) => format!("{why}\n"),
+            ConfigError::Faulty(file) => file.draw(colour),
+        }
+    }
+}
+
+/// Reads and checks a file.
+pub fn load(path: &Path) -> Result<Plan, ConfigError> {
+    let name = path.display().to_string();
+    let unreadable = |why: &dyn std::fmt::Display| ConfigError::Unreadable(format!("{name}: error: {why}"));
+    let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
+    if size > limits::CONFIG_BYTES_MAX {
+        return Err(unreadable(&format_args!("{size} bytes are no config: at most {}", limits::CONFIG_BYTES_MAX)));
+    }
+    let bytes = std::fs::read(path).map_err(|e| unreadable(&e))?;
+    let text = String::from_utf8(bytes).map_err(|e| unreadable(&e.utf8_error()))?;
+    read(&text).map_err(|mut complaints| {
+        complaints.truncate(limits::COMPLAINTS_MAX);
+        ConfigError::Faulty(Box::new(FaultyFile { name, text, complaints }))
+    })
+}
+
+/// Checks a text.
+pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(errors.iter().map(|error| syntax_complaint(text, error)).collect());
+    }
+    let complaints = Complaints::default();
+    let top = Section::new("the top level".to_owned(), document.get_ref(), 0..text.len(), &complaints);
+    let plan = read_top(top);
+    match complaints.into_sorted() {
+        sorted if sorted.is_empty() => Ok(plan),
+        sorted => Err(sorted),
+    }
+}
+
+fn read_top(top: Section<'_>) -> Plan {
+    let mut top = top.not_yet(&["disk", "tls", "memcached"]);
+    let mut plan = Plan::default();
+    if let Some(name) = top.read("server_name", server_name) {
+        plan.settings.server_name = name;
+    }
+    if let Some(networks) = top.read_list("trusted_proxies", sections::network) {
+        plan.settings.trusted_proxies = networks;
+    }
+    plan.workers = top.read("workers", workers);
+
+    let listeners = sections::listeners(top.sections("listen"));
+    if !listeners.is_empty() {
+        plan.settings.listeners = listeners;
+    }
+    plan.settings.origins = sections::origins(top.section("origin"));
+    let routes = top.sections("route");
+    plan.settings.routes = sections::routes(&top, routes, &plan.settings.origins);
+    if let Some(section) = top.section("memory") {
+        sections::memory(section, &mut plan.settings);
+    }
+    if let Some(section) = top.section("policy") {
+        sections::policy(section, &mut plan.settings.policy);
+    }
+    if let Some(section) = top.section("limits") {
+        limits_section::read(section, &mut plan.settings.limits);
+    }
+    if let Some(section) = top.section("log") {
+        sections::log(section, &mut plan);
+    }
+    if let Some(section) = top.section("admin") {
+        sections::admin(section, &mut plan);
+    }
+    if let Some(section) = top.section("resolver") {
+        sections::resolver(section, &mut plan.settings.resolver);
+    }
+    top.end();
+    plan
+}
+
+fn syntax_complaint(text: &str, error: &toml::de::Error) -> Complaint {
+    let span = error.span().unwrap_or(text.len()..text.len());
+    // Its own message may have further lines ("expected …"), which belong at the caret.
+    let (what, rest) = error.message().split_once('\n').unwrap_or((error.message(), ""));
+    let label = if rest.is_empty() { "not TOML" } else { rest };
+    Complaint::new(span, what, label.replace('\n', "; "))
+}
+
+/// A token (RFC 9110 §5.6.2): it stands in Via as a pseudonym and in Cache-Status as a name.
+pub fn is_server_name(name: &str) -> bool {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.len() <= 64 && name.bytes().all(is_token) && name.as_bytes()[0].is_ascii_alphabetic()
+}
+
+pub const SERVER_NAME_FORM: &str = "a letter, then letters, digits, dots and hyphens, at most 64";
+
+fn server_name(node: section::Node<'_>) -> Result<String, Complaint> {
+    parsed(node, "server name", SERVER_NAME_FORM, |name| is_server_name(name).then(|| name.to_owned()))
+}
+
+fn workers(node: section::Node<'_>) -> Result<usize, Complaint> {
+    if text(node).is_ok_and(|word| word == "auto") {
+        return Ok(Plan::default().workers_count());
+    }
+    let max = limits::WORKERS_MAX;
+    count(node)?.try_into().ok().filter(|n| (1..=max).contains(n)).ok_or_else(|| {
+        Complaint::new(node.span(), "that number of workers cannot be", format!("must be 1 to {max}"))
+            .suggest("leave `workers` out to have one for each core")
+    })
+}
+
+#[cfg(test)]
+mod tests;

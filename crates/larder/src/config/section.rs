@@ -1,0 +1,254 @@
+//! Reading one table of larder.toml: each key by name and type, every mistake noted, none of them the end.
+//!
+//! Derived deserialisers stop at the first error; an operator wants all of them at once, with a suggestion each. So
+//! the tree that `toml` parsed, spans included, is read key by key. This file knows TOML, not larder's keys.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::complaint::Complaint;
+use super::nearest::nearest;
+use crate::quantities;
+
+/// A longer list of keys than this helps nobody.
+const KEYS_LISTED_MAX: usize = 16;
+
+/// The mistakes found so far.
+#[derive(Debug, Default)]
+pub struct Complaints(RefCell<Vec<Complaint>>);
+
+impl Complaints {
+    pub fn add(&self, complaint: Complaint) {
+        self.0.borrow_mut().push(complaint);
+    }
+
+    /// In the order of the file.
+    pub fn into_sorted(self) -> Vec<Complaint> {
+        let mut all = self.0.into_inner();
+        all.sort_by_key(|c| c.span.start);
+        all
+    }
+}
+
+/// A value and where it stands.
+pub type Node<'a> = &'a Spanned<DeValue<'a>>;
+
+/// A table whose keys are being read. [`Section::end`] complains about those nobody asked for.
+pub struct Section<'a> {
+    /// As an operator names it: `[limits]`, `the top level`.
+    label: String,
+    table: &'a DeTable<'a>,
+    span: Range<usize>,
+    known: Vec<&'static str>,
+    /// Keys that the design has and this version does not.
+    not_yet: &'static [&'static str],
+    complaints: &'a Complaints,
+}
+
+impl<'a> Section<'a> {
+    pub fn new(label: String, table: &'a DeTable<'a>, span: Range<usize>, complaints: &'a Complaints) -> Section<'a> {
+        Section { label, table, span, known: Vec::new(), not_yet: &[], complaints }
+    }
+
+    pub fn not_yet(mut self, keys: &'static [&'static str]) -> Section<'a> {
+        self.not_yet = keys;
+        self
+    }
+
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    pub fn complaints(&self) -> &'a Complaints {
+        self.complaints
+    }
+
+    /// The value of a key, which from now on is known.
+    pub fn get(&mut self, key: &'static str) -> Option<Node<'a>> {
+        self.known.push(key);
+        self.table.get(key)
+    }
+
+    /// A key's value as `reader` understands it; a complaint and `None` if it does not.
+    pub fn read<T>(&mut self, key: &'static str, reader: impl FnOnce(Node<'a>) -> Result<T, Complaint>) -> Option<T> {
+        let node = self.get(key)?;
+        reader(node).map_err(|complaint| self.complaints.add(complaint)).ok()
+    }
+
+    /// One value or a list of them, each read on its own.
+    pub fn read_list<T>(
+        &mut self,
+        key: &'static str,
+        mut reader: impl FnMut(Node<'a>) -> Result<T, Complaint>,
+    ) -> Option<Vec<T>> {
+        let node = self.get(key)?;
+        let mut note = |node| reader(node).map_err(|complaint| self.complaints.add(complaint)).ok();
+        Some(match node.get_ref() {
+            DeValue::Array(items) => items.iter().filter_map(note).collect(),
+            _ => note(node).into_iter().collect(),
+        })
+    }
+
+    /// The table `[key]` inside this one.
+    pub fn section(&mut self, key: &'static str) -> Option<Section<'a>> {
+        let node = self.get(key)?;
+        self.section_of(node, format!("[{key}]"))
+    }
+
+    /// The tables `[[key]]` inside this one.
+    pub fn sections(&mut self, key: &'static str) -> Vec<Section<'a>> {
+        match self.get(key).map(|node| (node, node.get_ref())) {
+            None => Vec::new(),
+            Some((_, DeValue::Array(items))) if !items.is_empty() => {
+                items.iter().filter_map(|node| self.section_of(node, format!("[[{key}]]"))).collect()
+            }
+            Some((node, other)) => {
+                let found = if matches!(other, DeValue::Table(_)) { "one table" } else { kind(other) };
+                let what = format!("`{key}` must be a list of tables, but this is {found}");
+                let complaint = Complaint::new(head(node), what, "begins here");
+                self.complaints.add(complaint.suggest(format!("write [[{key}]] with two brackets on each side")));
+                Vec::new()
+            }
+        }
+    }
+
+    pub fn section_of(&self, node: Node<'a>, label: String) -> Option<Section<'a>> {
+        match node.get_ref() {
+            DeValue::Table(table) => Some(Section::new(label, table, node.span(), self.complaints)),
+            other => {
+                let what = format!("{label} must be a table, but this is {}", kind(other));
+                self.complaints.add(Complaint::new(node.span(), what, "a table of keys was expected"));
+                None
+            }
+        }
+    }
+
+    /// Complains when a key that must be there is not, unless an unknown one looks like it and will be named.
+    pub fn require(&mut self, key: &'static str, suggestion: &str) {
+        let absent = self.get(key).is_none();
+        let is_slip = |word: &str| !self.known.contains(&word) && nearest(word, [key]).is_some();
+        if absent && !self.entries().any(|(word, ..)| is_slip(word)) {
+            let complaint = Complaint::new(self.span(), format!("`{key}` is missing"), "in this section");
+            self.complaints.add(complaint.suggest(suggestion));
+        }
+    }
+
+    /// Every key and value, for tables whose keys are names.
+    pub fn entries(&self) -> impl Iterator<Item = (&'a str, Range<usize>, Node<'a>)> {
+        self.table.iter().map(|(key, node)| (key.get_ref().as_ref(), key.span(), node))
+    }
+
+    /// Complains about the keys that were not asked for.
+    pub fn end(self) {
+        for (key, span, _) in self.entries().filter(|(key, ..)| !self.known.contains(key)) {
+            if self.not_yet.contains(&key) {
+                let what = format!("`{key}` in {} is not supported by this version of larder", self.label);
+                self.complaints.add(Complaint::new(span, what, "not yet"));
+                continue;
+            }
+            let complaint = Complaint::new(span, format!("unknown key `{key}` in {}", self.label), "no such key");
+            self.complaints.add(match nearest(key, self.known.iter().copied()) {
+                Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
+                None if self.known.len() <= KEYS_LISTED_MAX => {
+                    complaint.suggest(format!("the keys here are {}", self.known.join(", ")))
+                }
+                None => complaint,
+            });
+        }
+    }
+}
+
+/// The first line of a value that may span many.
+fn head(node: Node<'_>) -> Range<usize> {
+    node.span().start..node.span().start + 1
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// A complaint about a value of the wrong type.
+pub fn wrong_type(node: Node<'_>, expected: &str) -> Complaint {
+    Complaint::new(node.span(), format!("expected {expected}, found {}", kind(node.get_ref())), "has the wrong type")
+}
+
+pub fn text<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
+    match node.get_ref() {
+        DeValue::String(text) => Ok(text),
+        _ => Err(wrong_type(node, "a string").suggest("put it in quotes")),
+    }
+}
+
+pub fn switch(node: Node<'_>) -> Result<bool, Complaint> {
+    match node.get_ref() {
+        DeValue::Boolean(on) => Ok(*on),
+        _ => Err(wrong_type(node, "true or false").suggest("write true or false, without quotes")),
+    }
+}
+
+pub fn count(node: Node<'_>) -> Result<u64, Complaint> {
+    match node.get_ref() {
+        DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix())
+            .map_err(|_| Complaint::new(node.span(), "the number is out of range", "must be 0 or more")),
+        _ => Err(wrong_type(node, "a whole number")),
+    }
+}
+
+/// Bytes: an integer, or a text with a unit.
+pub fn size(node: Node<'_>) -> Result<u64, Complaint> {
+    match node.get_ref() {
+        DeValue::Integer(_) => count(node),
+        DeValue::String(text) => {
+            quantities::parse_size(text).map_err(|why| Complaint::new(node.span(), format!("`{text}` is no size"), why))
+        }
+        _ => Err(wrong_type(node, "a size, such as \"64MiB\"")),
+    }
+}
+
+pub fn duration(node: Node<'_>) -> Result<Duration, Complaint> {
+    match node.get_ref() {
+        DeValue::String(text) => quantities::parse_duration(text)
+            .map_err(|why| Complaint::new(node.span(), format!("`{text}` is no duration"), why)),
+        DeValue::Integer(n) => {
+            let suggestion = format!("write \"{n}s\" or \"{n}ms\"");
+            Err(Complaint::new(node.span(), "a duration needs its unit", "which unit?").suggest(suggestion))
+        }
+        _ => Err(wrong_type(node, "a duration, such as \"10s\"")),
+    }
+}
+
+/// A text that `parse` understands.
+pub fn parsed<'a, T>(
+    node: Node<'a>,
+    what: &str,
+    form: &str,
+    parse: impl FnOnce(&'a str) -> Option<T>,
+) -> Result<T, Complaint> {
+    let written = text(node)?;
+    parse(written).ok_or_else(|| Complaint::new(node.span(), format!("`{written}` is no {what}"), form.to_owned()))
+}
+
+/// One of a few words.
+pub fn choice<T: Copy>(node: Node<'_>, words: &[(&'static str, T)]) -> Result<T, Complaint> {
+    let written = text(node)?;
+    words.iter().find(|(word, _)| *word == written).map(|&(_, value)| value).ok_or_else(|| {
+        let list: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        let complaint = Complaint::new(node.span(), format!("`{written}` is not among the choices"), "no such choice");
+        match nearest(written, words.iter().map(|(word, _)| *word)) {
+            Some(meant) => complaint.suggest(format!("did you mean \"{meant}\"?")),
+            None => complaint.suggest(format!("write {}", list.join(" or "))),
+        }
+    })
+}

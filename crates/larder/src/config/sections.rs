@@ -1,0 +1,312 @@
+//! What each section of larder.toml may say, one function a section.
+
+use std::net::{IpAddr, SocketAddr};
+
+use message::{Authority, Scheme};
+use proxy::settings::{
+    EvictionChoice, ListenerSettings, LogFormat, Network, OriginSettings, PolicySettings, ResolverSettings,
+    RouteSettings, Settings,
+};
+
+use super::complaint::Complaint;
+use super::nearest::nearest;
+use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
+use crate::addresses::{parse_admin, parse_listen, parse_origin};
+use crate::plan::{LogTarget, Plan, check_memory, origin_with_defaults};
+
+/// `[[listen]]`
+pub fn listeners(sections: Vec<Section<'_>>) -> Vec<ListenerSettings> {
+    let mut listeners: Vec<ListenerSettings> = Vec::new();
+    for section in sections {
+        let mut section = section.not_yet(&["tls"]);
+        let address = section.read("address", |node| {
+            let written = text(node)?;
+            let address = parse_listen(written)
+                .map_err(|why| Complaint::new(node.span(), format!("larder cannot listen on `{written}`"), why))?;
+            match listeners.iter().any(|l| l.address == address) {
+                true => {
+                    Err(Complaint::new(node.span(), format!("`{written}` is listened on twice"), "the second time"))
+                }
+                false => Ok(address),
+            }
+        });
+        section.read("mode", |node| match text(node)? {
+            "forward" => {
+                Err(Complaint::new(node.span(), "mode = \"forward\" is not supported by this version", "not yet"))
+            }
+            _ => choice(node, &[("accelerate", ())]),
+        });
+        let proxy_protocol = section.read("proxy_protocol", switch).unwrap_or(false);
+        section.require("address", "write address = \"127.0.0.1:8080\"");
+        listeners.extend(address.map(|address| ListenerSettings { address, proxy_protocol }));
+        section.end();
+    }
+    listeners
+}
+
+/// `[origin.NAME]`
+pub fn origins(section: Option<Section<'_>>) -> Vec<OriginSettings> {
+    let Some(all) = section else { return Vec::new() };
+    let mut entries: Vec<_> = all.entries().collect();
+    entries.sort_by_key(|(_, span, _)| span.start);
+    entries
+        .into_iter()
+        .filter_map(|(name, _, node)| origin(all.section_of(node, format!("[origin.{name}]"))?, name))
+        .collect()
+}
+
+fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
+    let mut section = section.not_yet(&["balance", "health", "tls", "weight"]);
+    let urls = section.read_list("urls", |node| {
+        let written = text(node)?;
+        parse_origin(written)
+            .map_err(|why| Complaint::new(node.span(), format!("`{written}` cannot be an origin"), why))
+    });
+    let mut origin = origin_with_defaults(name.to_owned(), urls.clone().unwrap_or_default());
+    if let Some(n) = section.read("max_connections", |node| at_least_one(node, "a request")) {
+        origin.connections_max = n;
+    }
+    if let Some(n) = section.read("queue_max", whole) {
+        origin.queue_max = n;
+    }
+    if let Some(time) = section.read("queue_timeout", duration) {
+        origin.queue_timeout = time;
+    }
+    if let Some(n) = section.read("ejection_failures", |node| at_least_one(node, "a failure")) {
+        origin.ejection_failures = n;
+    }
+    if let Some(time) = section.read("ejection_time", duration) {
+        origin.ejection_time = time;
+    }
+    origin.host = section.read("host", |node| {
+        parsed(node, "host", "a Host field: a name or address, with a port if need be", |written| {
+            Authority::parse(written.as_bytes(), Scheme::Http).map(|_| written.to_owned())
+        })
+    });
+    section.require("urls", "write urls = [\"http://127.0.0.1:3000\"]");
+    if urls.as_ref().is_some_and(Vec::is_empty) && section.get("urls").is_some_and(is_empty_list) {
+        let span = section.get("urls").map_or(section.span(), |node| node.span());
+        section.complaints().add(Complaint::new(span, format!("the origin `{name}` has no address"), "an empty list"));
+    }
+    section.end();
+    Some(origin)
+}
+
+fn is_empty_list(node: Node<'_>) -> bool {
+    matches!(node.get_ref(), toml::de::DeValue::Array(items) if items.is_empty())
+}
+
+/// `[[route]]`. Without any, the only origin gets everything.
+pub fn routes(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSettings]) -> Vec<RouteSettings> {
+    if sections.is_empty() && origins.len() > 1 {
+        let last = &origins[origins.len() - 1].name;
+        let what = format!("there are {} origins and no [[route]] says who gets which request", origins.len());
+        let complaint = Complaint::new(top.span().start..top.span().start + 1, what, "somewhere in this file");
+        let suggestion =
+            format!("add [[route]] with path = \"/\" and origin = \"{last}\", and one for each other origin");
+        top.complaints().add(complaint.suggest(suggestion));
+    }
+    let mut routes: Vec<RouteSettings> = Vec::new();
+    if sections.is_empty() && origins.len() == 1 {
+        routes.push(RouteSettings { host: None, path_prefix: "/".to_owned(), origin: 0 });
+    }
+    for section in sections {
+        let span = section.span();
+        let complaints = section.complaints();
+        for route in route(section, origins) {
+            if routes.iter().any(|known| known.host == route.host && known.path_prefix == route.path_prefix) {
+                let host = route.host.as_deref().unwrap_or("any host");
+                let what = format!("a route for {host} and {} exists already", route.path_prefix);
+                complaints.add(Complaint::new(span.clone(), what, "the second one"));
+            }
+            routes.push(route);
+        }
+    }
+    routes
+}
+
+fn route(section: Section<'_>, origins: &[OriginSettings]) -> Vec<RouteSettings> {
+    let mut section = section.not_yet(&["root", "memcached", "respond", "redirect"]);
+    let hosts = section.read_list("host", |node| {
+        parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host)
+    });
+    let paths = section.read_list("path", |node| {
+        parsed(node, "path", "begins with / and has no ?, # or space", |written| {
+            let valid = written.starts_with('/')
+                && !written.contains(['?', '#'])
+                && written.bytes().all(|b| b.is_ascii_graphic());
+            valid.then(|| written.to_owned())
+        })
+    });
+    let origin = section.read("origin", |node| {
+        let written = text(node)?;
+        origins.iter().position(|origin| origin.name == written).ok_or_else(|| {
+            let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined");
+            match nearest(written, origins.iter().map(|o| o.name.as_str())) {
+                Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
+                None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
+            }
+        })
+    });
+    section.require("origin", "write origin = \"NAME\", where [origin.NAME] says where it is");
+    section.end();
+    let Some(origin) = origin else { return Vec::new() };
+    let hosts = hosts.map_or(vec![None], |hosts| hosts.into_iter().map(Some).collect());
+    let paths = paths.unwrap_or_else(|| vec!["/".to_owned()]);
+    let pairs = hosts.iter().flat_map(|host| paths.iter().map(move |path| (host.clone(), path.clone())));
+    pairs.map(|(host, path_prefix)| RouteSettings { host, path_prefix, origin }).collect()
+}
+
+fn route_host(written: &str) -> Option<String> {
+    let name = written.strip_prefix("*.").unwrap_or(written);
+    let authority = Authority::parse(name.as_bytes(), Scheme::Http)?;
+    let plain = !name.contains('*') && !name.ends_with(':') && !has_port(name);
+    let host = std::str::from_utf8(&authority.host).ok()?;
+    plain.then(|| if name.len() < written.len() { format!("*.{host}") } else { host.to_owned() })
+}
+
+fn has_port(name: &str) -> bool {
+    name.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'))
+}
+
+/// `[memory]`
+pub fn memory(mut section: Section<'_>, settings: &mut Settings) {
+    let bytes = section.read("size", |node| {
+        check_memory(size(node)?)
+            .map_err(|why| Complaint::new(node.span(), why, "too small").suggest("such as size = \"512MiB\""))
+    });
+    if let Some(bytes) = bytes {
+        settings.memory_bytes_max = bytes;
+    }
+    let kinds = [("s3-fifo", EvictionChoice::S3Fifo), ("lru", EvictionChoice::Lru)];
+    if let Some(eviction) = section.read("eviction", |node| choice(node, &kinds)) {
+        settings.eviction = eviction;
+    }
+    section.end();
+}
+
+/// `[policy]`
+pub fn policy(section: Section<'_>, policy: &mut PolicySettings) {
+    let mut section = section.not_yet(&["vcl"]);
+    if let Some(networks) = section.read_list("purge_from", network) {
+        policy.purge_from = networks;
+    }
+    if let Some(on) = section.read("honour_client_cache_control", switch) {
+        policy.honour_client_cache_control = on;
+    }
+    if let Some(on) = section.read("share_set_cookie", switch) {
+        policy.share_set_cookie = on;
+    }
+    let parameter = |written: &str| {
+        let name = written.strip_suffix('*').unwrap_or(written);
+        let valid = !written.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && !b"&=#?*".contains(&b));
+        valid.then(|| written.to_owned())
+    };
+    if let Some(names) = section.read_list("ignore_query", |node| {
+        parsed(node, "query parameter", "a parameter's name, which may end in *, such as utm_*", parameter)
+    }) {
+        policy.ignore_query = names;
+    }
+    if let Some(percent) = section.read("heuristic_percent", |node| {
+        let percent = count(node)?;
+        u32::try_from(percent).ok().filter(|p| *p <= 100).ok_or_else(|| {
+            Complaint::new(node.span(), format!("{percent} is out of range"), "must be 0 to 100 (per cent)")
+        })
+    }) {
+        policy.heuristic_percent = percent;
+    }
+    for (key, slot) in [
+        ("heuristic_max", &mut policy.heuristic_max),
+        ("uncacheable", &mut policy.uncacheable),
+        ("keep", &mut policy.keep),
+    ] {
+        if let Some(time) = section.read(key, duration) {
+            *slot = time;
+        }
+    }
+    section.end();
+}
+
+/// `[log]`
+pub fn log(mut section: Section<'_>, plan: &mut Plan) {
+    plan.log = section.read("path", |node| {
+        parsed(node, "path", "a file, or \"-\" for standard output", |path| {
+            (!path.is_empty()).then(|| LogTarget::parse(path))
+        })
+    });
+    let formats = [("combined", LogFormat::Combined), ("json", LogFormat::Json)];
+    if let Some(format) = section.read("format", |node| choice(node, &formats)) {
+        plan.settings.log_format = format;
+    }
+    section.require("path", "write path = \"/var/log/larder/access.log\", or path = \"-\" for standard output");
+    section.end();
+}
+
+/// `[admin]`
+pub fn admin(mut section: Section<'_>, plan: &mut Plan) {
+    let address = section.read("address", |node| {
+        let written = text(node)?;
+        parse_admin(written)
+            .map_err(|why| Complaint::new(node.span(), format!("`{written}` is no address for [admin]"), why))
+    });
+    if let Some(address) = address {
+        plan.admin.address = address;
+        plan.admin.asked_for = true;
+    }
+    plan.settings.debug = section.read("debug", switch).unwrap_or(false);
+    plan.admin.token = section.read("token", |node| {
+        parsed(node, "token", "at least 16 printable characters without spaces", |token| {
+            (token.len() >= 16 && token.bytes().all(|b| b.is_ascii_graphic())).then(|| token.to_owned())
+        })
+    });
+    section.end();
+}
+
+/// `[resolver]`
+pub fn resolver(mut section: Section<'_>, resolver: &mut ResolverSettings) {
+    if let Some(servers) = section.read_list("servers", |node| {
+        parsed(node, "name server", "an IP address, with a port if it is not 53", name_server)
+    }) {
+        resolver.servers = servers;
+    }
+    if let Some(hosts) = section.section("hosts") {
+        for (name, _, node) in hosts.entries() {
+            let addresses = addresses_of(node, &hosts);
+            resolver.hosts.push((name.to_ascii_lowercase(), addresses));
+        }
+    }
+    section.end();
+}
+
+fn addresses_of(node: Node<'_>, hosts: &Section<'_>) -> Vec<IpAddr> {
+    let read = |node| {
+        let address =
+            parsed(node, "IP address", "such as 192.0.2.7 or [2001:db8::7] without brackets", |t| t.parse().ok());
+        address.map_err(|complaint| hosts.complaints().add(complaint)).ok()
+    };
+    match node.get_ref() {
+        toml::de::DeValue::Array(items) => items.iter().filter_map(read).collect(),
+        _ => read(node).into_iter().collect(),
+    }
+}
+
+fn name_server(written: &str) -> Option<SocketAddr> {
+    let with_default_port = |ip: IpAddr| SocketAddr::new(ip, 53);
+    written.parse().ok().or_else(|| written.parse().ok().map(with_default_port))
+}
+
+pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
+    parsed(node, "network", "an address or a prefix, such as 10.0.0.0/8 or ::1", |written| written.parse().ok())
+}
+
+fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
+    let number = count(node)?;
+    number.try_into().map_err(|_| Complaint::new(node.span(), format!("{number} is out of range"), "too large"))
+}
+
+fn at_least_one<T: TryFrom<u64>>(node: Node<'_>, of: &str) -> Result<T, Complaint> {
+    match count(node)? {
+        0 => Err(Complaint::new(node.span(), format!("without {of} nothing ever happens"), "must be at least 1")),
+        _ => whole(node),
+    }
+}

@@ -1,0 +1,499 @@
+//! What an operator reads when a config is wrong: each text with the whole of its diagnostics.
+
+use proxy::settings::{EvictionChoice, ListenAddress, OriginUrl};
+
+use super::*;
+use crate::addresses::AdminAddress;
+use crate::plan::LogTarget;
+
+/// The first line feed of both texts is for the eye.
+fn check(text: &str, expect: &str) {
+    let [text, expect] = [text, expect].map(|t| t.strip_prefix('\n').unwrap_or(t));
+    let complaints = read(text).map(|_| ()).expect_err("the config is taken for good");
+    let file = FaultyFile { name: "larder.toml".to_owned(), text: text.to_owned(), complaints };
+    assert_eq!(file.draw(false), expect);
+}
+
+#[test]
+fn a_whole_config_is_read() {
+    let plan = read(WHOLE).unwrap();
+    let settings = &plan.settings;
+    assert_eq!((settings.server_name.as_str(), plan.workers), ("edge", Some(4)));
+    assert_eq!(settings.listeners.len(), 2);
+    assert_eq!(settings.listeners[1].address, ListenAddress::Unix("/run/larder.sock".into()));
+    assert!(settings.listeners[1].proxy_protocol);
+    let routes: Vec<_> =
+        settings.routes.iter().map(|r| (r.host.as_deref(), r.path_prefix.as_str(), r.origin)).collect();
+    assert_eq!(
+        routes,
+        [(Some("a.test"), "/api", 1), (Some("*.a.test"), "/api", 1), (None, "/", 0)],
+        "hosts times paths, in the order of the file"
+    );
+    let (web, api) = (&settings.origins[0], &settings.origins[1]);
+    assert_eq!((web.name.as_str(), web.urls.len(), web.host.as_deref()), ("web", 2, Some("www.a.test")));
+    assert_eq!((api.urls[0].clone(), api.connections_max), (OriginUrl::Unix("/run/api.sock".into()), 10));
+    assert_eq!((settings.memory_bytes_max, settings.eviction), (64 << 20, EvictionChoice::Lru));
+    assert_eq!(settings.policy.ignore_query, ["utm_*", "fbclid"]);
+    assert_eq!((settings.policy.keep.as_secs(), settings.limits.connections_max), (3600, 500));
+    assert_eq!(plan.log, Some(LogTarget::File("/var/log/larder.log".into())));
+    assert_eq!(plan.admin.address, AdminAddress::At(ListenAddress::Unix("/run/admin.sock".into())));
+    assert!(plan.admin.asked_for && settings.debug);
+    assert_eq!(settings.resolver.hosts[0].1.len(), 2);
+    assert_eq!(settings.resolver.servers[0].port(), 53);
+}
+
+const WHOLE: &str = r#"
+server_name = "edge"
+workers = 4
+trusted_proxies = ["10.0.0.0/8", "::1"]
+[[listen]]
+address = "127.0.0.1:8080"
+mode = "accelerate"
+[[listen]]
+address = "unix:/run/larder.sock"
+proxy_protocol = true
+[[route]]
+host = ["A.test", "*.a.test"]
+path = "/api"
+origin = "api"
+[[route]]
+origin = "web"
+[origin.web]
+urls = ["http://127.0.0.1:3000", "http://app.internal:3000"]
+host = "www.a.test"
+[origin.api]
+urls = "unix:/run/api.sock"
+max_connections = 10
+[memory]
+size = "64MiB"
+eviction = "lru"
+[policy]
+purge_from = ["127.0.0.1"]
+ignore_query = ["utm_*", "fbclid"]
+keep = "1h"
+[limits]
+connections_max = 500
+[log]
+path = "/var/log/larder.log"
+format = "json"
+[admin]
+address = "unix:/run/admin.sock"
+debug = true
+token = "0123456789abcdef"
+[resolver]
+servers = ["192.0.2.53"]
+hosts = { "app.internal" = ["192.0.2.1", "192.0.2.2"] }
+"#;
+
+#[test]
+fn the_only_origin_gets_everything() {
+    let plan = read("[origin.web]\nurls = \"http://a\"\n").unwrap();
+    assert_eq!((plan.settings.routes.len(), plan.settings.routes[0].path_prefix.as_str()), (1, "/"));
+}
+
+#[test]
+fn an_empty_config_is_the_defaults() {
+    let plan = read("").unwrap();
+    assert_eq!(plan.settings.listeners, Plan::default().settings.listeners);
+    assert!(plan.settings.routes.is_empty() && plan.log.is_none() && !plan.admin.asked_for);
+}
+
+#[test]
+fn an_unknown_key_names_the_nearest() {
+    check(
+        r#"
+server_nmae = "edge"
+[listen2]
+"#,
+        r#"
+larder.toml:1:1: error: unknown key `server_nmae` in the top level
+   |
+ 1 | server_nmae = "edge"
+   | ^^^^^^^^^^^ no such key
+   = help: did you mean `server_name`?
+larder.toml:2:2: error: unknown key `listen2` in the top level
+   |
+ 2 | [listen2]
+   |  ^^^^^^^ no such key
+   = help: did you mean `listen`?
+"#,
+    );
+}
+
+#[test]
+fn a_misspelt_key_is_not_missing_too() {
+    check(
+        r#"
+[[listen]]
+adress = "127.0.0.1:8080"
+"#,
+        r#"
+larder.toml:2:1: error: unknown key `adress` in [[listen]]
+   |
+ 2 | adress = "127.0.0.1:8080"
+   | ^^^^^^ no such key
+   = help: did you mean `address`?
+"#,
+    );
+}
+
+#[test]
+fn a_key_that_must_be_there_is_asked_for() {
+    check(
+        r#"
+[[listen]]
+proxy_protocol = true
+[log]
+"#,
+        r#"
+larder.toml:1:1: error: `address` is missing
+   |
+ 1 | [[listen]]
+   | ^^^^^^^^^^ in this section
+   = help: write address = "127.0.0.1:8080"
+larder.toml:3:1: error: `path` is missing
+   |
+ 3 | [log]
+   | ^^^^^ in this section
+   = help: write path = "/var/log/larder/access.log", or path = "-" for standard output
+"#,
+    );
+}
+
+#[test]
+fn a_wrong_type_says_what_was_expected() {
+    check(
+        r#"
+workers = "many"
+[origin.web]
+urls = "http://a"
+max_connections = "64"
+[admin]
+debug = 1
+"#,
+        r#"
+larder.toml:1:11: error: expected a whole number, found a string
+   |
+ 1 | workers = "many"
+   |           ^^^^^^ has the wrong type
+larder.toml:4:19: error: expected a whole number, found a string
+   |
+ 4 | max_connections = "64"
+   |                   ^^^^ has the wrong type
+larder.toml:6:9: error: expected true or false, found an integer
+   |
+ 6 | debug = 1
+   |         ^ has the wrong type
+   = help: write true or false, without quotes
+"#,
+    );
+}
+
+#[test]
+fn a_duration_without_its_unit_is_asked_back() {
+    check(
+        r#"
+[limits]
+idle_timeout = 10
+send_timeout = "10 min"
+"#,
+        r#"
+larder.toml:2:16: error: a duration needs its unit
+   |
+ 2 | idle_timeout = 10
+   |                ^^ which unit?
+   = help: write "10s" or "10ms"
+larder.toml:3:16: error: `10 min` is no duration
+   |
+ 3 | send_timeout = "10 min"
+   |                ^^^^^^^^ `min` is no unit of time; take ms, s, m, h, d or w
+"#,
+    );
+}
+
+#[test]
+fn memory_of_one_byte_says_the_least() {
+    check(
+        r#"
+[memory]
+size = 1
+"#,
+        r#"
+larder.toml:2:8: error: 1 byte is too little memory: at least 1 MiB
+   |
+ 2 | size = 1
+   |        ^ too small
+   = help: such as size = "512MiB"
+"#,
+    );
+}
+
+#[test]
+fn an_unknown_origin_names_the_nearest() {
+    check(
+        r#"
+[[route]]
+origin = "wbe"
+[origin.web]
+urls = ["http://a"]
+"#,
+        r#"
+larder.toml:2:10: error: there is no origin `wbe`
+   |
+ 2 | origin = "wbe"
+   |          ^^^^^ not defined
+   = help: did you mean `web`?
+"#,
+    );
+}
+
+#[test]
+fn origins_say_what_they_cannot_be() {
+    check(
+        r#"
+[origin.web]
+urls = ["https://a", "b:80", "http://c/d"]
+"#,
+        r#"
+larder.toml:2:9: error: `https://a` cannot be an origin
+   |
+ 2 | urls = ["https://a", "b:80", "http://c/d"]
+   |         ^^^^^^^^^^^ https:// origins are not supported yet: give the origin's http:// address
+larder.toml:2:22: error: `b:80` cannot be an origin
+   |
+ 2 | urls = ["https://a", "b:80", "http://c/d"]
+   |                      ^^^^^^ the scheme is missing: write http://b:80
+larder.toml:2:30: error: `http://c/d` cannot be an origin
+   |
+ 2 | urls = ["https://a", "b:80", "http://c/d"]
+   |                              ^^^^^^^^^^^^ an origin URL has no path: what the client asked for is forwarded as it is
+"#,
+    );
+}
+
+#[test]
+fn limits_know_their_range() {
+    check(
+        r#"
+[limits]
+connections_max = 0
+request_fields_max = 5000
+window_bytes_max = "1K"
+variants_max = -1
+"#,
+        r#"
+larder.toml:2:19: error: 0 is out of range
+   |
+ 2 | connections_max = 0
+   |                   ^ must be at least 1
+larder.toml:3:22: error: 5000 is out of range
+   |
+ 3 | request_fields_max = 5000
+   |                      ^^^^ must be 8 to 256
+larder.toml:4:20: error: 1 KiB is out of range
+   |
+ 4 | window_bytes_max = "1K"
+   |                    ^^^^ must be at least 64 KiB
+larder.toml:5:16: error: the number is out of range
+   |
+ 5 | variants_max = -1
+   |                ^^ must be 0 or more
+"#,
+    );
+}
+
+#[test]
+fn choices_are_listed() {
+    check(
+        r#"
+[memory]
+eviction = "s3fifo"
+[log]
+path = "-"
+format = "xml"
+"#,
+        r#"
+larder.toml:2:12: error: `s3fifo` is not among the choices
+   |
+ 2 | eviction = "s3fifo"
+   |            ^^^^^^^^ no such choice
+   = help: did you mean "s3-fifo"?
+larder.toml:5:10: error: `xml` is not among the choices
+   |
+ 5 | format = "xml"
+   |          ^^^^^ no such choice
+   = help: write "combined" or "json"
+"#,
+    );
+}
+
+#[test]
+fn tables_and_lists_of_tables_are_told_apart() {
+    check(
+        r#"
+route = 1
+[listen]
+address = "127.0.0.1:80"
+[origin]
+web = "http://a"
+"#,
+        r#"
+larder.toml:1:9: error: `route` must be a list of tables, but this is an integer
+   |
+ 1 | route = 1
+   |         ^ begins here
+   = help: write [[route]] with two brackets on each side
+larder.toml:2:1: error: `listen` must be a list of tables, but this is one table
+   |
+ 2 | [listen]
+   | ^ begins here
+   = help: write [[listen]] with two brackets on each side
+larder.toml:5:7: error: [origin.web] must be a table, but this is a string
+   |
+ 5 | web = "http://a"
+   |       ^^^^^^^^^^ a table of keys was expected
+"#,
+    );
+}
+
+#[test]
+fn routes_that_contradict_are_found() {
+    check(
+        r#"
+[[route]]
+origin = "a"
+[[route]]
+path = "/"
+origin = "a"
+[[route]]
+host = "a.test:80"
+path = "x"
+origin = "a"
+[origin.a]
+urls = "http://a"
+"#,
+        r#"
+larder.toml:3:1: error: a route for any host and / exists already
+   |
+ 3 | [[route]]
+   | ^^^^^^^^^ the second one
+larder.toml:7:8: error: `a.test:80` is no host
+   |
+ 7 | host = "a.test:80"
+   |        ^^^^^^^^^^^ a name without port, or *.NAME for every name below it
+larder.toml:8:8: error: `x` is no path
+   |
+ 8 | path = "x"
+   |        ^^^ begins with / and has no ?, # or space
+"#,
+    );
+}
+
+#[test]
+fn two_origins_need_routes() {
+    check(
+        r#"
+[origin.a]
+urls = "http://a"
+[origin.b]
+urls = []
+"#,
+        r#"
+larder.toml:1:1: error: there are 2 origins and no [[route]] says who gets which request
+   |
+ 1 | [origin.a]
+   | ^ somewhere in this file
+   = help: add [[route]] with path = "/" and origin = "b", and one for each other origin
+larder.toml:4:8: error: the origin `b` has no address
+   |
+ 4 | urls = []
+   |        ^^ an empty list
+"#,
+    );
+}
+
+#[test]
+fn what_comes_later_says_so() {
+    check(
+        r#"
+[policy]
+vcl = "x.vcl"
+[[listen]]
+address = "127.0.0.1:443"
+tls = true
+mode = "forward"
+"#,
+        r#"
+larder.toml:2:1: error: `vcl` in [policy] is not supported by this version of larder
+   |
+ 2 | vcl = "x.vcl"
+   | ^^^ not yet
+larder.toml:5:1: error: `tls` in [[listen]] is not supported by this version of larder
+   |
+ 5 | tls = true
+   | ^^^ not yet
+larder.toml:6:8: error: mode = "forward" is not supported by this version
+   |
+ 6 | mode = "forward"
+   |        ^^^^^^^^^ not yet
+"#,
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_shown_where() {
+    check(
+        r#"
+[memory
+size = "1
+a = = 3
+"#,
+        r#"
+larder.toml:1:8: error: unclosed table, expected `]`
+   |
+ 1 | [memory
+   |        ^ not TOML
+larder.toml:3:5: error: extra `=`, expected nothing
+   |
+ 3 | a = = 3
+   |     ^ not TOML
+larder.toml:3:7: error: unexpected key or value, expected newline, `#`
+   |
+ 3 | a = = 3
+   |       ^ not TOML
+"#,
+    );
+}
+
+#[test]
+fn addresses_are_checked() {
+    check(
+        r#"
+trusted_proxies = ["10.0.0.0/33"]
+[[listen]]
+address = "8080"
+[resolver]
+servers = "dns"
+[resolver.hosts]
+a = "b"
+"#,
+        r#"
+larder.toml:1:20: error: `10.0.0.0/33` is no network
+   |
+ 1 | trusted_proxies = ["10.0.0.0/33"]
+   |                    ^^^^^^^^^^^^^ an address or a prefix, such as 10.0.0.0/8 or ::1
+larder.toml:3:11: error: larder cannot listen on `8080`
+   |
+ 3 | address = "8080"
+   |           ^^^^^^ say which address: 127.0.0.1:8080 for this machine only, *:8080 for all
+larder.toml:5:11: error: `dns` is no name server
+   |
+ 5 | servers = "dns"
+   |           ^^^^^ an IP address, with a port if it is not 53
+larder.toml:7:5: error: `b` is no IP address
+   |
+ 7 | a = "b"
+   |     ^^^ such as 192.0.2.7 or [2001:db8::7] without brackets
+"#,
+    );
+}

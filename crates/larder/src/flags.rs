@@ -1,0 +1,254 @@
+//! What a person types: the commands and their flags, with an example each.
+//!
+//! Flags are read here and laid over the config's plan in [`ServeFlags::plan`]; nothing else reads argv.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use proxy::settings::{ListenAddress, ListenerSettings, LogFormat, OriginUrl};
+
+use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
+use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
+use crate::limits;
+use crate::plan::{LogTarget, Plan, check_memory};
+use crate::quantities::parse_size;
+
+/// An HTTP accelerator: it stands in front of web servers and keeps what people ask for often close at hand.
+#[derive(Debug, Parser)]
+#[command(name = "larder", version, arg_required_else_help = true, max_term_width = 100, after_help = TOP_EXAMPLES)]
+pub struct Flags {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the accelerator
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeFlags),
+    /// Show it at work: a slow site of our own, larder in front of it, and what that changes
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoFlags),
+    /// Check a config without using it
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckFlags),
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  larder serve --origin http://127.0.0.1:3000     accelerate what answers on port 3000
+  larder demo                                     see it work in ten seconds
+  larder check larder.toml                        find mistakes before a reload does";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  larder serve --origin http://127.0.0.1:3000
+  larder serve --listen '*:80' --origin http://10.0.0.5 --origin http://10.0.0.6 --memory 2GiB --log access.log
+  larder serve --config larder.toml
+
+Flags win over the config file: --listen replaces its [[listen]] sections, and --origin replaces its origins and
+routes. Sizes: K, M, G and KiB, MiB, GiB are 1024s; KB, MB, GB are 1000s.
+
+Signals: TERM or INT finishes what is in flight and ends, a second one ends at once; HUP reads the config again
+(a broken one is refused, the old one stays) and reopens the log.
+
+Exit codes: 0 ended in good order; 1 a bad config, an address in use; 2 wrong flags.";
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  larder demo              serves until Ctrl-C and shows live numbers
+  larder demo --once       ends after the measurement";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  larder check larder.toml
+  larder check --json larder.toml | jq '.files[].errors'
+
+Exit codes: 0 all files are good; 1 one is not; 2 wrong flags.";
+
+/// Flags win over the config file.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ServeFlags {
+    /// The web server to stand in front of: http://HOST[:PORT] or unix:/PATH; several share the load
+    #[arg(long = "origin", value_name = "URL", value_parser = parse_origin)]
+    pub origins: Vec<OriginUrl>,
+
+    /// Where to listen: IP:PORT (port 0 picks one), *:PORT or unix:PATH; repeatable [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
+    pub listen: Vec<ListenAddress>,
+
+    /// How much memory the store may take [default: 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub memory: Option<usize>,
+
+    /// Worker threads [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = parse_workers)]
+    pub workers: Option<usize>,
+
+    /// Where /metrics, /status and the dashboard are: an address, unix:PATH or off [default: 127.0.0.1:9180]
+    #[arg(long, value_name = "ADDRESS|off", value_parser = parse_admin)]
+    pub admin: Option<AdminAddress>,
+
+    /// Write an access log to a file, or to standard output [default: off]
+    #[arg(long, value_name = "PATH|-")]
+    pub log: Option<String>,
+
+    /// The access log's format [default: combined]
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<LogFormatFlag>,
+
+    /// Write a line `NAME ADDRESS` for each bound address (listen, listen.1, …, admin) once all are bound
+    #[arg(long, value_name = "PATH")]
+    pub ports_file: Option<PathBuf>,
+
+    /// Read larder.toml; the flags beside it win
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Our name in Via and Cache-Status [default: larder]
+    #[arg(long, value_name = "NAME", value_parser = parse_server_name)]
+    pub server_name: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct DemoFlags {
+    /// End after the measurement
+    #[arg(long)]
+    pub once: bool,
+
+    /// Where larder listens [default: a free port of this machine]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
+    pub listen: Option<ListenAddress>,
+
+    /// Where the dashboard is: an address or off [default: a free port of this machine]
+    #[arg(long, value_name = "ADDRESS|off", value_parser = parse_admin)]
+    pub admin: Option<AdminAddress>,
+
+    /// Requests in each half of the measurement
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub requests: u32,
+
+    /// Print the measurement as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct CheckFlags {
+    /// Configs to check
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LogFormatFlag {
+    Combined,
+    Json,
+}
+
+impl ServeFlags {
+    /// The config's plan, or the default one, with these flags on top.
+    pub fn plan(&self) -> Result<Plan, ConfigError> {
+        let mut plan = self.config.as_deref().map_or_else(|| Ok(Plan::default()), config::load)?;
+        let settings = &mut plan.settings;
+        if !self.listen.is_empty() {
+            let listener =
+                |address: &ListenAddress| ListenerSettings { address: address.clone(), proxy_protocol: false };
+            settings.listeners = self.listen.iter().map(listener).collect();
+        }
+        if let Some(bytes) = self.memory {
+            settings.memory_bytes_max = bytes;
+        }
+        if let Some(name) = &self.server_name {
+            settings.server_name.clone_from(name);
+        }
+        match self.log_format {
+            Some(LogFormatFlag::Combined) => settings.log_format = LogFormat::Combined,
+            Some(LogFormatFlag::Json) => settings.log_format = LogFormat::Json,
+            None => {}
+        }
+        if !self.origins.is_empty() {
+            plan.accelerate(self.origins.clone());
+        }
+        plan.workers = self.workers.or(plan.workers);
+        if let Some(address) = &self.admin {
+            plan.admin.address = address.clone();
+            plan.admin.asked_for = true;
+        }
+        if let Some(target) = &self.log {
+            plan.log = Some(LogTarget::parse(target));
+        }
+        Ok(plan)
+    }
+}
+
+fn parse_memory(text: &str) -> Result<usize, String> {
+    check_memory(parse_size(text)?)
+}
+
+fn parse_workers(text: &str) -> Result<usize, String> {
+    let max = limits::WORKERS_MAX;
+    text.parse().ok().filter(|n| (1..=max).contains(n)).ok_or_else(|| format!("must be 1 to {max}"))
+}
+
+fn parse_server_name(text: &str) -> Result<String, String> {
+    if is_server_name(text) { Ok(text.to_owned()) } else { Err(SERVER_NAME_FORM.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Flags::command().debug_assert();
+    }
+
+    fn check(args: &[&str], expect: Result<(), &str>) {
+        let args = ["larder"].iter().chain(args);
+        match (Flags::try_parse_from(args), expect) {
+            (Ok(_), Ok(())) => {}
+            (Err(error), Err(part)) => {
+                assert_eq!(error.exit_code(), 2);
+                assert!(error.to_string().contains(part), "{error}");
+            }
+            (got, expected) => panic!("{got:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn wrong_flags_are_refused_with_a_reason() {
+        check(&["serve", "--origin", "http://127.0.0.1:3000", "--memory", "64M", "--admin", "off"], Ok(()));
+        check(&["serve", "--listen", "unix:/tmp/x", "--log", "-", "--log-format", "json"], Ok(()));
+        check(&["serve", "--origin", "https://a"], Err("not supported yet"));
+        check(&["serve", "--memory", "1"], Err("at least 1 MiB"));
+        check(&["serve", "--memory", "12X"], Err("no unit of size"));
+        check(&["serve", "--workers", "0"], Err("must be 1 to"));
+        check(&["serve", "--listen", "8080"], Err("127.0.0.1:8080"));
+        check(&["serve", "--lisen", "*:80"], Err("--listen"));
+        check(&["serve", "--server-name", "a b"], Err("a letter, then"));
+        check(&["check"], Err("FILE"));
+        check(&["sevre"], Err("serve"));
+    }
+
+    #[test]
+    fn flags_win_over_the_defaults() {
+        let flags = ServeFlags {
+            origins: vec![parse_origin("http://a").unwrap(), parse_origin("http://b").unwrap()],
+            listen: vec![parse_listen("127.0.0.1:0").unwrap()],
+            admin: Some(AdminAddress::Off),
+            log: Some("-".to_owned()),
+            ..ServeFlags::default()
+        };
+        let plan = flags.plan().unwrap();
+        assert_eq!(plan.settings.origins[0].urls.len(), 2);
+        assert_eq!((plan.settings.routes.len(), plan.settings.listeners.len()), (1, 1));
+        assert_eq!((plan.admin.address, plan.log), (AdminAddress::Off, Some(LogTarget::Stdout)));
+    }
+}

@@ -1,0 +1,50 @@
+//! The program's own limits and defaults. Those of the proxy are fields of `proxy::limits::Limits`.
+
+use std::time::Duration;
+
+pub const MEMORY_BYTES_MIN: u64 = proxy::MEMORY_BYTES_MIN as u64;
+pub const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+pub const WORKERS_MAX: usize = 1024;
+
+/// What an origin gets when its section does not say.
+pub const ORIGIN_CONNECTIONS_MAX_DEFAULT: usize = 1024;
+pub const ORIGIN_QUEUE_MAX_DEFAULT: usize = 8192;
+pub const ORIGIN_QUEUE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+pub const ORIGIN_EJECTION_FAILURES_DEFAULT: u32 = 3;
+pub const ORIGIN_EJECTION_TIME_DEFAULT: Duration = Duration::from_secs(10);
+
+/// larder.toml is read whole.
+pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
+/// Mistakes of one file that are shown.
+pub const COMPLAINTS_MAX: usize = 50;
+
+/// Admin clients served at once; the next wait in the backlog.
+pub const ADMIN_CONNECTIONS_MAX: usize = 16;
+/// From accept to the last byte of the answer.
+pub const ADMIN_TIMEOUT: Duration = Duration::from_secs(5);
+pub const ADMIN_HEAD_BYTES_MAX: usize = 8 << 10;
+/// Reads after our answer, for a client that is still sending.
+pub const ADMIN_LINGER_READS_MAX: usize = 16;
+/// After an accept that failed.
+pub const ADMIN_ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Log lines on their way to the file; past it they are lost and counted.
+pub const LOG_QUEUE_BYTES_MAX: usize = 16 << 20;
+/// How long the end of the program waits for a log that does not take its lines.
+pub const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Files the process needs beside its client connections: listeners, pooled origin connections, log, runtime.
+pub const FILES_RESERVED_MIN: u64 = 16;
+pub const FILES_RESERVED_MAX: u64 = 1000;
+
+/// The demo: how long its origin thinks, how many ask at once, and how long one answer may take.
+pub const DEMO_THINK_TIME: Duration = Duration::from_millis(30);
+pub const DEMO_CLIENTS: usize = 8;
+pub const DEMO_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections that the demo's origin serves at once, each in a thread.
+pub const DEMO_ORIGIN_CONNECTIONS_MAX: usize = 256;
+pub const DEMO_MEMORY_BYTES: usize = 64 << 20;
+
+const _: () = assert!(MEMORY_BYTES_MIN <= MEMORY_BYTES_DEFAULT);
+const _: () = assert!(FILES_RESERVED_MIN <= FILES_RESERVED_MAX);

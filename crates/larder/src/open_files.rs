@@ -1,0 +1,43 @@
+//! How many files the process may open, and how many client connections fit into that.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::limits::{FILES_RESERVED_MAX, FILES_RESERVED_MIN};
+
+/// Raises the soft limit to the hard one. What may be open at once; `None`: no limit.
+pub fn raise_limit() -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // Refused only where the limits are managed from outside; then the soft limit stands.
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => maximum,
+        Err(_) => current,
+    }
+}
+
+/// How many of the client connections that were asked for have room. The rest of the files is for listeners, origins
+/// and the log; a miss that finds none is answered 503.
+pub fn connections_that_fit(asked: usize, files_max: Option<u64>) -> usize {
+    let Some(files) = files_max else { return asked };
+    let reserved = (files / 20).clamp(FILES_RESERVED_MIN, FILES_RESERVED_MAX);
+    asked.min(files.saturating_sub(reserved).max(1) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_files_for_everything_else() {
+        for (asked, files, fit) in [
+            (19_000, None, 19_000),
+            (19_000, Some(1 << 20), 19_000),
+            (19_000, Some(20_000), 19_000),
+            (19_000, Some(1024), 973),
+            (19_000, Some(64), 48),
+            (10, Some(64), 10),
+            (19_000, Some(3), 1),
+        ] {
+            assert_eq!(connections_that_fit(asked, files), fit, "{asked} of {files:?}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What one run of larder is to do: the defaults, then larder.toml, then the flags, each over the one before.
+//!
+//! A plan is complete and checked; `serve` carries it out. It is made anew at every reload.
+
+use std::path::PathBuf;
+
+use proxy::limits::Limits;
+use proxy::settings::{
+    EvictionChoice, ListenAddress, ListenerSettings, LogFormat, OriginSettings, OriginUrl, PolicySettings,
+    ResolverSettings, RouteSettings, Settings,
+};
+
+use crate::addresses::AdminAddress;
+use crate::limits;
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub settings: Settings,
+    /// `None`: one for each core.
+    pub workers: Option<usize>,
+    pub admin: AdminPlan,
+    pub log: Option<LogTarget>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminPlan {
+    pub address: AdminAddress,
+    /// An address that was asked for and is taken is an error, the default one a warning.
+    pub asked_for: bool,
+    /// What a client must present to change anything over TCP; without one only the UNIX socket may.
+    pub token: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    Stdout,
+    File(PathBuf),
+}
+
+impl LogTarget {
+    pub fn parse(text: &str) -> LogTarget {
+        match text {
+            "-" => LogTarget::Stdout,
+            path => LogTarget::File(PathBuf::from(path)),
+        }
+    }
+}
+
+pub const LISTEN_DEFAULT: ([u8; 4], u16) = ([127, 0, 0, 1], 8080);
+pub const ADMIN_DEFAULT: ([u8; 4], u16) = ([127, 0, 0, 1], 9180);
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            settings: Settings {
+                listeners: vec![ListenerSettings {
+                    address: ListenAddress::Tcp(LISTEN_DEFAULT.into()),
+                    proxy_protocol: false,
+                }],
+                routes: Vec::new(),
+                origins: Vec::new(),
+                policy: PolicySettings::default(),
+                limits: Limits::default(),
+                resolver: ResolverSettings::default(),
+                memory_bytes_max: limits::MEMORY_BYTES_DEFAULT as usize,
+                eviction: EvictionChoice::S3Fifo,
+                server_name: "larder".to_owned(),
+                trusted_proxies: Vec::new(),
+                log_format: LogFormat::Combined,
+                debug: false,
+            },
+            workers: None,
+            admin: AdminPlan {
+                address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),
+                asked_for: false,
+                token: None,
+            },
+            log: None,
+        }
+    }
+}
+
+impl Plan {
+    /// Everything goes to one origin: what `--origin` asks for.
+    pub fn accelerate(&mut self, urls: Vec<OriginUrl>) {
+        self.settings.origins = vec![origin_with_defaults("origin".to_owned(), urls)];
+        self.settings.routes = vec![RouteSettings { host: None, path_prefix: "/".to_owned(), origin: 0 }];
+    }
+
+    pub fn workers_count(&self) -> usize {
+        self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSettings {
+    OriginSettings {
+        name,
+        urls,
+        connections_max: limits::ORIGIN_CONNECTIONS_MAX_DEFAULT,
+        queue_max: limits::ORIGIN_QUEUE_MAX_DEFAULT,
+        queue_timeout: limits::ORIGIN_QUEUE_TIMEOUT_DEFAULT,
+        ejection_failures: limits::ORIGIN_EJECTION_FAILURES_DEFAULT,
+        ejection_time: limits::ORIGIN_EJECTION_TIME_DEFAULT,
+        host: None,
+    }
+}
+
+/// What is the matter with a size for the store, if anything.
+pub fn check_memory(bytes: u64) -> Result<usize, String> {
+    if bytes < limits::MEMORY_BYTES_MIN {
+        let least = crate::quantities::show_size(limits::MEMORY_BYTES_MIN);
+        return Err(format!("{} is too little memory: at least {least}", crate::quantities::show_size(bytes)));
+    }
+    usize::try_from(bytes).map_err(|_| "more than this machine can address".to_owned())
+}

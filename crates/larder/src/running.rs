@@ -1,0 +1,224 @@
+//! One larder at work: the proxy, its log and its admin address, started together from a plan and changed together
+//! by a reload.
+//!
+//! It decides what a change means (taken over, refused, or only by a restart); signals are its caller's business.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proxy::Moment;
+use proxy::settings::{ListenAddress, OriginUrl};
+use proxy::{LogSink, Proxy};
+use tokio::sync::oneshot;
+
+use crate::addresses::{AdminAddress, show_listen};
+use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
+use crate::edge_report;
+use crate::limits;
+use crate::log_writer::LogWriter;
+use crate::open_files::{connections_that_fit, raise_limit};
+use crate::plan::{LogTarget, Plan};
+use crate::quantities::show_size;
+use crate::say::say;
+
+pub struct Running {
+    pub plan: Plan,
+    pub proxy: Proxy,
+    pub admin: Arc<Admin>,
+    /// Where the admin answers, if it does.
+    pub admin_address: Option<ListenAddress>,
+    log: Option<Arc<LogWriter>>,
+    files_max: Option<u64>,
+    _admin_path: SocketPath,
+}
+
+impl Running {
+    /// Binds everything and starts the threads. What is wrong is a sentence for the operator. `may_log_later` keeps a
+    /// log writer ready although nothing is logged now: a reload may switch it on.
+    pub fn start(mut plan: Plan, may_log_later: bool) -> Result<Running, String> {
+        let started = Moment::now();
+        let files_max = raise_limit();
+        fit_connections(&mut plan, files_max);
+        warn_of_memory(&plan);
+        let admin_socket = bind_admin(&plan)?;
+        let log = match plan.log.is_some() || may_log_later {
+            false => None,
+            true => Some(start_log(plan.log.as_ref())?),
+        };
+        let sink = log.clone().map(|log| log as Arc<dyn LogSink>);
+        let proxy = Proxy::start(plan.settings.clone(), plan.workers_count(), sink).map_err(|e| e.to_string())?;
+        let admin =
+            Arc::new(Admin { proxy: proxy.clone(), log: log.clone(), started, rights: Mutex::new(rights(&plan)) });
+        let admin_address = admin_socket.as_ref().map(|socket| socket.address().clone());
+        if let Some(socket) = admin_socket {
+            let failed = |e: io::Error| format!("the admin address cannot be served: {e}");
+            socket.serve(Arc::clone(&admin)).map_err(failed)?;
+        }
+        let admin_path = match &admin_address {
+            Some(ListenAddress::Unix(path)) => SocketPath(Some(path.clone())),
+            _ => SocketPath(None),
+        };
+        Ok(Running { plan, proxy, admin, admin_address, log, files_max, _admin_path: admin_path })
+    }
+
+    /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are.
+    pub fn reload(&mut self, mut plan: Plan) -> Result<(), String> {
+        fit_connections(&mut plan, self.files_max);
+        let warnings = self.proxy.reload(plan.settings.clone()).map_err(|e| e.to_string())?;
+        warnings.iter().for_each(|warning| say!("warning: {warning}"));
+        if plan.workers_count() != self.plan.workers_count() {
+            say!("warning: `workers` changes with a restart; there are still {}", self.plan.workers_count());
+        }
+        if plan.admin.address != self.plan.admin.address {
+            say!("warning: the admin address changes with a restart");
+        }
+        *self.admin.rights.lock() = rights(&plan);
+        self.reopen_log(&plan);
+        // What only a restart changes is what the next reload compares with.
+        plan.workers = Some(self.plan.workers_count());
+        plan.admin.address = self.plan.admin.address.clone();
+        self.plan = plan;
+        Ok(())
+    }
+
+    /// After the file was moved away, or another one was named.
+    pub fn reopen_log(&self, plan: &Plan) {
+        match &self.log {
+            Some(log) => {
+                if let Err(error) = log.reopen(plan.log.as_ref()) {
+                    say!("the access log cannot be opened again: {error}; it goes on in the old file");
+                }
+            }
+            None if plan.log.is_some() => say!("warning: the access log is switched on by a restart"),
+            None => {}
+        }
+    }
+
+    /// `NAME ADDRESS` lines, there whole or not at all.
+    pub fn write_ports_file(&self, path: &Path) -> Result<(), String> {
+        let mut lines = String::new();
+        for (index, (_, address)) in self.proxy.listen_addresses().iter().enumerate() {
+            let name = if index == 0 { "listen".to_owned() } else { format!("listen.{index}") };
+            lines.push_str(&format!("{name} {}\n", show_listen(address)));
+        }
+        if let Some(address) = &self.admin_address {
+            lines.push_str(&format!("admin {}\n", show_listen(address)));
+        }
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".new");
+        std::fs::write(&unfinished, lines)
+            .and_then(|()| std::fs::rename(&unfinished, path))
+            .map_err(|e| format!("cannot write the ports file {}: {e}", path.display()))
+    }
+
+    /// Told when all workers have ended.
+    pub fn ended(&self) -> oneshot::Receiver<()> {
+        let (tell, told) = oneshot::channel();
+        let proxy = self.proxy.clone();
+        std::thread::spawn(move || {
+            proxy.join();
+            // Nobody listens when the program ended otherwise.
+            let _ = tell.send(());
+        });
+        told
+    }
+
+    /// After the workers: the last lines of the log.
+    pub fn finish(&self) {
+        edge_report::leave(&self.proxy);
+        if let Some(log) = &self.log {
+            log.finish(limits::LOG_FLUSH_TIMEOUT);
+        }
+    }
+}
+
+fn rights(plan: &Plan) -> Rights {
+    Rights {
+        server_name: plan.settings.server_name.clone(),
+        token: plan.admin.token.clone(),
+        debug: plan.settings.debug,
+    }
+}
+
+fn start_log(target: Option<&LogTarget>) -> Result<Arc<LogWriter>, String> {
+    let started = LogWriter::start(target, limits::LOG_QUEUE_BYTES_MAX);
+    started.map(|(log, _thread)| log).map_err(|e| format!("cannot open the access log: {e}"))
+}
+
+fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
+    let AdminAddress::At(address) = &plan.admin.address else { return Ok(None) };
+    match AdminSocket::bind(address) {
+        Ok(socket) => {
+            if admin::is_public(address) {
+                say!("warning: the admin address {} can be read by other machines", show_listen(address));
+            }
+            Ok(Some(socket))
+        }
+        Err(error) => {
+            let why = match error.kind() {
+                io::ErrorKind::AddrInUse => "the address is in use".to_owned(),
+                _ => error.to_string(),
+            };
+            let sentence = format!("cannot listen on the admin address {}: {why}", show_listen(address));
+            if plan.admin.asked_for {
+                return Err(sentence);
+            }
+            say!("warning: {sentence}; going on without (--admin names another)");
+            Ok(None)
+        }
+    }
+}
+
+/// A limit of connections that the files do not allow would end in refused connections at the worst moment.
+fn fit_connections(plan: &mut Plan, files_max: Option<u64>) {
+    let asked = plan.settings.limits.connections_max;
+    let fit = connections_that_fit(asked, files_max);
+    if fit < asked {
+        let files = files_max.unwrap_or_default();
+        say!(
+            "warning: limits.connections_max is {asked}, but only {files} files may be open at once (ulimit -n): \
+             {fit} connections are served"
+        );
+        plan.settings.limits.connections_max = fit;
+    }
+}
+
+fn warn_of_memory(plan: &Plan) {
+    let sysinfo = rustix::system::sysinfo();
+    let installed = (sysinfo.totalram as u64).saturating_mul(u64::from(sysinfo.mem_unit));
+    let asked = plan.settings.memory_bytes_max as u64;
+    if asked > installed {
+        say!("warning: the store may take {}, but the machine has {}", show_size(asked), show_size(installed));
+    }
+}
+
+/// Asks the system for each origin's name, in a thread of its own: a name that does not resolve is a warning now and
+/// a 502 when somebody asks. Not done when [resolver] decides otherwise.
+pub fn warn_of_names(plan: &Plan) {
+    let resolver = &plan.settings.resolver;
+    if !resolver.servers.is_empty() {
+        return;
+    }
+    let is_fixed = |host: &str| resolver.hosts.iter().any(|(name, _)| name == host);
+    let names: Vec<(String, String, u16)> = plan
+        .settings
+        .origins
+        .iter()
+        .flat_map(|origin| origin.urls.iter().map(|url| (origin.name.clone(), url)))
+        .filter_map(|(origin, url)| match url {
+            OriginUrl::Tcp { host, port } if !host.starts_with('[') && !is_fixed(host) => {
+                Some((origin, host.clone(), *port))
+            }
+            _ => None,
+        })
+        .collect();
+    std::thread::spawn(move || {
+        for (origin, host, port) in names {
+            if let Err(error) = std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)) {
+                say!("warning: origin {origin}: the name {host} does not resolve ({error}); it is asked again later");
+            }
+        }
+    });
+}

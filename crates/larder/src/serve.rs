@@ -1,0 +1,154 @@
+//! `larder serve`: start what the flags and the config say, then do what signals say.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use proxy::settings::ListenAddress;
+
+use crate::addresses::{show_listen, show_origin};
+use crate::flags::ServeFlags;
+use crate::plan::Plan;
+use crate::quantities::show_size;
+use crate::running::{Running, warn_of_names};
+use crate::say::say;
+use crate::signals::{Signals, Told};
+
+const FAILED: ExitCode = ExitCode::FAILURE;
+/// As clap says it of flags that do not fit together.
+const WRONG_FLAGS: u8 = 2;
+
+pub fn serve(flags: ServeFlags) -> ExitCode {
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return fail(&format!("cannot listen for signals: {error}")),
+    };
+    let plan = match flags.plan() {
+        Ok(plan) => plan,
+        Err(error) => {
+            use std::io::Write;
+            let _ = write!(std::io::stderr(), "{}", error.show(std::io::stderr().is_terminal()));
+            return FAILED;
+        }
+    };
+    if plan.settings.origins.is_empty() {
+        say!("{}", NO_ORIGIN);
+        return if flags.config.is_some() { FAILED } else { ExitCode::from(WRONG_FLAGS) };
+    }
+    let mut running = match Running::start(plan, flags.config.is_some()) {
+        Ok(running) => running,
+        Err(sentence) => return fail(&sentence),
+    };
+    if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
+        return fail(&sentence);
+    }
+    introduce(&running);
+    warn_of_names(&running.plan);
+    obey(&mut signals, &mut running, &flags)
+}
+
+const NO_ORIGIN: &str = "error: there is nothing to stand in front of: give --origin http://HOST:PORT, or a config \
+                         with [origin.NAME] (larder serve --help)";
+
+fn fail(sentence: &str) -> ExitCode {
+    say!("error: {sentence}");
+    FAILED
+}
+
+/// What signals ask for, until the workers have ended.
+fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> ExitCode {
+    let mut ended = running.ended();
+    let mut ends_asked = 0;
+    loop {
+        match signals.wait(&mut ended, None) {
+            Told::End if ends_asked == 0 => {
+                ends_asked += 1;
+                let grace = running.plan.settings.limits.drain_grace.as_secs();
+                say!("finishing what is in flight, for up to {grace} s; another signal ends at once");
+                running.proxy.drain();
+            }
+            Told::End => {
+                ends_asked += 1;
+                say!("ending at once");
+                running.proxy.drain_now();
+            }
+            Told::Reload if ends_asked > 0 => say!("not reloading: larder is ending"),
+            Told::Reload => reload(running, flags),
+            Told::Nothing => {}
+            Told::Ended => {
+                running.finish();
+                return if ends_asked > 0 { ExitCode::SUCCESS } else { fail("all workers have ended by themselves") };
+            }
+        }
+    }
+}
+
+/// HUP: the config anew, and the log's file anew.
+fn reload(running: &mut Running, flags: &ServeFlags) {
+    if flags.config.is_none() {
+        running.reopen_log(&running.plan);
+        say!("there is no config to reload; the access log is opened anew");
+        return;
+    }
+    let plan = match flags.plan() {
+        Ok(plan) => plan,
+        Err(error) => {
+            say!(
+                "the new config is refused, the old one stays:\n{}",
+                error.show(std::io::stderr().is_terminal()).trim_end()
+            );
+            return;
+        }
+    };
+    if plan.settings.origins.is_empty() {
+        say!("the new config is refused, the old one stays: it has no origin");
+        return;
+    }
+    match running.reload(plan) {
+        Ok(()) => {
+            if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
+                say!("warning: {sentence}");
+            }
+            say!("reloaded: {}", describe(&running.plan));
+        }
+        Err(sentence) => say!("the new config is refused, the old one stays: {sentence}"),
+    }
+}
+
+/// The lines an operator sees first: where it is, and what is behind it.
+fn introduce(running: &Running) {
+    for (settings, address) in running.proxy.listen_addresses() {
+        let note = if settings.proxy_protocol { " (PROXY protocol)" } else { "" };
+        say!("listening on {}{note}", show_url(&address));
+    }
+    let settings = &running.plan.settings;
+    for route in &settings.routes {
+        let origin = &settings.origins[route.origin];
+        let urls: Vec<String> = origin.urls.iter().map(show_origin).collect();
+        let urls = urls.join(", ");
+        match (&route.host, route.path_prefix.as_str()) {
+            (None, "/") if settings.routes.len() == 1 => say!("in front of {urls}"),
+            (host, path) => say!("{}{path} goes to {} ({urls})", host.as_deref().unwrap_or("*"), origin.name),
+        }
+    }
+    let admin = match &running.admin_address {
+        Some(address @ ListenAddress::Tcp(_)) => format!("; dashboard, /status and /metrics on {}/", show_url(address)),
+        Some(address) => format!("; /status and /metrics on {}", show_listen(address)),
+        None => String::new(),
+    };
+    say!("larder {} with {}{admin}", env!("CARGO_PKG_VERSION"), describe(&running.plan));
+}
+
+fn describe(plan: &Plan) -> String {
+    let workers = match plan.workers_count() {
+        1 => "1 worker".to_owned(),
+        n => format!("{n} workers"),
+    };
+    format!("{workers}, {} for the store", show_size(plan.settings.memory_bytes_max as u64))
+}
+
+fn show_url(address: &ListenAddress) -> String {
+    match address {
+        ListenAddress::Tcp(address) => format!("http://{address}"),
+        ListenAddress::Unix(_) => show_listen(address),
+    }
+}
