@@ -252,6 +252,12 @@ impl Draft {
         wakes.send(&self.duty.flight);
     }
 
+    /// Gives the body up if nobody reads it; hands the draft back if somebody does after all, so that nobody joins a
+    /// fetch in the moment in which it is given up.
+    pub fn abandon(mut self, failure: Failure) -> Option<Draft> {
+        (!self.duty.give_up_unread(failure)).then_some(self)
+    }
+
     /// The body broke off: readers get a truncated end, and nothing is stored.
     pub fn abort(mut self, failure: Failure) {
         self.duty.give_up(failure, None);

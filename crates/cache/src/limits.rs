@@ -29,8 +29,8 @@ pub const SHARDS: usize = 256;
 /// Keys of a shard that hold nothing but a hit-for-miss mark or a remembered failure (16,384 in all shards).
 pub const NOTES_MAX: usize = 64;
 
-/// What an index entry costs beside the object: two thirds full buckets of the directory, the node in the
-/// eviction's arena, and a ghost after it.
+/// What an index entry costs beside the object: its bucket in the directory with the empty ones beside it, the node
+/// in the eviction's arena, and a ghost after it.
 pub const ENTRY_BYTES: usize = 512;
 
 /// Entries of a hot table, one for each core: 32 bytes each.

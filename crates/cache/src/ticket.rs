@@ -114,6 +114,12 @@ impl Ticket {
         self.duty.flight.with(|inner| inner.poll_writer(cx, |inner| inner.readers.count() == 0))
     }
 
+    /// Gives the fetch up if nobody waits for it; hands the ticket back if somebody does after all. Nobody can join
+    /// between the look and the end.
+    pub fn abandon(mut self, failure: Failure) -> Option<Ticket> {
+        (!self.duty.give_up_unread(failure)).then_some(self)
+    }
+
     /// The head is known. Who waits is told; whom it does not fit is regrouped; a body is to follow.
     pub fn describe(self, description: Description) -> Draft {
         let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, now } = description;
@@ -238,6 +244,16 @@ impl Inner {
             self.open_window();
         }
     }
+
+    /// No more will come.
+    fn truncate(&mut self, failure: Failure) {
+        let headless_condemned = self.state == FlightState::Condemned && self.head.is_none();
+        let keeping = [FlightState::Reserved, FlightState::Described, FlightState::Filling];
+        if headless_condemned || keeping.contains(&self.state) {
+            self.state.step(FlightState::Failed);
+        }
+        self.end = End::Truncated(failure);
+    }
 }
 
 impl Duty {
@@ -265,16 +281,24 @@ impl Duty {
             if let Some(now) = now.filter(|_| valid && failure.remember_ms > 0) {
                 shard.note_failure(flight.key, failure.clone(), now);
             }
-            flight.change(|inner| {
-                let headless_condemned = inner.state == FlightState::Condemned && inner.head.is_none();
-                let keeping = [FlightState::Reserved, FlightState::Described, FlightState::Filling];
-                if headless_condemned || keeping.contains(&inner.state) {
-                    inner.state.step(FlightState::Failed);
-                }
-                inner.end = End::Truncated(failure);
-            })
+            flight.change(|inner| inner.truncate(failure))
         });
         wakes.send(&self.flight);
+    }
+
+    /// Ends the fetch if nobody reads. Readers join under the shard's lock, which is held from the look to the end.
+    pub fn give_up_unread(&mut self, failure: Failure) -> bool {
+        let mut shard = self.cache.directory.shard(self.flight.key);
+        if self.flight.with(|inner| inner.readers.count() > 0) {
+            return false;
+        }
+        self.open = false;
+        let entry = entry_of(&mut shard, &self.flight);
+        entry.delist(&self.flight);
+        entry.fetching -= 1;
+        self.flight.with(|inner| inner.truncate(failure));
+        shard.tidy(self.flight.key);
+        true
     }
 }
 

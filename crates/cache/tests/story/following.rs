@@ -234,6 +234,24 @@ fn a_writer_learns_that_its_last_reader_left() {
 }
 
 #[test]
+fn a_fetch_is_given_up_only_while_nobody_reads() {
+    let stage = Stage::new();
+    let waiting = (stage.miss("/"), stage.busy("/"));
+    let leader = waiting.0.abandon(failure(0)).expect("somebody waits");
+    drop(waiting.1);
+    assert!(leader.abandon(failure(0)).is_none());
+    let (leader, mut reader) = (stage.miss("/"), stage.busy("/"));
+    let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), None);
+    draft.append("x".into());
+    draft = draft.abandon(failure(0)).expect("somebody reads");
+    assert_eq!(read_body(&mut reader).0, b"x");
+    drop(reader);
+    assert!(draft.abandon(failure(0)).is_none());
+    assert_eq!(kind(&stage.ask("/")), "miss");
+    assert_eq!((stage.cache.stats().keys, stage.cache.account().used()), (0, 0));
+}
+
+#[test]
 fn another_core_gets_one_post_for_all_its_readers() {
     let stage = Stage::new();
     let leader = ticket(stage.ask_with("/", &[], &on_core(0)));
