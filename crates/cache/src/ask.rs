@@ -35,6 +35,7 @@ enum Finding {
     Stale(Arc<Object>, Option<Arc<Flight>>),
     Miss(Arc<Flight>, Stored),
     HitForMiss(Arc<Flight>, Stored),
+    Uncacheable,
     Busy(Arc<Flight>, usize, Stored),
     RecentFailure(Failure),
 }
@@ -85,6 +86,7 @@ impl Cache {
             }
             Finding::Miss(flight, stored) => Answer::Miss(ticket(flight, stored)),
             Finding::HitForMiss(flight, stored) => Answer::HitForMiss(ticket(flight, stored)),
+            Finding::Uncacheable => Answer::Uncacheable,
             Finding::Busy(flight, slot, stored) => {
                 self.counters.coalesced.fetch_add(1, Relaxed);
                 let must_fit = (!wishes.ignore_vary).then_some(request);
@@ -131,6 +133,9 @@ impl Cache {
             return Finding::Busy(Arc::clone(flight), slot, stored);
         }
         if entry.is_uncacheable(now) {
+            if wishes.pass_uncacheable && stored.whole.is_none() {
+                return Finding::Uncacheable;
+            }
             return Finding::HitForMiss(self.begin(entry, question), stored);
         }
         Finding::Miss(self.begin_listed(entry, question), stored)

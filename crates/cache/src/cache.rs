@@ -265,6 +265,9 @@ impl Cache {
 
     /// Ends the life of objects that were taken out. Under the shard's lock.
     pub(crate) fn part_with(&self, leavers: &Leavers) {
+        if leavers.is_empty() {
+            return;
+        }
         let mut eviction = self.eviction.lock();
         for leaver in leavers {
             eviction.remove(leaver);

@@ -213,7 +213,6 @@ impl Draft {
         wakes.send(&self.duty.flight);
         drop(leavers);
         cache.counters.landed.fetch_add(u64::from(stored), Relaxed);
-        cache.make_room(0);
         stored.then_some(object)
     }
 

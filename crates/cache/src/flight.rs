@@ -208,9 +208,8 @@ impl Inner {
             FlightBody::Growing(growing) => growing.append(piece),
             FlightBody::Window(window) => {
                 window.append(piece);
-                if self.readers.count() == 0 {
-                    self.trim();
-                }
+                // A reader that waits further ahead does not hold this back, and nor does nobody.
+                self.trim();
             }
             FlightBody::Landed(_) => panic!("nothing is appended to what has landed"),
         }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use store::Growing;
 
-use crate::limits::READ_BYTES_MAX;
+use crate::limits::{READ_BYTES_MAX, WINDOW_READ_BYTES_MAX};
 use crate::object::Object;
 
 /// What a reader is handed at once.
@@ -35,7 +35,7 @@ impl FlightBody {
         }
     }
 
-    /// About `READ_BYTES_MAX` bytes from a position on.
+    /// About as much from a position on as a reader is handed at once.
     pub fn read(&self, from: u64) -> Pieces {
         let mut pieces = Pieces::new();
         match self {
@@ -99,7 +99,7 @@ impl Window {
     fn read(&self, from: u64, pieces: &mut Pieces) {
         assert!(from >= self.base, "no reader stands before the window");
         let mut skip = from - self.base;
-        let mut left = READ_BYTES_MAX;
+        let mut left = WINDOW_READ_BYTES_MAX;
         for piece in &self.pieces {
             if left == 0 {
                 return;

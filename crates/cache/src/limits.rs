@@ -20,8 +20,10 @@ pub const FLIGHTS_LISTED_MAX: usize = 64;
 /// What a body that is not kept may have between its writer and its slowest reader.
 pub const WINDOW_BYTES_MAX: usize = 256 * 1024;
 
-/// A reader is handed about this much at once.
+/// A reader of what is kept is handed about this much at once.
 pub const READ_BYTES_MAX: usize = 256 * 1024;
+/// A reader of a window is handed less: what it was handed counts as read, and nobody else holds it any more.
+pub const WINDOW_READ_BYTES_MAX: usize = BLOCK_BYTES;
 
 /// Shards of the directory: a power of two.
 pub const SHARDS: usize = 256;

@@ -27,6 +27,9 @@ pub struct Wishes {
     pub ignore_busy: bool,
     /// VCL's `req.hash_ignore_vary`: the newest variant, whatever it varies on.
     pub ignore_vary: bool,
+    /// Where nothing is stored and the key is known as hit-for-miss, say so instead of giving a ticket: who asked
+    /// fetches past the store, and asks again with `always_miss` if the response can be stored after all.
+    pub pass_uncacheable: bool,
     /// An upper bound on how long past its lifetime an object may be served while it is refreshed.
     pub grace_max_ms: Option<u64>,
     /// An object older than this counts as one that must be validated.
@@ -52,6 +55,8 @@ pub enum Answer {
     Busy(Follower),
     /// Known not to be storable: fetch beside the others and make nobody wait.
     HitForMiss(Ticket),
+    /// The same, to who wished to `pass_uncacheable`.
+    Uncacheable,
     /// It failed a moment ago, and nothing stored may stand in.
     RecentFailure(Failure),
 }

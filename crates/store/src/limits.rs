@@ -21,6 +21,10 @@ pub const PROMOTION_HITS: u8 = 2;
 /// Where the hit counter of a seat stops: S3-FIFO's two bits.
 pub const SEAT_HITS_MAX: u8 = 3;
 
+/// Tenants that one search for a victim may pass over. The policy is locked meanwhile, and a shard may wait for it:
+/// 256 are some 25 µs. Then the next one leaves, however often it was used.
+pub const PASSED_OVER_MAX: usize = 256;
+
 /// The ghost queue remembers at most as many keys as there are tenants, and never fewer than this …
 pub const GHOSTS_MIN: usize = 1024;
 /// … nor more than this (24 MiB of keys).

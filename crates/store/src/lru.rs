@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::arena::Arena;
 use crate::eviction::{Eviction, Tenant};
+use crate::limits::PASSED_OVER_MAX;
 
 pub struct Lru<T> {
     arena: Arena<T, 1>,
@@ -35,8 +36,7 @@ impl<T: Tenant> Eviction<T> for Lru<T> {
     }
 
     fn victim(&mut self) -> Option<Arc<T>> {
-        // One round at most: whoever is touched again meanwhile has had its second turn.
-        for _ in 0..self.arena.count() {
+        for _ in 0..self.arena.count().min(PASSED_OVER_MAX) {
             let tenant = self.arena.pop(0)?;
             if tenant.seat().hits() == 0 {
                 return Some(tenant);

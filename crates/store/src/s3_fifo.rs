@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 
 use crate::arena::Arena;
 use crate::eviction::{Eviction, Tenant};
-use crate::limits::{GHOSTS_MAX, GHOSTS_MIN, PROBATION_PERCENT, PROMOTION_HITS};
+use crate::limits::{GHOSTS_MAX, GHOSTS_MIN, PASSED_OVER_MAX, PROBATION_PERCENT, PROMOTION_HITS, SEAT_HITS_MAX};
 
 const PROBATION: usize = 0;
 const MAIN: usize = 1;
@@ -29,31 +29,28 @@ impl<T: Tenant> S3Fifo<T> {
         policy
     }
 
+    /// The oldest on probation, unless it has earned its place in the main queue.
     fn leave_probation(&mut self) -> Option<Arc<T>> {
-        while let Some(tenant) = self.arena.pop(PROBATION) {
-            if tenant.seat().hits() < PROMOTION_HITS {
-                self.ghosts.insert(tenant.fingerprint(), self.arena.count());
-                return Some(tenant);
-            }
-            tenant.seat().set_hits(0);
-            self.arena.push(MAIN, tenant);
+        let tenant = self.arena.pop(PROBATION)?;
+        if tenant.seat().hits() < PROMOTION_HITS {
+            self.ghosts.insert(tenant.fingerprint(), self.arena.count());
+            return Some(tenant);
         }
+        tenant.seat().set_hits(0);
+        self.arena.push(MAIN, tenant);
         None
     }
 
+    /// The oldest in the main queue, unless it was used: then it goes round again and is one use the poorer.
     fn leave_main(&mut self) -> Option<Arc<T>> {
-        // Every tenant can be put back three times, and touched again while we go round: after four rounds the
-        // oldest leaves whatever its counter says.
-        for _ in 0..self.arena.queue(MAIN).count * 4 {
-            let tenant = self.arena.pop(MAIN)?;
-            let hits = tenant.seat().hits();
-            if hits == 0 {
-                return Some(tenant);
-            }
-            tenant.seat().set_hits(hits - 1);
-            self.arena.push(MAIN, tenant);
+        let tenant = self.arena.pop(MAIN)?;
+        let hits = tenant.seat().hits();
+        if hits == 0 {
+            return Some(tenant);
         }
-        self.arena.pop(MAIN)
+        tenant.seat().set_hits(hits - 1);
+        self.arena.push(MAIN, tenant);
+        None
     }
 }
 
@@ -68,12 +65,15 @@ impl<T: Tenant> Eviction<T> for S3Fifo<T> {
     }
 
     fn victim(&mut self) -> Option<Arc<T>> {
-        let crowded = self.arena.queue(PROBATION).weight > self.probation_bytes_max;
-        if crowded || self.arena.queue(MAIN).count == 0 {
-            self.leave_probation().or_else(|| self.leave_main())
-        } else {
-            self.leave_main().or_else(|| self.leave_probation())
+        for _ in 0..PASSED_OVER_MAX.min(self.arena.count() * usize::from(SEAT_HITS_MAX + 2)) {
+            let probation = self.arena.queue(PROBATION);
+            let crowded = probation.weight > self.probation_bytes_max || self.arena.queue(MAIN).count == 0;
+            let leaves = if crowded && probation.count > 0 { self.leave_probation() } else { self.leave_main() };
+            if leaves.is_some() {
+                return leaves;
+            }
         }
+        self.arena.pop(MAIN).or_else(|| self.arena.pop(PROBATION))
     }
 
     fn set_limit(&mut self, bytes: usize) {

@@ -203,6 +203,21 @@ fn nobody_is_cut_off_while_the_body_is_kept() {
 }
 
 #[test]
+fn a_reader_ahead_of_a_window_does_not_hold_it_back() {
+    let stage = small_window();
+    let leader = stage.miss("/");
+    let mut reader = leader.follow(0);
+    let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), Some(5_000));
+    reader.seek(4_998);
+    for _ in 0..5 {
+        assert!(now_or_never(|cx| draft.poll_room(cx)).is_some());
+        draft.append(Bytes::from(vec![1; 1_000]));
+    }
+    draft.land(None);
+    assert_eq!(whole_body(&mut reader).len(), 2);
+}
+
+#[test]
 fn a_window_without_readers_keeps_nothing_and_waits_for_nobody() {
     let stage = small_window();
     let leader = stage.miss("/");
