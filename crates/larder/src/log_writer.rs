@@ -61,6 +61,10 @@ impl LogSink for LogWriter {
         self.changed.notify_all();
         Ok(())
     }
+
+    fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
 }
 
 impl LogWriter {

@@ -135,7 +135,7 @@ fn introduce(running: &Running) {
         Some(address) => format!("; /status and /metrics on {}", show_listen(address)),
         None => String::new(),
     };
-    say!("larder {} with {}{admin}", env!("CARGO_PKG_VERSION"), describe(&running.plan));
+    say!("version {}, {}{admin}", env!("CARGO_PKG_VERSION"), describe(&running.plan));
 }
 
 fn describe(plan: &Plan) -> String {

@@ -15,7 +15,7 @@ use crate::settings::LogFormat;
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     pub wall_ms: u64,
-    /// The client's address as text; `unix` for one on a UNIX socket.
+    /// The client's address as text; one on a UNIX socket has loopback's.
     pub client: &'a str,
     /// Empty when no request line could be read.
     pub method: &'a [u8],
@@ -179,7 +179,7 @@ const CUT: &[u8] = b"...";
 
 #[inline]
 fn is_plain(b: u8) -> bool {
-    (b >= b' ') & (b < 0x7f) & (b != b'"') & (b != b'\\')
+    (b' '..0x7f).contains(&b) & (b != b'"') & (b != b'\\')
 }
 
 /// A fold without an early end: the compiler makes vector instructions of it.

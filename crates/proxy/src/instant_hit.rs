@@ -130,7 +130,7 @@ fn answer(
         }
         let ended = Moment::now();
         core.counters.latency_hit.record(visit.moment.micros_until(ended));
-        if core.shared.log.is_some() {
+        if core.shared.logs() {
             log::instant_hit(core, site, visit, object, total, ended);
         }
         return Instant::Answered;

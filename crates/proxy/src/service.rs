@@ -29,6 +29,11 @@ pub const MEMORY_BYTES_MIN: usize = 1 << 20;
 pub trait LogSink: Send + Sync {
     /// Takes whole lines, each ended by a line feed. `Err` gives them back when they could not be taken at once.
     fn write(&self, lines: Vec<u8>, lines_count: u64) -> Result<(), Vec<u8>>;
+
+    /// Is there anywhere to write to at the moment? A reload may switch the log on and off.
+    fn is_on(&self) -> bool {
+        true
+    }
 }
 
 /// Why the proxy could not start, or a reload was refused.

@@ -37,7 +37,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
     if !matches!(end, End::Sent | End::TunnelClosed) {
         counters.answers_cut.add(1);
     }
-    if tx.core.shared.log.is_some() {
+    if tx.core.shared.logs() {
         let request = tx.head.request();
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
         append(&tx.core, &tx.site, &request, tx.client.ip, &outcome, micros, ended);
@@ -60,7 +60,7 @@ pub(crate) fn instant_hit(core: &Core, site: &Site, visit: &Visit<'_>, object: &
 
 /// The record of bytes that were no request.
 pub(crate) fn refused(core: &Core, peer: Peer, refusal: &Refusal, verdict: CacheVerdict) {
-    if core.shared.log.is_none() {
+    if !core.shared.logs() {
         return;
     }
     let site = core.site_ref();
