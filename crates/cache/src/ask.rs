@@ -71,7 +71,7 @@ impl Cache {
         let finding = {
             let mut shard = self.directory.shard(key);
             let order = shard.next_order();
-            let entry = shard.entries.entry(key).or_insert_with(|| Entry::new(self.account.charge(ENTRY_BYTES)));
+            let entry = shard.entries.entry(key).or_insert_with(|| self.new_entry());
             self.look(entry, &Question { key, request, wishes, now, order })
         };
         let ticket = |flight, stored: Stored| {
@@ -141,10 +141,14 @@ impl Cache {
         Finding::Miss(self.begin_listed(entry, question), stored)
     }
 
+    fn new_entry(&self) -> Entry {
+        Entry::new(self.invalidation.load(Relaxed), self.account.charge(ENTRY_BYTES))
+    }
+
     /// A flight that nobody else finds, until its head says that it can be shared.
     fn begin(&self, entry: &mut Entry, question: &Question<'_>) -> Arc<Flight> {
         entry.fetching += 1;
-        let began = self.invalidation.load(Relaxed);
+        let began = question.wishes.began.map_or_else(|| self.invalidation.load(Relaxed), |began| began.0);
         Flight::new(question.key, began, question.order, question.wishes.core, Arc::clone(&self.courier))
     }
 

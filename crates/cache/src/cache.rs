@@ -16,7 +16,7 @@ use crate::flight::Courier;
 use crate::key::{Digester, Key};
 use crate::limits::{MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX};
 use crate::object::{Object, ObjectParts};
-use crate::wishes::Now;
+use crate::wishes::{Began, Now};
 
 /// What an operator decides. The default is that of `limits`.
 #[derive(Clone, Debug)]
@@ -119,20 +119,39 @@ impl Cache {
     /// Drops all variants of a key and condemns the fetches of it that are under way. Returns how many responses
     /// were dropped.
     pub fn purge(&self, key: Key) -> usize {
+        self.take_next_number(key, None).1
+    }
+
+    /// The number under which a fetch begins now: for one that is made without a ticket, and whose response may
+    /// turn out storable. To be taken before it connects.
+    pub fn began(&self) -> Began {
+        Began(self.invalidation.load(Relaxed))
+    }
+
+    /// Invalidates a key because of an exchange whose own response may be stored under it (a POST that answers with
+    /// its target's representation). Returns the number that this response is stored under: a new one, unless
+    /// somebody else has invalidated the key since the exchange began.
+    pub fn invalidate_before_storing(&self, key: Key, began: Began) -> Began {
+        self.take_next_number(key, Some(began)).0
+    }
+
+    fn take_next_number(&self, key: Key, began: Option<Began>) -> (Began, usize) {
         let mut leavers = Leavers::new();
-        {
-            let mut shard = self.directory.shard(key);
-            let number = self.invalidation.fetch_add(1, Relaxed) + 1;
-            let Some(entry) = shard.entries.get_mut(&key) else { return 0 };
-            entry.invalidated = number;
+        let mut shard = self.directory.shard(key);
+        let before = self.invalidation.fetch_add(1, Relaxed);
+        let mut last = before;
+        if let Some(entry) = shard.entries.get_mut(&key) {
+            last = std::mem::replace(&mut entry.invalidated, before + 1);
             entry.remove_all(&mut leavers);
             entry.forget_notes();
             entry.delist_all().for_each(|flight| flight.condemn());
             self.part_with(&leavers);
             shard.tidy(key);
         }
+        drop(shard);
         self.counters.invalidated.fetch_add(leavers.len() as u64, Relaxed);
-        leavers.len()
+        // Without an entry it is not known which invalidations were of this key: then all since then count.
+        (began.filter(|began| began.0 < last).unwrap_or(Began(before + 1)), leavers.len())
     }
 
     /// The same, caused by an unsafe method (RFC 9111 §4.4).

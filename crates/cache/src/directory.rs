@@ -45,7 +45,8 @@ pub(crate) struct Entry {
     flights: Vec<Listed>,
     /// Fetches under way, listed or not. While there is one the entry stays, and with it `invalidated`.
     pub fetching: u32,
-    /// The number of the last invalidation of this key.
+    /// The number of the last invalidation of this key; at first that of any key, since what was known of this one
+    /// before is forgotten. (Only a fetch that began before the entry can notice the difference.)
     pub invalidated: u64,
     /// Hit-for-miss: until when its responses are known not to be storable.
     uncacheable_until_ms: u64,
@@ -56,6 +57,7 @@ pub(crate) struct Entry {
 }
 
 // The table is between half and seven eighths full; beside it an arena node and a ghost.
+#[cfg(not(feature = "shuttle"))]
 const _: () = assert!(size_of::<(Key, Entry)>() * 2 + 96 <= ENTRY_BYTES);
 
 struct Listed {
@@ -130,13 +132,13 @@ impl Shard {
 }
 
 impl Entry {
-    pub fn new(charge: Charge) -> Entry {
+    pub fn new(invalidated: u64, charge: Charge) -> Entry {
         Entry {
             specs: SmallVec::new(),
             variants: Variants::None,
             flights: Vec::new(),
             fetching: 0,
-            invalidated: 0,
+            invalidated,
             uncacheable_until_ms: 0,
             failure: None,
             noted: false,

@@ -33,4 +33,4 @@ pub use key::Key;
 pub use object::{Object, Part};
 pub use store::{Account, Blocks as Body, Charge, EvictionKind};
 pub use ticket::{Description, StoreAs, Ticket};
-pub use wishes::{Answer, Now, Wishes};
+pub use wishes::{Answer, Began, Now, Wishes};

@@ -16,6 +16,10 @@ pub struct Now {
     pub mono_ms: u64,
 }
 
+/// The invalidation number under which a fetch began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Began(pub(crate) u64);
+
 /// How a request wants to be looked up. The default is that of the built-in policy.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
@@ -28,8 +32,11 @@ pub struct Wishes {
     /// VCL's `req.hash_ignore_vary`: the newest variant, whatever it varies on.
     pub ignore_vary: bool,
     /// Where nothing is stored and the key is known as hit-for-miss, say so instead of giving a ticket: who asked
-    /// fetches past the store, and asks again with `always_miss` if the response can be stored after all.
+    /// fetches past the store, and asks again with `always_miss` and `began` if the response can be stored after all.
     pub pass_uncacheable: bool,
+    /// For a response that was fetched without a ticket: the number that [`Cache::began`](crate::Cache::began) gave
+    /// before its fetch connected. Without it an invalidation during that fetch would go unnoticed.
+    pub began: Option<Began>,
     /// An upper bound on how long past its lifetime an object may be served while it is refreshed.
     pub grace_max_ms: Option<u64>,
     /// An object older than this counts as one that must be validated.

@@ -128,6 +128,60 @@ fn a_condemned_fetch_that_fails_or_is_private_says_so_to_who_waits() {
     assert_eq!(head_of(&mut waiting).unwrap().unwrap_err(), Release::Private);
 }
 
+/// A response that was fetched past the store and may be stored after all: by what happened since it began.
+fn check_late(meanwhile: impl FnOnce(&Stage), expect: bool) {
+    let stage = Stage::new();
+    stage.describe(stage.miss("/"), None, None).land(None);
+    let passing = Wishes { pass_uncacheable: true, ..Wishes::default() };
+    assert_eq!(kind(&stage.ask_with("/", &[], &passing)), "uncacheable");
+    let began = stage.cache.began();
+    meanwhile(&stage);
+    let wishes = Wishes { always_miss: true, began: Some(began), ..Wishes::default() };
+    let stored = stage.fill(ticket(stage.ask_with("/", &[], &wishes)), storable(MINUTE_MS), b"body");
+    assert_eq!(stored.is_some(), expect);
+}
+
+#[test]
+fn a_response_that_was_fetched_past_the_store_is_stored_unless_its_key_was_purged() {
+    check_late(|_| {}, true);
+    check_late(|stage| assert_eq!(stage.cache.purge(stage.key("/other")), 0), true);
+    check_late(|stage| assert_eq!(stage.cache.purge(stage.key("/")), 0), false);
+    // Nothing is known of the key any more, so the purge of another one counts too.
+    check_late(
+        |stage| {
+            let marked = stage.key("/");
+            (0..100_000).for_each(|index| {
+                let path = format!("/{index}");
+                stage.describe(stage.miss(&path), None, None).land(None);
+            });
+            stage.cache.purge(stage.key("/other"));
+            assert!(stage.cache.find(marked, &request(&fields_of(&[]))).is_none());
+        },
+        false,
+    );
+}
+
+#[test]
+fn an_unsafe_exchange_can_store_its_own_response_after_invalidating() {
+    for (stored_before, purged, expect) in
+        [(true, false, true), (true, true, false), (false, false, true), (false, true, false)]
+    {
+        let stage = Stage::new();
+        if stored_before {
+            stage.store("/", b"before");
+        }
+        let began = stage.cache.began();
+        if purged {
+            stage.cache.purge(stage.key("/"));
+        }
+        let began = stage.cache.invalidate_before_storing(stage.key("/"), began);
+        assert_eq!(kind(&stage.ask("/")), "miss");
+        let wishes = Wishes { always_miss: true, began: Some(began), ..Wishes::default() };
+        let stored = stage.fill(ticket(stage.ask_with("/", &[], &wishes)), storable(MINUTE_MS), b"own");
+        assert_eq!(stored.is_some(), expect, "{stored_before} {purged}");
+    }
+}
+
 #[test]
 fn an_older_head_does_not_replace_a_newer_one() {
     let mut stage = Stage::new();

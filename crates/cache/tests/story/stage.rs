@@ -188,6 +188,7 @@ pub fn kind(answer: &Answer) -> &'static str {
         Answer::Miss(_) => "miss",
         Answer::Busy(_) => "busy",
         Answer::HitForMiss(_) => "hit for miss",
+        Answer::Uncacheable => "uncacheable",
         Answer::RecentFailure(_) => "recent failure",
     }
 }
