@@ -21,6 +21,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// Misses and passes allocate a dozen times a request; glibc's allocator took a fifth of their time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match flags::Flags::parse().command {
         flags::Command::Serve(flags) => serve::serve(flags),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::{Key, Object, Ticket};
-use message::RequestHead;
+use message::{Method, RequestHead};
 use rules::RequestDirectives;
 use wire::RequestBody;
 
@@ -81,7 +81,7 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 28] = {
         // The client left.
         (Wait, Log),
         (Pass, Deliver),
-        // A POST's answer that may serve a later GET.
+        // An answer that may be stored after all.
         (Pass, Wait),
         (Pass, Synth),
         (Pass, Log),
@@ -189,6 +189,12 @@ impl Transaction {
     fn enter(&mut self, state: State) {
         take_edge(&self.core, self.state, state);
         self.state = state;
+    }
+
+    /// May the answer be stored, as far as the request goes?
+    pub(crate) fn is_lookup(&self) -> bool {
+        let has_host = !self.head.request().authority.host.is_empty();
+        has_host && (self.head.method == Method::Post || self.body == RequestBody::None)
     }
 
     /// The key under which the request is looked up and invalidated.

@@ -71,7 +71,6 @@ pub(crate) struct Core {
     /// The changing end of a stored head is written here.
     pub(crate) tail: RefCell<Vec<u8>>,
     pub(crate) log: RefCell<LogBuffer>,
-    logs: Cell<bool>,
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
     clock: Cell<Clock>,
@@ -94,7 +93,6 @@ impl Core {
             spans: RefCell::new(Vec::with_capacity(128)),
             tail: RefCell::new(Vec::with_capacity(1024)),
             log: RefCell::new(LogBuffer::default()),
-            logs: Cell::new(shared.log.as_ref().is_some_and(|sink| sink.is_on())),
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
             site: RefCell::new(site),
@@ -122,12 +120,6 @@ impl Core {
     #[inline]
     pub(crate) fn now(&self) -> cache::Now {
         self.clock.get().at(Moment::now())
-    }
-
-    /// Is there an access log?
-    #[inline]
-    pub(crate) fn logs(&self) -> bool {
-        self.logs.get()
     }
 
     #[inline]
@@ -229,7 +221,6 @@ async fn tick(core: Rc<Core>) {
     loop {
         interval.tick().await;
         core.clock.set(Clock::read());
-        core.logs.set(core.shared.log.as_ref().is_some_and(|sink| sink.is_on()));
         let moment = Moment::now();
         let census = core.slots.sweep(moment.deadline_ms());
         let gauges = &core.counters;

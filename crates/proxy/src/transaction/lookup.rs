@@ -68,6 +68,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
     let wishes = Wishes {
         core: core.index,
         ignore_busy: question.ignore_busy,
+        pass_uncacheable: true,
         directives: question.directives.clone(),
         ..Wishes::default()
     };
@@ -84,6 +85,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
         Answer::HitForMiss(ticket) => {
             (Step::Miss(ticket), Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Miss) })
         }
+        Answer::Uncacheable => (Step::Pass, Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Pass) }),
         Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), verdict(CacheVerdict::Coalesced)),
         Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), verdict(CacheVerdict::Error)),
     };

@@ -31,7 +31,7 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
             if request.method == Method::Head {
                 fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared.cache, &request), &reply);
             }
-            if request.method == Method::Post && fetch.may_store(&reply) {
+            if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() && fetch.may_store(&reply) {
                 return store(tx, fetch, reply);
             }
             let body = reply.body.into_passed(&mut fetch);
@@ -50,8 +50,8 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
     }
 }
 
-/// RFC 9110 §9.3.3: a POST's answer that says it is the representation of its target serves a later GET. It lands in
-/// the store like a miss, and its requester follows.
+/// A GET that was known as uncacheable turns out not to be; or a POST's answer says that it is the representation of its
+/// target, and serves a later GET (RFC 9110 §9.3.3). It lands in the store like a miss, and its requester follows.
 fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply) -> Step {
     let key = tx.key();
     let wishes = Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, ..Wishes::default() };

@@ -150,6 +150,20 @@ fn a_raised_limit_lets_waiters_in() {
     });
 }
 
+#[test]
+fn who_queues_looks_once_more_for_what_came_back_meanwhile() {
+    run(async {
+        let listener = listener().await;
+        let rig = Rig::new(one_at_a_time(&listener));
+        let held = rig.connect().await;
+        // It comes back between a request's look at the shelves and its joining the queue.
+        rig.give_back(held);
+        let mut late = Waiting::join(&rig.origins.get(0).servers, 1).unwrap();
+        let mut served = pin!(late.served());
+        assert!(!is_waiting(&mut served).await);
+    });
+}
+
 /// Two cores, many tasks, few slots; tasks leave in the middle, connections come back, are dropped, or die. Everyone
 /// who stays is served, never are more in use than allowed, and at the end nothing is missing.
 #[test]
