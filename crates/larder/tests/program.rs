@@ -1,0 +1,35 @@
+//! Tests of the program as a process: hostile bytes on real sockets, a recording origin behind, and faults of the
+//! machine. One binary, so that it is linked once. What the rows of the tables mean stands in spec/bad-input.
+
+#[path = "program/answer_stream.rs"]
+mod answer_stream;
+#[path = "program/bad_input.rs"]
+mod bad_input;
+#[path = "program/input_table.rs"]
+mod input_table;
+#[path = "program/judge.rs"]
+mod judge;
+#[path = "program/lane.rs"]
+mod lane;
+#[path = "program/log_faults.rs"]
+mod log_faults;
+#[path = "program/notation.rs"]
+mod notation;
+#[path = "program/process_checks.rs"]
+mod process_checks;
+#[path = "program/process_faults.rs"]
+mod process_faults;
+#[path = "program/raw_client.rs"]
+mod raw_client;
+#[path = "program/recording_origin.rs"]
+mod recording_origin;
+#[path = "program/slow_and_many.rs"]
+mod slow_and_many;
+#[path = "program/stillness.rs"]
+mod stillness;
+#[path = "program/strict_head.rs"]
+mod strict_head;
+#[path = "program/subject.rs"]
+mod subject;
+#[path = "program/wanted.rs"]
+mod wanted;
