@@ -111,13 +111,21 @@ impl Counts {
         for machine in machines {
             page.push_str(&format!("\n## {machine}\n\n```mermaid\nstateDiagram-v2\n"));
             let edges = self.order.iter().filter(|edge| edge.machine == machine);
-            let mut lines: Vec<String> =
-                edges.map(|edge| format!("    {} --> {}\n", node(&edge.from), node(&edge.to))).collect();
+            let mut lines: Vec<String> = edges.map(Edge::draw).collect();
             lines.sort();
             page.extend(lines);
             page.push_str("```\n");
         }
         page
+    }
+}
+
+impl Edge {
+    /// Where a state has several ways out to the same one, the event stands behind a space in `from`.
+    fn draw(&self) -> String {
+        let (from, event) = self.from.split_once(' ').unwrap_or((&self.from, ""));
+        let label = if event.is_empty() { String::new() } else { format!(": {event}") };
+        format!("    {} --> {}{label}\n", node(from), node(&self.to))
     }
 }
 
@@ -137,8 +145,10 @@ mod tests {
             assert_eq!(counts.add(line), Some(()), "{line}");
         }
         assert_eq!(counts.add("flight\tReserved"), None);
+        counts.add("exchange\tDone/Waiting AnswerBegun\tDone/Answer\t1");
         let taken: Vec<u64> = counts.order.iter().map(|edge| counts.taken[edge]).collect();
-        assert_eq!(taken, [3, 2]);
+        assert_eq!(taken, [3, 2, 1]);
+        assert!(counts.draw().contains("    Done_Waiting --> Done_Answer: AnswerBegun\n"));
         assert!(counts.draw().contains(
             "## flight\n\n```mermaid\nstateDiagram-v2\n    Reserved --> Described\n    Reserved --> Failed\n```\n"
         ));

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+/// The format for `cargo tree`, which `complaints` reads. Not `cargo metadata`: that lists optional dependencies of
+/// dependencies too, which nobody switched on.
+pub const TREE_FORMAT: &str = "{p}|{l}";
 
-pub fn complaints(deny: &str, metadata: &Value) -> Vec<String> {
+pub fn complaints(deny: &str, tree: &str) -> Vec<String> {
     let rules = match deny.parse::<toml::Table>() {
         Ok(rules) => rules,
         Err(why) => return vec![format!("deny.toml: {why}")],
@@ -20,10 +22,14 @@ pub fn complaints(deny: &str, metadata: &Value) -> Vec<String> {
         .filter_map(Ban::read)
         .collect();
     let mut complaints = Vec::new();
-    for package in metadata["packages"].as_array().into_iter().flatten() {
-        let name = package["name"].as_str().unwrap_or_default();
-        let version = package["version"].as_str().unwrap_or_default();
-        let licence = package["license"].as_str().unwrap_or_default();
+    let packages: BTreeSet<&str> = tree.lines().filter(|line| !line.is_empty()).collect();
+    for package in packages {
+        let (named, licence) = package.split_once('|').unwrap_or((package, ""));
+        // `name v1.2.3`, then a note for path dependencies and procedural macros; `(*)` marks a repetition.
+        let mut words = named.split(' ');
+        let name = words.next().unwrap_or_default();
+        let version = words.next().unwrap_or_default().trim_start_matches('v');
+        let licence = licence.trim_end_matches("(*)").trim_end();
         if !permits(licence, &allowed) {
             complaints
                 .push(format!("dependency {name} {version} has the licence '{licence}', not allowed by deny.toml"));
@@ -130,6 +136,16 @@ mod tests {
         check("GPL-2.0 WITH Classpath-exception-2.0", false);
         check("", false);
         check("(MIT", false);
+    }
+
+    #[test]
+    fn every_dependency_is_looked_at() {
+        let deny = "[licenses]\nallow = [\"MIT\"]\n[bans]\ndeny = [\"bad\", { crate = \"old@1\", reason = \"x\" }]";
+        let check = |tree: &str, expect: &[&str]| assert_eq!(complaints(deny, tree), expect, "{tree}");
+        check("a v1.0.0 (/x/a)|MIT\nb v0.1.2|MIT OR X (*)\n\nold v2.0.0 (proc-macro)|MIT", &[]);
+        check("a v1.0.0|X", &["dependency a 1.0.0 has the licence 'X', not allowed by deny.toml"]);
+        check("bad v1.0.0|MIT\nbad v1.0.0|MIT", &["dependency bad 1.0.0 is banned by deny.toml"]);
+        check("old v1.9.0|MIT", &["dependency old 1.9.0 is banned by deny.toml"]);
     }
 
     #[test]

@@ -66,6 +66,17 @@ impl Project {
         Ok(files)
     }
 
+    /// All that is compiled in, for whatever purpose and platform, a line each.
+    pub fn tree(&self, format: &str) -> Result<String, String> {
+        let arguments = ["tree", "--workspace", "--target", "all", "--edges", "normal,build,dev", "--prefix", "none"];
+        let output =
+            self.cargo(&arguments).args(["--format", format]).output().map_err(|e| format!("cargo tree: {e}"))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(format!("cargo tree failed: {}", String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String, String> {
         let path = self.root.join(path);
         std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))

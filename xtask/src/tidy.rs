@@ -55,7 +55,9 @@ pub fn look(project: &Project) -> Result<Findings, String> {
     let mut findings = Findings::default();
     let architecture = project.read("ARCHITECTURE.md")?;
     findings.complaints.extend(imports::complaints(&architecture, &project.metadata));
-    findings.complaints.extend(licences::complaints(&project.read("deny.toml")?, &project.metadata));
+    findings
+        .complaints
+        .extend(licences::complaints(&project.read("deny.toml")?, &project.tree(licences::TREE_FORMAT)?));
     let unsafe_files = unsafe_files(&architecture);
     let files = project.files()?;
     names(&files, &mut findings);
