@@ -42,6 +42,11 @@ pub fn measure(address: &ListenAddress, paths: &[&'static str], requests: usize)
 
 /// One client's share: the microseconds of each answer, `None` for one that failed.
 fn ask_in_turn(address: &ListenAddress, paths: &[&str], next: &AtomicUsize, requests: usize) -> Vec<Option<u64>> {
+    // The Host that a browser sends: what was measured is then already there for it.
+    let host = match address {
+        ListenAddress::Tcp(address) => address.to_string(),
+        ListenAddress::Unix(_) => "localhost".to_owned(),
+    };
     let mut connection = None;
     let mut times = Vec::new();
     loop {
@@ -51,8 +56,8 @@ fn ask_in_turn(address: &ListenAddress, paths: &[&str], next: &AtomicUsize, requ
         }
         let begin = Moment::now();
         let asked = match connection.take() {
-            Some(kept) => ask(kept, paths[turn % paths.len()]),
-            None => connect(address).and_then(|fresh| ask(fresh, paths[turn % paths.len()])),
+            Some(kept) => ask(kept, &host, paths[turn % paths.len()]),
+            None => connect(address).and_then(|fresh| ask(fresh, &host, paths[turn % paths.len()])),
         };
         times.push(asked.as_ref().ok().map(|_| begin.micros_until(Moment::now())));
         connection = asked.ok();
@@ -80,8 +85,8 @@ fn connect(address: &ListenAddress) -> io::Result<Box<dyn Connection>> {
 }
 
 /// Sends a request and reads the whole answer. Gives the connection back when all was well.
-fn ask(mut connection: Box<dyn Connection>, path: &str) -> io::Result<Box<dyn Connection>> {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: demo.localhost\r\nUser-Agent: larder-demo\r\n\r\n");
+fn ask(mut connection: Box<dyn Connection>, host: &str, path: &str) -> io::Result<Box<dyn Connection>> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: larder-demo\r\n\r\n");
     connection.write_all(request.as_bytes())?;
     let mut answer = Vec::with_capacity(8 << 10);
     let mut buffer = [0; 8 << 10];
