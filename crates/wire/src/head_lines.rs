@@ -17,7 +17,7 @@ pub(crate) enum Side {
 
 /// Records every field of `lines` in `spans`, as ranges of `buf`; `judge` is asked about those that `judged` holds.
 ///
-/// The loop has no exits, so that the spans are written without a check each; what was wrong is found out afterwards.
+/// The loop has no exits and writes over the spans of the head before; what was wrong is found out afterwards.
 #[inline(always)]
 pub(crate) fn take_fields<'a>(
     buf: &'a [u8],
@@ -28,26 +28,26 @@ pub(crate) fn take_fields<'a>(
     judged: &NameSet,
     mut judge: impl FnMut(FieldName, &'a [u8]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
+    const EMPTY: FieldSpan = FieldSpan { name: FieldName::Other, name_len: 0, name_at: 0, value_at: 0, value_len: 0 };
     let mut verdict = Ok(());
-    let (mut field_bytes_longest, mut line_ends_wrong, mut lookalikes_count) = (0, false, 0);
-    spans.extend(lines.iter().map(|line| {
+    let (mut field_bytes_longest, mut line_ends_right, mut has_lookalikes) = (0, true, false);
+    spans.resize(lines.len(), EMPTY);
+    for (span, line) in spans.iter_mut().zip(lines) {
         let name_text = line.name.as_bytes();
         let (name_at, value_at) = (offset(buf, name_text), offset(buf, line.value));
         field_bytes_longest = field_bytes_longest.max(name_text.len() + line.value.len());
-        line_ends_wrong |= !ends_with_crlf(buf, value_at + line.value.len());
+        line_ends_right &= ends_with_crlf(buf, value_at + line.value.len());
         let name = FieldName::classify(name_text);
-        lookalikes_count += usize::from(name == FieldName::Other && is_lookalike(name_text));
+        has_lookalikes |= name == FieldName::Other && is_lookalike(name_text);
         if judged.contains(name) && verdict.is_ok() {
             verdict = judge(name, line.value);
         }
-        FieldSpan {
-            name,
-            name_len: name_text.len() as u16,
-            name_at: name_at as u32,
-            value_at: value_at as u32,
-            value_len: line.value.len() as u32,
-        }
-    }));
+        span.name = name;
+        span.name_len = name_text.len() as u16;
+        span.name_at = name_at as u32;
+        span.value_at = value_at as u32;
+        span.value_len = line.value.len() as u32;
+    }
     // Names are recorded in 16 bits, so no setting can allow more.
     if field_bytes_longest > limits.field_bytes_max.min(usize::from(u16::MAX)) {
         return Err(match side {
@@ -55,10 +55,10 @@ pub(crate) fn take_fields<'a>(
             Side::Response => refusals::RESPONSE_FIELD_TOO_LARGE,
         });
     }
-    if line_ends_wrong {
+    if !line_ends_right {
         return Err(refusals::LINE_END_INVALID);
     }
-    if lookalikes_count > 0 {
+    if has_lookalikes {
         drop_lookalikes(buf, spans);
     }
     verdict

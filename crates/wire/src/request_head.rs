@@ -41,7 +41,6 @@ pub fn read_request<'a>(
     limits: &HeadLimits,
     scheme: Scheme,
 ) -> Result<Option<ReceivedRequest<'a>>, Refusal> {
-    spans.clear();
     let Some(skipped) = leading_empty_line(buf)? else { return Ok(None) };
     let text = &buf[skipped..buf.len().min(limits.head_bytes_max)];
     let mut room = [const { MaybeUninit::uninit() }; FIELDS_CEILING];

@@ -34,7 +34,6 @@ pub fn read_response<'a>(
     method: Method,
     upgrade_sent: bool,
 ) -> Result<Option<ReceivedResponse<'a>>, Refusal> {
-    spans.clear();
     if matches!(buf.first(), Some(b'\r' | b'\n')) {
         return Err(refusals::STATUS_LINE_INVALID);
     }
