@@ -40,6 +40,9 @@ impl ConfigError {
 pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     let name = path.display().to_string();
     let unreadable = |why: &dyn std::fmt::Display| ConfigError::Unreadable(format!("{name}: error: {why}"));
+    if path.extension().is_some_and(|extension| extension == "vcl") {
+        return Err(unreadable(&"VCL is not supported by this version of larder; a config is larder.toml"));
+    }
     let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
     if size > limits::CONFIG_BYTES_MAX {
         return Err(unreadable(&format_args!("{size} bytes are no config: at most {}", limits::CONFIG_BYTES_MAX)));
