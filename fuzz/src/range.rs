@@ -42,7 +42,7 @@ fn check_resolved(specs: &RangeSpecs, length: u64) {
     for range in &asked {
         assert!(ranges.iter().any(|sent| sent.start <= range.start && range.end <= sent.end));
     }
-    let is_whole = ranges == [0..length];
+    let is_whole = ranges.first() == Some(&(0..length));
     for at in ranges.iter().flat_map(|range| [range.start, range.end - 1, range.start + (range.end - range.start) / 2])
     {
         assert!(is_whole || asked.iter().any(|range| range.contains(&at)));
