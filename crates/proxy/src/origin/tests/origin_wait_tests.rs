@@ -134,6 +134,23 @@ fn with_all_slots_taken_another_address_idle_connection_serves() {
 }
 
 #[test]
+fn an_idle_connection_to_an_ejected_address_makes_room_instead_of_serving() {
+    run(async {
+        let (a, b) = (listener().await, listener().await);
+        let mut settings = settings_for(&[&a, &b]);
+        settings.origins[0].connections_max = 1;
+        let rig = Rig::new(settings);
+        let first = rig.connect().await;
+        let label = Arc::clone(first.label());
+        (0..3).for_each(|_| first.failed(&rig.handle(), OriginFailure::Truncated));
+        rig.give_back(first);
+        let second = rig.connect().await;
+        assert!(!second.reused && *second.label() != label);
+        assert_eq!(rig.counts(0), (1, 0, vec![(0, 0), (1, 0)]));
+    });
+}
+
+#[test]
 fn a_raised_limit_lets_waiters_in() {
     run(async {
         let listener = listener().await;
