@@ -9,7 +9,7 @@ use message::{Request, ResponseHead};
 use rules::Facts;
 use store::sync::Mutex;
 use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use store::{Account, Eviction, EvictionKind, Lru, S3Fifo};
+use store::{Account, Eviction, EvictionKind, Lru, PageFile, S3Fifo};
 
 use crate::directory::{Directory, Leavers};
 use crate::flight::Courier;
@@ -83,6 +83,8 @@ pub struct Cache {
     pub(crate) counters: Counters,
     /// The number of the last invalidation; taken and compared under a shard's lock.
     pub(crate) invalidation: AtomicU64,
+    /// Where large bodies lie; absent where the kernel has no files in memory.
+    pub(crate) pages: Option<Arc<PageFile>>,
     eviction: Mutex<Box<dyn Eviction<Object>>>,
 }
 
@@ -101,6 +103,7 @@ impl Cache {
             courier,
             counters: Counters::default(),
             invalidation: AtomicU64::new(0),
+            pages: PageFile::create().ok(),
             eviction: Mutex::new(eviction),
         })
     }

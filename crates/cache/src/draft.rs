@@ -223,7 +223,10 @@ impl Draft {
             FlightBody::Growing(growing) => Some((growing.unfinished(), inner.head.clone())),
             _ => None,
         })?;
-        let blocks = unfinished.finish();
+        let blocks = match &self.duty.cache.pages {
+            Some(pages) => unfinished.finish().into_pages(pages),
+            None => unfinished.finish(),
+        };
         let head = head.expect("a draft has a head");
         let Keep { spec, variant, rendered, facts, partial } = keep;
         let mut charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));

@@ -31,6 +31,6 @@ pub use follower::{BodyPiece, Follower, Headed, Release};
 pub use hot_table::HotTable;
 pub use key::Key;
 pub use object::{Object, Part};
-pub use store::{Account, Blocks as Body, Charge, EvictionKind};
+pub use store::{Account, Blocks as Body, Charge, EvictionKind, Extent};
 pub use ticket::{Description, StoreAs, Ticket};
 pub use wishes::{Answer, Began, Now, Wishes};

@@ -88,7 +88,9 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
         owed: None,
         charged_bytes: 0,
     };
-    tokio::task::spawn_local(serve(connection, open, accepted.proxy_protocol));
+    let serving = serve(connection, open, accepted.proxy_protocol);
+    debug_assert!(size_of_val(&serving) <= 320, "an idle connection has grown");
+    tokio::task::spawn_local(serving);
 }
 
 /// Gives a connection's places back, however it ends.
@@ -109,21 +111,25 @@ impl Drop for Open {
     }
 }
 
-async fn serve(mut connection: Connection, _open: Open, proxy_protocol: bool) {
-    if proxy_protocol && !Box::pin(crate::proxy_header::read(&mut connection)).await {
-        return;
-    }
-    loop {
-        match poll_fn(|cx| connection.poll_turn(cx)).await {
-            Turn::Step(tx, step) => {
-                // Boxed, so that an idle connection does not carry the room of a transaction.
-                if !Box::pin(transaction::run(tx, &mut connection, step)).await {
-                    return;
+/// The life of a connection, as small as it can be while it waits: an `async fn` would keep its arguments twice.
+fn serve(mut connection: Connection, open: Open, proxy_protocol: bool) -> impl Future<Output = ()> {
+    async move {
+        let _open = &open;
+        if proxy_protocol && !Box::pin(crate::proxy_header::read(&mut connection)).await {
+            return;
+        }
+        loop {
+            match poll_fn(|cx| connection.poll_turn(cx)).await {
+                Turn::Step(tx, step) => {
+                    // Boxed, so that an idle connection does not carry the room of a transaction.
+                    if !Box::pin(transaction::run(tx, &mut connection, step)).await {
+                        return;
+                    }
+                    connection.rest();
                 }
-                connection.rest();
+                Turn::Refuse(refusal) => return Box::pin(refuse(&mut connection, refusal)).await,
+                Turn::Close => return,
             }
-            Turn::Refuse(refusal) => return Box::pin(refuse(&mut connection, refusal)).await,
-            Turn::Close => return,
         }
     }
 }

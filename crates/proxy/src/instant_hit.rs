@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::{Key, Now, Object};
+use cache::{Extent, Key, Now, Object};
 use message::Method;
 use rules::Freshness;
 use smallvec::SmallVec;
@@ -148,9 +148,26 @@ fn write(connection: &Connection, object: &Object, tail: &[u8], head_only: bool)
     let mut total = (rendered.len() + tail.len()) as u64;
     if !head_only {
         total += object.body().len();
+        if let Some(extent) = object.body().extent() {
+            return (write_pages(connection, &slices, extent), total);
+        }
         slices.extend(object.body().slices(0, FIRST_WRITE_BYTES).map(IoSlice::new));
     }
     (connection.wire.try_write(&slices), total)
+}
+
+/// Head and tail first, then the body as it lies in the page file.
+fn write_pages(connection: &Connection, head: &[IoSlice<'_>], extent: &Extent) -> io::Result<usize> {
+    let head_len = head.iter().map(|slice| slice.len()).sum();
+    let sent = connection.wire.try_write_more(head)?;
+    if sent < head_len {
+        return Ok(sent);
+    }
+    match connection.wire.try_send_pages(extent, 0, extent.len()) {
+        Ok(of_body) => Ok(sent + of_body),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(sent),
+        Err(error) => Err(error),
+    }
 }
 
 /// The socket took only a part: pin the object and go on in the loop.

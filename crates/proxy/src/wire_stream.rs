@@ -1,10 +1,12 @@
 //! The socket of a client connection, whichever kind it is. The one place where TLS will plug in.
 
 use std::io::{self, IoSlice};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use cache::Extent;
+use rustix::fs::sendfile;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -41,6 +43,49 @@ impl Wire {
         match self {
             Wire::Tcp(stream) => stream.try_write_vectored(slices),
             Wire::Unix(stream) => stream.try_write_vectored(slices),
+        }
+    }
+
+    /// The same, with the word that more follows at once: the kernel holds the last segment back for it.
+    pub(crate) fn try_write_more(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+        let flags = SendFlags::MORE | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let send = |fd: BorrowedFd<'_>| Ok(sendmsg(fd, slices, &mut SendAncillaryBuffer::default(), flags)?);
+        match self {
+            Wire::Tcp(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
+            Wire::Unix(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
+        }
+    }
+
+    /// Sends pages of a file as they lie, `from..to` of the extent.
+    pub(crate) fn try_send_pages(&self, extent: &Extent, from: u64, to: u64) -> io::Result<usize> {
+        let mut offset = extent.offset() + from;
+        let count = usize::try_from(to - from).unwrap_or(usize::MAX);
+        let mut send = |fd: BorrowedFd<'_>| Ok(sendfile(fd, extent.file(), Some(&mut offset), count)?);
+        match self {
+            Wire::Tcp(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
+            Wire::Unix(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
+        }
+    }
+
+    /// The same, when the socket is ready for it.
+    pub(crate) fn poll_send_pages(
+        &self,
+        cx: &mut Context<'_>,
+        extent: &Extent,
+        from: u64,
+        to: u64,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let ready = match self {
+                Wire::Tcp(stream) => stream.poll_write_ready(cx),
+                Wire::Unix(stream) => stream.poll_write_ready(cx),
+            };
+            std::task::ready!(ready)?;
+            match self.try_send_pages(extent, from, to) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
         }
     }
 

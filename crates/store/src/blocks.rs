@@ -1,16 +1,21 @@
-//! A finished body: immutable, reference-counted blocks, each but the last exactly `BLOCK_BYTES` long.
+//! A finished body: immutable, reference-counted blocks, each but the last exactly `BLOCK_BYTES` long; or, when it is
+//! large, one extent of the page file.
 //!
 //! Equal blocks make the way from a range to its bytes arithmetic, and keep a hit's gather list short. A block is
 //! never rewritten: whoever holds a piece of one holds it as it was.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use crate::limits::BLOCK_BYTES;
+use crate::limits::{BLOCK_BYTES, PAGES_BYTES_MIN};
+use crate::{Extent, PageFile};
 
 /// A whole body.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
     blocks: Box<[Bytes]>,
+    extent: Option<Arc<Extent>>,
     len: u64,
 }
 
@@ -21,7 +26,24 @@ impl Blocks {
         let full = blocks.len().saturating_sub(1);
         assert!(blocks[..full].iter().all(|block| block.len() == BLOCK_BYTES), "a block in the middle is not full");
         assert!(blocks.last().is_none_or(|block| !block.is_empty() && block.len() <= BLOCK_BYTES));
-        Blocks { blocks: blocks.into_boxed_slice(), len }
+        Blocks { blocks: blocks.into_boxed_slice(), extent: None, len }
+    }
+
+    /// The same body in the page file, if it is large enough to gain by that and the file takes it.
+    pub fn into_pages(self, pages: &Arc<PageFile>) -> Blocks {
+        if self.len < PAGES_BYTES_MIN || self.extent.is_some() {
+            return self;
+        }
+        match pages.write(self.blocks.iter().map(|block| &block[..]), self.len) {
+            Ok(extent) => Blocks { blocks: Box::default(), extent: Some(Arc::new(extent)), len: self.len },
+            Err(_) => self,
+        }
+    }
+
+    /// Where the body lies in the page file, if it does. Then it has no blocks to borrow.
+    #[inline]
+    pub fn extent(&self) -> Option<&Arc<Extent>> {
+        self.extent.as_ref()
     }
 
     /// Copies a body that is at hand as one piece.
@@ -41,7 +63,10 @@ impl Blocks {
 
     /// Bytes on the heap, for the account.
     pub fn heap_bytes(&self) -> usize {
-        self.len as usize + self.blocks.len() * size_of::<Bytes>()
+        match &self.extent {
+            Some(extent) => extent.memory_bytes() + size_of::<Extent>(),
+            None => self.len as usize + self.blocks.len() * size_of::<Bytes>(),
+        }
     }
 
     /// The only block of a body that has one: what most hits are.
@@ -53,14 +78,15 @@ impl Blocks {
         }
     }
 
-    /// The bytes `from..to` (clamped to the body), block by block, borrowed.
+    /// The bytes `from..to` (clamped to the body), block by block, borrowed. Nothing for a body in the page file.
     pub fn slices(&self, from: u64, to: u64) -> impl Iterator<Item = &[u8]> {
         self.parts(from, to).map(|(block, range)| &block[range])
     }
 
     /// The same, held: for a writer that cannot keep the object borrowed.
     pub fn pieces(&self, from: u64, to: u64) -> impl Iterator<Item = Bytes> {
-        self.parts(from, to).map(|(block, range)| block.slice(range))
+        let copied = self.extent.as_ref().map(|extent| extent.copy(from, to)).filter(|copy| !copy.is_empty());
+        copied.into_iter().chain(self.parts(from, to).map(|(block, range)| block.slice(range)))
     }
 
     fn parts(&self, from: u64, to: u64) -> impl Iterator<Item = (&Bytes, std::ops::Range<usize>)> {

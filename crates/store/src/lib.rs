@@ -11,6 +11,7 @@ mod eviction;
 mod growing;
 pub mod limits;
 mod lru;
+mod page_file;
 mod s3_fifo;
 pub mod sync;
 
@@ -19,4 +20,5 @@ pub use blocks::Blocks;
 pub use eviction::{Eviction, EvictionKind, Seat, Tenant};
 pub use growing::{Growing, Unfinished};
 pub use lru::Lru;
+pub use page_file::{Extent, PageFile};
 pub use s3_fifo::S3Fifo;

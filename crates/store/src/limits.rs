@@ -32,3 +32,7 @@ pub const GHOSTS_MAX: usize = 1 << 20;
 
 const _: () = assert!(PROMOTION_HITS <= SEAT_HITS_MAX && GHOSTS_MIN <= GHOSTS_MAX);
 const _: () = assert!(PIECE_JOIN_BYTES_MAX * 4 <= BLOCK_BYTES && PROBATION_PERCENT < 100);
+
+/// Bodies from this size on lie in the page file: sending them without a copy saves more than the second system call
+/// costs.
+pub const PAGES_BYTES_MIN: u64 = 48 << 10;

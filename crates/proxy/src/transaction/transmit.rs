@@ -131,13 +131,31 @@ impl Outgoing {
                     Poll::Pending => break,
                 }
             }
-            if self.queue.is_empty() {
+            if self.queue.is_empty() && !self.body.is_pages() {
                 if let Some(end) = body_end {
                     return Poll::Ready(end);
                 }
                 // The origin is slow, not the client: its own limits count.
                 connection.slot.set_deadline(u64::MAX);
                 return Poll::Pending;
+            }
+            if let (true, OutBody::Object { object, from, to }) = (self.queue.is_empty(), &mut self.body)
+                && let Some(extent) = object.body().extent()
+            {
+                match connection.wire.poll_send_pages(cx, extent, *from, *to) {
+                    Poll::Ready(Ok(sent)) => {
+                        *from += sent as u64;
+                        connection.core.counters.bytes_out.add(sent as u64);
+                        self.body_bytes_sent += sent as u64;
+                        connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+                        if sent == 0 {
+                            return Poll::Ready(End::ClientLeft);
+                        }
+                        continue;
+                    }
+                    Poll::Ready(Err(_)) => return Poll::Ready(End::ClientLeft),
+                    Poll::Pending => return self.wait_for_client(connection, cx, began, timeout_ms),
+                }
             }
             let slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> =
                 self.queue.iter().take(SLICES_MAX).map(|piece| IoSlice::new(piece)).collect();
@@ -149,14 +167,25 @@ impl Outgoing {
                 }
                 Poll::Ready(Err(_)) => return Poll::Ready(End::ClientLeft),
                 Poll::Pending => {
-                    if connection.slot.must_end() || self.is_too_slow(connection, began, timeout_ms) {
-                        return Poll::Ready(End::ClientSlow);
-                    }
-                    connection.slot.park(cx.waker());
-                    return Poll::Pending;
+                    drop(slices);
+                    return self.wait_for_client(connection, cx, began, timeout_ms);
                 }
             }
         }
+    }
+
+    fn wait_for_client(
+        &self,
+        connection: &Connection,
+        cx: &mut Context<'_>,
+        began: Moment,
+        timeout_ms: u64,
+    ) -> Poll<End> {
+        if connection.slot.must_end() || self.is_too_slow(connection, began, timeout_ms) {
+            return Poll::Ready(End::ClientSlow);
+        }
+        connection.slot.park(cx.waker());
+        Poll::Pending
     }
 
     fn advance(&mut self, connection: &Connection, written: usize) {
@@ -192,6 +221,9 @@ impl OutBody {
                 queue.push_back(std::mem::take(bytes));
                 *self = OutBody::Empty;
             }
+            OutBody::Object { from, to, .. } if from == to => *self = OutBody::Empty,
+            // Sent from where it lies, once the head has gone.
+            OutBody::Object { object, .. } if object.body().extent().is_some() => return Poll::Pending,
             OutBody::Object { object, from, to } => {
                 let piece_end = (*from + (SLICES_MAX as u64 * (64 << 10))).min(*to);
                 queue.extend(object.body().pieces(*from, piece_end));
@@ -234,6 +266,11 @@ impl OutBody {
             }
         }
         Poll::Ready(None)
+    }
+
+    /// Is what comes next sent as pages?
+    fn is_pages(&self) -> bool {
+        matches!(self, OutBody::Object { object, from, to } if from < to && object.body().extent().is_some())
     }
 
     /// After a good end nothing more is asked of the source, and what is queued goes out first.

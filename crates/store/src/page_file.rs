@@ -1,0 +1,162 @@
+//! Large bodies as pages of a file that lives in memory, so that the kernel can send them without copying.
+//!
+//! The law (design §3): pages that were handed to `sendfile` stay referenced by sockets, and on one machine even by
+//! the receiver's queue. So no offset is ever written twice: the file only grows, and what leaves is punched out,
+//! which detaches the pages and leaves those that are under way as they are.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::io::{pread, pwrite};
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// Extents begin at a multiple of this; a power of two no smaller than a page.
+const ALIGNMENT: u64 = 4096;
+
+/// The file. One for a store.
+#[derive(Debug)]
+pub struct PageFile {
+    file: OwnedFd,
+    /// Where the next extent begins. Never goes back.
+    end: AtomicU64,
+}
+
+/// A body's place in the file; given back when it is dropped.
+#[derive(Debug)]
+pub struct Extent {
+    pages: Arc<PageFile>,
+    offset: u64,
+    len: u64,
+}
+
+impl PageFile {
+    /// Fails where the kernel offers no files in memory.
+    pub fn create() -> io::Result<Arc<PageFile>> {
+        let file = memfd_create("larder-store", MemfdFlags::CLOEXEC)?;
+        Ok(Arc::new(PageFile { file, end: AtomicU64::new(0) }))
+    }
+
+    /// Copies a body into the file.
+    pub fn write<'a>(self: &Arc<PageFile>, blocks: impl IntoIterator<Item = &'a [u8]>, len: u64) -> io::Result<Extent> {
+        let span = len.next_multiple_of(ALIGNMENT);
+        let offset = self.end.fetch_add(span, Ordering::Relaxed);
+        // From here on a failure leaves a hole, not a body: dropping the extent punches it out.
+        let extent = Extent { pages: Arc::clone(self), offset, len };
+        let mut at = offset;
+        for block in blocks {
+            let mut rest = block;
+            while !rest.is_empty() {
+                let written = pwrite(&self.file, rest, at)?;
+                if written == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                at += written as u64;
+                rest = &rest[written..];
+            }
+        }
+        if at != offset + len {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the body has another length than was said"));
+        }
+        Ok(extent)
+    }
+}
+
+impl Extent {
+    /// What `sendfile` reads from.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.pages.file.as_fd()
+    }
+
+    /// Where the body begins in it.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Memory it takes: whole pages.
+    pub fn memory_bytes(&self) -> usize {
+        self.len.next_multiple_of(ALIGNMENT) as usize
+    }
+
+    /// A copy of `from..to`, for who cannot send it as it lies.
+    pub fn copy(&self, from: u64, to: u64) -> Bytes {
+        let (from, to) = (from.min(self.len), to.min(self.len));
+        let mut copy = vec![0; to.saturating_sub(from) as usize];
+        let mut filled = 0;
+        while filled < copy.len() {
+            let read = pread(&self.pages.file, &mut copy[filled..], self.offset + from + filled as u64);
+            match read {
+                Ok(read) if read > 0 => filled += read,
+                // A file in memory that we hold cannot fail to be read; if it does, its bytes are not ours to invent.
+                other => panic!("the store's page file cannot be read: {other:?}"),
+            }
+        }
+        Bytes::from(copy)
+    }
+}
+
+impl Drop for Extent {
+    fn drop(&mut self) {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let span = self.len.next_multiple_of(ALIGNMENT);
+        // If the kernel refuses, the pages stay until the process ends; nothing else can be done about it here.
+        let _ = fallocate(&self.pages.file, flags, self.offset, span.max(ALIGNMENT));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resident_bytes(pages: &PageFile) -> u64 {
+        rustix::fs::fstat(&pages.file).expect("the file is open").st_blocks as u64 * 512
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_leaves_nothing_behind() {
+        let pages = PageFile::create().expect("a memory file");
+        let body: Vec<u8> = (0..100_000u32).map(|n| (n % 251) as u8).collect();
+        let first = pages.write(body.chunks(65_536), body.len() as u64).expect("written");
+        let second = pages.write([&b"tail"[..]], 4).expect("written");
+        assert_eq!(first.copy(99_990, u64::MAX), body[99_990..]);
+        assert_eq!(second.copy(0, 4), &b"tail"[..]);
+        assert_eq!(second.offset() % ALIGNMENT, 0);
+        drop(first);
+        assert_eq!(resident_bytes(&pages), ALIGNMENT);
+        drop(second);
+        assert_eq!(resident_bytes(&pages), 0);
+    }
+
+    #[test]
+    fn pages_under_way_stay_what_they_were() {
+        use std::io::Read;
+        let pages = PageFile::create().expect("a memory file");
+        let old = pages.write([&[b'a'; 8192][..]], 8192).expect("written");
+        let (sender, mut receiver) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let mut offset = old.offset();
+        let sent = rustix::fs::sendfile(&sender, old.file(), Some(&mut offset), 8192).expect("sent");
+        drop(old);
+        let _new = pages.write([&[b'b'; 8192][..]], 8192).expect("written");
+        let mut got = vec![0; sent];
+        receiver.read_exact(&mut got).expect("received");
+        assert!(got.iter().all(|&byte| byte == b'a'));
+    }
+
+    #[test]
+    fn a_length_that_was_not_true_is_refused() {
+        let pages = PageFile::create().expect("a memory file");
+        assert!(pages.write([&b"abc"[..]], 4).is_err());
+        assert_eq!(resident_bytes(&pages), 0);
+    }
+}
