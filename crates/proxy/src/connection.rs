@@ -20,6 +20,7 @@ use crate::listener::{Accepted, Peer};
 use crate::policy::Policy;
 use crate::receive::{self, Verdict};
 use crate::request_body::OwedBody;
+use crate::service::complain;
 use crate::slots::{Doom, Phase, Slot};
 use crate::transaction::synth::Synth;
 use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge, transmit};
@@ -72,7 +73,7 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
     let wire = match Wire::register(accepted.socket, accepted.peer) {
         Ok(wire) => wire,
         Err(error) => {
-            eprintln!("larder: a connection could not be registered: {error}");
+            complain(format_args!("a connection could not be registered: {error}"));
             return;
         }
     };
@@ -111,7 +112,11 @@ impl Drop for Open {
     }
 }
 
-/// The life of a connection, as small as it can be while it waits: an `async fn` would keep its arguments twice.
+/// The life of a connection, as small as it can be while it waits.
+#[allow(
+    clippy::manual_async_fn,
+    reason = "an async fn keeps its arguments twice, and every idle connection pays for it"
+)]
 fn serve(mut connection: Connection, open: Open, proxy_protocol: bool) -> impl Future<Output = ()> {
     async move {
         let _open = &open;
@@ -321,7 +326,7 @@ impl Connection {
         let persistent = received.persistent
             && !core.draining()
             && self.requests_count < site.settings.limits.requests_per_connection_max;
-        self.owed = OwedBody::of(received.body);
+        self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
         self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
         let visit = instant_hit::Visit { received: &received, found: &found, persistent, moment };
         let step = match found.verdict {
@@ -418,9 +423,12 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     let core = Rc::clone(&connection.core);
     core.counters.refused.add(1);
     connection.slot.phase.set(Phase::Writing);
+    connection.exchange(Event::ReadBroken);
+    connection.exchange(Event::AnswerBegun);
     let synth = Synth::refused(&refusal);
     let outgoing = synth.into_outgoing(&core, Version::Http11, false);
     let sent = transmit::send(connection, outgoing).await;
+    connection.exchange(if sent.is_ok() { Event::AnswerEnded } else { Event::AnswerCut });
     log::refused(&core, connection.peer, &refusal, CacheVerdict::Refused);
     if sent.is_ok() {
         linger::close(connection).await;

@@ -159,7 +159,7 @@ fn write(connection: &Connection, object: &Object, tail: &[u8], head_only: bool)
 /// Head and tail first, then the body as it lies in the page file.
 fn write_pages(connection: &Connection, head: &[IoSlice<'_>], extent: &Extent) -> io::Result<usize> {
     let head_len = head.iter().map(|slice| slice.len()).sum();
-    let sent = connection.wire.try_write_more(head)?;
+    let sent = connection.wire.try_write(head)?;
     if sent < head_len {
         return Ok(sent);
     }

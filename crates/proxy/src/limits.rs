@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
-use wire::limits::HeadLimits;
+use wire::limits::{ChunkedLimits, HeadLimits};
 
 /// The limits of one configuration. `Default` is what ships.
 #[derive(Clone, Debug)]
 pub struct Limits {
     pub request_head: HeadLimits,
     pub response_head: HeadLimits,
+    /// What the framing of a chunked body may cost, either way.
+    pub chunked: ChunkedLimits,
     /// Client connections over all cores; past it, new ones wait in the listen backlog.
     pub connections_max: usize,
     /// Client connections from one address; 0: no limit.
@@ -65,6 +67,7 @@ impl Default for Limits {
         Limits {
             request_head: HeadLimits::REQUEST,
             response_head: HeadLimits::RESPONSE,
+            chunked: ChunkedLimits::DEFAULT,
             connections_max: 19_000,
             connections_per_client_max: 0,
             partial_heads_bytes_max: 64 << 20,

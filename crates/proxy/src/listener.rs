@@ -17,6 +17,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::connection;
 use crate::mailbox::Message;
+use crate::service::complain;
 use crate::settings::{ListenAddress, ListenerSettings};
 use crate::worker::Core;
 
@@ -166,7 +167,7 @@ fn remove_socket(core: &Core, path: &PathBuf) {
     let kept = !core.draining()
         && core.site().settings.listeners.iter().any(|l| l.address == ListenAddress::Unix(path.clone()));
     if !kept && let Err(error) = std::fs::remove_file(path) {
-        eprintln!("larder: the socket {} could not be removed: {error}", path.display());
+        complain(format_args!("the socket {} could not be removed: {error}", path.display()));
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) enum BodyRead {
 
 impl OwedBody {
     /// `None` when nothing is owed.
-    pub(crate) fn of(body: RequestBody) -> Option<Box<OwedBody>> {
-        let decoder = BodyDecoder::for_request(body, &ChunkedLimits::DEFAULT);
+    pub(crate) fn of(body: RequestBody, limits: &ChunkedLimits) -> Option<Box<OwedBody>> {
+        let decoder = BodyDecoder::for_request(body, limits);
         (!decoder.is_end()).then(|| Box::new(OwedBody { decoder, taken_bytes: 0, trailers: None }))
     }
 }

@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use cache::{Cache, CacheSettings, CacheStats, EvictionKind};
 use parking_lot::Mutex;
 
-use crate::clock::Moment;
+use crate::clock::{Clock, Moment};
 use crate::counters::CoreCounters;
 use crate::edges::{Edge, EdgeCounts};
 use crate::fetch::FETCH_EDGES;
@@ -164,7 +164,7 @@ impl Proxy {
     pub fn join(self) {
         for thread in std::mem::take(&mut *self.threads.lock()) {
             if thread.join().is_err() {
-                eprintln!("larder: a worker thread ended in a panic");
+                complain(format_args!("a worker thread ended in a panic"));
             }
         }
     }
@@ -179,7 +179,7 @@ impl Proxy {
     }
 
     pub fn origins_status(&self) -> Vec<OriginStatus> {
-        self.shared.site.load().origins.status(Moment::now().deadline_ms())
+        self.shared.site.load().origins.status(Clock::read().at(Moment::now()).mono_ms)
     }
 
     /// How often every edge of the machines was taken, over all cores.
@@ -259,6 +259,12 @@ fn cache_settings(settings: &Settings, cores: usize) -> CacheSettings {
         variants_max: settings.limits.variants_max,
         ..CacheSettings::default()
     }
+}
+
+/// Says something on stderr. A closed stderr is no reason to fail.
+pub(crate) fn complain(what: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "larder: {what}");
 }
 
 /// Eight hex digits that differ between any two running instances.

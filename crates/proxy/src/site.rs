@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn check(host: &str, path: &str, expect: Option<usize>) {
-        let mut routes = vec![
+        let mut routes = [
             route(None, "/shared", 1),
             route(Some("*.b.test"), "/", 2),
             route(Some("a.test"), "/", 3),

@@ -46,17 +46,6 @@ impl Wire {
         }
     }
 
-    /// The same, with the word that more follows at once: the kernel holds the last segment back for it.
-    pub(crate) fn try_write_more(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
-        let flags = SendFlags::MORE | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let send = |fd: BorrowedFd<'_>| Ok(sendmsg(fd, slices, &mut SendAncillaryBuffer::default(), flags)?);
-        match self {
-            Wire::Tcp(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
-            Wire::Unix(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
-        }
-    }
-
     /// Sends pages of a file as they lie, `from..to` of the extent.
     pub(crate) fn try_send_pages(&self, extent: &Extent, from: u64, to: u64) -> io::Result<usize> {
         let mut offset = extent.offset() + from;
@@ -113,32 +102,47 @@ impl Wire {
             Wire::Unix(stream) => stream.poll_read_ready(cx),
         };
         match ready {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(Err(_)) => return Poll::Ready(Presence::Left),
-            Poll::Ready(Ok(())) => {}
-        }
-        match self.peek() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                // Readiness was cleared by the attempt: wait for the next event.
-                let again = match self {
-                    Wire::Tcp(stream) => stream.poll_read_ready(cx),
-                    Wire::Unix(stream) => stream.poll_read_ready(cx),
-                };
-                if again.is_ready() { Poll::Ready(Presence::Stayed) } else { Poll::Pending }
-            }
-            Err(_) => Poll::Ready(Presence::Left),
-            Ok(_) => Poll::Ready(Presence::Stayed),
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(_)) => Poll::Ready(Presence::Left),
+            Poll::Ready(Ok(())) if self.has_hung_up() => Poll::Ready(Presence::Left),
+            Poll::Ready(Ok(())) => Poll::Ready(Presence::Stayed),
         }
     }
 
-    fn peek(&self) -> io::Result<usize> {
-        use rustix::net::{RecvFlags, recv};
-        let mut byte = [0u8; 1];
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        match self {
-            Wire::Tcp(s) => s.try_io(Interest::READABLE, || Ok(recv(s, &mut byte[..], flags)?.0)),
-            Wire::Unix(s) => s.try_io(Interest::READABLE, || Ok(recv(s, &mut byte[..], flags)?.0)),
+    /// RST, or both directions closed: what `poll(2)` reports unasked.
+    pub(crate) fn has_hung_up(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let fd = match self {
+            Wire::Tcp(stream) => stream.as_fd(),
+            Wire::Unix(stream) => stream.as_fd(),
+        };
+        let mut asked = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
+        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut asked, Some(&now)), Ok(1..))
+            && asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Wire::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Wire::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.get_mut().poll_write(cx, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().poll_shutdown(cx)
     }
 }
 

@@ -76,6 +76,8 @@ pub(crate) struct Core {
     clock: Cell<Clock>,
     site: RefCell<Arc<Site>>,
     draining: Cell<bool>,
+    /// Listeners that have not closed yet.
+    listeners_open: Cell<usize>,
     /// Told whenever a listener has to look whether it is still wanted.
     listeners: watch::Sender<()>,
 }
@@ -97,6 +99,7 @@ impl Core {
             clock: Cell::new(Clock::read()),
             site: RefCell::new(site),
             draining: Cell::new(false),
+            listeners_open: Cell::new(0),
             listeners: watch::Sender::new(()),
             shared,
         }
@@ -129,7 +132,7 @@ impl Core {
 
     /// What the origins need to know of a core.
     pub(crate) fn handle(&self) -> origin::CoreHandle<'_> {
-        origin::CoreHandle { core: self.index, counters: &self.counters, now_ms: Moment::now().deadline_ms() }
+        origin::CoreHandle { core: self.index, counters: &self.counters, now_ms: self.now().mono_ms }
     }
 
     /// Ends when the listener with these settings has to close.
@@ -172,7 +175,8 @@ async fn obey(core: &Rc<Core>) {
     let mailboxes = Arc::clone(&core.shared.mailboxes);
     loop {
         let drained = async {
-            while !(core.draining() && core.shared.loads[core.index].load(Ordering::Relaxed) == 0) {
+            let busy = || core.listeners_open.get() + core.shared.loads[core.index].load(Ordering::Relaxed) > 0;
+            while !core.draining() || busy() {
                 tokio::time::sleep(TICK / 10).await;
             }
         };
@@ -197,7 +201,12 @@ async fn obey(core: &Rc<Core>) {
 }
 
 fn open(core: &Rc<Core>, listener: Listener) {
-    tokio::task::spawn_local(listener::run(Rc::clone(core), listener));
+    let core = Rc::clone(core);
+    core.listeners_open.set(core.listeners_open.get() + 1);
+    tokio::task::spawn_local(async move {
+        listener::run(Rc::clone(&core), listener).await;
+        core.listeners_open.set(core.listeners_open.get() - 1);
+    });
 }
 
 fn drain(core: &Rc<Core>) {
@@ -230,6 +239,6 @@ async fn tick(core: Rc<Core>) {
         gauges.connections_active.set(core.shared.loads[core.index].load(Ordering::Relaxed) as u64);
         core.hot.borrow_mut().sweep();
         core.log.borrow_mut().flush(&core);
-        core.site().origins.sweep(core.index, moment.deadline_ms());
+        core.site().origins.sweep(core.index, core.now().mono_ms);
     }
 }

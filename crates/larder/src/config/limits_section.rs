@@ -33,6 +33,11 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         response_fields_max => response_head.fields_max: number(8..=FIELDS_TOP);
         response_field_bytes_max => response_head.field_bytes_max: bytes(256..=FIELD_BYTES_TOP);
         response_target_bytes_max => response_head.target_bytes_max: bytes(256..=HEAD_BYTES_TOP);
+        chunk_extension_bytes_max => chunked.extension_bytes_max: bytes(0..=ANY);
+        chunk_overhead_bytes_free => chunked.overhead_bytes_free: bytes(0..=ANY);
+        chunk_overhead_per_data_byte => chunked.overhead_per_data_byte: number(0..=ANY);
+        trailer_bytes_max => chunked.trailer_bytes_max: bytes(0..=HEAD_BYTES_TOP);
+        trailer_fields_max => chunked.trailer_fields_max: number(0..=ANY);
         connections_max => connections_max: number(1..=ANY);
         connections_per_client_max => connections_per_client_max: number(0..=ANY);
         partial_heads_bytes_max => partial_heads_bytes_max: bytes(64 << 10..=ANY);

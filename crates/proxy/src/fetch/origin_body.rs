@@ -14,7 +14,7 @@ use cache::Failure;
 use message::Fields;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
-use wire::{BodyDecoder, ChunkedLimits, Decoded, ResponseBody};
+use wire::{BodyDecoder, Decoded, ResponseBody};
 
 use crate::fetch::{Fetch, failed};
 use crate::origin::{OriginConnection, OriginFailure};
@@ -58,7 +58,7 @@ impl Arriving {
     pub(crate) fn into_body(self, fetch: &Fetch) -> OriginBody {
         OriginBody {
             core: Rc::clone(&fetch.core),
-            decoder: BodyDecoder::for_response(self.framing, &ChunkedLimits::DEFAULT),
+            decoder: BodyDecoder::for_response(self.framing, &fetch.site.settings.limits.chunked),
             connection: Some(self.connection),
             framing: self.framing,
             persistent: self.persistent,

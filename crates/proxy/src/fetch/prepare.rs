@@ -126,9 +126,18 @@ fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(b"X-Forwarded-Proto: ");
     out.extend_from_slice(request.scheme.text().as_bytes());
-    out.extend_from_slice(b"\r\nX-Forwarded-Host: ");
-    request.authority.write_to(out);
-    out.extend_from_slice(b"\r\nVia: ");
+    out.extend_from_slice(b"\r\n");
+    let trusted = fetch.client.is_some_and(|client| client.peer_is_trusted);
+    match request.fields.get(FieldName::XForwardedHost).filter(|_| trusted) {
+        Some(host) => write_field(out, b"X-Forwarded-Host", host),
+        None if request.authority.host.is_empty() => {}
+        None => {
+            out.extend_from_slice(b"X-Forwarded-Host: ");
+            request.authority.write_to(out);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+    out.extend_from_slice(b"Via: ");
     forwarded::write_via(request.fields, request.version, &fetch.site.pseudonym, out);
     out.extend_from_slice(b"\r\n");
 }

@@ -7,12 +7,13 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
-use wire::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, LAST_CHUNK, RequestBody, chunk_head, write_trailers};
+use wire::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, RequestBody, chunk_head};
 
 use crate::fetch::reply::brings_body;
 use crate::fetch::{Broken, Client};
 use crate::origin::OriginConnection;
 use crate::request_body::BodyRead;
+use crate::transaction::transmit::last_chunk;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -96,12 +97,7 @@ impl Upload {
                 }
                 Ok(BodyRead::End(trailers)) => {
                     if self.chunked {
-                        let mut last = LAST_CHUNK.to_vec();
-                        if let Some(trailers) = &trailers {
-                            write_trailers(trailers.view(), &mut last);
-                        }
-                        last.extend_from_slice(b"\r\n");
-                        self.queue.push_back(Bytes::from(last));
+                        self.queue.push_back(last_chunk(trailers.as_ref()));
                     }
                     self.state = State::Finishing;
                 }

@@ -159,6 +159,7 @@ fn followed(
 ) -> Outgoing {
     let site = Arc::clone(&tx.site);
     let request = tx.head.request();
+    let is_stored = facts.is_some();
     let facts = facts.copied().unwrap_or_default();
     let mut out = Vec::with_capacity(512);
     let condition = conditions::evaluate(&request, head.response(), &facts, Holder::Cache);
@@ -196,7 +197,11 @@ fn followed(
     };
     stored_head::write_via(&mut out, head, &site);
     tx.outcome.status = status;
-    let how = if tx.outcome.verdict == CacheVerdict::Coalesced { "fwd=uri-miss; collapsed" } else { "fwd=uri-miss" };
+    let how = match (tx.outcome.verdict == CacheVerdict::Coalesced, is_stored) {
+        (true, _) => "fwd=uri-miss; collapsed",
+        (false, true) => "fwd=uri-miss; stored",
+        (false, false) => "fwd=uri-miss",
+    };
     write_cache_status(&mut out, tx, how);
     finish(tx, out, if head_only { OutBody::Empty } else { body }, until_close)
 }
@@ -218,12 +223,12 @@ fn passed(tx: &mut Transaction, head: &ResponseHead, body: Box<OriginBody>, head
     write_status_line(&mut out, head.status.0);
     let fields = head.fields.view();
     let hop_by_hop = HopByHop::of(fields);
-    for field in fields.iter().filter(|field| !hop_by_hop.drops(field)) {
-        // To HEAD or in a 304 the length is a fact about the representation; elsewhere framing is ours to say.
-        if field.name == FieldName::ContentLength && !(bodiless && stored_head::has_length(head.status.0)) {
-            continue;
+    for field in fields.iter() {
+        // To HEAD the length is a fact about the representation; elsewhere framing is ours to say.
+        let is_fact = field.name == FieldName::ContentLength && head_only && stored_head::has_length(head.status.0);
+        if is_fact || !hop_by_hop.drops(&field) {
+            write_field(&mut out, field.name_text, field.value);
         }
-        write_field(&mut out, field.name_text, field.value);
     }
     if !bodiless {
         write_framing(&mut out, head.status.0, &framing);

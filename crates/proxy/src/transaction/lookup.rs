@@ -69,7 +69,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
         core: core.index,
         ignore_busy: question.ignore_busy,
         pass_uncacheable: true,
-        directives: question.directives.clone(),
+        directives: *question.directives,
         ..Wishes::default()
     };
     let verdict = |verdict| Outcome { verdict, ..Outcome::NONE };

@@ -7,7 +7,6 @@ use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction};
 
 pub(crate) fn run(tx: &mut Transaction, ticket: Ticket) -> Step {
-    tx.core.counters.misses.add(1);
     let stale = ticket.stale().cloned();
     let follower = ticket.follow(tx.core.index);
     let notes = fetch::spawn(tx, ticket);

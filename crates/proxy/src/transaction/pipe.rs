@@ -2,7 +2,7 @@
 //! freely, and until then what the client sent behind its request waits here.
 
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -13,13 +13,12 @@ use crate::access_log::CacheVerdict;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::fetch::{Broken, Client, Fetch, Purpose, Reply};
-use crate::origin::{OriginConnection, OriginStream};
+use crate::origin::OriginConnection;
 use crate::stored_head::{write_field, write_status_line, write_via};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::transmit::{self, OutBody, Outgoing};
 use crate::transaction::{Step, Transaction};
-use crate::wire_stream::Wire;
 
 /// One direction's buffer.
 const BUFFER_BYTES: usize = 16 << 10;
@@ -96,18 +95,17 @@ impl Flow {
         Flow { buffer: early, sent: 0, read_ended: false, shut: false, bytes: 0 }
     }
 
-    /// Moves what can be moved. True when something was; `Err` when either side broke.
+    /// Moves what can be moved, and passes the end on. True when something moved; `Err` when either side broke.
     fn poll_move(
         &mut self,
         cx: &mut Context<'_>,
-        read: &mut dyn FnMut(&mut Context<'_>, &mut [u8]) -> Poll<io::Result<usize>>,
-        write: &mut dyn FnMut(&mut Context<'_>, &[u8]) -> Poll<io::Result<usize>>,
-        shut: &mut dyn FnMut(&mut Context<'_>) -> Poll<io::Result<()>>,
+        from: &mut (impl AsyncRead + Unpin),
+        to: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<bool> {
         let mut moved = false;
         loop {
             while self.sent < self.buffer.len() {
-                match write(cx, &self.buffer[self.sent..]) {
+                match Pin::new(&mut *to).poll_write(cx, &self.buffer[self.sent..]) {
                     Poll::Pending => return Ok(moved),
                     Poll::Ready(written) => {
                         let written = written?;
@@ -118,25 +116,27 @@ impl Flow {
                 }
             }
             if self.read_ended {
-                if !self.shut && shut(cx)?.is_ready() {
+                if !self.shut && Pin::new(&mut *to).poll_shutdown(cx)?.is_ready() {
                     self.shut = true;
                     moved = true;
                 }
                 return Ok(moved);
             }
+            self.sent = 0;
             self.buffer.resize(BUFFER_BYTES, 0);
-            self.sent = BUFFER_BYTES;
-            match read(cx, &mut self.buffer) {
+            let mut into = ReadBuf::new(&mut self.buffer);
+            let outcome = Pin::new(&mut *from).poll_read(cx, &mut into);
+            let filled = into.filled().len();
+            self.buffer.truncate(filled);
+            match outcome {
                 Poll::Pending => {
+                    // An idle tunnel holds no buffer.
                     self.buffer = Vec::new();
-                    self.sent = 0;
                     return Ok(moved);
                 }
                 Poll::Ready(read) => {
-                    let read = read?;
-                    self.buffer.truncate(read);
-                    self.sent = 0;
-                    self.read_ended = read == 0;
+                    read?;
+                    self.read_ended = filled == 0;
                     moved = true;
                 }
             }
@@ -150,29 +150,11 @@ async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
     let idle_ms = connection.core.site_ref().settings.limits.tunnel_idle_timeout.as_millis() as u64;
     let mut up = Flow::new(std::mem::take(&mut connection.pending));
     let mut down = Flow::new(tunnel.early);
-    let mut connection_to_origin = tunnel.origin;
-    let origin = &mut connection_to_origin.stream;
+    let mut origin = tunnel.origin;
     connection.slot.set_deadline(Moment::now().deadline_ms() + idle_ms);
     poll_fn(|cx| {
-        let wire = &mut connection.wire;
-        let went_up = up.poll_move(
-            cx,
-            &mut |cx, into| wire.poll_read(cx, into),
-            &mut |cx, from| Pin::new(&mut *origin).poll_write(cx, from),
-            &mut |_| Poll::Ready(Ok(())),
-        );
-        let went_down = down.poll_move(
-            cx,
-            &mut |cx, into| poll_read(origin, cx, into),
-            &mut |cx, from| wire.poll_write(cx, &[IoSlice::new(from)]),
-            &mut |_| Poll::Ready(Ok(())),
-        );
-        if up.read_ended && up.sent == up.buffer.len() {
-            let _ = Pin::new(&mut *origin).poll_shutdown(cx);
-        }
-        if down.read_ended && down.sent == down.buffer.len() {
-            let _ = Wire::poll_shutdown(wire, cx);
-        }
+        let went_up = up.poll_move(cx, &mut connection.wire, &mut origin.stream);
+        let went_down = down.poll_move(cx, &mut origin.stream, &mut connection.wire);
         let (Ok(went_up), Ok(went_down)) = (went_up, went_down) else { return Poll::Ready(()) };
         if (up.shut && down.shut) || connection.slot.must_end() {
             return Poll::Ready(());
@@ -185,9 +167,4 @@ async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
     })
     .await;
     down.bytes
-}
-
-fn poll_read(stream: &mut OriginStream, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
-    let mut buffer = ReadBuf::new(into);
-    Pin::new(stream).poll_read(cx, &mut buffer).map_ok(|()| buffer.filled().len())
 }

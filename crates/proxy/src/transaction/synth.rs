@@ -87,7 +87,7 @@ impl Synth {
     }
 
     pub(crate) fn purged(objects_count: usize) -> Synth {
-        Synth::new(200, "purged", CacheVerdict::Purge, format!("Purged, with {objects_count} stored responses."))
+        Synth::new(200, "purged", CacheVerdict::Purge, format!("Purged. Stored responses dropped: {objects_count}."))
     }
 
     /// The whole answer.

@@ -12,13 +12,16 @@ use bytes::Bytes;
 use cache::{BodyPiece, Follower, Object};
 use message::Fields;
 use smallvec::SmallVec;
-use wire::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, Event, LAST_CHUNK, Writing, chunk_head, write_trailers};
+use wire::{
+    CHUNK_END, CHUNK_HEAD_BYTES_MAX, Event, LAST_CHUNK, LAST_CHUNK_AND_END, Writing, chunk_head, write_trailers,
+};
 
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
 use crate::transaction::{Step, Transaction};
+use crate::wire_stream::Presence;
 
 /// How the body is delimited on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,9 +138,7 @@ impl Outgoing {
                 if let Some(end) = body_end {
                     return Poll::Ready(end);
                 }
-                // The origin is slow, not the client: its own limits count.
-                connection.slot.set_deadline(u64::MAX);
-                return Poll::Pending;
+                return self.wait_for_body(connection, cx);
             }
             if let (true, OutBody::Object { object, from, to }) = (self.queue.is_empty(), &mut self.body)
                 && let Some(extent) = object.body().extent()
@@ -171,6 +172,20 @@ impl Outgoing {
                     return self.wait_for_client(connection, cx, began, timeout_ms);
                 }
             }
+        }
+    }
+
+    /// The origin is slow, not the client: its own limits count. But the client may leave meanwhile.
+    fn wait_for_body(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<End> {
+        if connection.slot.must_end() || connection.wire.has_hung_up() {
+            return Poll::Ready(End::ClientLeft);
+        }
+        connection.slot.set_deadline(u64::MAX);
+        connection.slot.park(cx.waker());
+        // What there is to read stays unread; only that the socket has news is of interest.
+        match connection.wire.poll_departure(cx) {
+            Poll::Ready(Presence::Left) => Poll::Ready(End::ClientLeft),
+            _ => Poll::Pending,
         }
     }
 
@@ -322,14 +337,21 @@ impl Framing {
             Framing::Length { left: 0 } | Framing::UntilClose => Some(End::Sent),
             Framing::Length { .. } => Some(End::Cut("body-too-short")),
             Framing::Chunked => {
-                let mut last = LAST_CHUNK.to_vec();
-                if let Some(trailers) = trailers {
-                    write_trailers(trailers.view(), &mut last);
-                }
-                last.extend_from_slice(b"\r\n");
-                queue.push_back(Bytes::from(last));
+                queue.push_back(last_chunk(trailers));
                 Some(End::Sent)
             }
+        }
+    }
+}
+
+/// The end of a chunked body, with its trailers.
+pub(crate) fn last_chunk(trailers: Option<&Fields>) -> Bytes {
+    match trailers {
+        None => Bytes::from_static(LAST_CHUNK_AND_END),
+        Some(trailers) => {
+            let mut last = LAST_CHUNK.to_vec();
+            write_trailers(trailers.view(), &mut last);
+            Bytes::from(last)
         }
     }
 }

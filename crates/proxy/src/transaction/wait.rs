@@ -90,12 +90,12 @@ fn left(connection: &mut Connection) -> Step {
 }
 
 fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
-    let ours = wait.notes.is_some();
-    if !ours {
-        tx.core.counters.coalesced.add(1);
-    }
     if let Some(object) = headed.object.as_ref().filter(|_| wait.notes.as_ref().is_some_and(|n| n.was_refreshed())) {
         return Step::Hit(std::sync::Arc::clone(object), hit::Why::Revalidated);
+    }
+    match wait.notes {
+        Some(_) => tx.core.counters.misses.add(1),
+        None => tx.core.counters.coalesced.add(1),
     }
     if let Some(why) = wait.notes.as_ref().and_then(|notes| notes.why_not_stored()) {
         tx.outcome.why = why;
