@@ -36,7 +36,14 @@ pub fn read(bytes: &[u8], methods: &[String], end: Option<End>) -> Result<Answer
         let status = read_status_line(&head.start)?;
         at += head.bytes;
         if status == 101 {
-            out.answers.push(Answer { interim, status, head, framing: Framing::None, body: Vec::new(), complete: true });
+            out.answers.push(Answer {
+                interim,
+                status,
+                head,
+                framing: Framing::None,
+                body: Vec::new(),
+                complete: true,
+            });
             out.tunnel = true;
             break;
         }
@@ -112,7 +119,8 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_refused() {
-        for bad in ["HTTP/1.1 200¶¶", "HTTP/1.0 200 OK¶¶", "HTTP/1.1 2000 OK¶¶", "HTTP/1.1 204 x¶Content-Length: 0¶¶"] {
+        for bad in ["HTTP/1.1 200¶¶", "HTTP/1.0 200 OK¶¶", "HTTP/1.1 2000 OK¶¶", "HTTP/1.1 204 x¶Content-Length: 0¶¶"]
+        {
             check(bad, &[], Err(()));
         }
     }

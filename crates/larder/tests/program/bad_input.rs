@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::input_table::{self, Act, Plan, Play, Row, Splits};
 use crate::judge::{Around, Course, Verdict};
-use crate::lane::{Lane, PATIENCE_MS, Waited};
+use crate::lane::{Lane, PATIENCE_MS, Waited, now_ms};
 use crate::notation::{self, Script, Step, push_bytes, script_bytes};
 use crate::raw_client::Client;
 use crate::recording_origin::{Behaviour, RecordingOrigin};
@@ -35,6 +35,8 @@ const SPLIT_BYTES_MAX: usize = 2 << 10;
 const TRICKLE_BYTES_MAX: usize = 160;
 /// An input larger than this may be reset after its refusal: no drain swallows everything.
 const DRAINED_BYTES_MAX: usize = 64 << 10;
+/// A row that takes longer is named, so that the whole stays quick.
+const SLOW_ROW_MS: u64 = 1_500;
 /// A row that failed so often is not tried further.
 const FAILURES_PER_ROW_MAX: usize = 3;
 
@@ -53,12 +55,22 @@ pub fn report_on_group(group: &str, kind: Kind) -> (Vec<String>, usize) {
     let only = std::env::var("LARDER_BAD_INPUT_ROW").ok();
     let is_asked = |row: &Row| only.as_ref().is_none_or(|id| row.id == *id || row.id.starts_with(&format!("{id}.")));
     let rows: Vec<Row> = input_table::load(group).rows.into_iter().filter(is_asked).collect();
-    let (brief, plain): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| matches!(&row.plan, Plan::Played(play) if play.brief));
+    let (brief, plain): (Vec<&Row>, Vec<&Row>) =
+        rows.iter().partition(|row| matches!(&row.plan, Plan::Played(play) if play.brief));
     let (report, played) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..LANES_COUNT {
-            scope.spawn(|| run_lane(kind, &Setup { log_format: Some("combined"), ..Setup::default() }, &plain, &next, &report, &played));
+            scope.spawn(|| {
+                run_lane(
+                    kind,
+                    &Setup { log_format: Some("combined"), ..Setup::default() },
+                    &plain,
+                    &next,
+                    &report,
+                    &played,
+                )
+            });
         }
         if !brief.is_empty() {
             let own = AtomicUsize::new(0);
@@ -136,6 +148,7 @@ fn play_row(lane: &mut Lane, row: &Row, play: &Play) -> (Vec<String>, usize) {
     let mut count = 0;
     lane.subject.stillness.refresh();
     let before = crate::process_checks::Counts::of(lane);
+    let started_ms = now_ms();
     for mode in modes_of(lane, play) {
         count += 1;
         if let Err(text) = play_once(lane, play, mode, failures.is_empty()) {
@@ -144,6 +157,10 @@ fn play_row(lane: &mut Lane, row: &Row, play: &Play) -> (Vec<String>, usize) {
         if failures.len() >= FAILURES_PER_ROW_MAX || !lane.subject.is_alive() {
             break;
         }
+    }
+    let took_ms = now_ms() - started_ms;
+    if took_ms > SLOW_ROW_MS {
+        println!("{}: {took_ms} ms for {count} connections", row.id);
     }
     let forwards = wanted::read(&play.main.want).unwrap_or_default().iter().any(|outcome| outcome.forwards);
     let is_refused = !forwards && play.before.is_empty() && play.after.is_empty();
@@ -187,14 +204,21 @@ fn modes_of(lane: &Lane, play: &Play) -> Vec<Mode> {
 fn play_once(lane: &mut Lane, play: &Play, mode: Mode, is_first_failure: bool) -> Result<(), String> {
     lane.names.run += 1;
     for act in &play.before {
-        play_act(lane, act, Mode::Alone, false, is_first_failure).map_err(|text| format!("  (an act before)\n{text}"))?;
+        play_act(lane, act, Mode::Alone, false, is_first_failure)
+            .map_err(|text| format!("  (an act before)\n{text}"))?;
     }
     play_act(lane, &play.main, mode, play.is_answer, is_first_failure)?;
     for act in &play.after {
-        play_act(lane, act, Mode::Alone, false, is_first_failure).map_err(|text| format!("  (an act after)\n{text}"))?;
+        play_act(lane, act, Mode::Alone, false, is_first_failure)
+            .map_err(|text| format!("  (an act after)\n{text}"))?;
     }
     if play.is_answer {
-        let marker = Act { send: "{M}".into(), want: "OK".into(), at_origin: Some(vec!["GET /marker{n}".into()]), ..Act::default() };
+        let marker = Act {
+            send: "{M}".into(),
+            want: "OK".into(),
+            at_origin: Some(vec!["GET /marker{n}".into()]),
+            ..Act::default()
+        };
         play_act(lane, &marker, Mode::Alone, false, is_first_failure)
             .map_err(|text| format!("  (a good request on a new connection after it)\n{text}"))?;
     }
@@ -226,6 +250,7 @@ fn play_act(lane: &mut Lane, act: &Act, mode: Mode, is_answer: bool, patient: bo
         early: act.early,
         greeting: act.greeting.as_deref().map(read),
         slam: act.slam,
+        mute: act.mute,
     });
     let address = if act.proxied { lane.subject.proxied } else { Some(lane.subject.address) };
     let address = address.ok_or("  the program has no such listener")?;
@@ -239,7 +264,15 @@ fn play_act(lane: &mut Lane, act: &Act, mode: Mode, is_answer: bool, patient: bo
         _ => PATIENCE_MS / 50,
     };
     let waited = lane.wait_until(&mut clients, patience_ms, |lane, clients| {
-        let course = Course { act, outcomes: &outcomes, names: &names, around, may_reset, client: &clients[0], origin: &lane.origin };
+        let course = Course {
+            act,
+            outcomes: &outcomes,
+            names: &names,
+            around,
+            may_reset,
+            client: &clients[0],
+            origin: &lane.origin,
+        };
         verdict = course.judge();
         !matches!(verdict, Verdict::NotYet(_))
     });
@@ -310,10 +343,18 @@ fn describe(lane: &Lane, act: &Act, sent: &str, client: &Client, because: &str) 
         .seen
         .iter()
         .take(4)
-        .map(|s| format!("[{}{}] {}", s.connection, if s.complete { "" } else { ", incomplete" }, notation::show(&s.raw, 500)))
+        .map(|s| {
+            format!(
+                "[{}{}] {}",
+                s.connection,
+                if s.complete { "" } else { ", incomplete" },
+                notation::show(&s.raw, 500)
+            )
+        })
         .collect();
     let origin = if requests.is_empty() { "nothing".into() } else { requests.join("\n           ") };
-    let answers: Vec<_> = act.answers.iter().take(2).map(|answer| answer.chars().take(200).collect::<String>()).collect();
+    let answers: Vec<_> =
+        act.answers.iter().take(2).map(|answer| answer.chars().take(200).collect::<String>()).collect();
     let end = client.end.map_or("open".to_string(), |end| format!("{end:?}"));
     let answered = if answers.is_empty() { String::new() } else { format!("\n  answered {}", answers.join(" | ")) };
     format!(

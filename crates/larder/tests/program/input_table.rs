@@ -20,6 +20,8 @@ pub struct Act {
     pub greeting: Option<String>,
     /// The origin resets connections as soon as it accepts.
     pub slam: bool,
+    /// The origin sends no 100 to an Expect.
+    pub mute: bool,
     /// See `wanted`.
     pub want: String,
     /// `METHOD target`, and behind a ¶ the body, for each request that reaches the origin; `any`: not looked at.
@@ -129,8 +131,21 @@ struct Frame {
 }
 
 const FRAME_KEYS: &[&str] = &[
-    "id", "why", "not_here", "function", "before", "after", "modes", "splits", "brief", "field", "payload", "chunks",
-    "response", "response_body", "is_answer",
+    "id",
+    "why",
+    "not_here",
+    "function",
+    "before",
+    "after",
+    "modes",
+    "splits",
+    "brief",
+    "field",
+    "payload",
+    "chunks",
+    "response",
+    "response_body",
+    "is_answer",
 ];
 
 /// Reads `spec/bad-input/GROUP.toml`.
@@ -159,9 +174,7 @@ fn read_row(mut table: toml::Table, payload: &str, rows: &mut Vec<Row>) -> Resul
     let payload = frame.payload.as_deref().unwrap_or(payload);
     let framed = match (&frame.field, &frame.chunks) {
         (Some(field), _) => Some((format!("{{P}}{field}¶¶{payload}"), format!("{{H}}{field}¶¶{payload}"))),
-        (_, Some(chunks)) => {
-            Some((format!("{{T}}{chunks}"), format!("{{H}}Transfer-Encoding: chunked¶¶{chunks}")))
-        }
+        (_, Some(chunks)) => Some((format!("{{T}}{chunks}"), format!("{{H}}Transfer-Encoding: chunked¶¶{chunks}"))),
         _ => None,
     };
     if let Some((request, _)) = &framed {
@@ -207,8 +220,11 @@ fn read_row(mut table: toml::Table, payload: &str, rows: &mut Vec<Row>) -> Resul
     Ok(())
 }
 
-/// The groups, the ids in each, and how many inputs the list inside a row holds at least.
-pub const GROUPS: &[(&str, &str, u32, &[(u32, usize)])] = &[
+/// File, letter and last number of a group, and how many inputs the lists inside its rows hold at least.
+type Group = (&'static str, &'static str, u32, &'static [(u32, usize)]);
+
+/// Every id that must be there.
+pub const GROUPS: &[Group] = &[
     ("a", "A", 35, &[(9, 8), (10, 2), (13, 2), (22, 5), (23, 2), (25, 4), (26, 2), (29, 2), (31, 3), (33, 2), (35, 2)]),
     (
         "b",
@@ -277,6 +293,16 @@ mod tests {
                     let forwards = outcomes.iter().any(|outcome| outcome.forwards && !outcome.answers.is_empty());
                     assert!(!forwards || act.at_origin.is_some(), "{}: at_origin is missing", row.id);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_not_played_says_why() {
+        for group in GROUPS.iter().map(|group| group.0).chain(["nx"]) {
+            for row in load(group).rows {
+                let Plan::NotHere(reason) = &row.plan else { continue };
+                assert!(reason.split_whitespace().count() >= 3, "{}: {reason:?}", row.id);
             }
         }
     }

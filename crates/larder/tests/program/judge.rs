@@ -101,12 +101,7 @@ impl Course<'_> {
     }
 
     /// What stands behind the own answers: the end, or the marker's answer. `Ok(true)`: the marker was answered.
-    fn judge_end(
-        &self,
-        outcome: &Outcome,
-        read: &answer_stream::Answers,
-        own_count: usize,
-    ) -> Result<bool, Verdict> {
+    fn judge_end(&self, outcome: &Outcome, read: &answer_stream::Answers, own_count: usize) -> Result<bool, Verdict> {
         let end = self.client.end;
         let extra = read.answers.len() - own_count;
         let cut = read.answers[..own_count].last().is_some_and(|answer| !answer.complete);
@@ -119,7 +114,9 @@ impl Course<'_> {
                     () if read.rest != got && got.starts_with(&read.rest) && end.is_none() => {
                         Err(Verdict::NotYet("not all came through the tunnel".into()))
                     }
-                    () if read.rest != got => wrong(format!("through the tunnel came {}", notation::show(&read.rest, 200))),
+                    () if read.rest != got => {
+                        wrong(format!("through the tunnel came {}", notation::show(&read.rest, 200)))
+                    }
                     () => Ok(false),
                 };
             }

@@ -54,7 +54,7 @@ impl Lane {
             if self.turn(clients) {
                 continue;
             }
-            let moved = clients.iter_mut().fold(false, |moved, client| client.on_still() || moved);
+            let moved = clients.iter_mut().map(Client::on_still).filter(|&moved| moved).count() > 0;
             if !moved && !self.origin.on_still() {
                 return true;
             }
@@ -112,20 +112,24 @@ impl Lane {
     }
 
     /// Waits for a condition that must come, or panics with this text.
-    pub fn expect(
-        &mut self,
-        clients: &mut [Client],
-        what: &str,
-        is_met: impl FnMut(&mut Lane, &mut [Client]) -> bool,
-    ) {
+    pub fn expect(&mut self, clients: &mut [Client], what: &str, is_met: impl FnMut(&mut Lane, &mut [Client]) -> bool) {
         let waited = self.wait_until(clients, PATIENCE_MS, is_met);
-        assert_eq!(waited, Waited::Met, "{what} did not come; stderr: {}", self.subject.errors());
+        if waited != Waited::Met {
+            let shown =
+                clients.iter().map(|client| format!("{:?} {}", client.end, notation::show(&client.received, 60)));
+            let mut counts = std::collections::BTreeMap::new();
+            shown.for_each(|text| *counts.entry(text).or_insert(0) += 1);
+            let clients: Vec<_> =
+                counts.into_iter().take(12).map(|(text, count)| format!("{count} × {text}")).collect();
+            let clients = clients.join("\n");
+            panic!("{what} did not come ({waited:?})\nclients:\n{clients}\nstderr: {}", self.subject.errors());
+        }
     }
 
     fn turn(&mut self, clients: &mut [Client]) -> bool {
         let moved = match clients.len() > CROWD {
-            true => ready(clients).into_iter().fold(false, |moved, index| clients[index].turn() || moved),
-            false => clients.iter_mut().fold(false, |moved, client| client.turn() || moved),
+            true => ready(clients).into_iter().filter(|&index| clients[index].turn()).count() > 0,
+            false => clients.iter_mut().map(Client::turn).filter(|&moved| moved).count() > 0,
         };
         self.origin.turn() || moved
     }
@@ -134,8 +138,10 @@ impl Lane {
     fn poll(&self, clients: &[Client], timeout_ms: u64) {
         let deaf = |client: &&Client| !client.deaf;
         let watched = clients.iter().filter(deaf).filter_map(Client::watch).chain(self.origin.watch());
-        let mut fds: Vec<PollFd<'_>> = watched.map(|(fd, writes): (BorrowedFd<'_>, bool)| poll_fd(fd, writes)).collect();
-        let timeout = Timespec { tv_sec: (timeout_ms / 1_000) as i64, tv_nsec: (timeout_ms % 1_000 * 1_000_000) as i64 };
+        let mut fds: Vec<PollFd<'_>> =
+            watched.map(|(fd, writes): (BorrowedFd<'_>, bool)| poll_fd(fd, writes)).collect();
+        let timeout =
+            Timespec { tv_sec: (timeout_ms / 1_000) as i64, tv_nsec: (timeout_ms % 1_000 * 1_000_000) as i64 };
         let _ = poll(&mut fds, Some(&timeout));
     }
 }

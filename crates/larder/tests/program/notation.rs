@@ -250,7 +250,7 @@ mod tests {
         check("{{a*2}¶*2}", b"aa\r\naa\r\n");
         check("{x{i};*3}", b"x0;x1;x2;");
         check("/g{n} {via}", b"/g000007 1.1 me");
-        check("{#A}", b"74");
+        check("{#S}", b"46");
         check("{M}", b"GET /marker000007 HTTP/1.1\r\nHost: t.test\r\n\r\n");
     }
 

@@ -17,9 +17,7 @@ pub struct Counts {
 impl Counts {
     pub fn of(lane: &Lane) -> Counts {
         let text = lane.subject.metrics();
-        let value = |name: &str| {
-            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
-        };
+        let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         Counts { panics: value("larder_panics_total"), objects: value("larder_objects") }
     }
 

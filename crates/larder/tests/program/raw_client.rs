@@ -26,26 +26,30 @@ pub struct Client {
     pub end: Option<End>,
     /// Takes nothing from its socket: a reader that stalls.
     pub deaf: bool,
-    /// Where it is said to come from.
-    pub local: SocketAddr,
 }
 
 impl Client {
     pub fn connect(address: SocketAddr, script: Script) -> std::io::Result<Client> {
-        let stream = TcpStream::connect(address)?;
+        Client::over(TcpStream::connect(address)?, script)
+    }
+
+    /// Connects from another address of this machine.
+    pub fn connect_from(local: SocketAddr, address: SocketAddr, script: Script) -> std::io::Result<Client> {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+        socket.bind(&local.into())?;
+        socket.connect(&address.into())?;
+        Client::over(socket.into(), script)
+    }
+
+    fn over(stream: TcpStream, script: Script) -> std::io::Result<Client> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
-        let local = stream.local_addr()?;
-        Ok(Client { stream: Some(stream), script, written: 0, received: Vec::new(), end: None, deaf: false, local })
+        Ok(Client { stream: Some(stream), script, written: 0, received: Vec::new(), end: None, deaf: false })
     }
 
     /// Adds to the script.
     pub fn say(&mut self, more: Script) {
         self.script.extend(more);
-    }
-
-    pub fn has_said_all(&self) -> bool {
-        self.script.is_empty()
     }
 
     /// The socket to poll, and whether there is something to write; `None` when nothing can happen any more.

@@ -21,6 +21,8 @@ pub struct Behaviour {
     pub greeting: Option<Script>,
     /// Close right after accepting.
     pub slam: bool,
+    /// Wait for the body without a 100, whatever Expect says (RFC 9110 §10.1.1 forbids it, origins do it).
+    pub mute: bool,
 }
 
 /// A request as the origin got it.
@@ -114,10 +116,6 @@ impl RecordingOrigin {
         plain.map(|connection| &connection.received[connection.at..])
     }
 
-    pub fn connections_open(&self) -> usize {
-        self.connections.iter().filter(|connection| connection.end.is_none()).count()
-    }
-
     /// The sockets to poll, and whether there is something to write.
     pub fn watch(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
         let connections = self.connections.iter().filter(|connection| connection.end.is_none());
@@ -193,6 +191,10 @@ impl RecordingOrigin {
             let connection = &mut self.connections[index];
             connection.open = (!complete).then_some(entry);
             connection.at += if complete { consumed } else { 0 };
+            let expects = open.is_none() && !complete && !self.behaviour.mute && !self.behaviour.early;
+            if expects && self.seen[entry].expects_continue() {
+                self.say(index, b"HTTP/1.1 100 Continue\r\n\r\n");
+            }
             let answers_now = if self.behaviour.early { open.is_none() } else { complete };
             if answers_now {
                 self.answer(index, entry);
@@ -220,6 +222,13 @@ impl RecordingOrigin {
         let connection = &mut self.connections[index];
         connection.script.extend(script);
         self.write(index);
+    }
+}
+
+impl Seen {
+    fn expects_continue(&self) -> bool {
+        let is_expect = |field: &FieldLine| field.name.eq_ignore_ascii_case("Expect");
+        self.fields.iter().any(|field| is_expect(field) && field.value.eq_ignore_ascii_case(b"100-continue"))
     }
 }
 
@@ -341,7 +350,8 @@ fn problems_of(head: &Head) -> Vec<String> {
             if method.is_empty() || !method.bytes().all(strict_head::is_token_byte) {
                 problems.push(format!("method {method:?}"));
             }
-            if !target.starts_with('/') && !(method == "OPTIONS" && target == "*") {
+            let is_asterisk = method == "OPTIONS" && target == "*";
+            if !target.starts_with('/') && !is_asterisk {
                 problems.push(format!("target {target:?} is not in origin-form"));
             }
             if target.contains('#') {
@@ -360,8 +370,8 @@ fn problems_of(head: &Head) -> Vec<String> {
     }
     for value in head.values("Connection") {
         for word in String::from_utf8_lossy(value).split(',').map(|word| word.trim().to_ascii_lowercase()) {
-            let is_ours = matches!(&word[..], "close" | "keep-alive")
-                || matches!(&word[..], "upgrade" | "te") && head.has(&word);
+            let is_ours =
+                matches!(&word[..], "close" | "keep-alive") || matches!(&word[..], "upgrade" | "te") && head.has(&word);
             if !is_ours {
                 problems.push(format!("Connection: {word}"));
             }

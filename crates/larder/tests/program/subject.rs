@@ -167,7 +167,17 @@ impl Subject {
         wait_until_it_listens(address);
         let stillness = Stillness::of(vec![child.id()]);
         let config = directory.join("config");
-        Subject { kind, address, proxied: None, admin: None, stillness, directory, log: None, child: Some(child), config }
+        Subject {
+            kind,
+            address,
+            proxied: None,
+            admin: None,
+            stillness,
+            directory,
+            log: None,
+            child: Some(child),
+            config,
+        }
     }
 
     /// A proxy that forwards each connection's bytes as they are: everything that a strict one must not do.
@@ -179,7 +189,10 @@ impl Subject {
             let _ = tell.send(rustix::thread::gettid().as_raw_nonzero().get());
             for client in listener.incoming().flatten() {
                 let Ok(mut upstream) = TcpStream::connect(origin) else { return };
-                let (mut from, mut back) = (upstream.try_clone().expect("a socket can be cloned"), client.try_clone().expect("a socket can be cloned"));
+                let (mut from, mut back) = (
+                    upstream.try_clone().expect("a socket can be cloned"),
+                    client.try_clone().expect("a socket can be cloned"),
+                );
                 let answers = std::thread::spawn(move || std::io::copy(&mut from, &mut back));
                 let _ = std::io::copy(&mut &client, &mut upstream);
                 let _ = upstream.shutdown(std::net::Shutdown::Write);
@@ -199,6 +212,11 @@ impl Subject {
     /// Is it the process that was started?
     pub fn is_alive(&mut self) -> bool {
         self.child.as_mut().is_none_or(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// How it ended, if it has.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        self.child.as_mut()?.try_wait().ok()??.code()
     }
 
     /// One value of `/metrics`, summed over its labels; `None` without an admin address or such a name.

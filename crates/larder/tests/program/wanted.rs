@@ -101,7 +101,11 @@ mod tests {
 
     fn check(text: &str, answers_count: usize, after: After, forwards: bool) {
         let outcome = &read(text).unwrap()[0];
-        assert_eq!((outcome.answers.len(), outcome.after, outcome.forwards), (answers_count, after, forwards), "{text}");
+        assert_eq!(
+            (outcome.answers.len(), outcome.after, outcome.forwards),
+            (answers_count, after, forwards),
+            "{text}"
+        );
     }
 
     #[test]
