@@ -3,6 +3,7 @@
 //! The leader follows like everybody else. A follower that the response does not fit, or that may not have it, is
 //! released to ask again; that is checked here, so that nobody can forget it. It lives on one core.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -12,6 +13,7 @@ use rules::Facts;
 use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner};
 use crate::flight_body::{FlightBody, Pieces};
 use crate::flight_state::FlightState;
+use crate::limits::READ_BYTES_MAX;
 use crate::object::Object;
 use crate::wishes::Now;
 
@@ -124,27 +126,38 @@ impl Follower {
     /// The next bytes, the end, or that there will be none.
     pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<BodyPiece> {
         let slot = self.slot;
-        self.flight.read(self.core, |inner| {
+        let next = self.flight.read(self.core, |inner| {
             if inner.readers.is_cut_off(slot) {
-                return (Poll::Ready(BodyPiece::CutOff), false);
+                return (Next::Piece(BodyPiece::CutOff), false);
+            }
+            if let Some((object, range)) = inner.take_landed(slot) {
+                return (Next::Landed(object, range), false);
             }
             let position = inner.readers.position(slot);
-            if position < inner.body.end() {
-                let pieces = inner.body.read(position);
+            let pieces = inner.body.read(position);
+            if !pieces.is_empty() {
                 let taken: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
                 let moved = inner.move_reader(slot, position, position + taken);
-                return (Poll::Ready(BodyPiece::Data(pieces)), moved);
+                return (Next::Piece(BodyPiece::Data(pieces)), moved);
             }
             let piece = match &inner.end {
                 End::Open => {
                     inner.readers.wait(slot, cx.waker());
-                    return (Poll::Pending, false);
+                    return (Next::Wait, false);
                 }
                 End::Whole(trailers) => BodyPiece::End { trailers: trailers.clone() },
                 End::Truncated(failure) => BodyPiece::Truncated(failure.clone()),
             };
-            (Poll::Ready(piece), false)
-        })
+            (Next::Piece(piece), false)
+        });
+        match next {
+            Next::Wait => Poll::Pending,
+            Next::Piece(piece) => Poll::Ready(piece),
+            // Read with nothing locked: it may have to be copied.
+            Next::Landed(object, range) => {
+                Poll::Ready(BodyPiece::Data(object.body().pieces(range.start, range.end).collect()))
+            }
+        }
     }
 
     /// Goes forward to the first byte of a range. What lies before is not waited for and not held for this reader;
@@ -158,7 +171,25 @@ impl Follower {
     }
 }
 
+/// What a look at the body found.
+enum Next {
+    Wait,
+    Piece(BodyPiece),
+    /// A stretch of what has landed.
+    Landed(Arc<Object>, Range<u64>),
+}
+
 impl Inner {
+    /// What this reader reads next of a body that has landed.
+    fn take_landed(&mut self, slot: usize) -> Option<(Arc<Object>, Range<u64>)> {
+        let FlightBody::Landed(object) = &self.body else { return None };
+        let position = self.readers.position(slot);
+        let to = object.body().len().min(position.saturating_add(READ_BYTES_MAX as u64));
+        let object = (position < to).then(|| Arc::clone(object))?;
+        self.readers.set_position(slot, to);
+        Some((object, position..to))
+    }
+
     /// Moves a reader; true if that made room in a window.
     fn move_reader(&mut self, slot: usize, from: u64, to: u64) -> bool {
         self.readers.set_position(slot, to);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::limits::{BLOCK_BYTES, PAGES_BYTES_MIN};
+use crate::limits::{BLOCK_BYTES, PAGES_BYTES_MAX, PAGES_BYTES_MIN};
 use crate::{Extent, PageFile};
 
 /// A whole body.
@@ -29,9 +29,10 @@ impl Blocks {
         Blocks { blocks: blocks.into_boxed_slice(), extent: None, len }
     }
 
-    /// The same body in the page file, if it is large enough to gain by that and the file takes it.
+    /// The same body in the page file, if it is large enough to gain by that, not too large to be copied at once, and
+    /// the file takes it.
     pub fn into_pages(self, pages: &Arc<PageFile>) -> Blocks {
-        if self.len < PAGES_BYTES_MIN || self.extent.is_some() {
+        if !(PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&self.len) || self.extent.is_some() {
             return self;
         }
         match pages.write(self.blocks.iter().map(|block| &block[..]), self.len) {
@@ -78,12 +79,16 @@ impl Blocks {
         }
     }
 
-    /// The bytes `from..to` (clamped to the body), block by block, borrowed. Nothing for a body in the page file.
+    /// The bytes `from..to` (clamped to the body), block by block, borrowed.
+    ///
+    /// # Panics
+    /// For a body in the page file: it has nothing to borrow, and an answer without its body must not go out.
     pub fn slices(&self, from: u64, to: u64) -> impl Iterator<Item = &[u8]> {
+        assert!(self.extent.is_none(), "a body in the page file is sent as it lies, or by pieces");
         self.parts(from, to).map(|(block, range)| &block[range])
     }
 
-    /// The same, held: for a writer that cannot keep the object borrowed.
+    /// The same, held: for a writer that cannot keep the object borrowed. Copied, if they lie in the page file.
     pub fn pieces(&self, from: u64, to: u64) -> impl Iterator<Item = Bytes> {
         let copied = self.extent.as_ref().map(|extent| extent.copy(from, to)).filter(|copy| !copy.is_empty());
         copied.into_iter().chain(self.parts(from, to).map(|(block, range)| block.slice(range)))
@@ -122,6 +127,21 @@ mod tests {
                 for to in [0, 1, edge - 1, edge, edge + 1, 2 * edge, 4 * edge, u64::MAX] {
                     check(len, from, to);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn in_pages_the_same_bytes_are_found_in_every_range() {
+        let pages = PageFile::create().expect("a memory file");
+        let edge = BLOCK_BYTES as u64;
+        for len in [PAGES_BYTES_MIN - 1, PAGES_BYTES_MIN, 3 * edge + 7, PAGES_BYTES_MAX, PAGES_BYTES_MAX + 1] {
+            let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+            let blocks = Blocks::copy_of(&body).into_pages(&pages);
+            assert_eq!(blocks.extent().is_some(), (PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&len));
+            for (from, to) in [(0, u64::MAX), (1, 2), (edge - 1, edge + 1), (len - 1, len), (len, len + 1), (9, 3)] {
+                let expect = body.get(from as usize..to.min(len) as usize).unwrap_or_default();
+                assert!(blocks.pieces(from, to).collect::<Vec<_>>().concat() == expect, "{len} {from}..{to}");
             }
         }
     }

@@ -194,7 +194,7 @@ pub fn kind(answer: &Answer) -> &'static str {
 }
 
 pub fn body_of(object: &Object) -> Vec<u8> {
-    object.body().slices(0, u64::MAX).collect::<Vec<_>>().concat()
+    object.body().pieces(0, u64::MAX).collect::<Vec<_>>().concat()
 }
 
 pub fn now_or_never<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Option<T> {
