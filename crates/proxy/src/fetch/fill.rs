@@ -144,18 +144,30 @@ fn leaders_head(head: &ResponseHead) -> ResponseHead {
 async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, has_requester: bool, length: Option<u64>) -> bool {
     loop {
         wait_for_room(fetch, &mut draft).await;
-        if has_requester && is_unwanted(fetch, &draft, length) {
-            let text = "nobody waits for this body any more (limits.quick_abort_bytes_max)".into();
-            draft.abort(Failure { status: 502, token: "fetch-unwanted", text, remember_ms: 0 });
-            return false;
-        }
-        match poll_fn(|cx| body.poll_next(cx)).await {
-            Ok(OriginPiece::Data(bytes)) => draft.append(bytes),
-            Ok(OriginPiece::End(trailers)) => {
+        let may_give_up = has_requester && !is_worth_finishing(fetch, &draft, length);
+        let piece = poll_fn(|cx| {
+            if may_give_up && draft.poll_abandoned(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            body.poll_next(cx).map(Some)
+        })
+        .await;
+        match piece {
+            None => {
+                let text = "nobody waits for this body any more (limits.quick_abort_bytes_max)".into();
+                let failure = Failure { status: 502, token: "fetch-unwanted", text, remember_ms: 0 };
+                match draft.abandon(failure) {
+                    None => return false,
+                    // Somebody came in this very moment.
+                    Some(wanted) => draft = wanted,
+                }
+            }
+            Some(Ok(OriginPiece::Data(bytes))) => draft.append(bytes),
+            Some(Ok(OriginPiece::End(trailers))) => {
                 draft.land(trailers);
                 return true;
             }
-            Err(failure) => {
+            Some(Err(failure)) => {
                 draft.abort(failure);
                 return false;
             }
@@ -182,11 +194,8 @@ async fn wait_for_room(fetch: &Fetch, draft: &mut Draft) {
     }
 }
 
-/// The last reader left: is what is still to come worth fetching?
-fn is_unwanted(fetch: &Fetch, draft: &Draft, length: Option<u64>) -> bool {
-    if draft.readers_count() > 0 {
-        return false;
-    }
+/// Is so little left of a body that will be kept that it is fetched even when nobody waits for it?
+fn is_worth_finishing(fetch: &Fetch, draft: &Draft, length: Option<u64>) -> bool {
     let left_max = fetch.site.settings.limits.quick_abort_bytes_max;
-    !draft.is_kept() || length.is_none_or(|length| length.saturating_sub(draft.received_bytes()) > left_max)
+    draft.is_kept() && length.is_some_and(|length| length.saturating_sub(draft.received_bytes()) <= left_max)
 }
