@@ -137,7 +137,7 @@ mod tests {
         for _ in 0..8 {
             let mut clients = [lane.connect("{GET /hot HTTP/1.1¶Host: t.test¶User-Agent: {x*900}¶¶*4000}")];
             lane.expect(&mut clients, "4,000 answers", |_, clients| {
-                clients[0].received.windows(6).filter(|window| window == b"stored").count() == 4_000
+                clients[0].received.windows(10).filter(|window| window == b"\r\n\r\nstored").count() == 4_000
             });
         }
         lane.expect(&mut [], "lost lines that are counted", |lane, _| {
