@@ -13,6 +13,7 @@ use message::{Scheme, Version};
 use wire::{Event, ReceivedRequest, Refusal, read_request};
 
 use crate::access_log::CacheVerdict;
+use crate::client_places::ClientPlace;
 use crate::clock::Moment;
 use crate::instant_hit::{self, Instant};
 use crate::linger;
@@ -69,7 +70,7 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
         deadline_ms = Moment::now().deadline_ms() + DRAIN_IDLE_MS;
     }
     let slot = core.slots.open(deadline_ms);
-    let open = Open { core: Rc::clone(&core), slot: Rc::clone(&slot) };
+    let open = Open { core: Rc::clone(&core), slot: Rc::clone(&slot), _place: accepted.place };
     let wire = match Wire::register(accepted.socket, accepted.peer) {
         Ok(wire) => wire,
         Err(error) => {
@@ -98,6 +99,7 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
 struct Open {
     core: Rc<Core>,
     slot: Rc<Slot>,
+    _place: Option<Box<ClientPlace>>,
 }
 
 impl Drop for Open {
@@ -335,7 +337,7 @@ impl Connection {
                 match instant_hit::run(self, core, &site, &policy, &visit, key) {
                     Instant::Answered if persistent => {
                         let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
-                        self.slot.set_deadline(moment.deadline_ms() + idle_ms);
+                        self.slot.set_idle(moment.deadline_ms() + idle_ms);
                         return None;
                     }
                     Instant::Answered | Instant::Left => return Some(Turn::Close),
@@ -371,6 +373,8 @@ impl Connection {
             outcome.why = why.token();
         }
         self.slot.phase.set(Phase::Writing);
+        // The head is there; from here on each step sets the deadline of what it waits for.
+        self.slot.set_deadline(u64::MAX);
         let tx = Transaction {
             core: Rc::clone(core),
             directives: policy.directives(&site.settings.policy, &received.request, visit.found.seen),
@@ -396,7 +400,7 @@ impl Connection {
     pub(crate) fn rest(&mut self) {
         let limits = &self.core.site_ref().settings.limits;
         self.slot.phase.set(Phase::Waiting);
-        self.slot.set_deadline(Moment::now().deadline_ms() + limits.idle_timeout.as_millis() as u64);
+        self.slot.set_idle(Moment::now().deadline_ms() + limits.idle_timeout.as_millis() as u64);
         if self.pending.is_empty() {
             self.pending = Vec::new();
         }

@@ -15,6 +15,7 @@ use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use crate::client_places::ClientPlace;
 use crate::connection;
 use crate::mailbox::Message;
 use crate::service::complain;
@@ -39,6 +40,8 @@ pub(crate) struct Accepted {
     pub(crate) socket: OwnedFd,
     pub(crate) peer: Peer,
     pub(crate) proxy_protocol: bool,
+    /// Its place among the connections of its client, where these are limited.
+    pub(crate) place: Option<Box<ClientPlace>>,
 }
 
 /// The other end of a client connection. A UNIX socket's peer counts as loopback.
@@ -150,12 +153,12 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         };
         match accepted {
             Ok(None) => {}
-            Ok(Some((fd, peer))) => place(&core, Accepted { socket: fd, peer, proxy_protocol }),
+            Ok(Some((fd, peer))) => place(&core, fd, peer, proxy_protocol),
             Err(error) => pause_after(&core, &error).await,
         }
     }
     while let Ok((fd, peer)) = accept(socket.get_ref().as_fd()) {
-        place(&core, Accepted { socket: fd, peer, proxy_protocol });
+        place(&core, fd, peer, proxy_protocol);
     }
     if let Some(path) = unix_path {
         remove_socket(&core, &path);
@@ -192,8 +195,17 @@ async fn pause_after(core: &Core, error: &io::Error) {
 }
 
 /// Keeps the connection here, or hands it to the core with the fewest.
-fn place(core: &Rc<Core>, accepted: Accepted) {
+fn place(core: &Rc<Core>, socket: OwnedFd, peer: Peer, proxy_protocol: bool) {
     core.counters.connections_accepted.add(1);
+    let per_client_max = core.site_ref().settings.limits.connections_per_client_max;
+    let mut accepted = Accepted { socket, peer, proxy_protocol, place: None };
+    if per_client_max > 0 {
+        let Some(place) = core.shared.client_places.take(peer.ip(), per_client_max) else {
+            core.counters.connections_refused.add(1);
+            return;
+        };
+        accepted.place = Some(Box::new(place));
+    }
     let loads = &core.shared.loads;
     let here = loads[core.index].load(Ordering::Relaxed);
     let (least, load) = loads

@@ -93,6 +93,7 @@ impl Proxy {
             loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
             log,
             draining: AtomicBool::new(false),
+            client_places: Arc::default(),
             partial_heads_bytes: AtomicUsize::new(0),
         });
         let threads = (0..workers)

@@ -34,6 +34,8 @@ pub(crate) struct Slot {
     doom: Cell<Doom>,
     index: Cell<u32>,
     deadline_ms: Cell<u64>,
+    /// A request has been answered on it.
+    served: Cell<bool>,
     waker: Cell<Option<Waker>>,
 }
 
@@ -45,6 +47,13 @@ impl Slot {
         if self.doom.get() == Doom::Late {
             self.doom.set(Doom::None);
         }
+    }
+
+    /// An answer has gone out; until when the next request may come.
+    #[inline]
+    pub(crate) fn set_idle(&self, deadline_ms: u64) {
+        self.served.set(true);
+        self.set_deadline(deadline_ms);
     }
 
     pub(crate) fn deadline(&self) -> u64 {
@@ -100,6 +109,7 @@ impl Slots {
             doom: Cell::new(Doom::None),
             index: Cell::new(0),
             deadline_ms: Cell::new(deadline_ms),
+            served: Cell::new(false),
             waker: Cell::new(None),
         });
         let mut slots = self.slots.borrow_mut();
@@ -140,10 +150,12 @@ impl Slots {
         }
     }
 
-    /// Ends the connection that has been idle longest, at a limit. False when none is idle.
+    /// Ends the connection that has been idle longest, at a limit. One that still owes its first request is not idle.
+    /// False when there is none.
     pub(crate) fn end_oldest_idle(&self) -> bool {
         let slots = self.slots.borrow();
-        let idle = slots.iter().flatten().filter(|s| s.phase.get() == Phase::Waiting && s.doom.get() == Doom::None);
+        let is_idle = |s: &&Rc<Slot>| s.served.get() && s.phase.get() == Phase::Waiting && s.doom.get() == Doom::None;
+        let idle = slots.iter().flatten().filter(is_idle);
         match idle.min_by_key(|slot| slot.deadline_ms.get()) {
             Some(slot) => {
                 slot.doom_by(Doom::Late);
@@ -174,9 +186,11 @@ mod tests {
     #[test]
     fn at_a_limit_the_longest_idle_goes_first() {
         let slots = Slots::default();
-        let (young, old) = (slots.open(300), slots.open(200));
+        let (young, old, fresh) = (slots.open(0), slots.open(0), slots.open(100));
+        young.set_idle(300);
+        old.set_idle(200);
         assert!(slots.end_oldest_idle());
-        assert_eq!((young.doom(), old.doom()), (Doom::None, Doom::Late));
+        assert_eq!((young.doom(), old.doom(), fresh.doom()), (Doom::None, Doom::Late, Doom::None));
         young.phase.set(Phase::Reading);
         assert!(!slots.end_oldest_idle());
     }

@@ -14,6 +14,7 @@ use message::FieldSpan;
 use tokio::sync::watch;
 
 use crate::access_log::DateCache;
+use crate::client_places::ClientPlaces;
 use crate::clock::{Clock, Moment};
 use crate::counters::CoreCounters;
 use crate::edges::EdgeCounts;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) loads: Vec<AtomicUsize>,
     pub(crate) log: Option<Arc<dyn LogSink>>,
     pub(crate) draining: AtomicBool,
+    pub(crate) client_places: Arc<ClientPlaces>,
     pub(crate) partial_heads_bytes: AtomicUsize,
 }
 

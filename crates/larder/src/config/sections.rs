@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use message::{Authority, Scheme};
 use proxy::settings::{
-    EvictionChoice, ListenerSettings, LogFormat, Network, OriginSettings, PolicySettings, ResolverSettings,
-    RouteSettings, Settings,
+    EvictionChoice, ListenAddress, ListenerSettings, LogFormat, Network, OriginSettings, PolicySettings,
+    ResolverSettings, RouteSettings, Settings,
 };
 
 use super::complaint::Complaint;
@@ -23,7 +23,9 @@ pub fn listeners(sections: Vec<Section<'_>>) -> Vec<ListenerSettings> {
             let written = text(node)?;
             let address = parse_listen(written)
                 .map_err(|why| Complaint::new(node.span(), format!("larder cannot listen on `{written}`"), why))?;
-            match listeners.iter().any(|l| l.address == address) {
+            // Port 0 is another one each time.
+            let picks_a_port = matches!(address, ListenAddress::Tcp(tcp) if tcp.port() == 0);
+            match !picks_a_port && listeners.iter().any(|l| l.address == address) {
                 true => {
                     Err(Complaint::new(node.span(), format!("`{written}` is listened on twice"), "the second time"))
                 }

@@ -1,7 +1,7 @@
 //! Prepare: the request as the origin gets it. The head is generated: nothing that frames a message or belongs to a
 //! connection is ever copied.
 
-use message::{FieldName, Method, TargetForm};
+use message::{FieldName, Fields, FieldsView, Method, TargetForm};
 use rules::conditions::{self, Validators};
 use rules::forwarded;
 use wire::{HopByHop, RequestBody};
@@ -108,7 +108,11 @@ fn write_validators(fetch: &Fetch, out: &mut Vec<u8>) {
 
 /// Who asked, through whom. An untrusted peer's own claims are replaced.
 fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
-    let request = fetch.head.request();
+    let mut request = fetch.head.request();
+    let kept = without_nominated(request.fields);
+    if let Some(kept) = &kept {
+        request.fields = kept.view();
+    }
     if let Some(client) = &fetch.client {
         let (peer, trusted) = (client.peer.ip(), client.peer_is_trusted);
         out.extend_from_slice(b"X-Forwarded-For: ");
@@ -140,6 +144,30 @@ fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Via: ");
     forwarded::write_via(request.fields, request.version, &fetch.site.pseudonym, out);
     out.extend_from_slice(b"\r\n");
+}
+
+/// What Connection names ends here, forwarding fields included, before ours are added (RFC 9110 §7.6.1). `None` when
+/// it names none of them.
+fn without_nominated(fields: FieldsView<'_>) -> Option<Fields> {
+    let hop_by_hop = HopByHop::of(fields);
+    let tells_the_way = |name| {
+        matches!(
+            name,
+            FieldName::Via
+                | FieldName::Forwarded
+                | FieldName::XForwardedFor
+                | FieldName::XForwardedHost
+                | FieldName::XForwardedProto
+        )
+    };
+    if !fields.iter().any(|field| tells_the_way(field.name) && hop_by_hop.drops(&field)) {
+        return None;
+    }
+    let mut kept = Fields::default();
+    for field in fields.iter().filter(|field| !hop_by_hop.drops(field)) {
+        kept.push_named(field.name_text, field.value);
+    }
+    Some(kept)
 }
 
 fn write_framing(fetch: &Fetch, out: &mut Vec<u8>) {

@@ -141,7 +141,8 @@ impl std::fmt::Write for AddressText {
 impl Connection {
     /// After an answer: may the connection carry another request? Drains, lingers or just says no.
     async fn leave(&mut self, persistent: bool) -> bool {
-        if !persistent {
+        let may_go_on = matches!(self.exchange_afterwards(), Afterwards::Reuse | Afterwards::Drain);
+        if may_go_on && !persistent {
             self.exchange(wire::Event::CloseWanted);
         }
         match self.exchange_afterwards() {
