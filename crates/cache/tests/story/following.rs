@@ -191,6 +191,35 @@ fn the_slowest_is_cut_off_and_holds_nobody_up() {
 }
 
 #[test]
+fn a_slow_reader_that_leaves_gives_the_others_their_pace_back() {
+    let stage = small_window();
+    let leader = stage.miss("/");
+    let (mut fast, slow) = (leader.follow(0), stage.busy("/"));
+    let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), Some(9_000));
+    draft.append(Bytes::from(vec![1; 3_000]));
+    assert_eq!(read_body(&mut fast).0.len(), 3_000);
+    assert!(now_or_never(|cx| draft.poll_room(cx)).is_none());
+    drop(slow);
+    assert!(now_or_never(|cx| draft.poll_room(cx)).is_some());
+}
+
+#[test]
+fn a_window_is_charged_by_what_it_holds() {
+    let stage = small_window();
+    let leader = stage.miss("/");
+    let mut reader = leader.follow(0);
+    let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), None);
+    let before = stage.cache.account().used();
+    for _ in 0..3 {
+        draft.append(Bytes::from(vec![1; 700]));
+    }
+    assert_eq!(stage.cache.account().used() - before, 2_100);
+    assert_eq!(read_body(&mut reader).0.len(), 2_100);
+    draft.append(Bytes::from(vec![1; 5]));
+    assert_eq!(stage.cache.account().used() - before, 5);
+}
+
+#[test]
 fn nobody_is_cut_off_while_the_body_is_kept() {
     let stage = Stage::new();
     let leader = stage.miss("/");

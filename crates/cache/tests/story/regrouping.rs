@@ -107,6 +107,18 @@ fn variants_are_bounded_and_the_oldest_goes() {
 }
 
 #[test]
+fn a_variant_whose_fetch_took_the_longest_is_not_its_own_victim() {
+    let stage = Stage::with(CacheSettings { variants_max: 2, ..CacheSettings::default() });
+    let slow = ticket(ask(&stage, GZIP));
+    fill(&stage, BROTLI, "Accept-Encoding", "br");
+    fill(&stage, &[("Accept-Encoding", "zstd")], "Accept-Encoding", "zstd");
+    let slow = stage.fill(slow, varying("Accept-Encoding"), b"gzip").expect("stored");
+    assert!(slow.is_live());
+    assert_eq!(body_of(&fresh(ask(&stage, GZIP))), b"gzip");
+    assert_eq!((kind(&ask(&stage, BROTLI)), stage.cache.stats().objects), ("miss", 2));
+}
+
+#[test]
 fn two_keys_never_meet() {
     let stage = Stage::new();
     for index in 0..500 {

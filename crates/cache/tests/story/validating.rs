@@ -39,10 +39,25 @@ fn a_304_renews_the_stored_head_and_keeps_the_body() {
     assert!(Arc::ptr_eq(&stage.fresh("/"), &fresh));
     assert_eq!((body_of(&old), body_of(&fresh)), (b"body".to_vec(), b"body".to_vec()));
     assert_eq!(stage.cache.stats().objects, 1);
+    assert!(stage.cache.account().leaving() > 0, "the old head goes with its last reader");
     let used = stage.cache.account().used();
     drop((old, first, waiting));
     let head_only = used - stage.cache.account().used();
     assert!((1..1_500).contains(&head_only), "the body is charged once: {head_only}");
+}
+
+#[test]
+fn a_body_that_two_heads_share_does_not_leave_with_the_first() {
+    let mut stage = Stage::new();
+    let old = stage.store("/", &[7; 20_000]);
+    stage.advance_ms(2 * MINUTE_MS);
+    refresh(&stage, stage.miss("/"));
+    let leaving = stage.cache.account().leaving();
+    assert!((1..2_000).contains(&leaving), "{leaving}");
+    stage.cache.purge(stage.key("/"));
+    assert!(stage.cache.account().leaving() > 20_000);
+    drop(old);
+    assert_eq!(stage.cache.account().used(), 0);
 }
 
 #[test]
