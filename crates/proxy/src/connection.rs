@@ -40,14 +40,15 @@ pub(crate) struct Connection {
     /// Received and not yet read as requests: a partial head, a body's start, pipelined requests. No capacity while idle.
     pub(crate) pending: Vec<u8>,
     /// Bytes of `pending` that have been looked at and were not a whole head.
-    looked_at: usize,
+    looked_at: u32,
     pub(crate) peer: Peer,
     pub(crate) requests_count: u32,
     pub(crate) exchange: wire::Exchange,
     /// What is still to come of the request's body.
     pub(crate) owed: Option<Box<OwedBody>>,
     /// What `pending` has taken from the budget of partial heads.
-    charged_bytes: usize,
+    charged_bytes: u32,
+    _place: Option<Box<ClientPlace>>,
 }
 
 /// What the read loop came upon.
@@ -70,11 +71,11 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
         deadline_ms = Moment::now().deadline_ms() + DRAIN_IDLE_MS;
     }
     let slot = core.slots.open(deadline_ms);
-    let open = Open { core: Rc::clone(&core), slot: Rc::clone(&slot), _place: accepted.place };
-    let wire = match Wire::register(accepted.socket, accepted.peer) {
+    let wire = match Wire::register(accepted.socket, accepted.is_unix) {
         Ok(wire) => wire,
         Err(error) => {
             complain(format_args!("a connection could not be registered: {error}"));
+            give_back(&core, &slot);
             return;
         }
     };
@@ -89,29 +90,17 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
         exchange: wire::Exchange::new(),
         owed: None,
         charged_bytes: 0,
+        _place: accepted.place,
     };
-    let serving = serve(connection, open, accepted.proxy_protocol);
-    debug_assert!(size_of_val(&serving) <= 320, "an idle connection has grown");
+    let serving = serve(connection, accepted.proxy_protocol);
+    assert!(size_of_val(&serving) <= 288, "an idle connection has grown");
     tokio::task::spawn_local(serving);
 }
 
-/// Gives a connection's places back, however it ends.
-struct Open {
-    core: Rc<Core>,
-    slot: Rc<Slot>,
-    _place: Option<Box<ClientPlace>>,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.core.slots.close(&self.slot);
-        self.core.shared.loads[self.core.index].fetch_sub(1, Ordering::Relaxed);
-        if std::thread::panicking() {
-            self.core.counters.panics.add(1);
-        } else {
-            self.core.counters.connections_handled.add(1);
-        }
-    }
+/// Gives a connection's places back.
+fn give_back(core: &Core, slot: &Slot) {
+    core.slots.close(slot);
+    core.shared.loads[core.index].fetch_sub(1, Ordering::Relaxed);
 }
 
 /// The life of a connection, as small as it can be while it waits.
@@ -119,9 +108,8 @@ impl Drop for Open {
     clippy::manual_async_fn,
     reason = "an async fn keeps its arguments twice, and every idle connection pays for it"
 )]
-fn serve(mut connection: Connection, open: Open, proxy_protocol: bool) -> impl Future<Output = ()> {
+fn serve(mut connection: Connection, proxy_protocol: bool) -> impl Future<Output = ()> {
     async move {
-        let _open = &open;
         if proxy_protocol && !Box::pin(crate::proxy_header::read(&mut connection)).await {
             return;
         }
@@ -152,7 +140,7 @@ impl Connection {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            if self.pending.len() > self.looked_at {
+            if self.pending.len() > self.looked_at as usize {
                 // What came behind the last request, or the rest of a pipeline longer than one turn.
                 if let Some(turn) = self.take_pending(&core, &mut hits_left) {
                     return Poll::Ready(turn);
@@ -205,7 +193,7 @@ impl Connection {
         let (consumed, turn) = self.take_requests(core, bytes, hits_left);
         if consumed < read {
             self.pending.extend_from_slice(&bytes[consumed..]);
-            self.looked_at = if turn.is_some() || *hits_left == 0 { 0 } else { self.pending.len() };
+            self.looked_at = if turn.is_some() || *hits_left == 0 { 0 } else { self.pending.len() as u32 };
         }
         drop(scratch);
         Poll::Ready(self.settle(core, turn))
@@ -242,7 +230,7 @@ impl Connection {
         let (consumed, turn) = self.take_requests(core, &bytes, hits_left);
         bytes.drain(..consumed);
         if !bytes.is_empty() {
-            self.looked_at = if turn.is_some() || *hits_left == 0 { 0 } else { bytes.len() };
+            self.looked_at = if turn.is_some() || *hits_left == 0 { 0 } else { bytes.len() as u32 };
             self.pending = bytes;
         } else {
             self.looked_at = 0;
@@ -282,12 +270,14 @@ impl Connection {
 
     fn charge(&mut self, core: &Core, bytes: usize) {
         let all = &core.shared.partial_heads_bytes;
-        if bytes > self.charged_bytes {
-            all.fetch_add(bytes - self.charged_bytes, Ordering::Relaxed);
+        let charged = self.charged_bytes as usize;
+        if bytes > charged {
+            all.fetch_add(bytes - charged, Ordering::Relaxed);
         } else {
-            all.fetch_sub(self.charged_bytes - bytes, Ordering::Relaxed);
+            all.fetch_sub(charged - bytes, Ordering::Relaxed);
         }
-        self.charged_bytes = bytes;
+        // A head is limited far below 4 GiB.
+        self.charged_bytes = bytes as u32;
     }
 
     /// Answers the requests at the start of `bytes`. Returns how many bytes are done with.
@@ -412,6 +402,12 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let core = Rc::clone(&self.core);
         self.charge(&core, 0);
+        give_back(&core, &self.slot);
+        if std::thread::panicking() {
+            core.counters.panics.add(1);
+        } else {
+            core.counters.connections_handled.add(1);
+        }
     }
 }
 

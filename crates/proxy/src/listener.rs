@@ -38,6 +38,7 @@ pub(crate) struct Listener {
 /// A connection of which nothing has been read.
 pub(crate) struct Accepted {
     pub(crate) socket: OwnedFd,
+    pub(crate) is_unix: bool,
     pub(crate) peer: Peer,
     pub(crate) proxy_protocol: bool,
     /// Its place among the connections of its client, where these are limited.
@@ -45,18 +46,18 @@ pub(crate) struct Accepted {
 }
 
 /// The other end of a client connection. A UNIX socket's peer counts as loopback.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Peer {
-    Tcp(SocketAddr),
-    Unix,
-}
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl Peer {
+    const UNIX: Peer = Peer(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+
+    pub(crate) fn of(address: SocketAddr) -> Peer {
+        Peer(address.ip().to_canonical())
+    }
+
     pub(crate) fn ip(self) -> IpAddr {
-        match self {
-            Peer::Tcp(address) => address.ip().to_canonical(),
-            Peer::Unix => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
-        }
+        self.0
     }
 }
 
@@ -134,7 +135,7 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         Ok(socket) => socket,
         Err(error) => panic!("the runtime takes no more sockets: {error}"),
     };
-    let proxy_protocol = listener.settings.proxy_protocol;
+    let (is_unix, proxy_protocol) = (unix_path.is_some(), listener.settings.proxy_protocol);
     let mut closing = core.listener_closing(&listener.settings);
     loop {
         let full = core.shared.connections_open() >= core.site().settings.limits.connections_max;
@@ -153,12 +154,12 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         };
         match accepted {
             Ok(None) => {}
-            Ok(Some((fd, peer))) => place(&core, fd, peer, proxy_protocol),
+            Ok(Some((fd, peer))) => place(&core, Accepted { socket: fd, is_unix, peer, proxy_protocol, place: None }),
             Err(error) => pause_after(&core, &error).await,
         }
     }
     while let Ok((fd, peer)) = accept(socket.get_ref().as_fd()) {
-        place(&core, fd, peer, proxy_protocol);
+        place(&core, Accepted { socket: fd, is_unix, peer, proxy_protocol, place: None });
     }
     if let Some(path) = unix_path {
         remove_socket(&core, &path);
@@ -176,7 +177,7 @@ fn remove_socket(core: &Core, path: &PathBuf) {
 
 fn accept(listener: impl AsFd) -> io::Result<(OwnedFd, Peer)> {
     let (socket, address) = acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
-    let peer = address.and_then(|any: SocketAddrAny| SocketAddr::try_from(any).ok()).map_or(Peer::Unix, Peer::Tcp);
+    let peer = address.and_then(|any: SocketAddrAny| SocketAddr::try_from(any).ok()).map_or(Peer::UNIX, Peer::of);
     Ok((socket, peer))
 }
 
@@ -195,12 +196,11 @@ async fn pause_after(core: &Core, error: &io::Error) {
 }
 
 /// Keeps the connection here, or hands it to the core with the fewest.
-fn place(core: &Rc<Core>, socket: OwnedFd, peer: Peer, proxy_protocol: bool) {
+fn place(core: &Rc<Core>, mut accepted: Accepted) {
     core.counters.connections_accepted.add(1);
     let per_client_max = core.site_ref().settings.limits.connections_per_client_max;
-    let mut accepted = Accepted { socket, peer, proxy_protocol, place: None };
     if per_client_max > 0 {
-        let Some(place) = core.shared.client_places.take(peer.ip(), per_client_max) else {
+        let Some(place) = core.shared.client_places.take(accepted.peer.ip(), per_client_max) else {
             core.counters.connections_refused.add(1);
             return;
         };

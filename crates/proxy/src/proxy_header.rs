@@ -17,7 +17,7 @@ pub(crate) async fn read(connection: &mut Connection) -> bool {
             Ok(Some(header)) => {
                 connection.pending.drain(..header.bytes);
                 if let Some(source) = header.source {
-                    connection.peer = Peer::Tcp(source);
+                    connection.peer = Peer::of(source);
                 }
                 connection.slot.phase.set(Phase::Waiting);
                 return true;

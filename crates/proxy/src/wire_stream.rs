@@ -10,8 +10,6 @@ use rustix::fs::sendfile;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::listener::Peer;
-
 pub(crate) enum Wire {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -19,10 +17,10 @@ pub(crate) enum Wire {
 
 impl Wire {
     /// Takes over an accepted, non-blocking socket.
-    pub(crate) fn register(socket: OwnedFd, peer: Peer) -> io::Result<Wire> {
-        Ok(match peer {
-            Peer::Tcp(_) => Wire::Tcp(TcpStream::from_std(socket.into())?),
-            Peer::Unix => Wire::Unix(UnixStream::from_std(socket.into())?),
+    pub(crate) fn register(socket: OwnedFd, is_unix: bool) -> io::Result<Wire> {
+        Ok(match is_unix {
+            false => Wire::Tcp(TcpStream::from_std(socket.into())?),
+            true => Wire::Unix(UnixStream::from_std(socket.into())?),
         })
     }
 
