@@ -17,6 +17,7 @@ use crate::{edge_counts, ports};
 /// A run takes about 20 s. The client may stay after it printed its results, so its end is not waited for.
 const CLIENT_SECONDS_MAX: f64 = 300.0;
 const START_SECONDS_MAX: f64 = 20.0;
+const CONFIG: &str = "spec/conformance/larder.toml";
 const SUITE: &str = "target/tools/http-cache-tests/node_modules/http-cache-tests";
 
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
@@ -164,7 +165,7 @@ impl Origin {
     }
 }
 
-/// A larder with an empty cache, as shipped: nothing is configured but where to listen and where the origin is.
+/// A larder with an empty cache and the committed config, which says why it has the one line it has.
 struct Larder {
     port: u16,
     process: Ended,
@@ -177,6 +178,8 @@ impl Larder {
         let log = std::fs::File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let child = Command::new(project.larder())
             .args(["serve", "--admin", "off", "--listen", &format!("127.0.0.1:{port}")])
+            .arg("--config")
+            .arg(project.root.join(CONFIG))
             .args(["--origin", &format!("http://127.0.0.1:{origin_port}")])
             .env(edge_counts::FOLDER_VARIABLE, project.edges_folder())
             .stdin(Stdio::null())
