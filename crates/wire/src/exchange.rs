@@ -144,13 +144,10 @@ pub const EDGES: &[Edge] = {
         edge((R::Head, W::Waiting), BodilessHeadRead, (R::Done, W::Waiting)),
         edge((R::Head, W::Waiting), HeadRead, (R::Body, W::Waiting)),
         last_edge((R::Head, W::Waiting), ReadBroken, (R::Broken, W::Waiting)),
-        // Its body, before, while and after we answer.
+        // Its body, before and after we answer. While we answer nobody reads it.
         edge((R::Body, W::Waiting), BodyRead, (R::Done, W::Waiting)),
-        edge((R::Body, W::Answer), BodyRead, (R::Done, W::Answer)),
         edge((R::Body, W::Done), BodyRead, (R::Done, W::Done)),
         last_edge((R::Body, W::Waiting), ReadBroken, (R::Broken, W::Waiting)),
-        last_edge((R::Body, W::Answer), ReadBroken, (R::Broken, W::Answer)),
-        last_edge((R::Body, W::Done), ReadBroken, (R::Broken, W::Done)),
         // The answer.
         edge((R::Body, W::Waiting), InterimWritten, (R::Body, W::Waiting)),
         edge((R::Done, W::Waiting), InterimWritten, (R::Done, W::Waiting)),
@@ -163,17 +160,12 @@ pub const EDGES: &[Edge] = {
         // No answer, or half of one.
         last_edge((R::Body, W::Waiting), AnswerCut, (R::Body, W::Cut)),
         last_edge((R::Done, W::Waiting), AnswerCut, (R::Done, W::Cut)),
-        last_edge((R::Broken, W::Waiting), AnswerCut, (R::Broken, W::Cut)),
         last_edge((R::Body, W::Answer), AnswerCut, (R::Body, W::Cut)),
         last_edge((R::Done, W::Answer), AnswerCut, (R::Done, W::Cut)),
         last_edge((R::Broken, W::Answer), AnswerCut, (R::Broken, W::Cut)),
         // Only a whole request can turn into a tunnel.
         last_edge((R::Done, W::Waiting), Switched, (R::Tunnel, W::Tunnel)),
-        // Keep-alive can be refused as long as the answer has not ended.
-        last_edge((R::Body, W::Waiting), CloseWanted, (R::Body, W::Waiting)),
-        last_edge((R::Done, W::Waiting), CloseWanted, (R::Done, W::Waiting)),
-        last_edge((R::Body, W::Answer), CloseWanted, (R::Body, W::Answer)),
-        last_edge((R::Done, W::Answer), CloseWanted, (R::Done, W::Answer)),
+        // Whether another request may follow is said when the answer has ended.
         last_edge((R::Body, W::Done), CloseWanted, (R::Body, W::Done)),
         last_edge((R::Done, W::Done), CloseWanted, (R::Done, W::Done)),
         // And round again: both whole, nobody against it.

@@ -101,14 +101,14 @@ fn exchanges() {
     use Event::*;
     check(&[BodilessHeadRead, AnswerBegun, AnswerEnded], Ok(Afterwards::Reuse));
     check(&[BodilessHeadRead, AnswerBegun, AnswerEnded, Reused], Ok(Afterwards::NotYet));
-    check(&[BodilessHeadRead, CloseWanted, AnswerBegun, AnswerEnded], Ok(Afterwards::Close));
-    check(&[BodilessHeadRead, CloseWanted, AnswerBegun, AnswerEnded, Reused], Err(Reused));
+    check(&[BodilessHeadRead, AnswerBegun, AnswerEnded, CloseWanted], Ok(Afterwards::Close));
+    check(&[BodilessHeadRead, AnswerBegun, AnswerEnded, CloseWanted, Reused], Err(Reused));
     // A hit on a request that has a body (C13): drain first, or linger.
     check(&[HeadRead, AnswerBegun, AnswerEnded], Ok(Afterwards::Drain));
     check(&[HeadRead, AnswerBegun, AnswerEnded, Reused], Err(Reused));
     check(&[HeadRead, AnswerBegun, AnswerEnded, BodyRead], Ok(Afterwards::Reuse));
-    check(&[HeadRead, AnswerBegun, AnswerEnded, ReadBroken], Ok(Afterwards::LingerClose));
-    check(&[HeadRead, AnswerBegun, CloseWanted, AnswerEnded], Ok(Afterwards::LingerClose));
+    check(&[HeadRead, AnswerBegun, BodyRead], Err(BodyRead));
+    check(&[HeadRead, AnswerBegun, AnswerEnded, CloseWanted], Ok(Afterwards::LingerClose));
     check(&[HeadRead, InterimWritten, BodyRead, InterimWritten, AnswerBegun, AnswerEnded], Ok(Afterwards::Reuse));
     // A refused head (V4).
     check(&[ReadBroken, AnswerBegun, AnswerEnded], Ok(Afterwards::LingerClose));
