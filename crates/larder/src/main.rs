@@ -23,7 +23,7 @@ use clap::Parser;
 
 /// Misses and passes allocate a dozen times a request; glibc's allocator took a fifth of their time.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     match flags::Flags::parse().command {

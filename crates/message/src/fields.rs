@@ -98,7 +98,9 @@ impl<'a> FieldsView<'a> {
     }
 
     pub fn to_fields(&self) -> Fields {
-        let mut fields = Fields::default();
+        // One allocation each for block and ranges: heads are copied for every miss and pass.
+        let bytes = self.spans.iter().map(|span| usize::from(span.name_len) + span.value_len as usize).sum();
+        let mut fields = Fields { block: Vec::with_capacity(bytes), spans: Vec::with_capacity(self.spans.len() + 1) };
         for field in self.iter() {
             fields.push_bytes(field.name, field.name_text, field.value);
         }

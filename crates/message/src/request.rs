@@ -42,7 +42,12 @@ impl Request<'_> {
 
     /// Copies what is borrowed.
     pub fn to_head(&self) -> RequestHead {
-        let mut block = Vec::with_capacity(512);
+        let of_fields = |field: crate::Field<'_>| field.name_text.len() + field.value.len();
+        let bytes = self.method_text.len()
+            + self.path.len()
+            + self.query.map_or(0, <[u8]>::len)
+            + self.fields.iter().map(of_fields).sum::<usize>();
+        let mut block = Vec::with_capacity(bytes);
         let mut keep = |bytes: &[u8]| {
             let from = block.len();
             block.extend_from_slice(bytes);

@@ -369,7 +369,7 @@ impl Connection {
             core: Rc::clone(core),
             directives: policy.directives(&site.settings.policy, &received.request, visit.found.seen),
             policy,
-            head: received.request.to_head(),
+            head: Rc::new(received.request.to_head()),
             seen: visit.found.seen,
             body: received.body,
             expects_continue: received.expects_continue,

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::{Failure, Now, Object, Ticket};
+use cache::{Began, Failure, Now, Object, Ticket};
 use message::{Method, Request, RequestHead, ResponseHead};
 use rules::StoreDefaults;
 use wire::{Refusal, RequestBody, ResponseBody};
@@ -105,7 +105,7 @@ pub(crate) struct Fetch {
     pub(crate) site: Arc<Site>,
     origin: Arc<Origin>,
     purpose: Purpose,
-    head: RequestHead,
+    head: Rc<RequestHead>,
     client: Option<ClientIdentity>,
     body: RequestBody,
     expects_continue: bool,
@@ -144,7 +144,7 @@ pub(crate) enum Broken {
 
 impl Fetch {
     /// The fetch of a transaction. Fails when no origin is routed to.
-    pub(crate) fn of(tx: &Transaction, purpose: Purpose, head: Option<RequestHead>) -> Result<Fetch, Synth> {
+    pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Fetch, Synth> {
         let origin = tx.origin.ok_or_else(Synth::no_route)?;
         Ok(Fetch {
             core: Rc::clone(&tx.core),
@@ -153,7 +153,7 @@ impl Fetch {
             body: if matches!(purpose, Purpose::Store(_)) { RequestBody::None } else { tx.body },
             expects_continue: tx.expects_continue,
             purpose,
-            head: head.unwrap_or_else(|| tx.head.clone()),
+            head: Rc::clone(&tx.head),
             client: Some(tx.client),
             state: FetchState::Prepare,
             retried: false,
@@ -231,7 +231,7 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
 pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
     let notes = Rc::new(FetchNotes::default());
     let stale = ticket.stale().cloned();
-    match Fetch::of(tx, Purpose::Store(stale), None) {
+    match Fetch::of(tx, Purpose::Store(stale)) {
         Ok(fetch) => {
             tokio::task::spawn_local(fill::run(fetch, ticket, Some(Rc::clone(&notes))));
         }
@@ -249,7 +249,7 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, origin: Option<us
         site: Arc::clone(site),
         origin: Arc::clone(site.origins.get(origin)),
         purpose: Purpose::Store(ticket.stale().cloned()),
-        head: ticket.request().to_head(),
+        head: Rc::new(ticket.request().to_head()),
         client: None,
         body: RequestBody::None,
         expects_continue: false,
@@ -260,15 +260,22 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, origin: Option<us
     tokio::task::spawn_local(fill::run(fetch, ticket, None));
 }
 
-/// RFC 9111 §4.4: what an unsafe request has made untrue.
-pub(crate) fn invalidate_after(core: &Core, policy: &Policy, request: &Request<'_>, head: &ResponseHead) {
+/// RFC 9111 §4.4: what an unsafe request has made untrue. Returns the number that its own response may be stored under.
+pub(crate) fn invalidate_after(
+    core: &Core,
+    policy: &Policy,
+    request: &Request<'_>,
+    head: &ResponseHead,
+    mut began: Began,
+) -> Began {
     let cache = &core.shared.cache;
     let invalidation = rules::invalidation::invalidated(request, head.response());
     if invalidation.target {
-        cache.invalidate(policy.key(cache, request));
+        began = cache.invalidate_before_storing(policy.key(cache, request), began);
     }
     for location in &invalidation.others {
         let there = Request { path: &location.path, query: location.query.as_deref(), ..request.clone() };
         cache.invalidate(policy.key(cache, &there));
     }
+    began
 }

@@ -154,7 +154,7 @@ pub(crate) struct Transaction {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
     pub(crate) policy: Policy,
-    pub(crate) head: RequestHead,
+    pub(crate) head: Rc<RequestHead>,
     pub(crate) seen: Seen,
     pub(crate) body: RequestBody,
     pub(crate) expects_continue: bool,

@@ -90,6 +90,10 @@ impl OriginBody {
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<OriginPiece, Failure>> {
         if !self.early.is_empty() {
             let early = std::mem::take(&mut self.early);
+            if let Some(piece) = self.take_whole(&early)? {
+                debug_assert_eq!(piece, early.len());
+                return Poll::Ready(Ok(OriginPiece::Data(Bytes::from(early))));
+            }
             if let Some(piece) = self.decode(&early)? {
                 return Poll::Ready(Ok(piece));
             }
@@ -116,6 +120,26 @@ impl OriginBody {
                 return Poll::Ready(Ok(piece));
             }
         }
+    }
+
+    /// Unframed data that is all of the input needs no copy: the usual case of a small answer that came at once.
+    fn take_whole(&mut self, input: &[u8]) -> Result<Option<usize>, Failure> {
+        let fits = match &self.decoder {
+            BodyDecoder::Length { remaining } => *remaining >= input.len() as u64,
+            BodyDecoder::UntilClose => true,
+            BodyDecoder::Ended { .. } | BodyDecoder::Chunked(_) => false,
+        };
+        if !fits {
+            return Ok(None);
+        }
+        match self.decoder.decode(input) {
+            Ok(_) if self.decoder.is_end() => self.release(),
+            Ok(_) => {}
+            Err(refusal) => {
+                return Err(self.fail(OriginFailure::Protocol, |o, l| failed::garbled_body(o, l, &refusal)));
+            }
+        }
+        Ok(Some(input.len()))
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Failure>> {

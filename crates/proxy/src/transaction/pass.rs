@@ -1,7 +1,7 @@
 //! Pass: to the origin and back, past the store. The fetch runs inside the transaction, because it needs the client:
 //! its body goes up, interim answers come down, and when it leaves, the fetch ends.
 
-use cache::{Answer as Asked, Wishes};
+use cache::{Answer as Asked, Began, Wishes};
 use message::Method;
 
 use crate::access_log::CacheVerdict;
@@ -20,19 +20,21 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
 
 /// Asks the origin with the client attached.
 pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, purpose: Purpose) -> Step {
-    let mut fetch = match Fetch::of(tx, purpose, None) {
+    let mut fetch = match Fetch::of(tx, purpose) {
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };
+    // Taken before it connects: what is purged during the exchange must not be stored after it.
+    let began = tx.core.shared.cache.began();
     match fetch.converse(&mut Client::Attached(connection)).await {
         Ok(reply) => {
             let request = tx.head.request();
-            fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head);
+            let began = fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head, began);
             if request.method == Method::Head {
                 fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared.cache, &request), &reply);
             }
             if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() && fetch.may_store(&reply) {
-                return store(tx, fetch, reply);
+                return store(tx, fetch, reply, began);
             }
             let body = reply.body.into_passed(&mut fetch);
             Step::Deliver(Box::new(Answer::Origin { head: reply.head, body: Box::new(body) }))
@@ -52,9 +54,10 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
 
 /// A GET that was known as uncacheable turns out not to be; or a POST's answer says that it is the representation of its
 /// target, and serves a later GET (RFC 9110 §9.3.3). It lands in the store like a miss, and its requester follows.
-fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply) -> Step {
+fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step {
     let key = tx.key();
-    let wishes = Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, ..Wishes::default() };
+    let began = Some(began);
+    let wishes = Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, began, ..Wishes::default() };
     match tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received) {
         Asked::Miss(ticket) | Asked::HitForMiss(ticket) => {
             let follower = ticket.follow(tx.core.index);

@@ -32,7 +32,7 @@ struct Tunnel {
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
     tx.outcome.verdict = CacheVerdict::Pipe;
-    let mut fetch = match Fetch::of(tx, Purpose::Upgrade, None) {
+    let mut fetch = match Fetch::of(tx, Purpose::Upgrade) {
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };
