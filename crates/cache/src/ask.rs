@@ -71,7 +71,7 @@ impl Cache {
         let finding = {
             let mut shard = self.directory.shard(key);
             let order = shard.next_order();
-            let entry = shard.entries.entry(key).or_insert_with(|| self.new_entry());
+            let entry = shard.entry(key, || self.account.charge(ENTRY_BYTES));
             self.look(entry, &Question { key, request, wishes, now, order })
         };
         let ticket = |flight, stored: Stored| {
@@ -139,10 +139,6 @@ impl Cache {
             return Finding::HitForMiss(self.begin(entry, question), stored);
         }
         Finding::Miss(self.begin_listed(entry, question), stored)
-    }
-
-    fn new_entry(&self) -> Entry {
-        Entry::new(self.invalidation.load(Relaxed), self.account.charge(ENTRY_BYTES))
     }
 
     /// A flight that nobody else finds, until its head says that it can be shared.

@@ -142,9 +142,8 @@ impl Cache {
         let mut leavers = Leavers::new();
         let mut shard = self.directory.shard(key);
         let before = self.invalidation.fetch_add(1, Relaxed);
-        let mut last = before;
+        let last = shard.renumber(key, before + 1);
         if let Some(entry) = shard.entries.get_mut(&key) {
-            last = std::mem::replace(&mut entry.invalidated, before + 1);
             entry.remove_all(&mut leavers);
             entry.forget_notes();
             entry.delist_all().for_each(|flight| flight.condemn());
@@ -153,7 +152,6 @@ impl Cache {
         }
         drop(shard);
         self.counters.invalidated.fetch_add(leavers.len() as u64, Relaxed);
-        // Without an entry it is not known which invalidations were of this key: then all since then count.
         (began.filter(|began| began.0 < last).unwrap_or(Began(before + 1)), leavers.len())
     }
 

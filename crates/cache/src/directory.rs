@@ -14,7 +14,7 @@ use store::sync::{Guard, Mutex};
 
 use crate::flight::{Failure, Flight};
 use crate::key::{DigestBuild, Key, Variant};
-use crate::limits::{ENTRY_BYTES, FLIGHTS_LISTED_MAX, NOTES_MAX, SHARDS, SPECS_MAX};
+use crate::limits::{ENTRY_BYTES, FLIGHTS_LISTED_MAX, FLOORS, NOTES_MAX, SHARDS, SPECS_MAX};
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
@@ -24,9 +24,11 @@ pub(crate) struct Directory {
     shards: Box<[Mutex<Shard>]>,
 }
 
-#[derive(Default)]
 pub(crate) struct Shard {
     pub entries: HashMap<Key, Entry, DigestBuild>,
+    /// The last invalidation of keys that have no entry. Only a fetch without a ticket can have begun before it, and
+    /// is not stored then; that of another key in the same place counts too.
+    floors: [u64; FLOORS],
     /// Keys with notes, oldest first; bounded, because attackers choose keys.
     notes: VecDeque<Key>,
     /// Numbers the questions to this shard, and so its flights.
@@ -45,8 +47,7 @@ pub(crate) struct Entry {
     flights: Vec<Listed>,
     /// Fetches under way, listed or not. While there is one the entry stays, and with it `invalidated`.
     pub fetching: u32,
-    /// The number of the last invalidation of this key; at first that of any key, since what was known of this one
-    /// before is forgotten. (Only a fetch that began before the entry can notice the difference.)
+    /// The number of the last invalidation of this key.
     pub invalidated: u64,
     /// Hit-for-miss: until when its responses are known not to be storable.
     uncacheable_until_ms: u64,
@@ -82,7 +83,28 @@ impl Directory {
     }
 }
 
+impl Default for Shard {
+    fn default() -> Shard {
+        Shard { entries: HashMap::default(), floors: [0; FLOORS], notes: VecDeque::new(), order: 0 }
+    }
+}
+
 impl Shard {
+    /// The entry of a key, made if there is none.
+    pub fn entry(&mut self, key: Key, charge: impl FnOnce() -> Charge) -> &mut Entry {
+        let floor = self.floors[floor_of(key)];
+        self.entries.entry(key).or_insert_with(|| Entry::new(floor, charge()))
+    }
+
+    /// Gives the key a new invalidation number; returns the one it had.
+    pub fn renumber(&mut self, key: Key, number: u64) -> u64 {
+        let place = match self.entries.get_mut(&key) {
+            Some(entry) => &mut entry.invalidated,
+            None => &mut self.floors[floor_of(key)],
+        };
+        std::mem::replace(place, number)
+    }
+
     pub fn next_order(&mut self) -> u64 {
         self.order += 1;
         self.order
@@ -90,8 +112,11 @@ impl Shard {
 
     /// Removes an entry that says nothing any more.
     pub fn tidy(&mut self, key: Key) {
-        if self.entries.get(&key).is_some_and(Entry::is_idle) {
-            self.entries.remove(&key);
+        if self.entries.get(&key).is_some_and(Entry::is_idle)
+            && let Some(entry) = self.entries.remove(&key)
+        {
+            let floor = &mut self.floors[floor_of(key)];
+            *floor = entry.invalidated.max(*floor);
         }
     }
 
@@ -131,8 +156,12 @@ impl Shard {
     }
 }
 
+fn floor_of(key: Key) -> usize {
+    (key.0 >> 64) as usize % FLOORS
+}
+
 impl Entry {
-    pub fn new(invalidated: u64, charge: Charge) -> Entry {
+    fn new(invalidated: u64, charge: Charge) -> Entry {
         Entry {
             specs: SmallVec::new(),
             variants: Variants::None,

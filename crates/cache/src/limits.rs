@@ -28,6 +28,10 @@ pub const WINDOW_READ_BYTES_MAX: usize = BLOCK_BYTES;
 /// Shards of the directory: a power of two.
 pub const SHARDS: usize = 256;
 
+/// Places of a shard that remember the last invalidation of keys without an entry; a few keys share one (128 KiB in
+/// all shards).
+pub const FLOORS: usize = 64;
+
 /// Keys of a shard that hold nothing but a hit-for-miss mark or a remembered failure (16,384 in all shards).
 pub const NOTES_MAX: usize = 64;
 
