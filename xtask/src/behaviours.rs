@@ -18,6 +18,7 @@ const AT_A_TIME: usize = 2;
 /// A file that takes longer hangs; the slowest takes a second or two.
 const SECONDS_MAX: u32 = 30;
 const PORTS_EACH: usize = 3;
+const PANIC: &str = "panicked at";
 
 /// All files, or those named.
 pub fn task(project: &Project, named: &[&str]) -> Result<(), String> {
@@ -86,7 +87,7 @@ fn run_files(project: &Project, files: &[PathBuf]) -> Result<Tally, String> {
 /// Runs one file; what it says when it fails are the lines that matter of its log.
 fn run_file(project: &Project, path: &Path) -> Result<(), Vec<String>> {
     let mut command = Command::new("varnishtest");
-    command.arg("-t").arg(SECONDS_MAX.to_string());
+    command.arg("-v").arg("-t").arg(SECONDS_MAX.to_string());
     let larder = project.larder().display().to_string();
     command.arg(format!("-Dserve={larder} serve --listen unix:l.sock --admin unix:a.sock --ports-file up"));
     command.arg(format!("-Dlarder={larder}"));
@@ -97,10 +98,11 @@ fn run_file(project: &Project, path: &Path) -> Result<(), Vec<String>> {
     }
     command.arg(path).current_dir(&project.root).env(edge_counts::FOLDER_VARIABLE, project.edges_folder());
     let output = command.stdin(Stdio::null()).output().map_err(|e| vec![format!("varnishtest: {e}")])?;
-    if output.status.success() {
+    let log = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    // A task that panics costs only its own connection, which a client can take for something else.
+    if output.status.success() && !log.contains(PANIC) {
         return Ok(());
     }
-    let log = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     let name = path.with_extension("log").to_string_lossy().replace('/', "-");
     let kept = project.scratch("behaviours").map_err(|why| vec![why])?.join(name);
     let mut lines = telling(&log);
@@ -116,6 +118,7 @@ fn run_file(project: &Project, path: &Path) -> Result<(), Vec<String>> {
 
 /// varnishtest marks what failed by four dashes.
 fn telling(log: &str) -> Vec<String> {
-    let marked: Vec<String> = log.lines().filter(|line| line.starts_with("----")).map(str::to_string).collect();
+    let marked: Vec<String> =
+        log.lines().filter(|line| line.starts_with("----") || line.contains(PANIC)).map(str::to_string).collect();
     if marked.is_empty() { tail(log, 10) } else { marked }
 }

@@ -15,6 +15,13 @@ pub struct Project {
     pub metadata: Value,
 }
 
+/// One file of integration tests, with the features that it cannot do without.
+pub struct IntegrationTest {
+    pub package: String,
+    pub name: String,
+    pub features: String,
+}
+
 impl Project {
     pub fn locate() -> Result<Project, String> {
         let output = Command::new(cargo())
@@ -64,6 +71,22 @@ impl Project {
         files.sort();
         files.dedup();
         Ok(files)
+    }
+
+    /// The workspace's files of integration tests.
+    pub fn integration_tests(&self) -> Vec<IntegrationTest> {
+        let items = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let members = items(&self.metadata["workspace_members"]);
+        let mut tests = Vec::new();
+        for package in items(&self.metadata["packages"]).iter().filter(|package| members.contains(&package["id"])) {
+            for target in items(&package["targets"]).iter().filter(|target| items(&target["kind"]) == ["test"]) {
+                let features: Vec<String> = items(&target["required-features"]).iter().map(text).collect();
+                let (name, package) = (text(&target["name"]), text(&package["name"]));
+                tests.push(IntegrationTest { package, name, features: features.join(",") });
+            }
+        }
+        tests
     }
 
     /// All that is compiled in, for whatever purpose and platform, a line each.

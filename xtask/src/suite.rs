@@ -21,6 +21,12 @@ impl Tally {
         Tally { passed: usize::from(complaints.is_empty()), failed: complaints.len(), remarks: complaints }
     }
 
+    fn add(&mut self, other: Tally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.remarks.extend(other.remarks);
+    }
+
     fn broken(why: String) -> Tally {
         Tally { passed: 0, failed: 1, remarks: vec![why] }
     }
@@ -94,24 +100,25 @@ fn build(project: &Project) -> Result<Tally, String> {
 }
 
 fn unit_tests(project: &Project) -> Result<Tally, String> {
-    cargo_test(project, "unit-tests", &["--lib", "--bins"])
+    cargo_test(project, "unit-tests", &["--workspace", "--lib", "--bins"])
 }
 
 fn integration_tests(project: &Project) -> Result<Tally, String> {
-    let files = project.files()?;
-    let is_one = |path: &&std::path::PathBuf| {
-        path.extension().is_some_and(|e| e == "rs")
-            && path.parent().and_then(Path::file_name).is_some_and(|f| f == "tests")
-    };
-    match files.iter().find(is_one) {
-        Some(_) => cargo_test(project, "integration-tests", &["--test", "*"]),
-        None => Ok(Tally::default()),
+    let targets = project.integration_tests();
+    let plain = targets.iter().filter(|target| target.features.is_empty());
+    let mut which: Vec<&str> = plain.flat_map(|target| ["--test", target.name.as_str()]).collect();
+    which.insert(0, "--workspace");
+    let mut tally = cargo_test(project, "integration-tests", &which)?;
+    for target in targets.iter().filter(|target| !target.features.is_empty()) {
+        let which = ["--package", &target.package, "--features", &target.features, "--test", &target.name];
+        tally.add(cargo_test(project, &target.name, &which)?);
     }
+    Ok(tally)
 }
 
 /// Runs the tests and counts what cargo says of them.
 fn cargo_test(project: &Project, name: &str, which: &[&str]) -> Result<Tally, String> {
-    let arguments = [["test", "--release", "--locked", "--workspace", "--no-fail-fast"].as_slice(), which].concat();
+    let arguments = [["test", "--release", "--locked", "--no-fail-fast"].as_slice(), which].concat();
     let mut command = project.cargo(&arguments);
     command.env(edge_counts::FOLDER_VARIABLE, make_folder(&project.edges_folder())?);
     let (success, output, log) = capture(project, name, &mut command)?;

@@ -56,6 +56,8 @@ pub(crate) enum OutBody {
         body: Box<OriginBody>,
         framing: Framing,
     },
+    /// The source broke off. It must not be asked again; what is queued still goes out.
+    Broken(End),
 }
 
 /// An answer on its way out.
@@ -232,6 +234,7 @@ impl OutBody {
     fn poll_more(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<Option<End>> {
         match self {
             OutBody::Empty => return Poll::Ready(Some(End::Sent)),
+            OutBody::Broken(end) => return Poll::Ready(Some(*end)),
             OutBody::Bytes(bytes) => {
                 queue.push_back(std::mem::take(bytes));
                 *self = OutBody::Empty;
@@ -288,14 +291,18 @@ impl OutBody {
         matches!(self, OutBody::Object { object, from, to } if from < to && object.body().extent().is_some())
     }
 
-    /// After a good end nothing more is asked of the source, and what is queued goes out first.
+    /// After its end nothing more is asked of the source, and what is queued goes out first.
     fn ended(&mut self, end: Option<End>) -> Option<End> {
         match end {
             Some(End::Sent) => {
                 *self = OutBody::Empty;
                 None
             }
-            other => other,
+            Some(end) => {
+                *self = OutBody::Broken(end);
+                Some(end)
+            }
+            None => None,
         }
     }
 }
