@@ -44,6 +44,8 @@ pub(crate) struct Connection {
     pub(crate) peer: Peer,
     pub(crate) requests_count: u32,
     pub(crate) exchange: wire::Exchange,
+    /// What still comes is thrown away, under the limits of lingering.
+    pub(crate) lingers: bool,
     /// What is still to come of the request's body.
     pub(crate) owed: Option<Box<OwedBody>>,
     /// What `pending` has taken from the budget of partial heads.
@@ -59,6 +61,8 @@ enum Turn {
     Refuse(Refusal),
     /// No answer is owed.
     Close,
+    /// Close, of our own accord: an answer is on its way, and requests may be.
+    Linger,
 }
 
 /// Begins to serve a fresh connection.
@@ -88,6 +92,7 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
         peer: accepted.peer,
         requests_count: 0,
         exchange: wire::Exchange::new(),
+        lingers: false,
         owed: None,
         charged_bytes: 0,
         _place: accepted.place,
@@ -124,6 +129,7 @@ fn serve(mut connection: Connection, proxy_protocol: bool) -> impl Future<Output
                 }
                 Turn::Refuse(refusal) => return Box::pin(refuse(&mut connection, refusal)).await,
                 Turn::Close => return,
+                Turn::Linger => return Box::pin(linger::close(&mut connection)).await,
             }
         }
     }
@@ -218,6 +224,7 @@ impl Connection {
         }
         core.counters.bytes_in.add(got as u64);
         if !wire::may_end_now(&self.pending, had, &limits) {
+            self.charge(core, self.pending.capacity());
             return Poll::Ready(None);
         }
         self.looked_at = 0;
@@ -330,6 +337,8 @@ impl Connection {
                         self.slot.set_idle(moment.deadline_ms() + idle_ms);
                         return None;
                     }
+                    // The client said that nothing more comes; else it may be on its way.
+                    Instant::Answered if received.persistent => return Some(Turn::Linger),
                     Instant::Answered | Instant::Left => return Some(Turn::Close),
                     Instant::Step(state, step, outcome) => {
                         return Some(self.begin(core, visit, policy, state, Some(key), step, outcome));
@@ -374,6 +383,7 @@ impl Connection {
             body: received.body,
             expects_continue: received.expects_continue,
             persistent: visit.persistent,
+            client_closes: !received.persistent,
             client: visit.found.client,
             origin: visit.found.origin,
             key,

@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::policy::{CONDITIONAL, Policy};
 use crate::receive::Received;
 use crate::site::Site;
-use crate::stored_head;
+use crate::stored_head::{self, Fate};
 use crate::transaction::deliver::{self, Plan};
 use crate::transaction::lookup::Question;
 use crate::transaction::transmit::{OutBody, Outgoing};
@@ -111,7 +111,7 @@ fn answer(
     object.touch();
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    stored_head::write_tail(&mut tail, site, object, now, !visit.persistent);
+    stored_head::write_tail(&mut tail, site, object, now, Fate::of(visit.persistent, request.version));
     connection.exchange(Event::AnswerBegun);
     let (written, total) = write(connection, object, &tail, request.method == Method::Head);
     let sent = match written {

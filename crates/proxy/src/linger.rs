@@ -14,8 +14,9 @@ use crate::request_body::BodyRead;
 pub(crate) async fn drain(connection: &mut Connection) -> bool {
     let (timeout_ms, bytes_max) = limits(connection);
     connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+    connection.lingers = true;
     let mut left = bytes_max;
-    poll_fn(|cx| {
+    let drained = poll_fn(|cx| {
         loop {
             match connection.poll_body(cx) {
                 Poll::Pending => return Poll::Pending,
@@ -28,7 +29,9 @@ pub(crate) async fn drain(connection: &mut Connection) -> bool {
             }
         }
     })
-    .await
+    .await;
+    connection.lingers = false;
+    drained
 }
 
 /// Shuts our side and waits for the client's end.

@@ -62,8 +62,10 @@ impl Connection {
                 Poll::Ready(_) => return Poll::Ready(Err(Broken::ClientLeft)),
             };
             core.counters.bytes_in.add(read as u64);
-            let limit = core.site_ref().settings.limits.request_body_timeout;
-            self.slot.set_deadline(Moment::now().deadline_ms() + limit.as_millis() as u64);
+            if !self.lingers {
+                let limit = core.site_ref().settings.limits.request_body_timeout;
+                self.slot.set_deadline(Moment::now().deadline_ms() + limit.as_millis() as u64);
+            }
             if let Some(read) = self.decode_body(&scratch[..read]) {
                 return Poll::Ready(read);
             }

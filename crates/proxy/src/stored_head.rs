@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use cache::{Now, Object};
-use message::{FieldName, ResponseHead};
+use message::{FieldName, ResponseHead, Version};
 
 use crate::site::Site;
 
@@ -57,15 +57,43 @@ pub(crate) fn write_number_field(out: &mut Vec<u8>, name: &str, value: u64) {
 
 /// What a whole answer from the store ends its head with: length, Age, Cache-Status, Connection, the empty line.
 #[inline]
-pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now, close: bool) {
+pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now, fate: Fate) {
     if has_length(object.status().0) {
         write_number_field(out, "Content-Length", object.body().len());
     }
     write_freshness(out, site, object, now);
-    if close {
-        out.extend_from_slice(b"Connection: close\r\n");
+    write_fate(out, fate);
+}
+
+/// What an answer says of its connection (RFC 9112 §9.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// HTTP/1.1's silence.
+    Stays,
+    /// HTTP/1.0 has to be told.
+    KeepAlive,
+    Closes,
+}
+
+impl Fate {
+    #[inline]
+    pub(crate) fn of(persistent: bool, version: Version) -> Fate {
+        match (persistent, version) {
+            (false, _) => Fate::Closes,
+            (true, Version::Http11) => Fate::Stays,
+            (true, Version::Http10) => Fate::KeepAlive,
+        }
     }
-    out.extend_from_slice(b"\r\n");
+}
+
+/// The last line of a head, and its end.
+#[inline]
+pub(crate) fn write_fate(out: &mut Vec<u8>, fate: Fate) {
+    out.extend_from_slice(match fate {
+        Fate::Stays => b"\r\n",
+        Fate::KeepAlive => b"Connection: keep-alive\r\n\r\n",
+        Fate::Closes => b"Connection: close\r\n\r\n",
+    });
 }
 
 /// Age and Cache-Status of a hit.

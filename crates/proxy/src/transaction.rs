@@ -160,6 +160,8 @@ pub(crate) struct Transaction {
     pub(crate) expects_continue: bool,
     /// May the client's connection be used again after this?
     pub(crate) persistent: bool,
+    /// The client said that this is its last request on it.
+    pub(crate) client_closes: bool,
     pub(crate) client: Client,
     /// Index into the site's origins; absent for what we answer ourselves.
     pub(crate) origin: Option<usize>,

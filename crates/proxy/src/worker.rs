@@ -29,6 +29,8 @@ use crate::{connection, origin};
 
 /// How often deadlines are looked at, dead objects dropped, and the log handed over.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
+/// What connections have, once they were told to end.
+const LAST_WORDS_MS: u64 = 1_000;
 /// The buffer that all reads of a core share; larger than any request head, so that a read is nearly always partial
 /// and tokio knows without another system call that the socket is empty.
 const SCRATCH_BYTES: usize = 64 << 10;
@@ -78,6 +80,8 @@ pub(crate) struct Core {
     clock: Cell<Clock>,
     site: RefCell<Arc<Site>>,
     draining: Cell<bool>,
+    /// After this the core ends, whatever its tasks are doing.
+    hard_end_ms: Cell<u64>,
     /// Listeners that have not closed yet.
     listeners_open: Cell<usize>,
     /// Told whenever a listener has to look whether it is still wanted.
@@ -101,6 +105,7 @@ impl Core {
             clock: Cell::new(Clock::read()),
             site: RefCell::new(site),
             draining: Cell::new(false),
+            hard_end_ms: Cell::new(u64::MAX),
             listeners_open: Cell::new(0),
             listeners: watch::Sender::new(()),
             shared,
@@ -178,7 +183,8 @@ async fn obey(core: &Rc<Core>) {
     loop {
         let drained = async {
             let busy = || core.listeners_open.get() + core.shared.loads[core.index].load(Ordering::Relaxed) > 0;
-            while !core.draining() || busy() {
+            let out_of_time = || Moment::now().deadline_ms() > core.hard_end_ms.get();
+            while !core.draining() || (busy() && !out_of_time()) {
                 tokio::time::sleep(TICK / 10).await;
             }
         };
@@ -196,7 +202,7 @@ async fn obey(core: &Rc<Core>) {
                     core.listeners.send_replace(());
                 }
                 Message::Drain => drain(core),
-                Message::DrainNow => core.slots.drain(Doom::Now),
+                Message::DrainNow => end_now(core),
             }
         }
     }
@@ -221,8 +227,14 @@ fn drain(core: &Rc<Core>) {
     let core = Rc::clone(core);
     tokio::task::spawn_local(async move {
         tokio::time::sleep(grace).await;
-        core.slots.drain(Doom::Now);
+        end_now(&core);
     });
+}
+
+/// Tells every connection to end, and ends without those that do not.
+fn end_now(core: &Core) {
+    core.hard_end_ms.set(Moment::now().deadline_ms() + LAST_WORDS_MS);
+    core.slots.drain(Doom::Now);
 }
 
 /// What is done a few times a second rather than per request.

@@ -144,7 +144,7 @@ fn leaders_head(head: &ResponseHead) -> ResponseHead {
 async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, has_requester: bool, length: Option<u64>) -> bool {
     loop {
         wait_for_room(fetch, &mut draft).await;
-        let may_give_up = has_requester && !is_worth_finishing(fetch, &draft, length);
+        let may_give_up = (has_requester || !draft.is_kept()) && !is_worth_finishing(fetch, &draft, length);
         let piece = poll_fn(|cx| {
             if may_give_up && draft.poll_abandoned(cx).is_ready() {
                 return Poll::Ready(None);

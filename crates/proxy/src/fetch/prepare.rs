@@ -1,7 +1,7 @@
 //! Prepare: the request as the origin gets it. The head is generated: nothing that frames a message or belongs to a
 //! connection is ever copied.
 
-use message::{FieldName, Fields, FieldsView, Method, TargetForm};
+use message::{Field, FieldName, Fields, FieldsView, Method, TargetForm};
 use rules::conditions::{self, Validators};
 use rules::forwarded;
 use wire::{HopByHop, RequestBody};
@@ -38,12 +38,16 @@ pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
 fn write_client_fields(fetch: &Fetch, out: &mut Vec<u8>) {
     let request = fetch.head.request();
     let for_store = matches!(fetch.purpose, Purpose::Store(_));
+    let trusted = fetch.client.is_some_and(|client| client.peer_is_trusted);
     let hop_by_hop = HopByHop::of(request.fields);
     for field in request.fields.iter() {
         if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
             continue;
         }
-        if for_store && is_kept_from_shared_fetch(field.name) {
+        if for_store && (is_kept_from_shared_fetch(field.name) || is_one_of(&field, ON_SHARED_FETCHES)) {
+            continue;
+        }
+        if !trusted && (is_one_of(&field, OF_STRANGERS) || starts_with(&field, "x-forwarded-")) {
             continue;
         }
         if field.name == FieldName::MaxForwards && request.method == Method::Options {
@@ -52,6 +56,21 @@ fn write_client_fields(fetch: &Fetch, out: &mut Vec<u8>) {
         }
         write_field(out, field.name_text, field.value);
     }
+}
+
+/// What only a proxy in front of us may say of a client; applications believe these (and `Proxy` becomes an
+/// environment variable of CGI programs).
+const OF_STRANGERS: &[&str] = &["proxy", "surrogate-capability", "x-real-ip", "true-client-ip", "x-client-ip"];
+
+/// Fields that some applications obey and no key holds: what one client sends in them must not be in everybody's answer.
+const ON_SHARED_FETCHES: &[&str] = &["x-host", "x-http-method", "x-method-override", "surrogate-capability"];
+
+fn is_one_of(field: &Field<'_>, names: &[&str]) -> bool {
+    names.iter().any(|name| field.name_text.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+fn starts_with(field: &Field<'_>, start: &str) -> bool {
+    field.name_text.get(..start.len()).is_some_and(|n| n.eq_ignore_ascii_case(start.as_bytes()))
 }
 
 /// Fields that every forwarded head gets anew.

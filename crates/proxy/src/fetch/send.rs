@@ -36,9 +36,14 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8])
     };
     fetch.core.counters.origin_requests.add(1);
     fetch.sent = Moment::now();
-    match write_all(&mut connection, head).await {
-        Ok(()) => Ok(connection),
-        Err(_) => Err(died(fetch, connection, false)),
+    let limit = fetch.site.settings.limits.first_byte_timeout;
+    match tokio::time::timeout(limit, write_all(&mut connection, head)).await {
+        Ok(Ok(())) => Ok(connection),
+        Ok(Err(_)) => Err(died(fetch, connection, false)),
+        Err(_) => {
+            connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
+            Err(Lost::for_good(Broken::Origin(failed::silent(&fetch.origin, &connection, limit))))
+        }
     }
 }
 

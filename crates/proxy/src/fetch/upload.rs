@@ -58,9 +58,9 @@ impl Upload {
         self.state == State::AwaitsContinue
     }
 
-    /// Is it the client's turn, so that its deadlines count?
+    /// Is it the client's turn, so that its deadlines count? While the origin takes nothing it is the origin's.
     pub(crate) fn is_reading(&self) -> bool {
-        self.state == State::Reading
+        self.state == State::Reading && self.queue.is_empty()
     }
 
     pub(crate) fn is_done(&self) -> bool {

@@ -13,7 +13,7 @@ use wire::{HopByHop, ResponseBody};
 use crate::access_log::CacheVerdict;
 use crate::fetch::origin_body::OriginBody;
 use crate::policy::Seen;
-use crate::stored_head::{self, write_field, write_number_field, write_status_line};
+use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_line};
 use crate::transaction::synth::{self, Synth};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
 use crate::transaction::{Step, Transaction, hit};
@@ -247,12 +247,7 @@ fn passed(tx: &mut Transaction, head: &ResponseHead, body: Box<OriginBody>, head
 /// The last line of a head and the connection's fate.
 fn finish(tx: &mut Transaction, mut out: Vec<u8>, body: OutBody, until_close: bool) -> Outgoing {
     tx.persistent &= !until_close;
-    if !tx.persistent {
-        out.extend_from_slice(b"Connection: close\r\n");
-    } else if tx.head.version == Version::Http10 {
-        out.extend_from_slice(b"Connection: keep-alive\r\n");
-    }
-    out.extend_from_slice(b"\r\n");
+    stored_head::write_fate(&mut out, Fate::of(tx.persistent, tx.head.version));
     Outgoing::new(out, body)
 }
 

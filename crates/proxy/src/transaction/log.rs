@@ -43,7 +43,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
         append(&tx.core, &tx.site, &request, tx.client.ip, &outcome, micros, ended);
     }
-    connection.leave(tx.persistent).await
+    connection.leave(tx.persistent, tx.client_closes).await
 }
 
 /// The record of a hit that never became a transaction.
@@ -158,7 +158,7 @@ impl std::fmt::Write for AddressText {
 
 impl Connection {
     /// After an answer: may the connection carry another request? Drains, lingers or just says no.
-    async fn leave(&mut self, persistent: bool) -> bool {
+    async fn leave(&mut self, persistent: bool, client_closes: bool) -> bool {
         let may_go_on = matches!(self.exchange_afterwards(), Afterwards::Reuse | Afterwards::Drain);
         if may_go_on && !persistent {
             self.exchange(wire::Event::CloseWanted);
@@ -177,7 +177,7 @@ impl Connection {
                 linger::close(self).await;
                 false
             }
-            Afterwards::Close if !self.pending.is_empty() => {
+            Afterwards::Close if !client_closes || !self.pending.is_empty() => {
                 linger::close(self).await;
                 false
             }

@@ -198,6 +198,10 @@ impl Outgoing {
         began: Moment,
         timeout_ms: u64,
     ) -> Poll<End> {
+        if connection.slot.deadline() == u64::MAX {
+            // We waited for the origin before; now it is the client's turn.
+            connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+        }
         if connection.slot.must_end() || self.is_too_slow(connection, began, timeout_ms) {
             return Poll::Ready(End::ClientSlow);
         }
