@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use cache::Key;
 use message::{FieldName, Scheme};
+use rules::forwarded;
 use wire::ReceivedRequest;
 
 use crate::listener::Peer;
@@ -98,9 +99,11 @@ fn client_of(settings: &Settings, received: &mut ReceivedRequest<'_>, seen: Seen
     }
     let mut client = Client { peer, ip, peer_is_trusted: true };
     if seen.has(FieldName::XForwardedFor) {
-        client.ip = forwarded_client(trusted, received, ip);
+        client.ip = forwarded::client_address(ip, received.request.fields, |hop| is_in(trusted, hop));
     }
-    if seen.has(FieldName::XForwardedProto) && forwarded_scheme_is_https(received) {
+    if seen.has(FieldName::XForwardedProto)
+        && forwarded::client_scheme(Scheme::Http, true, received.request.fields) == Scheme::Https
+    {
         let request = &mut received.request;
         request.scheme = Scheme::Https;
         // Read as http, 443 was an unusual port and 80 the default one.
@@ -116,38 +119,10 @@ fn is_in(networks: &[Network], ip: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(ip))
 }
 
-/// From the right, the first address that is not one of our own proxies.
-fn forwarded_client(trusted: &[Network], received: &ReceivedRequest<'_>, peer: IpAddr) -> IpAddr {
-    let members: Vec<_> = received.request.fields.members(FieldName::XForwardedFor).collect();
-    let mut client = peer;
-    for member in members.iter().rev() {
-        let Some(ip) = parse_node(member) else { break };
-        client = ip;
-        if !is_in(trusted, ip) {
-            break;
-        }
-    }
-    client
-}
-
-/// `address`, `address:port` or `[address]:port`.
-fn parse_node(node: &[u8]) -> Option<IpAddr> {
-    let text = std::str::from_utf8(node).ok()?;
-    let ip = text.parse().ok().or_else(|| text.parse::<std::net::SocketAddr>().ok().map(|a| a.ip()));
-    ip.map(|ip: IpAddr| ip.to_canonical())
-}
-
-fn forwarded_scheme_is_https(received: &ReceivedRequest<'_>) -> bool {
-    received.request.fields.members(FieldName::XForwardedProto).last().is_some_and(|s| s.eq_ignore_ascii_case(b"https"))
-}
-
 /// RFC 9110 §7.6.3: does `Via` hold our own pseudonym?
 #[cold]
 fn passed_here(site: &Site, received: &ReceivedRequest<'_>) -> bool {
-    received.request.fields.members(FieldName::Via).any(|member| {
-        let by = member.split(|b| b.is_ascii_whitespace()).filter(|part| !part.is_empty()).nth(1);
-        by == Some(site.pseudonym.as_bytes())
-    })
+    forwarded::via_count(received.request.fields, &site.pseudonym) > 0
 }
 
 /// The query that is keyed and forwarded, when `ignore_query` takes something from what was sent.

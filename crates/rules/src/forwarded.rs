@@ -29,9 +29,10 @@ pub fn client_address(peer: IpAddr, fields: FieldsView<'_>, trusted: impl Fn(IpA
     client
 }
 
-/// The scheme the client used. Only a trusted peer may say so (`X-Forwarded-Proto`).
+/// The scheme the client used. Only a trusted peer may say so (`X-Forwarded-Proto`), and of several members only the
+/// last is its own word: one that appends leaves what a stranger claimed in front.
 pub fn client_scheme(own: Scheme, peer_trusted: bool, fields: FieldsView<'_>) -> Scheme {
-    let said = fields.members(FieldName::XForwardedProto).next().filter(|_| peer_trusted);
+    let said = fields.members(FieldName::XForwardedProto).last().filter(|_| peer_trusted);
     match said {
         Some(text) if text.eq_ignore_ascii_case(b"https") => Scheme::Https,
         Some(text) if text.eq_ignore_ascii_case(b"http") => Scheme::Http,
@@ -186,7 +187,8 @@ mod tests {
             assert_eq!(client_scheme(Scheme::Http, trusted, fields.view()), expect, "{value}");
         };
         check(true, "HTTPS", Scheme::Https);
-        check(true, "https, http", Scheme::Https);
+        check(true, "http, https", Scheme::Https);
+        check(true, "https, http", Scheme::Http);
         check(false, "https", Scheme::Http);
         check(true, "gopher", Scheme::Http);
         check(true, "", Scheme::Http);
