@@ -1,4 +1,5 @@
-//! RFC 9110 (conditions, ranges, dates), 9111 (caching), 5861, 8246, 9211 and 9213 as pure functions.
+//! RFC 9110 (conditions, ranges, dates), 9111 (caching), 5861, 8246, 9211, 9213, 9875 and No-Vary-Search as pure
+//! functions.
 //!
 //! Facts are extracted once, when a response is stored ([`storing::may_store`]); judging a hit is arithmetic on
 //! them ([`freshness::judge`]). Time is always an argument: wall milliseconds since 1970 where a date is meant,
@@ -13,6 +14,7 @@ pub mod date;
 pub mod entity_tag;
 pub mod forwarded;
 pub mod freshness;
+pub mod groups;
 pub mod invalidation;
 pub mod limits;
 pub mod range;
@@ -20,11 +22,13 @@ pub mod reference;
 pub mod storing;
 pub mod targeted;
 pub mod update;
+pub mod url_variation;
 pub mod vary;
 
 pub use cache_control::{RequestDirectives, ResponseDirectives};
 pub use freshness::{Facts, Freshness};
 pub use storing::{Exchange, StoreDefaults, WhyNotStored};
+pub use url_variation::UrlVariation;
 pub use vary::{Vary, VarySpec};
 
 #[cfg(test)]

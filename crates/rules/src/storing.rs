@@ -9,6 +9,7 @@ use message::{Authority, Field, FieldName, Fields, FieldsView, Method, Request, 
 use crate::cache_control::{Scope, delta_seconds, listed_fields};
 use crate::date::parse_date;
 use crate::freshness::Facts;
+use crate::groups;
 use crate::range::ContentRange;
 use crate::reference::Location;
 use crate::targeted::{self, Policy, Source};
@@ -78,6 +79,8 @@ pub enum WhyNotStored {
     VaryAny,
     /// More names in Vary than the limit.
     VaryTooMany,
+    /// More cache groups than the limit (RFC 9875 §2).
+    TooManyGroups,
     /// No freshness that was said, and a status whose freshness may not be guessed.
     NotCacheable,
     /// It would be stale at once, and nothing could validate it.
@@ -100,6 +103,7 @@ impl WhyNotStored {
             WhyNotStored::Cookie => "cookie",
             WhyNotStored::VaryAny => "vary-any",
             WhyNotStored::VaryTooMany => "vary-too-many",
+            WhyNotStored::TooManyGroups => "cache-groups-too-many",
             WhyNotStored::NotCacheable => "not-cacheable",
             WhyNotStored::NeverReusable => "never-reusable",
         }
@@ -202,6 +206,9 @@ fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStore
     let shareable = directives.public || directives.must_revalidate || directives.s_maxage_s.is_some();
     if request.fields.contains(FieldName::Authorization) && !shareable {
         return Err(WhyNotStored::Authorization);
+    }
+    if groups::of_response(response.fields).is_err() {
+        return Err(WhyNotStored::TooManyGroups);
     }
     match Vary::of(response.fields) {
         Vary::Any => Err(WhyNotStored::VaryAny),
