@@ -29,6 +29,9 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Between two reads of a request body.
     pub request_body_timeout: Duration,
+    /// A request body must arrive at this rate on average, counting the time in which we waited for it, once that is
+    /// `request_body_timeout`; 0: no limit.
+    pub request_body_rate_min: u64,
     /// A client that takes no byte of its answer for so long is cut off.
     pub send_timeout: Duration,
     /// An answer must move at this rate on average, after `send_timeout`; 0: no limit.
@@ -77,6 +80,7 @@ impl Default for Limits {
             request_head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
             request_body_timeout: Duration::from_secs(60),
+            request_body_rate_min: 100,
             send_timeout: Duration::from_secs(60),
             send_rate_min: 0,
             linger_timeout: Duration::from_secs(2),

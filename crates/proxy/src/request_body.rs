@@ -16,8 +16,23 @@ use crate::slots::Doom;
 pub(crate) struct OwedBody {
     decoder: BodyDecoder,
     taken_bytes: u64,
+    pace: Pace,
     /// All of it has been read; only these are still to be handed on.
     trailers: Option<Fields>,
+}
+
+/// How long we have waited for a client to send its body. Time in which the origin took nothing is not the client's.
+#[derive(Debug, Default)]
+struct Pace {
+    waited_ms: u64,
+    waiting_since_ms: Option<u64>,
+}
+
+/// What the limits say about the pace.
+#[derive(Clone, Copy, Debug)]
+struct PaceLimits {
+    timeout_ms: u64,
+    rate_min: u64,
 }
 
 /// What reading brought.
@@ -30,7 +45,40 @@ impl OwedBody {
     /// `None` when nothing is owed.
     pub(crate) fn of(body: RequestBody, limits: &ChunkedLimits) -> Option<Box<OwedBody>> {
         let decoder = BodyDecoder::for_request(body, limits);
-        (!decoder.is_end()).then(|| Box::new(OwedBody { decoder, taken_bytes: 0, trailers: None }))
+        (!decoder.is_end())
+            .then(|| Box::new(OwedBody { decoder, taken_bytes: 0, pace: Pace::default(), trailers: None }))
+    }
+}
+
+impl Pace {
+    /// Nothing is there to be read. Returns until when that may be so: for `timeout_ms`, and for no longer than what
+    /// has come makes up for at `rate_min`.
+    fn wait(&mut self, now_ms: u64, taken_bytes: u64, limits: PaceLimits) -> u64 {
+        let since_ms = *self.waiting_since_ms.get_or_insert(now_ms);
+        let PaceLimits { timeout_ms, rate_min } = limits;
+        let earned_ms = match taken_bytes.saturating_mul(1_000).checked_div(rate_min) {
+            Some(earned_ms) => earned_ms.max(timeout_ms).saturating_sub(self.waited_ms),
+            None => u64::MAX,
+        };
+        since_ms.saturating_add(timeout_ms.min(earned_ms))
+    }
+
+    /// Something came.
+    fn go_on(&mut self, now_ms: u64) {
+        if let Some(since_ms) = self.waiting_since_ms.take() {
+            self.waited_ms += now_ms.saturating_sub(since_ms);
+        }
+    }
+
+    /// The wait is over and nothing came: was it silence, or did too little come before?
+    fn refusal(&self, now_ms: u64, limits: PaceLimits) -> Refusal {
+        let silent_ms = now_ms.saturating_sub(self.waiting_since_ms.unwrap_or(now_ms));
+        let (token, limit) = if silent_ms >= limits.timeout_ms {
+            ("request-body-timeout", "limits.request_body_timeout")
+        } else {
+            ("request-body-too-slow", "limits.request_body_rate_min")
+        };
+        Refusal { status: 408, token, limit: Some(limit) }
     }
 }
 
@@ -62,10 +110,7 @@ impl Connection {
                 Poll::Ready(_) => return Poll::Ready(Err(Broken::ClientLeft)),
             };
             core.counters.bytes_in.add(read as u64);
-            if !self.lingers {
-                let limit = core.site_ref().settings.limits.request_body_timeout;
-                self.slot.set_deadline(Moment::now().deadline_ms() + limit.as_millis() as u64);
-            }
+            self.stop_waiting_for_body();
             if let Some(read) = self.decode_body(&scratch[..read]) {
                 return Poll::Ready(read);
             }
@@ -73,23 +118,34 @@ impl Connection {
     }
 
     fn wait_for_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
+        let Some(owed) = &mut self.owed else { return Poll::Ready(Ok(BodyRead::End(None))) };
+        let now_ms = Moment::now().deadline_ms();
+        let limits = &self.core.site_ref().settings.limits;
+        let limits = PaceLimits {
+            timeout_ms: limits.request_body_timeout.as_millis() as u64,
+            rate_min: limits.request_body_rate_min,
+        };
         match self.slot.doom() {
-            Doom::Late => {
-                return Poll::Ready(Err(Broken::ClientFault(Refusal {
-                    status: 408,
-                    token: "request-body-timeout",
-                    limit: Some("limits.request_body_timeout"),
-                })));
-            }
+            Doom::Late => return Poll::Ready(Err(Broken::ClientFault(owed.pace.refusal(now_ms, limits)))),
             Doom::Now => return Poll::Ready(Err(Broken::ClientLeft)),
             Doom::None | Doom::Drain => {}
         }
         if self.slot.deadline() == u64::MAX {
-            let limit = self.core.site_ref().settings.limits.request_body_timeout;
-            self.slot.set_deadline(Moment::now().deadline_ms() + limit.as_millis() as u64);
+            self.slot.set_deadline(owed.pace.wait(now_ms, owed.taken_bytes, limits));
         }
         self.slot.park(cx.waker());
         Poll::Pending
+    }
+
+    /// Something came: until we wait for more, the client has no deadline. Who lingers has one for all of it.
+    fn stop_waiting_for_body(&mut self) {
+        if self.lingers {
+            return;
+        }
+        self.slot.set_deadline(u64::MAX);
+        if let Some(owed) = &mut self.owed {
+            owed.pace.go_on(Moment::now().deadline_ms());
+        }
     }
 
     /// All the data of this input as one piece. What lies behind the body stays for the next request.
@@ -129,5 +185,50 @@ impl Connection {
             return Some(Ok(BodyRead::Data(data.freeze())));
         }
         ended.then(|| Ok(BodyRead::End(self.owed.take().and_then(|owed| owed.trailers))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits of so many milliseconds, each ended by so many bytes; then how long the next may last.
+    fn check(rate_min: u64, waits: &[(u64, u64)], expect_ms: u64) {
+        let limits = PaceLimits { timeout_ms: 60_000, rate_min };
+        let (mut pace, mut now_ms, mut taken_bytes) = (Pace::default(), 5_000, 0);
+        for &(waited_ms, bytes) in waits {
+            let until_ms = pace.wait(now_ms, taken_bytes, limits);
+            assert_eq!(pace.wait(now_ms + 1, taken_bytes, limits), until_ms, "a second look moves nothing");
+            assert!(now_ms + waited_ms < until_ms, "cut off too early: {waits:?}");
+            now_ms += waited_ms;
+            taken_bytes += bytes;
+            pace.go_on(now_ms);
+            // The origin takes its time.
+            now_ms += 1_000_000;
+        }
+        assert_eq!(pace.wait(now_ms, taken_bytes, limits) - now_ms, expect_ms, "{waits:?}");
+    }
+
+    #[test]
+    fn a_body_is_waited_for_as_long_as_its_rate_allows() {
+        check(100, &[], 60_000);
+        check(100, &[(59_000, 1)], 1_000);
+        check(100, &[(59_000, 1), (900, 1)], 100);
+        check(100, &[(30_000, 9_000)], 60_000);
+        check(100, &[(30_000, 8_000)], 50_000);
+        check(100, &[(1_000, 1 << 30), (59_000, 1)], 60_000);
+        check(0, &[(59_000, 1), (59_000, 1), (59_000, 1)], 60_000);
+        check(u64::MAX, &[(59_000, 1 << 40)], 1_000);
+    }
+
+    #[test]
+    fn the_refusal_names_the_limit_that_was_passed() {
+        let limits = PaceLimits { timeout_ms: 60_000, rate_min: 100 };
+        let mut pace = Pace::default();
+        pace.wait(0, 0, limits);
+        assert_eq!(pace.refusal(60_100, limits).token, "request-body-timeout");
+        pace.go_on(59_000);
+        pace.wait(59_000, 1, limits);
+        assert_eq!(pace.refusal(60_100, limits).token, "request-body-too-slow");
     }
 }

@@ -47,6 +47,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         request_head_timeout => request_head_timeout: time(true);
         idle_timeout => idle_timeout: time(true);
         request_body_timeout => request_body_timeout: time(true);
+        request_body_rate_min => request_body_rate_min: bytes(0..=ANY);
         send_timeout => send_timeout: time(true);
         send_rate_min => send_rate_min: bytes(0..=ANY);
         linger_timeout => linger_timeout: time(false);

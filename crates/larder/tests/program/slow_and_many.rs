@@ -95,6 +95,35 @@ mod tests {
         assert!(lane.origin.seen.iter().all(|seen| !seen.complete), "a body was completed at the origin");
     }
 
+    /// I02: a byte now and then, each in time, and never an end.
+    #[test]
+    fn a_dripped_body_is_closed_and_a_steady_one_is_not() {
+        let mut lane = lane_with("request_body_timeout = \"1s\"\nrequest_body_rate_min = \"1K\"\n");
+        let head = "POST /{name} HTTP/1.1¶Host: t.test¶Content-Length: 1000000¶¶a";
+        let mut clients: Vec<_> = (0..20).map(|_| lane.connect(&head.replace("{name}", "dripped"))).collect();
+        clients.push(lane.connect(&head.replace("{name}", "steady")));
+        let drip = |_: &mut Lane, clients: &mut Vec<Client>| {
+            let (steady, dripping) = clients.split_last_mut().expect("there are some");
+            dripping.iter_mut().filter(|client| client.end.is_none()).for_each(|client| client.say(bytes(b"a")));
+            steady.say(bytes(&[b'a'; 1_000]));
+        };
+        let closed = drip_until(&mut lane, &mut clients, drip, |_, clients| all_ended(&clients[..20]));
+        assert!(closed, "{} bodies are still open", clients[..20].iter().filter(|it| it.end.is_none()).count());
+        for client in &clients[..20] {
+            assert!(client.received.starts_with(b"HTTP/1.1 408 "), "{}", notation::show(&client.received, 200));
+            assert!(find(&client.received, b"request-body-too-slow").is_some());
+            assert_eq!(client.end, Some(End::Fin));
+        }
+        let steady = &clients[20];
+        assert!(steady.end.is_none() && steady.received.is_empty(), "{}", notation::show(&steady.received, 200));
+        let dripped = lane.origin.seen.iter().filter(|seen| seen.target == "/dripped");
+        let connections: Vec<_> = dripped.map(|seen| seen.connection).collect();
+        assert_eq!(connections.len(), 20);
+        lane.expect(&mut clients, "the end of the origin's connections", |lane, _| {
+            connections.iter().all(|connection| lane.origin.is_closed(*connection))
+        });
+    }
+
     /// I03: the object is in memory once, and who takes nothing is cut off.
     #[test]
     fn slow_readers_share_one_copy_and_are_cut() {
