@@ -10,6 +10,7 @@ mod metrics_text;
 pub mod observation;
 mod status_json;
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
@@ -22,7 +23,7 @@ use proxy::Proxy;
 use proxy::settings::ListenAddress;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
 use crate::limits;
 use crate::log_writer::LogWriter;
@@ -139,21 +140,36 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Future<Output = io::Result<(S, Door)>>,
 {
-    let places = Arc::new(Semaphore::new(limits::ADMIN_CONNECTIONS_MAX));
+    let mut held = VecDeque::with_capacity(limits::ADMIN_CONNECTIONS_MAX);
     loop {
-        let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
         match accept().await {
             Ok((stream, door)) => {
+                held.retain(|talk: &AbortHandle| !talk.is_finished());
+                if held.len() == limits::ADMIN_CONNECTIONS_MAX {
+                    end_oldest(&mut held);
+                }
                 let admin = Arc::clone(&admin);
-                tokio::spawn(async move {
+                let talk = tokio::spawn(async move {
                     // A client that is too slow, or gone, is no concern of anybody's.
                     let _ = tokio::time::timeout(limits::ADMIN_TIMEOUT, converse(stream, door, &admin)).await;
-                    drop(place);
                 });
+                held.push_back(talk.abort_handle());
+                // Its request is usually there already, and is answered before the next connection is looked at.
+                tokio::task::yield_now().await;
             }
-            // Out of descriptors: give those who have some time to return theirs.
-            Err(_) => tokio::time::sleep(limits::ADMIN_ACCEPT_PAUSE).await,
+            // Out of descriptors: take one back, and give the others some time to return theirs.
+            Err(_) => {
+                end_oldest(&mut held);
+                tokio::time::sleep(limits::ADMIN_ACCEPT_PAUSE).await;
+            }
         }
+    }
+}
+
+/// The place goes to who comes. Whoever asks is answered in a moment; the oldest has nothing to ask, or its answer.
+fn end_oldest(held: &mut VecDeque<AbortHandle>) {
+    if let Some(oldest) = held.pop_front() {
+        oldest.abort();
     }
 }
 

@@ -19,8 +19,8 @@ pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 /// Mistakes of one file that are shown.
 pub const COMPLAINTS_MAX: usize = 50;
 
-/// Admin clients served at once; the next wait in the backlog.
-pub const ADMIN_CONNECTIONS_MAX: usize = 16;
+/// Admin connections held at once; the next one ends the oldest.
+pub const ADMIN_CONNECTIONS_MAX: usize = 32;
 /// From accept to the last byte of the answer.
 pub const ADMIN_TIMEOUT: Duration = Duration::from_secs(5);
 pub const ADMIN_HEAD_BYTES_MAX: usize = 8 << 10;

@@ -236,6 +236,21 @@ mod tests {
         });
     }
 
+    /// X11: whoever holds connections to the admin address, before a request, in the middle of one or after the answer.
+    #[test]
+    fn the_admin_address_answers_however_many_hold_connections_to_it() {
+        let mut lane = lane_with("");
+        let admin = lane.subject.admin.expect("larder has one");
+        for text in ["", "GET /metrics HTTP/1.1¶", "GET /metrics HTTP/1.1¶Host: localhost¶¶"] {
+            let script = notation::read(text, &lane.names).expect("a script");
+            let connect = |_| Client::connect(admin, script.clone()).expect("the admin address listens");
+            let mut clients: Vec<_> = (0..100).map(connect).collect();
+            lane.settle(&mut clients);
+            assert!(lane.subject.metric("larder_panics_total").is_some(), "no answer beside {text:?}");
+            lane.ask(&mut clients, "GET /good HTTP/1.1¶Host: t.test¶¶", 200);
+        }
+    }
+
     /// I10: a header line now and then is no answer.
     #[test]
     fn an_origin_that_dribbles_is_given_up() {
