@@ -22,7 +22,7 @@ use crate::policy::Policy;
 use crate::receive::{self, Verdict};
 use crate::request_body::OwedBody;
 use crate::service::complain;
-use crate::slots::{Doom, Phase, Slot};
+use crate::slots::{Doom, Phase, Slot, Watch};
 use crate::transaction::synth::Synth;
 use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge, transmit};
 use crate::wire_stream::Wire;
@@ -400,6 +400,7 @@ impl Connection {
     pub(crate) fn rest(&mut self) {
         let limits = &self.core.site_ref().settings.limits;
         self.slot.phase.set(Phase::Waiting);
+        self.slot.watch.set(Watch::Socket);
         self.slot.set_idle(Moment::now().deadline_ms() + limits.idle_timeout.as_millis() as u64);
         if self.pending.is_empty() {
             self.pending = Vec::new();

@@ -8,6 +8,7 @@ mod client_places;
 mod clock;
 mod connection;
 pub mod counters;
+mod departure;
 mod edges;
 mod exchanges;
 mod fetch;

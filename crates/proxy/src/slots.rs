@@ -28,6 +28,17 @@ pub(crate) enum Doom {
     Now,
 }
 
+/// Who says whether a client is still there while it waits for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// Its socket does, when it has news.
+    Socket,
+    /// Bytes that lie unread, or a FIN, hide all further news: at each tick the socket is to be asked.
+    Tick,
+    /// The tick has come.
+    Due,
+}
+
 /// One connection's place in the table.
 pub(crate) struct Slot {
     pub(crate) phase: Cell<Phase>,
@@ -36,6 +47,7 @@ pub(crate) struct Slot {
     deadline_ms: Cell<u64>,
     /// A request has been answered on it.
     served: Cell<bool>,
+    pub(crate) watch: Cell<Watch>,
     waker: Cell<Option<Waker>>,
 }
 
@@ -82,6 +94,10 @@ impl Slot {
 
     fn doom_by(&self, doom: Doom) {
         self.doom.set(doom);
+        self.wake();
+    }
+
+    fn wake(&self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -110,6 +126,7 @@ impl Slots {
             index: Cell::new(0),
             deadline_ms: Cell::new(deadline_ms),
             served: Cell::new(false),
+            watch: Cell::new(Watch::Socket),
             waker: Cell::new(None),
         });
         let mut slots = self.slots.borrow_mut();
@@ -127,7 +144,7 @@ impl Slots {
         self.free.borrow_mut().push(slot.index.get());
     }
 
-    /// Wakes every connection whose deadline has passed, and counts.
+    /// Wakes every connection whose deadline has passed or whose client has to be looked after, and counts.
     pub(crate) fn sweep(&self, now_ms: u64) -> Census {
         let mut census = Census::default();
         for slot in self.slots.borrow().iter().flatten() {
@@ -138,6 +155,10 @@ impl Slots {
             }
             if slot.deadline_ms.get() <= now_ms && matches!(slot.doom.get(), Doom::None | Doom::Drain) {
                 slot.doom_by(Doom::Late);
+            }
+            if slot.watch.get() == Watch::Tick {
+                slot.watch.set(Watch::Due);
+                slot.wake();
             }
         }
         census
@@ -181,6 +202,15 @@ mod tests {
         assert_eq!(early.doom(), Doom::None);
         slots.close(&early);
         assert_eq!(slots.sweep(150), Census { waiting: 0, reading: 0, writing: 1 });
+    }
+
+    #[test]
+    fn only_a_client_whose_socket_says_nothing_new_is_looked_after_at_the_tick() {
+        let slots = Slots::default();
+        let (heard, hidden) = (slots.open(100), slots.open(100));
+        hidden.watch.set(Watch::Tick);
+        slots.sweep(50);
+        assert_eq!((heard.watch.get(), hidden.watch.get()), (Watch::Socket, Watch::Due));
     }
 
     #[test]

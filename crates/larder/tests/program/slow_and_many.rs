@@ -267,6 +267,32 @@ mod tests {
         assert!(given_up, "the client got {}", notation::show(&clients[0].received, 200));
     }
 
+    /// F18: who has left is given up though bytes of it lie unread; who only half-closed gets its answers.
+    #[test]
+    fn a_client_that_left_is_told_from_one_that_half_closed() {
+        let mut lane = lane_with("");
+        answers(&mut lane, &[""]);
+        let next = "¶Host: t.test¶¶{wait}GET /good HTTP/1.1¶Host: t.test¶¶{wait}";
+        let mut clients: Vec<_> = ["DELETE /left HTTP/1.1{next}{rst}", "DELETE /stayed HTTP/1.1{next}{eof}"]
+            .map(|text| lane.connect(&text.replace("{next}", next)))
+            .into();
+        let connection_of = |lane: &Lane, target: &str| {
+            let seen = lane.origin.seen.iter().find(|seen| seen.target == target);
+            seen.expect("both were passed on").connection
+        };
+        lane.expect(&mut clients, "the reset", |_, clients| clients[0].end == Some(End::Ours));
+        lane.expect(&mut clients, "the end of what the one who left asked for", |lane, _| {
+            lane.origin.is_closed(connection_of(lane, "/left"))
+        });
+        let stayed = connection_of(&lane, "/stayed");
+        assert!(!lane.origin.is_closed(stayed) && clients[1].end.is_none());
+        lane.origin.say(stayed, b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate");
+        lane.expect(&mut clients, "both answers", |_, clients| {
+            find(&clients[1].received, b"late").is_some() && is_answered(&clients[1], b"GET /good\n")
+        });
+        assert_ne!(clients[1].end, Some(End::Reset));
+    }
+
     /// F20: whoever writes while the other side closes gets a whole answer or none, and the origin is not asked in vain.
     #[test]
     fn requests_race_the_idle_close() {

@@ -56,7 +56,7 @@ pub(crate) async fn run(
     let mut upload = Upload::begin(fetch.body, fetch.expects_continue, client);
     let mut unread = Unread::default();
     let mut timer: Option<Pin<Box<Sleep>>> = None;
-    let (mut watching, mut interims_count, mut heard) = (true, 0, false);
+    let (mut interims_count, mut heard) = (0, false);
     loop {
         let event = poll_fn(|cx| {
             match unread.poll_answer(fetch, &mut connection, &mut heard, cx) {
@@ -68,7 +68,7 @@ pub(crate) async fn run(
                 Poll::Ready(Err(_)) => return Poll::Ready(Event::ClientLeft),
                 Poll::Ready(Ok(())) | Poll::Pending => {}
             }
-            if !upload.is_reading() && has_left(client, &mut watching, cx) {
+            if !upload.is_reading() && has_left(client, cx) {
                 return Poll::Ready(Event::ClientLeft);
             }
             poll_timer(fetch, &upload, &mut timer, cx)

@@ -12,7 +12,6 @@ use crate::clock::Moment;
 use crate::fetch::retry::Lost;
 use crate::fetch::{Broken, Client, Fetch, failed};
 use crate::origin::{OriginConnection, OriginFailure, Reuse};
-use crate::wire_stream::Presence;
 
 /// Connects and writes the head.
 pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8]) -> Result<OriginConnection, Lost> {
@@ -20,12 +19,11 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8])
     let handle = fetch.core.handle();
     let connected = {
         let mut connecting = pin!(fetch.origin.connect(&handle, reuse, &fetch.site.settings.limits));
-        let mut watching = true;
         poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
                 return Poll::Ready(Some(connected));
             }
-            if has_left(client, &mut watching, cx) { Poll::Ready(None) } else { Poll::Pending }
+            if has_left(client, cx) { Poll::Ready(None) } else { Poll::Pending }
         })
         .await
     };
@@ -59,20 +57,12 @@ pub(crate) fn died(fetch: &Fetch, connection: OriginConnection, body_was_taken: 
     }
 }
 
-/// Has an attached client gone? Looked at only as long as the socket can say so.
-pub(crate) fn has_left(client: &mut Client<'_>, watching: &mut bool, cx: &mut Context<'_>) -> bool {
-    let Client::Attached(connection) = client else { return false };
-    if *watching && let Poll::Ready(presence) = connection.wire.poll_departure(cx) {
-        if presence == Presence::Left {
-            return true;
-        }
-        *watching = false;
+/// Has an attached client gone?
+pub(crate) fn has_left(client: &mut Client<'_>, cx: &mut Context<'_>) -> bool {
+    match client {
+        Client::Attached(connection) => connection.has_left(cx),
+        Client::Detached(_) => false,
     }
-    if connection.slot.must_end() {
-        return true;
-    }
-    connection.slot.park(cx.waker());
-    false
 }
 
 async fn write_all(connection: &mut OriginConnection, bytes: &[u8]) -> io::Result<()> {

@@ -21,7 +21,6 @@ use crate::connection::Connection;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
 use crate::transaction::{Step, Transaction};
-use crate::wire_stream::Presence;
 
 /// How the body is delimited on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,16 +178,11 @@ impl Outgoing {
 
     /// The origin is slow, not the client: its own limits count. But the client may leave meanwhile.
     fn wait_for_body(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<End> {
-        if connection.slot.must_end() || connection.wire.has_hung_up() {
+        if connection.has_left(cx) {
             return Poll::Ready(End::ClientLeft);
         }
         connection.slot.set_deadline(u64::MAX);
-        connection.slot.park(cx.waker());
-        // What there is to read stays unread; only that the socket has news is of interest.
-        match connection.wire.poll_departure(cx) {
-            Poll::Ready(Presence::Left) => Poll::Ready(End::ClientLeft),
-            _ => Poll::Pending,
-        }
+        Poll::Pending
     }
 
     fn wait_for_client(

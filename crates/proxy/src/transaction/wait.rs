@@ -13,7 +13,6 @@ use crate::fetch::notes::FetchNotes;
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction, hit, transmit};
-use crate::wire_stream::Presence;
 
 /// What is waited for.
 pub(crate) struct Wait {
@@ -49,7 +48,6 @@ enum Event {
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut wait: Wait) -> Step {
     connection.slot.set_deadline(u64::MAX);
-    let mut watching = true;
     loop {
         let event = poll_fn(|cx| {
             if let Some(interim) = wait.notes.as_ref().and_then(|notes| notes.poll_interim(cx)) {
@@ -58,17 +56,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut w
             if let Poll::Ready(head) = wait.follower.poll_head(cx) {
                 return Poll::Ready(Event::Head(head));
             }
-            if watching && let Poll::Ready(presence) = connection.wire.poll_departure(cx) {
-                if presence == Presence::Left {
-                    return Poll::Ready(Event::ClientLeft);
-                }
-                watching = false;
-            }
-            if connection.slot.must_end() {
-                return Poll::Ready(Event::ClientLeft);
-            }
-            connection.slot.park(cx.waker());
-            Poll::Pending
+            if connection.has_left(cx) { Poll::Ready(Event::ClientLeft) } else { Poll::Pending }
         })
         .await;
         match event {

@@ -1,0 +1,37 @@
+//! Whether a client that waits for its answer is still there.
+//!
+//! RST and HUP say that it is not; a FIN alone is a half-close, and whoever half-closed still reads. Nothing is taken
+//! from the socket to find out, so bytes that the client sent ahead, or its FIN, make the socket readable once and for
+//! all: from then on the core's tick asks it.
+
+use std::task::{Context, Poll};
+
+use crate::connection::Connection;
+use crate::slots::Watch;
+use crate::wire_stream::Presence;
+
+impl Connection {
+    /// Has the client left, or must the connection end? If not, the task is woken when there is news of that.
+    pub(crate) fn has_left(&mut self, cx: &mut Context<'_>) -> bool {
+        let has_left = match self.slot.watch.get() {
+            Watch::Socket => match self.wire.poll_departure(cx) {
+                Poll::Pending => false,
+                Poll::Ready(Presence::Left) => true,
+                Poll::Ready(Presence::Stayed) => {
+                    self.slot.watch.set(Watch::Tick);
+                    false
+                }
+            },
+            Watch::Tick => false,
+            Watch::Due => {
+                self.slot.watch.set(Watch::Tick);
+                self.wire.has_hung_up()
+            }
+        };
+        if has_left || self.slot.must_end() {
+            return true;
+        }
+        self.slot.park(cx.waker());
+        false
+    }
+}
