@@ -16,6 +16,7 @@ use crate::flight::Courier;
 use crate::key::{Digester, Key};
 use crate::limits::{MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX};
 use crate::object::{Object, ObjectParts};
+use crate::spec::SharedSpecs;
 use crate::wishes::{Began, Now};
 
 /// What an operator decides. The default is that of `limits`.
@@ -78,6 +79,7 @@ pub struct Cache {
     pub(crate) settings: CacheSettings,
     pub(crate) digester: Digester,
     pub(crate) directory: Directory,
+    pub(crate) specs: SharedSpecs,
     pub(crate) account: Arc<Account>,
     pub(crate) courier: Arc<dyn Courier>,
     pub(crate) counters: Counters,
@@ -99,6 +101,7 @@ impl Cache {
             settings,
             digester: Digester::random(),
             directory: Directory::new(),
+            specs: SharedSpecs::default(),
             account: Account::new(limit),
             courier,
             counters: Counters::default(),
@@ -205,7 +208,8 @@ impl Cache {
             spec: object.spec.clone(),
             head,
             rendered,
-            body: Arc::clone(&object.body),
+            blocks: object.body().clone(),
+            body_charge: Arc::clone(&object.body_charge),
             facts,
             received,
             order,
@@ -278,7 +282,7 @@ impl Cache {
             if leaver.variant == object.variant {
                 object.inherit(leaver);
             }
-            leaver.kill(Arc::ptr_eq(&leaver.body, &object.body));
+            leaver.kill(Arc::ptr_eq(&leaver.body_charge, &object.body_charge));
         }
         eviction.admit(Arc::clone(object));
     }

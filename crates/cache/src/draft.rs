@@ -18,7 +18,7 @@ use crate::flight::{End, Failure, Flight};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::key::Variant;
-use crate::object::{Object, ObjectParts, Part, StoredBody};
+use crate::object::{Object, ObjectParts, Part};
 use crate::spec::Spec;
 use crate::ticket::{Duty, entry_of};
 
@@ -223,21 +223,22 @@ impl Draft {
             FlightBody::Growing(growing) => Some((growing.unfinished(), inner.head.clone())),
             _ => None,
         })?;
-        let blocks = match &self.duty.cache.pages {
-            Some(pages) => unfinished.finish().into_pages(pages),
-            None => unfinished.finish(),
-        };
         let head = head.expect("a draft has a head");
         let Keep { spec, variant, rendered, facts, partial } = keep;
+        let (rendered, mut blocks) = unfinished.finish_behind(rendered);
+        if let Some(pages) = &self.duty.cache.pages {
+            blocks = blocks.into_pages(pages);
+        }
         let mut charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
-        charge.resize(blocks.heap_bytes() + size_of::<StoredBody>());
+        charge.resize(blocks.heap_bytes() + size_of::<Charge>());
         let parts = ObjectParts {
             key: flight.key,
             variant,
             spec,
             head: head.shared,
             rendered,
-            body: Arc::new(StoredBody { blocks, charge }),
+            blocks,
+            body_charge: Arc::new(charge),
             facts,
             received: head.received,
             order: flight.order,

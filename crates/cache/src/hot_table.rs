@@ -11,7 +11,7 @@ use message::Request;
 use crate::key::{Key, Variant};
 use crate::limits::{HOT_ENTRIES, HOT_WAYS};
 use crate::object::Object;
-use crate::spec::{same_spec, variant_of};
+use crate::spec::{Spec, same_spec};
 
 /// One per core.
 #[derive(Debug)]
@@ -22,17 +22,14 @@ pub struct HotTable {
     swept: usize,
 }
 
+/// Two neighbouring cache lines: the keys in one, so that a look-up follows a pointer only when it is the right one,
+/// and the pointers in the other.
 #[derive(Debug, Default)]
+#[repr(C, align(128))]
 struct Set {
-    ways: [Way; HOT_WAYS],
-}
-
-#[derive(Debug, Default)]
-struct Way {
-    object: Option<Arc<Object>>,
-    /// The object's key, beside the pointer so that a look-up follows it only when it is the right one.
-    digest: u128,
-    used: bool,
+    digests: [u128; HOT_WAYS],
+    objects: [Option<Arc<Object>>; HOT_WAYS],
+    used: [bool; HOT_WAYS],
 }
 
 impl Default for HotTable {
@@ -62,32 +59,25 @@ impl HotTable {
     #[inline]
     pub fn get(&mut self, key: Key, request: &Request<'_>) -> Option<&Arc<Object>> {
         let set = self.set(key);
-        let mut selected: Option<(usize, Variant)> = None;
-        let mut found = None;
-        for (index, way) in set.ways.iter().enumerate() {
-            if way.digest != key.0 {
+        let mut selected: Option<(&Arc<Spec>, Variant)> = None;
+        for way in 0..HOT_WAYS {
+            if set.digests[way] != key.0 {
                 continue;
             }
-            let Some(object) = way.object.as_ref().filter(|object| object.is_hot()) else { continue };
+            let Some(object) = set.objects[way].as_ref().filter(|object| object.is_hot()) else { continue };
             // Variants of one key nearly always share one specification: select once.
             let variant = match (&object.spec, selected) {
                 (None, _) => Variant::PLAIN,
-                (Some(spec), Some((other, variant)))
-                    if same_spec(Some(spec), set.ways[other].object.as_ref().and_then(|it| it.spec.as_ref())) =>
-                {
-                    variant
-                }
-                (Some(_), _) => variant_of(object.spec.as_ref(), request.fields),
+                (Some(spec), Some((other, variant))) if same_spec(Some(spec), Some(other)) => variant,
+                (Some(spec), _) => spec.variant(request.fields),
             };
             if variant == object.variant {
-                found = Some(index);
-                break;
+                set.used[way] = true;
+                return Some(object);
             }
-            selected = Some((index, variant));
+            selected = object.spec.as_ref().map(|spec| (spec, variant));
         }
-        let way = &mut set.ways[found?];
-        way.used = true;
-        way.object.as_ref()
+        None
     }
 
     /// Puts an object in that was just served from the shards.
@@ -96,15 +86,19 @@ impl HotTable {
             return;
         }
         let set = self.set(key);
+        let mut held = set.objects.iter().zip(set.digests);
         let same =
-            |way: &Way| way.digest == key.0 && way.object.as_ref().is_some_and(|it| it.variant == object.variant);
-        let free = |way: &Way| way.object.as_ref().is_none_or(|it| !it.is_hot());
-        let place = set.ways.iter().position(same).or_else(|| set.ways.iter().position(free));
-        let place = place.or_else(|| set.ways.iter().position(|way| !way.used)).unwrap_or_else(|| {
-            set.ways.iter_mut().for_each(|way| way.used = false);
-            (key.0 >> 64) as usize % HOT_WAYS
-        });
-        set.ways[place] = Way { object: Some(Arc::clone(object)), digest: key.0, used: true };
+            held.position(|(it, digest)| digest == key.0 && it.as_ref().is_some_and(|it| it.variant == object.variant));
+        let place = same
+            .or_else(|| set.objects.iter().position(|it| it.as_ref().is_none_or(|it| !it.is_hot())))
+            .or_else(|| set.used.iter().position(|used| !used))
+            .unwrap_or_else(|| {
+                set.used = [false; HOT_WAYS];
+                (key.0 >> 64) as usize % HOT_WAYS
+            });
+        set.objects[place] = Some(Arc::clone(object));
+        set.digests[place] = key.0;
+        set.used[place] = true;
     }
 
     /// Lets go of the dead in a quarter of the table, so that they hold no memory. To be called every quarter of a
@@ -114,9 +108,9 @@ impl HotTable {
         let from = self.swept;
         let to = (from + quarter).min(self.sets.len());
         self.swept = if to == self.sets.len() { 0 } else { to };
-        for way in self.sets[from..to].iter_mut().flat_map(|set| &mut set.ways) {
-            if way.object.as_ref().is_some_and(|object| !object.is_live()) {
-                *way = Way::default();
+        for object in self.sets[from..to].iter_mut().flat_map(|set| &mut set.objects) {
+            if object.as_ref().is_some_and(|object| !object.is_live()) {
+                *object = None;
             }
         }
     }

@@ -25,6 +25,9 @@ pub const READ_BYTES_MAX: usize = 256 * 1024;
 /// A reader of a window is handed less: what it was handed counts as read, and nobody else holds it any more.
 pub const WINDOW_READ_BYTES_MAX: usize = BLOCK_BYTES;
 
+/// Vary specifications that all objects share; further ones stand alone, which costs a hit a cache miss or two.
+pub const SPECS_SHARED_MAX: usize = 256;
+
 /// Shards of the directory: a power of two.
 pub const SHARDS: usize = 256;
 
@@ -40,7 +43,7 @@ pub const NOTES_MAX: usize = 64;
 pub const ENTRY_BYTES: usize = 512;
 
 /// Entries of a hot table, one for each core: 32 bytes each.
-pub const HOT_ENTRIES: usize = 16 * 1024;
+pub const HOT_ENTRIES: usize = 32 * 1024;
 /// Entries that share one place of the table.
 pub const HOT_WAYS: usize = 4;
 

@@ -19,7 +19,7 @@ use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::object::{Object, Part};
-use crate::spec::{Spec, variant_of};
+use crate::spec::variant_of;
 use crate::wishes::Now;
 
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl Ticket {
         let (duty, request, length) = (self.duty, self.request, head.length);
         let cache = Arc::clone(&duty.cache);
         let StoreAs { facts, vary, rendered, partial } = store_as;
-        let spec = vary.map(|vary| Spec::new(vary, cache.digester));
+        let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), request.request().fields);
         let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
         head.facts = Some(facts);

@@ -29,7 +29,7 @@ pub use cache_control::{RequestDirectives, ResponseDirectives};
 pub use freshness::{Facts, Freshness};
 pub use storing::{Exchange, StoreDefaults, WhyNotStored};
 pub use url_variation::UrlVariation;
-pub use vary::{Vary, VarySpec};
+pub use vary::{CODING_TEXTS, Vary, VarySpec};
 
 #[cfg(test)]
 mod tests;

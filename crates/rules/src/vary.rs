@@ -66,6 +66,26 @@ impl VarySpec {
         }
     }
 
+    /// Is it Accept-Encoding and nothing else, as nearly all are?
+    pub fn is_accept_encoding(&self) -> bool {
+        matches!(&*self.names, [VaryName { name: FieldName::AcceptEncoding, .. }])
+    }
+
+    /// Which of the [`CODING_TEXTS`] usual values of Accept-Encoding a request has, if it has one of them.
+    #[inline]
+    pub fn coding_text(request: FieldsView<'_>) -> Option<usize> {
+        let mut values = request.get_all(FieldName::AcceptEncoding);
+        let first = values.next()?;
+        let text = COMMON.iter().position(|(text, _)| *text == first)?;
+        values.next().is_none().then_some(text)
+    }
+
+    /// Feeds what [`select`](VarySpec::select) feeds for Accept-Encoding alone and its usual value `text`.
+    pub fn select_text(text: usize, sink: &mut impl FnMut(&[u8])) {
+        sink(&[1, COMMON[text].1, 0]);
+        sink(&[0]);
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.names.iter().map(|vary| &*vary.text)
     }
@@ -114,8 +134,11 @@ fn select_lists<'a>(values: impl Iterator<Item = &'a [u8]>, sink: &mut impl FnMu
 /// The codings that browsers and tools send, each a bit: the common request needs no sorting.
 const CODINGS: [&str; 7] = ["gzip", "deflate", "br", "zstd", "identity", "compress", "*"];
 
+/// How many values of Accept-Encoding are known letter for letter.
+pub const CODING_TEXTS: usize = 6;
+
 /// What browsers and tools send, letter for letter, and the bits it comes to: the common hit splits no list.
-const COMMON: [(&[u8], u8); 6] = [
+const COMMON: [(&[u8], u8); CODING_TEXTS] = [
     (b"gzip, deflate, br, zstd", 0b1111),
     (b"gzip, deflate, br", 0b0111),
     (b"gzip, deflate", 0b0011),
@@ -293,6 +316,20 @@ mod tests {
         assert!(matches!(vary(&many[1..].join(",")), Vary::Fields(_)));
         assert_eq!(vary("Other:"), Vary::TooMany);
         assert_eq!(vary("a b"), Vary::TooMany);
+    }
+
+    #[test]
+    fn a_usual_accept_encoding_feeds_the_same_by_its_number() {
+        for (at, (text, _)) in COMMON.iter().enumerate() {
+            let request = format!("Accept-Encoding: {}", String::from_utf8_lossy(text));
+            assert_eq!(VarySpec::coding_text(fields(&request).view()), Some(at));
+            let mut out = Vec::new();
+            VarySpec::select_text(at, &mut |bytes: &[u8]| out.extend_from_slice(bytes));
+            assert_eq!(out, selected("Accept-Encoding", &request), "{request}");
+        }
+        for request in ["", "Accept-Encoding: br", "Accept-Encoding: gzip\nAccept-Encoding: gzip", "Accept-Encoding:"] {
+            assert_eq!(VarySpec::coding_text(fields(request).view()), None, "{request:?}");
+        }
     }
 
     #[test]

@@ -11,32 +11,58 @@ use bytes::Bytes;
 use crate::limits::{BLOCK_BYTES, PAGES_BYTES_MAX, PAGES_BYTES_MIN};
 use crate::{Extent, PageFile};
 
-/// A whole body.
+/// A whole body. A clone shares its bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
-    blocks: Box<[Bytes]>,
-    extent: Option<Arc<Extent>>,
+    held: Held,
     len: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Held {
+    /// Most bodies. The block stands here and not in a list, which would be one more cache miss on a hit's way.
+    One(Bytes),
+    /// None, or more than one.
+    List(Arc<[Bytes]>),
+    Pages(Arc<Extent>),
+}
+
+impl Default for Held {
+    fn default() -> Held {
+        Held::List(Arc::default())
+    }
 }
 
 impl Blocks {
     /// All blocks but the last must be full.
-    pub(crate) fn from_blocks(blocks: Vec<Bytes>) -> Blocks {
+    pub(crate) fn from_blocks(mut blocks: Vec<Bytes>) -> Blocks {
         let len = blocks.iter().map(|block| block.len() as u64).sum();
         let full = blocks.len().saturating_sub(1);
         assert!(blocks[..full].iter().all(|block| block.len() == BLOCK_BYTES), "a block in the middle is not full");
         assert!(blocks.last().is_none_or(|block| !block.is_empty() && block.len() <= BLOCK_BYTES));
-        Blocks { blocks: blocks.into_boxed_slice(), extent: None, len }
+        let held = match blocks.len() {
+            1 => Held::One(blocks.remove(0)),
+            _ => Held::List(blocks.into()),
+        };
+        Blocks { held, len }
+    }
+
+    fn list(&self) -> &[Bytes] {
+        match &self.held {
+            Held::One(only) => std::slice::from_ref(only),
+            Held::List(blocks) => blocks,
+            Held::Pages(_) => &[],
+        }
     }
 
     /// The same body in the page file, if it is large enough to gain by that, not too large to be copied at once, and
     /// the file takes it.
     pub fn into_pages(self, pages: &Arc<PageFile>) -> Blocks {
-        if !(PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&self.len) || self.extent.is_some() {
+        if !(PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&self.len) || self.extent().is_some() {
             return self;
         }
-        match pages.write(self.blocks.iter().map(|block| &block[..]), self.len) {
-            Ok(extent) => Blocks { blocks: Box::default(), extent: Some(Arc::new(extent)), len: self.len },
+        match pages.write(self.list().iter().map(|block| &block[..]), self.len) {
+            Ok(extent) => Blocks { held: Held::Pages(Arc::new(extent)), len: self.len },
             Err(_) => self,
         }
     }
@@ -44,7 +70,10 @@ impl Blocks {
     /// Where the body lies in the page file, if it does. Then it has no blocks to borrow.
     #[inline]
     pub fn extent(&self) -> Option<&Arc<Extent>> {
-        self.extent.as_ref()
+        match &self.held {
+            Held::Pages(extent) => Some(extent),
+            _ => None,
+        }
     }
 
     /// Copies a body that is at hand as one piece.
@@ -64,17 +93,18 @@ impl Blocks {
 
     /// Bytes on the heap, for the account.
     pub fn heap_bytes(&self) -> usize {
-        match &self.extent {
-            Some(extent) => extent.memory_bytes() + size_of::<Extent>(),
-            None => self.len as usize + self.blocks.len() * size_of::<Bytes>(),
+        match &self.held {
+            Held::Pages(extent) => extent.memory_bytes() + size_of::<Extent>(),
+            Held::One(_) => self.len as usize,
+            Held::List(blocks) => self.len as usize + blocks.len() * size_of::<Bytes>(),
         }
     }
 
     /// The only block of a body that has one: what most hits are.
     #[inline]
     pub fn single(&self) -> Option<&Bytes> {
-        match &*self.blocks {
-            [only] => Some(only),
+        match &self.held {
+            Held::One(only) => Some(only),
             _ => None,
         }
     }
@@ -84,20 +114,20 @@ impl Blocks {
     /// # Panics
     /// For a body in the page file: it has nothing to borrow, and an answer without its body must not go out.
     pub fn slices(&self, from: u64, to: u64) -> impl Iterator<Item = &[u8]> {
-        assert!(self.extent.is_none(), "a body in the page file is sent as it lies, or by pieces");
+        assert!(self.extent().is_none(), "a body in the page file is sent as it lies, or by pieces");
         self.parts(from, to).map(|(block, range)| &block[range])
     }
 
     /// The same, held: for a writer that cannot keep the object borrowed. Copied, if they lie in the page file.
     pub fn pieces(&self, from: u64, to: u64) -> impl Iterator<Item = Bytes> {
-        let copied = self.extent.as_ref().map(|extent| extent.copy(from, to)).filter(|copy| !copy.is_empty());
+        let copied = self.extent().map(|extent| extent.copy(from, to)).filter(|copy| !copy.is_empty());
         copied.into_iter().chain(self.parts(from, to).map(|(block, range)| block.slice(range)))
     }
 
     fn parts(&self, from: u64, to: u64) -> impl Iterator<Item = (&Bytes, std::ops::Range<usize>)> {
-        let (to, block_bytes) = (to.min(self.len), BLOCK_BYTES as u64);
-        let first = (from / block_bytes).min(self.blocks.len() as u64) as usize;
-        self.blocks[first..].iter().enumerate().map_while(move |(index, block)| {
+        let (to, block_bytes, blocks) = (to.min(self.len), BLOCK_BYTES as u64, self.list());
+        let first = (from / block_bytes).min(blocks.len() as u64) as usize;
+        blocks[first..].iter().enumerate().map_while(move |(index, block)| {
             let base = (first + index) as u64 * block_bytes;
             let start = from.saturating_sub(base).min(block.len() as u64) as usize;
             let end = to.saturating_sub(base).min(block.len() as u64) as usize;

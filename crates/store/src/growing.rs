@@ -68,8 +68,9 @@ impl Growing {
     }
 
     /// Copies pieces into one exact block.
-    pub fn join(pieces: &[Bytes]) -> Bytes {
-        let len = pieces.iter().map(Bytes::len).sum();
+    pub fn join<'a>(pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>) -> Bytes {
+        let pieces = pieces.into_iter();
+        let len = pieces.clone().map(Bytes::len).sum();
         let mut block = Vec::with_capacity(len);
         for piece in pieces {
             block.extend_from_slice(piece);
@@ -131,6 +132,18 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
+    /// Makes the last block. A body of one block that has room for its head gets it in front: then a hit reads one
+    /// stretch of memory. Returns the head too, wherever it lies now.
+    pub fn finish_behind(self, head: Bytes) -> (Bytes, Blocks) {
+        let body_len: usize = self.tail.iter().map(Bytes::len).sum();
+        if !self.blocks.is_empty() || body_len == 0 || body_len + head.len() > BLOCK_BYTES {
+            return (head, self.finish());
+        }
+        let mut both = Growing::join(std::iter::once(&head).chain(&self.tail));
+        let head = both.split_to(head.len());
+        (head, Blocks::from_blocks(vec![both]))
+    }
+
     /// Makes the last block.
     pub fn finish(self) -> Blocks {
         let last = Growing::join(&self.tail);
@@ -177,6 +190,18 @@ mod tests {
             let blocks = growing.unfinished().finish();
             prop_assert!(blocks.slices(0, u64::MAX).collect::<Vec<_>>().concat() == body);
             prop_assert!(growing.into_pieces().collect::<Vec<_>>().concat() == body);
+        }
+    }
+
+    #[test]
+    fn a_small_body_lies_right_behind_its_head() {
+        for (len, together) in [(0, false), (1, true), (6221, true), (BLOCK_BYTES - 9, false), (BLOCK_BYTES + 1, false)] {
+            let (growing, body) = grow(&[len / 2, len - len / 2]);
+            let (head, blocks) = growing.unfinished().finish_behind(Bytes::from_static(b"HTTP/1.1 200 OK"));
+            assert_eq!(head, &b"HTTP/1.1 200 OK"[..]);
+            assert!(blocks.slices(0, u64::MAX).collect::<Vec<_>>().concat() == body, "{len}");
+            let behind = blocks.single().is_some_and(|block| block.as_ptr() == head.as_ptr_range().end);
+            assert_eq!(behind, together, "{len}");
         }
     }
 
