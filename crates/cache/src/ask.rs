@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use message::Request;
 use rules::Freshness;
 use rules::freshness::{OriginFailure, may_serve_on_error};
+use rules::range::if_range_holds;
 
 use crate::cache::Cache;
 use crate::directory::Entry;
@@ -18,6 +19,7 @@ use crate::key::Key;
 use crate::limits::ENTRY_BYTES;
 use crate::object::Object;
 use crate::ticket::Ticket;
+use crate::variants::Slot;
 use crate::wishes::{Answer, Now, Wishes};
 
 /// What `ask` was asked, and its place among the questions to this shard.
@@ -40,18 +42,8 @@ enum Finding {
     RecentFailure(Failure),
 }
 
-/// What is there, though it cannot be served as it is.
-#[derive(Default)]
-struct Stored {
-    whole: Option<Arc<Object>>,
-    part: Option<Arc<Object>>,
-}
-
-impl Stored {
-    fn servable(&self, wishes: &Wishes) -> Option<&Arc<Object>> {
-        self.whole.as_ref().or(self.part.as_ref().filter(|_| wishes.partial_ok))
-    }
-}
+/// The whole response that is there, though it cannot be served as it is.
+type Stored = Option<Arc<Object>>;
 
 /// What may be done with a stored object.
 enum Verdict {
@@ -74,14 +66,12 @@ impl Cache {
             let entry = shard.entry(key, || self.account.charge(ENTRY_BYTES));
             self.look(entry, &Question { key, request, wishes, now, order })
         };
-        let ticket = |flight, stored: Stored| {
-            Ticket::new(Arc::clone(self), flight, request.to_head(), stored.whole, stored.part)
-        };
+        let ticket = |flight, stored: Stored| Ticket::new(Arc::clone(self), flight, request.to_head(), stored);
         match finding {
             Finding::Fresh(object) => Answer::Fresh(object),
             Finding::Stale(object, None) => Answer::Stale(object, None),
             Finding::Stale(object, Some(flight)) => {
-                let stored = Stored { whole: Some(Arc::clone(&object)), part: None };
+                let stored = Some(Arc::clone(&object));
                 Answer::Stale(object, Some(ticket(flight, stored)))
             }
             Finding::Miss(flight, stored) => Answer::Miss(ticket(flight, stored)),
@@ -90,37 +80,44 @@ impl Cache {
             Finding::Busy(flight, slot, stored) => {
                 self.counters.coalesced.fetch_add(1, Relaxed);
                 let must_fit = (!wishes.ignore_vary).then_some(request);
-                Answer::Busy(Follower::new(flight, slot, wishes.core).waiting(must_fit, stored.whole))
+                Answer::Busy(Follower::new(flight, slot, wishes.core).waiting(must_fit, stored))
             }
             Finding::RecentFailure(failure) => Answer::RecentFailure(failure),
         }
     }
 
+    /// The part that `ask` would serve, for who must not take on a fetch of the whole.
+    pub fn find_part(&self, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
+        let shard = self.directory.shard(key);
+        fresh_part(shard.entries.get(&key)?.find(request.fields, wishes.ignore_vary)?, request, wishes, now)
+    }
+
     fn look(&self, entry: &mut Entry, question: &Question<'_>) -> Finding {
         let Question { request, wishes, now, .. } = *question;
-        let stored = match entry.find(request.fields, wishes.ignore_vary) {
-            Some(slot) => Stored { whole: slot.whole.clone(), part: slot.part.clone() },
-            None => Stored::default(),
-        };
+        let slot = entry.find(request.fields, wishes.ignore_vary);
+        let stored = slot.and_then(|slot| slot.whole.clone());
         if wishes.always_miss {
             return Finding::Miss(self.begin(entry, question), stored);
         }
-        let verdict = stored.servable(wishes).map_or(Verdict::Ask, |object| judge(object, wishes, now));
-        match (verdict, stored.whole.is_some()) {
-            (Verdict::Serve, true) => return Finding::Fresh(stored.whole.expect("it was judged")),
-            (Verdict::Serve, false) => return Finding::Fresh(stored.part.expect("it was judged")),
-            // A stale part is worth a fetch, not a refresh beside it.
-            (Verdict::Ask, _) | (_, false) => {}
-            (Verdict::Concede, true) => return Finding::Stale(stored.whole.expect("it was judged"), None),
-            (Verdict::Refresh, true) => {
+        let verdict = stored.as_ref().map_or(Verdict::Ask, |object| judge(object, wishes, now));
+        if !matches!(verdict, Verdict::Serve)
+            && let Some(part) = slot.and_then(|slot| fresh_part(slot, request, wishes, now))
+        {
+            return Finding::Fresh(part);
+        }
+        match (verdict, &stored) {
+            (Verdict::Serve, Some(object)) => return Finding::Fresh(Arc::clone(object)),
+            (Verdict::Concede, Some(object)) => return Finding::Stale(Arc::clone(object), None),
+            (Verdict::Refresh, Some(object)) => {
                 let alone =
                     entry.joinable(request.fields, wishes.ignore_vary).is_none() && entry.recent_failure(now).is_none();
                 let refresh = alone.then(|| self.begin_listed(entry, question));
-                return Finding::Stale(stored.whole.expect("it was judged"), refresh);
+                return Finding::Stale(Arc::clone(object), refresh);
             }
+            (Verdict::Ask, _) | (_, None) => {}
         }
         if let Some(failure) = entry.recent_failure(now) {
-            return match stored.whole {
+            return match stored {
                 Some(object) if may_stand_in(&object, wishes, now) => Finding::Stale(object, None),
                 _ => Finding::RecentFailure(failure),
             };
@@ -133,7 +130,7 @@ impl Cache {
             return Finding::Busy(Arc::clone(flight), slot, stored);
         }
         if entry.is_uncacheable(now) {
-            if wishes.pass_uncacheable && stored.whole.is_none() {
+            if wishes.pass_uncacheable && stored.is_none() {
                 return Finding::Uncacheable;
             }
             return Finding::HitForMiss(self.begin(entry, question), stored);
@@ -153,6 +150,13 @@ impl Cache {
         entry.list_new(&flight, question.request.fields);
         flight
     }
+}
+
+/// A part that holds what is wanted and needs no validation. A stale one is worth a fetch, not a refresh beside it.
+fn fresh_part(slot: &Slot, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
+    let mut parts = slot.parts.holding(wishes.range?);
+    let holds = |part: &Object| if_range_holds(request.fields, part.head().fields.view(), part.facts());
+    parts.find(|part| holds(part) && matches!(judge(part, wishes, now), Verdict::Serve)).cloned()
 }
 
 fn judge(object: &Object, wishes: &Wishes, now: Now) -> Verdict {

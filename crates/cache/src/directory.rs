@@ -256,16 +256,17 @@ impl Entry {
         self.note_spec(object.spec.clone(), leavers);
         let slot = self.variants.slot(object.variant);
         if object.partial().is_some() {
-            leavers.extend(slot.part.replace(Arc::clone(object)));
+            slot.parts.store(object, leavers);
         } else {
-            leavers.extend(slot.part.take());
+            slot.parts.take_all(leavers);
             leavers.extend(slot.whole.replace(Arc::clone(object)));
+            // Parts of what is too large to be stored say nothing about the whole.
+            self.uncacheable_until_ms = 0;
         }
         if self.variants.count() > variants_max.max(1) {
             let oldest = self.variants.oldest_but(object.variant).expect("it is over its bound");
             self.remove_variant(oldest, leavers);
         }
-        self.uncacheable_until_ms = 0;
         self.failure = None;
         self.temper();
     }
@@ -278,22 +279,21 @@ impl Entry {
     }
 
     fn remove_variant(&mut self, variant: Variant, leavers: &mut Leavers) {
-        if let Some(slot) = self.variants.remove(variant) {
+        if let Some(mut slot) = self.variants.remove(variant) {
             leavers.extend(slot.whole);
-            leavers.extend(slot.part);
+            slot.parts.take_all(leavers);
         }
     }
 
     /// Takes out one object, if it is the stored one.
     pub fn remove(&mut self, object: &Arc<Object>) -> bool {
         let Some(slot) = self.variants.get_mut(object.variant) else { return false };
-        let place = if object.partial().is_some() { &mut slot.part } else { &mut slot.whole };
-        let is_it = place.as_ref().is_some_and(|stored| Arc::ptr_eq(stored, object));
-        if is_it {
-            *place = None;
-            if slot.is_empty() {
-                self.variants.remove(object.variant);
-            }
+        let is_it = match object.partial() {
+            Some(_) => slot.parts.remove(object),
+            None => slot.whole.take_if(|stored| Arc::ptr_eq(stored, object)).is_some(),
+        };
+        if is_it && slot.is_empty() {
+            self.variants.remove(object.variant);
         }
         is_it
     }

@@ -19,6 +19,7 @@ use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::key::Variant;
 use crate::object::{Object, ObjectParts, Part};
+use crate::parts::WholeHead;
 use crate::spec::Spec;
 use crate::ticket::{Duty, entry_of};
 
@@ -42,6 +43,7 @@ pub(crate) struct Keep {
     pub rendered: Bytes,
     pub facts: Facts,
     pub partial: Option<Part>,
+    pub whole: Option<WholeHead>,
 }
 
 impl Draft {
@@ -183,19 +185,24 @@ impl Draft {
             return None;
         }
         let trailers = trailers.map(Arc::new);
-        let object = self.keep.take().and_then(|keep| self.compact(keep));
-        let Some(object) = object else {
+        let whole = self.keep.as_mut().and_then(|keep| keep.whole.take());
+        let landed = self.keep.take().and_then(|keep| self.compact(keep));
+        let Some(landed) = landed else {
             self.finish_unstored(trailers);
             return None;
         };
         let cache = Arc::clone(&self.duty.cache);
+        // Its readers go by positions in what they asked for; what is stored may be more.
+        let object = match landed.partial() {
+            Some(_) => cache.join_parts(&landed, whole),
+            None => Arc::clone(&landed),
+        };
         cache.make_room(0);
         let mut leavers = Leavers::new();
         let (stored, wakes) = self.duty.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
-            let newer = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
-            let outdated = newer.is_some_and(|whole| whole.is_newer_than(&object));
+            let outdated = entry.slot(object.variant).is_some_and(|slot| slot.outdates(&object));
             let stores = entry.invalidated <= flight.began && !outdated;
             if stores {
                 entry.store(&object, cache.settings.variants_max, &mut leavers);
@@ -205,7 +212,7 @@ impl Draft {
                 if inner.state != FlightState::Condemned {
                     inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });
                 }
-                inner.body = FlightBody::Landed(Arc::clone(&object));
+                inner.body = FlightBody::Landed(landed);
                 inner.end = End::Whole(trailers);
                 stores
             })
@@ -224,7 +231,7 @@ impl Draft {
             _ => None,
         })?;
         let head = head.expect("a draft has a head");
-        let Keep { spec, variant, rendered, facts, partial } = keep;
+        let Keep { spec, variant, rendered, facts, partial, .. } = keep;
         let (rendered, mut blocks) = unfinished.finish_behind(rendered);
         if let Some(pages) = &self.duty.cache.pages {
             blocks = blocks.into_pages(pages);
@@ -256,8 +263,18 @@ impl Draft {
     }
 
     /// Gives the body up if nobody reads it; hands the draft back if somebody does after all, so that nobody joins a
-    /// fetch in the moment in which it is given up.
+    /// fetch in the moment in which it is given up. What has come of a part is a shorter part, and is stored; nobody
+    /// joins the fetch of a part.
     pub fn abandon(mut self, failure: Failure) -> Option<Draft> {
+        if let Some(part) = self.keep.as_mut().and_then(|keep| keep.partial.as_mut())
+            && self.received > 0
+            && self.duty.flight.readers_count() == 0
+        {
+            part.to = part.from + self.received;
+            self.length = None;
+            self.land(None);
+            return None;
+        }
         (!self.duty.give_up_unread(failure)).then_some(self)
     }
 

@@ -14,6 +14,15 @@ pub const VARIANTS_MAX: usize = 128;
 /// Different Vary specifications under one key; the oldest goes with its variants.
 pub const SPECS_MAX: usize = 4;
 
+/// Stored parts (206) of one variant; the oldest goes.
+pub const PARTS_MAX: usize = 32;
+
+/// Parts are copied together up to this length: some 2 ms of the core that fetched the last of them.
+pub const PARTS_JOIN_BYTES_MAX: u64 = 8 << 20;
+/// Of two parts that are copied together the longer is at most so many times as long as the shorter: else many small
+/// parts behind a large one would cost a large copy each. So no byte is copied more than five times, counted together.
+pub const PARTS_JOIN_RATIO: u64 = 4;
+
 /// Flights of one key that others can find and join; further ones fetch for themselves.
 pub const FLIGHTS_LISTED_MAX: usize = 64;
 

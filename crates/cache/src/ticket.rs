@@ -19,6 +19,7 @@ use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::object::{Object, Part};
+use crate::parts::WholeHead;
 use crate::spec::variant_of;
 use crate::wishes::Now;
 
@@ -28,7 +29,6 @@ pub struct Ticket {
     /// The request that was asked with: it selects the variant that its response will be stored as.
     request: RequestHead,
     stale: Option<Arc<Object>>,
-    part: Option<Arc<Object>>,
 }
 
 /// A head from the origin, and what may be done with it.
@@ -58,6 +58,8 @@ pub struct StoreAs {
     pub rendered: Bytes,
     /// Set for a 206.
     pub partial: Option<Part>,
+    /// Beside `partial`: what the parts are stored as when nothing is missing any more.
+    pub whole: Option<WholeHead>,
 }
 
 /// A fetch under way, counted in its entry. It ends once.
@@ -74,9 +76,8 @@ impl Ticket {
         flight: Arc<Flight>,
         request: RequestHead,
         stale: Option<Arc<Object>>,
-        part: Option<Arc<Object>>,
     ) -> Ticket {
-        Ticket { duty: Duty { cache, flight, open: true }, request, stale, part }
+        Ticket { duty: Duty { cache, flight, open: true }, request, stale }
     }
 
     pub fn flight(&self) -> &Arc<Flight> {
@@ -91,11 +92,6 @@ impl Ticket {
     /// What to validate, and what may be served if the fetch fails.
     pub fn stale(&self) -> Option<&Arc<Object>> {
         self.stale.as_ref()
-    }
-
-    /// A stored part of the response (206) that a range request may complete.
-    pub fn partial(&self) -> Option<&Arc<Object>> {
-        self.part.as_ref()
     }
 
     /// The leader's own reader. To be taken before the head is described; a background refresh needs none.
@@ -149,7 +145,7 @@ impl Ticket {
     fn describe_storable(self, mut head: FlightHead, store_as: StoreAs, mark_ms: Option<u64>) -> Draft {
         let (duty, request, length) = (self.duty, self.request, head.length);
         let cache = Arc::clone(&duty.cache);
-        let StoreAs { facts, vary, rendered, partial } = store_as;
+        let StoreAs { facts, vary, rendered, partial, whole } = store_as;
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), request.request().fields);
         let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
@@ -173,7 +169,8 @@ impl Ticket {
                 shard.note_uncacheable(flight.key, mark_ms);
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
-            let keep = (!condemned && !too_long).then_some(Keep { spec, variant, rendered, facts, partial });
+            let keep = Keep { spec, variant, rendered, facts, partial, whole };
+            let keep = (!condemned && !too_long).then_some(keep);
             (keep, wakes)
         });
         wakes.send(&duty.flight);
@@ -188,8 +185,8 @@ impl Ticket {
     /// # Panics
     /// Without a stale object: then no validator was sent.
     pub fn refreshed(self, head: Arc<ResponseHead>, rendered: Bytes, facts: Facts, now: Now) -> Arc<Object> {
-        let Ticket { mut duty, stale, part, .. } = self;
-        let old = stale.or(part).expect("only a stored object can be refreshed");
+        let Ticket { mut duty, stale, .. } = self;
+        let old = stale.expect("only a stored object can be refreshed");
         let cache = Arc::clone(&duty.cache);
         let fresh = cache.reheaded(&old, Arc::clone(&head), rendered, facts, (now, duty.flight.order));
         let mut leavers = Leavers::new();

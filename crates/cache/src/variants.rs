@@ -1,6 +1,6 @@
 //! The stored responses of one key: a table by variant digest, inline while there is one (most keys).
 //!
-//! A variant holds one whole response, or one part (a stored 206), or a part beside a stale whole.
+//! A variant holds one whole response, or parts (stored 206s), or parts beside a stale whole.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 
 use crate::key::{DigestBuild, Variant};
 use crate::object::Object;
+use crate::parts::Parts;
 
 #[derive(Debug, Default)]
 pub(crate) enum Variants {
@@ -21,12 +22,12 @@ pub(crate) enum Variants {
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub whole: Option<Arc<Object>>,
-    pub part: Option<Arc<Object>>,
+    pub parts: Parts,
 }
 
 impl Slot {
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
-        self.whole.iter().chain(&self.part)
+        self.whole.iter().chain(self.parts.iter())
     }
 
     /// The newest of its objects, by the order of their flights.
@@ -34,8 +35,14 @@ impl Slot {
         self.objects().map(|object| object.order).max().unwrap_or(0)
     }
 
+    /// Is there something newer, so that this came too late? A part does not outdate another of its representation.
+    pub fn outdates(&self, object: &Object) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.is_newer_than(object))
+            || object.partial().is_some() && self.parts.outdate(object)
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.whole.is_none() && self.part.is_none()
+        self.whole.is_none() && self.parts.is_empty()
     }
 }
 

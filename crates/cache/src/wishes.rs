@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rules::RequestDirectives;
+use rules::range::RangeSpec;
 
 use crate::flight::Failure;
 use crate::follower::Follower;
@@ -41,9 +42,9 @@ pub struct Wishes {
     pub grace_max_ms: Option<u64>,
     /// An object older than this counts as one that must be validated.
     pub age_max_ms: Option<u64>,
-    /// Where no whole response is stored, a stored part (206) will do. If the part then does not hold the range
-    /// that is wanted, ask again without this: the ticket carries the part, to be completed.
-    pub partial_ok: bool,
+    /// Where no whole response can be served, a stored part (206) will do that holds all of this range, and
+    /// whose validator is that of the request's If-Range.
+    pub range: Option<RangeSpec>,
     /// The request's own Cache-Control; the default if it is not honoured.
     pub directives: RequestDirectives,
 }

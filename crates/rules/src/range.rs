@@ -78,6 +78,14 @@ impl RangeSpecs {
         &self.specs
     }
 
+    /// The range, when there is just one: what a stored part may answer.
+    pub fn single(&self) -> Option<RangeSpec> {
+        match *self.specs {
+            [spec] => Some(spec),
+            _ => None,
+        }
+    }
+
     /// RFC 9110 §14.1.2 and §15.3.7.2: ranges that lie outside are left out, those that overlap or touch are
     /// sent as one, and when they would make more than the whole, the whole is sent.
     pub fn resolve(&self, length: u64) -> Ranges {
@@ -191,16 +199,19 @@ impl ContentRange {
         out.extend_from_slice(format!("bytes {}-{}/{complete}", self.range.start, self.range.end - 1).as_bytes());
     }
 
-    /// The part of this part that serves the request, in the coordinates of the whole; `None` when bytes are
-    /// missing, or when the answer must be more than one range.
-    pub fn serves(&self, specs: &RangeSpecs) -> Option<Range<u64>> {
-        let [spec] = specs.specs() else { return None };
-        let range = match (*spec, self.complete_length) {
+    /// The part of this part that a range wants, in the coordinates of the whole; `None` when bytes are missing.
+    pub fn holds(&self, spec: RangeSpec) -> Option<Range<u64>> {
+        let range = match (spec, self.complete_length) {
             (spec, Some(length)) => spec.resolve(length)?,
             (RangeSpec::From { first, last: Some(last) }, None) => first..last.checked_add(1)?,
             _ => return None,
         };
         (self.range.start <= range.start && range.end <= self.range.end).then_some(range)
+    }
+
+    /// The same for a whole Range field; an answer of more than one range is none that a part can give.
+    pub fn serves(&self, specs: &RangeSpecs) -> Option<Range<u64>> {
+        self.holds(specs.single()?)
     }
 }
 

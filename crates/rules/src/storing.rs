@@ -10,7 +10,7 @@ use crate::cache_control::{Scope, delta_seconds, listed_fields};
 use crate::date::parse_date;
 use crate::freshness::Facts;
 use crate::groups;
-use crate::range::ContentRange;
+use crate::range::{ContentRange, may_combine};
 use crate::reference::Location;
 use crate::targeted::{self, Policy, Source};
 use crate::vary::Vary;
@@ -66,6 +66,10 @@ pub enum WhyNotStored {
     Partial,
     /// A 206 whose Content-Range is missing, unreadable or not one range.
     ContentRange,
+    /// A 206 without an entity tag that is strong: nothing would say of which representation it is a part.
+    PartValidator,
+    /// A 206 that leaves out what its client is known to have.
+    PartFields,
     RequestNoStore,
     NoStore,
     Private,
@@ -95,6 +99,8 @@ impl WhyNotStored {
             WhyNotStored::Status => "status",
             WhyNotStored::Partial => "partial",
             WhyNotStored::ContentRange => "content-range",
+            WhyNotStored::PartValidator => "part-validator",
+            WhyNotStored::PartFields => "part-fields",
             WhyNotStored::RequestNoStore => "request-no-store",
             WhyNotStored::NoStore => "no-store",
             WhyNotStored::Private => "private",
@@ -128,8 +134,8 @@ fn may_store_method(exchange: &Exchange<'_>) -> Result<(), WhyNotStored> {
     }
 }
 
-/// RFC 9111 §3.3 for a single part of a GET's response. Whether the body has the length that the range says is
-/// for the caller to see once it is there.
+/// RFC 9111 §3.3 for a single part of a GET's response, which §3.4 lets us combine with others of its strong entity
+/// tag. Whether the body has the length that the range says is for the caller to see.
 pub fn may_store_part(exchange: &Exchange<'_>) -> Result<(Facts, ContentRange), WhyNotStored> {
     let is_part = exchange.response.status == Status::PARTIAL_CONTENT && exchange.request.method == Method::Get;
     if !is_part || !exchange.request.fields.contains(FieldName::Range) {
@@ -139,6 +145,14 @@ pub fn may_store_part(exchange: &Exchange<'_>) -> Result<(Facts, ContentRange), 
     let range = ranges.next().and_then(ContentRange::parse).ok_or(WhyNotStored::ContentRange)?;
     if ranges.next().is_some() {
         return Err(WhyNotStored::ContentRange);
+    }
+    if !may_combine(exchange.response.fields, exchange.response.fields) {
+        return Err(WhyNotStored::PartValidator);
+    }
+    // RFC 9110 §15.3.7: to If-Range the origin need not repeat the fields of the representation.
+    let asked_if = exchange.request.fields.contains(FieldName::IfRange);
+    if asked_if && !exchange.response.fields.contains(FieldName::ContentType) {
+        return Err(WhyNotStored::PartFields);
     }
     Ok((judge_storable(exchange, exchange.response.fields)?, range))
 }
@@ -445,13 +459,21 @@ mod tests {
             let stored = may_store_part(&exchange(&request, head.response(), &defaults));
             assert_eq!(stored.map(|(_, part)| part.range), expect, "{line} {lines:?}");
         };
-        let fresh = "Cache-Control: max-age=60\nContent-Range:";
+        let fresh = "Cache-Control: max-age=60\nETag: \"a\"\nContent-Range:";
         check("GET /", "Range: bytes=-5", &format!("{fresh} bytes 5-9/10"), Ok(5..10));
+        let validated = |etag: &str| format!("Cache-Control: max-age=60\nETag: {etag}\nContent-Range: bytes 5-9/10");
+        for etag in ["", "W/\"a\"", "a"] {
+            check("GET /", "Range: bytes=-5", &validated(etag), Err(WhyNotStored::PartValidator));
+        }
+        let if_range = "Range: bytes=-5\nIf-Range: \"a\"";
+        check("GET /", if_range, &format!("{fresh} bytes 5-9/10"), Err(WhyNotStored::PartFields));
+        check("GET /", if_range, &format!("{fresh} bytes 5-9/10\nContent-Type: video/mp4"), Ok(5..10));
         check("GET /", "", &format!("{fresh} bytes 5-9/10"), Err(WhyNotStored::Status));
         check("POST /", "Range: bytes=-5", &format!("{fresh} bytes 5-9/10"), Err(WhyNotStored::Status));
         check("GET /", "Range: bytes=-5", "Cache-Control: max-age=60", Err(WhyNotStored::ContentRange));
         check("GET /", "Range: bytes=-5", &format!("{fresh} bytes */10"), Err(WhyNotStored::ContentRange));
-        check("GET /", "Range: bytes=-5", "Content-Range: bytes 5-9/10", Err(WhyNotStored::NeverReusable));
+        let no_store = format!("{fresh} bytes 5-9/10\nCache-Control: no-store");
+        check("GET /", "Range: bytes=-5", &no_store, Err(WhyNotStored::NoStore));
     }
 
     /// RFC 9111 §5.1.

@@ -6,16 +6,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use cache::{Description, Draft, Failure, StoreAs, Ticket};
+use cache::{Description, Draft, Failure, Part, StoreAs, Ticket, WholeHead};
 use message::{FieldName, Fields, ResponseHead, Status};
 use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
-use rules::storing::{Withholding, may_store};
+use rules::storing::{Withholding, may_store, may_store_part};
 use rules::{Exchange, Facts, RequestDirectives, Vary, WhyNotStored};
 use wire::{HopByHop, ResponseBody};
 
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
-use crate::fetch::{Broken, Client, Fetch, FetchState, Reply, failed, refreshed};
+use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, refreshed};
 use crate::stored_head;
 
 /// The whole fetch of a miss. `notes` are absent for a refresh in the background.
@@ -66,6 +66,7 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
             None
         }
     };
+    let is_part = storable.as_ref().is_some_and(|store_as| store_as.partial.is_some());
     let draft = ticket.describe(Description {
         head: Arc::new(leaders_head(&reply.head)),
         shared_head,
@@ -75,7 +76,9 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
         now: reply.received,
     });
     let body = reply.body.into_body(&fetch);
-    let ended = pour(&fetch, draft, body, notes.is_some(), length).await;
+    // The rest of a part that its requester does not want any more is nobody's wish.
+    let course = Course { length, gives_up: notes.is_some() || is_part };
+    let ended = pour(&fetch, draft, body, course).await;
     fetch.enter(if ended { FetchState::Landed } else { FetchState::Failed });
 }
 
@@ -92,16 +95,27 @@ fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, reply: &Reply) ->
 }
 
 impl Fetch {
-    /// What `rules` make of the exchange.
-    fn facts(&self, reply: &Reply) -> Result<Facts, WhyNotStored> {
+    /// What `rules` make of the exchange, and which part of the representation it brings, if not the whole.
+    fn facts(&self, reply: &Reply) -> Result<(Facts, Option<Part>), WhyNotStored> {
         let defaults = self.store_defaults();
-        may_store(&Exchange {
+        let exchange = Exchange {
             request: &self.head.request(),
             response: reply.head.response(),
             response_wall_ms: reply.received.wall_ms,
             response_delay_ms: reply.delay_ms,
             defaults: &defaults,
-        })
+        };
+        // Only a pass forwards ranges: a 206 that nobody asked for is none of ours.
+        if reply.head.status != Status::PARTIAL_CONTENT || !matches!(self.purpose, Purpose::Pass) {
+            return Ok((may_store(&exchange)?, None));
+        }
+        let (facts, said) = may_store_part(&exchange)?;
+        // A body that is not as long as its Content-Range says is nobody's part (J13), but the client's to judge.
+        if reply.framing != ResponseBody::Length(said.length()) {
+            return Err(WhyNotStored::ContentRange);
+        }
+        let part = Part { from: said.range.start, to: said.range.end, complete: said.complete_length };
+        Ok((facts, Some(part)))
     }
 
     pub(crate) fn may_store(&self, reply: &Reply) -> bool {
@@ -111,13 +125,24 @@ impl Fetch {
 
 /// May it be stored, and as what? The reason if not.
 fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<StoreAs, &'static str> {
-    let facts = fetch.facts(reply).map_err(|why| why.token())?;
+    let (facts, partial) = fetch.facts(reply).map_err(|why| why.token())?;
     let vary = match Vary::of(reply.head.fields.view()) {
         Vary::Fields(spec) => Some(spec),
         Vary::None => None,
         Vary::Any | Vary::TooMany => return Err("vary"),
     };
-    Ok(StoreAs { facts, vary, rendered: stored_head::render(shared_head, &fetch.site), partial: None })
+    let rendered = stored_head::render(shared_head, &fetch.site);
+    let whole = partial.map(|_| whole_head(fetch, shared_head));
+    Ok(StoreAs { facts, vary, rendered, partial, whole })
+}
+
+/// The head of a 206 as that of the whole, for when its parts are all there (RFC 9111 §3.4).
+fn whole_head(fetch: &Fetch, part: &ResponseHead) -> WholeHead {
+    let mut head = ResponseHead { status: Status::OK, version: part.version, fields: part.fields.clone() };
+    head.fields.remove(FieldName::ContentRange);
+    head.fields.shrink();
+    let rendered = stored_head::render(&head, &fetch.site);
+    WholeHead { head: Arc::new(head), rendered }
 }
 
 /// What is stored, and what everybody but the first requester gets: no Set-Cookie (RFC 9111 §7.3), no field of the
@@ -140,11 +165,18 @@ fn leaders_head(head: &ResponseHead) -> ResponseHead {
     ResponseHead { status: head.status, version: head.version, fields }
 }
 
+/// What is known of a body beforehand.
+struct Course {
+    length: Option<u64>,
+    /// It is nobody's wish when its readers have left.
+    gives_up: bool,
+}
+
 /// Moves the body into the draft. True when it landed whole.
-async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, has_requester: bool, length: Option<u64>) -> bool {
+async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Course) -> bool {
     loop {
         wait_for_room(fetch, &mut draft).await;
-        let may_give_up = (has_requester || !draft.is_kept()) && !is_worth_finishing(fetch, &draft, length);
+        let may_give_up = (course.gives_up || !draft.is_kept()) && !is_worth_finishing(fetch, &draft, course.length);
         let piece = poll_fn(|cx| {
             if may_give_up && draft.poll_abandoned(cx).is_ready() {
                 return Poll::Ready(None);

@@ -47,8 +47,6 @@ pub(crate) enum Plan {
     Part(Range<u64>),
     Parts(Vec<Range<u64>>),
     Unsatisfiable,
-    /// A stored part does not hold what is wanted.
-    NotHeld,
 }
 
 /// Conditions first, then ranges (RFC 9110 §13.2.2).
@@ -58,9 +56,8 @@ pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
         return Plan::NotModified;
     }
     if let Some(part) = object.partial() {
-        let held = ContentRange { range: part.from..part.to, complete_length: part.complete };
-        let wanted = RangeSpecs::of(request.fields).and_then(|specs| held.serves(&specs));
-        return wanted.map_or(Plan::NotHeld, Plan::Part);
+        let wanted = RangeSpecs::of(request.fields).and_then(|specs| part.holds(specs.single()?));
+        return Plan::Part(wanted.expect("the store gives a part only to who wants what it holds"));
     }
     if !seen.has(FieldName::Range) {
         return Plan::Whole;
@@ -94,7 +91,7 @@ fn stored(tx: &mut Transaction, object: &Arc<Object>, why: hit::Why, head_only: 
     let now = tx.core.now();
     let plan = plan(&tx.head.request(), tx.seen, object);
     let mut out = Vec::with_capacity(object.rendered().len() + 256);
-    let complete = object.partial().and_then(|part| part.complete).or(Some(object.body().len()));
+    let complete = object.partial().map_or(Some(object.body().len()), |part| part.complete);
     let offset = object.partial().map_or(0, |part| part.from);
     let body = |range: Range<u64>| OutBody::Object {
         object: Arc::clone(object),
@@ -102,7 +99,7 @@ fn stored(tx: &mut Transaction, object: &Arc<Object>, why: hit::Why, head_only: 
         to: range.end - offset,
     };
     let (status, body) = match plan {
-        Plan::Whole | Plan::NotHeld => {
+        Plan::Whole => {
             out.extend_from_slice(object.rendered());
             if stored_head::has_length(object.status().0) {
                 write_number_field(&mut out, "Content-Length", object.body().len());

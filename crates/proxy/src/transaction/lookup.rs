@@ -69,6 +69,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
         core: core.index,
         ignore_busy: question.ignore_busy,
         pass_uncacheable: true,
+        range: wanted_range(question),
         directives: *question.directives,
         ..Wishes::default()
     };
@@ -93,11 +94,10 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
 }
 
 /// For requests that must not take on a fetch of the whole: HEAD fetches no body, only-if-cached nothing at all, and
-/// nobody should wait for the front of a large body in order to get its end.
+/// nobody should wait for the front of a large body in order to get its end. What the origin answers to such a range is
+/// stored as a part.
 fn find_stored(core: &Core, question: &Question<'_>, now: Now) -> Found {
-    if let Some(object) = core.shared.cache.find(question.key, question.request)
-        && object.partial().is_none()
-    {
+    if let Some(object) = core.shared.cache.find(question.key, question.request) {
         match object.freshness(now, question.directives) {
             Freshness::Fresh => return Found::Fresh(object),
             Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
@@ -107,12 +107,26 @@ fn find_stored(core: &Core, question: &Question<'_>, now: Now) -> Found {
             _ => {}
         }
     }
+    let wishes = Wishes { range: wanted_range(question), directives: *question.directives, ..Wishes::default() };
+    if wishes.range.is_some()
+        && let Some(part) = core.shared.cache.find_part(question.key, question.request, &wishes, now)
+    {
+        return Found::Fresh(part);
+    }
     if question.directives.only_if_cached {
         // RFC 9111 §5.2.1.7.
         return Found::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE);
     }
     let why = if question.request.method == Method::Head { "head" } else { "range-ahead" };
     Found::Step(Step::Pass, Outcome { why, verdict: CacheVerdict::Pass, ..Outcome::NONE })
+}
+
+/// The one range that a GET wants: a stored part may hold it.
+fn wanted_range(question: &Question<'_>) -> Option<RangeSpec> {
+    if !question.seen.has(FieldName::Range) || question.request.method != Method::Get {
+        return None;
+    }
+    RangeSpecs::of(question.request.fields)?.single()
 }
 
 /// A range that starts further ahead than `limits.range_ahead_bytes_max`, or counts from an end we do not know.

@@ -52,8 +52,9 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
     }
 }
 
-/// A GET that was known as uncacheable turns out not to be; or a POST's answer says that it is the representation of its
-/// target, and serves a later GET (RFC 9110 §9.3.3). It lands in the store like a miss, and its requester follows.
+/// A GET that was known as uncacheable turns out not to be; a range was answered by a part that can be kept (RFC 9111
+/// §3.3); or a POST's answer says that it is the representation of its target, and serves a later GET (RFC 9110 §9.3.3).
+/// It lands in the store like a miss, and its requester follows.
 fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step {
     let key = tx.key();
     let began = Some(began);
