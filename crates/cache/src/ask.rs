@@ -86,6 +86,11 @@ impl Cache {
         }
     }
 
+    /// Is anything stored under a key, whether it can be served or not?
+    pub fn holds(&self, key: Key) -> bool {
+        self.directory.shard(key).entries.get(&key).is_some_and(Entry::holds_any)
+    }
+
     /// The part that `ask` would serve, for who must not take on a fetch of the whole.
     pub fn find_part(&self, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
         let shard = self.directory.shard(key);

@@ -11,7 +11,7 @@ use store::sync::Mutex;
 use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use store::{Account, Eviction, EvictionKind, Lru, PageFile, S3Fifo};
 
-use crate::directory::{Directory, Leavers};
+use crate::directory::{Directory, Entry, Leavers};
 use crate::flight::Courier;
 use crate::key::{Digester, Key};
 use crate::limits::{MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX};
@@ -272,6 +272,17 @@ impl Cache {
             self.counters.evictions.fetch_add(1, Relaxed);
             shard.tidy(victim.key);
         }
+    }
+
+    /// Stores what was fetched under an invalidation number, unless it comes too late. Under the shard's lock.
+    pub(crate) fn take_in(&self, entry: &mut Entry, object: &Arc<Object>, began: u64, leavers: &mut Leavers) -> bool {
+        let outdated = entry.slot(object.variant).is_some_and(|slot| slot.outdates(object));
+        let stores = entry.invalidated <= began && !outdated;
+        if stores {
+            entry.store(object, self.settings.variants_max, leavers);
+            self.admit(object, leavers);
+        }
+        stores
     }
 
     /// Lets a stored object take its seat, and those it replaced leave theirs. Under the shard's lock.

@@ -278,6 +278,21 @@ impl Entry {
         }
     }
 
+    /// Takes out the whole response of a variant.
+    pub fn remove_whole(&mut self, variant: Variant, leavers: &mut Leavers) {
+        if let Some(slot) = self.variants.get_mut(variant) {
+            leavers.extend(slot.whole.take());
+            if slot.is_empty() {
+                self.variants.remove(variant);
+            }
+        }
+    }
+
+    /// Is anything stored?
+    pub fn holds_any(&self) -> bool {
+        self.variants.count() > 0
+    }
+
     fn remove_variant(&mut self, variant: Variant, leavers: &mut Leavers) {
         if let Some(mut slot) = self.variants.remove(variant) {
             leavers.extend(slot.whole);

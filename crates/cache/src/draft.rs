@@ -18,10 +18,11 @@ use crate::flight::{End, Failure, Flight};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::key::Variant;
+use crate::limits::ENTRY_BYTES;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
 use crate::spec::Spec;
-use crate::ticket::{Duty, entry_of};
+use crate::ticket::{Duty, Elsewhere, entry_of};
 
 #[derive(Debug)]
 pub struct Draft {
@@ -44,6 +45,7 @@ pub(crate) struct Keep {
     pub facts: Facts,
     pub partial: Option<Part>,
     pub whole: Option<WholeHead>,
+    pub elsewhere: Option<Elsewhere>,
 }
 
 impl Draft {
@@ -186,6 +188,7 @@ impl Draft {
         }
         let trailers = trailers.map(Arc::new);
         let whole = self.keep.as_mut().and_then(|keep| keep.whole.take());
+        let elsewhere = self.keep.as_ref().and_then(|keep| keep.elsewhere);
         let landed = self.keep.take().and_then(|keep| self.compact(keep));
         let Some(landed) = landed else {
             self.finish_unstored(trailers);
@@ -199,15 +202,22 @@ impl Draft {
         };
         cache.make_room(0);
         let mut leavers = Leavers::new();
+        let stored_elsewhere = elsewhere.map(|there| self.store_elsewhere(&object, there, &mut leavers));
         let (stored, wakes) = self.duty.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
-            let outdated = entry.slot(object.variant).is_some_and(|slot| slot.outdates(&object));
-            let stores = entry.invalidated <= flight.began && !outdated;
-            if stores {
-                entry.store(&object, cache.settings.variants_max, &mut leavers);
-                cache.admit(&object, &leavers);
-            }
+            let stores = match stored_elsewhere {
+                None => cache.take_in(entry, &object, flight.began, &mut leavers),
+                Some(false) => false,
+                Some(true) => {
+                    // What lay here for this request is superseded.
+                    let mut superseded = Leavers::new();
+                    entry.remove_whole(object.variant, &mut superseded);
+                    cache.part_with(&superseded);
+                    leavers.extend(superseded);
+                    true
+                }
+            };
             flight.change(|inner| {
                 if inner.state != FlightState::Condemned {
                     inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });
@@ -223,6 +233,19 @@ impl Draft {
         stored.then_some(object)
     }
 
+    /// Stores under another key than the flight's; its shard is locked alone.
+    fn store_elsewhere(&self, object: &Arc<Object>, there: Elsewhere, leavers: &mut Leavers) -> bool {
+        let (cache, began) = (&self.duty.cache, self.duty.flight.began);
+        let mut shard = cache.directory.shard(there.key);
+        if there.is_new && cache.invalidation.load(Relaxed) != began {
+            return false;
+        }
+        let entry = shard.entry(there.key, || cache.account.charge(ENTRY_BYTES));
+        let stored = cache.take_in(entry, object, began, leavers);
+        shard.tidy(there.key);
+        stored
+    }
+
     /// Makes the object, unless the flight was condemned meanwhile.
     fn compact(&mut self, keep: Keep) -> Option<Arc<Object>> {
         let flight = &self.duty.flight;
@@ -231,7 +254,7 @@ impl Draft {
             _ => None,
         })?;
         let head = head.expect("a draft has a head");
-        let Keep { spec, variant, rendered, facts, partial, .. } = keep;
+        let Keep { spec, variant, rendered, facts, partial, elsewhere, .. } = keep;
         let (rendered, mut blocks) = unfinished.finish_behind(rendered);
         if let Some(pages) = &self.duty.cache.pages {
             blocks = blocks.into_pages(pages);
@@ -239,7 +262,7 @@ impl Draft {
         let mut charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
         charge.resize(blocks.heap_bytes() + size_of::<Charge>());
         let parts = ObjectParts {
-            key: flight.key,
+            key: elsewhere.map_or(flight.key, |elsewhere| elsewhere.key),
             variant,
             spec,
             head: head.shared,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use message::{Fields, FieldsView, ResponseHead};
+use message::{Fields, Request, ResponseHead};
 use rules::Facts;
 use store::Growing;
 use store::sync::Mutex;
@@ -76,17 +76,28 @@ pub(crate) struct FlightHead {
 #[derive(Clone, Debug)]
 pub(crate) enum Fits {
     Variant(Option<Arc<Spec>>, Variant),
+    /// The same, for requests with the leader's target alone: it turned out to differ from what shares its key.
+    Target(Option<Arc<Spec>>, Variant, Box<[u8]>),
     /// A part, which only the leader asked for.
     Leader,
 }
 
 impl Fits {
-    pub fn request(&self, fields: FieldsView<'_>) -> bool {
+    pub fn request(&self, request: &Request<'_>) -> bool {
+        let selects = |spec: &Option<Arc<Spec>>, variant| variant_of(spec.as_ref(), request.fields) == variant;
         match self {
-            Fits::Variant(spec, variant) => variant_of(spec.as_ref(), fields) == *variant,
+            Fits::Variant(spec, variant) => selects(spec, *variant),
+            Fits::Target(spec, variant, target) => selects(spec, *variant) && target_of(request) == *target,
             Fits::Leader => false,
         }
     }
+}
+
+/// Path and query as they are forwarded.
+pub(crate) fn target_of(request: &Request<'_>) -> Box<[u8]> {
+    let mut target = Vec::new();
+    request.write_target(&mut target);
+    target.into()
 }
 
 /// How the body ended.

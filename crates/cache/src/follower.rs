@@ -97,7 +97,7 @@ impl Follower {
     /// Would the response, as far as it is known, fit this request? [`poll_head`](Follower::poll_head) has checked
     /// the request that was asked with.
     pub fn matches(&self, request: &Request<'_>) -> bool {
-        self.flight.with(|inner| inner.head.as_ref().is_none_or(|head| head.fits.request(request.fields)))
+        self.flight.with(|inner| inner.head.as_ref().is_none_or(|head| head.fits.request(request)))
     }
 
     /// The head, or why there is none for this reader.
@@ -110,8 +110,8 @@ impl Follower {
             Err(release) => return Poll::Ready(Err(release)),
         };
         let fits = match &self.request {
-            Some(request) => head.fits.request(request.request().fields),
-            None => leader || !matches!(head.fits, Fits::Leader),
+            Some(request) => head.fits.request(&request.request()),
+            None => leader || matches!(head.fits, Fits::Variant(..)),
         };
         if !fits {
             return Poll::Ready(Err(Release::VaryMismatch));

@@ -11,6 +11,14 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key(pub(crate) u128);
 
+impl Key {
+    /// Half of the digest, for tables beside the cache.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0 as u64
+    }
+}
+
 /// The digest of a request's selecting values under one Vary specification.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Variant(pub u128);

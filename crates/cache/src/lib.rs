@@ -34,5 +34,5 @@ pub use key::Key;
 pub use object::{Object, Part};
 pub use parts::WholeHead;
 pub use store::{Account, Blocks as Body, Charge, EvictionKind, Extent};
-pub use ticket::{Description, StoreAs, Ticket};
+pub use ticket::{Description, Elsewhere, StoreAs, Ticket};
 pub use wishes::{Answer, Began, Now, Wishes};

@@ -14,10 +14,11 @@ use store::sync::atomic::Ordering::Relaxed;
 use crate::cache::Cache;
 use crate::directory::{Entry, Leavers, Shard};
 use crate::draft::{Draft, Keep};
-use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner};
+use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner, target_of};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
+use crate::key::Key;
 use crate::object::{Object, Part};
 use crate::parts::WholeHead;
 use crate::spec::variant_of;
@@ -60,6 +61,19 @@ pub struct StoreAs {
     pub partial: Option<Part>,
     /// Beside `partial`: what the parts are stored as when nothing is missing any more.
     pub whole: Option<WholeHead>,
+    /// Set when the response belongs under another key than the one it was asked by.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// The key under which a response belongs, and not under the one it was asked by.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere {
+    pub key: Key,
+    /// Those who wait under the other one get it only if they want the very same target as who asked.
+    pub only_target: bool,
+    /// This key was not known to those who invalidate when the fetch began: whatever was invalidated since then may
+    /// have meant it.
+    pub is_new: bool,
 }
 
 /// A fetch under way, counted in its entry. It ends once.
@@ -145,7 +159,7 @@ impl Ticket {
     fn describe_storable(self, mut head: FlightHead, store_as: StoreAs, mark_ms: Option<u64>) -> Draft {
         let (duty, request, length) = (self.duty, self.request, head.length);
         let cache = Arc::clone(&duty.cache);
-        let StoreAs { facts, vary, rendered, partial, whole } = store_as;
+        let StoreAs { facts, vary, rendered, partial, whole, elsewhere } = store_as;
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), request.request().fields);
         let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
@@ -155,12 +169,16 @@ impl Ticket {
             let entry = entry_of(shard, flight);
             let condemned = entry.invalidated > flight.began;
             // What must not be stored says nothing about the key any more.
-            let spec = if condemned { spec } else { entry.note_spec(spec, &mut leavers) };
+            let here = !condemned && elsewhere.is_none();
+            let spec = if here { entry.note_spec(spec, &mut leavers) } else { spec };
             cache.part_with(&leavers);
-            if partial.is_none() {
-                head.fits = Fits::Variant(spec.clone(), variant);
-            }
-            if condemned || too_long || partial.is_some() {
+            let only_target = elsewhere.is_some_and(|there| there.only_target);
+            head.fits = match partial {
+                Some(_) => Fits::Leader,
+                None if only_target => Fits::Target(spec.clone(), variant, target_of(&request.request())),
+                None => Fits::Variant(spec.clone(), variant),
+            };
+            if condemned || only_target || too_long || partial.is_some() {
                 entry.delist(flight);
             } else {
                 entry.list_described(flight, spec.clone(), variant);
@@ -169,7 +187,7 @@ impl Ticket {
                 shard.note_uncacheable(flight.key, mark_ms);
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
-            let keep = Keep { spec, variant, rendered, facts, partial, whole };
+            let keep = Keep { spec, variant, rendered, facts, partial, whole, elsewhere };
             let keep = (!condemned && !too_long).then_some(keep);
             (keep, wakes)
         });

@@ -105,6 +105,7 @@ pub(crate) struct Fetch {
     pub(crate) site: Arc<Site>,
     origin: Arc<Origin>,
     purpose: Purpose,
+    policy: Policy,
     head: Rc<RequestHead>,
     client: Option<ClientIdentity>,
     body: RequestBody,
@@ -153,6 +154,7 @@ impl Fetch {
             body: if matches!(purpose, Purpose::Store(_)) { RequestBody::None } else { tx.body },
             expects_continue: tx.expects_continue,
             purpose,
+            policy: tx.policy.clone(),
             head: Rc::clone(&tx.head),
             client: Some(tx.client),
             state: FetchState::Prepare,
@@ -249,6 +251,7 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, origin: Option<us
         site: Arc::clone(site),
         origin: Arc::clone(site.origins.get(origin)),
         purpose: Purpose::Store(ticket.stale().cloned()),
+        policy: Policy::Builtin,
         head: Rc::new(ticket.request().to_head()),
         client: None,
         body: RequestBody::None,
@@ -266,16 +269,21 @@ pub(crate) fn invalidate_after(
     policy: &Policy,
     request: &Request<'_>,
     head: &ResponseHead,
-    mut began: Began,
+    began: Began,
 ) -> Began {
     let cache = &core.shared.cache;
     let invalidation = rules::invalidation::invalidated(request, head.response());
+    let mut stored_under = None;
     if invalidation.target {
-        began = cache.invalidate_before_storing(policy.key(cache, request), began);
+        policy.invalidate(&core.shared, request, |key| {
+            let under = cache.invalidate_before_storing(key, began);
+            // Where somebody else was faster under one key, the response comes too late for all of them.
+            stored_under = Some(if stored_under == Some(began) { began } else { under });
+        });
     }
     for location in &invalidation.others {
         let there = Request { path: &location.path, query: location.query.as_deref(), ..request.clone() };
-        cache.invalidate(policy.key(cache, &there));
+        policy.invalidate(&core.shared, &there, |key| cache.invalidate(key));
     }
-    began
+    stored_under.unwrap_or(began)
 }

@@ -29,6 +29,7 @@ mod site;
 mod slots;
 mod stored_head;
 mod transaction;
+mod url_variations;
 mod wire_stream;
 mod worker;
 

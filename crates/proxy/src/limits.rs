@@ -103,6 +103,11 @@ impl Default for Limits {
     }
 }
 
+/// Paths whose No-Vary-Search is remembered; the one learned first goes. With what `rules` lets one say: some 10 MiB.
+pub const URL_VARIATIONS_MAX: usize = 8192;
+/// Parts of that table, each with a lock of its own.
+pub const URL_VARIATIONS_SHARDS: usize = 64;
+
 /// A client's text in one log line: what is longer is cut.
 pub const LOG_METHOD_BYTES_MAX: usize = 32;
 pub const LOG_TARGET_BYTES_MAX: usize = 4 << 10;

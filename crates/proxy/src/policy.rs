@@ -3,12 +3,14 @@
 //! A transaction captures its policy at receive and keeps it. The edges of the transaction machine are what these
 //! verdicts can ask for, no more.
 
-use cache::{Cache, Key};
+use cache::Key;
 use message::{FieldName, FieldsView, Method, Request, TargetForm};
-use rules::RequestDirectives;
+use rules::{RequestDirectives, UrlVariation};
 use wire::{ReceivedRequest, RequestBody};
 
 use crate::settings::PolicySettings;
+use crate::url_variations::Place;
+use crate::worker::Shared;
 
 /// Who decides. A policy program will be the second variant.
 #[derive(Clone, Debug)]
@@ -106,13 +108,23 @@ impl Policy {
         }
     }
 
-    /// The cache key: exactly what is forwarded (design §3), so that no two different requests share one.
+    /// The key to look a request up by: its URL, as far as its query makes a difference.
     #[inline]
-    pub(crate) fn key(&self, cache: &Cache, request: &Request<'_>) -> Key {
+    pub(crate) fn key(&self, shared: &Shared, request: &Request<'_>) -> Key {
         let Policy::Builtin = self;
-        let [high, low] = request.authority.port.unwrap_or(0).to_be_bytes();
-        let shape = [request.scheme as u8, high, low, u8::from(request.query.is_some())];
-        cache.key([&shape, &*request.authority.host, request.path, request.query.unwrap_or(b"")])
+        shared.variations.key(&shared.cache, request)
+    }
+
+    /// Invalidates, by `act`, every key under which a response to this URL may be stored.
+    pub(crate) fn invalidate(&self, shared: &Shared, request: &Request<'_>, act: impl FnMut(Key)) {
+        let Policy::Builtin = self;
+        shared.variations.invalidate(&shared.cache, request, act);
+    }
+
+    /// Where a response to the request belongs, by what it says of its queries.
+    pub(crate) fn place(&self, shared: &Shared, request: &Request<'_>, response: FieldsView<'_>) -> Place {
+        let Policy::Builtin = self;
+        shared.variations.place(&shared.cache, request, UrlVariation::of(response))
     }
 
     /// What the request's own Cache-Control asks for, if the policy listens to it.

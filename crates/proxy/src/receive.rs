@@ -83,7 +83,7 @@ fn judge(
         ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
         ReceiveVerdict::Purge => Verdict::Purge,
         _ if origin.is_none() => Verdict::Synth(Synth::no_route()),
-        ReceiveVerdict::Lookup => Verdict::Lookup(policy.key(&core.shared.cache, &received.request)),
+        ReceiveVerdict::Lookup => Verdict::Lookup(policy.key(&core.shared, &received.request)),
         ReceiveVerdict::Pass(why) => Verdict::Pass(why),
         ReceiveVerdict::Pipe => Verdict::Pipe,
     }

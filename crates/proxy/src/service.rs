@@ -20,6 +20,7 @@ use crate::origin::OriginStatus;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, Settings};
 use crate::site::Site;
 use crate::transaction::TRANSACTION_EDGES;
+use crate::url_variations::UrlVariations;
 use crate::worker::{self, Shared};
 
 /// The least memory a store can work with.
@@ -95,6 +96,7 @@ impl Proxy {
             draining: AtomicBool::new(false),
             client_places: Arc::default(),
             partial_heads_bytes: AtomicUsize::new(0),
+            variations: UrlVariations::default(),
         });
         let threads = (0..workers)
             .map(|index| {

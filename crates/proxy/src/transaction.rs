@@ -202,7 +202,7 @@ impl Transaction {
     /// The key under which the request is looked up and invalidated.
     pub(crate) fn key(&mut self) -> Key {
         let (policy, core, head) = (&self.policy, &self.core, &self.head);
-        *self.key.get_or_insert_with(|| policy.key(&core.shared.cache, &head.request()))
+        *self.key.get_or_insert_with(|| policy.key(&core.shared, &head.request()))
     }
 }
 

@@ -25,6 +25,7 @@ use crate::service::LogSink;
 use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::{Doom, Slots};
+use crate::url_variations::UrlVariations;
 use crate::{connection, origin};
 
 /// How often deadlines are looked at, dead objects dropped, and the log handed over.
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) draining: AtomicBool,
     pub(crate) client_places: Arc<ClientPlaces>,
     pub(crate) partial_heads_bytes: AtomicUsize,
+    pub(crate) variations: UrlVariations,
 }
 
 impl Shared {

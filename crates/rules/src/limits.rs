@@ -19,8 +19,9 @@ pub const ENTITY_TAGS_MAX: usize = 256;
 /// Members of a forwarding field that are looked at, from the right.
 pub const FORWARDED_HOPS_MAX: usize = 32;
 
-/// A No-Vary-Search that lists more parameters than this counts as not sent.
-pub const VARIATION_KEYS_MAX: usize = 128;
+/// A No-Vary-Search that lists more parameters than this, or is longer, counts as not sent.
+pub const VARIATION_KEYS_MAX: usize = 64;
+pub const VARIATION_BYTES_MAX: usize = 1024;
 
 /// A response that belongs to more cache groups than this is not stored. RFC 9875 §2 asks for 32 at least.
 pub const GROUPS_MAX: usize = 128;

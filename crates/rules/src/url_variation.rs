@@ -8,7 +8,7 @@
 use message::{FieldName, FieldsView};
 use sfv::{BareItem, Dictionary, InnerList, ListEntry, Parser};
 
-use crate::limits::VARIATION_KEYS_MAX;
+use crate::limits::{VARIATION_BYTES_MAX, VARIATION_KEYS_MAX};
 
 /// What a response says of the queries that it answers. That every difference counts is `None` wherever an optional
 /// variation stands.
@@ -33,10 +33,20 @@ impl UrlVariation {
             return None;
         }
         let lines: Vec<&[u8]> = fields.get_all(FieldName::NoVarySearch).collect();
-        let dictionary = Parser::new(&lines.join(&b", "[..])).parse::<Dictionary>().ok()?;
+        let text = lines.join(&b", "[..]);
+        if text.len() > VARIATION_BYTES_MAX {
+            return None;
+        }
+        let dictionary = Parser::new(&text).parse::<Dictionary>().ok()?;
         let variation = UrlVariation::read(&dictionary)?;
         let is_default = !variation.ignores_order && variation.names == Names::AllBut(Vec::new());
         (!is_default).then_some(variation)
+    }
+
+    /// Does an update (a 304, or the answer to a HEAD) give a stored response another variation? Then it is about other
+    /// URLs than those that share the stored response.
+    pub fn is_changed_by(stored: FieldsView<'_>, update: FieldsView<'_>) -> bool {
+        update.contains(FieldName::NoVarySearch) && UrlVariation::of(update) != UrlVariation::of(stored)
     }
 
     /// "Parse a URL variation config". A `params` that is a Boolean, as browsers took it before, is no list: the
@@ -189,6 +199,26 @@ mod tests {
         let many = |count: usize| format!("params=({})", (0..count).map(|n| format!("\"{n}\" ")).collect::<String>());
         assert!(of(&many(VARIATION_KEYS_MAX)).is_some());
         assert_eq!(of(&many(VARIATION_KEYS_MAX + 1)), None);
+        let long = |length: usize| format!("params=(\"{}\")", "a".repeat(length - "params=(\"\")".len()));
+        assert!(of(&long(VARIATION_BYTES_MAX)).is_some());
+        assert_eq!(of(&long(VARIATION_BYTES_MAX + 1)), None);
+    }
+
+    /// RFC 9111 §3.2: an update changes the fields that it has.
+    #[test]
+    fn an_update_may_change_the_variation() {
+        let check = |stored: &str, update: &str, expect: bool| {
+            let changed = UrlVariation::is_changed_by(fields(stored).view(), fields(update).view());
+            assert_eq!(changed, expect, "{stored:?} {update:?}");
+        };
+        let (one, other) = ("No-Vary-Search: params=(\"a\")", "No-Vary-Search: key-order");
+        check("", "", false);
+        check(one, "", false);
+        check(one, "No-Vary-Search: params=(\"a\" \"a\")", false);
+        check(one, other, true);
+        check(one, "No-Vary-Search: params=()", true);
+        check("", other, true);
+        check("", "No-Vary-Search: params=()", false);
     }
 
     /// §5, §5.1.

@@ -4,6 +4,7 @@
 
 mod any_order;
 mod asking;
+mod belonging;
 mod budget;
 mod following;
 mod hot_objects;

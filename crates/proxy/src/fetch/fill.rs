@@ -17,6 +17,7 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, refreshed};
 use crate::stored_head;
+use crate::url_variations::Place;
 
 /// The whole fetch of a miss. `notes` are absent for a refresh in the background.
 pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
@@ -57,8 +58,12 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
         _ => None,
     };
     let shared_head = Arc::new(shared_head(&fetch, &reply.head));
+    let place = fetch.policy.place(&fetch.core.shared, &fetch.head.request(), reply.head.fields.view());
     let storable = match judge(&fetch, &reply, &shared_head) {
-        Ok(store_as) => Some(store_as),
+        Ok(store_as) => {
+            let elsewhere = place.elsewhere(ticket.flight().key());
+            Some(StoreAs { elsewhere, ..store_as })
+        }
         Err(why) => {
             if let Some(notes) = &notes {
                 notes.note_not_stored(why);
@@ -77,7 +82,7 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
     });
     let body = reply.body.into_body(&fetch);
     // The rest of a part that its requester does not want any more is nobody's wish.
-    let course = Course { length, gives_up: notes.is_some() || is_part };
+    let course = Course { length, gives_up: notes.is_some() || is_part, place };
     let ended = pour(&fetch, draft, body, course).await;
     fetch.enter(if ended { FetchState::Landed } else { FetchState::Failed });
 }
@@ -133,7 +138,7 @@ fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<Sto
     };
     let rendered = stored_head::render(shared_head, &fetch.site);
     let whole = partial.map(|_| whole_head(fetch, shared_head));
-    Ok(StoreAs { facts, vary, rendered, partial, whole })
+    Ok(StoreAs { facts, vary, rendered, partial, whole, elsewhere: None })
 }
 
 /// The head of a 206 as that of the whole, for when its parts are all there (RFC 9111 §3.4).
@@ -170,6 +175,7 @@ struct Course {
     length: Option<u64>,
     /// It is nobody's wish when its readers have left.
     gives_up: bool,
+    place: Place,
 }
 
 /// Moves the body into the draft. True when it landed whole.
@@ -196,6 +202,9 @@ async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Cou
             }
             Some(Ok(OriginPiece::Data(bytes))) => draft.append(bytes),
             Some(Ok(OriginPiece::End(trailers))) => {
+                if draft.is_kept() {
+                    fetch.core.shared.variations.note(course.place);
+                }
                 draft.land(trailers);
                 return true;
             }

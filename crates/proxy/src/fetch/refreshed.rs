@@ -8,7 +8,7 @@ use message::{FieldName, Method, Request, ResponseHead};
 use rules::conditions::Validators;
 use rules::storing::facts_after_update;
 use rules::update::{self, HeadEffect};
-use rules::{Exchange, Facts};
+use rules::{Exchange, Facts, UrlVariation};
 
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::{Fetch, FetchState, Purpose, Reply, failed};
@@ -24,7 +24,7 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
     };
     let confirmed = Validators::of(stale.head().response(), stale.facts())
         .is_some_and(|validators| validators.are_confirmed_by(reply.head.fields.view()));
-    if !confirmed {
+    if !confirmed || UrlVariation::is_changed_by(stale.head().fields.view(), reply.head.fields.view()) {
         fetch.purpose = Purpose::Store(None);
         fetch.enter(FetchState::Prepare);
         return Some(ticket);
@@ -75,7 +75,13 @@ pub(crate) fn merged(fetch: &Fetch, stored: &ResponseHead, reply: &Reply) -> (Re
 pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply) {
     let cache = &fetch.core.shared.cache;
     let Some(stored) = cache.find(key, &fetch.head.request()) else { return };
-    match update::head_effect(stored.head().response(), stored.body().len(), reply.head.response()) {
+    let effect = match update::head_effect(stored.head().response(), stored.body().len(), reply.head.response()) {
+        HeadEffect::Update if UrlVariation::is_changed_by(stored.head().fields.view(), reply.head.fields.view()) => {
+            HeadEffect::Invalidate
+        }
+        effect => effect,
+    };
+    match effect {
         HeadEffect::None => {}
         HeadEffect::Update => {
             if let (head, Some(facts)) = merged(fetch, stored.head(), reply) {

@@ -40,6 +40,8 @@ pub(crate) struct Question<'a> {
 
 /// The step, in the loop.
 pub(crate) fn ask(tx: &mut Transaction) -> Step {
+    // Whoever is here again may have waited for a response that said more about which URLs share a key.
+    tx.key = None;
     let key = tx.key();
     let core = Rc::clone(&tx.core);
     tx.asked_again_count += 1;

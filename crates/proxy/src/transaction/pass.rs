@@ -31,7 +31,7 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
             let request = tx.head.request();
             let began = fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head, began);
             if request.method == Method::Head {
-                fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared.cache, &request), &reply);
+                fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared, &request), &reply);
             }
             if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() && fetch.may_store(&reply) {
                 return store(tx, fetch, reply, began);

@@ -5,8 +5,9 @@ use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 
 pub(crate) fn run(tx: &mut Transaction) -> Step {
-    let key = tx.key();
-    let objects_count = tx.core.shared.cache.purge(key);
+    let shared = &tx.core.shared;
+    let mut objects_count = 0;
+    tx.policy.invalidate(shared, &tx.head.request(), |key| objects_count += shared.cache.purge(key));
     tx.core.counters.purges.add(1);
     tx.outcome.verdict = CacheVerdict::Purge;
     Step::Synth(Synth::purged(objects_count))

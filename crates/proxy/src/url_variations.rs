@@ -1,0 +1,320 @@
+//! What the responses of each path said last about its queries (No-Vary-Search), and the keys that follow from it: a
+//! request finds what was stored for another query of its path that makes no difference.
+//!
+//! A stored response lies under exactly one key: that of its own URL, or, when it came with a variation, that of its
+//! path, the variation's generation and what the variation leaves of the query. So whatever lies under a key may
+//! answer every request with that key, and what was stored under a variation that has changed since is never found
+//! again. A new generation is taken whenever a path's variation is learned: while it was not known, an invalidation
+//! could not have reached what it stood for before.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+
+use cache::{Cache, Elsewhere, Key};
+use hashbrown::HashMap;
+use message::Request;
+use parking_lot::Mutex;
+use rules::UrlVariation;
+
+use crate::limits::{URL_VARIATIONS_MAX, URL_VARIATIONS_SHARDS};
+
+/// Bits of the sieve in front of the table (32 KiB): when that is full, one path in thirty is looked up in vain.
+const SIEVE_BITS: usize = 32 * URL_VARIATIONS_MAX;
+/// Tells keys under a variation, and digests of paths, from keys of URLs.
+const UNDER_VARIATION: u8 = 0x80;
+const PATH: u8 = 0x40;
+
+/// One for all cores.
+pub(crate) struct UrlVariations {
+    /// Has any response ever varied less than its URL? Until then this is all that a request looks at.
+    any: AtomicBool,
+    /// Paths that may be in the table. A request for another one takes no lock.
+    sieve: Box<[AtomicU64]>,
+    shards: Box<[Mutex<Shard>]>,
+    generation: AtomicU64,
+}
+
+#[derive(Default)]
+struct Shard {
+    known: HashMap<Key, Arc<Remembered>, foldhash::fast::RandomState>,
+    /// Oldest first.
+    order: VecDeque<Key>,
+}
+
+/// The variation of a path.
+pub(crate) struct Remembered {
+    variation: UrlVariation,
+    generation: u64,
+    /// Responses without it were stored as well, each under its own URL.
+    has_plain: AtomicBool,
+}
+
+/// Where a response belongs.
+pub(crate) struct Place {
+    pub(crate) key: Key,
+    /// The key of the URL itself.
+    plain: Key,
+    path: Key,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Under its own URL, on a path that is known to have a variation, or on another.
+    Plain(Option<Arc<Remembered>>),
+    /// Under the variation that its path has.
+    Varied,
+    /// Under one that its path has not had.
+    Lesson(Arc<Remembered>),
+}
+
+impl Place {
+    /// What the store must know of a response that was asked for by another key.
+    pub(crate) fn elsewhere(&self, asked: Key) -> Option<Elsewhere> {
+        let (only_target, is_new) = (asked != self.plain, matches!(self.kind, Kind::Lesson(_)));
+        (asked != self.key).then_some(Elsewhere { key: self.key, only_target, is_new })
+    }
+}
+
+impl Default for UrlVariations {
+    fn default() -> UrlVariations {
+        UrlVariations {
+            any: AtomicBool::new(false),
+            sieve: (0..SIEVE_BITS / 64).map(|_| AtomicU64::new(0)).collect(),
+            shards: (0..URL_VARIATIONS_SHARDS).map(|_| Mutex::default()).collect(),
+            generation: AtomicU64::new(0),
+        }
+    }
+}
+
+impl UrlVariations {
+    /// The key to look a request up by.
+    #[inline]
+    pub(crate) fn key(&self, cache: &Cache, request: &Request<'_>) -> Key {
+        if self.any.load(Relaxed) { self.varied_key(cache, request) } else { key_of_url(cache, request) }
+    }
+
+    #[cold]
+    fn varied_key(&self, cache: &Cache, request: &Request<'_>) -> Key {
+        let plain = key_of_url(cache, request);
+        match self.recall(key_of_path(cache, request)) {
+            // A response to this very URL, without the variation, comes before one to an equivalent URL.
+            Some(remembered) if !(remembered.has_plain.load(Relaxed) && cache.holds(plain)) => {
+                key_under(cache, request, &remembered)
+            }
+            _ => plain,
+        }
+    }
+
+    /// Invalidates, by `act`, every key under which a response to this URL may lie. The URL's own goes first: who
+    /// learns a variation too late to be seen here sees, before it stores, that something was invalidated.
+    pub(crate) fn invalidate(&self, cache: &Cache, request: &Request<'_>, mut act: impl FnMut(Key)) {
+        act(key_of_url(cache, request));
+        fence(SeqCst);
+        if self.any.load(Relaxed)
+            && let Some(remembered) = self.recall(key_of_path(cache, request))
+        {
+            act(key_under(cache, request, &remembered));
+        }
+    }
+
+    /// Where a response with this variation belongs.
+    pub(crate) fn place(&self, cache: &Cache, request: &Request<'_>, variation: Option<UrlVariation>) -> Place {
+        let (plain, path) = (key_of_url(cache, request), key_of_path(cache, request));
+        let known = if self.any.load(Relaxed) { self.recall(path) } else { None };
+        let Some(variation) = variation else {
+            return Place { key: plain, plain, path, kind: Kind::Plain(known) };
+        };
+        match known.filter(|known| known.variation == variation) {
+            Some(known) => Place { key: key_under(cache, request, &known), plain, path, kind: Kind::Varied },
+            None => {
+                let generation = self.generation.fetch_add(1, Relaxed);
+                let lesson = Arc::new(Remembered { variation, generation, has_plain: AtomicBool::new(false) });
+                Place { key: key_under(cache, request, &lesson), plain, path, kind: Kind::Lesson(lesson) }
+            }
+        }
+    }
+
+    /// A response is about to be stored in its place.
+    pub(crate) fn note(&self, place: Place) {
+        match place.kind {
+            Kind::Plain(Some(remembered)) => remembered.has_plain.store(true, Relaxed),
+            Kind::Plain(None) | Kind::Varied => {}
+            Kind::Lesson(lesson) => self.learn(place.path, lesson),
+        }
+    }
+
+    fn recall(&self, path: Key) -> Option<Arc<Remembered>> {
+        let (word, bit) = sieve_place(path);
+        if self.sieve[word].load(Relaxed) & bit == 0 {
+            return None;
+        }
+        self.shard(path).lock().known.get(&path).cloned()
+    }
+
+    fn learn(&self, path: Key, remembered: Arc<Remembered>) {
+        let mut shard = self.shard(path).lock();
+        if shard.known.insert(path, remembered).is_none() {
+            shard.order.push_back(path);
+            if shard.order.len() > URL_VARIATIONS_MAX / URL_VARIATIONS_SHARDS
+                && let Some(oldest) = shard.order.pop_front()
+            {
+                shard.known.remove(&oldest);
+            }
+        }
+        let (word, bit) = sieve_place(path);
+        self.sieve[word].fetch_or(bit, Relaxed);
+        self.any.store(true, Relaxed);
+        fence(SeqCst);
+    }
+
+    fn shard(&self, path: Key) -> &Mutex<Shard> {
+        &self.shards[(path.bits() >> 32) as usize % URL_VARIATIONS_SHARDS]
+    }
+}
+
+fn sieve_place(path: Key) -> (usize, u64) {
+    let at = path.bits() as usize % SIEVE_BITS;
+    (at / 64, 1 << (at % 64))
+}
+
+/// Exactly what is forwarded (design §3), so that no two different requests share a key.
+#[inline]
+fn key_of_url(cache: &Cache, request: &Request<'_>) -> Key {
+    let shape = shape(request, u8::from(request.query.is_some()));
+    cache.key([&shape, &*request.authority.host, request.path, request.query.unwrap_or(b"")])
+}
+
+fn key_of_path(cache: &Cache, request: &Request<'_>) -> Key {
+    cache.key([&shape(request, PATH), &*request.authority.host, request.path])
+}
+
+fn key_under(cache: &Cache, request: &Request<'_>, remembered: &Remembered) -> Key {
+    let mut query = Vec::new();
+    remembered.variation.normalise(request.query, &mut query);
+    let generation = remembered.generation.to_be_bytes();
+    cache.key([&shape(request, UNDER_VARIATION), &*request.authority.host, request.path, &generation, &query])
+}
+
+#[inline]
+fn shape(request: &Request<'_>, kind: u8) -> [u8; 4] {
+    let [high, low] = request.authority.port.unwrap_or(0).to_be_bytes();
+    [request.scheme as u8, high, low, kind]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cache::{CacheSettings, Courier, Flight};
+    use message::{Authority, FieldName, Fields, FieldsView, Method, Scheme, TargetForm, Version};
+
+    struct Nobody;
+
+    impl Courier for Nobody {
+        fn post(&self, _: usize, _: Arc<Flight>) {}
+    }
+
+    struct Site {
+        cache: Arc<Cache>,
+        variations: UrlVariations,
+    }
+
+    fn site() -> Site {
+        Site { cache: Cache::new(CacheSettings::default(), Arc::new(Nobody)), variations: UrlVariations::default() }
+    }
+
+    fn request(target: &str) -> Request<'_> {
+        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        Request {
+            method: Method::Get,
+            method_text: b"GET",
+            version: Version::Http11,
+            form: TargetForm::Origin,
+            scheme: Scheme::Http,
+            authority: Authority::parse(b"t.test", Scheme::Http).expect("a host"),
+            path: path.as_bytes(),
+            query: query.map(str::as_bytes),
+            fields: FieldsView::default(),
+        }
+    }
+
+    fn variation(value: &str) -> Option<UrlVariation> {
+        let mut fields = Fields::default();
+        fields.push(FieldName::NoVarySearch, value);
+        UrlVariation::of(fields.view())
+    }
+
+    impl Site {
+        fn key(&self, target: &str) -> Key {
+            self.variations.key(&self.cache, &request(target))
+        }
+
+        fn reached(&self, target: &str) -> Vec<Key> {
+            let mut keys = Vec::new();
+            self.variations.invalidate(&self.cache, &request(target), |key| keys.push(key));
+            keys
+        }
+
+        /// A response to this URL, with this No-Vary-Search, is stored. Returns its key.
+        fn store(&self, target: &str, value: &str) -> Key {
+            let place = self.variations.place(&self.cache, &request(target), variation(value));
+            let key = place.key;
+            self.variations.note(place);
+            key
+        }
+    }
+
+    #[test]
+    fn queries_without_a_difference_share_a_key() {
+        let site = site();
+        let plain = site.key("/a?id=1&utm=x");
+        let stored = site.store("/a?id=1&utm=x", "params=(\"utm\")");
+        assert_ne!(stored, plain);
+        for target in ["/a?id=1&utm=x", "/a?utm=y&id=1", "/a?id=1", "/a?i%64=1"] {
+            assert_eq!(site.key(target), stored, "{target}");
+            assert!(site.reached(target).contains(&stored), "{target}");
+        }
+        for target in ["/a?id=2", "/a", "/b?id=1", "/a/?id=1"] {
+            assert_ne!(site.key(target), stored, "{target}");
+        }
+        assert_eq!(site.store("/a?id=1&utm=z", "params=(\"utm\")"), stored);
+    }
+
+    #[test]
+    fn another_variation_never_finds_what_was_stored_under_the_last() {
+        let site = site();
+        let first = site.store("/a?id=1", "params=(\"utm\")");
+        let second = site.store("/a?id=1", "except=(\"id\")");
+        let third = site.store("/a?id=1", "params=(\"utm\")");
+        assert!(first != second && second != third && first != third);
+        assert_eq!(site.key("/a?id=1&utm=x"), third);
+    }
+
+    #[test]
+    fn a_response_without_the_variation_lies_under_its_own_url() {
+        let site = site();
+        let plain = site.key("/a?id=1");
+        let varied = site.store("/a?id=2", "params=(\"utm\")");
+        assert_eq!(site.store("/a?id=1", ""), plain);
+        // Nothing is stored there, so the variation still counts.
+        assert_ne!(site.key("/a?id=1"), plain);
+        assert_eq!(site.key("/a?id=2&utm=1"), varied);
+        assert_eq!(site.reached("/a?id=1")[0], plain);
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let site = site();
+        let targets: Vec<String> = (0..URL_VARIATIONS_MAX * 2).map(|n| format!("/{n}?a")).collect();
+        for target in &targets {
+            site.store(target, "except=()");
+        }
+        let known: usize = site.variations.shards.iter().map(|shard| shard.lock().known.len()).sum();
+        assert!(known <= URL_VARIATIONS_MAX && known > URL_VARIATIONS_MAX / 2, "{known}");
+        let ordered: usize = site.variations.shards.iter().map(|shard| shard.lock().order.len()).sum();
+        assert_eq!(ordered, known);
+        let last = &targets[targets.len() - 1];
+        assert_eq!(site.key(last), site.key(&last.replace("?a", "?b")));
+    }
+}
