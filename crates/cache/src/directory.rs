@@ -227,8 +227,11 @@ impl Entry {
         }
     }
 
-    pub fn delist(&mut self, flight: &Arc<Flight>) {
+    /// True when others could have joined it until now.
+    pub fn delist(&mut self, flight: &Arc<Flight>) -> bool {
+        let before = self.flights.len();
         self.flights.retain(|listed| !Arc::ptr_eq(&listed.flight, flight));
+        self.flights.len() < before
     }
 
     pub fn delist_all(&mut self) -> impl Iterator<Item = Arc<Flight>> + use<> {

@@ -23,6 +23,7 @@ use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
 use crate::spec::Spec;
 use crate::ticket::{Duty, Elsewhere, entry_of};
+use crate::wishes::Now;
 
 #[derive(Debug)]
 pub struct Draft {
@@ -301,8 +302,9 @@ impl Draft {
         (!self.duty.give_up_unread(failure)).then_some(self)
     }
 
-    /// The body broke off: readers get a truncated end, and nothing is stored.
-    pub fn abort(mut self, failure: Failure) {
-        self.duty.give_up(failure, None);
+    /// The body broke off: readers get a truncated end, and nothing is stored. As long as others could have joined,
+    /// whoever comes a moment later gets the failure too, for as long as it says.
+    pub fn abort(mut self, failure: Failure, now: Now) {
+        self.duty.give_up(failure, Some(now));
     }
 }

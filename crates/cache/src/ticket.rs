@@ -287,12 +287,14 @@ impl Duty {
         result
     }
 
-    /// Ends the fetch without a whole response. With a time, and before a head, the failure is remembered.
+    /// Ends the fetch without a whole response. With a time, and before a head or as long as others could have joined,
+    /// the failure is remembered.
     pub fn give_up(&mut self, failure: Failure, now: Option<Now>) {
         let ((), wakes) = self.close(|shard, flight| {
             let entry = entry_of(shard, flight);
-            entry.delist(flight);
-            let valid = entry.invalidated <= flight.began;
+            let could_be_joined = entry.delist(flight);
+            let is_for_all = could_be_joined || flight.with(|inner| inner.head.is_none());
+            let valid = is_for_all && entry.invalidated <= flight.began;
             if let Some(now) = now.filter(|_| valid && failure.remember_ms > 0) {
                 shard.note_failure(flight.key, failure.clone(), now);
             }

@@ -91,7 +91,7 @@ fn after_the_head() -> Vec<Vec<Edge>> {
         check("no body where one was said", &[head, (Described, Failed)], |stage| {
             assert!(described(stage, Some(5)).land(None).is_none());
         }),
-        check("cut in the body", &[head, body, (Filling, Failed)], |stage| filling(stage).abort(failure(0))),
+        check("cut in the body", &[head, body, (Filling, Failed)], |stage| filling(stage).abort(failure(0), stage.now)),
         check("given up in the body", &[head, body, (Filling, Failed)], |stage| drop(filling(stage))),
         check("purged before the body", &[head, (Described, Condemned)], |stage| {
             let draft = described(stage, None);
@@ -102,10 +102,10 @@ fn after_the_head() -> Vec<Vec<Edge>> {
             let mut draft = filling(stage);
             purge(stage);
             draft.append(Bytes::from_static(b"y"));
-            draft.abort(failure(0));
+            draft.abort(failure(0), stage.now);
         }),
         check("said to be too long", &[head, (Described, Overflowed)], |stage| {
-            described(stage, Some(1_001)).abort(failure(0));
+            described(stage, Some(1_001)).abort(failure(0), stage.now);
         }),
         check("too long", &[head, body, (Filling, Overflowed)], |stage| {
             let mut draft = filling(stage);

@@ -79,7 +79,7 @@ impl World {
             Step::Land { at } => drop(pick(&mut self.drafts, at).and_then(|(draft, _)| draft.land(None))),
             Step::Abort { at } => {
                 if let Some((draft, _)) = pick(&mut self.drafts, at) {
-                    draft.abort(failure(0));
+                    draft.abort(failure(0), self.stage.now);
                 }
             }
             Step::Fail { at } => {

@@ -92,12 +92,31 @@ fn a_body_that_breaks_off_is_truncated_for_readers_and_not_stored() {
     let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), Some(10));
     assert!(head_of(&mut first).unwrap().is_ok());
     draft.append("half".into());
-    draft.abort(failure(0));
+    draft.abort(failure(0), stage.now);
     let (body, end) = read_body(&mut first);
     assert!(body == b"half" && matches!(end, Some(BodyPiece::Truncated(_))), "{end:?}");
     // Who has shown nothing yet can still answer as if nothing had come.
     assert_eq!(head_of(&mut late).unwrap().unwrap_err(), Release::Failed(failure(0)));
     assert_eq!(kind(&stage.ask("/")), "miss");
+}
+
+#[test]
+fn a_body_that_breaks_off_is_remembered_where_all_would_have_had_it() {
+    let check = |storable, too_long: bool, expect| {
+        let mut stage = Stage::with(CacheSettings { object_bytes_max: 1_000, ..CacheSettings::default() });
+        let mut draft = stage.describe(stage.miss("/"), storable, None);
+        draft.append("half".into());
+        if too_long {
+            draft.append(Bytes::from(vec![1; 1_000]));
+        }
+        draft.abort(failure(1_000), stage.now);
+        assert_eq!(kind(&stage.ask("/")), expect);
+        stage.advance_ms(10_000);
+        assert_eq!(kind(&stage.ask("/")), "miss");
+    };
+    check(Some(storable(MINUTE_MS)), false, "recent failure");
+    check(Some(storable(MINUTE_MS)), true, "hit for miss");
+    check(None, false, "hit for miss");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use crate::origin::{Origin, OriginConnection, OriginError};
 
 /// The token of a 5xx answer in whose place something stale may be served.
 pub(crate) const SERVER_ERROR: &str = "origin-server-error";
-/// How long a failure that took its time answers others too, so that they do not queue up for the same time-out.
+/// How long a failure that answers all who wait answers others too: so that they do not queue up for the same time-out,
+/// and an origin that keeps breaking off is not asked once for each client.
 const REMEMBER_MS: u64 = 1_000;
 
 /// No connection.
@@ -33,7 +34,7 @@ pub(crate) fn silent(origin: &Origin, connection: &OriginConnection, after: Dura
 /// The connection ended before an answer.
 pub(crate) fn hung_up(origin: &Origin, connection: &OriginConnection) -> Failure {
     let text = says(origin, connection, "closed the connection without an answer");
-    Failure { status: 502, token: "origin-closed", text, remember_ms: 0 }
+    Failure { status: 502, token: "origin-closed", text, remember_ms: REMEMBER_MS }
 }
 
 /// What came was no HTTP.
@@ -43,13 +44,13 @@ pub(crate) fn garbled(origin: &Origin, connection: &OriginConnection, refusal: &
         Some(limit) => format!("its answer was refused: {reason} ({limit})"),
         None => format!("its answer was refused: {reason}"),
     };
-    Failure { status: 502, token: refusal.token, text: says(origin, connection, &what), remember_ms: 0 }
+    Failure { status: 502, token: refusal.token, text: says(origin, connection, &what), remember_ms: REMEMBER_MS }
 }
 
 /// Interim responses without end.
 pub(crate) fn never_final(origin: &Origin, connection: &OriginConnection) -> Failure {
     let text = says(origin, connection, "only interim answers (limits.interim_responses_max)");
-    Failure { status: 502, token: "origin-interim-flood", text, remember_ms: 0 }
+    Failure { status: 502, token: "origin-interim-flood", text, remember_ms: REMEMBER_MS }
 }
 
 /// A 5xx in whose place something stale may be served.
@@ -61,7 +62,7 @@ pub(crate) fn server_error(origin: &Origin, status: u16) -> Failure {
 /// A body that broke off.
 pub(crate) fn truncated(origin: &str, label: &str) -> Failure {
     let text = format!("origin \"{origin}\" ({label}): the body ended before its end").into();
-    Failure { status: 502, token: "origin-body-truncated", text, remember_ms: 0 }
+    Failure { status: 502, token: "origin-body-truncated", text, remember_ms: REMEMBER_MS }
 }
 
 /// A body that stopped moving.
@@ -69,17 +70,17 @@ pub(crate) fn stalled(origin: &str, label: &str, after: Duration) -> Failure {
     let secs = after.as_secs_f32();
     let text =
         format!("origin \"{origin}\" ({label}): no byte of the body for {secs} s (limits.between_bytes_timeout)");
-    Failure { status: 504, token: "origin-between-bytes-timeout", text: text.into(), remember_ms: 0 }
+    Failure { status: 504, token: "origin-between-bytes-timeout", text: text.into(), remember_ms: REMEMBER_MS }
 }
 
 /// A body that is not framed as it should be.
 pub(crate) fn garbled_body(origin: &str, label: &str, refusal: &Refusal) -> Failure {
     let text = format!("origin \"{origin}\" ({label}): its body was refused: {}", refusal.token).into();
-    Failure { status: 502, token: refusal.token, text, remember_ms: 0 }
+    Failure { status: 502, token: refusal.token, text, remember_ms: REMEMBER_MS }
 }
 
 /// A 304 that is not about what we hold, to a request without conditions.
 pub(crate) fn unasked_304(origin: &Origin) -> Failure {
     let text = format!("origin \"{}\": answered 304 to a request without conditions", origin.name).into();
-    Failure { status: 502, token: "origin-304-unasked", text, remember_ms: 0 }
+    Failure { status: 502, token: "origin-304-unasked", text, remember_ms: REMEMBER_MS }
 }

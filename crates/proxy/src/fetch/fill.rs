@@ -209,7 +209,7 @@ async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Cou
                 return true;
             }
             Some(Err(failure)) => {
-                draft.abort(failure);
+                draft.abort(failure, fetch.core.now());
                 return false;
             }
         }
