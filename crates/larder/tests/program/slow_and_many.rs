@@ -154,6 +154,43 @@ mod tests {
         assert_eq!(lane.origin.seen.len(), 1, "the origin was asked again");
     }
 
+    /// I03 and K08: ranges go out from where the object lies, whichever they are.
+    #[test]
+    fn slow_readers_of_ranges_share_one_copy_and_are_cut() {
+        let mut lane = lane_with("send_timeout = \"1s\"\n");
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 2000000\r\n\r\n";
+        let body = (0..2_000_000).map(|at| b'a' + (at % 23) as u8);
+        let answer = head.bytes().chain(body).collect::<Vec<_>>();
+        lane.origin.begin(Behaviour { answers: vec![bytes(&answer)], ..Behaviour::default() });
+        let stored = lane.ask(&mut Vec::new(), "GET /large HTTP/1.1¶Host: t.test¶¶", 200).body;
+        let parts = |ranges: &str| format!("GET /large HTTP/1.1¶Host: t.test¶Range: bytes={ranges}¶¶");
+        let read = lane.ask(&mut Vec::new(), &parts("0-9,100000-899999,999990-1999999"), 206).body;
+        for range in [0..10, 100_000..900_000, 999_990..2_000_000] {
+            let head = format!("Content-Range: bytes {}-{}/2000000\r\n\r\n", range.start, range.end - 1);
+            let at = find(&read, head.as_bytes()).expect("every part has its head") + head.len();
+            assert!(read[at..].starts_with(&stored[range.clone()]), "{range:?}");
+            assert!(read[at + range.len()..].starts_with(b"\r\n--"), "{range:?}");
+        }
+        let rss_before_kib = lane.subject.process_number("VmRSS");
+        let mut clients: Vec<_> = (0..30)
+            .map(|_| {
+                let mut client = lane.connect(&parts("0-899999,1000000-1999999"));
+                client.deaf = true;
+                client
+            })
+            .collect();
+        let active = |lane: &Lane| lane.subject.metric("larder_connections_active");
+        lane.expect(&mut clients, "the deaf readers", |lane, _| active(lane) == Some(30.0));
+        let mut most_kib = 0;
+        lane.expect(&mut clients, "the end of the deaf readers", |lane, _| {
+            most_kib = most_kib.max(lane.subject.process_number("VmRSS"));
+            active(lane) == Some(0.0)
+        });
+        let growth_kib = most_kib.saturating_sub(rss_before_kib);
+        println!("30 deaf readers of 1.9 MB in two parts: RSS grew by {growth_kib} KiB");
+        assert!(growth_kib < 16 << 10, "the process grew by {growth_kib} KiB");
+    }
+
     /// I04
     #[test]
     fn idle_connections_are_held_and_a_burst_is_served() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use cache::{BodyPiece, Follower, Object};
+use cache::{BodyPiece, Extent, Follower, Object};
 use message::Fields;
 use smallvec::SmallVec;
 use wire::{
@@ -21,6 +21,11 @@ use crate::connection::Connection;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
 use crate::transaction::{Step, Transaction};
+
+/// What of a stored body is taken into the queue at once.
+const PIECES_BYTES_MAX: u64 = SLICES_MAX as u64 * (64 << 10);
+/// What of one part of a multipart answer may be copied out of the page file; `rules` bounds how many there are.
+const COPIED_PART_BYTES_MAX: u64 = 4 << 10;
 
 /// How the body is delimited on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,16 +140,16 @@ impl Outgoing {
                     Poll::Pending => break,
                 }
             }
-            if self.queue.is_empty() && !self.body.is_pages() {
+            if self.queue.is_empty() && self.body.pages().is_none() {
                 if let Some(end) = body_end {
                     return Poll::Ready(end);
                 }
                 return self.wait_for_body(connection, cx);
             }
-            if let (true, OutBody::Object { object, from, to }) = (self.queue.is_empty(), &mut self.body)
-                && let Some(extent) = object.body().extent()
+            if self.queue.is_empty()
+                && let Some((extent, from, to)) = self.body.pages()
             {
-                match connection.wire.poll_send_pages(cx, extent, *from, *to) {
+                match connection.wire.poll_send_pages(cx, extent, *from, to) {
                     Poll::Ready(Ok(sent)) => {
                         *from += sent as u64;
                         connection.core.counters.bytes_out.add(sent as u64);
@@ -241,19 +246,23 @@ impl OutBody {
             // Sent from where it lies, once the head has gone.
             OutBody::Object { object, .. } if object.body().extent().is_some() => return Poll::Pending,
             OutBody::Object { object, from, to } => {
-                let piece_end = (*from + (SLICES_MAX as u64 * (64 << 10))).min(*to);
+                let piece_end = from.saturating_add(PIECES_BYTES_MAX).min(*to);
                 queue.extend(object.body().pieces(*from, piece_end));
                 *from = piece_end;
                 if from == to {
                     *self = OutBody::Empty;
                 }
             }
-            OutBody::Parts { object, parts } => match parts.pop_front() {
-                Some((head, range)) => {
-                    queue.push_back(Bytes::from(head));
-                    queue.extend(object.body().pieces(range.start, range.end));
-                }
+            OutBody::Parts { object, parts } => match parts.front_mut() {
                 None => *self = OutBody::Empty,
+                Some((head, _)) if !head.is_empty() => queue.push_back(Bytes::from(std::mem::take(head))),
+                Some((_, range)) if range.is_empty() => drop(parts.pop_front()),
+                Some((_, range)) if sends_pages(object, range) => return Poll::Pending,
+                Some((_, range)) => {
+                    let piece_end = range.start.saturating_add(PIECES_BYTES_MAX).min(range.end);
+                    queue.extend(object.body().pieces(range.start, piece_end));
+                    range.start = piece_end;
+                }
             },
             OutBody::Follow { follower, framing } => {
                 let piece = match follower.poll_body(cx) {
@@ -284,9 +293,17 @@ impl OutBody {
         Poll::Ready(None)
     }
 
-    /// Is what comes next sent as pages?
-    fn is_pages(&self) -> bool {
-        matches!(self, OutBody::Object { object, from, to } if from < to && object.body().extent().is_some())
+    /// What comes next, if it is sent as it lies in the page file: where from, which moves, and where to.
+    fn pages(&mut self) -> Option<(&Extent, &mut u64, u64)> {
+        match self {
+            OutBody::Object { object, from, to } if *from < *to => Some((object.body().extent()?, from, *to)),
+            OutBody::Parts { object, parts } => {
+                let (_, range) =
+                    parts.front_mut().filter(|(head, range)| head.is_empty() && sends_pages(object, range))?;
+                Some((object.body().extent()?, &mut range.start, range.end))
+            }
+            _ => None,
+        }
     }
 
     /// After its end nothing more is asked of the source, and what is queued goes out first.
@@ -303,6 +320,11 @@ impl OutBody {
             None => None,
         }
     }
+}
+
+/// Is a part sent as it lies in the page file? A short one is copied, and goes out with its head.
+fn sends_pages(object: &Object, range: &Range<u64>) -> bool {
+    object.body().extent().is_some() && range.end - range.start > COPIED_PART_BYTES_MAX
 }
 
 impl Framing {
