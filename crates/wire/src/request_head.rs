@@ -67,8 +67,9 @@ pub fn read_request<'a>(
     }
 }
 
-/// Can reading again be worth it? `seen` bytes of `buf` were there when [`read_request`] last said `None`. Without this
-/// question a client that sends a large head byte by byte makes us parse it once per byte.
+/// Can reading again be worth it? `seen` bytes of `buf` were there when [`read_request`], or
+/// [`read_response`](crate::read_response), last said `None`. Without this question a peer that sends a large head byte
+/// by byte makes us parse it once per byte.
 pub fn may_end_now(buf: &[u8], seen: usize, limits: &HeadLimits) -> bool {
     buf.len() >= limits.head_bytes_max
         || buf.len() >= seen.saturating_mul(2)

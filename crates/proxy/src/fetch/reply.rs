@@ -9,7 +9,8 @@ use message::{FieldName, ResponseHead, Status};
 use rules::date::write_date;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
-use wire::{HopByHop, Refusal, RequestBody, ResponseBody, read_response};
+use wire::limits::HeadLimits;
+use wire::{HopByHop, ReceivedResponse, Refusal, RequestBody, ResponseBody, may_end_now, read_response};
 
 use crate::clock::Moment;
 use crate::fetch::origin_body::Arriving;
@@ -45,7 +46,11 @@ struct Answer {
 
 /// Bytes of answers that have not been read as heads yet.
 #[derive(Default)]
-struct Unread(Vec<u8>);
+struct Unread {
+    bytes: Vec<u8>,
+    /// So many of them were no whole head when they were last looked at.
+    looked_at: usize,
+}
 
 /// Reads until the final head.
 pub(crate) async fn run(
@@ -152,7 +157,7 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
             framing: answer.body,
             // An origin that answered before it had the whole body may still be reading it.
             persistent: answer.persistent && upload.is_done(),
-            early: unread.0,
+            early: unread.bytes,
         },
         received: fetch.core.clock().at(arrived),
         delay_ms: fetch.sent.micros_until(arrived) / 1_000,
@@ -189,7 +194,7 @@ impl Unread {
         heard: &mut bool,
         cx: &mut Context<'_>,
     ) -> Poll<Event> {
-        if !self.0.is_empty() {
+        if !self.bytes.is_empty() && self.looked_at == 0 {
             match self.take_answer(fetch, &[]) {
                 Ok(None) => {}
                 Ok(Some(answer)) => return Poll::Ready(Event::Answer(Box::new(answer))),
@@ -215,33 +220,95 @@ impl Unread {
         }
     }
 
-    /// Reads a head from what was kept and what is new, and keeps what is behind it.
     fn take_answer(&mut self, fetch: &Fetch, new: &[u8]) -> Result<Option<Answer>, Refusal> {
-        let in_place = self.0.is_empty();
-        if !in_place {
-            self.0.extend_from_slice(new);
-        }
-        let bytes = if in_place { new } else { &self.0 };
-        let mut spans = fetch.core.spans.borrow_mut();
         let limits = &fetch.site.settings.limits.response_head;
-        let Some(received) = read_response(bytes, &mut spans, limits, fetch.method(), fetch.is_upgrade())? else {
-            if in_place {
-                self.0.extend_from_slice(new);
-            }
+        self.take(new, limits, |bytes| {
+            let mut spans = fetch.core.spans.borrow_mut();
+            let received = read_response(bytes, &mut spans, limits, fetch.method(), fetch.is_upgrade())?;
+            Ok(received.map(|received| {
+                let ReceivedResponse { response, body, persistent, head_bytes } = received;
+                (Answer { head: response.to_head(), body, persistent }, head_bytes)
+            }))
+        })
+    }
+
+    /// Reads a head from what was kept and what is new, and keeps what is behind it. An origin that sends its head byte
+    /// by byte has it read once a line, not once a byte.
+    fn take<T>(
+        &mut self,
+        new: &[u8],
+        limits: &HeadLimits,
+        read: impl FnOnce(&[u8]) -> Result<Option<(T, usize)>, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
+        if self.bytes.is_empty() {
+            let taken = read(new)?;
+            let (head, head_bytes) = taken.map_or((None, 0), |(head, head_bytes)| (Some(head), head_bytes));
+            self.bytes.extend_from_slice(&new[head_bytes..]);
+            self.looked_at = if head.is_none() { self.bytes.len() } else { 0 };
+            return Ok(head);
+        }
+        self.bytes.extend_from_slice(new);
+        if !may_end_now(&self.bytes, self.looked_at, limits) {
+            return Ok(None);
+        }
+        let Some((head, head_bytes)) = read(&self.bytes)? else {
+            self.looked_at = self.bytes.len();
             return Ok(None);
         };
-        let answer = Answer { head: received.response.to_head(), body: received.body, persistent: received.persistent };
-        let head_bytes = received.head_bytes;
-        if in_place {
-            self.0.extend_from_slice(&new[head_bytes..]);
-        } else {
-            self.0.drain(..head_bytes);
-        }
-        Ok(Some(answer))
+        self.bytes.drain(..head_bytes);
+        self.looked_at = 0;
+        Ok(Some(head))
     }
 }
 
 /// Does a request of this kind bring a body?
 pub(crate) fn brings_body(body: RequestBody) -> bool {
     !matches!(body, RequestBody::None | RequestBody::Length(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use message::Method;
+
+    use super::*;
+
+    /// The statuses of the heads that `text` begins with, when it comes in pieces of so many bytes. Returns how often
+    /// it was read.
+    fn check(text: &str, piece_bytes: usize, expect: &[u16], behind: &str) -> usize {
+        let limits = HeadLimits::RESPONSE;
+        let (mut unread, mut reads, mut statuses, mut spans) = (Unread::default(), 0, Vec::new(), Vec::new());
+        for piece in text.as_bytes().chunks(piece_bytes) {
+            let mut new = piece;
+            while statuses.len() < expect.len() {
+                let taken = unread.take(std::mem::take(&mut new), &limits, |bytes| {
+                    reads += 1;
+                    let received = read_response(bytes, &mut spans, &limits, Method::Get, false)?;
+                    Ok(received.map(|received| (received.response.status.0, received.head_bytes)))
+                });
+                let Some(status) = taken.expect("nothing is wrong with it") else { break };
+                statuses.push(status);
+            }
+        }
+        assert_eq!(statuses, expect, "{text} by {piece_bytes}");
+        assert!(behind.as_bytes().starts_with(&unread.bytes), "{:?} is left", unread.bytes);
+        reads
+    }
+
+    #[test]
+    fn heads_are_read_however_they_are_split() {
+        let text = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
+        for piece_bytes in 1..=text.len() {
+            check(text, piece_bytes, &[103, 200], "body");
+        }
+    }
+
+    #[test]
+    fn a_head_that_comes_byte_by_byte_is_read_once_a_line() {
+        let text = format!("HTTP/1.1 200 OK\r\n{}\r\n", "X-Field: some value\r\n".repeat(90));
+        let reads = check(&text, 1, &[200], "");
+        assert!(reads < 110, "{reads}");
+        let long = format!("HTTP/1.1 200 OK\r\nX-Field: {}\r\n\r\n", "a".repeat(30_000));
+        let reads = check(&long, 1, &[200], "");
+        assert!(reads < 30, "{reads}");
+    }
 }
