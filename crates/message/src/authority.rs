@@ -41,6 +41,11 @@ impl<'a> Authority<'a> {
     /// Reads `host[:port]` (RFC 9110 §4.2, RFC 3986 §3.2); `None` when it is not a valid, non-empty authority
     /// without user information.
     pub fn parse(text: &'a [u8], scheme: Scheme) -> Option<Authority<'a>> {
+        Some(Authority::parse_as_given(text)?.under(scheme))
+    }
+
+    /// The same with the port as it was given, for who does not know the scheme yet.
+    pub fn parse_as_given(text: &'a [u8]) -> Option<Authority<'a>> {
         // Nearly every host is in its normal form already, and then one look at each byte is enough.
         let plain_bytes = text.iter().take_while(|b| HOST_LETTERS[usize::from(**b)] == 0).count();
         let (host, rest) = text.split_at(plain_bytes);
@@ -57,7 +62,12 @@ impl<'a> Authority<'a> {
             return None;
         }
         let host = if kinds & CAPITAL != 0 { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) };
-        Some(Authority { host, port: port.filter(|&p| p != scheme.default_port()) })
+        Some(Authority { host, port })
+    }
+
+    /// Leaves the port out where it is the scheme's default.
+    pub fn under(self, scheme: Scheme) -> Authority<'a> {
+        Authority { port: self.port.filter(|&port| port != scheme.default_port()), ..self }
     }
 
     /// Appends `host[:port]`.
@@ -148,6 +158,17 @@ mod tests {
         check("t:", Some(("t", None)));
         check("[::1]:81", Some(("[::1]", Some(81))));
         check("under_score.test", Some(("under_score.test", None)));
+    }
+
+    #[test]
+    fn a_port_counts_where_it_is_not_the_default_of_the_scheme() {
+        for (text, under_http, under_https) in
+            [("t", None, None), ("t:80", None, Some(80)), ("t:443", Some(443), None), ("t:81", Some(81), Some(81))]
+        {
+            let given = Authority::parse_as_given(text.as_bytes()).expect("an authority");
+            assert_eq!(given.clone().under(Scheme::Http).port, under_http, "{text}");
+            assert_eq!(given.under(Scheme::Https).port, under_https, "{text}");
+        }
     }
 
     #[test]

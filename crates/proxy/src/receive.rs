@@ -106,11 +106,8 @@ fn client_of(settings: &Settings, received: &mut ReceivedRequest<'_>, seen: Seen
     {
         let request = &mut received.request;
         request.scheme = Scheme::Https;
-        // Read as http, 443 was an unusual port and 80 the default one.
-        request.authority.port = match request.authority.port {
-            Some(443) => None,
-            other => other,
-        };
+        // It was read as http: which port is the default one is known only now.
+        request.authority.port = received.given_port.filter(|&port| port != Scheme::Https.default_port());
     }
     client
 }

@@ -5,7 +5,9 @@
 
 use std::mem::MaybeUninit;
 
-use message::{Authority, FieldName, FieldSpan, FieldsView, Method, Request, Scheme, Version, list_members};
+use message::{
+    Authority, FieldName, FieldSpan, FieldsView, Method, Request, Scheme, TargetForm, Version, list_members,
+};
 
 use crate::connection_options::{ConnectionOptions, is_token, is_token_byte};
 use crate::framing::{Framing, RequestBody};
@@ -20,6 +22,8 @@ pub struct ReceivedRequest<'a> {
     /// Its fields are all that were received, hop-by-hop ones and Host among them. Host in the forwarded request is
     /// printed from `authority`, which the target of an absolute-form request has overruled.
     pub request: Request<'a>,
+    /// The port as it was given, the scheme's default too: for who learns that the scheme is another one.
+    pub given_port: Option<u16>,
     pub body: RequestBody,
     /// May another request follow on this connection, as far as the client is concerned (RFC 9112 §9.3)?
     pub persistent: bool,
@@ -123,7 +127,11 @@ fn judge_request<'a>(
     }
     let method = Method::classify(line.method);
     let target = resolve_target(line.target, method, scheme)?;
-    let host = facts.authority(line.version, scheme)?;
+    let host = facts.authority(line.version)?;
+    let authority = target.authority.unwrap_or(host);
+    let given_port = authority.port;
+    // RFC 9112 §3.2.3: an authority-form names its port, whichever it is.
+    let authority = if target.form == TargetForm::Authority { authority } else { authority.under(scheme) };
     let body = facts.framing.of_request(method, line.version)?;
     let is_http11 = line.version == Version::Http11;
     let has_body = !matches!(body, RequestBody::None | RequestBody::Length(0));
@@ -134,11 +142,12 @@ fn judge_request<'a>(
             version: line.version,
             form: target.form,
             scheme,
-            authority: target.authority.unwrap_or(host),
+            authority,
             path: target.path,
             query: target.query,
             fields: FieldsView::new(buf, spans),
         },
+        given_port,
         body,
         persistent: facts.options.persistent(line.version),
         expects_continue: facts.expects_continue && is_http11 && has_body,
@@ -234,9 +243,9 @@ impl<'a> Facts<'a> {
 
     /// RFC 9112 §3.2: exactly one valid Host. An empty one names no http resource (RFC 9110 §4.2.1).
     #[inline]
-    fn authority(&self, version: Version, scheme: Scheme) -> Result<Authority<'a>, Refusal> {
+    fn authority(&self, version: Version) -> Result<Authority<'a>, Refusal> {
         match self.host {
-            Some(host) => Authority::parse(host, scheme).ok_or(refusals::HOST_INVALID),
+            Some(host) => Authority::parse_as_given(host).ok_or(refusals::HOST_INVALID),
             None if version == Version::Http10 => Ok(Authority::EMPTY),
             None => Err(refusals::HOST_MISSING),
         }

@@ -10,7 +10,7 @@ use crate::{Refusal, refusals};
 /// A resolved target.
 pub(crate) struct Target<'a> {
     pub form: TargetForm,
-    /// `None` in origin-form and asterisk-form: Host says it.
+    /// With the port as it was given. `None` in origin-form and asterisk-form: Host says it.
     pub authority: Option<Authority<'a>>,
     pub path: &'a [u8],
     pub query: Option<&'a [u8]>,
@@ -42,11 +42,10 @@ fn resolve_authority_form(target: &[u8]) -> Result<Target<'_>, Refusal> {
     if target.first() == Some(&b'/') {
         return Err(refusals::TARGET_FORM);
     }
-    let authority = parse_authority(target, Scheme::Http)?;
-    let host_end = target.iter().rposition(|&b| b == b':').ok_or(refusals::TARGET_AUTHORITY_INVALID)?;
-    let port = std::str::from_utf8(&target[host_end + 1..]).ok().and_then(|digits| digits.parse().ok());
-    let Some(port @ 1..) = port else { return Err(refusals::TARGET_AUTHORITY_INVALID) };
-    let authority = Authority { port: Some(port), ..authority };
+    let authority = parse_authority(target)?;
+    if authority.port.is_none() {
+        return Err(refusals::TARGET_AUTHORITY_INVALID);
+    }
     Ok(Target { form: TargetForm::Authority, authority: Some(authority), path: b"", query: None })
 }
 
@@ -61,7 +60,7 @@ fn resolve_absolute_form(target: &[u8], method: Method, scheme: Scheme) -> Resul
     }
     let authority_end = rest.iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(rest.len());
     let (authority, rest) = rest.split_at(authority_end);
-    let authority = Some(parse_authority(authority, scheme)?);
+    let authority = Some(parse_authority(authority)?);
     let (path, query) = split_query(rest)?;
     match path {
         // RFC 9112 §3.2.4: the last proxy turns this into the asterisk-form.
@@ -73,11 +72,11 @@ fn resolve_absolute_form(target: &[u8], method: Method, scheme: Scheme) -> Resul
     }
 }
 
-fn parse_authority(text: &[u8], scheme: Scheme) -> Result<Authority<'_>, Refusal> {
+fn parse_authority(text: &[u8]) -> Result<Authority<'_>, Refusal> {
     if text.contains(&b'@') {
         return Err(refusals::TARGET_USERINFO);
     }
-    Authority::parse(text, scheme).ok_or(refusals::TARGET_AUTHORITY_INVALID)
+    Authority::parse_as_given(text).ok_or(refusals::TARGET_AUTHORITY_INVALID)
 }
 
 /// Splits at the first `?`, looking at each byte once.
