@@ -127,7 +127,7 @@ impl Running {
 
     /// After the workers: the last lines of the log.
     pub fn finish(&self) {
-        edge_report::leave(&self.proxy);
+        edge_report::leave(&self.proxy, self.admin.started);
         if let Some(log) = &self.log {
             log.finish(limits::LOG_FLUSH_TIMEOUT);
         }

@@ -117,6 +117,30 @@ mod tests {
         lane.expect(&mut clients, "the end of the process", |lane, _| !lane.subject.is_alive());
     }
 
+    /// An exchange that could not drain a body says so, and the report of a run has a name of its own.
+    #[test]
+    fn a_run_that_ends_leaves_what_it_did() {
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("edges-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("the target folder can be written");
+        let shell = format!("export LARDER_EDGES_DIR='{}';", folder.display());
+        let setup = Setup { shell, limits: "linger_timeout = \"1s\"\n".into(), ..Setup::default() };
+        let mut lane = start_lane(Kind::Larder, &setup);
+        let mut clients = vec![lane.connect("PURGE /x HTTP/1.1¶Host: t.test¶Content-Length: 10¶¶half{wait}")];
+        lane.expect(&mut clients, "the end of the drain", |_, clients| clients[0].end.is_some());
+        assert!(clients[0].received.starts_with(b"HTTP/1.1 403 "), "{}", notation::show(&clients[0].received, 200));
+        let pid = lane.subject.pid().expect("it is a process");
+        lane.subject.signal(Signal::TERM);
+        lane.expect(&mut [], "the end of the process", |lane, _| !lane.subject.is_alive());
+        let files: Vec<_> = std::fs::read_dir(&folder).expect("it is there").flatten().map(|it| it.path()).collect();
+        let [file] = &files[..] else { panic!("{files:?}") };
+        let name = file.file_stem().expect("it has a name").to_string_lossy().into_owned();
+        let rest = name.strip_prefix(&format!("edges-{pid}-")).unwrap_or_else(|| panic!("{name}"));
+        assert!(rest.parse::<u64>().is_ok(), "{name} has no time");
+        let text = std::fs::read_to_string(file).expect("it was written");
+        assert!(text.contains("exchange\tBody/Done CloseWanted\tBody/Done\t1\n"), "{text}");
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
     /// X10: nobody reads what it says.
     #[test]
     fn a_closed_standard_output_stops_nothing() {

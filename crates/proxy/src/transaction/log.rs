@@ -169,6 +169,8 @@ impl Connection {
                 if linger::drain(self).await {
                     self.reuse()
                 } else {
+                    // The rest is too long, too late or no body: nothing can follow it.
+                    self.exchange(wire::Event::CloseWanted);
                     linger::close(self).await;
                     false
                 }

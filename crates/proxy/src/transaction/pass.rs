@@ -36,8 +36,7 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
             if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() && fetch.may_store(&reply) {
                 return store(tx, fetch, reply, began);
             }
-            let body = reply.body.into_passed(&mut fetch);
-            Step::Deliver(Box::new(Answer::Origin { head: reply.head, body: Box::new(body) }))
+            pass_on(fetch, reply)
         }
         Err(Broken::ClientLeft) => {
             connection.exchange(wire::Event::AnswerCut);
@@ -65,6 +64,13 @@ fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step
             fetch::store_passed(fetch, ticket, reply);
             Step::Wait(Box::new(Wait::leading(follower, Default::default(), None)))
         }
-        _ => Step::Synth(Synth::only_if_cached()),
+        // Asked like this the cache gives a ticket. Without one the answer is still its requester's.
+        _ => pass_on(fetch, reply),
     }
+}
+
+/// The answer as it came, to its requester alone.
+fn pass_on(mut fetch: Fetch, reply: Reply) -> Step {
+    let body = reply.body.into_passed(&mut fetch);
+    Step::Deliver(Box::new(Answer::Origin { head: reply.head, body: Box::new(body) }))
 }
