@@ -75,7 +75,7 @@ impl<'a> Authority<'a> {
         out.extend_from_slice(&self.host);
         if let Some(port) = self.port {
             out.push(b':');
-            out.extend_from_slice(port.to_string().as_bytes());
+            crate::write_decimal(out, u64::from(port));
         }
     }
 

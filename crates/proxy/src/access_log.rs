@@ -5,8 +5,9 @@
 //! one line and inside its quotes. It does not know who writes the lines, or where to.
 
 use std::cell::Cell;
+use std::net::IpAddr;
 
-use message::Version;
+use message::{Version, write_address};
 
 use crate::limits;
 use crate::settings::LogFormat;
@@ -15,8 +16,8 @@ use crate::settings::LogFormat;
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     pub wall_ms: u64,
-    /// The client's address as text; one on a UNIX socket has loopback's.
-    pub client: &'a str,
+    /// The client's address; one on a UNIX socket has loopback's.
+    pub client: IpAddr,
     /// Empty when no request line could be read.
     pub method: &'a [u8],
     pub path: &'a [u8],
@@ -86,7 +87,7 @@ pub fn write_record(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache, f
 /// `client - - [date] "METHOD target HTTP/x" status bytes "referer" "user agent" verdict micros why`.
 /// Nothing to say is `-`; times are UTC.
 pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
-    out.extend_from_slice(record.client.as_bytes());
+    write_address(out, record.client);
     out.extend_from_slice(&dates.of(record.wall_ms).combined);
     if record.method.is_empty() {
         out.push(b'-');
@@ -124,7 +125,7 @@ pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
     let millis = (record.wall_ms % 1_000) as usize;
     out.extend_from_slice(&[digit(millis / 100), digit(millis / 10 % 10), digit(millis % 10)]);
     out.extend_from_slice(b"Z\",\"client\":\"");
-    out.extend_from_slice(record.client.as_bytes());
+    write_address(out, record.client);
     if !record.method.is_empty() {
         out.extend_from_slice(b"\",\"method\":\"");
         escape_json(out, record.method, limits::LOG_METHOD_BYTES_MAX);
@@ -364,7 +365,7 @@ mod tests {
     fn sample() -> Record<'static> {
         Record {
             wall_ms: 971_186_136_007,
-            client: "192.0.2.7",
+            client: IpAddr::from([192, 0, 2, 7]),
             method: b"GET",
             path: b"/a",
             query: Some(b"b=1"),

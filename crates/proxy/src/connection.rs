@@ -14,7 +14,7 @@ use wire::{Event, ReceivedRequest, Refusal, read_request};
 
 use crate::access_log::CacheVerdict;
 use crate::client_places::ClientPlace;
-use crate::clock::Moment;
+use crate::clock::{Moment, deadline_now_ms};
 use crate::instant_hit::{self, Instant};
 use crate::linger;
 use crate::listener::{Accepted, Peer};
@@ -70,9 +70,9 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
     let core = Rc::clone(core);
     let limits = &core.site_ref().settings.limits;
     // The first request has the time of a head to arrive, not that of an idle connection.
-    let mut deadline_ms = Moment::now().deadline_ms() + limits.request_head_timeout.as_millis() as u64;
+    let mut deadline_ms = deadline_now_ms() + limits.request_head_timeout.as_millis() as u64;
     if core.draining() {
-        deadline_ms = Moment::now().deadline_ms() + DRAIN_IDLE_MS;
+        deadline_ms = deadline_now_ms() + DRAIN_IDLE_MS;
     }
     let slot = core.slots.open(deadline_ms);
     let wire = match Wire::register(accepted.socket, accepted.is_unix) {
@@ -178,7 +178,7 @@ impl Connection {
             }
             Doom::Late | Doom::Now => return Poll::Ready(Turn::Close),
             Doom::Drain if self.slot.phase.get() == Phase::Waiting => {
-                self.slot.set_deadline(self.slot.deadline().min(Moment::now().deadline_ms() + DRAIN_IDLE_MS));
+                self.slot.set_deadline(self.slot.deadline().min(deadline_now_ms() + DRAIN_IDLE_MS));
             }
             Doom::Drain | Doom::None => {}
         }
@@ -260,7 +260,7 @@ impl Connection {
             // Absolute: later bytes of the same head do not move it.
             let limit_ms = core.site_ref().settings.limits.request_head_timeout.as_millis() as u64;
             self.slot.phase.set(Phase::Reading);
-            self.slot.set_deadline(Moment::now().deadline_ms() + limit_ms);
+            self.slot.set_deadline(deadline_now_ms() + limit_ms);
         }
         self.charge(core, self.pending.capacity());
         if core.shared.partial_heads_bytes.load(Ordering::Relaxed)
@@ -334,7 +334,7 @@ impl Connection {
                 match instant_hit::run(self, core, &site, &policy, &visit, key) {
                     Instant::Answered if persistent => {
                         let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
-                        self.slot.set_idle(moment.deadline_ms() + idle_ms);
+                        self.slot.set_idle(deadline_now_ms() + idle_ms);
                         return None;
                     }
                     // The client said that nothing more comes; else it may be on its way.
@@ -401,7 +401,7 @@ impl Connection {
         let limits = &self.core.site_ref().settings.limits;
         self.slot.phase.set(Phase::Waiting);
         self.slot.watch.set(Watch::Socket);
-        self.slot.set_idle(Moment::now().deadline_ms() + limits.idle_timeout.as_millis() as u64);
+        self.slot.set_idle(deadline_now_ms() + limits.idle_timeout.as_millis() as u64);
         if self.pending.is_empty() {
             self.pending = Vec::new();
         }

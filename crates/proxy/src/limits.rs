@@ -103,6 +103,9 @@ impl Default for Limits {
     }
 }
 
+/// Room that a head to be written gets at once: most heads with what we add, so that it need not grow.
+pub(crate) const HEAD_BYTES_USUAL: usize = 1 << 10;
+
 /// Paths whose No-Vary-Search is remembered; the one learned first goes. With what `rules` lets one say: some 10 MiB.
 pub const URL_VARIATIONS_MAX: usize = 8192;
 /// Parts of that table, each with a lock of its own.

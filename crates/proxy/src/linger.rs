@@ -6,14 +6,14 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use crate::clock::Moment;
+use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
 use crate::request_body::BodyRead;
 
 /// Reads the rest of a request's body and throws it away. True when all of it was short enough and came in time.
 pub(crate) async fn drain(connection: &mut Connection) -> bool {
     let (timeout_ms, bytes_max) = limits(connection);
-    connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+    connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
     connection.lingers = true;
     let mut left = bytes_max;
     let drained = poll_fn(|cx| {
@@ -37,7 +37,7 @@ pub(crate) async fn drain(connection: &mut Connection) -> bool {
 /// Shuts our side and waits for the client's end.
 pub(crate) async fn close(connection: &mut Connection) {
     let (timeout_ms, bytes_max) = limits(connection);
-    connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+    connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
     connection.pending = Vec::new();
     let mut left = bytes_max;
     let core = std::rc::Rc::clone(&connection.core);

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use message::Fields;
 use wire::{BodyDecoder, ChunkedLimits, Decoded, Event, Refusal, RequestBody};
 
-use crate::clock::Moment;
+use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
 use crate::fetch::Broken;
 use crate::slots::Doom;
@@ -119,7 +119,7 @@ impl Connection {
 
     fn wait_for_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
         let Some(owed) = &mut self.owed else { return Poll::Ready(Ok(BodyRead::End(None))) };
-        let now_ms = Moment::now().deadline_ms();
+        let now_ms = deadline_now_ms();
         let limits = &self.core.site_ref().settings.limits;
         let limits = PaceLimits {
             timeout_ms: limits.request_body_timeout.as_millis() as u64,
@@ -144,7 +144,7 @@ impl Connection {
         }
         self.slot.set_deadline(u64::MAX);
         if let Some(owed) = &mut self.owed {
-            owed.pace.go_on(Moment::now().deadline_ms());
+            owed.pace.go_on(deadline_now_ms());
         }
     }
 

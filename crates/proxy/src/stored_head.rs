@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use cache::{Now, Object};
-use message::{FieldName, ResponseHead, Version};
+use message::{FieldName, ResponseHead, Version, write_decimal};
 
 use crate::site::Site;
 
@@ -117,34 +117,4 @@ pub(crate) fn write_freshness(out: &mut Vec<u8>, site: &Site, object: &Object, n
 #[inline]
 pub(crate) fn has_length(status: u16) -> bool {
     status != 204 && status != 304
-}
-
-/// Decimal digits without the formatting machinery.
-#[inline]
-pub(crate) fn write_decimal(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decimals_are_written_as_format_does() {
-        for value in [0, 9, 10, 6221, u64::MAX] {
-            let mut out = Vec::new();
-            write_decimal(&mut out, value);
-            assert_eq!(out, value.to_string().as_bytes());
-        }
-    }
 }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::access_log::DateCache;
 use crate::client_places::ClientPlaces;
-use crate::clock::{Clock, Moment};
+use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
 use crate::edges::EdgeCounts;
 use crate::listener::{self, Listener};
@@ -185,7 +185,7 @@ async fn obey(core: &Rc<Core>) {
     loop {
         let drained = async {
             let busy = || core.listeners_open.get() + core.shared.loads[core.index].load(Ordering::Relaxed) > 0;
-            let out_of_time = || Moment::now().deadline_ms() > core.hard_end_ms.get();
+            let out_of_time = || deadline_now_ms() > core.hard_end_ms.get();
             while !core.draining() || (busy() && !out_of_time()) {
                 tokio::time::sleep(TICK / 10).await;
             }
@@ -235,7 +235,7 @@ fn drain(core: &Rc<Core>) {
 
 /// Tells every connection to end, and ends without those that do not.
 fn end_now(core: &Core) {
-    core.hard_end_ms.set(Moment::now().deadline_ms() + LAST_WORDS_MS);
+    core.hard_end_ms.set(deadline_now_ms() + LAST_WORDS_MS);
     core.slots.drain(Doom::Now);
 }
 
@@ -246,8 +246,7 @@ async fn tick(core: Rc<Core>) {
     loop {
         interval.tick().await;
         core.clock.set(Clock::read());
-        let moment = Moment::now();
-        let census = core.slots.sweep(moment.deadline_ms());
+        let census = core.slots.sweep(deadline_now_ms());
         let gauges = &core.counters;
         gauges.connections_waiting.set(census.waiting);
         gauges.connections_reading.set(census.reading);

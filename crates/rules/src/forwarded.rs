@@ -4,10 +4,9 @@
 //! What an untrusted peer says of itself is replaced; what a trusted one says is kept, and ours is added. Nothing
 //! here knows which peers are trusted: that is a predicate.
 
-use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 
-use message::{FieldName, FieldsView, Scheme, Version, list_members};
+use message::{FieldName, FieldsView, Scheme, Version, list_members, write_address};
 
 use crate::limits::FORWARDED_HOPS_MAX;
 
@@ -48,7 +47,7 @@ pub fn write_forwarded_for(peer: IpAddr, peer_trusted: bool, fields: FieldsView<
             out.extend_from_slice(b", ");
         }
     }
-    put(out, format_args!("{peer}"));
+    write_address(out, peer);
 }
 
 /// The value of Forwarded for the origin (RFC 7239 §4), in the same way.
@@ -66,17 +65,18 @@ pub fn write_forwarded(
             out.extend_from_slice(b", ");
         }
     }
-    match peer {
-        IpAddr::V4(v4) => put(out, format_args!("for={v4}")),
-        // §6: the brackets and colons of IPv6 need quotes.
-        IpAddr::V6(v6) => put(out, format_args!("for=\"[{v6}]\"")),
-    }
+    // §6: the brackets and colons of IPv6 need quotes.
+    let (before, behind): (&[u8], &[u8]) = if peer.is_ipv6() { (b"for=\"[", b"]\"") } else { (b"for=", b"") };
+    out.extend_from_slice(before);
+    write_address(out, peer);
+    out.extend_from_slice(behind);
     if !host.is_empty() && !host.iter().any(|b| matches!(b, b'"' | b'\\')) {
         out.extend_from_slice(b";host=\"");
         out.extend_from_slice(host);
         out.push(b'"');
     }
-    put(out, format_args!(";proto={}", scheme.text()));
+    out.extend_from_slice(b";proto=");
+    out.extend_from_slice(scheme.text().as_bytes());
 }
 
 /// The value of Via: ours behind those that are there (RFC 9110 §7.6.3). `received` is the version in which the
@@ -86,7 +86,9 @@ pub fn write_via(fields: FieldsView<'_>, received: Version, pseudonym: &str, out
         out.extend_from_slice(value);
         out.extend_from_slice(b", ");
     }
-    put(out, format_args!("{} {pseudonym}", received.number()));
+    out.extend_from_slice(received.number().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(pseudonym.as_bytes());
 }
 
 /// How often the message already went through us: the guard against loops counts these.
@@ -111,10 +113,6 @@ fn node_address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
-}
-
-fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("writing to a Vec cannot fail");
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use rules::forwarded;
 use wire::{HopByHop, RequestBody};
 
 use crate::fetch::{Fetch, Purpose};
+use crate::limits::HEAD_BYTES_USUAL;
 use crate::stored_head::{write_field, write_number_field};
 
 /// The bytes of the head.
 pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
     let request = fetch.head.request();
-    let mut out = Vec::with_capacity(512);
+    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
     out.extend_from_slice(request.method_text);
     out.push(b' ');
     if request.form == TargetForm::Asterisk {

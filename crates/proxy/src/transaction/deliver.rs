@@ -12,6 +12,7 @@ use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
 use crate::fetch::origin_body::OriginBody;
+use crate::limits::HEAD_BYTES_USUAL;
 use crate::policy::Seen;
 use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_line};
 use crate::transaction::synth::{self, Synth};
@@ -158,7 +159,7 @@ fn followed(
     let request = tx.head.request();
     let is_stored = facts.is_some();
     let facts = facts.copied().unwrap_or_default();
-    let mut out = Vec::with_capacity(512);
+    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
     let condition = conditions::evaluate(&request, head.response(), &facts, Holder::Cache);
     let ranges = match length {
         Some(length) if tx.seen.has(FieldName::Range) => range::wanted(&request, head.response(), &facts, length),
@@ -211,7 +212,7 @@ fn passed(tx: &mut Transaction, head: &ResponseHead, body: Box<OriginBody>, head
         ResponseBody::None => Some(0),
         _ => None,
     };
-    let mut out = Vec::with_capacity(512);
+    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
     let bodiless = body.framing() == ResponseBody::None;
     let framing = match bodiless {
         true => Framing::Length { left: 0 },

@@ -1,6 +1,5 @@
 //! Log: the record is closed and handed over, and the connection's fate is decided.
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use cache::Object;
@@ -89,11 +88,9 @@ fn append(
     micros: u64,
     ended: Moment,
 ) {
-    let mut address = AddressText::default();
-    address.write(client);
     let record = Record {
         wall_ms: core.clock().at(ended).wall_ms,
-        client: address.text(),
+        client,
         method: request.method_text,
         path: request.path,
         query: request.query,
@@ -109,51 +106,6 @@ fn append(
     };
     let format = site.settings.log_format;
     core.log.borrow_mut().append(core, |out| write_record(out, &record, &core.dates, format));
-}
-
-/// An address as text, without an allocation.
-struct AddressText {
-    bytes: [u8; 48],
-    len: usize,
-}
-
-impl Default for AddressText {
-    fn default() -> AddressText {
-        AddressText { bytes: [0; 48], len: 0 }
-    }
-}
-
-impl AddressText {
-    /// IPv4, which nearly all are, without the formatting machinery.
-    fn write(&mut self, client: IpAddr) {
-        let IpAddr::V4(v4) = client else {
-            // The buffer is large enough for any address.
-            let _ = write!(self, "{client}");
-            return;
-        };
-        for (index, octet) in v4.octets().into_iter().enumerate() {
-            let digits = [b'0' + octet / 100, b'0' + octet / 10 % 10, b'0' + octet % 10];
-            let from = if octet >= 100 { 0 } else { usize::from(octet < 10) + 1 };
-            let dot: &[u8] = if index > 0 { b"." } else { b"" };
-            for &byte in dot.iter().chain(&digits[from..]) {
-                self.bytes[self.len] = byte;
-                self.len += 1;
-            }
-        }
-    }
-
-    fn text(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or("")
-    }
-}
-
-impl std::fmt::Write for AddressText {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let end = self.len + text.len();
-        self.bytes.get_mut(self.len..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.len = end;
-        Ok(())
-    }
 }
 
 impl Connection {
@@ -190,19 +142,5 @@ impl Connection {
     fn reuse(&mut self) -> bool {
         self.exchange(wire::Event::Reused);
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_written_as_display_does() {
-        for text in ["0.0.0.0", "9.10.99.100", "255.255.255.255", "2001:db8::1"] {
-            let mut address = AddressText::default();
-            address.write(text.parse().expect("an address"));
-            assert_eq!(address.text(), text);
-        }
     }
 }

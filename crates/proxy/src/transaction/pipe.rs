@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::{Event, ResponseBody};
 
 use crate::access_log::CacheVerdict;
-use crate::clock::Moment;
+use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
 use crate::fetch::{Broken, Client, Fetch, Purpose, Reply};
 use crate::origin::OriginConnection;
@@ -151,7 +151,7 @@ async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
     let mut up = Flow::new(std::mem::take(&mut connection.pending));
     let mut down = Flow::new(tunnel.early);
     let mut origin = tunnel.origin;
-    connection.slot.set_deadline(Moment::now().deadline_ms() + idle_ms);
+    connection.slot.set_deadline(deadline_now_ms() + idle_ms);
     poll_fn(|cx| {
         let went_up = up.poll_move(cx, &mut connection.wire, &mut origin.stream);
         let went_down = down.poll_move(cx, &mut origin.stream, &mut connection.wire);
@@ -160,7 +160,7 @@ async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
             return Poll::Ready(());
         }
         if went_up || went_down {
-            connection.slot.set_deadline(Moment::now().deadline_ms() + idle_ms);
+            connection.slot.set_deadline(deadline_now_ms() + idle_ms);
         }
         connection.slot.park(cx.waker());
         Poll::Pending

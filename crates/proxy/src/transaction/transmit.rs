@@ -16,7 +16,7 @@ use wire::{
     CHUNK_END, CHUNK_HEAD_BYTES_MAX, Event, LAST_CHUNK, LAST_CHUNK_AND_END, Writing, chunk_head, write_trailers,
 };
 
-use crate::clock::Moment;
+use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::Connection;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
@@ -118,7 +118,7 @@ pub(crate) async fn send(connection: &mut Connection, outgoing: Outgoing) -> Res
 async fn send_counted(connection: &mut Connection, mut outgoing: Outgoing) -> (End, u64) {
     let began = Moment::now();
     let timeout_ms = connection.core.site_ref().settings.limits.send_timeout.as_millis() as u64;
-    connection.slot.set_deadline(began.deadline_ms() + timeout_ms);
+    connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
     let end = poll_fn(|cx| outgoing.poll_send(connection, cx, began, timeout_ms)).await;
     (end, outgoing.body_bytes_sent)
 }
@@ -154,7 +154,7 @@ impl Outgoing {
                         *from += sent as u64;
                         connection.core.counters.bytes_out.add(sent as u64);
                         self.body_bytes_sent += sent as u64;
-                        connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+                        connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
                         if sent == 0 {
                             return Poll::Ready(End::ClientLeft);
                         }
@@ -170,7 +170,9 @@ impl Outgoing {
                 Poll::Ready(Ok(written)) => {
                     drop(slices);
                     self.advance(connection, written);
-                    connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+                    if !(self.queue.is_empty() && matches!(self.body, OutBody::Empty)) {
+                        connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
+                    }
                 }
                 Poll::Ready(Err(_)) => return Poll::Ready(End::ClientLeft),
                 Poll::Pending => {
@@ -199,7 +201,7 @@ impl Outgoing {
     ) -> Poll<End> {
         if connection.slot.deadline() == u64::MAX {
             // We waited for the origin before; now it is the client's turn.
-            connection.slot.set_deadline(Moment::now().deadline_ms() + timeout_ms);
+            connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
         }
         if connection.slot.must_end() || self.is_too_slow(connection, began, timeout_ms) {
             return Poll::Ready(End::ClientSlow);
