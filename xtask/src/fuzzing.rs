@@ -43,6 +43,7 @@ pub fn task(project: &Project, target: &str, seconds: u64) -> Result<(), String>
         .args([&found, &corpus])
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .arg(format!("-dict={}", folder.join("http.dict").display()))
         .args(["-print_final_stats=1", "-timeout=10", "-rss_limit_mb=4096"])
         .status()
         .map_err(|e| format!("{target}: {e}"))?;
