@@ -79,8 +79,9 @@ pub(crate) fn garbled_body(origin: &str, label: &str, refusal: &Refusal) -> Fail
     Failure { status: 502, token: refusal.token, text, remember_ms: REMEMBER_MS }
 }
 
-/// A 304 that is not about what we hold, to a request without conditions.
+/// A 304 that is not about what we hold, to a request without conditions. Not remembered: the origin is well, and knows
+/// another answer.
 pub(crate) fn unasked_304(origin: &Origin) -> Failure {
     let text = format!("origin \"{}\": answered 304 to a request without conditions", origin.name).into();
-    Failure { status: 502, token: "origin-304-unasked", text, remember_ms: REMEMBER_MS }
+    Failure { status: 502, token: "origin-304-unasked", text, remember_ms: 0 }
 }
