@@ -12,7 +12,7 @@ use rules::freshness::{OriginFailure, may_serve_on_error};
 use rules::range::if_range_holds;
 
 use crate::cache::Cache;
-use crate::directory::Entry;
+use crate::directory::{Entry, Leavers};
 use crate::flight::{Failure, Flight};
 use crate::follower::Follower;
 use crate::key::Key;
@@ -60,10 +60,12 @@ impl Cache {
     /// Looks a request up. `Fresh` and `Stale` without a ticket change nothing; a `Ticket` is the right and the
     /// duty to fetch.
     pub fn ask(self: &Arc<Self>, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Answer {
+        let mut outdated = Leavers::new();
         let finding = {
             let mut shard = self.directory.shard(key);
             let order = shard.next_order();
             let entry = shard.entry(key, || self.account.charge(ENTRY_BYTES));
+            self.weed(entry, request, wishes.ignore_vary, &mut outdated);
             self.look(entry, &Question { key, request, wishes, now, order })
         };
         let ticket = |flight, stored: Stored| Ticket::new(Arc::clone(self), flight, request.to_head(), stored);
@@ -80,7 +82,8 @@ impl Cache {
             Finding::Busy(flight, slot, stored) => {
                 self.counters.coalesced.fetch_add(1, Relaxed);
                 let must_fit = (!wishes.ignore_vary).then_some(request);
-                Answer::Busy(Follower::new(flight, slot, wishes.core).waiting(must_fit, stored))
+                let joined = self.invalidation.load(Relaxed);
+                Answer::Busy(Follower::new(flight, slot, wishes.core).waiting(must_fit, stored, joined))
             }
             Finding::RecentFailure(failure) => Answer::RecentFailure(failure),
         }
@@ -93,8 +96,7 @@ impl Cache {
 
     /// The part that `ask` would serve, for who must not take on a fetch of the whole.
     pub fn find_part(&self, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
-        let shard = self.directory.shard(key);
-        fresh_part(shard.entries.get(&key)?.find(request.fields, wishes.ignore_vary)?, request, wishes, now)
+        self.look_up(key, request, wishes.ignore_vary, |slot| fresh_part(slot, request, wishes, now))
     }
 
     fn look(&self, entry: &mut Entry, question: &Question<'_>) -> Finding {
@@ -114,8 +116,7 @@ impl Cache {
             (Verdict::Serve, Some(object)) => return Finding::Fresh(Arc::clone(object)),
             (Verdict::Concede, Some(object)) => return Finding::Stale(Arc::clone(object), None),
             (Verdict::Refresh, Some(object)) => {
-                let alone =
-                    entry.joinable(request.fields, wishes.ignore_vary).is_none() && entry.recent_failure(now).is_none();
+                let alone = joinable(entry, question).is_none() && entry.recent_failure(now).is_none();
                 let refresh = alone.then(|| self.begin_listed(entry, question));
                 return Finding::Stale(Arc::clone(object), refresh);
             }
@@ -130,9 +131,9 @@ impl Cache {
         if wishes.ignore_busy {
             return Finding::Miss(self.begin(entry, question), stored);
         }
-        if let Some(flight) = entry.joinable(request.fields, wishes.ignore_vary) {
+        if let Some(flight) = joinable(entry, question) {
             let slot = flight.with(|inner| inner.readers.join(wishes.core));
-            return Finding::Busy(Arc::clone(flight), slot, stored);
+            return Finding::Busy(flight, slot, stored);
         }
         if entry.is_uncacheable(now) {
             if wishes.pass_uncacheable && stored.is_none() {
@@ -154,6 +155,18 @@ impl Cache {
         let flight = self.begin(entry, question);
         entry.list_new(&flight, question.request.fields);
         flight
+    }
+}
+
+/// The flight whose response would fit. One that has outlived an invalidation of its groups takes no one new.
+fn joinable(entry: &mut Entry, question: &Question<'_>) -> Option<Arc<Flight>> {
+    loop {
+        let flight = Arc::clone(entry.joinable(question.request.fields, question.wishes.ignore_vary)?);
+        if flight.is_valid() {
+            return Some(flight);
+        }
+        entry.delist(&flight);
+        flight.condemn();
     }
 }
 

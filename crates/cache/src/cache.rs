@@ -3,7 +3,7 @@
 //! `ask.rs` answers requests; `ticket.rs` and `draft.rs` bring responses in. Here is what happens beside that:
 //! what leaves, and why.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use message::{Request, ResponseHead};
 use rules::Facts;
@@ -13,10 +13,12 @@ use store::{Account, Eviction, EvictionKind, Lru, PageFile, S3Fifo};
 
 use crate::directory::{Directory, Entry, Leavers};
 use crate::flight::Courier;
+use crate::group_table::{GroupTable, Groups, Membership};
 use crate::key::{Digester, Key};
 use crate::limits::{MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX};
 use crate::object::{Object, ObjectParts};
 use crate::spec::SharedSpecs;
+use crate::variants::Slot;
 use crate::wishes::{Began, Now};
 
 /// What an operator decides. The default is that of `limits`.
@@ -80,6 +82,8 @@ pub struct Cache {
     pub(crate) digester: Digester,
     pub(crate) directory: Directory,
     pub(crate) specs: SharedSpecs,
+    /// Made for the first response with groups, or the first group that is invalidated.
+    groups: OnceLock<Arc<GroupTable>>,
     pub(crate) account: Arc<Account>,
     pub(crate) courier: Arc<dyn Courier>,
     pub(crate) counters: Counters,
@@ -102,6 +106,7 @@ impl Cache {
             digester: Digester::random(),
             directory: Directory::new(),
             specs: SharedSpecs::default(),
+            groups: OnceLock::new(),
             account: Account::new(limit),
             courier,
             counters: Counters::default(),
@@ -163,10 +168,53 @@ impl Cache {
         self.purge(key);
     }
 
+    /// Invalidates what belongs to a group (RFC 9875), by the digest of its name and its origin. A response that is
+    /// being fetched already is not stored if it turns out to belong to it.
+    pub fn invalidate_group(&self, group: Key) {
+        let number = self.invalidation.fetch_add(1, Relaxed) + 1;
+        self.group_table().invalidate(group, number);
+    }
+
+    fn group_table(&self) -> &Arc<GroupTable> {
+        self.groups.get_or_init(GroupTable::new)
+    }
+
+    pub(crate) fn membership(&self, groups: Option<&Groups>, began: u64) -> Option<Arc<Membership>> {
+        groups.map(|groups| Membership::new(self.group_table(), groups, began))
+    }
+
     /// What is stored for a request, fresh or not: for the rules about HEAD (RFC 9111 §4.3.5) and for `explain`.
     pub fn find(&self, key: Key, request: &Request<'_>) -> Option<Arc<Object>> {
-        let shard = self.directory.shard(key);
-        shard.entries.get(&key)?.find(request.fields, false)?.whole.clone()
+        self.look_up(key, request, false, |slot| slot.whole.clone())
+    }
+
+    /// Looks at what is stored for a request, and changes nothing but what groups have outdated.
+    pub(crate) fn look_up<T>(
+        &self,
+        key: Key,
+        request: &Request<'_>,
+        ignore_vary: bool,
+        look: impl FnOnce(&Slot) -> Option<T>,
+    ) -> Option<T> {
+        let mut leavers = Leavers::new();
+        let mut shard = self.directory.shard(key);
+        let entry = shard.entries.get_mut(&key)?;
+        self.weed(entry, request, ignore_vary, &mut leavers);
+        let found = entry.find(request.fields, ignore_vary).and_then(look);
+        if !leavers.is_empty() {
+            shard.tidy(key);
+        }
+        found
+    }
+
+    /// Takes out what would answer a request if its groups had not been invalidated. Under the shard's lock.
+    pub(crate) fn weed(&self, entry: &mut Entry, request: &Request<'_>, ignore_vary: bool, leavers: &mut Leavers) {
+        while let Some(outdated) = entry.find(request.fields, ignore_vary).and_then(Slot::outdated) {
+            entry.remove(&outdated);
+            leavers.push(outdated);
+        }
+        self.part_with(leavers);
+        self.counters.invalidated.fetch_add(leavers.len() as u64, Relaxed);
     }
 
     /// Gives a stored object a new head (RFC 9111 §4.3.5); `None` if it is no longer the stored one.
@@ -178,13 +226,13 @@ impl Cache {
         facts: Facts,
         now: Now,
     ) -> Option<Arc<Object>> {
-        let fresh = self.reheaded(object, head, rendered, facts, (now, object.order));
+        let fresh = self.reheaded(object, (head, rendered), facts, object.groups().cloned(), (now, object.order));
         let mut leavers = Leavers::new();
         {
             let mut shard = self.directory.shard(object.key);
             let entry = shard.entries.get_mut(&object.key)?;
             let stored = entry.slot(object.variant)?;
-            if !stored.objects().any(|it| Arc::ptr_eq(it, object)) {
+            if !stored.objects().any(|it| Arc::ptr_eq(it, object)) || !object.is_valid() {
                 return None;
             }
             entry.store(&fresh, self.settings.variants_max, &mut leavers);
@@ -197,9 +245,9 @@ impl Cache {
     pub(crate) fn reheaded(
         &self,
         object: &Arc<Object>,
-        head: Arc<ResponseHead>,
-        rendered: bytes::Bytes,
+        (head, rendered): (Arc<ResponseHead>, bytes::Bytes),
         facts: Facts,
+        groups: Option<Arc<Membership>>,
         (received, order): (Now, u64),
     ) -> Arc<Object> {
         let parts = ObjectParts {
@@ -214,6 +262,7 @@ impl Cache {
             received,
             order,
             part: object.partial(),
+            groups,
         };
         Object::new(parts, |bytes| self.account.charge(bytes))
     }
@@ -277,7 +326,7 @@ impl Cache {
     /// Stores what was fetched under an invalidation number, unless it comes too late. Under the shard's lock.
     pub(crate) fn take_in(&self, entry: &mut Entry, object: &Arc<Object>, began: u64, leavers: &mut Leavers) -> bool {
         let outdated = entry.slot(object.variant).is_some_and(|slot| slot.outdates(object));
-        let stores = entry.invalidated <= began && !outdated;
+        let stores = entry.invalidated <= began && !outdated && object.is_valid();
         if stores {
             entry.store(object, self.settings.variants_max, leavers);
             self.admit(object, leavers);

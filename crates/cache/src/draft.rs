@@ -17,6 +17,7 @@ use crate::directory::Leavers;
 use crate::flight::{End, Failure, Flight};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
+use crate::group_table::Membership;
 use crate::key::Variant;
 use crate::limits::ENTRY_BYTES;
 use crate::object::{Object, ObjectParts, Part};
@@ -47,6 +48,7 @@ pub(crate) struct Keep {
     pub partial: Option<Part>,
     pub whole: Option<WholeHead>,
     pub elsewhere: Option<Elsewhere>,
+    pub groups: Option<Arc<Membership>>,
 }
 
 impl Draft {
@@ -255,7 +257,7 @@ impl Draft {
             _ => None,
         })?;
         let head = head.expect("a draft has a head");
-        let Keep { spec, variant, rendered, facts, partial, elsewhere, .. } = keep;
+        let Keep { spec, variant, rendered, facts, partial, elsewhere, groups, .. } = keep;
         let (rendered, mut blocks) = unfinished.finish_behind(rendered);
         if let Some(pages) = &self.duty.cache.pages {
             blocks = blocks.into_pages(pages);
@@ -274,6 +276,7 @@ impl Draft {
             received: head.received,
             order: flight.order,
             part: partial,
+            groups,
         };
         Some(Object::new(parts, |bytes| self.duty.cache.account.charge(bytes)))
     }

@@ -14,6 +14,7 @@ use store::sync::Mutex;
 
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
+use crate::group_table::Membership;
 use crate::key::{Key, Variant};
 use crate::readers::{Readers, Wakes};
 use crate::spec::{Spec, variant_of};
@@ -70,6 +71,7 @@ pub(crate) struct FlightHead {
     pub facts: Option<Facts>,
     pub received: Now,
     pub fits: Fits,
+    pub groups: Option<Arc<Membership>>,
 }
 
 /// Whom beside the leader a response can answer.
@@ -80,6 +82,12 @@ pub(crate) enum Fits {
     Target(Option<Arc<Spec>>, Variant, Box<[u8]>),
     /// A part, which only the leader asked for.
     Leader,
+}
+
+impl FlightHead {
+    pub fn is_valid(&self) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.is_valid())
+    }
 }
 
 impl Fits {
@@ -188,6 +196,11 @@ impl Flight {
         };
         wakes.send(self);
         result
+    }
+
+    /// Was none of the response's groups invalidated, as far as they are known?
+    pub(crate) fn is_valid(&self) -> bool {
+        self.with(|inner| inner.head.as_ref().is_none_or(FlightHead::is_valid))
     }
 
     /// Something newer invalidated the key: who waits is served, nothing is stored. Under the shard's lock.

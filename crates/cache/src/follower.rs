@@ -26,6 +26,8 @@ pub struct Follower {
     /// What the response must fit, until it is known to. The leader, and who ignores Vary, has none.
     request: Option<Box<RequestHead>>,
     stale: Option<Arc<Object>>,
+    /// The number of the last invalidation when it came to wait.
+    joined: u64,
 }
 
 /// The head of the response that is followed.
@@ -50,7 +52,7 @@ pub struct Headed {
 pub enum Release {
     /// It may not be shared: ask again, or fetch for yourself.
     Private,
-    /// It is another variant, or only a part: ask again.
+    /// It is another variant, another URL's, only a part, or outdated: ask again.
     VaryMismatch,
     /// There is none. [`Follower::stale`] may stand in.
     Failed(Failure),
@@ -71,11 +73,17 @@ pub enum BodyPiece {
 
 impl Follower {
     pub(crate) fn new(flight: Arc<Flight>, slot: usize, core: usize) -> Follower {
-        Follower { flight, slot, core, leader: true, request: None, stale: None }
+        Follower { flight, slot, core, leader: true, request: None, stale: None, joined: 0 }
     }
 
-    pub(crate) fn waiting(mut self, request: Option<&Request<'_>>, stale: Option<Arc<Object>>) -> Follower {
+    pub(crate) fn waiting(
+        mut self,
+        request: Option<&Request<'_>>,
+        stale: Option<Arc<Object>>,
+        joined: u64,
+    ) -> Follower {
         self.leader = false;
+        self.joined = joined;
         self.request = request.map(|request| Box::new(request.to_head()));
         self.stale = stale;
         self
@@ -113,7 +121,9 @@ impl Follower {
             Some(request) => head.fits.request(&request.request()),
             None => leader || matches!(head.fits, Fits::Variant(..)),
         };
-        if !fits {
+        // Its groups were not known when this reader came: an invalidation of one may have been before that.
+        let came_late = !leader && self.joined > self.flight.began && !head.is_valid();
+        if !fits || came_late {
             return Poll::Ready(Err(Release::VaryMismatch));
         }
         self.request = None;

@@ -37,6 +37,13 @@ pub const WINDOW_READ_BYTES_MAX: usize = BLOCK_BYTES;
 /// Vary specifications that all objects share; further ones stand alone, which costs a hit a cache miss or two.
 pub const SPECS_SHARED_MAX: usize = 256;
 
+/// Slots of the table of cache groups, made when the first group is seen (512 KiB). Groups of one slot are invalidated
+/// together.
+#[cfg(not(feature = "shuttle"))]
+pub const GROUP_SLOTS: usize = 64 * 1024;
+#[cfg(feature = "shuttle")]
+pub const GROUP_SLOTS: usize = 8;
+
 /// Shards of the directory: a power of two.
 pub const SHARDS: usize = 256;
 
@@ -59,6 +66,7 @@ pub const HOT_WAYS: usize = 4;
 /// `obj.hits` counts exactly up to here.
 pub const HITS_EXACT_MAX: u32 = 255;
 
+const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
 const _: () = assert!(SHARDS.is_power_of_two() && SHARDS >= 64);
 const _: () = assert!(HOT_ENTRIES.is_power_of_two() && HOT_ENTRIES.is_multiple_of(HOT_WAYS));
 const _: () = assert!(WINDOW_BYTES_MAX >= BLOCK_BYTES && READ_BYTES_MAX >= BLOCK_BYTES);

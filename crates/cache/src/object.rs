@@ -11,6 +11,7 @@ use rules::{Facts, Freshness, RequestDirectives};
 use store::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use store::{Blocks, Charge, Seat, Tenant};
 
+use crate::group_table::Membership;
 use crate::key::{Key, Variant};
 use crate::limits::HITS_EXACT_MAX;
 use crate::spec::Spec;
@@ -29,6 +30,7 @@ pub struct Part {
 /// | liveness | the directory has it | a hot table may serve it | `is_live` |
 /// |---|---|---|---|
 /// | `HOT` | yes, under the key's newest specification | yes | yes |
+/// | `GROUPED` | the same, of a response with cache groups | if none of them was invalidated | the same |
 /// | `COOL` | yes, under an older one: only `ask` knows whether a newer sibling fits better | no | yes |
 /// | `DEAD` | no: evicted, replaced, purged, or never stored | no | no |
 ///
@@ -54,11 +56,13 @@ pub struct Object {
     head: Arc<ResponseHead>,
     pub(crate) body_charge: Arc<Charge>,
     head_charge: Charge,
+    groups: Option<Arc<Membership>>,
 }
 
 const DEAD: u8 = 0;
 const COOL: u8 = 1;
 const HOT: u8 = 2;
+const GROUPED: u8 = 3;
 
 /// What an object is made of.
 pub(crate) struct ObjectParts {
@@ -74,14 +78,16 @@ pub(crate) struct ObjectParts {
     pub received: Now,
     pub order: u64,
     pub part: Option<Part>,
+    pub groups: Option<Arc<Membership>>,
 }
 
 impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
-        let ObjectParts { key, variant, spec, head, rendered, blocks, body_charge, facts, received, order, part } =
-            parts;
+        let ObjectParts { key, variant, spec, head, rendered, blocks, body_charge, .. } = parts;
+        let ObjectParts { facts, received, order, part, groups, .. } = parts;
         let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
+        let head_bytes = head_bytes + groups.as_ref().map_or(0, |groups| groups.heap_bytes());
         let (head_charge, seat) = (charge(head_bytes), Seat::default());
         let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU32::new(0));
         Arc::new(Object {
@@ -101,6 +107,7 @@ impl Object {
             head,
             body_charge,
             head_charge,
+            groups,
         })
     }
 
@@ -167,15 +174,29 @@ impl Object {
         self.head.fields.view().get(FieldName::Etag)
     }
 
-    /// Still the stored one. False once it was replaced, purged or evicted.
+    /// Still the stored one. False once it was replaced, purged or evicted, itself or with a group.
     #[inline]
     pub fn is_live(&self) -> bool {
-        self.liveness.load(Ordering::Acquire) != DEAD
+        self.liveness.load(Ordering::Acquire) != DEAD && self.is_valid()
     }
 
     #[inline]
     pub(crate) fn is_hot(&self) -> bool {
-        self.liveness.load(Ordering::Acquire) == HOT
+        match self.liveness.load(Ordering::Acquire) {
+            HOT => true,
+            GROUPED => self.is_valid(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn groups(&self) -> Option<&Arc<Membership>> {
+        self.groups.as_ref()
+    }
+
+    /// Was none of its groups invalidated since its fetch began? What is not valid is as good as purged, though it is
+    /// taken out only when somebody comes across it.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.is_valid())
     }
 
     /// Counts a hit. Takes no lock, and writes nothing once both counters are full.
@@ -201,7 +222,12 @@ impl Object {
 
     /// Only under the shard's lock.
     pub(crate) fn set_hot(&self, hot: bool) {
-        self.liveness.store(if hot { HOT } else { COOL }, Ordering::Release);
+        let liveness = match (hot, &self.groups) {
+            (false, _) => COOL,
+            (true, None) => HOT,
+            (true, Some(_)) => GROUPED,
+        };
+        self.liveness.store(liveness, Ordering::Release);
     }
 
     /// Only under the shard's lock. From here on no hit serves it; those who hold it may finish.

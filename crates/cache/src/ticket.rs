@@ -18,6 +18,7 @@ use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner, target_of};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
+use crate::group_table::Groups;
 use crate::key::Key;
 use crate::object::{Object, Part};
 use crate::parts::WholeHead;
@@ -63,6 +64,8 @@ pub struct StoreAs {
     pub whole: Option<WholeHead>,
     /// Set when the response belongs under another key than the one it was asked by.
     pub elsewhere: Option<Elsewhere>,
+    /// Its cache groups.
+    pub groups: Option<Groups>,
 }
 
 /// The key under which a response belongs, and not under the one it was asked by.
@@ -133,7 +136,8 @@ impl Ticket {
     /// The head is known. Who waits is told; whom it does not fit is regrouped; a body is to follow.
     pub fn describe(self, description: Description) -> Draft {
         let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, now } = description;
-        let head = FlightHead { full, shared, length, facts: None, received: now, fits: Fits::Leader };
+        let fits = Fits::Leader;
+        let head = FlightHead { full, shared, length, facts: None, received: now, fits, groups: None };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
             Some(store_as) => self.describe_storable(head, store_as, mark_ms),
@@ -159,15 +163,17 @@ impl Ticket {
     fn describe_storable(self, mut head: FlightHead, store_as: StoreAs, mark_ms: Option<u64>) -> Draft {
         let (duty, request, length) = (self.duty, self.request, head.length);
         let cache = Arc::clone(&duty.cache);
-        let StoreAs { facts, vary, rendered, partial, whole, elsewhere } = store_as;
+        let StoreAs { facts, vary, rendered, partial, whole, elsewhere, groups } = store_as;
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), request.request().fields);
         let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
         head.facts = Some(facts);
+        head.groups = cache.membership(groups.as_ref(), duty.flight.began);
         let mut leavers = Leavers::new();
         let (keep, wakes) = duty.within(|shard, flight| {
             let entry = entry_of(shard, flight);
-            let condemned = entry.invalidated > flight.began;
+            let condemned = entry.invalidated > flight.began || !head.is_valid();
+            let groups = head.groups.clone();
             // What must not be stored says nothing about the key any more.
             let here = !condemned && elsewhere.is_none();
             let spec = if here { entry.note_spec(spec, &mut leavers) } else { spec };
@@ -187,7 +193,7 @@ impl Ticket {
                 shard.note_uncacheable(flight.key, mark_ms);
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
-            let keep = Keep { spec, variant, rendered, facts, partial, whole, elsewhere };
+            let keep = Keep { spec, variant, rendered, facts, partial, whole, elsewhere, groups };
             let keep = (!condemned && !too_long).then_some(keep);
             (keep, wakes)
         });
@@ -202,17 +208,27 @@ impl Ticket {
     ///
     /// # Panics
     /// Without a stale object: then no validator was sent.
-    pub fn refreshed(self, head: Arc<ResponseHead>, rendered: Bytes, facts: Facts, now: Now) -> Arc<Object> {
+    pub fn refreshed(
+        self,
+        (head, rendered): (Arc<ResponseHead>, Bytes),
+        facts: Facts,
+        groups: Option<Groups>,
+        now: Now,
+    ) -> Arc<Object> {
         let Ticket { mut duty, stale, .. } = self;
         let old = stale.expect("only a stored object can be refreshed");
         let cache = Arc::clone(&duty.cache);
-        let fresh = cache.reheaded(&old, Arc::clone(&head), rendered, facts, (now, duty.flight.order));
+        let (began, order) = (duty.flight.began, duty.flight.order);
+        let groups = cache.membership(groups.as_ref(), began);
+        let fresh = cache.reheaded(&old, (Arc::clone(&head), rendered), facts, groups.clone(), (now, order));
+        // Also the groups that it had count: what invalidated them meanwhile meant what was confirmed here.
+        let valid = fresh.is_valid() && old.groups().is_none_or(|groups| groups.is_valid_since(began));
         let mut leavers = Leavers::new();
         let ((), wakes) = duty.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let replaceable = entry.slot(old.variant).is_none_or(|slot| slot.objects().any(|it| Arc::ptr_eq(it, &old)));
-            let stores = entry.invalidated <= flight.began && replaceable;
+            let stores = entry.invalidated <= flight.began && replaceable && valid;
             if stores {
                 entry.store(&fresh, cache.settings.variants_max, &mut leavers);
                 cache.admit(&fresh, &leavers);
@@ -220,7 +236,7 @@ impl Ticket {
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
             let shared = Arc::clone(&head);
             let length = Some(fresh.body().len());
-            let head = FlightHead { full: head, shared, length, facts: Some(facts), received: now, fits };
+            let head = FlightHead { full: head, shared, length, facts: Some(facts), received: now, fits, groups };
             flight.change(|inner| {
                 if inner.state == FlightState::Reserved {
                     inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });

@@ -35,6 +35,11 @@ impl Slot {
         self.objects().map(|object| object.order).max().unwrap_or(0)
     }
 
+    /// One of its objects whose groups were invalidated.
+    pub fn outdated(&self) -> Option<Arc<Object>> {
+        self.objects().find(|object| !object.is_valid()).cloned()
+    }
+
     /// Is there something newer, so that this came too late? A part does not outdate another of its representation.
     pub fn outdates(&self, object: &Object) -> bool {
         self.whole.as_ref().is_some_and(|whole| whole.is_newer_than(object))

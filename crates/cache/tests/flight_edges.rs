@@ -62,7 +62,7 @@ fn before_the_head() -> Vec<Vec<Edge>> {
             described(stage, None).land(None);
             stage.advance_ms(2 * MINUTE_MS);
             let head = ResponseHead::new(Status::OK).into();
-            stage.miss("/").refreshed(head, Bytes::new(), facts(MINUTE_MS), stage.now);
+            stage.miss("/").refreshed((head, Bytes::new()), facts(MINUTE_MS), None, stage.now);
         }),
         check("purged", &[(Reserved, Condemned), (Condemned, Failed)], |stage| {
             let ticket = stage.miss("/");

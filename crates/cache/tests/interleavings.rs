@@ -11,7 +11,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Answer, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Release, Ticket, Wishes};
+use cache::{
+    Answer, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Groups, Release, StoreAs, Ticket, Wishes,
+};
 use message::{ResponseHead, Status};
 use shuttle::future::block_on;
 use shuttle::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
@@ -49,6 +51,11 @@ impl Site {
         self.cache.key([&b"/"[..]])
     }
 
+    /// The group that every response belongs to.
+    fn group(&self) -> cache::Key {
+        self.cache.key([&b"group"[..]])
+    }
+
     fn ask(&self, core: usize, always_miss: bool) -> Answer {
         let fields = fields_of(&[]);
         let wishes = Wishes { core, always_miss, ..Wishes::default() };
@@ -59,7 +66,8 @@ impl Site {
     fn fetch(&self, ticket: Ticket) -> Option<Arc<cache::Object>> {
         self.fetches.fetch_add(1, SeqCst);
         let version = self.version.load(SeqCst);
-        let mut draft = ticket.describe(description(Some(storable(MINUTE_MS))));
+        let store_as = StoreAs { groups: Groups::new([self.group()]), ..storable(MINUTE_MS) };
+        let mut draft = ticket.describe(description(Some(store_as)));
         for _ in 0..BODY_BYTES {
             draft.append(Bytes::from(vec![version]));
             block_on(poll_fn(|cx| draft.poll_room(cx)));
@@ -180,6 +188,19 @@ fn what_was_fetched_before_a_purge_is_gone_after_it() {
 }
 
 #[test]
+fn what_was_fetched_before_its_group_was_invalidated_is_gone_after_it() {
+    let invalidate = || {
+        act(|site| {
+            site.version.store(2, SeqCst);
+            site.cache.invalidate_group(site.group());
+            assert_eq!(site.visit(2), 2, "an answer from before the invalidation");
+        })
+    };
+    let acts = move || vec![visitor(0), visitor(1), invalidate()];
+    check(CacheSettings::default(), acts, |site| assert_eq!(site.visit(0), 2));
+}
+
+#[test]
 fn two_fetches_and_a_purge_leave_the_newest_or_nothing() {
     let hidden = |site: Arc<Site>| {
         let Answer::Miss(ticket) = site.ask(1, true) else { panic!("always_miss misses") };
@@ -276,7 +297,7 @@ fn a_304_during_a_purge_or_another_fetch_brings_nothing_back() {
                 match ticket.stale().map(|stale| stale.head().clone()) {
                     // The origin says 304 only while it has nothing else to say.
                     Some(head) if site.version.load(SeqCst) == 1 => {
-                        ticket.refreshed(head, Bytes::new(), facts(MINUTE_MS), at(1_000));
+                        ticket.refreshed((head, Bytes::new()), facts(MINUTE_MS), None, at(1_000));
                     }
                     _ => drop(site.fetch(ticket)),
                 }

@@ -11,6 +11,7 @@ use message::{Method, Request, RequestHead, ResponseHead};
 use rules::StoreDefaults;
 use wire::{Refusal, RequestBody, ResponseBody};
 
+use crate::cache_groups;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::edges;
@@ -263,7 +264,8 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, origin: Option<us
     tokio::task::spawn_local(fill::run(fetch, ticket, None));
 }
 
-/// RFC 9111 §4.4: what an unsafe request has made untrue. Returns the number that its own response may be stored under.
+/// RFC 9111 §4.4, RFC 9875 §3: what an unsafe request has made untrue. Returns the number that its own response may be
+/// stored under.
 pub(crate) fn invalidate_after(
     core: &Core,
     policy: &Policy,
@@ -273,6 +275,12 @@ pub(crate) fn invalidate_after(
 ) -> Began {
     let cache = &core.shared.cache;
     let invalidation = rules::invalidation::invalidated(request, head.response());
+    for location in &invalidation.others {
+        let there = Request { path: &location.path, query: location.query.as_deref(), ..request.clone() };
+        policy.invalidate(&core.shared, &there, |key| cache.invalidate(key));
+    }
+    // RFC 9875 §3: whatever the status.
+    cache_groups::invalidate(cache, request, &rules::groups::invalidated(request.method, head.fields.view()));
     let mut stored_under = None;
     if invalidation.target {
         policy.invalidate(&core.shared, request, |key| {
@@ -280,10 +288,6 @@ pub(crate) fn invalidate_after(
             // Where somebody else was faster under one key, the response comes too late for all of them.
             stored_under = Some(if stored_under == Some(began) { began } else { under });
         });
-    }
-    for location in &invalidation.others {
-        let there = Request { path: &location.path, query: location.query.as_deref(), ..request.clone() };
-        policy.invalidate(&core.shared, &there, |key| cache.invalidate(key));
     }
     stored_under.unwrap_or(began)
 }

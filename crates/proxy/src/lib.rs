@@ -4,6 +4,7 @@
 //! This crate knows no argv, no config file and no file of a store: the program hands it [`settings::Settings`].
 
 pub mod access_log;
+mod cache_groups;
 mod client_places;
 mod clock;
 mod connection;

@@ -197,8 +197,9 @@ fn key_under(cache: &Cache, request: &Request<'_>, remembered: &Remembered) -> K
     cache.key([&shape(request, UNDER_VARIATION), &*request.authority.host, request.path, &generation, &query])
 }
 
+/// The part of a key that is the same for a whole origin, but for what the key is of.
 #[inline]
-fn shape(request: &Request<'_>, kind: u8) -> [u8; 4] {
+pub(crate) fn shape(request: &Request<'_>, kind: u8) -> [u8; 4] {
     let [high, low] = request.authority.port.unwrap_or(0).to_be_bytes();
     [request.scheme as u8, high, low, kind]
 }

@@ -24,12 +24,14 @@ pub mod targeted;
 pub mod update;
 pub mod url_variation;
 pub mod vary;
+mod why_not_stored;
 
 pub use cache_control::{RequestDirectives, ResponseDirectives};
 pub use freshness::{Facts, Freshness};
-pub use storing::{Exchange, StoreDefaults, WhyNotStored};
+pub use storing::{Exchange, StoreDefaults};
 pub use url_variation::UrlVariation;
 pub use vary::{CODING_TEXTS, Vary, VarySpec};
+pub use why_not_stored::WhyNotStored;
 
 #[cfg(test)]
 mod tests;

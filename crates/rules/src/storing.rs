@@ -14,6 +14,7 @@ use crate::range::{ContentRange, may_combine};
 use crate::reference::Location;
 use crate::targeted::{self, Policy, Source};
 use crate::vary::Vary;
+use crate::why_not_stored::WhyNotStored;
 use crate::{RequestDirectives, limits::DELTA_SECONDS_MAX};
 
 /// A request that was sent to the origin and the head of its answer.
@@ -51,67 +52,6 @@ impl Default for StoreDefaults {
             honour_client_cache_control: true,
             share_set_cookie: false,
             surrogate_device: None,
-        }
-    }
-}
-
-/// Why a response is not stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WhyNotStored {
-    /// The method's answer serves no later GET.
-    Method,
-    /// 1xx, or a status whose meaning hangs on the request: 304, 412, 416.
-    Status,
-    /// 206: not the whole; see [`may_store_part`].
-    Partial,
-    /// A 206 whose Content-Range is missing, unreadable or not one range.
-    ContentRange,
-    /// A 206 without an entity tag that is strong: nothing would say of which representation it is a part.
-    PartValidator,
-    /// A 206 that leaves out what its client is known to have.
-    PartFields,
-    RequestNoStore,
-    NoStore,
-    Private,
-    /// `must-understand` with a status that we do not know.
-    NotUnderstood,
-    /// The request carried Authorization and the answer does not allow sharing.
-    Authorization,
-    /// A cookie on either side, and no lifetime that was said.
-    Cookie,
-    /// `Vary: *`.
-    VaryAny,
-    /// More names in Vary than the limit.
-    VaryTooMany,
-    /// More cache groups than the limit (RFC 9875 §2).
-    TooManyGroups,
-    /// No freshness that was said, and a status whose freshness may not be guessed.
-    NotCacheable,
-    /// It would be stale at once, and nothing could validate it.
-    NeverReusable,
-}
-
-impl WhyNotStored {
-    /// The stable word for the log.
-    pub const fn token(self) -> &'static str {
-        match self {
-            WhyNotStored::Method => "method",
-            WhyNotStored::Status => "status",
-            WhyNotStored::Partial => "partial",
-            WhyNotStored::ContentRange => "content-range",
-            WhyNotStored::PartValidator => "part-validator",
-            WhyNotStored::PartFields => "part-fields",
-            WhyNotStored::RequestNoStore => "request-no-store",
-            WhyNotStored::NoStore => "no-store",
-            WhyNotStored::Private => "private",
-            WhyNotStored::NotUnderstood => "must-understand",
-            WhyNotStored::Authorization => "authorization",
-            WhyNotStored::Cookie => "cookie",
-            WhyNotStored::VaryAny => "vary-any",
-            WhyNotStored::VaryTooMany => "vary-too-many",
-            WhyNotStored::TooManyGroups => "cache-groups-too-many",
-            WhyNotStored::NotCacheable => "not-cacheable",
-            WhyNotStored::NeverReusable => "never-reusable",
         }
     }
 }

@@ -267,6 +267,8 @@ fn no_bytes_make_a_parser_panic() {
         b"(",
         b")",
         b"?1",
+        b"params",
+        b"except",
         b"\xc3\xa9",
     ];
     const NAMES: &[&str] = &[
@@ -294,6 +296,9 @@ fn no_bytes_make_a_parser_panic() {
         "Forwarded",
         "Via",
         "Connection",
+        "No-Vary-Search",
+        "Cache-Groups",
+        "Cache-Group-Invalidation",
         "X-Own",
     ];
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
@@ -323,7 +328,7 @@ fn no_bytes_make_a_parser_panic() {
 
 /// Puts one request and one response through every function that reads what a peer sent.
 fn exercise(request: &Request<'_>, mut head: ResponseHead) -> (bool, bool) {
-    use crate::{conditions, forwarded, invalidation, range, storing, update, vary};
+    use crate::{UrlVariation, conditions, forwarded, groups, invalidation, range, storing, update, vary};
     let defaults = StoreDefaults::default();
     let stored = may_store(&exchange(request, head.response(), &defaults));
     let _ = storing::may_store_part(&exchange(request, head.response(), &defaults));
@@ -348,6 +353,11 @@ fn exercise(request: &Request<'_>, mut head: ResponseHead) -> (bool, bool) {
     if let vary::Vary::Fields(spec) = vary::Vary::of(head.fields.view()) {
         spec.select(request.fields, &mut |_| ());
     }
+    let sorted = || UrlVariation::of(fields("No-Vary-Search: key-order").view());
+    let variation = UrlVariation::of(head.fields.view()).or_else(sorted).expect("one of them");
+    variation.normalise(request.fields.get(FieldName::Location), &mut Vec::new());
+    let _ = groups::of_response(head.fields.view());
+    groups::invalidated(request.method, head.fields.view());
     invalidation::invalidated(request, head.response());
     update::head_effect(head.response(), 10, head.response());
     let peer = std::net::IpAddr::from([10, 0, 0, 1]);

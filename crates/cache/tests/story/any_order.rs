@@ -91,7 +91,7 @@ impl World {
                 if let Some((ticket, ..)) = pick(&mut self.tickets, at)
                     && let Some(head) = ticket.stale().map(|stale| stale.head().clone())
                 {
-                    ticket.refreshed(head, Bytes::new(), facts(30_000), self.stage.now);
+                    ticket.refreshed((head, Bytes::new()), facts(30_000), None, self.stage.now);
                 }
             }
             Step::Read { at } => {

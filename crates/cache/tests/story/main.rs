@@ -7,6 +7,7 @@ mod asking;
 mod belonging;
 mod budget;
 mod following;
+mod grouped;
 mod hot_objects;
 mod invalidating;
 mod regrouping;

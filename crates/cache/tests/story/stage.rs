@@ -140,7 +140,8 @@ pub fn facts(lifetime_ms: u64) -> Facts {
 
 pub fn storable(lifetime_ms: u64) -> StoreAs {
     let rendered = Bytes::from_static(b"HTTP/1.1 200 OK\r\nETag: \"1\"\r\n");
-    StoreAs { facts: facts(lifetime_ms), vary: None, rendered, partial: None, whole: None, elsewhere: None }
+    let facts = facts(lifetime_ms);
+    StoreAs { facts, vary: None, rendered, partial: None, whole: None, elsewhere: None, groups: None }
 }
 
 pub fn varying(names: &str) -> StoreAs {

@@ -10,7 +10,7 @@ fn refresh(stage: &Stage, ticket: Ticket) -> Arc<Object> {
     let mut head = ResponseHead::new(Status::OK);
     head.fields.push(FieldName::Etag, "\"1\"");
     head.fields.push_named(b"X-Refreshed", b"yes");
-    ticket.refreshed(Arc::new(head), Bytes::from_static(b"HTTP/1.1 200 OK\r\n"), facts(MINUTE_MS), stage.now)
+    ticket.refreshed((Arc::new(head), Bytes::from_static(b"HTTP/1.1 200 OK\r\n")), facts(MINUTE_MS), None, stage.now)
 }
 
 fn stale_stage() -> Stage {

@@ -13,6 +13,7 @@ use rules::storing::{Withholding, may_store, may_store_part};
 use rules::{Exchange, Facts, RequestDirectives, Vary, WhyNotStored};
 use wire::{HopByHop, ResponseBody};
 
+use crate::cache_groups;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, refreshed};
@@ -138,7 +139,9 @@ fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<Sto
     };
     let rendered = stored_head::render(shared_head, &fetch.site);
     let whole = partial.map(|_| whole_head(fetch, shared_head));
-    Ok(StoreAs { facts, vary, rendered, partial, whole, elsewhere: None })
+    let cache = &fetch.core.shared.cache;
+    let groups = cache_groups::of_response(cache, &fetch.head.request(), reply.head.fields.view());
+    Ok(StoreAs { facts, vary, rendered, partial, whole, elsewhere: None, groups })
 }
 
 /// The head of a 206 as that of the whole, for when its parts are all there (RFC 9111 §3.4).

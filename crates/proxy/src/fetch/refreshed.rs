@@ -10,6 +10,7 @@ use rules::storing::facts_after_update;
 use rules::update::{self, HeadEffect};
 use rules::{Exchange, Facts, UrlVariation};
 
+use crate::cache_groups;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::{Fetch, FetchState, Purpose, Reply, failed};
 use crate::stored_head;
@@ -35,7 +36,8 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
         notes.note_refreshed();
     }
     let key = stale.key();
-    ticket.refreshed(Arc::new(head), rendered, facts.unwrap_or_default(), reply.received);
+    let groups = cache_groups::of_response(&fetch.core.shared.cache, &fetch.head.request(), head.fields.view());
+    ticket.refreshed((Arc::new(head), rendered), facts.unwrap_or_default(), groups, reply.received);
     if facts.is_none() {
         // The update forbids keeping it: those who wait have it, and nobody else will.
         fetch.core.shared.cache.invalidate(key);
@@ -71,14 +73,20 @@ pub(crate) fn merged(fetch: &Fetch, stored: &ResponseHead, reply: &Reply) -> (Re
     (head, facts)
 }
 
+fn belongs_elsewhere(stored: &ResponseHead, update: &ResponseHead) -> bool {
+    let [stored, update] = [stored, update].map(|head| head.fields.view());
+    let regroups = update.contains(FieldName::CacheGroups)
+        && rules::groups::of_response(update) != rules::groups::of_response(stored);
+    regroups || UrlVariation::is_changed_by(stored, update)
+}
+
 /// RFC 9111 §4.3.5: what the answer to a HEAD says about a stored GET response.
 pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply) {
     let cache = &fetch.core.shared.cache;
     let Some(stored) = cache.find(key, &fetch.head.request()) else { return };
     let effect = match update::head_effect(stored.head().response(), stored.body().len(), reply.head.response()) {
-        HeadEffect::Update if UrlVariation::is_changed_by(stored.head().fields.view(), reply.head.fields.view()) => {
-            HeadEffect::Invalidate
-        }
+        // Where it belongs, and to whom, only a GET may say anew.
+        HeadEffect::Update if belongs_elsewhere(stored.head(), &reply.head) => HeadEffect::Invalidate,
         effect => effect,
     };
     match effect {

@@ -1,14 +1,32 @@
-//! Purge: takes a URL with all its variants out of the store, and condemns the fetches of it that are under way.
+//! Purge: takes a URL with all its variants out of the store, and condemns the fetches of it that are under way; or, where
+//! the request names cache groups of its host, what belongs to those (RFC 9875) instead of the URL.
+
+use message::FieldName;
 
 use crate::access_log::CacheVerdict;
+use crate::cache_groups;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 
 pub(crate) fn run(tx: &mut Transaction) -> Step {
+    if tx.seen.has(FieldName::CacheGroupInvalidation) {
+        return groups(tx);
+    }
     let shared = &tx.core.shared;
     let mut objects_count = 0;
     tx.policy.invalidate(shared, &tx.head.request(), |key| objects_count += shared.cache.purge(key));
     tx.core.counters.purges.add(1);
     tx.outcome.verdict = CacheVerdict::Purge;
     Step::Synth(Synth::purged(objects_count))
+}
+
+fn groups(tx: &mut Transaction) -> Step {
+    let request = tx.head.request();
+    let Some(names) = rules::groups::named(request.fields).filter(|names| !names.is_empty()) else {
+        return Step::Synth(Synth::purge_unreadable());
+    };
+    cache_groups::invalidate(&tx.core.shared.cache, &request, &names);
+    tx.core.counters.purges.add(1);
+    tx.outcome.verdict = CacheVerdict::Purge;
+    Step::Synth(Synth::purged_groups(names.len()))
 }

@@ -90,6 +90,17 @@ impl Synth {
         Synth::new(200, "purged", CacheVerdict::Purge, format!("Purged. Stored responses dropped: {objects_count}."))
     }
 
+    pub(crate) fn purged_groups(groups_count: usize) -> Synth {
+        let text = format!("Purged. Cache groups invalidated on this host: {groups_count}.");
+        Synth::new(200, "purged", CacheVerdict::Purge, text)
+    }
+
+    /// Which groups a purge means cannot be read.
+    pub(crate) fn purge_unreadable() -> Synth {
+        let text = "Cache-Group-Invalidation must be a list of strings, such as \"scripts\", \"styles\".";
+        Synth::new(400, "purge-groups-unreadable", CacheVerdict::Refused, text)
+    }
+
     /// The whole answer.
     pub(crate) fn into_outgoing(self, core: &Core, version: Version, head_only: bool) -> Outgoing {
         self.render(core, version, head_only, true)

@@ -1,0 +1,124 @@
+//! Cache groups (RFC 9875): a fixed table of slots, each with the number of the last invalidation of a group that falls
+//! into it. A stored response keeps its groups' slots and the number under which its fetch began, and is outdated when
+//! one of them has a greater one.
+//!
+//! Two groups may share a slot: then more is invalidated than was asked, never less. Nothing is looked for when a group
+//! is invalidated; what it outdates is taken out when somebody asks for it, or evicted.
+
+use std::sync::Arc;
+
+use store::sync::atomic::{AtomicU64, Ordering};
+
+use crate::key::Key;
+use crate::limits::GROUP_SLOTS;
+
+/// One for the process.
+#[derive(Debug)]
+pub(crate) struct GroupTable {
+    numbers: Box<[AtomicU64]>,
+    /// The greatest number in the table: as long as it stays the same, nothing has to be looked up again.
+    last: AtomicU64,
+}
+
+/// The groups of a response, whoever fetches it.
+#[derive(Clone, Debug)]
+pub struct Groups {
+    slots: Arc<[u32]>,
+}
+
+/// The groups of a response that a fetch brought.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    table: Arc<GroupTable>,
+    slots: Arc<[u32]>,
+    began: u64,
+    /// The table's last number when this was found to be valid.
+    checked: AtomicU64,
+}
+
+impl GroupTable {
+    pub fn new() -> Arc<GroupTable> {
+        let numbers = (0..GROUP_SLOTS).map(|_| AtomicU64::new(0)).collect();
+        Arc::new(GroupTable { numbers, last: AtomicU64::new(0) })
+    }
+
+    /// Everything in a group whose fetch began before this number is outdated.
+    pub fn invalidate(&self, group: Key, number: u64) {
+        self.numbers[slot_of(group) as usize].fetch_max(number, Ordering::AcqRel);
+        self.last.fetch_max(number, Ordering::AcqRel);
+    }
+
+    fn last_of(&self, slots: &[u32]) -> u64 {
+        slots.iter().map(|&slot| self.numbers[slot as usize].load(Ordering::Acquire)).max().unwrap_or(0)
+    }
+}
+
+fn slot_of(group: Key) -> u32 {
+    (group.bits() % GROUP_SLOTS as u64) as u32
+}
+
+impl Groups {
+    /// By the digests of their names; `None` for none.
+    pub fn new(groups: impl IntoIterator<Item = Key>) -> Option<Groups> {
+        let mut slots: Vec<u32> = groups.into_iter().map(slot_of).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        (!slots.is_empty()).then(|| Groups { slots: slots.into() })
+    }
+}
+
+impl Membership {
+    pub fn new(table: &Arc<GroupTable>, groups: &Groups, began: u64) -> Arc<Membership> {
+        let (table, slots) = (Arc::clone(table), Arc::clone(&groups.slots));
+        Arc::new(Membership { table, slots, began, checked: AtomicU64::new(began) })
+    }
+
+    /// Is it still what its groups hold? Two loads, unless some group was invalidated since it was asked last.
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        let last = self.table.last.load(Ordering::Acquire);
+        last <= self.checked.load(Ordering::Relaxed) || self.look(last)
+    }
+
+    #[cold]
+    fn look(&self, last: u64) -> bool {
+        let valid = self.is_valid_since(self.began);
+        if valid {
+            self.checked.fetch_max(last, Ordering::Relaxed);
+        }
+        valid
+    }
+
+    /// Was none of its groups invalidated after this number?
+    pub fn is_valid_since(&self, number: u64) -> bool {
+        self.table.last_of(&self.slots) <= number
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<Membership>() + self.slots.len() * size_of::<u32>()
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use crate::key::Digester;
+
+    #[test]
+    fn what_began_before_its_group_was_invalidated_is_outdated() {
+        let (digester, table) = (Digester::random(), GroupTable::new());
+        let group = |name: &str| digester.key([name.as_bytes()]);
+        let member = |names: &[&str], began| {
+            let groups = Groups::new(names.iter().map(|name| group(name))).expect("groups");
+            Membership::new(&table, &groups, began)
+        };
+        let [old, new, other] = [member(&["a", "b"], 1), member(&["b"], 2), member(&["c"], 1)];
+        assert!(old.is_valid() && new.is_valid() && other.is_valid());
+        table.invalidate(group("b"), 2);
+        assert_eq!([&old, &new, &other].map(|it| it.is_valid()), [false, true, true]);
+        assert!(!old.is_valid_since(1) && old.is_valid_since(2));
+        table.invalidate(group("c"), 3);
+        assert_eq!([&old, &new, &other].map(|it| it.is_valid()), [false, true, false]);
+        assert!(Groups::new([]).is_none());
+    }
+}
