@@ -57,7 +57,12 @@ impl<'a> Authority<'a> {
                 (host, port, host.iter().fold(0, |kinds, &b| kinds | HOST_LETTERS[usize::from(b)]))
             }
         };
-        let host = host.strip_suffix(b".").unwrap_or(host);
+        let host = match host.strip_suffix(b".") {
+            // One dot says that the name is complete. More would leave a name that is read otherwise the next time.
+            Some(name) if name.ends_with(b".") || kinds & FOREIGN != 0 => return None,
+            Some(name) => name,
+            None => host,
+        };
         if host.is_empty() || (kinds & FOREIGN != 0 && !is_ipv6_literal(host)) {
             return None;
         }
@@ -176,6 +181,9 @@ mod tests {
         for text in [
             "",
             ".",
+            "..",
+            "a..",
+            "[::1].",
             ":80",
             "u@t",
             "t/x",
