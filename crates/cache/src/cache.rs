@@ -209,12 +209,18 @@ impl Cache {
 
     /// Takes out what would answer a request if its groups had not been invalidated. Under the shard's lock.
     pub(crate) fn weed(&self, entry: &mut Entry, request: &Request<'_>, ignore_vary: bool, leavers: &mut Leavers) {
+        // Where no group was ever invalidated a look-up pays no more than this.
+        if self.groups.get().is_none_or(|groups| groups.is_untouched()) {
+            return;
+        }
         while let Some(outdated) = entry.find(request.fields, ignore_vary).and_then(Slot::outdated) {
             entry.remove(&outdated);
             leavers.push(outdated);
         }
-        self.part_with(leavers);
-        self.counters.invalidated.fetch_add(leavers.len() as u64, Relaxed);
+        if !leavers.is_empty() {
+            self.part_with(leavers);
+            self.counters.invalidated.fetch_add(leavers.len() as u64, Relaxed);
+        }
     }
 
     /// Gives a stored object a new head (RFC 9111 §4.3.5); `None` if it is no longer the stored one.

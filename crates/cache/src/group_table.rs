@@ -48,6 +48,12 @@ impl GroupTable {
         self.last.fetch_max(number, Ordering::AcqRel);
     }
 
+    /// Was no group invalidated yet?
+    #[inline]
+    pub fn is_untouched(&self) -> bool {
+        self.last.load(Ordering::Acquire) == 0
+    }
+
     fn last_of(&self, slots: &[u32]) -> u64 {
         slots.iter().map(|&slot| self.numbers[slot as usize].load(Ordering::Acquire)).max().unwrap_or(0)
     }

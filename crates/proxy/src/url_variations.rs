@@ -56,7 +56,6 @@ pub(crate) struct Place {
     pub(crate) key: Key,
     /// The key of the URL itself.
     plain: Key,
-    path: Key,
     kind: Kind,
 }
 
@@ -66,13 +65,13 @@ enum Kind {
     /// Under the variation that its path has.
     Varied,
     /// Under one that its path has not had.
-    Lesson(Arc<Remembered>),
+    Lesson { path: Key, lesson: Arc<Remembered> },
 }
 
 impl Place {
     /// What the store must know of a response that was asked for by another key.
     pub(crate) fn elsewhere(&self, asked: Key) -> Option<Elsewhere> {
-        let (only_target, is_new) = (asked != self.plain, matches!(self.kind, Kind::Lesson(_)));
+        let (only_target, is_new) = (asked != self.plain, matches!(self.kind, Kind::Lesson { .. }));
         (asked != self.key).then_some(Elsewhere { key: self.key, only_target, is_new })
     }
 }
@@ -121,17 +120,21 @@ impl UrlVariations {
 
     /// Where a response with this variation belongs.
     pub(crate) fn place(&self, cache: &Cache, request: &Request<'_>, variation: Option<UrlVariation>) -> Place {
-        let (plain, path) = (key_of_url(cache, request), key_of_path(cache, request));
-        let known = if self.any.load(Relaxed) { self.recall(path) } else { None };
+        let plain = key_of_url(cache, request);
+        let any = self.any.load(Relaxed);
         let Some(variation) = variation else {
-            return Place { key: plain, plain, path, kind: Kind::Plain(known) };
+            let known = if any { self.recall(key_of_path(cache, request)) } else { None };
+            return Place { key: plain, plain, kind: Kind::Plain(known) };
         };
+        let path = key_of_path(cache, request);
+        let known = if any { self.recall(path) } else { None };
         match known.filter(|known| known.variation == variation) {
-            Some(known) => Place { key: key_under(cache, request, &known), plain, path, kind: Kind::Varied },
+            Some(known) => Place { key: key_under(cache, request, &known), plain, kind: Kind::Varied },
             None => {
                 let generation = self.generation.fetch_add(1, Relaxed);
                 let lesson = Arc::new(Remembered { variation, generation, has_plain: AtomicBool::new(false) });
-                Place { key: key_under(cache, request, &lesson), plain, path, kind: Kind::Lesson(lesson) }
+                let key = key_under(cache, request, &lesson);
+                Place { key, plain, kind: Kind::Lesson { path, lesson } }
             }
         }
     }
@@ -141,7 +144,7 @@ impl UrlVariations {
         match place.kind {
             Kind::Plain(Some(remembered)) => remembered.has_plain.store(true, Relaxed),
             Kind::Plain(None) | Kind::Varied => {}
-            Kind::Lesson(lesson) => self.learn(place.path, lesson),
+            Kind::Lesson { path, lesson } => self.learn(path, lesson),
         }
     }
 
