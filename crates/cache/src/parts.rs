@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use message::ResponseHead;
 use rules::range::{ContentRange, RangeSpec, may_combine};
-use store::{Blocks, Growing};
+use store::{Charge, Growing, Unfinished};
 
 use crate::cache::Cache;
 use crate::directory::Leavers;
@@ -143,21 +143,24 @@ impl Cache {
             (span, run) = (part_of(object), Vec::new());
         }
         let first = run.first().unwrap_or(object);
-        let (blocks, body_charge) = if run.len() > 1 {
-            let blocks = gather(&run);
-            let charge = self.account.charge(blocks.heap_bytes());
-            (blocks, Arc::new(charge))
-        } else {
-            (first.body().clone(), Arc::clone(&first.body_charge))
-        };
         let is_whole = span.from == 0 && span.complete == Some(span.to);
         let whole = whole.filter(|_| is_whole);
-        if whole.is_none() && Arc::ptr_eq(&body_charge, &object.body_charge) {
+        if whole.is_none() && run.len() < 2 && Arc::ptr_eq(first, object) {
             return Arc::clone(object);
         }
         let part = whole.is_none().then_some(span);
-        let WholeHead { head, rendered } =
-            whole.unwrap_or_else(|| WholeHead { head: Arc::clone(object.head()), rendered: object.rendered().clone() });
+        // The text of a part may lie in one stretch with a body that is not needed any more.
+        let own_text = || Bytes::copy_from_slice(object.rendered());
+        let WholeHead { head, mut rendered } =
+            whole.unwrap_or_else(|| WholeHead { head: Arc::clone(object.head()), rendered: own_text() });
+        let (mut blocks, mut body_charge) = (first.body().clone(), Arc::clone(&first.body_charge));
+        if run.len() > 1 {
+            (rendered, blocks) = gather(&run).finish_behind(rendered);
+            if let Some(pages) = &self.pages {
+                blocks = blocks.into_pages(pages);
+            }
+            body_charge = Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>()));
+        }
         let parts = ObjectParts {
             key: object.key,
             variant: object.variant,
@@ -177,7 +180,7 @@ impl Cache {
 }
 
 /// The bytes of parts that overlap or touch, in the order of their first bytes.
-fn gather(run: &[Arc<Object>]) -> Blocks {
+fn gather(run: &[Arc<Object>]) -> Unfinished {
     let mut growing = Growing::default();
     let mut at = run.first().map_or(0, |object| part_of(object).from);
     for object in run {
@@ -191,5 +194,5 @@ fn gather(run: &[Arc<Object>]) -> Blocks {
         }
         at = at.max(part.to);
     }
-    growing.unfinished().finish()
+    growing.unfinished()
 }

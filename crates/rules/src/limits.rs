@@ -23,6 +23,10 @@ pub const FORWARDED_HOPS_MAX: usize = 32;
 pub const VARIATION_KEYS_MAX: usize = 64;
 pub const VARIATION_BYTES_MAX: usize = 1024;
 
+/// A query of more parameters than this is not normalised by No-Vary-Search: a request must not cost the more, the more
+/// of them it brings.
+pub const VARIED_PARAMETERS_MAX: usize = 256;
+
 /// A response that belongs to more cache groups than this is not stored. RFC 9875 §2 asks for 32 at least.
 pub const GROUPS_MAX: usize = 128;
 

@@ -5,10 +5,12 @@
 //! for a path, and where it is remembered, is the cache's business. What cannot be understood means "every difference
 //! counts", which costs hits and never an answer.
 
+use std::borrow::Cow;
+
 use message::{FieldName, FieldsView};
 use sfv::{BareItem, Dictionary, InnerList, ListEntry, Parser};
 
-use crate::limits::{VARIATION_BYTES_MAX, VARIATION_KEYS_MAX};
+use crate::limits::{VARIATION_BYTES_MAX, VARIATION_KEYS_MAX, VARIED_PARAMETERS_MAX};
 
 /// What a response says of the queries that it answers. That every difference counts is `None` wherever an optional
 /// variation stands.
@@ -67,10 +69,18 @@ impl UrlVariation {
     }
 
     /// "Comparing", for one side: what is left of a query, in a form that only equivalent queries share. Each name and
-    /// each value stands behind its length, so that no two lists are one text.
+    /// each value stands behind its length, so that no two lists are one text. A query of too many parameters is
+    /// equivalent to itself alone.
     pub fn normalise(&self, query: Option<&[u8]>, out: &mut Vec<u8>) {
-        let pairs = query.unwrap_or_default().split(|&b| b == b'&').filter(|pair| !pair.is_empty());
-        let mut pairs: Vec<(String, String)> = pairs.map(decode_pair).filter(|(name, _)| self.counts(name)).collect();
+        let query = query.unwrap_or_default();
+        let pairs = || query.split(|&b| b == b'&').filter(|pair| !pair.is_empty());
+        if pairs().nth(VARIED_PARAMETERS_MAX).is_some() {
+            // No length begins like this.
+            out.push(0xff);
+            out.extend_from_slice(query);
+            return;
+        }
+        let mut pairs: Vec<_> = pairs().map(decode_pair).filter(|(name, _)| self.counts(name)).collect();
         if self.ignores_order {
             // Stable: values under one name keep their order. Any order of names will do, if it is always the same.
             pairs.sort_by(|a, b| a.0.cmp(&b.0));
@@ -106,14 +116,20 @@ fn keys(list: &InnerList) -> Option<Vec<String>> {
 }
 
 /// One `name=value` of application/x-www-form-urlencoded, as the URL standard parses it.
-fn decode_pair(pair: &[u8]) -> (String, String) {
+fn decode_pair(pair: &[u8]) -> (Cow<'_, str>, Cow<'_, str>) {
     let (name, value) = match pair.iter().position(|&b| b == b'=') {
         Some(at) => (&pair[..at], &pair[at + 1..]),
         None => (pair, &b""[..]),
     };
-    // What is no UTF-8 becomes U+FFFD, there as here.
-    let text = |bytes: &[u8]| String::from_utf8_lossy(&decode(bytes)).into_owned();
-    (text(name), text(value))
+    (decode_text(name), decode_text(value))
+}
+
+/// What is no UTF-8 becomes U+FFFD, in the URL standard as here.
+fn decode_text(text: &[u8]) -> Cow<'_, str> {
+    match text.iter().any(|b| matches!(b, b'%' | b'+')) {
+        true => Cow::Owned(String::from_utf8_lossy(&decode(text)).into_owned()),
+        false => String::from_utf8_lossy(text),
+    }
 }
 
 /// `+` is a space, `%41` is an A, and a per cent sign before anything but two hexadecimal digits is itself.
@@ -263,6 +279,11 @@ mod tests {
         check("except=(\"id\")", Some("id=1"), Some("id=2"), false);
         check("except=(\"id\")", Some("id=1&id=2"), Some("id=2&id=1"), false);
         check("except=()", Some("id=1"), None, true);
+        let many = |count: usize, last: &str| Some("a&".repeat(count - 1) + last);
+        for (count, alike) in [(VARIED_PARAMETERS_MAX, true), (VARIED_PARAMETERS_MAX + 1, false)] {
+            check("except=()", many(count, "b").as_deref(), many(count, "c").as_deref(), alike);
+            check("except=()", many(count, "b").as_deref(), many(count, "b").as_deref(), true);
+        }
         check("params=(\"%C3%A9+%E6%B0%97\")", Some("é%20気=3"), Some("%C3%A9+%E6%B0%97=4"), true);
     }
 }
