@@ -99,6 +99,26 @@ impl Cache {
         self.look_up(key, request, wishes.ignore_vary, |slot| fresh_part(slot, request, wishes, now))
     }
 
+    /// The right to refresh a whole response that is served stale to who must not take on a fetch: what `ask` gives
+    /// with `Stale`. `None` when somebody fetches it already, it failed a moment ago, or it is not what is stored.
+    pub fn refresh(
+        self: &Arc<Self>,
+        object: &Arc<Object>,
+        request: &Request<'_>,
+        wishes: &Wishes,
+        now: Now,
+    ) -> Option<Ticket> {
+        let flight = {
+            let mut shard = self.directory.shard(object.key);
+            let order = shard.next_order();
+            let entry = shard.entries.get_mut(&object.key)?;
+            let whole = entry.slot(object.variant)?.whole.as_ref();
+            whole.filter(|whole| Arc::ptr_eq(whole, object))?;
+            self.begin_refresh(entry, &Question { key: object.key, request, wishes, now, order })?
+        };
+        Some(Ticket::new(Arc::clone(self), flight, request.to_head(), Some(Arc::clone(object))))
+    }
+
     fn look(&self, entry: &mut Entry, question: &Question<'_>) -> Finding {
         let Question { request, wishes, now, .. } = *question;
         let slot = entry.find(request.fields, wishes.ignore_vary);
@@ -116,9 +136,7 @@ impl Cache {
             (Verdict::Serve, Some(object)) => return Finding::Fresh(Arc::clone(object)),
             (Verdict::Concede, Some(object)) => return Finding::Stale(Arc::clone(object), None),
             (Verdict::Refresh, Some(object)) => {
-                let alone = joinable(entry, question).is_none() && entry.recent_failure(now).is_none();
-                let refresh = alone.then(|| self.begin_listed(entry, question));
-                return Finding::Stale(Arc::clone(object), refresh);
+                return Finding::Stale(Arc::clone(object), self.begin_refresh(entry, question));
             }
             (Verdict::Ask, _) | (_, None) => {}
         }
@@ -142,6 +160,12 @@ impl Cache {
             return Finding::HitForMiss(self.begin(entry, question), stored);
         }
         Finding::Miss(self.begin_listed(entry, question), stored)
+    }
+
+    /// One refresh at a time, and none right after a failure.
+    fn begin_refresh(&self, entry: &mut Entry, question: &Question<'_>) -> Option<Arc<Flight>> {
+        let alone = joinable(entry, question).is_none() && entry.recent_failure(question.now).is_none();
+        alone.then(|| self.begin_listed(entry, question))
     }
 
     /// A flight that nobody else finds, until its head says that it can be shared.

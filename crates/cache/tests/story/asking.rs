@@ -72,6 +72,27 @@ fn one_refreshes_and_the_others_are_served_stale() {
 }
 
 #[test]
+fn what_was_found_is_refreshed_once_and_only_while_it_is_stored() {
+    let mut stage = Stage::new();
+    let grace = Facts { stale_while_revalidate_ms: MINUTE_MS, ..facts(1_000) };
+    let object = stage.fill(stage.miss("/"), with(grace), b"old").expect("it is stored");
+    stage.advance_ms(2_000);
+    let fields = fields_of(&[]);
+    let refresh = |stage: &Stage| stage.cache.refresh(&object, &request(&fields), &Wishes::default(), stage.now);
+    let first = refresh(&stage).expect("nobody else does it");
+    assert!(first.stale().is_some_and(|stale| std::sync::Arc::ptr_eq(stale, &object)));
+    assert!(refresh(&stage).is_none(), "it is under way");
+    assert_eq!(kind(&stage.ask("/")), "stale");
+    first.fail(failure(1_000), stage.now);
+    assert!(refresh(&stage).is_none(), "it failed a moment ago");
+    stage.advance_ms(1_000);
+    stage.fill(refresh(&stage).expect("a moment is over"), storable(MINUTE_MS), b"new");
+    assert!(refresh(&stage).is_none(), "it was replaced");
+    stage.cache.purge(stage.key("/"));
+    assert!(refresh(&stage).is_none(), "there is none");
+}
+
+#[test]
 fn what_is_not_storable_is_fetched_in_parallel_for_a_while() {
     let mut stage = Stage::new();
     stage.describe(stage.miss("/"), None, None).land(None);

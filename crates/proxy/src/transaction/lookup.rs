@@ -65,7 +65,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
 /// Asks and sorts the answer.
 pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> Found {
     if question.directives.only_if_cached || question.request.method == Method::Head || is_far_range(site, question) {
-        return find_stored(core, question, now);
+        return find_stored(core, site, question, now);
     }
     let wishes = Wishes {
         core: core.index,
@@ -98,11 +98,15 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
 /// For requests that must not take on a fetch of the whole: HEAD fetches no body, only-if-cached nothing at all, and
 /// nobody should wait for the front of a large body in order to get its end. What the origin answers to such a range is
 /// stored as a part.
-fn find_stored(core: &Core, question: &Question<'_>, now: Now) -> Found {
+fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> Found {
     if let Some(object) = core.shared.cache.find(question.key, question.request) {
         match object.freshness(now, question.directives) {
             Freshness::Fresh => return Found::Fresh(object),
             Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
+                // Who asked for nothing but what is stored causes no request.
+                if while_revalidate && !question.directives.only_if_cached {
+                    refresh_behind(core, site, question, &object, now);
+                }
                 let outcome = Outcome { verdict: CacheVerdict::Stale, ..Outcome::NONE };
                 return Found::Step(Step::Hit(object, hit::Why::Stale), outcome);
             }
@@ -121,6 +125,15 @@ fn find_stored(core: &Core, question: &Question<'_>, now: Now) -> Found {
     }
     let why = if question.request.method == Method::Head { "head" } else { "range-ahead" };
     Found::Step(Step::Pass, Outcome { why, verdict: CacheVerdict::Pass, ..Outcome::NONE })
+}
+
+/// RFC 5861 §3: what is served stale is refreshed meanwhile. The refresh fetches the whole, whatever was asked for.
+fn refresh_behind(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, object: &Arc<Object>, now: Now) {
+    let request = Request { method: Method::Get, method_text: b"GET", ..question.request.clone() };
+    let wishes = Wishes { core: core.index, ..Wishes::default() };
+    if let Some(ticket) = core.shared.cache.refresh(object, &request, &wishes, now) {
+        fetch::spawn_refresh(core, site, question.origin, ticket);
+    }
 }
 
 /// The one range that a GET wants: a stored part may hold it.
