@@ -210,8 +210,27 @@ impl Ticket {
     /// Without a stale object: then no validator was sent.
     pub fn refreshed(
         self,
-        (head, rendered): (Arc<ResponseHead>, Bytes),
+        heads: (Arc<ResponseHead>, Bytes),
         facts: Facts,
+        groups: Option<Groups>,
+        now: Now,
+    ) -> Arc<Object> {
+        self.confirmed(heads, Some(facts), groups, now)
+    }
+
+    /// The same where the 304 forbids storing (RFC 9111 §5.2.2.5): it answers all who wait, and what it is about leaves
+    /// the store. Nothing else under the key has become untrue.
+    ///
+    /// # Panics
+    /// As [`Ticket::refreshed`].
+    pub fn refreshed_for_the_last_time(self, heads: (Arc<ResponseHead>, Bytes), now: Now) -> Arc<Object> {
+        self.confirmed(heads, None, None, now)
+    }
+
+    fn confirmed(
+        self,
+        (head, rendered): (Arc<ResponseHead>, Bytes),
+        facts: Option<Facts>,
         groups: Option<Groups>,
         now: Now,
     ) -> Arc<Object> {
@@ -220,7 +239,8 @@ impl Ticket {
         let cache = Arc::clone(&duty.cache);
         let (began, order) = (duty.flight.began, duty.flight.order);
         let groups = cache.membership(groups.as_ref(), began);
-        let fresh = cache.reheaded(&old, (Arc::clone(&head), rendered), facts, groups.clone(), (now, order));
+        let (heads, may_keep) = ((Arc::clone(&head), rendered), facts.is_some());
+        let fresh = cache.reheaded(&old, heads, facts.unwrap_or_default(), groups.clone(), (now, order));
         // Also the groups that it had count: what invalidated them meanwhile meant what was confirmed here.
         let valid = fresh.is_valid() && old.groups().is_none_or(|groups| groups.is_valid_since(began));
         let mut leavers = Leavers::new();
@@ -228,15 +248,18 @@ impl Ticket {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let replaceable = entry.slot(old.variant).is_none_or(|slot| slot.objects().any(|it| Arc::ptr_eq(it, &old)));
-            let stores = entry.invalidated <= flight.began && replaceable && valid;
+            let stores = may_keep && entry.invalidated <= flight.began && replaceable && valid;
             if stores {
                 entry.store(&fresh, cache.settings.variants_max, &mut leavers);
                 cache.admit(&fresh, &leavers);
+            } else if !may_keep && entry.remove(&old) {
+                leavers.push(Arc::clone(&old));
+                cache.part_with(&leavers);
             }
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
             let shared = Arc::clone(&head);
             let length = Some(fresh.body().len());
-            let head = FlightHead { full: head, shared, length, facts: Some(facts), received: now, fits, groups };
+            let head = FlightHead { full: head, shared, length, facts, received: now, fits, groups };
             flight.change(|inner| {
                 if inner.state == FlightState::Reserved {
                     inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });

@@ -74,6 +74,27 @@ fn a_304_after_a_purge_serves_who_waits_and_is_not_stored() {
 }
 
 #[test]
+fn a_304_that_forbids_storing_serves_who_waits_and_takes_out_what_it_confirms() {
+    let mut stage = Stage::new();
+    let ask = |stage: &Stage, kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &Wishes::default());
+    stage.fill(ticket(ask(&stage, "a")), varying("X-Kind"), b"body").expect("stored");
+    stage.fill(ticket(ask(&stage, "b")), varying("X-Kind"), b"other").expect("stored");
+    stage.advance_ms(2 * MINUTE_MS);
+    let (leader, beside) = (ticket(ask(&stage, "a")), ticket(ask(&stage, "b")));
+    let mut waiting = follower(ask(&stage, "a"));
+    let head = Arc::new(ResponseHead::new(Status::OK));
+    assert!(!leader.refreshed_for_the_last_time((head, Bytes::new()), stage.now).is_live());
+    assert!(head_of(&mut waiting).unwrap().is_ok());
+    assert_eq!(whole_body(&mut waiting), b"body");
+    // Another variant is stored as if nothing had been said.
+    stage.fill(beside, varying("X-Kind"), b"newer").expect("stored");
+    assert_eq!(kind(&ask(&stage, "b")), "fresh");
+    let again = ticket(ask(&stage, "a"));
+    assert!(again.stale().is_none(), "there is nothing to validate any more");
+    assert_eq!(stage.cache.stats().objects, 1);
+}
+
+#[test]
 fn a_304_does_not_replace_what_was_stored_meanwhile() {
     let stage = stale_stage();
     let leader = stage.miss("/");

@@ -35,13 +35,13 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
     if let Some(notes) = notes {
         notes.note_refreshed();
     }
-    let key = stale.key();
     let groups = cache_groups::of_response(&fetch.core.shared.cache, &fetch.head.request(), head.fields.view());
-    ticket.refreshed((Arc::new(head), rendered), facts.unwrap_or_default(), groups, reply.received);
-    if facts.is_none() {
+    let heads = (Arc::new(head), rendered);
+    match facts {
+        Some(facts) => ticket.refreshed(heads, facts, groups, reply.received),
         // The update forbids keeping it: those who wait have it, and nobody else will.
-        fetch.core.shared.cache.invalidate(key);
-    }
+        None => ticket.refreshed_for_the_last_time(heads, reply.received),
+    };
     // A 304 has no body: the connection is free.
     reply.body.into_body(fetch).finish();
     fetch.enter(FetchState::Landed);
