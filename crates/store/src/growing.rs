@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn a_small_body_lies_right_behind_its_head() {
-        for (len, together) in [(0, false), (1, true), (6221, true), (BLOCK_BYTES - 9, false), (BLOCK_BYTES + 1, false)] {
+        for (len, together) in [(0, false), (1, true), (6221, true), (BLOCK_BYTES - 9, false), (BLOCK_BYTES + 1, false)]
+        {
             let (growing, body) = grow(&[len / 2, len - len / 2]);
             let (head, blocks) = growing.unfinished().finish_behind(Bytes::from_static(b"HTTP/1.1 200 OK"));
             assert_eq!(head, &b"HTTP/1.1 200 OK"[..]);
