@@ -106,7 +106,8 @@ fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
             } else {
                 OriginFailure::Unreachable
             };
-            if let Some(stale) = wait.stale
+            // What was purged meanwhile must not stand in.
+            if let Some(stale) = wait.stale.filter(|stale| stale.is_live())
                 && may_serve_on_error(stale.facts(), stale.resident_ms(now), &tx.directives, kind)
             {
                 tx.outcome.why = failure.token;
