@@ -16,8 +16,9 @@ use crate::limits::GROUP_SLOTS;
 #[derive(Debug)]
 pub(crate) struct GroupTable {
     numbers: Box<[AtomicU64]>,
-    /// The greatest number in the table: as long as it stays the same, nothing has to be looked up again.
-    last: AtomicU64,
+    /// How often a number was written: as long as this stays the same, nothing has to be looked up again. The numbers
+    /// themselves would not do, for they may arrive in another order than they were given out.
+    changes: AtomicU64,
 }
 
 /// The groups of a response, whoever fetches it.
@@ -32,26 +33,26 @@ pub(crate) struct Membership {
     table: Arc<GroupTable>,
     slots: Arc<[u32]>,
     began: u64,
-    /// The table's last number when this was found to be valid.
+    /// The table's count of changes when this was found to be valid.
     checked: AtomicU64,
 }
 
 impl GroupTable {
     pub fn new() -> Arc<GroupTable> {
         let numbers = (0..GROUP_SLOTS).map(|_| AtomicU64::new(0)).collect();
-        Arc::new(GroupTable { numbers, last: AtomicU64::new(0) })
+        Arc::new(GroupTable { numbers, changes: AtomicU64::new(0) })
     }
 
     /// Everything in a group whose fetch began before this number is outdated.
     pub fn invalidate(&self, group: Key, number: u64) {
         self.numbers[slot_of(group) as usize].fetch_max(number, Ordering::AcqRel);
-        self.last.fetch_max(number, Ordering::AcqRel);
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Was no group invalidated yet?
     #[inline]
     pub fn is_untouched(&self) -> bool {
-        self.last.load(Ordering::Acquire) == 0
+        self.changes.load(Ordering::Acquire) == 0
     }
 
     fn last_of(&self, slots: &[u32]) -> u64 {
@@ -76,21 +77,21 @@ impl Groups {
 impl Membership {
     pub fn new(table: &Arc<GroupTable>, groups: &Groups, began: u64) -> Arc<Membership> {
         let (table, slots) = (Arc::clone(table), Arc::clone(&groups.slots));
-        Arc::new(Membership { table, slots, began, checked: AtomicU64::new(began) })
+        Arc::new(Membership { table, slots, began, checked: AtomicU64::new(0) })
     }
 
     /// Is it still what its groups hold? Two loads, unless some group was invalidated since it was asked last.
     #[inline]
     pub fn is_valid(&self) -> bool {
-        let last = self.table.last.load(Ordering::Acquire);
-        last <= self.checked.load(Ordering::Relaxed) || self.look(last)
+        let changes = self.table.changes.load(Ordering::Acquire);
+        changes <= self.checked.load(Ordering::Relaxed) || self.look(changes)
     }
 
     #[cold]
-    fn look(&self, last: u64) -> bool {
+    fn look(&self, changes: u64) -> bool {
         let valid = self.is_valid_since(self.began);
         if valid {
-            self.checked.fetch_max(last, Ordering::Relaxed);
+            self.checked.fetch_max(changes, Ordering::Relaxed);
         }
         valid
     }
@@ -126,5 +127,16 @@ mod tests {
         table.invalidate(group("c"), 3);
         assert_eq!([&old, &new, &other].map(|it| it.is_valid()), [false, true, false]);
         assert!(Groups::new([]).is_none());
+    }
+
+    #[test]
+    fn invalidations_may_arrive_in_another_order_than_their_numbers() {
+        let (digester, table) = (Digester::random(), GroupTable::new());
+        let [first, second] = ["a", "b"].map(|name| digester.key([name.as_bytes()]));
+        let member = Membership::new(&table, &Groups::new([first]).expect("a group"), 1);
+        table.invalidate(second, 3);
+        assert!(member.is_valid());
+        table.invalidate(first, 2);
+        assert!(!member.is_valid());
     }
 }
