@@ -240,7 +240,8 @@ impl Draft {
     fn store_elsewhere(&self, object: &Arc<Object>, there: Elsewhere, leavers: &mut Leavers) -> bool {
         let (cache, began) = (&self.duty.cache, self.duty.flight.began);
         let mut shard = cache.directory.shard(there.key);
-        if there.is_new && cache.invalidation.load(Relaxed) != began {
+        let was_known = there.known_since.is_some_and(|since| since.0 <= began);
+        if !was_known && cache.invalidation.load(Relaxed) != began {
             return false;
         }
         let entry = shard.entry(there.key, || cache.account.charge(ENTRY_BYTES));

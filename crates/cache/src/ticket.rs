@@ -23,7 +23,7 @@ use crate::key::Key;
 use crate::object::{Object, Part};
 use crate::parts::WholeHead;
 use crate::spec::variant_of;
-use crate::wishes::Now;
+use crate::wishes::{Began, Now};
 
 #[derive(Debug)]
 pub struct Ticket {
@@ -74,9 +74,9 @@ pub struct Elsewhere {
     pub key: Key,
     /// Those who wait under the other one get it only if they want the very same target as who asked.
     pub only_target: bool,
-    /// This key was not known to those who invalidate when the fetch began: whatever was invalidated since then may
-    /// have meant it.
-    pub is_new: bool,
+    /// Since when those who invalidate know this key; `None` if they do not yet. Whatever was invalidated before that
+    /// may have meant it.
+    pub known_since: Option<Began>,
 }
 
 /// A fetch under way, counted in its entry. It ends once.

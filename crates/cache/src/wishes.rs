@@ -21,6 +21,11 @@ pub struct Now {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Began(pub(crate) u64);
 
+impl Began {
+    /// Before anything was invalidated.
+    pub const FIRST: Began = Began(0);
+}
+
 /// How a request wants to be looked up. The default is that of the built-in policy.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {

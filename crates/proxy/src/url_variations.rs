@@ -8,11 +8,11 @@
 //! could not have reached what it stood for before.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+use std::sync::{Arc, OnceLock};
 
-use cache::{Cache, Elsewhere, Key};
+use cache::{Began, Cache, Elsewhere, Key};
 use hashbrown::HashMap;
 use message::Request;
 use parking_lot::Mutex;
@@ -47,6 +47,8 @@ struct Shard {
 pub(crate) struct Remembered {
     variation: UrlVariation,
     generation: u64,
+    /// Since when an invalidation sees it; set when it is learned.
+    known_since: OnceLock<Began>,
     /// Responses without it were stored as well, each under its own URL.
     has_plain: AtomicBool,
 }
@@ -63,7 +65,7 @@ enum Kind {
     /// Under its own URL, on a path that is known to have a variation, or on another.
     Plain(Option<Arc<Remembered>>),
     /// Under the variation that its path has.
-    Varied,
+    Varied(Arc<Remembered>),
     /// Under one that its path has not had.
     Lesson { path: Key, lesson: Arc<Remembered> },
 }
@@ -71,8 +73,13 @@ enum Kind {
 impl Place {
     /// What the store must know of a response that was asked for by another key.
     pub(crate) fn elsewhere(&self, asked: Key) -> Option<Elsewhere> {
-        let (only_target, is_new) = (asked != self.plain, matches!(self.kind, Kind::Lesson { .. }));
-        (asked != self.key).then_some(Elsewhere { key: self.key, only_target, is_new })
+        let known_since = match &self.kind {
+            Kind::Plain(_) => Some(Began::FIRST),
+            Kind::Varied(remembered) => remembered.known_since.get().copied(),
+            Kind::Lesson { .. } => None,
+        };
+        let only_target = asked != self.plain;
+        (asked != self.key).then_some(Elsewhere { key: self.key, only_target, known_since })
     }
 }
 
@@ -129,10 +136,11 @@ impl UrlVariations {
         let path = key_of_path(cache, request);
         let known = if any { self.recall(path) } else { None };
         match known.filter(|known| known.variation == variation) {
-            Some(known) => Place { key: key_under(cache, request, &known), plain, kind: Kind::Varied },
+            Some(known) => Place { key: key_under(cache, request, &known), plain, kind: Kind::Varied(known) },
             None => {
                 let generation = self.generation.fetch_add(1, Relaxed);
-                let lesson = Arc::new(Remembered { variation, generation, has_plain: AtomicBool::new(false) });
+                let (known_since, has_plain) = (OnceLock::new(), AtomicBool::new(false));
+                let lesson = Arc::new(Remembered { variation, generation, known_since, has_plain });
                 let key = key_under(cache, request, &lesson);
                 Place { key, plain, kind: Kind::Lesson { path, lesson } }
             }
@@ -140,11 +148,11 @@ impl UrlVariations {
     }
 
     /// A response is about to be stored in its place.
-    pub(crate) fn note(&self, place: Place) {
+    pub(crate) fn note(&self, cache: &Cache, place: Place) {
         match place.kind {
             Kind::Plain(Some(remembered)) => remembered.has_plain.store(true, Relaxed),
-            Kind::Plain(None) | Kind::Varied => {}
-            Kind::Lesson { path, lesson } => self.learn(path, lesson),
+            Kind::Plain(None) | Kind::Varied(_) => {}
+            Kind::Lesson { path, lesson } => self.learn(cache, path, lesson),
         }
     }
 
@@ -156,9 +164,9 @@ impl UrlVariations {
         self.shard(path).lock().known.get(&path).cloned()
     }
 
-    fn learn(&self, path: Key, remembered: Arc<Remembered>) {
+    fn learn(&self, cache: &Cache, path: Key, lesson: Arc<Remembered>) {
         let mut shard = self.shard(path).lock();
-        if shard.known.insert(path, remembered).is_none() {
+        if shard.known.insert(path, Arc::clone(&lesson)).is_none() {
             shard.order.push_back(path);
             if shard.order.len() > URL_VARIATIONS_MAX / URL_VARIATIONS_SHARDS
                 && let Some(oldest) = shard.order.pop_front()
@@ -170,6 +178,8 @@ impl UrlVariations {
         self.sieve[word].fetch_or(bit, Relaxed);
         self.any.store(true, Relaxed);
         fence(SeqCst);
+        // Nobody else has seen it: the shard is still locked.
+        lesson.known_since.get_or_init(|| cache.began());
     }
 
     fn shard(&self, path: Key) -> &Mutex<Shard> {
@@ -264,7 +274,7 @@ mod tests {
         fn store(&self, target: &str, value: &str) -> Key {
             let place = self.variations.place(&self.cache, &request(target), variation(value));
             let key = place.key;
-            self.variations.note(place);
+            self.variations.note(&self.cache, place);
             key
         }
     }

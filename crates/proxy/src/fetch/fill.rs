@@ -206,7 +206,7 @@ async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Cou
             Some(Ok(OriginPiece::Data(bytes))) => draft.append(bytes),
             Some(Ok(OriginPiece::End(trailers))) => {
                 if draft.is_kept() {
-                    fetch.core.shared.variations.note(course.place);
+                    fetch.core.shared.variations.note(&fetch.core.shared.cache, course.place);
                 }
                 draft.land(trailers);
                 return true;
