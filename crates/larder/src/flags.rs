@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use proxy::settings::{ListenAddress, ListenerSettings, LogFormat, OriginUrl};
 
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
+use crate::bench::BenchFlags;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
 use crate::limits;
 use crate::plan::{LogTarget, Plan, check_memory};
@@ -32,13 +33,17 @@ pub enum Command {
     /// Check a config without using it
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckFlags),
+    /// Load one target, check every answer, and say what it takes
+    #[command(after_help = BENCH_EXAMPLES)]
+    Bench(BenchFlags),
 }
 
 const TOP_EXAMPLES: &str = "\
 Examples:
   larder serve --origin http://127.0.0.1:3000     accelerate what answers on port 3000
   larder demo                                     see it work in ten seconds
-  larder check larder.toml                        find mistakes before a reload does";
+  larder check larder.toml                        find mistakes before a reload does
+  larder bench -c 50 -t 10 http://127.0.0.1:8080/ load it, and check every answer";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -65,6 +70,22 @@ Examples:
   larder check --json larder.toml | jq '.files[].errors'
 
 Exit codes: 0 all files are good; 1 one is not; 2 wrong flags.";
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  larder bench http://127.0.0.1:8080/                           10 connections for 10 seconds
+  larder bench -c 500 -n 10000 http://127.0.0.1:8080/a.css      so many requests, as with ab
+  larder bench --rate 2000 --poisson -t 60S http://127.0.0.1/   a timetable, whatever the server does
+  larder bench --urls list.txt --random -c 100 http://127.0.0.1:8080/
+
+A closed loop asks again when it was answered: it finds what a server can do at most. An open loop (--rate) asks by a
+timetable: it finds what users feel at that load. 'from intended' is the latency from when a request was meant to start,
+'from send' from when it was sent, which hides a server's pauses.
+
+The first answer of each URL is the measure of all later ones: their length and bytes must be the same. What fails a
+check is counted by its kind and is no answer.
+
+Exit codes: 0 every answer was good; 1 one was not, or the target is down; 2 wrong flags.";
 
 /// Flags win over the config file.
 #[derive(Clone, Debug, Default, Args)]
@@ -234,6 +255,21 @@ mod tests {
         check(&["serve", "--lisen", "*:80"], Err("--listen"));
         check(&["serve", "--server-name", "a b"], Err("a letter, then"));
         check(&["check"], Err("FILE"));
+        check(&["bench", "-kc", "500", "-n", "10000", "http://a/"], Ok(()));
+        check(&["bench", "-t", "60S", "-H", "A: b", "--rate", "100", "--poisson", "a:80/x"], Ok(()));
+        check(&["bench", "--urls", "list", "--random", "--pipeline", "4"], Ok(()));
+        check(&["bench"], Err("URL"));
+        check(&["bench", "-t", "60S", "-n", "5", "http://a/"], Err("cannot be used with"));
+        check(&["bench", "-t", "0", "http://a/"], Err("longer than nothing"));
+        check(&["bench", "-t", "1y", "http://a/"], Err("such as 60S"));
+        check(&["bench", "-n", "0", "http://a/"], Err("0 is not in"));
+        check(&["bench", "-c", "0", "http://a/"], Err("must be 1 to"));
+        check(&["bench", "-k", "--short", "http://a/"], Err("cannot be used with"));
+        check(&["bench", "--poisson", "http://a/"], Err("--rate"));
+        check(&["bench", "--random", "http://a/"], Err("--urls"));
+        check(&["bench", "--rate", "0", "http://a/"], Err("more than 0"));
+        check(&["bench", "--rate", "nan", "http://a/"], Err("more than 0"));
+        check(&["bench", "https://a/"], Err("not supported yet"));
         check(&["sevre"], Err("serve"));
     }
 

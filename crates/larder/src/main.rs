@@ -2,6 +2,7 @@
 
 mod addresses;
 mod admin;
+mod bench;
 mod check;
 mod config;
 mod demo;
@@ -30,5 +31,6 @@ fn main() -> ExitCode {
         flags::Command::Serve(flags) => serve::serve(flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
+        flags::Command::Bench(flags) => bench::bench(&flags),
     }
 }

@@ -1,10 +1,15 @@
-//! Tests of the program as a process: hostile bytes on real sockets, a recording origin behind, and faults of the
-//! machine. One binary, so that it is linked once. What the rows of the tables mean stands in spec/bad-input.
+//! Tests of the program as a process: hostile bytes on real sockets, a recording origin behind, faults of the
+//! machine, and the load generator before origins that fail. One binary, so that it is linked once. What the rows of
+//! the tables mean stands in spec/bad-input.
 
 #[path = "program/answer_stream.rs"]
 mod answer_stream;
 #[path = "program/bad_input.rs"]
 mod bad_input;
+#[path = "program/bench_command.rs"]
+mod bench_command;
+#[path = "program/faulty_origin.rs"]
+mod faulty_origin;
 #[path = "program/input_table.rs"]
 mod input_table;
 #[path = "program/judge.rs"]

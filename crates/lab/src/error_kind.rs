@@ -1,0 +1,67 @@
+//! The ways in which a request can fail, each counted apart.
+//!
+//! The names are those that httperf, h2load and ab made known where they have one. They separate *our* shortage
+//! (`fd-unavail`, `addr-unavail`, `dropped`) from *their* failure, and both from the cut at the end of a run.
+
+macro_rules! kinds {
+    ($($kind:ident $name:literal $meaning:literal;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ErrorKind { $(#[doc = $meaning] $kind,)* }
+
+        impl ErrorKind {
+            pub const ALL: &[ErrorKind] = &[$(ErrorKind::$kind,)*];
+
+            /// Stable: scripts look for it.
+            pub const fn name(self) -> &'static str {
+                match self { $(ErrorKind::$kind => $name,)* }
+            }
+
+            pub const fn meaning(self) -> &'static str {
+                match self { $(ErrorKind::$kind => $meaning,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    ConnRefused "conn-refused" "nobody listens";
+    ConnReset "conn-reset" "reset while connecting";
+    ConnTimeout "conn-timeout" "no connection within the time-out";
+    WriteError "write-error" "the request could not be sent";
+    ReadReset "read-reset" "reset while an answer was awaited";
+    NoAnswer "no-answer" "closed before the end of an answer's head";
+    FirstByteTimeout "first-byte-timeout" "no byte of the answer within the time-out";
+    IdleTimeout "idle-timeout" "the answer stood still for the time-out";
+    ShortBody "short-body" "closed before the body's end: truncated";
+    LongBody "long-body" "bytes behind the end of the answer";
+    ProtocolError "protocol-error" "not HTTP, or framed in a way that RFC 9112 forbids";
+    BadStatus "bad-status" "another status than expected";
+    BadLength "bad-length" "whole, but not as long as the first one of this URL";
+    BadBytes "bad-bytes" "as long as the first one of this URL, but other bytes";
+    FdUnavail "fd-unavail" "this machine has no file descriptor left";
+    AddrUnavail "addr-unavail" "this machine has no port left";
+    Other "other" "anything else";
+    Dropped "dropped" "due by the timetable and never sent: all users were waiting";
+    ClientDeadline "client-deadline" "under way when the run ended";
+}
+
+impl ErrorKind {
+    /// Does it say something against the target, or the client's machine? What the end of the run cuts off does not.
+    pub const fn is_failure(self) -> bool {
+        !matches!(self, ErrorKind::ClientDeadline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_given_once_and_in_order() {
+        for (n, kind) in ErrorKind::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, n);
+            assert!(!ErrorKind::ALL[..n].iter().any(|other| other.name() == kind.name()));
+            assert!(kind.name().bytes().all(|b| b.is_ascii_lowercase() || b == b'-') && !kind.meaning().is_empty());
+        }
+    }
+}

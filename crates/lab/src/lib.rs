@@ -1,0 +1,35 @@
+//! The lab: load for one target, and the truth about what came back.
+//!
+//! The story: a [`Workload`] says who asks, when and for how long; [`run()`] starts a thread for each core it may use. On
+//! every thread some *users* (`user`) take their starts from one *agenda* (`agenda`: at once, or by a timetable), ask
+//! for what the *catalogue* says, read the answer (`http_answer`), have it judged against what is expected and what
+//! the first fetch taught (`learned`), and note the outcome in the thread's *tally* (`tally`). Tallies are merged
+//! once, at the end, and printed by `report`.
+//!
+//! Nothing is locked and nothing allocated for a request. This crate knows nothing of the proxy that it may be
+//! measuring, and reads neither argv nor signals.
+
+mod agenda;
+mod catalogue;
+mod client_thread;
+mod error_kind;
+mod http_answer;
+mod lab_clock;
+mod lab_url;
+mod learned;
+pub mod limits;
+mod pacer;
+mod report;
+mod run;
+mod tally;
+mod timetable;
+mod user;
+mod workload;
+
+pub use catalogue::{Catalogue, CatalogueError, Order};
+pub use error_kind::ErrorKind;
+pub use lab_url::LabUrl;
+pub use report::{REPORT_FORMAT, json, second_line, text};
+pub use run::{Outcome, StartError, ThreadCost, run};
+pub use tally::{ErrorRecord, Second, Tally};
+pub use workload::{Arrivals, Checks, Connections, Length, Load, StatusWanted, Workload};

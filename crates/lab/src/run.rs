@@ -1,0 +1,133 @@
+//! A run: a look whether the target is there, a thread for each share of the users, and the sum of what they bring.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use crate::catalogue::Catalogue;
+use crate::client_thread::{Brought, Errand, work};
+use crate::lab_clock::Nanos;
+use crate::learned::Learned;
+use crate::tally::{Second, Tally};
+use crate::workload::{Length, Workload};
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    pub elapsed: Duration,
+    pub tally: Tally,
+    /// Whole seconds, and last what was left.
+    pub seconds: Vec<Second>,
+    pub threads: Vec<ThreadCost>,
+}
+
+/// What a thread of the generator used itself.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadCost {
+    pub cpu: Duration,
+    /// Of one core.
+    pub busy_share: f64,
+}
+
+/// Why there was no run.
+#[derive(Debug)]
+pub enum StartError {
+    Unreachable { address: SocketAddr, error: io::Error },
+    NoThread(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Unreachable { address, error } => write!(f, "cannot connect to {address}: {error}"),
+            StartError::NoThread(error) => write!(f, "cannot start a thread: {error}"),
+        }
+    }
+}
+
+/// Runs to its end, or until `stop` is true. `on_second` gets each second when all threads have ended it.
+pub fn run(
+    mut workload: Workload,
+    catalogue: Catalogue,
+    stop: &Arc<AtomicBool>,
+    on_second: &mut dyn FnMut(usize, &Second),
+) -> Result<Outcome, StartError> {
+    if let Length::Requests(count) = workload.length {
+        workload.users = workload.users.min(usize::try_from(count).unwrap_or(usize::MAX));
+    }
+    workload.threads = workload.threads.clamp(1, workload.users.max(1));
+    let address = workload.address;
+    TcpStream::connect_timeout(&address, workload.timeout)
+        .map_err(|error| StartError::Unreachable { address, error })?;
+
+    let threads = workload.threads;
+    let (sender, receiver) = mpsc::channel();
+    let errand = Errand {
+        thread: 0,
+        learned: Arc::new(Learned::new(catalogue.len())),
+        workload: Arc::new(workload),
+        catalogue: Arc::new(catalogue),
+        begun: Nanos::now(),
+        stop: Arc::clone(stop),
+        seconds: sender,
+    };
+    let begun = errand.begun;
+    let mut workers = Vec::with_capacity(threads);
+    for thread in 0..threads {
+        let errand = Errand { thread, ..errand.clone() };
+        let builder = std::thread::Builder::new().name(format!("bench-{thread}"));
+        workers.push(builder.spawn(move || work(&errand)).map_err(|error| {
+            stop.store(true, Ordering::Relaxed);
+            StartError::NoThread(error)
+        })?);
+    }
+    drop(errand);
+    let seconds = gather(&receiver, threads, on_second);
+    let mut brought = Vec::with_capacity(threads);
+    for worker in workers {
+        brought.push(worker.join().expect("a thread of the generator panicked").map_err(StartError::NoThread)?);
+    }
+    Ok(sum_up(begun, seconds, &brought))
+}
+
+/// Puts the seconds of the threads together, until the last thread has ended.
+fn gather(
+    receiver: &Receiver<(usize, Second)>,
+    threads: usize,
+    on_second: &mut dyn FnMut(usize, &Second),
+) -> Vec<Second> {
+    let mut seconds: Vec<(usize, Second)> = Vec::new();
+    let mut came = vec![0; threads];
+    while let Ok((thread, second)) = receiver.recv() {
+        let index = came[thread];
+        came[thread] += 1;
+        if index == seconds.len() {
+            seconds.push((0, Second::default()));
+        }
+        let (parts, sum) = &mut seconds[index];
+        *parts += 1;
+        sum.add(&second);
+        if *parts == threads {
+            on_second(index, sum);
+        }
+    }
+    seconds.into_iter().map(|(_, second)| second).collect()
+}
+
+fn sum_up(begun: Nanos, seconds: Vec<Second>, brought: &[Brought]) -> Outcome {
+    let mut tally = Tally::default();
+    let mut elapsed = Duration::ZERO;
+    let mut threads = Vec::with_capacity(brought.len());
+    for one in brought {
+        tally.add(&one.tally);
+        let time = begun.until(one.ended);
+        elapsed = elapsed.max(time);
+        let cpu = Duration::from_nanos(one.cpu.0);
+        threads.push(ThreadCost { cpu, busy_share: cpu.as_secs_f64() / time.as_secs_f64().max(1e-9) });
+    }
+    Outcome { elapsed, tally, seconds, threads }
+}

@@ -1,0 +1,230 @@
+//! What a thread has seen: counts, latencies, and the errors by kind. Merged once, when the run is over.
+//!
+//! A request that failed is counted under its kind and in no latency: a fast refusal must not look like a fast
+//! answer. The current second is kept apart and handed over whole when it is over.
+
+use hdrhistogram::Histogram;
+
+use crate::error_kind::ErrorKind;
+use crate::lab_clock::Nanos;
+use crate::limits::{LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SECOND_DIGITS};
+
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Requests that were begun, and those whose outcome is known.
+    pub started: u64,
+    pub finished: u64,
+    /// Answers that passed every check: goodput.
+    pub good: u64,
+    pub body_bytes: u64,
+    pub received_bytes: u64,
+    pub connections: u64,
+    /// Whole answers by the first digit of their status, good or not.
+    pub status_classes: [u64; 10],
+    /// By [`ErrorKind`].
+    pub errors: Vec<ErrorRecord>,
+    /// Microseconds from the intended start of a good answer to its last byte …
+    pub from_intended: Histogram<u64>,
+    /// … from when it was really sent …
+    pub from_send: Histogram<u64>,
+    /// … and from there to the first byte.
+    pub first_byte: Histogram<u64>,
+    pub connect: Histogram<u64>,
+    /// How late requests were sent.
+    pub send_lag: Histogram<u64>,
+    second: Second,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorRecord {
+    pub count: u64,
+    /// Nanoseconds since the run began.
+    pub first_nanos: u64,
+    pub last_nanos: u64,
+    /// What the first one was.
+    pub sample: String,
+}
+
+/// One second of one thread, or of all.
+#[derive(Clone, Debug)]
+pub struct Second {
+    pub good: u64,
+    pub failed: u64,
+    pub body_bytes: u64,
+    pub from_intended: Histogram<u64>,
+}
+
+/// The moments of one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamps {
+    pub(crate) intended: Nanos,
+    pub(crate) sent: Nanos,
+    pub(crate) first_byte: Nanos,
+    pub(crate) last_byte: Nanos,
+}
+
+fn histogram(digits: u8) -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LATENCY_MICROS_MAX, digits).expect("the bounds are constants that fit")
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        let latency = || histogram(LATENCY_DIGITS);
+        Tally {
+            started: 0,
+            finished: 0,
+            good: 0,
+            body_bytes: 0,
+            received_bytes: 0,
+            connections: 0,
+            status_classes: [0; 10],
+            errors: vec![ErrorRecord::default(); ErrorKind::ALL.len()],
+            from_intended: latency(),
+            from_send: latency(),
+            first_byte: latency(),
+            connect: latency(),
+            send_lag: latency(),
+            second: Second::default(),
+        }
+    }
+}
+
+impl Default for Second {
+    fn default() -> Second {
+        Second { good: 0, failed: 0, body_bytes: 0, from_intended: histogram(SECOND_DIGITS) }
+    }
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn note_good(&mut self, stamps: &Stamps, body_bytes: u64) {
+        self.finished += 1;
+        self.good += 1;
+        self.body_bytes += body_bytes;
+        self.second.good += 1;
+        self.second.body_bytes += body_bytes;
+        let whole_micros = stamps.intended.micros_until(stamps.last_byte);
+        self.from_intended.saturating_record(whole_micros);
+        self.second.from_intended.saturating_record(whole_micros);
+        self.from_send.saturating_record(stamps.sent.micros_until(stamps.last_byte));
+        self.first_byte.saturating_record(stamps.sent.micros_until(stamps.first_byte));
+    }
+
+    /// A request that has failed.
+    pub(crate) fn note_failed(&mut self, kind: ErrorKind, since_begin: Nanos, text: impl FnOnce() -> String) {
+        self.finished += 1;
+        self.note_error(kind, 1, since_begin, text);
+    }
+
+    /// Errors that belong to no request of their own.
+    pub(crate) fn note_error(&mut self, kind: ErrorKind, count: u64, at: Nanos, text: impl FnOnce() -> String) {
+        if count == 0 {
+            return;
+        }
+        let record = &mut self.errors[kind as usize];
+        if record.count == 0 {
+            record.first_nanos = at.0;
+            record.sample = shortened(text());
+        }
+        record.count += count;
+        record.last_nanos = at.0;
+        if kind.is_failure() {
+            self.second.failed += count;
+        }
+    }
+
+    pub fn error(&self, kind: ErrorKind) -> &ErrorRecord {
+        &self.errors[kind as usize]
+    }
+
+    /// All that went wrong; what the end of the run cut off did not.
+    pub fn failed(&self) -> u64 {
+        ErrorKind::ALL.iter().filter(|kind| kind.is_failure()).map(|kind| self.error(*kind).count).sum()
+    }
+
+    /// The second that is over; the next one begins.
+    pub(crate) fn turn_second(&mut self) -> Second {
+        std::mem::take(&mut self.second)
+    }
+
+    pub(crate) fn add(&mut self, other: &Tally) {
+        for (mine, theirs) in [
+            (&mut self.started, other.started),
+            (&mut self.finished, other.finished),
+            (&mut self.good, other.good),
+            (&mut self.body_bytes, other.body_bytes),
+            (&mut self.received_bytes, other.received_bytes),
+            (&mut self.connections, other.connections),
+        ] {
+            *mine += theirs;
+        }
+        self.status_classes.iter_mut().zip(other.status_classes).for_each(|(mine, theirs)| *mine += theirs);
+        self.errors.iter_mut().zip(&other.errors).for_each(|(mine, theirs)| mine.add(theirs));
+        for (mine, theirs) in [
+            (&mut self.from_intended, &other.from_intended),
+            (&mut self.from_send, &other.from_send),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.connect, &other.connect),
+            (&mut self.send_lag, &other.send_lag),
+        ] {
+            mine.add(theirs).expect("all tallies have the same bounds");
+        }
+    }
+}
+
+impl ErrorRecord {
+    fn add(&mut self, other: &ErrorRecord) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 || other.first_nanos < self.first_nanos {
+            self.first_nanos = other.first_nanos;
+            self.sample.clone_from(&other.sample);
+        }
+        self.last_nanos = self.last_nanos.max(other.last_nanos);
+        self.count += other.count;
+    }
+}
+
+impl Second {
+    pub(crate) fn add(&mut self, other: &Second) {
+        self.good += other.good;
+        self.failed += other.failed;
+        self.body_bytes += other.body_bytes;
+        self.from_intended.add(&other.from_intended).expect("all seconds have the same bounds");
+    }
+}
+
+/// Samples come from the target: bounded, and without what would move a terminal's cursor.
+fn shortened(text: String) -> String {
+    text.chars().filter(|c| !c.is_control()).take(SAMPLE_BYTES_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tallies_add_up_and_keep_the_first_sample() {
+        let stamps = |micros: u64| Stamps {
+            intended: Nanos(1_000),
+            sent: Nanos(51_000),
+            first_byte: Nanos(61_000),
+            last_byte: Nanos(1_000 + micros * 1_000),
+        };
+        let (mut one, mut two) = (Tally::default(), Tally::default());
+        one.note_good(&stamps(100), 10);
+        two.note_good(&stamps(300), 20);
+        one.note_failed(ErrorKind::BadBytes, Nanos(9), || "later\r\n".to_owned());
+        two.note_failed(ErrorKind::BadBytes, Nanos(5), || "first\x1b[2J".to_owned());
+        two.note_failed(ErrorKind::BadBytes, Nanos(7), || unreachable!("only the first is described"));
+        two.note_error(ErrorKind::ClientDeadline, 3, Nanos(8), String::new);
+        assert_eq!((two.turn_second().failed, two.turn_second().failed), (2, 0));
+        one.add(&two);
+        assert_eq!((one.good, one.body_bytes, one.failed(), one.finished), (2, 30, 3, 5));
+        let expect = ErrorRecord { count: 3, first_nanos: 5, last_nanos: 9, sample: "first[2J".to_owned() };
+        assert_eq!(one.error(ErrorKind::BadBytes), &expect);
+        assert_eq!((one.from_intended.max(), one.from_send.max(), one.first_byte.max()), (300, 250, 10));
+        assert_eq!(one.from_intended.len(), 2, "errors are in no latency");
+    }
+}

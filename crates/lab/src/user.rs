@@ -1,0 +1,299 @@
+//! One user: it takes a start from the agenda, asks, reads the answer, and takes the next.
+//!
+//! A task of its own on its thread's runtime, with at most one connection, which it opens when there is something to
+//! ask. It knows requests as bytes and answers as `http_answer` gives them; when to ask is the agenda's business,
+//! what an answer is worth the desk's.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use rustix::io::Errno;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+
+use crate::agenda::Start;
+use crate::client_thread::Desk;
+use crate::error_kind::ErrorKind;
+use crate::http_answer::{AnswerReader, Fault};
+use crate::lab_clock::Nanos;
+use crate::limits::CONNECT_PAUSE;
+use crate::tally::Stamps;
+
+/// A request whose outcome is not known yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) start: Start,
+    sent: Nanos,
+    first_byte: Option<Nanos>,
+}
+
+/// From the first start to the last.
+pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
+    // What was asked on a connection that the server then closed in good order is asked again on the next one.
+    let mut asked = VecDeque::with_capacity(1);
+    loop {
+        if asked.is_empty() {
+            match poll_fn(|cx| desk.poll_start(user, cx)).await {
+                Some(start) => asked.push_back(Asked { start, sent: start.intended, first_byte: None }),
+                None => break,
+            }
+        }
+        match dial(&desk).await {
+            Ok(stream) => {
+                let mut conversation = Conversation::new(&desk, user, stream, asked);
+                poll_fn(|cx| conversation.poll(cx)).await;
+                asked = conversation.asked;
+            }
+            Err(fault) => {
+                asked.drain(..).for_each(|_| desk.note_failed(fault.kind, || fault.text.clone()));
+                tokio::time::sleep(CONNECT_PAUSE).await;
+            }
+        }
+    }
+    desk.leave();
+}
+
+async fn dial(desk: &Desk) -> Result<TcpStream, Fault> {
+    let (workload, begun) = (&desk.workload, Nanos::now());
+    match tokio::time::timeout(workload.timeout, TcpStream::connect(workload.address)).await {
+        Ok(Ok(stream)) => {
+            // Refused only for a socket that is already dead, which the first write then says.
+            let _ = stream.set_nodelay(true);
+            desk.note_connection(begun);
+            Ok(stream)
+        }
+        Ok(Err(error)) => Err(Fault { kind: connect_error(&error), text: error.to_string() }),
+        Err(_) => Err(Fault { kind: ErrorKind::ConnTimeout, text: format!("after {:?}", workload.timeout) }),
+    }
+}
+
+fn connect_error(error: &io::Error) -> ErrorKind {
+    match (error.raw_os_error().map(Errno::from_raw_os_error), error.kind()) {
+        (Some(Errno::MFILE | Errno::NFILE), _) => ErrorKind::FdUnavail,
+        (Some(Errno::ADDRNOTAVAIL), _) => ErrorKind::AddrUnavail,
+        (_, io::ErrorKind::ConnectionRefused) => ErrorKind::ConnRefused,
+        (_, io::ErrorKind::ConnectionReset) => ErrorKind::ConnReset,
+        (_, io::ErrorKind::TimedOut) => ErrorKind::ConnTimeout,
+        _ => ErrorKind::Other,
+    }
+}
+
+/// One connection, from its first request to its end.
+struct Conversation<'d> {
+    desk: &'d Desk,
+    user: usize,
+    stream: TcpStream,
+    phase: Phase,
+    /// Oldest first; the answers come in this order.
+    asked: VecDeque<Asked>,
+    reader: AnswerReader,
+    /// What the socket did not take at once.
+    unsent: Vec<u8>,
+    deadline: Nanos,
+    /// Set for some earlier deadline; looks again when it rings, so that no timer is touched for each request.
+    alarm: Pin<Box<Sleep>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// More may be asked here.
+    Asking,
+    /// Nothing more is asked; what was asked is still answered.
+    Finishing,
+    /// The server said that it will close, and does.
+    Closing,
+}
+
+/// Does the conversation go on?
+enum After {
+    More,
+    Over,
+}
+
+impl<'d> Conversation<'d> {
+    fn new(desk: &'d Desk, user: usize, stream: TcpStream, asked: VecDeque<Asked>) -> Conversation<'d> {
+        let alarm = Box::pin(tokio::time::sleep(desk.workload.timeout));
+        let deadline = Nanos::now().after(desk.workload.timeout);
+        let (reader, unsent) = (AnswerReader::default(), Vec::new());
+        let mut this =
+            Conversation { desk, user, stream, phase: Phase::Asking, asked, reader, unsent, deadline, alarm };
+        let now = Nanos::now();
+        for index in 0..this.asked.len() {
+            let start = this.asked[index].start;
+            this.asked[index] = Asked { start, sent: now, first_byte: None };
+            this.unsent.extend_from_slice(desk.catalogue.request(start.request));
+            desk.note_sent(&start, now);
+        }
+        if desk.one_each() {
+            this.phase = Phase::Finishing;
+        }
+        this
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if let Err(error) = self.ask(cx) {
+                self.broke(ErrorKind::WriteError, &error.to_string());
+                return Poll::Ready(());
+            }
+            if self.asked.is_empty() && self.phase == Phase::Finishing {
+                return Poll::Ready(());
+            }
+            match self.read(cx) {
+                Poll::Ready(After::More) => {}
+                Poll::Ready(After::Over) => return Poll::Ready(()),
+                Poll::Pending => return self.watch_deadline(cx),
+            }
+        }
+    }
+
+    /// Asks as much as the depth allows and the agenda gives, in one write.
+    fn ask(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        let desk = self.desk;
+        let mut fresh = desk.outgoing.borrow_mut();
+        fresh.clear();
+        while self.phase == Phase::Asking && self.asked.len() < desk.depth() {
+            match desk.poll_start(self.user, cx) {
+                Poll::Ready(Some(start)) => {
+                    let now = Nanos::now();
+                    if self.asked.is_empty() {
+                        self.deadline = now.after(desk.workload.timeout);
+                    }
+                    self.asked.push_back(Asked { start, sent: now, first_byte: None });
+                    fresh.extend_from_slice(desk.catalogue.request(start.request));
+                    desk.note_sent(&start, now);
+                }
+                Poll::Ready(None) => self.phase = Phase::Finishing,
+                Poll::Pending => break,
+            }
+        }
+        if self.unsent.is_empty() {
+            let written = write(&mut self.stream, &fresh, cx)?;
+            self.unsent.extend_from_slice(&fresh[written..]);
+        } else {
+            self.unsent.extend_from_slice(&fresh);
+            let written = write(&mut self.stream, &self.unsent, cx)?;
+            self.unsent.drain(..written);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) -> Poll<After> {
+        let desk = self.desk;
+        let mut scratch = desk.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        Poll::Ready(match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+            Ok(()) if buffer.filled().is_empty() => {
+                self.closed();
+                After::Over
+            }
+            Ok(()) => self.take(buffer.filled(), Nanos::now()),
+            Err(error) => {
+                let kind = match error.kind() {
+                    io::ErrorKind::ConnectionReset => ErrorKind::ReadReset,
+                    _ => ErrorKind::Other,
+                };
+                self.broke(kind, &error.to_string());
+                After::Over
+            }
+        })
+    }
+
+    fn take(&mut self, bytes: &[u8], now: Nanos) -> After {
+        let desk = self.desk;
+        desk.note_received(bytes.len());
+        self.deadline = now.after(desk.workload.timeout);
+        let mut input = bytes;
+        while !input.is_empty() {
+            let Some(asked) = self.asked.front_mut() else {
+                desk.note_unasked(input);
+                return After::Over;
+            };
+            let first_byte = *asked.first_byte.get_or_insert(now);
+            match self.reader.read(&mut input, &mut desk.spans.borrow_mut()) {
+                Ok(None) => {}
+                Ok(Some(answer)) => {
+                    let Asked { start, sent, .. } = *asked;
+                    self.asked.pop_front();
+                    if self.asked.is_empty() && !input.is_empty() {
+                        desk.note_failed(ErrorKind::LongBody, || desk.overlong(start.request, input));
+                        return After::Over;
+                    }
+                    let stamps = Stamps { intended: start.intended, sent, first_byte, last_byte: now };
+                    desk.judge(start.request, &answer, &stamps);
+                    if !answer.persistent {
+                        self.phase = Phase::Closing;
+                        if !self.asked.is_empty() {
+                            return After::Over;
+                        }
+                    }
+                }
+                Err(fault) => {
+                    self.fail_all(&fault);
+                    return After::Over;
+                }
+            }
+        }
+        After::More
+    }
+
+    /// The server has closed its side.
+    fn closed(&mut self) {
+        let Some(&Asked { start, sent, first_byte }) = self.asked.front() else { return };
+        match self.reader.end_of_input() {
+            Ok(answer) => {
+                self.asked.pop_front();
+                let now = Nanos::now();
+                let first_byte = first_byte.unwrap_or(now);
+                let stamps = Stamps { intended: start.intended, sent, first_byte, last_byte: now };
+                self.desk.judge(start.request, &answer, &stamps);
+            }
+            Err(fault) => self.fail_all(&fault),
+        }
+    }
+
+    /// The connection is of no more use.
+    fn broke(&mut self, kind: ErrorKind, text: &str) {
+        self.fail_all(&Fault { kind, text: text.to_owned() });
+    }
+
+    fn fail_all(&mut self, fault: &Fault) {
+        let desk = self.desk;
+        for asked in self.asked.drain(..) {
+            desk.note_failed(fault.kind, || format!("{}: {}", desk.catalogue.path(asked.start.request), fault.text));
+        }
+    }
+
+    fn watch_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.asked.is_empty() && self.phase == Phase::Asking {
+            return Poll::Pending;
+        }
+        loop {
+            ready!(self.alarm.as_mut().poll(cx));
+            let now = Nanos::now();
+            if now >= self.deadline {
+                let kind = if self.reader.has_begun() { ErrorKind::IdleTimeout } else { ErrorKind::FirstByteTimeout };
+                self.broke(kind, &format!("after {:?}", self.desk.workload.timeout));
+                return Poll::Ready(());
+            }
+            self.alarm.as_mut().set(tokio::time::sleep(now.until(self.deadline)));
+        }
+    }
+}
+
+/// As much as the socket takes now.
+fn write(stream: &mut TcpStream, bytes: &[u8], cx: &mut Context<'_>) -> io::Result<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match Pin::new(&mut *stream).poll_write(cx, &bytes[written..]) {
+            Poll::Ready(taken) => written += taken?,
+            Poll::Pending => break,
+        }
+    }
+    Ok(written)
+}
