@@ -256,20 +256,7 @@ impl Cache {
         groups: Option<Arc<Membership>>,
         (received, order): (Now, u64),
     ) -> Arc<Object> {
-        let parts = ObjectParts {
-            key: object.key,
-            variant: object.variant,
-            spec: object.spec.clone(),
-            head,
-            rendered,
-            blocks: object.body().clone(),
-            body_charge: Arc::clone(&object.body_charge),
-            facts,
-            received,
-            order,
-            part: object.partial(),
-            groups,
-        };
+        let parts = ObjectParts { head, rendered, facts, received, order, groups, ..ObjectParts::of(object) };
         Object::new(parts, |bytes| self.account.charge(bytes))
     }
 

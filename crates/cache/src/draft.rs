@@ -306,8 +306,8 @@ impl Draft {
         (!self.duty.give_up_unread(failure)).then_some(self)
     }
 
-    /// The body broke off: readers get a truncated end, and nothing is stored. As long as others could have joined,
-    /// whoever comes a moment later gets the failure too, for as long as it says.
+    /// The body broke off: readers get a truncated end, and nothing is stored. Where there were several, and others could
+    /// have joined, whoever comes a moment later gets the failure too, for as long as it says.
     pub fn abort(mut self, failure: Failure, now: Now) {
         self.duty.give_up(failure, Some(now));
     }

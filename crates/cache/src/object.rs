@@ -81,6 +81,26 @@ pub(crate) struct ObjectParts {
     pub groups: Option<Arc<Membership>>,
 }
 
+impl ObjectParts {
+    /// Those of a stored object, for one that differs in a few.
+    pub fn of(object: &Object) -> ObjectParts {
+        ObjectParts {
+            key: object.key,
+            variant: object.variant,
+            spec: object.spec.clone(),
+            head: Arc::clone(&object.head),
+            rendered: object.rendered.clone(),
+            blocks: object.blocks.clone(),
+            body_charge: Arc::clone(&object.body_charge),
+            facts: object.facts,
+            received: object.received,
+            order: object.order,
+            part: object.part,
+            groups: object.groups.clone(),
+        }
+    }
+}
+
 impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {

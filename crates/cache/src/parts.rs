@@ -161,20 +161,7 @@ impl Cache {
             }
             body_charge = Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>()));
         }
-        let parts = ObjectParts {
-            key: object.key,
-            variant: object.variant,
-            spec: object.spec.clone(),
-            head,
-            rendered,
-            blocks,
-            body_charge,
-            facts: *object.facts(),
-            received: object.received,
-            order: object.order,
-            part,
-            groups: object.groups().cloned(),
-        };
+        let parts = ObjectParts { head, rendered, blocks, body_charge, part, ..ObjectParts::of(object) };
         Object::new(parts, |bytes| self.account.charge(bytes))
     }
 }

@@ -326,13 +326,14 @@ impl Duty {
         result
     }
 
-    /// Ends the fetch without a whole response. With a time, and before a head or as long as others could have joined,
-    /// the failure is remembered.
+    /// Ends the fetch without a whole response. With a time, and before a head or where several read what others could
+    /// have joined, the failure is remembered: a body that broke off for one alone may be whole for the next.
     pub fn give_up(&mut self, failure: Failure, now: Option<Now>) {
         let ((), wakes) = self.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             let could_be_joined = entry.delist(flight);
-            let is_for_all = could_be_joined || flight.with(|inner| inner.head.is_none());
+            let had_by_several = could_be_joined && flight.with(|inner| inner.readers.count() > 1);
+            let is_for_all = had_by_several || flight.with(|inner| inner.head.is_none());
             let valid = is_for_all && entry.invalidated <= flight.began;
             if let Some(now) = now.filter(|_| valid && failure.remember_ms > 0) {
                 shard.note_failure(flight.key, failure.clone(), now);

@@ -38,7 +38,7 @@ impl Alarm {
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         // Deprecated because some types could close or swap their descriptor while it is registered; an `OwnedFd` that
         // nobody else sees cannot, and what replaces it is unsafe to call.
-        #[allow(deprecated)]
+        #[allow(deprecated, reason = "sound for OwnedFd")]
         let timer = AsyncFd::with_interest(timer, Interest::READABLE)?;
         Ok(Alarm { timer })
     }

@@ -76,7 +76,10 @@ fn is_reason_too_long(text: &[u8], limits: &HeadLimits) -> bool {
     reason.iter().take_while(|b| matches!(**b, b'\t' | b' '..=b'~' | 0x80..)).count() > limits.target_bytes_max
 }
 
-#[allow(clippy::too_many_arguments)]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the parts of a head and what it is judged by, in the one place that does"
+)]
 fn judge_response<'a>(
     buf: &'a [u8],
     line: StatusLine,

@@ -101,10 +101,12 @@ fn a_body_that_breaks_off_is_truncated_for_readers_and_not_stored() {
 }
 
 #[test]
-fn a_body_that_breaks_off_is_remembered_where_all_would_have_had_it() {
-    let check = |storable, too_long: bool, expect| {
+fn a_body_that_breaks_off_is_remembered_where_several_had_it_and_all_would_have() {
+    let check = |storable, too_long: bool, readers_count, expect| {
         let mut stage = Stage::with(CacheSettings { object_bytes_max: 1_000, ..CacheSettings::default() });
-        let mut draft = stage.describe(stage.miss("/"), storable, None);
+        let leader = stage.miss("/");
+        let _readers: Vec<_> = (0..readers_count).map(|core| leader.follow(core)).collect();
+        let mut draft = stage.describe(leader, storable, None);
         draft.append("half".into());
         if too_long {
             draft.append(Bytes::from(vec![1; 1_000]));
@@ -114,9 +116,11 @@ fn a_body_that_breaks_off_is_remembered_where_all_would_have_had_it() {
         stage.advance_ms(10_000);
         assert_eq!(kind(&stage.ask("/")), "miss");
     };
-    check(Some(storable(MINUTE_MS)), false, "recent failure");
-    check(Some(storable(MINUTE_MS)), true, "hit for miss");
-    check(None, false, "hit for miss");
+    check(Some(storable(MINUTE_MS)), false, 2, "recent failure");
+    check(Some(storable(MINUTE_MS)), false, 1, "miss");
+    check(Some(storable(MINUTE_MS)), false, 0, "miss");
+    check(Some(storable(MINUTE_MS)), true, 2, "hit for miss");
+    check(None, false, 2, "hit for miss");
 }
 
 #[test]
