@@ -12,6 +12,7 @@
 mod agenda;
 mod catalogue;
 mod client_thread;
+mod constructed_body;
 mod error_kind;
 mod http_answer;
 mod lab_clock;
@@ -20,6 +21,7 @@ mod learned;
 pub mod limits;
 mod pacer;
 mod report;
+pub mod results;
 mod run;
 mod tally;
 mod timetable;
@@ -27,6 +29,7 @@ mod user;
 mod workload;
 
 pub use catalogue::{Catalogue, CatalogueError, Order};
+pub use constructed_body::{append_constructed, body_seed};
 pub use error_kind::ErrorKind;
 pub use lab_url::LabUrl;
 pub use report::{REPORT_FORMAT, json, second_line, text};
