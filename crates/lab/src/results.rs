@@ -109,6 +109,24 @@ pub struct RowUsed {
     pub rate_per_second: Option<f64>,
     /// The whole load in words.
     pub load: String,
+    #[serde(default)]
+    pub kind: RowKind,
+    /// What our client gets from a server that does nothing but write one prebuilt answer; where nobody can be faster.
+    #[serde(default)]
+    pub null_ceiling_per_second: Option<f64>,
+}
+
+/// What a row asks of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowKind {
+    /// All from what it holds.
+    #[default]
+    Hit,
+    /// The origin answers every request.
+    Pass,
+    /// Connections that ask once and are then held, and one that asks while they are.
+    Idle,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,6 +145,15 @@ pub struct Cell {
     pub server_micros_per_answer: Option<Estimate>,
     pub p50_micros: Option<Estimate>,
     pub p99_micros: Option<Estimate>,
+    /// Of an idle row: memory that a held connection costs.
+    #[serde(default)]
+    pub bytes_per_connection: Option<Estimate>,
+    /// The look at every URL before anything was measured.
+    #[serde(default)]
+    pub gate: Option<Gate>,
+    /// Had it settled when it was measured? None where nothing warms up.
+    #[serde(default)]
+    pub steady: Option<bool>,
     /// Over all blocks, merged: percentile (50.0 …) and microseconds from the intended start; without those that have
     /// too few samples behind them.
     pub spectrum: Vec<(f64, u64)>,
@@ -134,6 +161,15 @@ pub struct Cell {
     pub spectrum_from_send: Vec<(f64, u64)>,
     /// By the stable names of kinds of error.
     pub errors: BTreeMap<String, ErrorSeen>,
+}
+
+/// What came of asking for each URL once and comparing every byte with the rule that makes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    pub urls: u64,
+    pub bytes: u64,
+    /// What was wrong, the first few; empty when nothing was.
+    pub bad: Vec<String>,
 }
 
 /// How trustworthy a cell is: the share of requests that failed.
@@ -185,8 +221,26 @@ pub struct Block {
     pub origin_requests: Option<u64>,
     /// Was the server started anew before this block?
     pub restarted: bool,
+    /// Of an open loop: how late the last hundredth of the requests was sent.
+    #[serde(default)]
+    pub send_lag_p99_micros: Option<u64>,
+    /// The server, or a process of it that should stay, was gone at the end.
+    #[serde(default)]
+    pub server_died: bool,
+    #[serde(default)]
+    pub held: Option<Held>,
     /// What was sampled while it ran, oldest first.
     pub samples: Vec<Sample>,
+}
+
+/// Of an idle row: the connections that were held. The block's latencies are those of the probe meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    pub asked: u64,
+    /// Still open at the end.
+    pub alive: u64,
+    pub pss_before_bytes: u64,
+    pub pss_held_bytes: u64,
 }
 
 /// What the server's processes used in a slice.
@@ -254,6 +308,8 @@ pub enum Metric {
     ServerMicrosPerAnswer,
     P50,
     P99,
+    /// Memory for each held connection.
+    BytesPerConnection,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
