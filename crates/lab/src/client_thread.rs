@@ -23,7 +23,7 @@ use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
 use crate::pacer::{Alarm, pace};
-use crate::tally::{Second, Stamps, Tally};
+use crate::tally::{Life, Second, Stamps, Tally};
 use crate::timetable::Timetable;
 use crate::user;
 use crate::workload::{Connections, Length, Load, Workload};
@@ -181,19 +181,24 @@ impl Desk {
     pub(crate) fn note_connection(&self, begun: Nanos) {
         let mut tally = self.tally.borrow_mut();
         tally.connections += 1;
+        tally.lives.begin();
         tally.connect.saturating_record(begun.micros_until(Nanos::now()));
     }
 
+    pub(crate) fn note_connection_end(&self, life: &Life) {
+        self.tally.borrow_mut().lives.end(life, Nanos::now());
+    }
+
     #[inline]
-    pub(crate) fn note_received(&self, bytes: usize) {
-        self.tally.borrow_mut().received_bytes += bytes as u64;
+    pub(crate) fn note_received(&self, bytes: &[u8]) {
+        self.tally.borrow_mut().note_received(bytes);
     }
 
     /// What a whole answer is worth.
     #[inline]
     pub(crate) fn judge(&self, request: usize, answer: &Answer, stamps: &Stamps) {
         let mut tally = self.tally.borrow_mut();
-        tally.status_classes[usize::from(answer.status / 100).min(9)] += 1;
+        tally.note_answer(answer);
         match self.learned.judge(request, answer, &self.workload.checks) {
             Ok(()) => tally.note_good(stamps, answer.length),
             Err(kind) => {

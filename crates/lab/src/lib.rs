@@ -34,5 +34,5 @@ pub use error_kind::ErrorKind;
 pub use lab_url::LabUrl;
 pub use report::{REPORT_FORMAT, json, second_line, text};
 pub use run::{Outcome, StartError, ThreadCost, run};
-pub use tally::{ErrorRecord, Second, Tally};
+pub use tally::{ConnectionTally, ErrorRecord, Second, Tally};
 pub use workload::{Arrivals, Checks, Connections, Length, Load, StatusWanted, Workload};

@@ -34,6 +34,10 @@ pub const CONNECT_PAUSE: Duration = Duration::from_millis(10);
 pub const STOP_LOOK: Duration = Duration::from_millis(50);
 /// The share of a core from which on the client may be what is measured.
 pub const BUSY_SHARE_MAX: f64 = 0.8;
+/// Statuses are counted one by one up to this.
+pub const STATUS_MAX: usize = 999;
+/// Of the first answer's head, for reports that print what is in it.
+pub const FIRST_READ_BYTES_MAX: usize = 4 << 10;
 /// Of the text of an error's sample.
 pub const SAMPLE_BYTES_MAX: usize = 200;
 

@@ -83,7 +83,7 @@ pub fn json(url: &str, workload: &Workload, outcome: &Outcome) -> Value {
             (kind.name().to_owned(), fields)
         })
     };
-    let classes = (1..10).map(|class| (format!("{class}xx"), tally.status_classes[class].into()));
+    let classes = (1..10).map(|class| (format!("{class}xx"), tally.status_class(class).into()));
     json!({
         "format": REPORT_FORMAT,
         "url": url,

@@ -6,8 +6,11 @@
 use hdrhistogram::Histogram;
 
 use crate::error_kind::ErrorKind;
+use crate::http_answer::Answer;
 use crate::lab_clock::Nanos;
-use crate::limits::{LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SECOND_DIGITS};
+use crate::limits::{
+    FIRST_READ_BYTES_MAX, LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SECOND_DIGITS, STATUS_MAX,
+};
 
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -19,8 +22,17 @@ pub struct Tally {
     pub body_bytes: u64,
     pub received_bytes: u64,
     pub connections: u64,
-    /// Whole answers by the first digit of their status, good or not.
-    pub status_classes: [u64; 10],
+    /// Whole answers, good or not, by their status.
+    pub status_codes: Box<[u64; STATUS_MAX + 1]>,
+    /// Of their bodies.
+    pub answer_bytes: u64,
+    /// Those after which the connection could be used again.
+    pub kept: u64,
+    /// Of the first one's body.
+    pub first_length: Option<u64>,
+    /// What was read first of all, as far as it is kept: the head of an answer as this target writes it.
+    pub first_read: Vec<u8>,
+    pub lives: ConnectionTally,
     /// By [`ErrorKind`].
     pub errors: Vec<ErrorRecord>,
     /// Microseconds from the intended start of a good answer to its last byte …
@@ -33,6 +45,22 @@ pub struct Tally {
     /// How late requests were sent.
     pub send_lag: Histogram<u64>,
     second: Second,
+}
+
+/// Connections, as whole lives. Each is noted once, when it is over.
+#[derive(Clone, Debug)]
+pub struct ConnectionTally {
+    pub(crate) open: u64,
+    /// At once; of several threads the sum of what each had.
+    pub open_max: u64,
+    /// Microseconds from the call to connect to the end …
+    pub lifetime: Histogram<u64>,
+    /// … and to the first byte that came.
+    pub first_byte: Histogram<u64>,
+    /// Answers on one connection.
+    pub answers: Histogram<u64>,
+    /// Answers in a thousand seconds.
+    pub rate: Histogram<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,8 +78,20 @@ pub struct ErrorRecord {
 pub struct Second {
     pub good: u64,
     pub failed: u64,
+    /// By [`ErrorKind`].
+    pub errors: [u64; ErrorKind::ALL.len()],
     pub body_bytes: u64,
+    /// Open at its end.
+    pub connections: u64,
     pub from_intended: Histogram<u64>,
+}
+
+/// One connection until now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Life {
+    pub(crate) begun: Nanos,
+    pub(crate) first_byte: Option<Nanos>,
+    pub(crate) answers: u64,
 }
 
 /// The moments of one request.
@@ -77,7 +117,12 @@ impl Default for Tally {
             body_bytes: 0,
             received_bytes: 0,
             connections: 0,
-            status_classes: [0; 10],
+            status_codes: Box::new([0; STATUS_MAX + 1]),
+            answer_bytes: 0,
+            kept: 0,
+            first_length: None,
+            first_read: Vec::new(),
+            lives: ConnectionTally::default(),
             errors: vec![ErrorRecord::default(); ErrorKind::ALL.len()],
             from_intended: latency(),
             from_send: latency(),
@@ -89,13 +134,83 @@ impl Default for Tally {
     }
 }
 
+impl Default for ConnectionTally {
+    fn default() -> ConnectionTally {
+        // These grow as they must: a connection may live as long as the run.
+        let unbounded = || Histogram::new(LATENCY_DIGITS).expect("a constant that fits");
+        let [lifetime, first_byte, answers, rate] = std::array::from_fn(|_| unbounded());
+        ConnectionTally { open: 0, open_max: 0, lifetime, first_byte, answers, rate }
+    }
+}
+
+impl ConnectionTally {
+    pub(crate) fn begin(&mut self) {
+        self.open += 1;
+        self.open_max = self.open_max.max(self.open);
+    }
+
+    pub(crate) fn end(&mut self, life: &Life, ended: Nanos) {
+        self.open -= 1;
+        let micros = life.begun.micros_until(ended);
+        let rate = life.answers.saturating_mul(1_000_000_000) / micros.max(1);
+        let first_byte = life.first_byte.map(|moment| (&mut self.first_byte, life.begun.micros_until(moment)));
+        for (histogram, value) in
+            [(&mut self.lifetime, micros), (&mut self.answers, life.answers), (&mut self.rate, rate)]
+                .into_iter()
+                .chain(first_byte)
+        {
+            histogram.record(value).expect("a histogram without bounds");
+        }
+    }
+
+    fn add(&mut self, other: &ConnectionTally) {
+        self.open_max += other.open_max;
+        for (mine, theirs) in [
+            (&mut self.lifetime, &other.lifetime),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.answers, &other.answers),
+            (&mut self.rate, &other.rate),
+        ] {
+            mine.add(theirs).expect("a histogram without bounds");
+        }
+    }
+}
+
 impl Default for Second {
     fn default() -> Second {
-        Second { good: 0, failed: 0, body_bytes: 0, from_intended: histogram(SECOND_DIGITS) }
+        let errors = [0; ErrorKind::ALL.len()];
+        Second { good: 0, failed: 0, errors, body_bytes: 0, connections: 0, from_intended: histogram(SECOND_DIGITS) }
     }
 }
 
 impl Tally {
+    /// A whole answer, whatever it is worth.
+    #[inline]
+    pub(crate) fn note_answer(&mut self, answer: &Answer) {
+        self.status_codes[usize::from(answer.status).min(STATUS_MAX)] += 1;
+        self.answer_bytes += answer.length;
+        self.kept += u64::from(answer.persistent);
+        self.first_length.get_or_insert(answer.length);
+    }
+
+    #[inline]
+    pub(crate) fn note_received(&mut self, bytes: &[u8]) {
+        if self.received_bytes == 0 {
+            self.first_read = bytes[..bytes.len().min(FIRST_READ_BYTES_MAX)].to_vec();
+        }
+        self.received_bytes += bytes.len() as u64;
+    }
+
+    /// Whole answers by the first digit of their status.
+    pub fn status_class(&self, digit: usize) -> u64 {
+        self.status_codes.iter().skip(digit * 100).take(100).sum()
+    }
+
+    /// Whole answers, good or not.
+    pub fn answers(&self) -> u64 {
+        self.status_codes.iter().sum()
+    }
+
     #[inline]
     pub(crate) fn note_good(&mut self, stamps: &Stamps, body_bytes: u64) {
         self.finished += 1;
@@ -128,6 +243,7 @@ impl Tally {
         }
         record.count += count;
         record.last_nanos = at.0;
+        self.second.errors[kind as usize] += count;
         if kind.is_failure() {
             self.second.failed += count;
         }
@@ -144,6 +260,7 @@ impl Tally {
 
     /// The second that is over; the next one begins.
     pub(crate) fn turn_second(&mut self) -> Second {
+        self.second.connections = self.lives.open;
         std::mem::take(&mut self.second)
     }
 
@@ -155,10 +272,17 @@ impl Tally {
             (&mut self.body_bytes, other.body_bytes),
             (&mut self.received_bytes, other.received_bytes),
             (&mut self.connections, other.connections),
+            (&mut self.answer_bytes, other.answer_bytes),
+            (&mut self.kept, other.kept),
         ] {
             *mine += theirs;
         }
-        self.status_classes.iter_mut().zip(other.status_classes).for_each(|(mine, theirs)| *mine += theirs);
+        self.status_codes.iter_mut().zip(other.status_codes.iter()).for_each(|(mine, theirs)| *mine += theirs);
+        self.first_length = self.first_length.or(other.first_length);
+        if self.first_read.is_empty() {
+            self.first_read.clone_from(&other.first_read);
+        }
+        self.lives.add(&other.lives);
         self.errors.iter_mut().zip(&other.errors).for_each(|(mine, theirs)| mine.add(theirs));
         for (mine, theirs) in [
             (&mut self.from_intended, &other.from_intended),
@@ -190,7 +314,9 @@ impl Second {
     pub(crate) fn add(&mut self, other: &Second) {
         self.good += other.good;
         self.failed += other.failed;
+        self.errors.iter_mut().zip(other.errors).for_each(|(mine, theirs)| *mine += theirs);
         self.body_bytes += other.body_bytes;
+        self.connections += other.connections;
         self.from_intended.add(&other.from_intended).expect("all seconds have the same bounds");
     }
 }
@@ -226,5 +352,30 @@ mod tests {
         assert_eq!(one.error(ErrorKind::BadBytes), &expect);
         assert_eq!((one.from_intended.max(), one.from_send.max(), one.first_byte.max()), (300, 250, 10));
         assert_eq!(one.from_intended.len(), 2, "errors are in no latency");
+    }
+
+    #[test]
+    fn answers_are_counted_by_status_and_connections_as_lives() {
+        let answer = |status, length| Answer { status, length, checksum: 0, persistent: status == 200 };
+        let (mut one, mut two) = (Tally::default(), Tally::default());
+        one.note_answer(&answer(200, 10));
+        one.note_answer(&answer(503, 3));
+        two.note_answer(&answer(200, 10));
+        two.note_answer(&answer(9_999, 0));
+        two.note_received(b"HTTP/1.1 200 OK");
+        two.note_received(b"\r\n");
+        for (tally, answers) in [(&mut one, 2), (&mut two, 0)] {
+            tally.lives.begin();
+            assert_eq!(tally.turn_second().connections, 1);
+            let first_byte = (answers > 0).then_some(Nanos(3_001_000));
+            tally.lives.end(&Life { begun: Nanos(1_000), first_byte, answers }, Nanos(500_001_000));
+        }
+        one.add(&two);
+        assert_eq!((one.answers(), one.answer_bytes, one.kept, one.first_length), (4, 23, 2, Some(10)));
+        assert_eq!([2, 5, 9].map(|digit| one.status_class(digit)), [2, 1, 1]);
+        assert_eq!((&*one.first_read, one.received_bytes), (&b"HTTP/1.1 200 OK"[..], 17));
+        let lives = &one.lives;
+        assert_eq!((lives.open_max, lives.lifetime.len(), lives.answers.max(), lives.first_byte.len()), (2, 2, 2, 1));
+        assert!(lives.rate.equivalent(lives.rate.max(), 4_000), "2 answers in half a second");
     }
 }

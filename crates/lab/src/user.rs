@@ -22,7 +22,7 @@ use crate::error_kind::ErrorKind;
 use crate::http_answer::{AnswerReader, Fault};
 use crate::lab_clock::Nanos;
 use crate::limits::CONNECT_PAUSE;
-use crate::tally::Stamps;
+use crate::tally::{Life, Stamps};
 
 /// A request whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +44,10 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
             }
         }
         match dial(&desk).await {
-            Ok(stream) => {
-                let mut conversation = Conversation::new(&desk, user, stream, asked);
+            Ok((stream, begun)) => {
+                let mut conversation = Conversation::new(&desk, user, stream, begun, asked);
                 poll_fn(|cx| conversation.poll(cx)).await;
-                asked = conversation.asked;
+                asked = std::mem::take(&mut conversation.asked);
             }
             Err(fault) => {
                 asked.drain(..).for_each(|_| desk.note_failed(fault.kind, || fault.text.clone()));
@@ -58,14 +58,14 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
     desk.leave();
 }
 
-async fn dial(desk: &Desk) -> Result<TcpStream, Fault> {
+async fn dial(desk: &Desk) -> Result<(TcpStream, Nanos), Fault> {
     let (workload, begun) = (&desk.workload, Nanos::now());
     match tokio::time::timeout(workload.timeout, TcpStream::connect(workload.address)).await {
         Ok(Ok(stream)) => {
             // Refused only for a socket that is already dead, which the first write then says.
             let _ = stream.set_nodelay(true);
             desk.note_connection(begun);
-            Ok(stream)
+            Ok((stream, begun))
         }
         Ok(Err(error)) => Err(Fault { kind: connect_error(&error), text: error.to_string() }),
         Err(_) => Err(Fault { kind: ErrorKind::ConnTimeout, text: format!("after {:?}", workload.timeout) }),
@@ -92,6 +92,7 @@ struct Conversation<'d> {
     /// Oldest first; the answers come in this order.
     asked: VecDeque<Asked>,
     reader: AnswerReader,
+    life: Life,
     /// What the socket did not take at once.
     unsent: Vec<u8>,
     deadline: Nanos,
@@ -116,12 +117,12 @@ enum After {
 }
 
 impl<'d> Conversation<'d> {
-    fn new(desk: &'d Desk, user: usize, stream: TcpStream, asked: VecDeque<Asked>) -> Conversation<'d> {
+    fn new(desk: &'d Desk, user: usize, stream: TcpStream, begun: Nanos, asked: VecDeque<Asked>) -> Conversation<'d> {
         let alarm = Box::pin(tokio::time::sleep(desk.workload.timeout));
         let deadline = Nanos::now().after(desk.workload.timeout);
         let (reader, unsent) = (AnswerReader::default(), Vec::new());
-        let mut this =
-            Conversation { desk, user, stream, phase: Phase::Asking, asked, reader, unsent, deadline, alarm };
+        let (phase, life) = (Phase::Asking, Life { begun, first_byte: None, answers: 0 });
+        let mut this = Conversation { desk, user, stream, phase, asked, reader, life, unsent, deadline, alarm };
         let now = Nanos::now();
         for index in 0..this.asked.len() {
             let start = this.asked[index].start;
@@ -206,7 +207,8 @@ impl<'d> Conversation<'d> {
 
     fn take(&mut self, bytes: &[u8], now: Nanos) -> After {
         let desk = self.desk;
-        desk.note_received(bytes.len());
+        desk.note_received(bytes);
+        self.life.first_byte.get_or_insert(now);
         self.deadline = now.after(desk.workload.timeout);
         let mut input = bytes;
         while !input.is_empty() {
@@ -226,6 +228,7 @@ impl<'d> Conversation<'d> {
                     }
                     let stamps = Stamps { intended: start.intended, sent, first_byte, last_byte: now };
                     desk.judge(start.request, &answer, &stamps);
+                    self.life.answers += 1;
                     if !answer.persistent {
                         self.phase = Phase::Closing;
                         if !self.asked.is_empty() {
@@ -252,6 +255,7 @@ impl<'d> Conversation<'d> {
                 let first_byte = first_byte.unwrap_or(now);
                 let stamps = Stamps { intended: start.intended, sent, first_byte, last_byte: now };
                 self.desk.judge(start.request, &answer, &stamps);
+                self.life.answers += 1;
             }
             Err(fault) => self.fail_all(&fault),
         }
@@ -283,6 +287,13 @@ impl<'d> Conversation<'d> {
             }
             self.alarm.as_mut().set(tokio::time::sleep(now.until(self.deadline)));
         }
+    }
+}
+
+/// However it ends, also when the run is over in the middle of it.
+impl Drop for Conversation<'_> {
+    fn drop(&mut self) {
+        self.desk.note_connection_end(&self.life);
     }
 }
 
