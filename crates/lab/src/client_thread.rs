@@ -12,13 +12,14 @@ use std::sync::mpsc::Sender;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use message::FieldSpan;
 use tokio::sync::Notify;
 
 use crate::agenda::{Agenda, Pick, Start};
+use crate::answer::Answer;
+use crate::answer_head::HeadMemo;
 use crate::catalogue::Catalogue;
 use crate::error_kind::ErrorKind;
-use crate::http_answer::Answer;
+use crate::http_answer::Reading;
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
@@ -59,7 +60,7 @@ pub(crate) struct Desk {
     /// Borrowed by whoever reads or writes, never across an await.
     pub(crate) scratch: RefCell<Box<[u8]>>,
     pub(crate) outgoing: RefCell<Vec<u8>>,
-    pub(crate) spans: RefCell<Vec<FieldSpan>>,
+    pub(crate) memo: RefCell<HeadMemo>,
     users_left: Cell<usize>,
     nobody_left: Notify,
 }
@@ -144,7 +145,7 @@ impl Desk {
             tally: RefCell::default(),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             outgoing: RefCell::default(),
-            spans: RefCell::new(Vec::with_capacity(64)),
+            memo: RefCell::default(),
             users_left: Cell::new(users),
             nobody_left: Notify::new(),
             workload,
@@ -194,9 +195,15 @@ impl Desk {
         self.tally.borrow_mut().note_received(bytes);
     }
 
+    /// How the answer to this request is to be read.
+    #[inline]
+    pub(crate) fn reading(&self, request: usize) -> Reading {
+        Reading { bodiless: self.catalogue.request(request).starts_with(b"HEAD "), sums: self.workload.checks.bytes }
+    }
+
     /// What a whole answer is worth.
     #[inline]
-    pub(crate) fn judge(&self, request: usize, answer: &Answer, stamps: &Stamps) {
+    pub(crate) fn judge(&self, request: usize, answer: &Answer<'_>, stamps: &Stamps) {
         let mut tally = self.tally.borrow_mut();
         tally.note_answer(answer);
         match self.learned.judge(request, answer, &self.workload.checks) {

@@ -10,6 +10,9 @@
 //! measuring, and reads neither argv nor signals.
 
 mod agenda;
+mod answer;
+mod answer_chunks;
+mod answer_head;
 mod catalogue;
 mod client_thread;
 mod constructed_body;

@@ -19,6 +19,19 @@ pub const URL_BYTES_MAX: usize = 8_000;
 /// The buffer that all reads of a thread share.
 pub const SCRATCH_BYTES: usize = 64 << 10;
 
+/// The head of an answer; beyond it an answer is none.
+pub const ANSWER_HEAD_BYTES_MAX: usize = 128 << 10;
+/// Answers with a status of 1xx before the one that counts.
+pub const INTERIM_ANSWERS_MAX: usize = 32;
+/// Extensions of one chunk; all trailers.
+pub const CHUNK_FRAMING_BYTES_MAX: u32 = 16 << 10;
+/// A longer head is read each time, though it be the same.
+pub const HEAD_MEMO_BYTES_MAX: usize = 4 << 10;
+
+/// Learned bodies that are kept to compare others with; those beyond are known by their checksum.
+pub const LEARNED_BYTES_MAX: usize = 16 << 20;
+pub const LEARNED_BODIES_MAX: usize = 1 << 16;
+
 /// Latencies are kept in microseconds up to this, with this many significant digits; a longer one counts as this.
 pub const LATENCY_MICROS_MAX: u64 = 60_000_000;
 pub const LATENCY_DIGITS: u8 = 3;

@@ -5,8 +5,8 @@
 
 use hdrhistogram::Histogram;
 
+use crate::answer::Answer;
 use crate::error_kind::ErrorKind;
-use crate::http_answer::Answer;
 use crate::lab_clock::Nanos;
 use crate::limits::{
     FIRST_READ_BYTES_MAX, LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SECOND_DIGITS, STATUS_MAX,
@@ -20,6 +20,9 @@ pub struct Tally {
     /// Answers that passed every check: goodput.
     pub good: u64,
     pub body_bytes: u64,
+    /// Heads and framing of whole answers, good or not; all that was received.
+    pub head_bytes: u64,
+    pub framing_bytes: u64,
     pub received_bytes: u64,
     pub connections: u64,
     /// Whole answers, good or not, by their status.
@@ -115,6 +118,8 @@ impl Default for Tally {
             finished: 0,
             good: 0,
             body_bytes: 0,
+            head_bytes: 0,
+            framing_bytes: 0,
             received_bytes: 0,
             connections: 0,
             status_codes: Box::new([0; STATUS_MAX + 1]),
@@ -186,9 +191,11 @@ impl Default for Second {
 impl Tally {
     /// A whole answer, whatever it is worth.
     #[inline]
-    pub(crate) fn note_answer(&mut self, answer: &Answer) {
+    pub(crate) fn note_answer(&mut self, answer: &Answer<'_>) {
         self.status_codes[usize::from(answer.status).min(STATUS_MAX)] += 1;
         self.answer_bytes += answer.length;
+        self.head_bytes += answer.head_bytes;
+        self.framing_bytes += answer.framing_bytes;
         self.kept += u64::from(answer.persistent);
         self.first_length.get_or_insert(answer.length);
     }
@@ -270,6 +277,8 @@ impl Tally {
             (&mut self.finished, other.finished),
             (&mut self.good, other.good),
             (&mut self.body_bytes, other.body_bytes),
+            (&mut self.head_bytes, other.head_bytes),
+            (&mut self.framing_bytes, other.framing_bytes),
             (&mut self.received_bytes, other.received_bytes),
             (&mut self.connections, other.connections),
             (&mut self.answer_bytes, other.answer_bytes),
@@ -329,6 +338,7 @@ fn shortened(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::BodySeen;
 
     #[test]
     fn tallies_add_up_and_keep_the_first_sample() {
@@ -356,7 +366,10 @@ mod tests {
 
     #[test]
     fn answers_are_counted_by_status_and_connections_as_lives() {
-        let answer = |status, length| Answer { status, length, checksum: 0, persistent: status == 200 };
+        let answer = |status, length| {
+            let (body, persistent) = (BodySeen::Summed(0), status == 200);
+            Answer { status, length, body, persistent, head_bytes: 50, framing_bytes: 1 }
+        };
         let (mut one, mut two) = (Tally::default(), Tally::default());
         one.note_answer(&answer(200, 10));
         one.note_answer(&answer(503, 3));
@@ -372,6 +385,7 @@ mod tests {
         }
         one.add(&two);
         assert_eq!((one.answers(), one.answer_bytes, one.kept, one.first_length), (4, 23, 2, Some(10)));
+        assert_eq!((one.head_bytes, one.framing_bytes), (200, 4));
         assert_eq!([2, 5, 9].map(|digit| one.status_class(digit)), [2, 1, 1]);
         assert_eq!((&*one.first_read, one.received_bytes), (&b"HTTP/1.1 200 OK"[..], 17));
         let lives = &one.lives;

@@ -1,7 +1,7 @@
 //! One user: it takes a start from the agenda, asks, reads the answer, and takes the next.
 //!
 //! A task of its own on its thread's runtime, with at most one connection, which it opens when there is something to
-//! ask. It knows requests as bytes and answers as `http_answer` gives them; when to ask is the agenda's business,
+//! ask. It knows requests as bytes and answers as `answer` defines them; when to ask is the agenda's business,
 //! what an answer is worth the desk's.
 
 use std::collections::VecDeque;
@@ -17,9 +17,10 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use crate::agenda::Start;
+use crate::answer::Fault;
 use crate::client_thread::Desk;
 use crate::error_kind::ErrorKind;
-use crate::http_answer::{AnswerReader, Fault};
+use crate::http_answer::HttpAnswerReader;
 use crate::lab_clock::Nanos;
 use crate::limits::CONNECT_PAUSE;
 use crate::tally::{Life, Stamps};
@@ -91,7 +92,7 @@ struct Conversation<'d> {
     phase: Phase,
     /// Oldest first; the answers come in this order.
     asked: VecDeque<Asked>,
-    reader: AnswerReader,
+    reader: HttpAnswerReader,
     life: Life,
     /// What the socket did not take at once.
     unsent: Vec<u8>,
@@ -120,7 +121,7 @@ impl<'d> Conversation<'d> {
     fn new(desk: &'d Desk, user: usize, stream: TcpStream, begun: Nanos, asked: VecDeque<Asked>) -> Conversation<'d> {
         let alarm = Box::pin(tokio::time::sleep(desk.workload.timeout));
         let deadline = Nanos::now().after(desk.workload.timeout);
-        let (reader, unsent) = (AnswerReader::default(), Vec::new());
+        let (reader, unsent) = (HttpAnswerReader::default(), Vec::new());
         let (phase, life) = (Phase::Asking, Life { begun, first_byte: None, answers: 0 });
         let mut this = Conversation { desk, user, stream, phase, asked, reader, life, unsent, deadline, alarm };
         let now = Nanos::now();
@@ -216,8 +217,9 @@ impl<'d> Conversation<'d> {
                 desk.note_unasked(input);
                 return After::Over;
             };
+            let request = asked.start.request;
             let first_byte = *asked.first_byte.get_or_insert(now);
-            match self.reader.read(&mut input, &mut desk.spans.borrow_mut()) {
+            match self.reader.read(&mut input, &mut desk.memo.borrow_mut(), desk.reading(request)) {
                 Ok(None) => {}
                 Ok(Some(answer)) => {
                     let Asked { start, sent, .. } = *asked;
