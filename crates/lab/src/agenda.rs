@@ -1,14 +1,19 @@
 //! What a thread's users are to do next, and when that was meant to start.
 //!
 //! Users pull. In a closed loop there is always something to do; in an open one there is when the timetable says so,
-//! and a start that finds no idle user waits for the first one, its lateness kept. Sessions with think time, and
-//! the replay of a log, are further paces here; a user does not know which one it lives by.
+//! and a start that finds no idle user waits for the first one, its lateness kept. What starts is a request, or a
+//! session whose requests its user then asks for one after another (`sessions`). A user does not know by which pace it
+//! lives: it asks here, says what came of it, and hangs up when it is told.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
-use crate::catalogue::Order;
 use crate::lab_clock::Nanos;
+use crate::pauses::Pauses;
+use crate::pick::Pick;
+use crate::session_tally::SessionTally;
+use crate::sessions::{Sessions, Turn};
+use crate::sleepers::Sleepers;
 use crate::timetable::Timetable;
 
 /// One request that is to be made.
@@ -20,26 +25,48 @@ pub(crate) struct Start {
     pub(crate) intended: Nanos,
 }
 
+/// What a user does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Ask(Start),
+    /// Close the connection, if there is one, and come again.
+    HangUp,
+    /// There will be no more.
+    Leave,
+}
+
 #[derive(Debug)]
 pub(crate) struct Agenda {
     pace: Pace,
     pick: Pick,
-    /// Starts that are still to be given out.
+    /// Starts (of requests, or of sessions) that are still to be given out.
     left: u64,
+    habits: Habits,
     /// Users that wait for a start, longest first.
     parked: VecDeque<(usize, Waker)>,
     is_parked: Vec<bool>,
+    sleepers: Sleepers,
+    /// Somebody sleeps until before what the pacer knows.
+    must_ring: bool,
 }
 
 #[derive(Debug)]
-pub(crate) enum Pace {
+enum Pace {
     AtOnce,
-    Timed(Timed),
+    Timed(Box<Timed>),
+}
+
+/// How a user lives between its requests.
+#[derive(Debug)]
+pub(crate) enum Habits {
+    Restless,
+    Pausing(Pauses),
+    InSessions(Box<Sessions>),
 }
 
 /// Two readers of one timetable: what lies between them is due and not taken.
 #[derive(Debug)]
-pub(crate) struct Timed {
+struct Timed {
     due: Timetable,
     taken: Timetable,
     backlog: u64,
@@ -47,25 +74,71 @@ pub(crate) struct Timed {
     undue: u64,
 }
 
-#[derive(Debug)]
-pub(crate) enum Pick {
-    InTurn { next: usize, step: usize, count: usize },
-    Random { dice: fastrand::Rng, count: usize },
-}
-
 impl Agenda {
     /// `starts`: how many there are at most.
-    pub(crate) fn new(timetable: Option<Timetable>, pick: Pick, starts: u64, users: usize) -> Agenda {
+    pub(crate) fn new(timetable: Option<Timetable>, pick: Pick, habits: Habits, starts: u64, users: usize) -> Agenda {
         let pace = match timetable {
             None => Pace::AtOnce,
-            Some(due) => Pace::Timed(Timed { taken: due.clone(), due, backlog: 0, undue: starts }),
+            Some(due) => Pace::Timed(Box::new(Timed { taken: due.clone(), due, backlog: 0, undue: starts })),
         };
-        Agenda { pace, pick, left: starts, parked: VecDeque::new(), is_parked: vec![false; users] }
+        let (parked, is_parked) = (VecDeque::new(), vec![false; users]);
+        Agenda { pace, pick, left: starts, habits, parked, is_parked, sleepers: Sleepers::new(users), must_ring: false }
     }
 
-    /// The next start, for a user that is ready for one; `None` when there will be no more.
+    /// For a user that is ready to ask.
     #[inline]
-    pub(crate) fn poll_start(&mut self, now: Nanos, user: usize, cx: &mut Context<'_>) -> Poll<Option<Start>> {
+    pub(crate) fn poll_next(&mut self, now: Nanos, user: usize, cx: &mut Context<'_>) -> Poll<Next> {
+        match &mut self.habits {
+            Habits::Restless => self.poll_start(now, user, cx).map(|intended| match intended {
+                Some(intended) => Next::Ask(Start { request: self.pick.next(), intended }),
+                None => Next::Leave,
+            }),
+            Habits::Pausing(pauses) => {
+                let until = pauses.until(user).filter(|_| self.left > 0);
+                if let Some(until) = until.filter(|&until| now < until) {
+                    return self.sleep(user, until, cx);
+                }
+                pauses.end(user);
+                // There is no timetable with pauses, so this is ready.
+                self.poll_start(now, user, cx).map(|intended| match intended {
+                    Some(now) => Next::Ask(Start { request: self.pick.next(), intended: until.unwrap_or(now) }),
+                    None => Next::Leave,
+                })
+            }
+            Habits::InSessions(_) => self.poll_session(now, user, cx),
+        }
+    }
+
+    fn poll_session(&mut self, now: Nanos, user: usize, cx: &mut Context<'_>) -> Poll<Next> {
+        loop {
+            let Habits::InSessions(sessions) = &mut self.habits else {
+                unreachable!("asked only where there are some")
+            };
+            match sessions.turn(user, now) {
+                Turn::Ask { intended, request } => {
+                    let request = request.map_or_else(|| self.pick.next(), |request| request as usize);
+                    return Poll::Ready(Next::Ask(Start { request, intended }));
+                }
+                Turn::Thinks { until } => return self.sleep(user, until, cx),
+                // The answer wakes this user.
+                Turn::Waits => return Poll::Pending,
+                Turn::Over => return Poll::Ready(Next::HangUp),
+                Turn::Free => match self.poll_start(now, user, cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(None) => return Poll::Ready(Next::Leave),
+                    Poll::Ready(Some(intended)) => {
+                        if let Habits::InSessions(sessions) = &mut self.habits {
+                            sessions.begin(user, intended);
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// The moment for which the next start was meant; `None` when there will be no more.
+    #[inline]
+    fn poll_start(&mut self, now: Nanos, user: usize, cx: &mut Context<'_>) -> Poll<Option<Nanos>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
@@ -84,20 +157,51 @@ impl Agenda {
         self.left -= 1;
         if self.left == 0 {
             self.parked.drain(..).for_each(|(_, waker)| waker.wake());
+            if !matches!(self.habits, Habits::InSessions(_)) {
+                self.sleepers.wake_all();
+            }
         }
-        Poll::Ready(Some(Start { request: self.pick.next(), intended }))
+        Poll::Ready(Some(intended))
     }
 
-    /// Wakes a user for each start that is due. When to come again; `None`: never.
-    pub(crate) fn release(&mut self, now: Nanos) -> Option<Nanos> {
-        let Pace::Timed(timed) = &mut self.pace else { return None };
-        timed.release(now);
-        for _ in 0..timed.backlog {
-            let Some((user, waker)) = self.parked.pop_front() else { break };
-            self.is_parked[user] = false;
-            waker.wake();
+    fn sleep(&mut self, user: usize, until: Nanos, cx: &mut Context<'_>) -> Poll<Next> {
+        self.must_ring |= self.sleepers.sleep(user, until, cx);
+        Poll::Pending
+    }
+
+    /// A request of this user has found its end.
+    #[inline]
+    pub(crate) fn note_outcome(&mut self, user: usize, good: bool, now: Nanos) {
+        match &mut self.habits {
+            Habits::Restless => {}
+            Habits::Pausing(pauses) => pauses.begin(user, now),
+            Habits::InSessions(sessions) => sessions.note_outcome(user, good, now),
         }
-        (timed.undue > 0).then(|| timed.due.peek())
+    }
+
+    /// Wakes a user for each start that is due, and those whose sleep is over. When to come again; `None`: not before
+    /// somebody rings.
+    pub(crate) fn release(&mut self, now: Nanos) -> Option<Nanos> {
+        self.must_ring = false;
+        self.sleepers.wake_until(now);
+        let mut due = self.sleepers.earliest();
+        if let Pace::Timed(timed) = &mut self.pace {
+            timed.release(now);
+            for _ in 0..timed.backlog {
+                let Some((user, waker)) = self.parked.pop_front() else { break };
+                self.is_parked[user] = false;
+                waker.wake();
+            }
+            let next = (timed.undue > 0).then(|| timed.due.peek());
+            due = due.into_iter().chain(next).min();
+        }
+        due
+    }
+
+    /// Must the pacer come at once? True once for each reason.
+    #[inline]
+    pub(crate) fn take_must_ring(&mut self) -> bool {
+        std::mem::take(&mut self.must_ring)
     }
 
     /// Starts that were due by then and that nobody took.
@@ -108,6 +212,14 @@ impl Agenda {
                 timed.release(now);
                 timed.backlog
             }
+        }
+    }
+
+    /// At the end of the run.
+    pub(crate) fn take_sessions(&mut self) -> Option<SessionTally> {
+        match std::mem::replace(&mut self.habits, Habits::Restless) {
+            Habits::InSessions(sessions) => Some(sessions.into_tally()),
+            Habits::Restless | Habits::Pausing(_) => None,
         }
     }
 }
@@ -131,54 +243,43 @@ impl Timed {
     }
 }
 
-impl Pick {
-    /// The share of one thread of several: in turn, all threads together go through the catalogue once a round.
-    pub(crate) fn new(order: Order, count: usize, (thread, threads): (usize, usize), seed: u64) -> Pick {
-        match order {
-            Order::InTurn => Pick::InTurn { next: thread % count, step: threads % count, count },
-            Order::Random => {
-                let dice = fastrand::Rng::with_seed(seed.wrapping_mul(7_919).wrapping_add(thread as u64));
-                Pick::Random { dice, count }
-            }
-        }
-    }
-
-    #[inline]
-    fn next(&mut self) -> usize {
-        match self {
-            Pick::InTurn { next, step, count } => {
-                let picked = *next;
-                *next += *step;
-                if *next >= *count {
-                    *next -= *count;
-                }
-                picked
-            }
-            Pick::Random { dice, count } => dice.usize(..*count),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::workload::Arrivals;
+    use std::sync::Arc;
+    use std::time::Duration;
 
-    fn take(agenda: &mut Agenda, now: u64) -> Option<Option<u64>> {
+    use super::*;
+    use crate::script::Script;
+    use crate::workload::{Arrivals, RatePlan};
+
+    fn next(agenda: &mut Agenda, now: u64, user: usize) -> Option<Next> {
         let mut cx = Context::from_waker(Waker::noop());
-        match agenda.poll_start(Nanos(now), 0, &mut cx) {
+        match agenda.poll_next(Nanos(now), user, &mut cx) {
             Poll::Pending => None,
-            Poll::Ready(start) => Some(start.map(|start| start.intended.0)),
+            Poll::Ready(next) => Some(next),
         }
     }
 
-    fn in_turn(thread: usize, threads: usize, count: usize) -> Pick {
-        Pick::new(Order::InTurn, count, (thread, threads), 0)
+    fn take(agenda: &mut Agenda, now: u64) -> Option<Option<u64>> {
+        next(agenda, now, 0).map(|next| match next {
+            Next::Ask(start) => Some(start.intended.0),
+            Next::HangUp | Next::Leave => None,
+        })
+    }
+
+    fn closed(habits: Habits, starts: u64, users: usize) -> Agenda {
+        Agenda::new(None, Pick::only(), habits, starts, users)
+    }
+
+    /// A start each 10 ns from 100 on.
+    fn timed(habits: Habits, starts: u64) -> Agenda {
+        let plan = RatePlan::steady(1e9 / 10.0, Arrivals::Constant);
+        Agenda::new(Some(Timetable::new(Nanos(100), &plan, (0, 1), 0)), Pick::only(), habits, starts, 1)
     }
 
     #[test]
     fn a_closed_loop_has_always_something_to_do_until_all_is_given_out() {
-        let mut agenda = Agenda::new(None, in_turn(0, 1, 1), 2, 1);
+        let mut agenda = closed(Habits::Restless, 2, 1);
         assert_eq!(
             [take(&mut agenda, 5), take(&mut agenda, 9), take(&mut agenda, 9)],
             [Some(Some(5)), Some(Some(9)), Some(None)]
@@ -188,8 +289,7 @@ mod tests {
 
     #[test]
     fn a_late_start_keeps_the_moment_it_was_meant_for() {
-        let table = Timetable::new(Nanos(100), 1e9 / 10.0, Arrivals::Constant, (0, 1), 0);
-        let mut agenda = Agenda::new(Some(table), in_turn(0, 1, 1), 4, 1);
+        let mut agenda = timed(Habits::Restless, 4);
         assert_eq!(take(&mut agenda, 99), None, "nothing is due yet");
         assert_eq!(agenda.release(Nanos(99)), Some(Nanos(100)));
         assert_eq!(take(&mut agenda, 100), Some(Some(100)));
@@ -205,19 +305,49 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_one_round_of_the_catalogue() {
-        let mut seen: Vec<usize> = Vec::new();
-        for thread in 0..3 {
-            let mut pick = in_turn(thread, 3, 10);
-            // 10 = 4 + 3 + 3 requests.
-            seen.extend((0..if thread == 0 { 4 } else { 3 }).map(|_| pick.next()));
-        }
-        seen.sort_unstable();
-        assert_eq!(seen, (0..10).collect::<Vec<_>>());
-        let mut alone = in_turn(1, 2, 1);
-        assert_eq!([alone.next(), alone.next()], [0, 0]);
-        let mut random = Pick::new(Order::Random, 5, (0, 1), 3);
-        let drawn: std::collections::BTreeSet<usize> = (0..200).map(|_| random.next()).collect();
-        assert_eq!(drawn.len(), 5);
+    fn users_of_a_ramp_begin_one_after_another() {
+        let pauses = Pauses::new(Nanos(1_000), Duration::from_nanos(100), Duration::ZERO, (0, 1), 2, 0);
+        let mut agenda = closed(Habits::Pausing(pauses), 3, 2);
+        let asks = |intended| Some(Next::Ask(Start { request: 0, intended: Nanos(intended) }));
+        assert_eq!((next(&mut agenda, 1_007, 0), next(&mut agenda, 1_007, 1)), (asks(1_000), None));
+        assert!(agenda.take_must_ring() && !agenda.take_must_ring());
+        assert_eq!(agenda.release(Nanos(1_007)), Some(Nanos(1_050)));
+        assert_eq!(agenda.release(Nanos(1_051)), None);
+        assert_eq!(next(&mut agenda, 1_051, 1), asks(1_050));
+        // From here on it is a closed loop like any other.
+        assert_eq!((next(&mut agenda, 1_060, 1), next(&mut agenda, 1_060, 0)), (asks(1_060), Some(Next::Leave)));
+    }
+
+    #[test]
+    fn who_thinks_when_all_is_given_out_need_not_think_on() {
+        let pauses = Pauses::new(Nanos(0), Duration::ZERO, Duration::from_nanos(1_000_000), (0, 1), 2, 0);
+        let mut agenda = closed(Habits::Pausing(pauses), 2, 2);
+        assert!(next(&mut agenda, 10, 0).is_some());
+        agenda.note_outcome(0, true, Nanos(20));
+        assert_eq!(next(&mut agenda, 20, 0), None, "it thinks");
+        assert!(next(&mut agenda, 20, 1).is_some());
+        assert_eq!(agenda.release(Nanos(21)), None, "nobody sleeps any more");
+        assert_eq!(next(&mut agenda, 21, 0), Some(Next::Leave));
+    }
+
+    #[test]
+    fn sessions_start_by_the_timetable_and_think_by_the_pacer() {
+        let script = Arc::new(Script::alike(2, 1, Duration::from_nanos(5)));
+        let mut agenda = timed(Habits::InSessions(Box::new(Sessions::new(script, 1, (0, 1), Nanos(100)))), 2);
+        let ask = |intended| Some(Next::Ask(Start { request: 0, intended: Nanos(intended) }));
+        assert_eq!(next(&mut agenda, 99, 0), None);
+        assert_eq!(next(&mut agenda, 101, 0), ask(100));
+        agenda.note_outcome(0, true, Nanos(102));
+        assert_eq!((next(&mut agenda, 102, 0), agenda.take_must_ring()), (None, true));
+        assert_eq!(agenda.release(Nanos(103)), Some(Nanos(107)));
+        assert_eq!(next(&mut agenda, 107, 0), ask(107));
+        agenda.note_outcome(0, true, Nanos(120));
+        assert_eq!(next(&mut agenda, 121, 0), Some(Next::HangUp));
+        // The second session was due at 110, and no user was free.
+        assert_eq!(next(&mut agenda, 122, 0), ask(110));
+        agenda.note_outcome(0, false, Nanos(125));
+        assert_eq!([next(&mut agenda, 125, 0), next(&mut agenda, 125, 0)], [Some(Next::HangUp), Some(Next::Leave)]);
+        let sessions = agenda.take_sessions().unwrap();
+        assert_eq!((sessions.begun, sessions.completed, sessions.failed), (2, 1, 1));
     }
 }

@@ -41,23 +41,41 @@ impl fmt::Display for CatalogueError {
 }
 
 /// What is the same in every request.
-struct Common {
-    authority: String,
-    fields: String,
+#[derive(Clone, Debug, Default)]
+pub struct Recipe {
+    pub method: AskMethod,
+    /// Whole `Name: value` lines.
+    pub fields: Vec<String>,
+    /// Each request closes its connection.
+    pub short: bool,
+    /// To a forward proxy: the whole URL stands in the request, and a list may name many hosts.
+    pub proxied: bool,
+    /// Sent with every request of a POST.
+    pub body: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AskMethod {
+    #[default]
+    Get,
+    /// Its answers have no body, whatever their head announces.
+    Head,
+    Post,
 }
 
 impl Catalogue {
-    /// One request: the URL itself. `fields` are whole `Name: value` lines.
-    pub fn of_url(url: &LabUrl, fields: &[String], short: bool) -> Result<Catalogue, CatalogueError> {
-        let common = Common::new(url, fields, short)?;
+    /// One request: the URL itself.
+    pub fn of_url(url: &LabUrl, recipe: &Recipe) -> Result<Catalogue, CatalogueError> {
+        let common = Common::new(recipe)?;
         let mut catalogue = Catalogue::default();
-        catalogue.add(&url.path, &common);
+        catalogue.add(recipe.method, &url.authority, &url.path, &common);
         Ok(catalogue)
     }
 
-    /// A request for each line: a path, or a URL of the same host and port. Empty lines and `#` comments are passed over.
-    pub fn of_list(url: &LabUrl, list: &str, fields: &[String], short: bool) -> Result<Catalogue, CatalogueError> {
-        let common = Common::new(url, fields, short)?;
+    /// A request for each line: a path, or a URL of the same host and port (of any, when a proxy is asked). Empty
+    /// lines and `#` comments are passed over.
+    pub fn of_list(url: &LabUrl, list: &str, recipe: &Recipe) -> Result<Catalogue, CatalogueError> {
+        let common = Common::new(recipe)?;
         let mut catalogue = Catalogue::default();
         for (index, line) in list.lines().enumerate() {
             let line = line.trim();
@@ -67,14 +85,15 @@ impl Catalogue {
             let refuse = |what| CatalogueError { line: index + 1, what };
             if line.starts_with('/') {
                 check_bytes(line).map_err(refuse)?;
-                catalogue.add(line, &common);
+                catalogue.add(recipe.method, &url.authority, line, &common);
             } else {
                 let other = LabUrl::parse(line).map_err(refuse)?;
-                if (&*other.host, other.port) != (&*url.host, url.port) {
+                if !recipe.proxied && (&*other.host, other.port) != (&*url.host, url.port) {
                     let what = format!("{} is not the target, {}:{}", other.authority, url.host, url.port);
                     return Err(refuse(what));
                 }
-                catalogue.add(&other.path, &common);
+                let authority = if recipe.proxied { &other.authority } else { &url.authority };
+                catalogue.add(recipe.method, authority, &other.path, &common);
             }
             if catalogue.len() > URLS_MAX {
                 return Err(refuse(format!("more than {URLS_MAX} URLs")));
@@ -86,11 +105,18 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    fn add(&mut self, path: &str, common: &Common) {
-        self.requests.extend_from_slice(b"GET ");
-        self.paths.push((self.requests.len(), path.len()));
-        for part in [path, " HTTP/1.1\r\nHost: ", &common.authority, "\r\n", &common.fields, "\r\n"] {
+    pub(crate) fn add(&mut self, method: AskMethod, authority: &str, path: &str, common: &Common) {
+        let host = common.host.as_deref().unwrap_or(authority);
+        let origin = if common.proxied { ["http://", authority] } else { ["", ""] };
+        for part in [method.name(), " ", origin[0], origin[1]] {
             self.requests.extend_from_slice(part.as_bytes());
+        }
+        self.paths.push((self.requests.len(), path.len()));
+        for part in [path, " HTTP/1.1\r\nHost: ", host, "\r\n", &common.fields, "\r\n"] {
+            self.requests.extend_from_slice(part.as_bytes());
+        }
+        if method == AskMethod::Post {
+            self.requests.extend_from_slice(&common.body);
         }
         self.ends.push(self.requests.len());
     }
@@ -117,13 +143,32 @@ impl Catalogue {
     }
 }
 
+impl AskMethod {
+    pub const fn name(self) -> &'static str {
+        match self {
+            AskMethod::Get => "GET",
+            AskMethod::Head => "HEAD",
+            AskMethod::Post => "POST",
+        }
+    }
+}
+
+/// A recipe that was checked.
+pub(crate) struct Common {
+    /// Of a Host field that was asked for; without one the URL's.
+    host: Option<String>,
+    fields: String,
+    proxied: bool,
+    body: Vec<u8>,
+}
+
 impl Common {
-    fn new(url: &LabUrl, fields: &[String], short: bool) -> Result<Common, CatalogueError> {
+    pub(crate) fn new(recipe: &Recipe) -> Result<Common, CatalogueError> {
         let refuse = |what| CatalogueError { line: 0, what };
-        let mut authority = url.authority.clone();
+        let mut host = None;
         let mut text = String::new();
         let mut has_agent = false;
-        for field in fields {
+        for field in &recipe.fields {
             let (name, value) = field
                 .split_once(':')
                 .filter(|(name, _)| !name.is_empty() && name.bytes().all(is_token_byte))
@@ -133,9 +178,9 @@ impl Common {
                 return Err(refuse(format!("the field {name} holds a control byte")));
             }
             match name.to_ascii_lowercase().as_str() {
-                "host" => value.clone_into(&mut authority),
+                "host" => host = Some(value.to_owned()),
                 "content-length" | "transfer-encoding" => {
-                    return Err(refuse(format!("{name} would announce a body, and none is sent")));
+                    return Err(refuse(format!("{name} is said by us, when there is a body to send")));
                 }
                 lower => {
                     has_agent |= lower == "user-agent";
@@ -146,10 +191,13 @@ impl Common {
         if !has_agent {
             text.push_str("User-Agent: larder-bench\r\n");
         }
-        if short {
+        if recipe.method == AskMethod::Post {
+            text.push_str(&format!("Content-Length: {}\r\n", recipe.body.len()));
+        }
+        if recipe.short {
             text.push_str("Connection: close\r\n");
         }
-        Ok(Common { authority, fields: text })
+        Ok(Common { host, fields: text, proxied: recipe.proxied, body: recipe.body.clone() })
     }
 }
 
@@ -168,20 +216,36 @@ mod tests {
 
     #[test]
     fn requests_are_whole_before_the_run() {
-        let fields = ["Accept: */*".to_owned(), "Host: b".to_owned()];
-        let one = Catalogue::of_url(&url(), &fields, true).unwrap();
+        let fields = vec!["Accept: */*".to_owned(), "Host: b".to_owned()];
+        let one = Catalogue::of_url(&url(), &Recipe { fields, short: true, ..Recipe::default() }).unwrap();
         let expect =
             "GET /x HTTP/1.1\r\nHost: b\r\nAccept: */*\r\nUser-Agent: larder-bench\r\nConnection: close\r\n\r\n";
         assert_eq!(std::str::from_utf8(one.request(0)).unwrap(), expect);
-        let list = Catalogue::of_list(&url(), "# two\n/b\n\nhttp://a:81/c?d\r\n", &[], false).unwrap();
+        let list = Catalogue::of_list(&url(), "# two\n/b\n\nhttp://a:81/c?d\r\n", &Recipe::default()).unwrap();
         assert_eq!((list.len(), list.path(0), list.path(1)), (2, "/b", "/c?d"));
         assert!(list.request(1).starts_with(b"GET /c?d HTTP/1.1\r\nHost: a:81\r\n"));
         assert!(list.request(0).ends_with(b"\r\n\r\n"));
     }
 
+    #[test]
+    fn methods_bodies_and_proxies() {
+        let head = Recipe { method: AskMethod::Head, ..Recipe::default() };
+        let head = Catalogue::of_url(&url(), &head).unwrap();
+        assert!(head.request(0).starts_with(b"HEAD /x HTTP/1.1\r\n"));
+        let post = Recipe { method: AskMethod::Post, body: b"a=b".to_vec(), ..Recipe::default() };
+        let post = Catalogue::of_list(&url(), "/1\n/2", &post).unwrap();
+        assert!(post.request(1).starts_with(b"POST /2 HTTP/1.1\r\n"));
+        assert!(post.request(0).ends_with(b"\r\nContent-Length: 3\r\n\r\na=b"));
+        let proxied = Recipe { proxied: true, ..Recipe::default() };
+        let proxied = Catalogue::of_list(&url(), "http://b/1\n/2", &proxied).unwrap();
+        assert!(proxied.request(0).starts_with(b"GET http://b/1 HTTP/1.1\r\nHost: b\r\n"));
+        assert!(proxied.request(1).starts_with(b"GET http://a:81/2 HTTP/1.1\r\nHost: a:81\r\n"));
+        assert_eq!((proxied.path(0), proxied.path(1)), ("/1", "/2"));
+    }
+
     fn check_refused(list: &str, field: Option<&str>, line: usize, part: &str) {
-        let fields: Vec<String> = field.into_iter().map(str::to_owned).collect();
-        let error = Catalogue::of_list(&url(), list, &fields, false).unwrap_err();
+        let fields = field.into_iter().map(str::to_owned).collect();
+        let error = Catalogue::of_list(&url(), list, &Recipe { fields, ..Recipe::default() }).unwrap_err();
         assert_eq!(error.line, line, "{error}");
         assert!(error.to_string().contains(part), "{error}");
     }
@@ -195,6 +259,6 @@ mod tests {
         check_refused("/", Some("no colon"), 0, "no header field");
         check_refused("/", Some("A b: c"), 0, "no header field");
         check_refused("/", Some("A: b\r\nC: d"), 0, "control byte");
-        check_refused("/", Some("Content-Length: 5"), 0, "none is sent");
+        check_refused("/", Some("Content-Length: 5"), 0, "is said by us");
     }
 }

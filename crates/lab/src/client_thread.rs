@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::agenda::{Agenda, Pick, Start};
+use crate::agenda::{Agenda, Habits, Next, Start};
 use crate::answer::Answer;
 use crate::answer_head::HeadMemo;
 use crate::catalogue::Catalogue;
@@ -24,6 +24,9 @@ use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
 use crate::pacer::{Alarm, pace};
+use crate::pauses::Pauses;
+use crate::pick::Pick;
+use crate::sessions::Sessions;
 use crate::tally::{Life, Second, Stamps, Tally};
 use crate::timetable::Timetable;
 use crate::user;
@@ -56,11 +59,16 @@ pub(crate) struct Desk {
     learned: Arc<Learned>,
     begun: Nanos,
     pub(crate) agenda: RefCell<Agenda>,
+    /// Rung when the pacer has to look at the agenda before the moment it knows of.
+    pub(crate) bell: Notify,
     tally: RefCell<Tally>,
     /// Borrowed by whoever reads or writes, never across an await.
     pub(crate) scratch: RefCell<Box<[u8]>>,
     pub(crate) outgoing: RefCell<Vec<u8>>,
     pub(crate) memo: RefCell<HeadMemo>,
+    /// Of sessions, whose agenda says how many of a burst go out at once; 0 without.
+    burst_max: usize,
+    is_open: bool,
     users_left: Cell<usize>,
     nobody_left: Notify,
 }
@@ -74,7 +82,7 @@ pub(crate) fn work(errand: &Errand) -> io::Result<Brought> {
         .build_local(Default::default())?;
     let desk = Rc::new(Desk::new(errand));
     let ended = runtime.block_on(async {
-        if let Load::Open { .. } = errand.workload.load {
+        if needs_pacer(&errand.workload) {
             tokio::task::spawn_local(pace(Rc::clone(&desk), Alarm::new()?));
         }
         for user in 0..desk.users_left.get() {
@@ -116,9 +124,44 @@ async fn watch(desk: &Desk, errand: &Errand) {
     }
 }
 
+/// Does anything begin at a moment of its own?
+fn needs_pacer(workload: &Workload) -> bool {
+    let pauses = !workload.ramp.is_zero() || !workload.think.is_zero();
+    workload.load.is_open() || pauses || matches!(workload.load, Load::Sessions { .. })
+}
+
 /// What falls to one thread of several when all is shared out.
 fn share(all: u64, (thread, threads): (usize, usize)) -> u64 {
     all / threads as u64 + u64::from((thread as u64) < all % threads as u64)
+}
+
+/// Of one thread of several, with so many of the users.
+fn agenda(errand: &Errand, of: (usize, usize), users: usize) -> Agenda {
+    let (workload, begun) = (&errand.workload, errand.begun);
+    let by_length = match workload.length {
+        Length::Time(_) => u64::MAX,
+        Length::Requests(all) => share(all, of),
+    };
+    let (starts, habits) = match &workload.load {
+        Load::Sessions { count, script, .. } => {
+            (share(*count, of), Habits::InSessions(Box::new(Sessions::new(Arc::clone(script), users, of, begun))))
+        }
+        Load::Replay { log, .. } => (by_length.min(share(log.len() as u64, of)), Habits::Restless),
+        Load::Closed if !workload.ramp.is_zero() || !workload.think.is_zero() => {
+            let pauses = Pauses::new(begun, workload.ramp, workload.think, of, users, workload.seed);
+            (by_length, Habits::Pausing(pauses))
+        }
+        Load::Closed | Load::Open { .. } | Load::Steps(_) => (by_length, Habits::Restless),
+    };
+    let timetable = match &workload.load {
+        Load::Replay { log, speed } if *speed > 0.0 => Some(Timetable::of_log(begun, Arc::clone(log), *speed, of)),
+        load => load.rate_plan().map(|plan| Timetable::new(begun, &plan, of, workload.seed)),
+    };
+    let pick = match &workload.load {
+        Load::Replay { log, .. } => Pick::of_log(Arc::clone(log), of),
+        _ => Pick::new(workload.order, errand.catalogue.len(), of, workload.seed),
+    };
+    Agenda::new(timetable, pick, habits, starts, users)
 }
 
 impl Desk {
@@ -126,26 +169,22 @@ impl Desk {
         let workload = Arc::clone(&errand.workload);
         let of = (errand.thread, workload.threads);
         let users = share(workload.users as u64, of) as usize;
-        let starts = match workload.length {
-            Length::Time(_) => u64::MAX,
-            Length::Requests(all) => share(all, of),
-        };
-        let timetable = match workload.load {
-            Load::Closed => None,
-            Load::Open { per_second, arrivals } => {
-                Some(Timetable::new(errand.begun, per_second, arrivals, of, workload.seed))
-            }
-        };
-        let pick = Pick::new(workload.order, errand.catalogue.len(), of, workload.seed);
+        let agenda = agenda(errand, of, users);
         Desk {
             catalogue: Arc::clone(&errand.catalogue),
             learned: Arc::clone(&errand.learned),
             begun: errand.begun,
-            agenda: RefCell::new(Agenda::new(timetable, pick, starts, users)),
+            agenda: RefCell::new(agenda),
+            bell: Notify::new(),
             tally: RefCell::default(),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             outgoing: RefCell::default(),
             memo: RefCell::default(),
+            burst_max: match &workload.load {
+                Load::Sessions { script, .. } => script.burst_max() as usize,
+                _ => 0,
+            },
+            is_open: workload.load.is_open(),
             users_left: Cell::new(users),
             nobody_left: Notify::new(),
             workload,
@@ -156,7 +195,7 @@ impl Desk {
     #[inline]
     pub(crate) fn depth(&self) -> usize {
         match self.workload.connections {
-            Connections::Kept { pipeline } => pipeline,
+            Connections::Kept { pipeline } => self.burst_max.max(pipeline),
             Connections::Short => 1,
         }
     }
@@ -166,15 +205,20 @@ impl Desk {
     }
 
     #[inline]
-    pub(crate) fn poll_start(&self, user: usize, cx: &mut Context<'_>) -> Poll<Option<Start>> {
-        let start = ready!(self.agenda.borrow_mut().poll_start(Nanos::now(), user, cx));
-        self.tally.borrow_mut().started += u64::from(start.is_some());
-        Poll::Ready(start)
+    pub(crate) fn poll_next(&self, user: usize, cx: &mut Context<'_>) -> Poll<Next> {
+        let mut agenda = self.agenda.borrow_mut();
+        let next = agenda.poll_next(Nanos::now(), user, cx);
+        if agenda.take_must_ring() {
+            self.bell.notify_one();
+        }
+        let next = ready!(next);
+        self.tally.borrow_mut().started += u64::from(matches!(next, Next::Ask(_)));
+        Poll::Ready(next)
     }
 
     #[inline]
     pub(crate) fn note_sent(&self, start: &Start, now: Nanos) {
-        if let Load::Open { .. } = self.workload.load {
+        if self.is_open {
             self.tally.borrow_mut().send_lag.saturating_record(start.intended.micros_until(now));
         }
     }
@@ -203,10 +247,12 @@ impl Desk {
 
     /// What a whole answer is worth.
     #[inline]
-    pub(crate) fn judge(&self, request: usize, answer: &Answer<'_>, stamps: &Stamps) {
+    pub(crate) fn judge(&self, user: usize, request: usize, answer: &Answer<'_>, stamps: &Stamps) {
         let mut tally = self.tally.borrow_mut();
         tally.note_answer(answer);
-        match self.learned.judge(request, answer, &self.workload.checks) {
+        let verdict = self.learned.judge(request, answer, &self.workload.checks);
+        self.agenda.borrow_mut().note_outcome(user, verdict.is_ok(), stamps.last_byte);
+        match verdict {
             Ok(()) => tally.note_good(stamps, answer.length),
             Err(kind) => {
                 let at = self.since_begin(stamps.last_byte);
@@ -224,8 +270,11 @@ impl Desk {
         }
     }
 
-    pub(crate) fn note_failed(&self, kind: ErrorKind, text: impl FnOnce() -> String) {
-        self.tally.borrow_mut().note_failed(kind, self.since_begin(Nanos::now()), text);
+    /// A request of this user has failed.
+    pub(crate) fn note_failed(&self, user: usize, kind: ErrorKind, text: impl FnOnce() -> String) {
+        let now = Nanos::now();
+        self.agenda.borrow_mut().note_outcome(user, false, now);
+        self.tally.borrow_mut().note_failed(kind, self.since_begin(now), text);
     }
 
     /// Bytes that nobody asked for.
@@ -253,7 +302,9 @@ impl Desk {
         let mut tally = self.tally.borrow_mut();
         let (at, open) = (self.since_begin(ended), tally.started - tally.finished);
         tally.note_error(ErrorKind::ClientDeadline, open, at, || "cut off by the end of the run".to_owned());
-        let dropped = self.agenda.borrow_mut().backlog(ended);
+        let mut agenda = self.agenda.borrow_mut();
+        tally.sessions = agenda.take_sessions().map(Box::new);
+        let dropped = agenda.backlog(ended);
         tally.note_error(ErrorKind::Dropped, dropped, at, || {
             format!("all {} users were waiting; more connections would have asked", self.workload.users)
         });

@@ -38,6 +38,15 @@ pub const LATENCY_DIGITS: u8 = 3;
 /// The histogram of one second, for the line that is printed while it runs.
 pub const SECOND_DIGITS: u8 = 2;
 
+/// Lives of sessions are kept in milliseconds, up to the longest run.
+pub const SESSION_MILLIS_MAX: u64 = DURATION_MAX.as_secs() * 1_000;
+pub const SESSION_DIGITS: u8 = 3;
+pub const SESSIONS_MAX: u64 = 1_000_000_000;
+/// Of one session.
+pub const SESSION_CALLS_MAX: u32 = 100_000;
+/// Rates of one run that follow one another.
+pub const RATES_MAX: usize = 1_000;
+
 /// A percentile is shown when so many requests lie beyond it; with fewer it says more about luck than about the server.
 pub const SAMPLES_BEYOND_MIN: f64 = 100.0;
 

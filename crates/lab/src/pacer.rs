@@ -1,4 +1,4 @@
-//! The pacer of a thread: it sleeps until the next start of an open loop is due, and wakes a user for it.
+//! The pacer of a thread: it sleeps until the next start is due or somebody has thought enough, and wakes a user.
 //!
 //! On a timer of the kernel's that epoll waits for, because tokio's own timers round up to a whole millisecond.
 
@@ -15,12 +15,19 @@ use tokio::io::unix::AsyncFd;
 use crate::client_thread::Desk;
 use crate::lab_clock::Nanos;
 
-/// Until the timetable ends.
+/// As long as the run.
 pub(crate) async fn pace(desk: Rc<Desk>, alarm: Alarm) {
     loop {
         let next = desk.agenda.borrow_mut().release(Nanos::now());
-        let Some(due) = next else { return };
-        if alarm.wait_until(due).await.is_err() {
+        let Some(due) = next else {
+            desk.bell.notified().await;
+            continue;
+        };
+        let failed = tokio::select! {
+            waited = alarm.wait_until(due) => waited.is_err(),
+            () = desk.bell.notified() => false,
+        };
+        if failed {
             // The timer was made and is valid; should it fail all the same, be late rather than silent.
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }

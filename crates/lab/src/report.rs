@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::error_kind::ErrorKind;
 use crate::limits::{BUSY_SHARE_MAX, SAMPLES_BEYOND_MIN};
+use crate::report_of_load::{load_description, load_name, session_lines, sessions_json, things_started};
 use crate::run::Outcome;
 use crate::tally::{Second, Tally};
 use crate::workload::{Arrivals, Checks, Connections, Load, StatusWanted, Workload};
@@ -39,6 +40,9 @@ pub fn text(url: &str, workload: &Workload, outcome: &Outcome) -> String {
     line("answers", format!("{} good, {failed} failed, in {seconds:.2} s; {}", tally.good, checked(&workload.checks)));
     if let Load::Open { per_second: asked, .. } = workload.load {
         line("rate", format!("{:.1}/s started of {asked:.1}/s on the timetable", per_second(tally.started, seconds)));
+    }
+    if let Some(sessions) = &tally.sessions {
+        session_lines(sessions, seconds).into_iter().for_each(|(name, what)| line(name, what));
     }
     line("connections", format!("{} opened for {} users", tally.connections, workload.users));
     line("client", format!("{} of a core, {:.2} µs for each answer", shares(outcome), client_micros(outcome)));
@@ -96,6 +100,7 @@ pub fn json(url: &str, workload: &Workload, outcome: &Outcome) -> Value {
         "body_bytes": tally.body_bytes,
         "received_bytes": tally.received_bytes,
         "connections_opened": tally.connections,
+        "sessions": tally.sessions.as_ref().map(|sessions| sessions_json(sessions, seconds)),
         "statuses": classes.collect::<serde_json::Map<_, _>>(),
         "errors": ErrorKind::ALL.iter().filter_map(error).collect::<serde_json::Map<_, _>>(),
         "latency_micros": rows(workload, tally).map(|(name, values)| (name.replace(' ', "_"), histogram_json(values)))
@@ -108,17 +113,24 @@ pub fn json(url: &str, workload: &Workload, outcome: &Outcome) -> Value {
 }
 
 fn workload_json(workload: &Workload) -> Value {
-    let (rate, arrivals) = match workload.load {
-        Load::Closed => (None, None),
-        Load::Open { per_second, arrivals: Arrivals::Constant } => (Some(per_second), Some("constant")),
-        Load::Open { per_second, arrivals: Arrivals::Poisson } => (Some(per_second), Some("poisson")),
-    };
+    let plan = workload.load.rate_plan();
+    let rate = plan.as_ref().map(|plan| plan.per_second[0]);
+    let arrivals = plan.as_ref().map(|plan| match plan.arrivals {
+        Arrivals::Constant => "constant",
+        Arrivals::Jitter => "jitter",
+        Arrivals::Poisson => "poisson",
+    });
+    let rates = plan.filter(|plan| plan.per_second.len() > 1);
     let pipeline = match workload.connections {
         Connections::Kept { pipeline } => Some(pipeline),
         Connections::Short => None,
     };
     json!({
-        "loop": if rate.is_some() { "open" } else { "closed" }, "rate_per_second": rate, "arrivals": arrivals,
+        "loop": if workload.load.is_open() { "open" } else { "closed" }, "load": load_name(&workload.load),
+        "rate_per_second": rate, "arrivals": arrivals,
+        "rates_per_second": rates.as_ref().map(|plan| &plan.per_second),
+        "step_seconds": rates.as_ref().map(|plan| plan.step.as_secs_f64()),
+        "ramp_seconds": workload.ramp.as_secs_f64(), "think_seconds": workload.think.as_secs_f64(),
         "users": workload.users, "threads": workload.threads, "keep_alive": pipeline.is_some(), "pipeline": pipeline,
         "checks": checked(&workload.checks), "timeout_seconds": workload.timeout.as_secs_f64(), "seed": workload.seed,
     })
@@ -135,7 +147,7 @@ fn second_json(second: &Second) -> Value {
     })
 }
 
-fn histogram_json(values: &Histogram<u64>) -> Value {
+pub(crate) fn histogram_json(values: &Histogram<u64>) -> Value {
     let mut object = serde_json::Map::new();
     object.insert("count".to_owned(), values.len().into());
     if !values.is_empty() {
@@ -151,7 +163,7 @@ fn histogram_json(values: &Histogram<u64>) -> Value {
 
 /// Which latencies there are, with the one that users feel first.
 fn rows<'a>(workload: &Workload, tally: &'a Tally) -> impl Iterator<Item = Row<'a>> {
-    let lag = matches!(workload.load, Load::Open { .. }).then_some(("send lag", &tally.send_lag));
+    let lag = workload.load.is_open().then_some(("send lag", &tally.send_lag));
     let rows = [
         ("from intended", &tally.from_intended),
         ("from send", &tally.from_send),
@@ -212,10 +224,11 @@ fn warnings(workload: &Workload, outcome: &Outcome) -> Vec<String> {
     }
     let dropped = tally.error(ErrorKind::Dropped).count;
     if dropped > 0 {
-        warnings.push(format!("the timetable was not kept: {dropped} requests were due and never sent"));
+        let what = things_started(&workload.load);
+        warnings.push(format!("the timetable was not kept: {dropped} {what} were due and never sent"));
     }
-    if let (Load::Open { .. }, Some(lag), Some(median)) =
-        (workload.load, percentile_of(&tally.send_lag, 99.0), percentile_of(&tally.from_send, 50.0))
+    if let (true, Some(lag), Some(median)) =
+        (workload.load.is_open(), percentile_of(&tally.send_lag, 99.0), percentile_of(&tally.from_send, 50.0))
         && lag * 10 > median
     {
         warnings.push(format!("1 % of the requests were sent {} late or more: 'from intended' holds that", show(lag)));
@@ -231,11 +244,7 @@ fn percentile_of(values: &Histogram<u64>, percentile: f64) -> Option<u64> {
 }
 
 fn description(workload: &Workload) -> String {
-    let load = match workload.load {
-        Load::Closed => "closed loop".to_owned(),
-        Load::Open { per_second, arrivals: Arrivals::Constant } => format!("open loop, {per_second}/s evenly"),
-        Load::Open { per_second, arrivals: Arrivals::Poisson } => format!("open loop, {per_second}/s as Poisson"),
-    };
+    let load = load_description(workload);
     let connections = match workload.connections {
         Connections::Kept { pipeline: 1 } => "connections kept".to_owned(),
         Connections::Kept { pipeline } => format!("connections kept, {pipeline} requests deep"),
@@ -256,7 +265,7 @@ fn checked(checks: &Checks) -> String {
     if checks.is_empty() { "nothing checked".to_owned() } else { format!("checked: {}", checks.join(", ")) }
 }
 
-fn per_second(count: u64, seconds: f64) -> f64 {
+pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
     count as f64 / seconds.max(1e-9)
 }
 

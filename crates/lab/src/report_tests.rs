@@ -1,23 +1,17 @@
 //! The report of a run that was made up, so that every number in it is known.
 
 use super::*;
-use crate::catalogue::Order;
 use crate::lab_clock::Nanos;
 use crate::run::ThreadCost;
 use crate::tally::Stamps;
 
 fn workload(load: Load) -> Workload {
     Workload {
-        address: ([127, 0, 0, 1], 80).into(),
         load,
         length: crate::Length::Time(Duration::from_secs(2)),
         users: 3,
-        threads: 1,
-        connections: Connections::Kept { pipeline: 1 },
-        order: Order::InTurn,
-        checks: Checks::ALL,
         timeout: Duration::from_secs(5),
-        seed: 1,
+        ..Workload::new(([127, 0, 0, 1], 80).into())
     }
 }
 

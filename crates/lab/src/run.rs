@@ -13,7 +13,7 @@ use crate::client_thread::{Brought, Errand, work};
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::tally::{Second, Tally};
-use crate::workload::{Length, Workload};
+use crate::workload::{Length, Load, Workload};
 
 /// What came of a run.
 #[derive(Debug)]
@@ -57,6 +57,9 @@ pub fn run(
     on_second: &mut dyn FnMut(usize, &Second),
 ) -> Result<Outcome, StartError> {
     if let Length::Requests(count) = workload.length {
+        workload.users = workload.users.min(usize::try_from(count).unwrap_or(usize::MAX));
+    }
+    if let Load::Sessions { count, .. } = workload.load {
         workload.users = workload.users.min(usize::try_from(count).unwrap_or(usize::MAX));
     }
     workload.threads = workload.threads.clamp(1, workload.users.max(1));

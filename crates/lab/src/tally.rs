@@ -11,6 +11,7 @@ use crate::lab_clock::Nanos;
 use crate::limits::{
     FIRST_READ_BYTES_MAX, LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SECOND_DIGITS, STATUS_MAX,
 };
+use crate::session_tally::SessionTally;
 
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -47,6 +48,8 @@ pub struct Tally {
     pub connect: Histogram<u64>,
     /// How late requests were sent.
     pub send_lag: Histogram<u64>,
+    /// Of a load of sessions.
+    pub sessions: Option<Box<SessionTally>>,
     second: Second,
 }
 
@@ -134,6 +137,7 @@ impl Default for Tally {
             first_byte: latency(),
             connect: latency(),
             send_lag: latency(),
+            sessions: None,
             second: Second::default(),
         }
     }
@@ -301,6 +305,11 @@ impl Tally {
             (&mut self.send_lag, &other.send_lag),
         ] {
             mine.add(theirs).expect("all tallies have the same bounds");
+        }
+        match (&mut self.sessions, &other.sessions) {
+            (Some(mine), Some(theirs)) => mine.add(theirs),
+            (None, theirs) => self.sessions.clone_from(theirs),
+            (Some(_), None) => {}
         }
     }
 }

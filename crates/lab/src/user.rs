@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use crate::agenda::Start;
+use crate::agenda::{Next, Start};
 use crate::answer::Fault;
 use crate::client_thread::Desk;
 use crate::error_kind::ErrorKind;
@@ -39,9 +39,10 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
     let mut asked = VecDeque::with_capacity(1);
     loop {
         if asked.is_empty() {
-            match poll_fn(|cx| desk.poll_start(user, cx)).await {
-                Some(start) => asked.push_back(Asked { start, sent: start.intended, first_byte: None }),
-                None => break,
+            match poll_fn(|cx| desk.poll_next(user, cx)).await {
+                Next::Ask(start) => asked.push_back(Asked { start, sent: start.intended, first_byte: None }),
+                Next::HangUp => continue,
+                Next::Leave => break,
             }
         }
         match dial(&desk).await {
@@ -51,7 +52,7 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
                 asked = std::mem::take(&mut conversation.asked);
             }
             Err(fault) => {
-                asked.drain(..).for_each(|_| desk.note_failed(fault.kind, || fault.text.clone()));
+                asked.drain(..).for_each(|_| desk.note_failed(user, fault.kind, || fault.text.clone()));
                 tokio::time::sleep(CONNECT_PAUSE).await;
             }
         }
@@ -160,8 +161,8 @@ impl<'d> Conversation<'d> {
         let mut fresh = desk.outgoing.borrow_mut();
         fresh.clear();
         while self.phase == Phase::Asking && self.asked.len() < desk.depth() {
-            match desk.poll_start(self.user, cx) {
-                Poll::Ready(Some(start)) => {
+            match desk.poll_next(self.user, cx) {
+                Poll::Ready(Next::Ask(start)) => {
                     let now = Nanos::now();
                     if self.asked.is_empty() {
                         self.deadline = now.after(desk.workload.timeout);
@@ -170,7 +171,7 @@ impl<'d> Conversation<'d> {
                     fresh.extend_from_slice(desk.catalogue.request(start.request));
                     desk.note_sent(&start, now);
                 }
-                Poll::Ready(None) => self.phase = Phase::Finishing,
+                Poll::Ready(Next::HangUp | Next::Leave) => self.phase = Phase::Finishing,
                 Poll::Pending => break,
             }
         }
@@ -225,11 +226,11 @@ impl<'d> Conversation<'d> {
                     let Asked { start, sent, .. } = *asked;
                     self.asked.pop_front();
                     if self.asked.is_empty() && !input.is_empty() {
-                        desk.note_failed(ErrorKind::LongBody, || desk.overlong(start.request, input));
+                        desk.note_failed(self.user, ErrorKind::LongBody, || desk.overlong(start.request, input));
                         return After::Over;
                     }
                     let stamps = Stamps { intended: start.intended, sent, first_byte, last_byte: now };
-                    desk.judge(start.request, &answer, &stamps);
+                    desk.judge(self.user, start.request, &answer, &stamps);
                     self.life.answers += 1;
                     if !answer.persistent {
                         self.phase = Phase::Closing;
@@ -256,7 +257,7 @@ impl<'d> Conversation<'d> {
                 let now = Nanos::now();
                 let first_byte = first_byte.unwrap_or(now);
                 let stamps = Stamps { intended: start.intended, sent, first_byte, last_byte: now };
-                self.desk.judge(start.request, &answer, &stamps);
+                self.desk.judge(self.user, start.request, &answer, &stamps);
                 self.life.answers += 1;
             }
             Err(fault) => self.fail_all(&fault),
@@ -271,7 +272,9 @@ impl<'d> Conversation<'d> {
     fn fail_all(&mut self, fault: &Fault) {
         let desk = self.desk;
         for asked in self.asked.drain(..) {
-            desk.note_failed(fault.kind, || format!("{}: {}", desk.catalogue.path(asked.start.request), fault.text));
+            desk.note_failed(self.user, fault.kind, || {
+                format!("{}: {}", desk.catalogue.path(asked.start.request), fault.text)
+            });
         }
     }
 

@@ -3,9 +3,12 @@
 //! Plain values, filled in by the program from its flags (and later from a lab file). Nothing here runs.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalogue::Order;
+use crate::replay::Replay;
+use crate::script::Script;
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -21,23 +24,45 @@ pub struct Workload {
     pub checks: Checks,
     /// For a connection to be there, for the first byte of an answer, and for the next one of it.
     pub timeout: Duration,
+    /// In a closed loop, users begin evenly over this time.
+    pub ramp: Duration,
+    /// In a closed loop, the longest time for which a user waits between an answer and the next request; drawn evenly.
+    pub think: Duration,
     /// The same seed asks the same things at the same distances.
     pub seed: u64,
 }
 
 /// Who decides when the next request starts.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Load {
     /// The server: a user asks again when it was answered.
     Closed,
     /// A timetable, whatever the server does. When all users wait, starts are late, and their lateness is latency.
     Open { per_second: f64, arrivals: Arrivals },
+    /// The same with one rate after another.
+    Steps(RatePlan),
+    /// Sessions start; their requests follow one another, each after its answer.
+    Sessions { count: u64, starts: Option<RatePlan>, script: Arc<Script> },
+    /// What a log says, so many times as fast; at speed 0 a closed loop in its order.
+    Replay { log: Arc<Replay>, speed: f64 },
+}
+
+/// A rate, or several one after another; the last one stays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RatePlan {
+    /// Starts a second; a pause is 0, and none but the last may be one.
+    pub per_second: Vec<f64>,
+    /// How long each of them lasts.
+    pub step: Duration,
+    pub arrivals: Arrivals,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
     /// Equal distances.
     Constant,
+    /// Distances between 90 % and 110 % of the equal ones.
+    Jitter,
     /// Exponential distances: as independent people come.
     Poisson,
 }
@@ -73,6 +98,52 @@ pub enum StatusWanted {
     /// 2xx or 3xx.
     NonError,
     Exactly(u16),
+}
+
+impl Workload {
+    /// Ten seconds of a closed loop of ten users who check everything: what a program changes to what it was asked for.
+    pub fn new(address: SocketAddr) -> Workload {
+        Workload {
+            address,
+            load: Load::Closed,
+            length: Length::Time(Duration::from_secs(10)),
+            users: 10,
+            threads: 1,
+            connections: Connections::Kept { pipeline: 1 },
+            order: Order::InTurn,
+            checks: Checks::ALL,
+            timeout: Duration::from_secs(10),
+            ramp: Duration::ZERO,
+            think: Duration::ZERO,
+            seed: 1,
+        }
+    }
+}
+
+impl RatePlan {
+    pub fn steady(per_second: f64, arrivals: Arrivals) -> RatePlan {
+        RatePlan { per_second: vec![per_second], step: Duration::MAX, arrivals }
+    }
+}
+
+impl Load {
+    /// When things start, if that is not left to the users.
+    pub fn rate_plan(&self) -> Option<RatePlan> {
+        match self {
+            Load::Open { per_second, arrivals } => Some(RatePlan::steady(*per_second, *arrivals)),
+            Load::Steps(plan) | Load::Sessions { starts: Some(plan), .. } => Some(plan.clone()),
+            Load::Closed | Load::Sessions { starts: None, .. } | Load::Replay { .. } => None,
+        }
+    }
+
+    /// Is there a timetable that is kept or not?
+    pub fn is_open(&self) -> bool {
+        match self {
+            Load::Closed | Load::Sessions { starts: None, .. } => false,
+            Load::Open { .. } | Load::Steps(_) | Load::Sessions { .. } => true,
+            Load::Replay { speed, .. } => *speed > 0.0,
+        }
+    }
 }
 
 impl StatusWanted {

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use lab::{
-    Arrivals, Catalogue, Checks, Connections, LabUrl, Length, Load, Order, Outcome, StatusWanted, Workload, limits,
+    Arrivals, Catalogue, Checks, Connections, LabUrl, Length, Load, Order, Outcome, Recipe, StatusWanted, Workload,
+    limits,
 };
 use tokio::sync::oneshot;
 
@@ -169,10 +170,12 @@ fn job(flags: &BenchFlags) -> Result<Job, String> {
         (None, Some((path, text))) => first_url(text).map_err(|what| format!("{}: {what}", path.display()))?,
         (None, None) => return Err("no URL was given".to_owned()),
     };
+    let recipe = Recipe { fields: flags.fields.clone(), short: flags.short, ..Recipe::default() };
     let catalogue = match &list {
-        None => Catalogue::of_url(&url, &flags.fields, flags.short).map_err(|error| error.to_string())?,
-        Some((path, text)) => Catalogue::of_list(&url, text, &flags.fields, flags.short)
-            .map_err(|error| format!("{}: {error}", path.display()))?,
+        None => Catalogue::of_url(&url, &recipe).map_err(|error| error.to_string())?,
+        Some((path, text)) => {
+            Catalogue::of_list(&url, text, &recipe).map_err(|error| format!("{}: {error}", path.display()))?
+        }
     };
     let address = (url.host.as_str(), url.port).to_socket_addrs().map_err(|error| error.to_string());
     let address = address.and_then(|mut all| all.next().ok_or_else(|| "it has no address".to_owned()));
@@ -195,7 +198,6 @@ fn workload(flags: &BenchFlags, address: std::net::SocketAddr) -> Workload {
     };
     let bytes = flags.check == CheckFlag::Bytes;
     Workload {
-        address,
         load: flags.rate.map_or(Load::Closed, |per_second| Load::Open { per_second, arrivals }),
         length: flags.requests.map_or(Length::Time(flags.time.unwrap_or(TIME_DEFAULT)), Length::Requests),
         users: flags.connections,
@@ -208,6 +210,7 @@ fn workload(flags: &BenchFlags, address: std::net::SocketAddr) -> Workload {
         checks: Checks { status, length: bytes || flags.check == CheckFlag::Length, bytes },
         timeout: flags.timeout,
         seed: flags.seed,
+        ..Workload::new(address)
     }
 }
 
