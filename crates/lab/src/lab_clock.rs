@@ -6,6 +6,11 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// Seconds of the UNIX epoch, for `Date`. Nothing is measured with it: the wall's clock may be set back.
+pub(crate) fn wall_seconds() -> u64 {
+    u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0)
+}
+
 /// A moment, or with another subtracted a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Nanos(pub(crate) u64);

@@ -63,4 +63,39 @@ pub const FIRST_READ_BYTES_MAX: usize = 4 << 10;
 /// Of the text of an error's sample.
 pub const SAMPLE_BYTES_MAX: usize = 200;
 
+/// Connections that may wait to be accepted by a server of the lab; the kernel's own bound (somaxconn) may be lower.
+pub const LISTEN_QUEUE: i32 = 4_096;
+/// Of the null server's one answer.
+pub const NULL_BODY_BYTES_MAX: u64 = 256 << 20;
+/// Events that the null server takes at once.
+pub const NULL_EVENTS_MAX: usize = 512;
+
+/// Of one answer of the fake origin.
+pub const ORIGIN_BODY_BYTES_MAX: u64 = 64 << 30;
+/// The mean size of a catalogue's pages.
+pub const PAGE_MEAN_BYTES_MAX: u64 = 64 << 20;
+/// Behind the end of an answer, or announced and not sent.
+pub const ORIGIN_EXTRA_BYTES_MAX: u64 = 1 << 20;
+/// The fake origin makes its bodies by blocks of this size.
+pub const ORIGIN_BLOCK_BYTES: u64 = 64 << 10;
+pub const ORIGIN_CONNECTIONS_MAX: usize = 60_000;
+/// A connection on which nothing is asked is closed.
+pub const ORIGIN_IDLE: Duration = Duration::from_secs(600);
+/// A client that reads nothing is given up.
+pub const ORIGIN_WRITE_PATIENCE: Duration = Duration::from_secs(60);
+/// What a client may still be sending after the last answer is read for so long.
+pub const ORIGIN_LINGER: Duration = Duration::from_secs(1);
+/// When a connection could not be accepted.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// A delay that a query asks for.
+pub const DELAY_MAX: Duration = Duration::from_secs(3_600);
+/// A slow body comes in steps of about this.
+pub const DRIP_STEP: Duration = Duration::from_millis(50);
+/// Answers that a thread of the origin keeps: each, all together, and how many.
+pub const PREPARED_BODY_BYTES_MAX: u64 = 1 << 20;
+pub const PREPARED_BYTES_MAX: usize = 96 << 20;
+pub const PREPARED_COUNT_MAX: usize = 100_000;
+/// Lines of the origin's record that a thread gathers.
+pub const LOG_BUFFER_BYTES: usize = 64 << 10;
+
 const _: () = assert!(SECOND_DIGITS < LATENCY_DIGITS);

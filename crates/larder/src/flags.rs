@@ -10,6 +10,7 @@ use proxy::settings::{ListenAddress, ListenerSettings, LogFormat, OriginUrl};
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
 use crate::bench::BenchFlags;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
+use crate::lab_command::LabCommand;
 use crate::limits;
 use crate::plan::{LogTarget, Plan, check_memory};
 use crate::quantities::parse_size;
@@ -36,6 +37,12 @@ pub enum Command {
     /// Load one target, check every answer, and say what it takes
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchFlags),
+    /// The rest of the lab: servers for tests and comparisons
+    #[command(after_help = LAB_EXAMPLES)]
+    Lab {
+        #[command(subcommand)]
+        command: LabCommand,
+    },
 }
 
 const TOP_EXAMPLES: &str = "\
@@ -86,6 +93,16 @@ The first answer of each URL is the measure of all later ones: their length and 
 check is counted by its kind and is no answer.
 
 Exit codes: 0 every answer was good; 1 one was not, or the target is down; 2 wrong flags.";
+
+const LAB_EXAMPLES: &str = "\
+Examples:
+  larder lab origin --listen 127.0.0.1:9001               curl 'http://127.0.0.1:9001/?s=20k&t=500&r=404'
+  larder lab origin --stall-every 1s --stall-for 200ms    answers nothing every now and then
+  larder lab null --listen 127.0.0.1:9000 --size 6221     the least that a server can do for an answer
+
+docs/lab-origin.md has all the words that the origin understands. TERM or INT ends it.
+
+Exit codes: 0 ended in good order; 1 an address in use; 2 wrong flags.";
 
 /// Flags win over the config file.
 #[derive(Clone, Debug, Default, Args)]
@@ -270,6 +287,13 @@ mod tests {
         check(&["bench", "--rate", "0", "http://a/"], Err("more than 0"));
         check(&["bench", "--rate", "nan", "http://a/"], Err("more than 0"));
         check(&["bench", "https://a/"], Err("not supported yet"));
+        check(&["lab", "origin", "--stall-every", "1s", "--stall-for", "200ms", "--log", "x"], Ok(()));
+        check(&["lab", "origin", "--stall-every", "1s"], Err("--stall-for"));
+        check(&["lab", "origin", "--mean-bytes", "0"], Err("must be 1 to"));
+        check(&["lab", "origin", "--listen", "unix:/x"], Err("TCP ports"));
+        check(&["lab", "null", "--size", "10k", "--threads", "2"], Ok(()));
+        check(&["lab", "null", "--threads", "0"], Err("must be 1 to"));
+        check(&["lab"], Err("Usage"));
         check(&["sevre"], Err("serve"));
     }
 

@@ -8,6 +8,8 @@ mod config;
 mod demo;
 mod edge_report;
 mod flags;
+mod lab_command;
+mod lab_origin;
 mod limits;
 mod log_writer;
 mod open_files;
@@ -32,5 +34,6 @@ fn main() -> ExitCode {
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
         flags::Command::Bench(flags) => bench::bench(&flags),
+        flags::Command::Lab { command } => lab_command::lab(&command),
     }
 }

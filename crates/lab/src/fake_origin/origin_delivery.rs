@@ -1,0 +1,165 @@
+//! Sending a reply, and all that can be done to it on the way: cut, reset, stopped, dripped, wrong, too much.
+//!
+//! A body is made by the block while it is sent. Whoever reads nothing for long is given up.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::ready;
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_linger;
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use wire::{CHUNK_END, LAST_CHUNK_AND_END};
+
+use crate::constructed_body::append_constructed;
+use crate::fake_origin::origin_desk::OriginDesk;
+use crate::fake_origin::origin_plan::{Ending, Place};
+use crate::fake_origin::origin_reply::Reply;
+use crate::lab_clock::Nanos;
+use crate::limits::{DRIP_STEP, ORIGIN_BLOCK_BYTES, ORIGIN_IDLE, ORIGIN_LINGER, ORIGIN_WRITE_PATIENCE};
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// All was sent that was to be.
+    Whole,
+    /// As a fault has it; the connection is over.
+    Faulty(Ending),
+    /// The client left, or reads nothing.
+    Gone,
+}
+
+impl Ended {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Ended::Whole => "whole",
+            Ended::Faulty(Ending::Cut) => "cut",
+            Ended::Faulty(Ending::Reset) => "reset",
+            Ended::Faulty(Ending::Stop) => "stopped",
+            Ended::Gone => "gone",
+        }
+    }
+}
+
+/// Sends it, but for an end by fault, which is `end_by_fault`'s. The bytes of the body that were sent come back too.
+pub(crate) async fn deliver(stream: &mut TcpStream, desk: &OriginDesk, reply: &Reply) -> (Ended, u64) {
+    if let Some((ending, Place::Head)) = reply.faults.ending {
+        return (Ended::Faulty(ending), 0);
+    }
+    let date_and_end = desk.date_and_end();
+    if send(stream, [&reply.head, &date_and_end, &[]]).await.is_err() {
+        return (Ended::Gone, 0);
+    }
+    let whole = reply.to - reply.from;
+    let most = match reply.faults.ending {
+        Some((_, Place::Body(most))) => whole.min(most),
+        _ => whole,
+    };
+    let (outcome, sent) = send_body(stream, desk, reply, most).await;
+    match (outcome, reply.faults.ending) {
+        (Err(_), _) => (Ended::Gone, sent),
+        (Ok(()), Some((ending, _))) => (Ended::Faulty(ending), sent),
+        (Ok(()), None) => match send_end(stream, reply).await {
+            Ok(()) => (Ended::Whole, sent),
+            Err(_) => (Ended::Gone, sent),
+        },
+    }
+}
+
+async fn send_body(stream: &mut TcpStream, desk: &OriginDesk, reply: &Reply, most: u64) -> (io::Result<()>, u64) {
+    let block_bytes = match reply.faults.drip {
+        Some(rate) => ((rate as f64 * DRIP_STEP.as_secs_f64()) as u64).clamp(1, ORIGIN_BLOCK_BYTES),
+        None => ORIGIN_BLOCK_BYTES,
+    };
+    let begun = Nanos::now();
+    let (mut sent, mut block) = (0, Vec::new());
+    while sent < most {
+        if let Some(rate) = reply.faults.drip {
+            let due = begun.after(Duration::from_secs_f64(sent as f64 / rate as f64));
+            sleep(Nanos::now().until(due)).await;
+        }
+        if sent > 0 {
+            wait_for_stall(desk).await;
+        }
+        let from = reply.from + sent;
+        let to = from + block_bytes.min(most - sent);
+        block.clear();
+        if reply.chunked {
+            block.extend_from_slice(format!("{:x}\r\n", to - from).as_bytes());
+        }
+        let data_at = block.len();
+        append_constructed(&mut block, reply.seed, from, to);
+        if let Some(flip) = reply.faults.flip.filter(|flip| (from..to).contains(flip)) {
+            block[data_at + (flip - from) as usize] ^= 1;
+        }
+        if reply.chunked {
+            block.extend_from_slice(CHUNK_END);
+        }
+        if let Err(error) = send(stream, [&block, &[], &[]]).await {
+            return (Err(error), sent);
+        }
+        sent = to - reply.from;
+    }
+    (Ok(()), sent)
+}
+
+/// The last chunk, and what a fault puts behind the end.
+async fn send_end(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
+    let is_body = reply.to > reply.from || reply.chunked && reply.status != 304;
+    let last: &[u8] = if reply.chunked && is_body { LAST_CHUNK_AND_END } else { &[] };
+    let extra = vec![b'+'; reply.faults.extra as usize];
+    send(stream, [last, &extra, &[]]).await
+}
+
+/// Nothing is answered while the origin stalls; another stall may begin as one ends.
+pub(crate) async fn wait_for_stall(desk: &OriginDesk) {
+    while let Some(rest) = desk.stall() {
+        sleep(rest).await;
+    }
+}
+
+/// The end of a connection, as a fault has it.
+pub(crate) async fn end_by_fault(mut stream: TcpStream, ending: Ending) {
+    match ending {
+        // A reset may overtake what was sent, if that is still on its way: the client must read it first.
+        Ending::Cut => linger(stream).await,
+        Ending::Reset => {
+            let _ = set_socket_linger(&stream, Some(Duration::ZERO));
+        }
+        Ending::Stop => {
+            let mut rest = [0; 1_024];
+            let until_gone = async { while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
+            let _ = timeout(ORIGIN_IDLE, until_gone).await;
+        }
+    }
+}
+
+/// Closes so that what was sent arrives, although the client may still be sending.
+pub(crate) async fn linger(mut stream: TcpStream) {
+    let mut rest = [0; 1_024];
+    let closing = async {
+        let _ = stream.shutdown().await;
+        while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
+    };
+    let _ = timeout(ORIGIN_LINGER, closing).await;
+}
+
+/// All of the parts, as one segment where that is possible.
+#[inline]
+pub(crate) async fn send(stream: &mut TcpStream, mut parts: [&[u8]; 3]) -> io::Result<()> {
+    let all = poll_fn(|cx| {
+        while parts.iter().any(|part| !part.is_empty()) {
+            let mut written = ready!(Pin::new(&mut *stream).poll_write_vectored(cx, &parts.map(IoSlice::new)))?;
+            for part in &mut parts {
+                let of_this = written.min(part.len());
+                *part = &part[of_this..];
+                written -= of_this;
+            }
+        }
+        io::Result::Ok(()).into()
+    });
+    timeout(ORIGIN_WRITE_PATIENCE, all).await?
+}

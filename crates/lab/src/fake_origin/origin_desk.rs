@@ -1,0 +1,121 @@
+//! What all connections of one thread of the origin share, and what all its threads do.
+//!
+//! Nothing here is borrowed across an await.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use message::{FieldSpan, Method, Version};
+
+use crate::fake_origin::OriginSettings;
+use crate::fake_origin::origin_log::OriginLog;
+use crate::fake_origin::origin_plan::{Faults, Hit, Plan, Size};
+use crate::fake_origin::origin_reply::{Asked, Drawn};
+use crate::fake_origin::prepared_answers::PreparedAnswers;
+use crate::lab_clock::{Nanos, wall_seconds};
+use crate::limits::SCRATCH_BYTES;
+use crate::usual_fields::append_date;
+
+/// Of all threads.
+#[derive(Debug)]
+pub(crate) struct OriginShared {
+    pub(crate) settings: OriginSettings,
+    pub(crate) begun: Nanos,
+    pub(crate) requests: AtomicU64,
+    /// Requests with `every`.
+    turns: AtomicU64,
+    pub(crate) connections: AtomicUsize,
+    pub(crate) stop: AtomicBool,
+}
+
+impl OriginShared {
+    pub(crate) fn new(settings: OriginSettings) -> OriginShared {
+        OriginShared {
+            settings,
+            begun: Nanos::now(),
+            requests: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
+            connections: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+}
+
+pub(crate) struct OriginDesk {
+    pub(crate) shared: Arc<OriginShared>,
+    pub(crate) prepared: RefCell<PreparedAnswers>,
+    pub(crate) scratch: RefCell<Box<[u8]>>,
+    pub(crate) spans: RefCell<Vec<FieldSpan>>,
+    pub(crate) log: RefCell<OriginLog>,
+    dice: RefCell<fastrand::Rng>,
+    date: Cell<(u64, [u8; DATE_AND_END_BYTES])>,
+}
+
+/// `Date: Mon, 01 Jan 2024 00:00:00 GMT`, its line end, and the empty line.
+pub(crate) const DATE_AND_END_BYTES: usize = 39;
+
+/// Who gets what is made beforehand.
+pub(crate) const PLAIN_GET: Asked =
+    Asked { method: Method::Get, version: Version::Http11, persistent: true, conditions: None };
+
+impl OriginDesk {
+    pub(crate) fn new(shared: Arc<OriginShared>, thread: usize, log: OriginLog) -> OriginDesk {
+        let seed = shared.settings.seed.wrapping_mul(7_919).wrapping_add(thread as u64);
+        OriginDesk {
+            shared,
+            prepared: RefCell::default(),
+            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+            spans: RefCell::new(Vec::with_capacity(64)),
+            log: RefCell::new(log),
+            dice: RefCell::new(fastrand::Rng::with_seed(seed)),
+            date: Cell::new((u64::MAX, [0; DATE_AND_END_BYTES])),
+        }
+    }
+
+    /// The last line of every head, and the end of the head.
+    #[inline]
+    pub(crate) fn date_and_end(&self) -> [u8; DATE_AND_END_BYTES] {
+        let now = wall_seconds();
+        let (second, text) = self.date.get();
+        if second == now {
+            return text;
+        }
+        let mut text = Vec::with_capacity(DATE_AND_END_BYTES);
+        append_date(&mut text, now);
+        text.extend_from_slice(b"\r\n");
+        let text = text.try_into().expect("every date has the same length");
+        self.date.set((now, text));
+        text
+    }
+
+    /// How long this request has to wait.
+    pub(crate) fn draw_delay(&self, plan: &Plan) -> Duration {
+        plan.delay.draw(&mut self.dice.borrow_mut())
+    }
+
+    /// What is left of a stall of the whole origin.
+    #[inline]
+    pub(crate) fn stall(&self) -> Option<Duration> {
+        self.shared.settings.stalls.as_ref()?.rest(self.shared.begun, Nanos::now())
+    }
+
+    /// What dice and counters say for this one request.
+    pub(crate) fn draw(&self, plan: &Plan) -> Drawn {
+        let mut dice = self.dice.borrow_mut();
+        let size = match plan.size {
+            Size::Fixed(size) => size,
+            Size::UpTo(most) => dice.u64(..=most),
+        };
+        let seed = if plan.random { dice.u64(..) } else { plan.seed };
+        let error = plan.errors.filter(|&(share, _)| dice.f64() < share).map(|(_, status)| status);
+        let is_hit = plan.faults != Faults::default()
+            && match plan.hit {
+                Hit::All => true,
+                Hit::Every(n) => (self.shared.turns.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(n),
+                Hit::Share(share) => dice.f64() < share,
+            };
+        Drawn { size, seed, error, faults: if is_hit { plan.faults } else { Faults::default() } }
+    }
+}
