@@ -125,6 +125,11 @@ impl Catalogue {
         self.ends.len()
     }
 
+    /// Of what is sent for one.
+    pub fn request_bytes_mean(&self) -> f64 {
+        self.requests.len() as f64 / self.len().max(1) as f64
+    }
+
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

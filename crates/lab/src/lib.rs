@@ -4,7 +4,7 @@
 //! every thread some *users* (`user`) take their starts from one *agenda* (`agenda`: at once, or by a timetable), ask
 //! for what the *catalogue* says, read the answer (`http_answer`), have it judged against what is expected and what
 //! the first fetch taught (`learned`), and note the outcome in the thread's *tally* (`tally`). Tallies are merged
-//! once, at the end, and printed by `report`.
+//! once, at the end, and printed by `report`, or by `as_tool` in the form of a tool that people know.
 //!
 //! Nothing is locked and nothing allocated for a request. This crate knows nothing of the proxy that it may be
 //! measuring, and reads neither argv nor signals.
@@ -13,6 +13,7 @@ mod agenda;
 mod answer;
 mod answer_chunks;
 mod answer_head;
+mod as_tool;
 mod catalogue;
 mod client_thread;
 mod constructed_body;
@@ -43,6 +44,7 @@ mod user;
 mod usual_fields;
 mod workload;
 
+pub use as_tool::{Printed, Progress, Tool, ToolRun, unsaid};
 pub use catalogue::{AskMethod, Catalogue, CatalogueError, Order, Recipe};
 pub use constructed_body::{append_constructed, body_seed};
 pub use error_kind::ErrorKind;

@@ -1,7 +1,7 @@
 //! `larder bench`: from what was typed to a workload, and from its outcome to a report. The load itself is `lab`'s.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use lab::{
-    Arrivals, Catalogue, Checks, Connections, LabUrl, Length, Load, Order, Outcome, Recipe, StatusWanted, Workload,
-    limits,
+    Arrivals, Catalogue, Checks, Connections, LabUrl, Length, Load, Order, Outcome, Recipe, StatusWanted, Tool,
+    Workload, limits,
 };
 use tokio::sync::oneshot;
 
+use crate::bench_show::Show;
 use crate::open_files;
 use crate::quantities::parse_duration;
 use crate::say::say;
@@ -92,8 +93,16 @@ pub struct BenchFlags {
     pub seed: u64,
 
     /// Print the report as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tool")]
     pub json: bool,
+
+    /// Print what this tool prints, and count as it counts: ab, siege, siege-text, http_load, httperf, wrk, wrk2, h2load
+    #[arg(long = "as", value_name = "TOOL", value_parser = parse_tool)]
+    pub tool: Option<Tool>,
+
+    /// The latency distribution too, in the forms of wrk and wrk2
+    #[arg(long, requires = "tool")]
+    pub latency: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -105,27 +114,22 @@ pub enum CheckFlag {
 }
 
 /// What is to be run.
-struct Job {
-    url: LabUrl,
-    workload: Workload,
-    catalogue: Catalogue,
+pub struct Job {
+    pub url: LabUrl,
+    pub workload: Workload,
+    pub catalogue: Catalogue,
 }
 
 pub fn bench(flags: &BenchFlags) -> ExitCode {
     let outcome = job(flags).and_then(|job| {
         let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let (name, workload) = (format!("http://{}{}", job.url.authority, job.url.path), job.workload.clone());
-        Ok((name, workload, run(job, signals)?))
+        let show = Show::begin(flags, &job);
+        run(job, show, signals)
     });
     match outcome {
-        Ok((name, workload, outcome)) => {
-            let report = match flags.json {
-                true => format!("{:#}\n", lab::json(&name, &workload, &outcome)),
-                false => lab::text(&name, &workload, &outcome),
-            };
-            // A reader that has gone away ends nothing.
-            let _ = std::io::stdout().write_all(report.as_bytes());
-            let all_good = outcome.tally.failed() == 0 && outcome.tally.good > 0;
+        Ok((mut show, outcome)) => {
+            show.end(&outcome);
+            let all_good = outcome.tally.failed() == 0 && outcome.tally.answers() > 0;
             if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(sentence) => {
@@ -136,17 +140,16 @@ pub fn bench(flags: &BenchFlags) -> ExitCode {
 }
 
 /// Runs in a thread of its own while this one listens for signals: the first one ends the run, and the report follows.
-fn run(job: Job, mut signals: Signals) -> Result<Outcome, String> {
+fn run(job: Job, show: Show, mut signals: Signals) -> Result<(Show, Outcome), String> {
     let stop = Arc::new(AtomicBool::new(false));
     let (ended_sender, mut ended) = oneshot::channel();
     let running = {
         let stop = Arc::clone(&stop);
         std::thread::spawn(move || {
-            let outcome = lab::run(job.workload, job.catalogue, &stop, &mut |index, second| {
-                let _ = writeln!(std::io::stderr(), "{}", lab::second_line(index, second));
-            });
+            let mut show = show;
+            let outcome = lab::run(job.workload, job.catalogue, &stop, &mut |index, second| show.second(index, second));
             let _ = ended_sender.send(());
-            outcome
+            (show, outcome)
         })
     };
     loop {
@@ -156,7 +159,8 @@ fn run(job: Job, mut signals: Signals) -> Result<Outcome, String> {
             Told::Reload | Told::Nothing => {}
         }
     }
-    running.join().map_err(|_| "the run panicked".to_owned())?.map_err(|error| error.to_string())
+    let (show, outcome) = running.join().map_err(|_| "the run panicked".to_owned())?;
+    Ok((show, outcome.map_err(|error| error.to_string())?))
 }
 
 fn job(flags: &BenchFlags) -> Result<Job, String> {
@@ -194,7 +198,7 @@ fn workload(flags: &BenchFlags, address: std::net::SocketAddr) -> Workload {
     let status = match (flags.status, flags.check) {
         (Some(status), _) => StatusWanted::Exactly(status),
         (None, CheckFlag::None) => StatusWanted::Any,
-        (None, _) => StatusWanted::NonError,
+        (None, _) => flags.tool.map_or(Checks::ALL, |_| Tool::CHECKS).status,
     };
     let bytes = flags.check == CheckFlag::Bytes;
     Workload {
@@ -265,6 +269,10 @@ fn parse_rate(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|&rate| rate > 0.0 && rate <= max)
         .ok_or_else(|| format!("must be more than 0, up to {max}"))
+}
+
+fn parse_tool(text: &str) -> Result<Tool, String> {
+    Tool::named(text).ok_or_else(|| format!("one of {}", Tool::ALL.map(Tool::name).join(", ")))
 }
 
 fn parse_connections(text: &str) -> Result<usize, String> {

@@ -3,6 +3,7 @@
 mod addresses;
 mod admin;
 mod bench;
+mod bench_show;
 mod check;
 mod config;
 mod demo;
@@ -14,6 +15,7 @@ mod limits;
 mod log_writer;
 mod open_files;
 mod plan;
+mod process_times;
 mod quantities;
 mod running;
 mod say;
