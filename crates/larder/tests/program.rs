@@ -4,6 +4,8 @@
 
 #[path = "program/answer_stream.rs"]
 mod answer_stream;
+#[path = "program/as_tools.rs"]
+mod as_tools;
 #[path = "program/bad_input.rs"]
 mod bad_input;
 #[path = "program/bench_command.rs"]

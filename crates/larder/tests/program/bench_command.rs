@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::faulty_origin::{FaultyOrigin, PAUSE_MS};
 
-fn bench(arguments: &[&str]) -> Output {
+pub fn bench(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
     command.arg("bench").args(arguments).stdin(Stdio::null()).output().expect("larder can be started")
 }
@@ -155,12 +155,12 @@ fn nginx_has_logged_what_was_counted() {
     assert_eq!(json["body_bytes"].as_u64(), Some(bytes));
 }
 
-struct Nginx {
+pub struct Nginx {
     child: Child,
 }
 
 impl Nginx {
-    fn start(directory: &Path, address: SocketAddr) -> Nginx {
+    pub fn start(directory: &Path, address: SocketAddr) -> Nginx {
         let place = directory.display();
         let config = format!(
             "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log;\n\
@@ -187,7 +187,7 @@ impl Nginx {
         nginx
     }
 
-    fn stop(&mut self) {
+    pub fn stop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -199,7 +199,7 @@ impl Drop for Nginx {
     }
 }
 
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
     listener.local_addr().expect("a bound listener has an address")
 }
