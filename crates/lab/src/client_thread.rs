@@ -4,7 +4,9 @@
 //! which is one atomic word for each request.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +14,7 @@ use std::sync::mpsc::Sender;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_setaffinity};
 use tokio::sync::Notify;
 
 use crate::agenda::{Agenda, Habits, Next, Start};
@@ -27,6 +30,7 @@ use crate::pacer::{Alarm, pace};
 use crate::pauses::Pauses;
 use crate::pick::Pick;
 use crate::sessions::Sessions;
+use crate::sources::{self, Ports};
 use crate::tally::{Life, Second, Stamps, Tally};
 use crate::timetable::Timetable;
 use crate::user;
@@ -57,6 +61,8 @@ pub(crate) struct Desk {
     pub(crate) workload: Arc<Workload>,
     pub(crate) catalogue: Arc<Catalogue>,
     learned: Arc<Learned>,
+    thread: usize,
+    ports: RefCell<Ports>,
     begun: Nanos,
     pub(crate) agenda: RefCell<Agenda>,
     /// Rung when the pacer has to look at the agenda before the moment it knows of.
@@ -75,6 +81,7 @@ pub(crate) struct Desk {
 
 /// The thread from its first connection to its last.
 pub(crate) fn work(errand: &Errand) -> io::Result<Brought> {
+    stay_on_cpu(errand)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .event_interval(256)
@@ -100,6 +107,22 @@ pub(crate) fn work(errand: &Errand) -> io::Result<Brought> {
     let _ = errand.seconds.send((errand.thread, desk.tally.borrow_mut().turn_second()));
     let tally = std::mem::take(&mut *desk.tally.borrow_mut());
     Ok(Brought { tally, ended, cpu: Nanos::of_thread() })
+}
+
+fn stay_on_cpu(errand: &Errand) -> io::Result<()> {
+    let cpus = &errand.workload.cpus;
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let cpu = cpus[errand.thread % cpus.len()];
+    let refused =
+        |why: &dyn fmt::Display| io::Error::other(format!("it cannot stay on processor {cpu}: {why} (--cpus)"));
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(refused(&"there is no such processor"));
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).map_err(|error| refused(&error))
 }
 
 /// Hands over each second; ends when the time is up or somebody says stop.
@@ -173,6 +196,8 @@ impl Desk {
         Desk {
             catalogue: Arc::clone(&errand.catalogue),
             learned: Arc::clone(&errand.learned),
+            thread: errand.thread,
+            ports: RefCell::new(Ports::new(workload.sources.len(), sources::port_range(), of)),
             begun: errand.begun,
             agenda: RefCell::new(agenda),
             bell: Notify::new(),
@@ -198,6 +223,19 @@ impl Desk {
             Connections::Kept { pipeline } => self.burst_max.max(pipeline),
             Connections::Short => 1,
         }
+    }
+
+    /// Which of the sources the connections of a user come from.
+    pub(crate) fn source(&self, user: usize) -> Option<usize> {
+        let sources_count = self.workload.sources.len();
+        // Its number among all users, not only among this thread's.
+        let number = user * self.workload.threads + self.thread;
+        (sources_count > 0).then(|| number % sources_count)
+    }
+
+    /// The next port of a source.
+    pub(crate) fn take_port(&self, source: usize) -> SocketAddr {
+        SocketAddr::new(self.workload.sources[source], self.ports.borrow_mut().take(source))
     }
 
     pub(crate) fn one_each(&self) -> bool {

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 /// Connections of one run; more than one address offers ports for need several source addresses.
 pub const CONNECTIONS_MAX: usize = 60_000;
+pub const SOURCES_MAX: usize = 4_096;
+/// Ports of a source that are tried for one connection.
+pub const PORT_TRIES_MAX: usize = 256;
 pub const THREADS_MAX: usize = 256;
 pub const PIPELINE_MAX: usize = 1_000;
 /// Starts a second of an open loop.

@@ -12,6 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::client_thread::{Brought, Errand, work};
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
+use crate::sources;
 use crate::tally::{Second, Tally};
 use crate::workload::{Length, Load, Workload};
 
@@ -36,8 +37,13 @@ pub struct ThreadCost {
 /// Why there was no run.
 #[derive(Debug)]
 pub enum StartError {
-    Unreachable { address: SocketAddr, error: io::Error },
+    Unreachable {
+        address: SocketAddr,
+        error: io::Error,
+    },
     NoThread(io::Error),
+    /// The machine has no room for what is asked.
+    NoRoom(String),
 }
 
 impl fmt::Display for StartError {
@@ -45,6 +51,7 @@ impl fmt::Display for StartError {
         match self {
             StartError::Unreachable { address, error } => write!(f, "cannot connect to {address}: {error}"),
             StartError::NoThread(error) => write!(f, "cannot start a thread: {error}"),
+            StartError::NoRoom(why) => write!(f, "{why}"),
         }
     }
 }
@@ -63,6 +70,7 @@ pub fn run(
         workload.users = workload.users.min(usize::try_from(count).unwrap_or(usize::MAX));
     }
     workload.threads = workload.threads.clamp(1, workload.users.max(1));
+    sources::check(&workload, sources::port_range()).map_err(StartError::NoRoom)?;
     let address = workload.address;
     TcpStream::connect_timeout(&address, workload.timeout)
         .map_err(|error| StartError::Unreachable { address, error })?;

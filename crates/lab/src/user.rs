@@ -11,7 +11,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
@@ -19,6 +18,7 @@ use tokio::time::Sleep;
 use crate::agenda::{Next, Start};
 use crate::answer::Fault;
 use crate::client_thread::Desk;
+use crate::dialling::dial;
 use crate::error_kind::ErrorKind;
 use crate::http_answer::HttpAnswerReader;
 use crate::lab_clock::Nanos;
@@ -45,7 +45,7 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
                 Next::Leave => break,
             }
         }
-        match dial(&desk).await {
+        match dial(&desk, user).await {
             Ok((stream, begun)) => {
                 let mut conversation = Conversation::new(&desk, user, stream, begun, asked);
                 poll_fn(|cx| conversation.poll(cx)).await;
@@ -58,31 +58,6 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
         }
     }
     desk.leave();
-}
-
-async fn dial(desk: &Desk) -> Result<(TcpStream, Nanos), Fault> {
-    let (workload, begun) = (&desk.workload, Nanos::now());
-    match tokio::time::timeout(workload.timeout, TcpStream::connect(workload.address)).await {
-        Ok(Ok(stream)) => {
-            // Refused only for a socket that is already dead, which the first write then says.
-            let _ = stream.set_nodelay(true);
-            desk.note_connection(begun);
-            Ok((stream, begun))
-        }
-        Ok(Err(error)) => Err(Fault { kind: connect_error(&error), text: error.to_string() }),
-        Err(_) => Err(Fault { kind: ErrorKind::ConnTimeout, text: format!("after {:?}", workload.timeout) }),
-    }
-}
-
-fn connect_error(error: &io::Error) -> ErrorKind {
-    match (error.raw_os_error().map(Errno::from_raw_os_error), error.kind()) {
-        (Some(Errno::MFILE | Errno::NFILE), _) => ErrorKind::FdUnavail,
-        (Some(Errno::ADDRNOTAVAIL), _) => ErrorKind::AddrUnavail,
-        (_, io::ErrorKind::ConnectionRefused) => ErrorKind::ConnRefused,
-        (_, io::ErrorKind::ConnectionReset) => ErrorKind::ConnReset,
-        (_, io::ErrorKind::TimedOut) => ErrorKind::ConnTimeout,
-        _ => ErrorKind::Other,
-    }
 }
 
 /// One connection, from its first request to its end.

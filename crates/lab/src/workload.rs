@@ -2,7 +2,7 @@
 //!
 //! Plain values, filled in by the program from its flags (and later from a lab file). Nothing here runs.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,10 @@ pub struct Workload {
     /// Users: each has at most one connection.
     pub users: usize,
     pub threads: usize,
+    /// Where connections come from, one user after another; empty: where the kernel likes.
+    pub sources: Vec<IpAddr>,
+    /// On which processor each thread runs, one after another; empty: where the kernel likes.
+    pub cpus: Vec<usize>,
     pub connections: Connections,
     pub order: Order,
     pub checks: Checks,
@@ -109,6 +113,8 @@ impl Workload {
             length: Length::Time(Duration::from_secs(10)),
             users: 10,
             threads: 1,
+            sources: Vec::new(),
+            cpus: Vec::new(),
             connections: Connections::Kept { pipeline: 1 },
             order: Order::InTurn,
             checks: Checks::ALL,

@@ -17,6 +17,7 @@ use lab::{
 use tokio::sync::oneshot;
 
 use crate::bench_show::Show;
+use crate::bench_sources::{SourceList, sources};
 use crate::open_files;
 use crate::quantities::parse_duration;
 use crate::say::say;
@@ -87,6 +88,18 @@ pub struct BenchFlags {
     /// Threads of the load generator [default: one for every second core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
+
+    /// Connect from these addresses, one user after another: ADDR, ADDR,ADDR or ADDR-ADDR; may be given several times
+    #[arg(long = "source", value_name = "ADDRS", value_parser = SourceList::parse)]
+    pub sources: Vec<SourceList>,
+
+    /// Connect from the addresses of a file, one on each line
+    #[arg(long, value_name = "FILE")]
+    pub sources_file: Option<PathBuf>,
+
+    /// Keep the threads of the load generator on these processors, one after another
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub cpus: Vec<usize>,
 
     /// Of all that is random: the same seed asks the same
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -189,7 +202,7 @@ fn job(flags: &BenchFlags) -> Result<Job, String> {
     {
         return Err(format!("{} connections do not fit into {files} open files (ulimit -n)", flags.connections));
     }
-    let workload = workload(flags, address);
+    let workload = Workload { sources: sources(flags)?, cpus: flags.cpus.clone(), ..workload(flags, address) };
     Ok(Job { url, workload, catalogue })
 }
 
@@ -205,7 +218,7 @@ fn workload(flags: &BenchFlags, address: std::net::SocketAddr) -> Workload {
         load: flags.rate.map_or(Load::Closed, |per_second| Load::Open { per_second, arrivals }),
         length: flags.requests.map_or(Length::Time(flags.time.unwrap_or(TIME_DEFAULT)), Length::Requests),
         users: flags.connections,
-        threads: flags.threads.unwrap_or_else(threads_default).min(flags.connections),
+        threads: flags.threads.unwrap_or_else(|| threads_default(flags.cpus.len())).min(flags.connections),
         connections: match flags.short {
             true => Connections::Short,
             false => Connections::Kept { pipeline: flags.pipeline },
@@ -220,8 +233,11 @@ fn workload(flags: &BenchFlags, address: std::net::SocketAddr) -> Workload {
 
 const TIME_DEFAULT: Duration = Duration::from_secs(10);
 
-/// The other half of the machine is the server's, when it is here too.
-fn threads_default() -> usize {
+/// One for each processor that was named. Otherwise the other half of the machine is the server's, when it is here too.
+fn threads_default(cpus_named: usize) -> usize {
+    if cpus_named > 0 {
+        return cpus_named.min(limits::THREADS_MAX);
+    }
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1)).min(limits::THREADS_MAX)
 }
 

@@ -4,6 +4,7 @@ mod addresses;
 mod admin;
 mod bench;
 mod bench_show;
+mod bench_sources;
 mod check;
 mod config;
 mod demo;

@@ -1,0 +1,61 @@
+//! A connection to the target, from the source address of its user; or why there is none.
+
+use std::io;
+use std::net::SocketAddr;
+
+use rustix::io::Errno;
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::answer::Fault;
+use crate::client_thread::Desk;
+use crate::error_kind::ErrorKind;
+use crate::lab_clock::Nanos;
+use crate::limits::PORT_TRIES_MAX;
+
+/// The connection, and when it was begun.
+pub(crate) async fn dial(desk: &Desk, user: usize) -> Result<(TcpStream, Nanos), Fault> {
+    let (workload, begun) = (&desk.workload, Nanos::now());
+    match tokio::time::timeout(workload.timeout, connect(desk, user)).await {
+        Ok(Ok(stream)) => {
+            // Refused only for a socket that is already dead, which the first write then says.
+            let _ = stream.set_nodelay(true);
+            desk.note_connection(begun);
+            Ok((stream, begun))
+        }
+        Ok(Err(error)) => Err(Fault { kind: connect_error(&error), text: error.to_string() }),
+        Err(_) => Err(Fault { kind: ErrorKind::ConnTimeout, text: format!("after {:?}", workload.timeout) }),
+    }
+}
+
+async fn connect(desk: &Desk, user: usize) -> io::Result<TcpStream> {
+    let address = desk.workload.address;
+    let Some(source) = desk.source(user) else { return TcpStream::connect(address).await };
+    let mut refusal = io::Error::from(Errno::ADDRNOTAVAIL);
+    for _ in 0..PORT_TRIES_MAX {
+        match connect_from(desk.take_port(source), address).await {
+            Err(error) if connect_error(&error) == ErrorKind::AddrUnavail => refusal = error,
+            done => return done,
+        }
+    }
+    Err(refusal)
+}
+
+async fn connect_from(source: SocketAddr, target: SocketAddr) -> io::Result<TcpStream> {
+    let socket = if source.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // So that a port can be had again whose last connection still lingers, as it can without a source.
+    socket.set_reuseaddr(true)?;
+    socket.bind(source)?;
+    socket.connect(target).await
+}
+
+fn connect_error(error: &io::Error) -> ErrorKind {
+    match (error.raw_os_error().map(Errno::from_raw_os_error), error.kind()) {
+        (Some(Errno::MFILE | Errno::NFILE), _) => ErrorKind::FdUnavail,
+        // The one when connecting, the other when binding to a source.
+        (Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE), _) => ErrorKind::AddrUnavail,
+        (_, io::ErrorKind::ConnectionRefused) => ErrorKind::ConnRefused,
+        (_, io::ErrorKind::ConnectionReset) => ErrorKind::ConnReset,
+        (_, io::ErrorKind::TimedOut) => ErrorKind::ConnTimeout,
+        _ => ErrorKind::Other,
+    }
+}
