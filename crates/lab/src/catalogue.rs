@@ -3,10 +3,11 @@
 //! One block of bytes and an end for each request, so 150,000 URLs cost what their text costs. The number of a
 //! request here is also its number in `learned`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::lab_url::{LabUrl, check_bytes};
-use crate::limits::URLS_MAX;
+use crate::limits::{REQUESTS_BYTES_MAX, URLS_MAX};
 
 #[derive(Debug, Default)]
 pub struct Catalogue {
@@ -54,7 +55,7 @@ pub struct Recipe {
     pub body: Vec<u8>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AskMethod {
     #[default]
     Get,
@@ -83,20 +84,15 @@ impl Catalogue {
                 continue;
             }
             let refuse = |what| CatalogueError { line: index + 1, what };
-            if line.starts_with('/') {
-                check_bytes(line).map_err(refuse)?;
-                catalogue.add(recipe.method, &url.authority, line, &common);
-            } else {
-                let other = LabUrl::parse(line).map_err(refuse)?;
-                if !recipe.proxied && (&*other.host, other.port) != (&*url.host, url.port) {
-                    let what = format!("{} is not the target, {}:{}", other.authority, url.host, url.port);
-                    return Err(refuse(what));
-                }
-                let authority = if recipe.proxied { &other.authority } else { &url.authority };
-                catalogue.add(recipe.method, authority, &other.path, &common);
-            }
+            let (authority, path) = target_of_line(line, url, recipe.proxied).map_err(refuse)?;
+            catalogue.add(recipe.method, &authority, &path, &common);
             if catalogue.len() > URLS_MAX {
                 return Err(refuse(format!("more than {URLS_MAX} URLs")));
+            }
+            if catalogue.requests.len() > REQUESTS_BYTES_MAX {
+                return Err(refuse(format!(
+                    "all requests together, bodies too, are more than {REQUESTS_BYTES_MAX} bytes"
+                )));
             }
         }
         if catalogue.is_empty() {
@@ -146,6 +142,26 @@ impl Catalogue {
         let (from, length) = self.paths[index];
         std::str::from_utf8(&self.requests[from..from + length]).expect("paths were checked to be ASCII")
     }
+}
+
+/// A path, or a URL of the same host and port; of any, when a proxy is asked.
+pub(crate) fn target_of_line<'a>(
+    text: &'a str,
+    url: &'a LabUrl,
+    proxied: bool,
+) -> Result<(Cow<'a, str>, Cow<'a, str>), String> {
+    if text.starts_with('/') {
+        check_bytes(text)?;
+        return Ok((url.authority.as_str().into(), text.into()));
+    }
+    let other = LabUrl::parse(text)?;
+    if proxied {
+        return Ok((other.authority.into(), other.path.into()));
+    }
+    if (&*other.host, other.port) != (&*url.host, url.port) {
+        return Err(format!("{} is not the target, {}:{}", other.authority, url.host, url.port));
+    }
+    Ok((url.authority.as_str().into(), other.path.into()))
 }
 
 impl AskMethod {

@@ -13,9 +13,18 @@ pub const PIPELINE_MAX: usize = 1_000;
 pub const RATE_MAX: f64 = 10_000_000.0;
 pub const DURATION_MAX: Duration = Duration::from_secs(7 * 86_400);
 
-/// A URL list is read whole.
+/// Of a replay, times the original.
+pub const SPEED_MAX: f64 = 1_000_000.0;
+/// Sent with each request, from one copy for each URL.
+pub const REQUEST_BODY_BYTES_MAX: usize = 16 << 20;
+
+/// A URL list, or a log, is read whole.
 pub const URL_LIST_BYTES_MAX: u64 = 1 << 30;
 pub const URLS_MAX: usize = 10_000_000;
+/// All requests of a list as bytes.
+pub const REQUESTS_BYTES_MAX: usize = 8 << 30;
+/// Lines of a log that are none: so many are named, all are counted.
+pub const RUBBISH_LINES_NAMED_MAX: usize = 5;
 /// As much as our own server takes.
 pub const URL_BYTES_MAX: usize = 8_000;
 

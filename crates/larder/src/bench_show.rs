@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use lab::{LabUrl, Outcome, Printed, Progress, Second, Tool, ToolRun, Workload};
 
-use crate::bench::{BenchFlags, Job};
+use crate::bench_flags::BenchFlags;
+use crate::bench_job::Job;
 use crate::process_times;
 use crate::say::say;
 

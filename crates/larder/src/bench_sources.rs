@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use crate::bench::BenchFlags;
+use crate::bench_flags::BenchFlags;
 
 /// What one `--source` names.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use proxy::settings::{ListenAddress, ListenerSettings, LogFormat, OriginUrl};
 
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
-use crate::bench::BenchFlags;
+use crate::bench_flags::BenchFlags;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
 use crate::lab_command::LabCommand;
 use crate::limits;
@@ -36,7 +36,7 @@ pub enum Command {
     Check(CheckFlags),
     /// Load one target, check every answer, and say what it takes
     #[command(after_help = BENCH_EXAMPLES)]
-    Bench(BenchFlags),
+    Bench(Box<BenchFlags>),
     /// The rest of the lab: servers for tests and comparisons
     #[command(after_help = LAB_EXAMPLES)]
     Lab {
@@ -83,11 +83,21 @@ Examples:
   larder bench http://127.0.0.1:8080/                           10 connections for 10 seconds
   larder bench -c 500 -n 10000 http://127.0.0.1:8080/a.css      so many requests, as with ab
   larder bench --rate 2000 --poisson -t 60S http://127.0.0.1/   a timetable, whatever the server does
+  larder bench --rate 100,200,400 --step 30S http://127.0.0.1/  one rate after another
   larder bench --urls list.txt --random -c 100 http://127.0.0.1:8080/
+  larder bench --urls list.txt --proxy 127.0.0.1:3128           URLs of many hosts, through a forward proxy
+  larder bench --wsess 2000,10,2 --rate 300 --timeout 5 http://127.0.0.1/   sessions, as with httperf
+  larder bench --replay access.log --speed 2 http://127.0.0.1:8080/         what a log asked, twice as fast
 
 A closed loop asks again when it was answered: it finds what a server can do at most. An open loop (--rate) asks by a
-timetable: it finds what users feel at that load. 'from intended' is the latency from when a request was meant to start,
+timetable: it finds what users feel at that load. Sessions (--wsess, --wsesslog) are both: they begin by a timetable, and
+each asks one thing after another, with time to think, on a connection of its own; its first request that fails ends it.
+One that finds all connections (-c) busy waits, and its first request's latency says so; what is due and never begun is
+'dropped'. 'from intended' is the latency from when a request was meant to start,
 'from send' from when it was sent, which hides a server's pauses.
+
+A replay (--replay) reads common, combined, larder's JSON and squid's logs; GET and HEAD lines are asked again. Logs that
+know only the second of a request have those of one second spread evenly over it.
 
 The first answer of each URL is the measure of all later ones: their length and bytes must be the same. What fails a
 check is counted by its kind and is no answer.
@@ -284,8 +294,24 @@ mod tests {
         check(&["bench", "-k", "--short", "http://a/"], Err("cannot be used with"));
         check(&["bench", "--poisson", "http://a/"], Err("--rate"));
         check(&["bench", "--random", "http://a/"], Err("--urls"));
-        check(&["bench", "--rate", "0", "http://a/"], Err("more than 0"));
-        check(&["bench", "--rate", "nan", "http://a/"], Err("more than 0"));
+        check(&["bench", "--rate", "-1", "http://a/"], Err("unexpected argument"));
+        check(&["bench", "--rate", "nan", "http://a/"], Err("a number up to"));
+        check(&["bench", "--rate", "1,0,2.5", "--step", "10S", "--jitter", "http://a/"], Ok(()));
+        check(&["bench", "--step", "10S", "http://a/"], Err("--rate"));
+        check(&["bench", "--rate", "1", "--jitter", "--poisson", "http://a/"], Err("cannot be used with"));
+        check(&["bench", "--wsess", "20,10,2", "--rate", "300", "--burst-length", "5", "http://a/"], Ok(()));
+        check(&["bench", "--wsess", "20,10", "http://a/"], Err("three numbers"));
+        check(&["bench", "--wsess", "20,10,1", "-n", "5", "http://a/"], Err("cannot be used with"));
+        check(&["bench", "--burst-length", "5", "http://a/"], Err("--wsess"));
+        check(&["bench", "--wsesslog", "20,1,f", "http://a/"], Ok(()));
+        check(&["bench", "--replay", "log", "--speed", "0.5", "http://a/"], Ok(()));
+        check(&["bench", "--replay", "log", "--rate", "5", "http://a/"], Err("cannot be used with"));
+        check(&["bench", "--speed", "2", "http://a/"], Err("--replay"));
+        check(&["bench", "--replay", "log", "--speed", "-1", "http://a/"], Err("unexpected argument"));
+        check(&["bench", "--ramp", "5S", "--think", "500ms", "http://a/"], Ok(()));
+        check(&["bench", "--think", "5S", "--rate", "10", "http://a/"], Err("cannot be used with"));
+        check(&["bench", "--urls", "list", "--proxy", "127.0.0.1:3128", "--method", "HEAD"], Ok(()));
+        check(&["bench", "--method", "PUT", "http://a/"], Err("possible values: GET, HEAD, POST"));
         check(&["bench", "https://a/"], Err("not supported yet"));
         check(&["lab", "origin", "--stall-every", "1s", "--stall-for", "200ms", "--log", "x"], Ok(()));
         check(&["lab", "origin", "--stall-every", "1s"], Err("--stall-for"));

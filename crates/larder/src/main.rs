@@ -3,6 +3,8 @@
 mod addresses;
 mod admin;
 mod bench;
+mod bench_flags;
+mod bench_job;
 mod bench_show;
 mod bench_sources;
 mod check;
