@@ -110,4 +110,34 @@ pub const PREPARED_COUNT_MAX: usize = 100_000;
 /// Lines of the origin's record that a thread gathers.
 pub const LOG_BUFFER_BYTES: usize = 64 << 10;
 
+/// A matrix: rows of one lab file, pages of one row, blocks of one row.
+pub const ROWS_MAX: usize = 1_000;
+pub const ROW_URLS_MAX: usize = 1_000_000;
+pub const BLOCKS_MAX: usize = 1_000;
+/// Resamplings behind an interval, and how few values have none.
+pub const BOOTSTRAP_ROUNDS: usize = 2_000;
+pub const INTERVAL_VALUES_MIN: usize = 3;
+/// A server has this long to listen, and after TERM to end.
+pub const SERVER_START_TIMEOUT: Duration = Duration::from_secs(20);
+pub const SERVER_STOP_TIMEOUT: Duration = Duration::from_secs(4);
+/// A program that is asked for its version, or prepares a directory, has this long.
+pub const TOOL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Lines of a server's log that stand in an error.
+pub const LOG_TAIL_LINES: usize = 15;
+/// Where free ports for servers are looked for: under those that the kernel gives to clients.
+pub const SERVER_PORTS: std::ops::Range<u16> = 12_000..17_000;
+/// Pages that are compared byte by byte before a row is measured.
+pub const GATE_URLS_MAX: usize = 2_000;
+/// Windows of a warm-up whose slope is looked at, and the slope that does not matter.
+pub const WARM_WINDOWS: usize = 5;
+pub const WARM_SLOPE_SHARE_MAX: f64 = 0.02;
+/// The share of what the null server makes possible from which on it is the client that is measured.
+pub const CEILING_SHARE_MAX: f64 = 0.7;
+/// From this share of its processors on a server, or the origin, is what bounds.
+pub const BOUND_SHARE_MIN: f64 = 0.95;
+/// Of the answers of a row that should be hits: so many may reach the origin all the same.
+pub const MISS_SHARE_MAX: f64 = 0.001;
+/// How far apart two copies of one server may be before the machine is called unfit.
+pub const NOISE_FIT_MAX: f64 = 0.05;
+
 const _: () = assert!(SECOND_DIGITS < LATENCY_DIGITS);

@@ -219,6 +219,9 @@ pub struct Block {
     pub server: ServerCost,
     /// Requests that reached the origin.
     pub origin_requests: Option<u64>,
+    /// Of the processors that the load and the origin share.
+    #[serde(default)]
+    pub origin_busy_share: Option<f64>,
     /// Was the server started anew before this block?
     pub restarted: bool,
     /// Of an open loop: how late the last hundredth of the requests was sent.

@@ -15,6 +15,7 @@ use toml::de::DeTable;
 
 use complaint::Complaint;
 pub use complaint::FaultyFile;
+pub use nearest::nearest;
 use section::{Complaints, Section, count, parsed, text};
 
 use crate::limits;

@@ -14,6 +14,7 @@ mod edge_report;
 mod flags;
 mod lab_command;
 mod lab_origin;
+mod lab_run;
 mod limits;
 mod log_writer;
 mod open_files;

@@ -1,0 +1,276 @@
+//! From what was measured of one server in one row to its cell: medians, the colour, what bounded it, and whether it
+//! may be ranked. Each judgement that takes something away comes with its sentence.
+
+use crate::limits::{BOUND_SHARE_MIN, BUSY_SHARE_MAX, CEILING_SHARE_MAX, MISS_SHARE_MAX};
+use crate::matrix::measuring::percentile_of;
+use crate::matrix::profiles::Role;
+use crate::matrix::saved_run::SavedCell;
+use crate::matrix::statistics::{estimate, median};
+use crate::results::{Block, Bound, Cell, Colour, Estimate, Metric, RowKind, RowUsed};
+
+const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
+
+/// What a cell is judged by besides its own measurements.
+pub(crate) struct Judged<'a> {
+    pub(crate) row: &'a RowUsed,
+    pub(crate) role: Role,
+    /// Must all of its answers be hits?
+    pub(crate) hot: bool,
+    pub(crate) seed: u64,
+}
+
+/// The cell of a server that was not run.
+pub(crate) fn white(server: &str, row: &str, why: String) -> Cell {
+    Cell {
+        server: server.to_owned(),
+        row: row.to_owned(),
+        colour: Colour::White,
+        bound: Bound::Unknown,
+        ranks_throughput: false,
+        why: vec![why],
+        blocks: Vec::new(),
+        goodput_per_second: None,
+        server_micros_per_answer: None,
+        p50_micros: None,
+        p99_micros: None,
+        bytes_per_connection: None,
+        gate: None,
+        steady: None,
+        spectrum: Vec::new(),
+        spectrum_from_send: Vec::new(),
+        errors: Default::default(),
+    }
+}
+
+pub(crate) fn cell(server: &str, judged: &Judged<'_>, saved: &SavedCell) -> Cell {
+    let row = judged.row;
+    let mut cell = Cell { why: saved.trouble.clone(), ..white(server, &row.name, String::new()) };
+    cell.gate.clone_from(&saved.gate);
+    cell.steady = saved.steady;
+    cell.errors.clone_from(&saved.errors);
+    cell.colour = colour(saved, &mut cell.why);
+    if saved.blocks.is_empty() {
+        return cell;
+    }
+    let figure = |metric| {
+        let values: Vec<f64> = saved.blocks.iter().filter_map(|block| value(metric, row.kind, block)).collect();
+        estimate(&values, judged.seed)
+    };
+    cell.goodput_per_second = figure(Metric::Goodput);
+    cell.server_micros_per_answer = figure(Metric::ServerMicrosPerAnswer);
+    cell.p50_micros = figure(Metric::P50);
+    cell.p99_micros = figure(Metric::P99);
+    cell.bytes_per_connection = figure(Metric::BytesPerConnection);
+    let spectrum = |counts: &crate::matrix::saved_run::Counts| {
+        let values = counts.histogram();
+        PERCENTILES.iter().filter_map(|&p| percentile_of(&values, p).map(|micros| (p, micros))).collect()
+    };
+    cell.spectrum = spectrum(&saved.from_intended);
+    cell.spectrum_from_send = spectrum(&saved.from_send);
+    cell.bound = bound(judged, saved, cell.goodput_per_second, &mut cell.why);
+    if let Some(what) = misses(judged, saved) {
+        cell.why.push(what);
+    }
+    if saved.steady == Some(false) {
+        cell.why.push("not steady: it had not settled when the warm-up was over".to_owned());
+    }
+    cell.blocks.clone_from(&saved.blocks);
+    cell.ranks_throughput = may_compare(Metric::Goodput, &cell, judged);
+    cell
+}
+
+/// One block's value of a metric, where the row has it.
+pub(crate) fn value(metric: Metric, kind: RowKind, block: &Block) -> Option<f64> {
+    let is_idle = kind == RowKind::Idle;
+    match metric {
+        Metric::Goodput => (!is_idle).then(|| block.good as f64 / block.elapsed_seconds.max(1e-9)),
+        Metric::ServerMicrosPerAnswer => {
+            (!is_idle && block.good > 0).then(|| block.server.cpu_seconds * 1e6 / block.good as f64)
+        }
+        Metric::P50 => block.p50_micros.map(|micros| micros as f64),
+        Metric::P99 => block.p99_micros.map(|micros| micros as f64),
+        Metric::BytesPerConnection => {
+            let held = block.held.filter(|held| held.alive > 0)?;
+            Some((held.pss_held_bytes as f64 - held.pss_before_bytes as f64) / held.alive as f64)
+        }
+    }
+}
+
+/// May this metric of the cell stand beside that of another one?
+pub(crate) fn may_compare(metric: Metric, cell: &Cell, judged: &Judged<'_>) -> bool {
+    let is_open = judged.row.rate_per_second.is_some();
+    let is_sound = matches!(cell.colour, Colour::Clean | Colour::LightYellow)
+        && cell.steady != Some(false)
+        && !cell.blocks.is_empty()
+        && misses_share(judged, &cell.blocks) <= MISS_SHARE_MAX;
+    let fits = match metric {
+        // In an open loop all that keep up are as fast as the timetable.
+        Metric::Goodput => !is_open && judged.row.kind != RowKind::Idle && cell.bound != Bound::Client,
+        Metric::ServerMicrosPerAnswer => true,
+        // In a closed loop a latency is only the other side of the throughput.
+        Metric::P50 | Metric::P99 => is_open || judged.row.kind == RowKind::Idle,
+        Metric::BytesPerConnection => judged.row.kind == RowKind::Idle,
+    };
+    is_sound && fits
+}
+
+fn colour(saved: &SavedCell, why: &mut Vec<String>) -> Colour {
+    if let Some(gate) = saved.gate.as_ref().filter(|gate| !gate.bad.is_empty()) {
+        why.push(format!("failed the look before the load: {}", gate.bad.join("; ")));
+        return Colour::Red;
+    }
+    if saved.is_lost && saved.blocks.is_empty() {
+        return Colour::Red;
+    }
+    if saved.blocks.iter().any(|block| block.server_died) {
+        why.push("it died, or a process of it was replaced, under load".to_owned());
+        return Colour::Red;
+    }
+    if let Some(bad) = ["bad-bytes", "bad-length", "long-body"].iter().find(|name| saved.errors.contains_key(**name)) {
+        why.push(format!("wrong bytes came ({bad}): {}", saved.errors[*bad].sample));
+        return Colour::Red;
+    }
+    let good: u64 = saved.blocks.iter().map(|block| block.good).sum();
+    let failed: u64 = saved.blocks.iter().map(|block| block.failed).sum();
+    let share = failed as f64 / (good + failed).max(1) as f64;
+    if failed > 0 {
+        let kinds: Vec<String> = saved.errors.iter().map(|(name, seen)| format!("{name} {}", seen.count)).collect();
+        why.push(format!("{:.3} % failed: {}", share * 100.0, kinds.join(", ")));
+    }
+    match share {
+        _ if saved.blocks.is_empty() => Colour::White,
+        _ if good == 0 && saved.blocks.iter().all(|block| block.held.is_none()) => Colour::Red,
+        0.0 => Colour::Clean,
+        ..0.001 => Colour::LightYellow,
+        ..0.1 => Colour::Orange,
+        _ => Colour::Red,
+    }
+}
+
+/// Which of the rules that make a cell the client's own speaks first, then who else was busy.
+fn bound(judged: &Judged<'_>, saved: &SavedCell, goodput: Option<Estimate>, why: &mut Vec<String>) -> Bound {
+    let of = |what: fn(&Block) -> f64| median(&saved.blocks.iter().map(what).collect::<Vec<_>>()).unwrap_or(0.0);
+    let (client, server) = (of(|block| block.client_busy_share), of(|block| block.server.busy_share));
+    let origin = of(|block| block.origin_busy_share.unwrap_or(0.0));
+    let mut rules = Vec::new();
+    if client > BUSY_SHARE_MAX {
+        rules.push(format!("client-bound: a thread of the load used {:.0} % of its core", client * 100.0));
+    }
+    let lag = of(|block| block.send_lag_p99_micros.unwrap_or(0) as f64);
+    let middle = of(|block| block.p50_micros.unwrap_or(0) as f64);
+    if judged.row.rate_per_second.is_some() && lag * 10.0 > middle {
+        rules.push(format!(
+            "client-bound: 1 % of the requests were sent {lag:.0} µs late, the median answer took {middle:.0} µs"
+        ));
+    }
+    if let Some(dropped) = saved.errors.get("dropped") {
+        rules.push(format!("client-bound: {} requests were due and never sent", dropped.count));
+    }
+    if let (Some(goodput), Some(ceiling)) = (goodput, judged.row.null_ceiling_per_second)
+        && judged.role != Role::Null
+        && goodput.median > ceiling * CEILING_SHARE_MAX
+    {
+        let share = goodput.median / ceiling * 100.0;
+        rules.push(format!("client-bound: {share:.0} % of what the client reaches with a server that does nothing"));
+    }
+    if saved.errors.contains_key("addr-unavail") {
+        rules.push("client-bound: this machine ran out of ports".to_owned());
+    }
+    let by_client = !rules.is_empty();
+    why.extend(rules);
+    match () {
+        () if by_client => Bound::Client,
+        () if server > BOUND_SHARE_MIN => Bound::Server,
+        () if origin > BOUND_SHARE_MIN => Bound::Origin,
+        () => Bound::Latency,
+    }
+}
+
+fn misses(judged: &Judged<'_>, saved: &SavedCell) -> Option<String> {
+    let share = misses_share(judged, &saved.blocks);
+    let asked: u64 = saved.blocks.iter().filter_map(|block| block.origin_requests).sum();
+    (share > 0.0).then(|| format!("not all were hits: {asked} requests reached the origin ({:.3} %)", share * 100.0))
+}
+
+/// Of the answers that should be hits, how many the origin gave.
+fn misses_share(judged: &Judged<'_>, blocks: &[Block]) -> f64 {
+    if !judged.hot || judged.role != Role::Cache {
+        return 0.0;
+    }
+    let asked: u64 = blocks.iter().filter_map(|block| block.origin_requests).sum();
+    let good: u64 = blocks.iter().map(|block| block.good).sum();
+    asked as f64 / good.max(1) as f64
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::results::{ErrorSeen, Gate, ServerCost};
+
+    pub(crate) fn row() -> RowUsed {
+        RowUsed { name: "r".to_owned(), null_ceiling_per_second: Some(10_000.0), ..RowUsed::default() }
+    }
+
+    fn block(good: u64, failed: u64) -> Block {
+        let server = ServerCost { cpu_seconds: 0.5, busy_share: 0.5, ..ServerCost::default() };
+        Block { good, failed, elapsed_seconds: 1.0, server, origin_requests: Some(0), ..Block::default() }
+    }
+
+    fn judge(saved: &SavedCell) -> Cell {
+        let row = row();
+        cell("s", &Judged { row: &row, role: Role::Cache, hot: true, seed: 1 }, saved)
+    }
+
+    fn saved(blocks: &[Block]) -> SavedCell {
+        SavedCell { blocks: blocks.to_vec(), steady: Some(true), ..SavedCell::default() }
+    }
+
+    fn check_colour(saved: SavedCell, expect: Colour, why: &str) {
+        let cell = judge(&saved);
+        assert_eq!(cell.colour, expect, "{:?}", cell.why);
+        assert!(cell.why.iter().any(|line| line.contains(why)) || why.is_empty(), "{:?}", cell.why);
+        let ranks = matches!(expect, Colour::Clean | Colour::LightYellow);
+        assert_eq!(cell.ranks_throughput, ranks, "{expect:?}");
+    }
+
+    #[test]
+    fn colours_are_the_first_study_s() {
+        check_colour(saved(&[block(500, 0)]), Colour::Clean, "");
+        check_colour(saved(&[block(500, 0), block(1_500, 1)]), Colour::LightYellow, "0.050 % failed");
+        check_colour(saved(&[block(999, 1)]), Colour::Orange, "0.100 %");
+        check_colour(saved(&[block(500, 50)]), Colour::Orange, "");
+        check_colour(saved(&[block(90, 10)]), Colour::Red, "10.000 %");
+        check_colour(saved(&[block(0, 0)]), Colour::Red, "");
+        check_colour(saved(&[Block { server_died: true, ..block(500, 0) }]), Colour::Red, "died");
+        let mut bytes = saved(&[block(600, 1)]);
+        bytes.errors.insert("bad-bytes".to_owned(), ErrorSeen { count: 1, ..ErrorSeen::default() });
+        check_colour(bytes, Colour::Red, "wrong bytes");
+        let bad = Gate { urls: 1, bytes: 1, bad: vec!["/: a wrong byte at 4".to_owned()] };
+        check_colour(SavedCell { gate: Some(bad), ..saved(&[block(500, 0)]) }, Colour::Red, "a wrong byte at 4");
+        check_colour(SavedCell { trouble: vec!["x".to_owned()], is_lost: true, ..saved(&[]) }, Colour::Red, "x");
+        check_colour(saved(&[]), Colour::White, "");
+    }
+
+    fn check_bound(block: Block, expect: Bound, ranks: bool, why: &str) {
+        let cell = judge(&saved(&[block]));
+        assert_eq!((cell.bound, cell.ranks_throughput), (expect, ranks), "{:?}", cell.why);
+        assert!(cell.why.iter().any(|line| line.contains(why)) || why.is_empty(), "{:?}", cell.why);
+    }
+
+    #[test]
+    fn what_bounds_is_found() {
+        check_bound(block(500, 0), Bound::Latency, true, "");
+        check_bound(Block { client_busy_share: 0.81, ..block(500, 0) }, Bound::Client, false, "81 % of its core");
+        check_bound(block(7_001, 0), Bound::Client, false, "70 % of what the client reaches");
+        let busy = ServerCost { busy_share: 0.97, cpu_seconds: 0.97, ..ServerCost::default() };
+        check_bound(Block { server: busy, ..block(500, 0) }, Bound::Server, true, "");
+        check_bound(Block { origin_busy_share: Some(0.99), ..block(500, 0) }, Bound::Origin, true, "");
+        check_bound(Block { origin_requests: Some(3), ..block(500, 0) }, Bound::Latency, false, "not all were hits");
+    }
+
+    #[test]
+    fn what_has_not_settled_is_not_ranked() {
+        let cell = judge(&SavedCell { steady: Some(false), ..saved(&[block(500, 0)]) });
+        assert!(!cell.ranks_throughput && cell.why[0].contains("not steady"), "{:?}", cell.why);
+    }
+}

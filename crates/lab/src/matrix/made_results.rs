@@ -1,0 +1,138 @@
+//! From what was measured to the results as they are written: cells, differences, noise and the warnings about the
+//! whole run.
+
+use std::collections::BTreeMap;
+
+use crate::limits::{INTERVAL_VALUES_MIN, NOISE_FIT_MAX};
+use crate::matrix::cell_figures::{Judged, cell, white};
+use crate::matrix::differences::{METRICS, Party, difference, noise};
+use crate::matrix::matrix_plan::Plan;
+use crate::matrix::planned_rows::PlannedRow;
+use crate::matrix::saved_run::SavedRun;
+use crate::matrix::server_stage::Contestant;
+use crate::results::{Cell, Difference, LabResults, Machine, MethodUsed, Noise, RESULTS_FORMAT, RowUsed};
+
+/// What does not change while a run goes on.
+pub(crate) struct Told<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) method: &'a MethodUsed,
+    pub(crate) machine: &'a Machine,
+}
+
+pub(crate) fn results(told: &Told<'_>, contestants: &[Contestant], saved: &SavedRun) -> LabResults {
+    let (plan, method) = (told.plan, told.method);
+    let rows: Vec<RowUsed> = plan.rows.iter().map(|row| used(row, saved)).collect();
+    let mut cells = Vec::new();
+    let (mut differences, mut noises) = (Vec::new(), Vec::new());
+    for (planned, row) in plan.rows.iter().zip(&rows) {
+        let judged = |contestant: &Contestant| Judged {
+            row,
+            role: contestant.planned.profile.role,
+            hot: planned.hot,
+            seed: method.seed,
+        };
+        let of_row: Vec<Cell> = contestants
+            .iter()
+            .map(|contestant| {
+                let name = &contestant.planned.name;
+                let measured = saved.rows.get(&row.name).and_then(|row| row.servers.get(name));
+                match (contestant.absence(planned), measured) {
+                    (Some(why), _) => white(name, &row.name, why),
+                    (None, None) => white(name, &row.name, "not reached".to_owned()),
+                    (None, Some(measured)) => cell(name, &judged(contestant), measured),
+                }
+            })
+            .collect();
+        let parties: BTreeMap<&str, Party<'_>> = contestants
+            .iter()
+            .zip(&of_row)
+            .map(|(contestant, cell)| (cell.server.as_str(), (cell, judged(contestant))))
+            .collect();
+        compare(told, contestants, &parties, &mut differences, &mut noises);
+        drop(parties);
+        cells.extend(of_row);
+    }
+    let mut warnings = saved.warnings.clone();
+    warnings.extend(about(told, &noises));
+    LabResults {
+        format: RESULTS_FORMAT.to_owned(),
+        title: plan.title.clone(),
+        about: plan.about.clone(),
+        smoke: plan.smoke,
+        interrupted: !saved.is_finished,
+        begun: saved.begun.clone(),
+        elapsed_seconds: saved.elapsed_seconds,
+        repeat: plan.repeat.clone(),
+        lab_file: plan.lab_file.clone(),
+        machine: told.machine.clone(),
+        method: method.clone(),
+        servers: contestants.iter().map(|contestant| contestant.used.clone()).collect(),
+        rows,
+        cells,
+        differences,
+        noise: noises,
+        warnings,
+    }
+}
+
+fn used(row: &PlannedRow, saved: &SavedRun) -> RowUsed {
+    let ceiling = saved.rows.get(&row.used.name).and_then(|row| row.null_ceiling_per_second);
+    RowUsed { null_ceiling_per_second: ceiling, ..row.used.clone() }
+}
+
+/// Everybody in a row against the reference.
+fn compare(
+    told: &Told<'_>,
+    contestants: &[Contestant],
+    parties: &BTreeMap<&str, Party<'_>>,
+    differences: &mut Vec<Difference>,
+    noises: &mut Vec<Noise>,
+) {
+    let (method, reference) = (told.method, told.method.reference.as_str());
+    let twin = contestants.iter().find(|contestant| contestant.planned.twin_of.as_deref() == Some(reference));
+    let Some(one) = parties.get(reference) else { return };
+    for metric in METRICS {
+        let again = twin.and_then(|twin| parties.get(twin.planned.name.as_str()));
+        let between = again.and_then(|again| noise(metric, one, again, method.seed));
+        for contestant in contestants {
+            let name = contestant.planned.name.as_str();
+            if name != reference && contestant.planned.twin_of.is_none() {
+                let found = difference(metric, &parties[name], one, between.as_ref(), method.seed);
+                differences.extend(found);
+            }
+        }
+        noises.extend(between);
+    }
+}
+
+fn about(told: &Told<'_>, noises: &[Noise]) -> Vec<String> {
+    let (method, machine) = (told.method, told.machine);
+    let mut warnings = Vec::new();
+    if told.plan.smoke {
+        warnings.push("smoke: fewer and shorter blocks than a publication needs".to_owned());
+    }
+    if method.blocks < INTERVAL_VALUES_MIN {
+        warnings.push(format!("{} blocks show no difference: {INTERVAL_VALUES_MIN} at least", method.blocks));
+    }
+    if method.client_cpus.iter().any(|cpu| method.server_cpus.contains(cpu)) {
+        warnings.push("load and servers share processors: rates say nothing here".to_owned());
+    }
+    if machine.steal_share > 0.02 {
+        let percent = machine.steal_share * 100.0;
+        warnings.push(format!("other guests of this host took {percent:.0} % of the processor time"));
+    }
+    let busy = machine.cpus as f64 * 0.5;
+    if machine.load_before > busy {
+        warnings.push(format!("the machine was not idle when it began: load {:.2}", machine.load_before));
+    }
+    let unfit: Vec<String> = noises
+        .iter()
+        .filter(|noise| noise.gap > NOISE_FIT_MAX)
+        .map(|noise| format!("{} {:?} {:.0} %", noise.row, noise.metric, noise.gap * 100.0))
+        .collect();
+    if !unfit.is_empty() {
+        let sentence = "the same server twice differed by more than 5 %, so this machine shows only what is larger";
+        warnings.push(format!("{sentence}: {}", unfit.join("; ")));
+    }
+    warnings
+}

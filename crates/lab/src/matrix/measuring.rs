@@ -1,0 +1,157 @@
+//! One slice: load for one server of one row, with what the server's processes used meanwhile.
+//!
+//! The load runs in this process (`run`), on threads that inherit the calling one's place. What is read from /proc is
+//! read before, after, and at the end of each second.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::catalogue::{Catalogue, Order, Recipe};
+use crate::error_kind::ErrorKind;
+use crate::lab_clock::Nanos;
+use crate::lab_url::LabUrl;
+use crate::limits::SAMPLES_BEYOND_MIN;
+use crate::matrix::lab_file::UrlOrder;
+use crate::matrix::planned_rows::{Pages, PlannedRow};
+use crate::matrix::process_tree::{CpuAccount, Usage, processes_of, pss_bytes};
+use crate::results::{Block, ErrorSeen, Sample};
+use crate::run::{Outcome, run};
+use crate::tally::Second;
+use crate::workload::{Arrivals, Checks, Connections, Length, Load, Workload};
+
+/// A load that can be repeated against any server.
+pub(crate) struct Shot<'a> {
+    pub(crate) row: &'a PlannedRow,
+    /// The paths, a line each.
+    pub(crate) list: &'a str,
+    pub(crate) threads: usize,
+    pub(crate) seed: u64,
+    pub(crate) stop: &'a Arc<AtomicBool>,
+}
+
+/// Whose costs are counted.
+pub(crate) struct Watched {
+    pub(crate) pid: i32,
+    pub(crate) cpus: usize,
+}
+
+/// A slice, and what does not fit into a block's line.
+pub(crate) struct Measured {
+    pub(crate) block: Block,
+    pub(crate) from_intended: Histogram<u64>,
+    pub(crate) from_send: Histogram<u64>,
+    /// Seconds since the slice began.
+    pub(crate) errors: BTreeMap<String, ErrorSeen>,
+}
+
+impl Shot<'_> {
+    /// Loads a server for a time, or with each path once (`time` is none); what came of it.
+    pub(crate) fn fire(
+        &self,
+        address: SocketAddr,
+        time: Option<Duration>,
+        on_second: &mut dyn FnMut(usize, &Second),
+    ) -> Result<Outcome, String> {
+        let url = LabUrl::parse(&format!("http://{address}/"))?;
+        let used = &self.row.used;
+        let recipe = Recipe { fields: self.row.fields.clone(), short: !used.keep_alive, ..Recipe::default() };
+        let catalogue =
+            Catalogue::of_list(&url, self.list, &recipe).map_err(|error| format!("row {}: {error}", used.name))?;
+        let length = time.map_or(Length::Requests(catalogue.len() as u64), Length::Time);
+        let load = match (used.rate_per_second, time) {
+            (Some(per_second), Some(_)) => {
+                let arrivals = if self.row.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+                Load::Open { per_second, arrivals }
+            }
+            _ => Load::Closed,
+        };
+        let random = matches!(self.row.pages, Pages::Many { order: UrlOrder::Random, .. }) && time.is_some();
+        let workload = Workload {
+            load,
+            length,
+            users: used.connections,
+            threads: self.threads.min(used.connections),
+            connections: if used.keep_alive { Connections::Kept { pipeline: 1 } } else { Connections::Short },
+            order: if random { Order::Random } else { Order::InTurn },
+            checks: Checks::ALL,
+            timeout: self.row.timeout,
+            seed: self.seed,
+            ..Workload::new(address)
+        };
+        run(workload, catalogue, self.stop, on_second).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn measure(&self, address: SocketAddr, time: Duration, watched: &Watched) -> Result<Measured, String> {
+        let processes = processes_of(watched.pid);
+        let mut account = CpuAccount::default();
+        let before = Usage::read(&processes);
+        let (begun, cpu_before) = (Nanos::now(), account.read(&processes));
+        let mut samples = Vec::new();
+        let mut last = (begun, cpu_before);
+        let outcome = self.fire(address, Some(time), &mut |_, second| {
+            let (now, cpu) = (Nanos::now(), account.read(&processes));
+            let passed = last.0.until(now).as_secs_f64().max(1e-3);
+            samples.push(Sample {
+                at_seconds: begun.until(now).as_secs_f64(),
+                good_per_second: second.good as f64 / passed,
+                failed: second.failed,
+                p99_micros: (!second.from_intended.is_empty()).then(|| second.from_intended.value_at_percentile(99.0)),
+                server_busy_share: (cpu - last.1) as f64 / 1e9 / passed / watched.cpus as f64,
+                server_pss_bytes: pss_bytes(&processes),
+            });
+            last = (now, cpu);
+        })?;
+        let (ended, cpu_after) = (Nanos::now(), account.read(&processes_of(watched.pid)));
+        let mut cost = before.cost_until(&Usage::read(&processes_of(watched.pid)));
+        cost.cpu_seconds = (cpu_after - cpu_before) as f64 / 1e9;
+        cost.busy_share = cost.cpu_seconds / begun.until(ended).as_secs_f64().max(1e-9) / watched.cpus as f64;
+        let block = Block { server: cost, samples, ..block_of(&outcome) };
+        let errors = errors_of(&outcome);
+        Ok(Measured { block, from_intended: outcome.tally.from_intended, from_send: outcome.tally.from_send, errors })
+    }
+}
+
+/// What the load itself saw.
+pub(crate) fn block_of(outcome: &Outcome) -> Block {
+    let tally = &outcome.tally;
+    let is_empty = tally.from_intended.is_empty();
+    Block {
+        elapsed_seconds: outcome.elapsed.as_secs_f64(),
+        good: tally.good,
+        failed: tally.failed(),
+        body_bytes: tally.body_bytes,
+        p50_micros: percentile_of(&tally.from_intended, 50.0),
+        p99_micros: percentile_of(&tally.from_intended, 99.0),
+        max_micros: (!is_empty).then(|| tally.from_intended.max()),
+        connections_opened: tally.connections,
+        client_busy_share: outcome.threads.iter().map(|thread| thread.busy_share).fold(0.0, f64::max),
+        send_lag_p99_micros: percentile_of(&tally.send_lag, 99.0),
+        ..Block::default()
+    }
+}
+
+pub(crate) fn errors_of(outcome: &Outcome) -> BTreeMap<String, ErrorSeen> {
+    let seen = ErrorKind::ALL.iter().map(|&kind| (kind, outcome.tally.error(kind)));
+    seen.filter(|(kind, record)| record.count > 0 && kind.is_failure())
+        .map(|(kind, record)| {
+            let seen = ErrorSeen {
+                count: record.count,
+                first_seconds: record.first_nanos as f64 / 1e9,
+                last_seconds: record.last_nanos as f64 / 1e9,
+                sample: record.sample.clone(),
+            };
+            (kind.name().to_owned(), seen)
+        })
+        .collect()
+}
+
+/// Only where enough samples lie beyond it.
+pub(crate) fn percentile_of(values: &Histogram<u64>, percentile: f64) -> Option<u64> {
+    let beyond = values.len() as f64 * (100.0 - percentile) / 100.0;
+    (beyond + 1e-6 >= SAMPLES_BEYOND_MIN).then(|| values.value_at_percentile(percentile))
+}

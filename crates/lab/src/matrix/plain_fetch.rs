@@ -1,0 +1,98 @@
+//! One request, one answer, nothing shared with the load: how the lab looks at a page, and asks the origin what it saw.
+//!
+//! It frames answers by itself, so that a mistake of the load's reader cannot hide from it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+pub(crate) struct Fetched {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+pub(crate) fn fetch(address: SocketAddr, path: &str, fields: &[String], patience: Duration) -> Result<Fetched, String> {
+    let raw = exchange(address, path, fields, patience).map_err(|error| error.to_string())?;
+    let head_end = raw.windows(4).position(|four| four == b"\r\n\r\n").ok_or("no whole head came")?;
+    let head = String::from_utf8_lossy(&raw[..head_end]).into_owned();
+    let status = head.split_whitespace().nth(1).and_then(|word| word.parse().ok()).ok_or("no status line came")?;
+    let field = |name: &str| {
+        let mut lines = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
+    };
+    let rest = &raw[head_end + 4..];
+    let is_chunked = field("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"));
+    let body = if is_chunked { dechunk(rest)? } else { rest.to_vec() };
+    match field("content-length").map(|length| length.parse::<usize>()) {
+        Some(Ok(length)) if !is_chunked && length != body.len() => {
+            Err(format!("{} bytes came of the {length} that were announced", body.len()))
+        }
+        _ => Ok(Fetched { status, body }),
+    }
+}
+
+fn exchange(address: SocketAddr, path: &str, fields: &[String], patience: Duration) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    let mut request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    fields.iter().for_each(|field| request.push_str(&format!("{field}\r\n")));
+    request.push_str("\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut raw = Vec::new();
+    stream.read_to_end(&mut raw)?;
+    Ok(raw)
+}
+
+fn dechunk(mut rest: &[u8]) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    loop {
+        let line_end = rest.windows(2).position(|two| two == b"\r\n").ok_or("a chunk without its size")?;
+        let line = String::from_utf8_lossy(&rest[..line_end]).into_owned();
+        let size = line.split(';').next().unwrap_or_default().trim().to_owned();
+        let size = usize::from_str_radix(&size, 16).map_err(|_| format!("`{size}` is no size of a chunk"))?;
+        if size == 0 {
+            return Ok(body);
+        }
+        let chunk = rest.get(line_end + 2..line_end + 2 + size).ok_or("a chunk that breaks off")?;
+        body.extend_from_slice(chunk);
+        rest = rest.get(line_end + 4 + size..).ok_or("a chunk without its end")?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn check(answer: &'static str, expect: Result<(u16, &str), &str>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1_000];
+            let _ = stream.read(&mut request);
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let got = fetch(address, "/", &[], Duration::from_secs(5));
+        server.join().unwrap();
+        match (got, expect) {
+            (Ok(got), Ok((status, body))) => assert_eq!((got.status, got.body.as_slice()), (status, body.as_bytes())),
+            (Err(error), Err(part)) => assert!(error.contains(part), "{answer}: {error}"),
+            (got, expect) => panic!("{answer}: {:?} instead of {expect:?}", got.map(|got| got.status)),
+        }
+    }
+
+    #[test]
+    fn answers_are_framed() {
+        check("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Ok((200, "abc")));
+        check(
+            "HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x\r\nc\r\n0\r\n\r\n",
+            Ok((404, "abc")),
+        );
+        check("HTTP/1.0 200 OK\r\n\r\nabc", Ok((200, "abc")));
+        check("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", Err("3 bytes came of the 4"));
+        check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab", Err("breaks off"));
+        check("hello", Err("no whole head"));
+    }
+}

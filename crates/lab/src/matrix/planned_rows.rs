@@ -1,0 +1,287 @@
+//! The rows of a run: each `[[row]]` of the lab file, once for every size, number of connections and rate it names.
+
+use std::time::Duration;
+
+use crate::limits::{CONNECTIONS_MAX, RATE_MAX, ROW_URLS_MAX, ROWS_MAX};
+use crate::matrix::lab_file::{RowSection, SessionsSection, Source, UrlOrder};
+use crate::results::{RowKind, RowUsed};
+
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedRow {
+    pub(crate) used: RowUsed,
+    pub(crate) pages: Pages,
+    /// Whole `Name: value` lines.
+    pub(crate) fields: Vec<String>,
+    pub(crate) poisson: bool,
+    pub(crate) sessions: Option<SessionsSection>,
+    pub(crate) timeout: Duration,
+    /// Must a cache answer all of it from what it holds?
+    pub(crate) hot: bool,
+    /// Idle: what a connection asks before it is held.
+    pub(crate) requests_each: usize,
+    pub(crate) only: Vec<String>,
+    pub(crate) blocks: Option<usize>,
+    pub(crate) slice: Option<Duration>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pages {
+    /// One page of this size.
+    One(u64),
+    Many {
+        count: usize,
+        mean_bytes: u64,
+        order: UrlOrder,
+    },
+}
+
+/// What a browser sends with each request.
+const BROWSER_FIELDS: [&str; 13] = [
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
+    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "Accept-Language: en-GB,en;q=0.7,de;q=0.3",
+    "Accept-Encoding: gzip, deflate, br, zstd",
+    "DNT: 1",
+    "Sec-GPC: 1",
+    "Upgrade-Insecure-Requests: 1",
+    "Sec-Fetch-Dest: document",
+    "Sec-Fetch-Mode: navigate",
+    "Sec-Fetch-Site: none",
+    "Sec-Fetch-User: ?1",
+    "Priority: u=0, i",
+    "Referer: http://localhost/index.html",
+];
+
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+
+pub(crate) fn planned_rows(
+    sections: &[RowSection],
+    servers: &[&str],
+    source: &Source<'_>,
+) -> Result<Vec<PlannedRow>, String> {
+    let mut rows: Vec<PlannedRow> = Vec::new();
+    for section in sections {
+        check(section, source)?;
+        if let Some(wrong) = section.only.iter().find(|name| !servers.contains(&name.as_ref().as_str())) {
+            return Err(source.complain_at(wrong, &source.unknown("server", wrong.as_ref(), servers)));
+        }
+        let all = variants(section);
+        let is_alone = all.len() == 1;
+        for variant in all {
+            let row = planned(section, variant, is_alone);
+            if rows.iter().any(|other| other.used.name == row.used.name) {
+                let what = format!("a second row named `{}`", row.used.name);
+                return Err(source.complain_at(&section.name, &what));
+            }
+            rows.push(row);
+        }
+    }
+    match rows.len() {
+        0 => Err(format!("{}: no [[row]]: what is to be measured?", source.name)),
+        count if count > ROWS_MAX => Err(format!("{}: {count} rows; {ROWS_MAX} at most", source.name)),
+        _ => Ok(rows),
+    }
+}
+
+type Variant = (Pages, bool, Option<f64>, usize);
+
+fn variants(section: &RowSection) -> Vec<Variant> {
+    let pages: Vec<Pages> = match (&section.size, &section.urls) {
+        (Some(sizes), _) => sizes.all().into_iter().map(Pages::One).collect(),
+        (None, Some(urls)) => {
+            vec![Pages::Many { count: urls.count, mean_bytes: urls.mean_bytes, order: urls.order }]
+        }
+        (None, None) => Vec::new(),
+    };
+    let keeps = section.keep_alive.as_ref().map_or(vec![true], |keep| keep.all());
+    let rates = section.rate.as_ref().map_or(vec![None], |rate| rate.all().into_iter().map(Some).collect());
+    let mut all = Vec::new();
+    for &page in &pages {
+        for &keep in &keeps {
+            for &rate in &rates {
+                all.extend(section.connections.all().into_iter().map(|connections| (page, keep, rate, connections)));
+            }
+        }
+    }
+    all
+}
+
+fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
+    let refuse =
+        |what: String| Err(source.complain_at(&section.name, &format!("row `{}`: {what}", section.name.as_ref())));
+    match (&section.size, &section.urls) {
+        (Some(_), Some(_)) => return refuse("size and urls exclude each other".to_owned()),
+        (None, None) => return refuse("needs size = BYTES or urls = { count, mean_bytes }".to_owned()),
+        (None, Some(urls)) if urls.count == 0 || urls.count > ROW_URLS_MAX => {
+            return refuse(format!("urls.count must be 1 to {ROW_URLS_MAX}"));
+        }
+        _ => {}
+    }
+    if let Some(wrong) = section.connections.all().into_iter().find(|n| !(1..=CONNECTIONS_MAX).contains(n)) {
+        return refuse(format!("{wrong} connections; 1 to {CONNECTIONS_MAX}"));
+    }
+    let mut rates =
+        section.rate.iter().flat_map(|rate| rate.all()).chain(section.sessions.iter().filter_map(|s| s.rate));
+    if let Some(wrong) = rates.find(|rate| !(*rate > 0.0 && *rate <= RATE_MAX)) {
+        return refuse(format!("a rate of {wrong}; more than 0, up to {RATE_MAX}"));
+    }
+    if section.rate.is_some() && section.sessions.is_some() {
+        return refuse("rate and sessions exclude each other; sessions have a rate of their own".to_owned());
+    }
+    if section.poisson && section.rate.is_none() {
+        return refuse("poisson needs rate = REQUESTS_PER_SECOND".to_owned());
+    }
+    if section.kind == RowKind::Idle && (section.rate.is_some() || section.sessions.is_some() || section.urls.is_some())
+    {
+        return refuse("an idle row takes size and connections, no rate, sessions or urls".to_owned());
+    }
+    if section.requests.is_some() && section.kind != RowKind::Idle {
+        return refuse("requests is for idle rows".to_owned());
+    }
+    if variants(section).is_empty() || section.blocks == Some(0) || section.requests == Some(0) {
+        return refuse("an empty list, or a count of 0".to_owned());
+    }
+    Ok(())
+}
+
+fn planned(section: &RowSection, (pages, keep_alive, rate, connections): Variant, is_alone: bool) -> PlannedRow {
+    let (what, size_bytes, urls) = match pages {
+        Pages::One(size) => (format!("{size} B"), Some(size), 1),
+        Pages::Many { count, mean_bytes, .. } => (format!("{count} URLs of {mean_bytes} B on average"), None, count),
+    };
+    let kept = if keep_alive { "kept" } else { "short" };
+    let at = rate.map_or(String::new(), |rate| format!(", {rate}/s"));
+    let name = section.name.as_ref();
+    let family = if is_alone { name.clone() } else { format!("{name}: {what}, {kept}{at}") };
+    let row_name =
+        if is_alone { name.clone() } else { format!("{name}: {what}, {connections} connections, {kept}{at}") };
+    let mut fields = section.headers.clone();
+    if section.browser {
+        fields.extend(BROWSER_FIELDS.map(str::to_owned));
+    }
+    let row = PlannedRow {
+        used: RowUsed {
+            name: row_name,
+            family,
+            size_bytes,
+            urls: urls as u64,
+            connections,
+            keep_alive,
+            rate_per_second: rate.or(section.sessions.as_ref().and_then(|sessions| sessions.rate)),
+            load: String::new(),
+            kind: section.kind,
+            null_ceiling_per_second: None,
+        },
+        pages,
+        fields,
+        poisson: section.poisson,
+        sessions: section.sessions.clone(),
+        timeout: section.timeout.map_or(TIMEOUT_DEFAULT, |span| span.0),
+        hot: section.hot.unwrap_or(section.kind == RowKind::Hit),
+        requests_each: section.requests.unwrap_or(1),
+        only: section.only.iter().map(|name| name.as_ref().clone()).collect(),
+        blocks: section.blocks,
+        slice: section.slice.map(|span| span.0),
+    };
+    let load = row.in_words(&what, section.browser);
+    PlannedRow { used: RowUsed { load, ..row.used }, ..row }
+}
+
+impl PlannedRow {
+    fn in_words(&self, what: &str, browser: bool) -> String {
+        let used = &self.used;
+        let connections = used.connections;
+        if used.kind == RowKind::Idle {
+            return format!("{connections} connections ask for {what} {} times each and are held", self.requests_each);
+        }
+        let pace = match (&self.sessions, used.rate_per_second) {
+            (Some(sessions), rate) => format!(
+                "{} sessions{} of {} calls with {:?} between them, {connections} users at most",
+                sessions.count,
+                rate.map_or(String::new(), |rate| format!(" at {rate} a second")),
+                sessions.calls,
+                sessions.think.0
+            ),
+            (None, Some(rate)) => {
+                let spread = if self.poisson { "as Poisson" } else { "evenly" };
+                format!("{rate} requests a second {spread} on {connections} connections")
+            }
+            (None, None) => format!("{connections} connections, each asks again when it was answered"),
+        };
+        let kept = if used.keep_alive { "connections kept" } else { "a connection for each request" };
+        let order = match self.pages {
+            Pages::One(_) => "",
+            Pages::Many { order: UrlOrder::Random, .. } => " in random order",
+            Pages::Many { order: UrlOrder::InTurn, .. } => " one after another",
+            Pages::Many { order: UrlOrder::Zipf, .. } => " by Zipf's law",
+        };
+        let kind = if used.kind == RowKind::Pass { ", which may not be stored" } else { "" };
+        let head = if browser { ", with a browser's 13 header fields" } else { "" };
+        format!("{pace}; {kept}; {what}{order}{kind}{head}")
+    }
+
+    /// Of a catalogue's pages.
+    pub(crate) fn mean_bytes(&self) -> Option<u64> {
+        match self.pages {
+            Pages::One(_) => None,
+            Pages::Many { mean_bytes, .. } => Some(mean_bytes),
+        }
+    }
+
+    /// What is asked for, without host.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let query = if self.used.kind == RowKind::Pass { "?c=0" } else { "" };
+        match self.pages {
+            Pages::One(size) => vec![format!("/f{size}.html{query}")],
+            Pages::Many { count, .. } => (0..count).map(|n| format!("/u/{n}.html{query}")).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::lab_file::tests::source;
+
+    fn rows(text: &str) -> Result<Vec<PlannedRow>, String> {
+        let text = format!("title = \"t\"\nreference = \"larder\"\n{text}");
+        let source = source(&text);
+        planned_rows(&source.read()?.row, &["larder", "nginx-cache"], &source)
+    }
+
+    #[test]
+    fn a_row_is_made_once_for_each_of_its_values() {
+        let made = rows("[[row]]\nname = \"hit\"\nsize = [10, 20]\nconnections = [1, 2]\nkeep_alive = [true, false]\n");
+        let made = made.unwrap();
+        assert_eq!(made.len(), 8);
+        assert_eq!(made[0].used.name, "hit: 10 B, 1 connections, kept");
+        assert_eq!(made[0].used.family, made[1].used.family);
+        assert_ne!(made[1].used.family, made[2].used.family);
+        assert!(made[0].hot && made[0].paths() == ["/f10.html"]);
+        let one = rows("[[row]]\nname = \"pass\"\nkind = \"pass\"\nsize = 10\nconnections = 1\nrate = 5\n").unwrap();
+        assert_eq!((one[0].used.name.as_str(), one[0].used.rate_per_second), ("pass", Some(5.0)));
+        assert!(!one[0].hot && one[0].paths() == ["/f10.html?c=0"]);
+        let many =
+            rows("[[row]]\nname = \"m\"\nurls = { count = 3, mean_bytes = 9, order = \"zipf\" }\nconnections = 1\n");
+        assert_eq!(many.unwrap()[0].paths(), ["/u/0.html", "/u/1.html", "/u/2.html"]);
+    }
+
+    fn check_refused(row: &str, part: &str) {
+        let error = rows(row).map(|rows| rows.len()).unwrap_err();
+        assert!(error.contains(part), "{row}: {error}");
+    }
+
+    #[test]
+    fn what_makes_no_row_is_refused() {
+        check_refused("", "no [[row]]");
+        let head = "[[row]]\nname = \"a\"\n";
+        check_refused(&format!("{head}connections = 1\n"), "a.toml:4: row `a`: needs size");
+        check_refused(&format!("{head}size = 1\nconnections = 0\n"), "0 connections");
+        check_refused(&format!("{head}size = 1\nconnections = 1\nrate = 0\n"), "a rate of 0");
+        check_refused(&format!("{head}size = 1\nconnections = []\n"), "an empty list");
+        check_refused(&format!("{head}size = 1\nconnections = [1, 1]\n"), "a second row named");
+        check_refused(&format!("{head}size = 1\nconnections = 1\nonly = [\"lader\"]\n"), "unknown server `lader`");
+        check_refused(&format!("{head}kind = \"idle\"\nsize = 1\nconnections = 1\nrate = 1\n"), "no rate");
+    }
+}

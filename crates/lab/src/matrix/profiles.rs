@@ -1,0 +1,192 @@
+//! The servers that the lab knows: which binary, what it can do, and how it is told to serve one site.
+//!
+//! A profile writes a configuration of ours, tuned as the server's own manual says and the same in what matters for
+//! all: no access log, no compression, connections kept without end, memory for everything that a row asks for, so
+//! many workers as there are processors for servers. It starts nothing itself. All of it lands in the results.
+
+mod apache_profile;
+mod haproxy_profile;
+mod larder_profile;
+mod nginx_profile;
+mod squid_profile;
+mod static_profiles;
+mod traffic_server_profile;
+mod varnish_profile;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+pub(crate) use larder_profile::LAB_ORIGIN;
+pub(crate) use nginx_profile::NGINX_ORIGIN;
+
+use crate::results::NamedText;
+
+#[derive(Debug)]
+pub(crate) struct Profile {
+    pub(crate) name: &'static str,
+    /// None: larder's own, the binary that runs the lab.
+    pub(crate) binary: Option<&'static str>,
+    pub(crate) install: &'static str,
+    pub(crate) version_argument: &'static str,
+    pub(crate) role: Role,
+    /// What `[server.options]` may set, and what stands there otherwise.
+    pub(crate) options: &'static [(&'static str, &'static str)],
+    /// Its children live as long as it does: one that is replaced has crashed.
+    pub(crate) keeps_children: bool,
+    pub(crate) launch: fn(&Site<'_>) -> Result<Launch, String>,
+}
+
+/// What a server can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It asks the origin and keeps what it may.
+    Cache,
+    /// It serves files.
+    Static,
+    /// It answers the same to everything.
+    Null,
+    /// It does not speak HTTP.
+    Memcached,
+}
+
+/// The place of one server in one run.
+pub(crate) struct Site<'a> {
+    /// Its own, writable by everybody, because many servers drop their rights first.
+    pub(crate) dir: &'a Path,
+    pub(crate) docroot: &'a Path,
+    pub(crate) port: u16,
+    pub(crate) origin: SocketAddr,
+    pub(crate) workers: usize,
+    pub(crate) open_files: u64,
+    /// Nothing may be stored in this row, so waiting for somebody else's fetch is only waiting.
+    pub(crate) passes: bool,
+    pub(crate) size_bytes: Option<u64>,
+    pub(crate) options: &'a BTreeMap<String, String>,
+    pub(crate) defaults: &'static [(&'static str, &'static str)],
+}
+
+/// How it is started.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Launch {
+    /// Without the binary.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) configs: Vec<NamedText>,
+    /// Its own logs, beside what it prints.
+    pub(crate) logs: Vec<PathBuf>,
+    /// Programs that prepare its directory, each run to its end first.
+    pub(crate) before: Vec<Vec<String>>,
+}
+
+pub(crate) const PROFILES: &[&Profile] = &[
+    &larder_profile::LARDER,
+    &larder_profile::NULL,
+    &nginx_profile::NGINX_CACHE,
+    &nginx_profile::NGINX_STATIC,
+    &varnish_profile::VARNISH,
+    &squid_profile::SQUID,
+    &haproxy_profile::HAPROXY,
+    &apache_profile::APACHE,
+    &apache_profile::APACHE_STATIC,
+    &static_profiles::H2O,
+    &static_profiles::LIGHTTPD,
+    &traffic_server_profile::TRAFFIC_SERVER,
+    &static_profiles::MEMCACHED,
+];
+
+pub(crate) fn profile(name: &str) -> Option<&'static Profile> {
+    PROFILES.iter().copied().find(|profile| profile.name == name)
+}
+
+impl Profile {
+    /// Why it cannot do this row.
+    pub(crate) fn refusal(&self, passes: bool) -> Option<String> {
+        match self.role {
+            Role::Memcached => Some(format!("{} speaks memcached's protocol, this row asks over HTTP", self.name)),
+            Role::Static if passes => Some(format!("{} serves files: there is no origin to pass to", self.name)),
+            Role::Null if passes => Some("the null server has no origin to pass to".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl Site<'_> {
+    pub(crate) fn option(&self, name: &str) -> &str {
+        let default = || self.defaults.iter().find(|(option, _)| *option == name).map_or("", |(_, value)| value);
+        self.options.get(name).map_or_else(default, String::as_str)
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.dir.join(name).to_string_lossy().into_owned()
+    }
+
+    /// Writes a file of its directory.
+    pub(crate) fn write(&self, name: &str, text: String) -> Result<NamedText, String> {
+        let path = self.dir.join(name);
+        fs::write(&path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(NamedText { name: name.to_owned(), text })
+    }
+
+    /// Makes a directory in it that everybody may write to.
+    pub(crate) fn directory(&self, name: &str) -> Result<String, String> {
+        open_directory(&self.dir.join(name))?;
+        Ok(self.path(name))
+    }
+}
+
+/// A directory that everybody may write to.
+pub(crate) fn open_directory(path: &Path) -> Result<(), String> {
+    fs::create_dir_all(path)
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o777)))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Words as the arguments of a program.
+pub(crate) fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_named_once_and_say_how_to_get_them() {
+        for (n, profile) in PROFILES.iter().enumerate() {
+            assert!(!PROFILES[..n].iter().any(|other| other.name == profile.name), "{}", profile.name);
+            assert_eq!(profile.binary.is_some(), profile.install.contains("apt-get install"), "{}", profile.name);
+        }
+    }
+
+    #[test]
+    fn every_profile_writes_what_it_starts_with() {
+        let dir = std::env::temp_dir().join(format!("larder-lab-profiles-{}", std::process::id()));
+        for profile in PROFILES.iter().chain(&[&NGINX_ORIGIN, &LAB_ORIGIN]) {
+            open_directory(&dir).unwrap();
+            let site = Site {
+                dir: &dir,
+                docroot: &dir,
+                port: 12345,
+                origin: "127.0.0.1:23456".parse().unwrap(),
+                workers: 1,
+                open_files: 20_000,
+                passes: false,
+                size_bytes: Some(10),
+                options: &BTreeMap::new(),
+                defaults: profile.options,
+            };
+            let launch = (profile.launch)(&site).unwrap_or_else(|error| panic!("{}: {error}", profile.name));
+            let texts: String = launch.configs.iter().map(|config| config.text.as_str()).collect();
+            let all = format!("{texts} {:?}", launch.arguments);
+            assert!(all.contains("12345"), "{}: {all}", profile.name);
+            assert_eq!(all.contains("23456"), profile.role == Role::Cache, "{}: {all}", profile.name);
+            fs::remove_dir_all(&dir).unwrap();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! HAProxy with its small-object cache.
+
+use super::{Launch, Profile, Role, Site, words};
+
+pub(super) const HAPROXY: Profile = Profile {
+    name: "haproxy",
+    binary: Some("haproxy"),
+    install: "apt-get install haproxy",
+    version_argument: "-v",
+    role: Role::Cache,
+    options: &[("cache_megabytes", "512"), ("extra", "")],
+    keeps_children: true,
+    launch: haproxy,
+};
+
+fn haproxy(site: &Site<'_>) -> Result<Launch, String> {
+    // A connection may need a second file, to the origin.
+    let connections = (site.open_files / 2).saturating_sub(100).max(100);
+    let config = format!(
+        "global
+  nbthread {workers}
+  maxconn {connections}
+{extra}
+defaults
+  mode http
+  timeout client 1h
+  timeout http-keep-alive 1h
+  timeout server 30s
+  timeout connect 5s
+cache c
+  total-max-size {megabytes}
+  max-object-size 2000000
+  max-age 3600
+frontend f
+  bind 127.0.0.1:{port}
+  http-request cache-use c
+  http-response cache-store c
+  default_backend b
+backend b
+  http-reuse always
+  server o {origin}
+",
+        workers = site.workers,
+        extra = site.option("extra"),
+        megabytes = site.option("cache_megabytes"),
+        port = site.port,
+        origin = site.origin,
+    );
+    let arguments = words(["-db", "-f", &site.path("haproxy.cfg")]);
+    Ok(Launch { arguments, configs: vec![site.write("haproxy.cfg", config)?], ..Launch::default() })
+}

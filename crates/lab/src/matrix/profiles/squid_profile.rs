@@ -1,0 +1,42 @@
+//! Squid as an accelerator, one process, everything in memory.
+
+use super::{Launch, Profile, Role, Site, words};
+
+pub(super) const SQUID: Profile = Profile {
+    name: "squid",
+    binary: Some("squid"),
+    install: "apt-get install squid",
+    version_argument: "-v",
+    role: Role::Cache,
+    options: &[("cache_mem", "512 MB"), ("extra", "")],
+    keeps_children: true,
+    launch: squid,
+};
+
+fn squid(site: &Site<'_>) -> Result<Launch, String> {
+    let (host, origin_port) = (site.origin.ip(), site.origin.port());
+    let (port, files) = (site.port, site.open_files);
+    let (log, pid, dir) = (site.path("cache.log"), site.path("squid.pid"), site.dir.display());
+    let config = format!(
+        "http_port 127.0.0.1:{port} accel defaultsite=localhost no-vhost
+cache_peer {host} parent {origin_port} 0 no-query originserver name=o
+acl everyone src all
+http_access allow everyone
+cache_mem {memory}
+maximum_object_size_in_memory 2 MB
+access_log none
+cache_log {log}
+pid_filename {pid}
+coredump_dir {dir}
+max_filedescriptors {files}
+client_idle_pconn_timeout 1 hour
+shutdown_lifetime 0 seconds
+{extra}
+",
+        memory = site.option("cache_mem"),
+        extra = site.option("extra"),
+    );
+    let arguments = words(["-N", "-f", &site.path("squid.conf")]);
+    let configs = vec![site.write("squid.conf", config)?];
+    Ok(Launch { arguments, configs, logs: vec![site.dir.join("cache.log")], before: Vec::new() })
+}

@@ -1,0 +1,106 @@
+//! Servers of files that need little: H2O and lighttpd; and memcached, which is started and stopped, no more.
+
+use super::{Launch, Profile, Role, Site, words};
+
+pub(super) const H2O: Profile = Profile {
+    name: "h2o",
+    binary: Some("h2o"),
+    install: "apt-get install h2o",
+    version_argument: "--version",
+    role: Role::Static,
+    options: &[("extra", "")],
+    keeps_children: true,
+    launch: h2o,
+};
+
+pub(super) const LIGHTTPD: Profile = Profile {
+    name: "lighttpd",
+    binary: Some("lighttpd"),
+    install: "apt-get install lighttpd",
+    version_argument: "-v",
+    role: Role::Static,
+    options: &[("extra", "")],
+    keeps_children: true,
+    launch: lighttpd,
+};
+
+pub(super) const MEMCACHED: Profile = Profile {
+    name: "memcached",
+    binary: Some("memcached"),
+    install: "apt-get install memcached",
+    version_argument: "--version",
+    role: Role::Memcached,
+    options: &[("megabytes", "512")],
+    keeps_children: true,
+    launch: memcached,
+};
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn h2o(site: &Site<'_>) -> Result<Launch, String> {
+    let user = if is_root() { "user: root\n" } else { "" };
+    let config = format!(
+        "listen: {{ host: 127.0.0.1, port: {port} }}
+{user}num-threads: {workers}
+max-connections: {connections}
+http1-request-timeout: 3600
+pid-file: {pid}
+error-log: {log}
+{extra}
+hosts: {{ default: {{ paths: {{ \"/\": {{ file.dir: {docroot} }} }} }} }}
+",
+        port = site.port,
+        workers = site.workers,
+        connections = site.open_files.saturating_sub(site.open_files / 10),
+        pid = site.path("h2o.pid"),
+        log = site.path("error.log"),
+        extra = site.option("extra"),
+        docroot = site.docroot.display(),
+    );
+    let arguments = words(["-c", &site.path("h2o.conf")]);
+    let configs = vec![site.write("h2o.conf", config)?];
+    Ok(Launch { arguments, configs, logs: vec![site.dir.join("error.log")], before: Vec::new() })
+}
+
+fn lighttpd(site: &Site<'_>) -> Result<Launch, String> {
+    let config = format!(
+        "server.port = {port}
+server.bind = \"127.0.0.1\"
+server.document-root = \"{docroot}\"
+server.errorlog = \"{log}\"
+server.pid-file = \"{pid}\"
+server.max-connections = {connections}
+server.max-fds = {files}
+server.max-keep-alive-requests = 100000000
+server.max-keep-alive-idle = 3600
+server.max-worker = {workers}
+mimetype.assign = ( \".html\" => \"text/html\" )
+{extra}
+",
+        port = site.port,
+        docroot = site.docroot.display(),
+        log = site.path("error.log"),
+        pid = site.path("lighttpd.pid"),
+        connections = site.open_files.saturating_sub(site.open_files / 10),
+        files = site.open_files,
+        // With no worker of its own it serves in its one process, which is what one worker means.
+        workers = if site.workers == 1 { 0 } else { site.workers },
+        extra = site.option("extra"),
+    );
+    let arguments = words(["-D", "-f", &site.path("lighttpd.conf")]);
+    let configs = vec![site.write("lighttpd.conf", config)?];
+    Ok(Launch { arguments, configs, logs: vec![site.dir.join("error.log")], before: Vec::new() })
+}
+
+fn memcached(site: &Site<'_>) -> Result<Launch, String> {
+    let (port, threads) = (site.port.to_string(), site.workers.to_string());
+    let connections = site.open_files.saturating_sub(site.open_files / 10).to_string();
+    let mut arguments = words(["-l", "127.0.0.1", "-p", &port, "-m", site.option("megabytes")]);
+    arguments.extend(words(["-t", &threads, "-c", &connections]));
+    if is_root() {
+        arguments.extend(words(["-u", "root"]));
+    }
+    Ok(Launch { arguments, ..Launch::default() })
+}

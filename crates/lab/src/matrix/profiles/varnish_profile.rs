@@ -1,0 +1,29 @@
+//! Varnish: its memory store, the default rules, thread pools for as many clients as the open files allow.
+
+use super::{Launch, Profile, Role, Site, words};
+
+pub(super) const VARNISH: Profile = Profile {
+    name: "varnish",
+    binary: Some("varnishd"),
+    install: "apt-get install varnish",
+    version_argument: "-V",
+    role: Role::Cache,
+    options: &[("storage", "malloc,1G"), ("vcl", ""), ("thread_pool_max", "5000")],
+    // The manager starts a worker that has crashed again.
+    keeps_children: true,
+    launch: varnish,
+};
+
+fn varnish(site: &Site<'_>) -> Result<Launch, String> {
+    let (host, port) = (site.origin.ip(), site.origin.port());
+    let rules = site.option("vcl");
+    let vcl = format!("vcl 4.1;\nbackend default {{ .host = \"{host}\"; .port = \"{port}\"; }}\n{rules}\n");
+    let configs = vec![site.write("lab.vcl", vcl)?];
+    let (listen, pools) = (site.address().to_string(), format!("thread_pools={}", site.workers));
+    let (vcl, work) = (site.path("lab.vcl"), site.path("varnish"));
+    let max = format!("thread_pool_max={}", site.option("thread_pool_max"));
+    let front = ["-F", "-f", &vcl, "-a", &listen, "-s", site.option("storage"), "-n", &work];
+    let mut arguments = words(front);
+    arguments.extend(words(["-p", &pools, "-p", "thread_pool_min=100", "-p", &max, "-p", "timeout_idle=3600"]));
+    Ok(Launch { arguments, configs, ..Launch::default() })
+}

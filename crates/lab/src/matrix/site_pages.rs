@@ -1,0 +1,114 @@
+//! The pages that the servers of a matrix serve: which bytes each must have, and the same as files for servers of
+//! files.
+
+use std::fs;
+use std::path::Path;
+
+use crate::catalogue_size;
+use crate::constructed_body::{append_constructed, body_seed};
+use crate::limits::GATE_URLS_MAX;
+use crate::matrix::lab_file::UrlOrder;
+use crate::matrix::plain_fetch::fetch;
+use crate::matrix::planned_rows::{Pages, PlannedRow};
+use crate::results::Gate;
+
+/// Of an error's list in a gate.
+const BAD_SHOWN_MAX: usize = 5;
+
+/// The body that belongs to a path; the query does not change it.
+fn body_of(path: &str, size: u64) -> Vec<u8> {
+    let path = path.split('?').next().unwrap_or(path);
+    let mut body = Vec::with_capacity(size as usize);
+    append_constructed(&mut body, body_seed(path), 0, size);
+    body
+}
+
+fn size_of(pages: Pages, index: usize) -> u64 {
+    match pages {
+        Pages::One(size) => size,
+        Pages::Many { mean_bytes, .. } => catalogue_size(index as u64, mean_bytes),
+    }
+}
+
+/// Writes what is not there yet of the row's pages.
+pub(crate) fn write_files(row: &PlannedRow, docroot: &Path) -> Result<(), String> {
+    let complain = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    fs::create_dir_all(docroot.join("u")).map_err(|error| complain(docroot, error))?;
+    for (index, path) in row.paths().iter().enumerate() {
+        let path = path.split('?').next().unwrap_or(path);
+        let (file, size) = (docroot.join(&path[1..]), size_of(row.pages, index));
+        if fs::metadata(&file).is_ok_and(|meta| meta.len() == size) {
+            continue;
+        }
+        fs::write(&file, body_of(path, size)).map_err(|error| complain(&file, error))?;
+    }
+    Ok(())
+}
+
+/// Asks for each page once, up to a limit, and compares every byte with the rule that makes it.
+pub(crate) fn gate(row: &PlannedRow, address: std::net::SocketAddr, stop: &dyn Fn() -> bool) -> Gate {
+    let mut gate = Gate::default();
+    for (index, path) in row.paths().iter().enumerate().take(GATE_URLS_MAX) {
+        if stop() {
+            break;
+        }
+        let wanted = body_of(path, size_of(row.pages, index));
+        let what = match fetch(address, path, &row.fields, row.timeout) {
+            Ok(got) if got.status != 200 => Some(format!("{path}: status {}", got.status)),
+            Ok(got) => {
+                gate.bytes += got.body.len() as u64;
+                difference(&got.body, &wanted).map(|what| format!("{path}: {what}"))
+            }
+            Err(error) => Some(format!("{path}: {error}")),
+        };
+        gate.urls += 1;
+        gate.bad.extend(what.filter(|_| gate.bad.len() < BAD_SHOWN_MAX));
+    }
+    gate
+}
+
+fn difference(got: &[u8], wanted: &[u8]) -> Option<String> {
+    if got.len() != wanted.len() {
+        return Some(format!("{} bytes instead of {}", got.len(), wanted.len()));
+    }
+    let at = got.iter().zip(wanted).position(|(a, b)| a != b)?;
+    Some(format!("a wrong byte at {at}"))
+}
+
+/// What users ask for, a path on each line. By Zipf's law it is a draw of so many requests that it need not be drawn
+/// again in a slice.
+pub(crate) fn url_list(row: &PlannedRow, seed: u64) -> String {
+    let paths = row.paths();
+    match row.pages {
+        Pages::Many { count, order: UrlOrder::Zipf, .. } => {
+            let mut sums = Vec::with_capacity(count);
+            let mut sum = 0.0;
+            for rank in 1..=count {
+                sum += 1.0 / rank as f64;
+                sums.push(sum);
+            }
+            let mut dice = fastrand::Rng::with_seed(seed);
+            let draws = (0..ZIPF_DRAWS).map(|_| sums.partition_point(|&until| until < dice.f64() * sum));
+            draws.map(|rank| format!("{}\n", paths[rank.min(count - 1)])).collect()
+        }
+        _ => paths.iter().map(|path| format!("{path}\n")).collect(),
+    }
+}
+
+const ZIPF_DRAWS: usize = 100_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_byte_is_found() {
+        let body = body_of("/f10.html?c=0", 10);
+        assert_eq!(body, body_of("/f10.html", 10));
+        assert_eq!(difference(&body, &body), None);
+        assert_eq!(difference(&body[..9], &body).unwrap(), "9 bytes instead of 10");
+        let mut wrong = body.clone();
+        wrong[4] ^= 1;
+        assert_eq!(difference(&wrong, &body).unwrap(), "a wrong byte at 4");
+    }
+}
