@@ -102,6 +102,8 @@ know only the second of a request have those of one second spread evenly over it
 The first answer of each URL is the measure of all later ones: their length and bytes must be the same. What fails a
 check is counted by its kind and is no answer.
 
+Flags of ab, siege, http_load, httperf, wrk and h2load are understood, and --as prints what they print: docs/bench.md.
+
 Exit codes: 0 every answer was good; 1 one was not, or the target is down; 2 wrong flags.";
 
 const LAB_EXAMPLES: &str = "\

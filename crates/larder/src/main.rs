@@ -3,10 +3,12 @@
 mod addresses;
 mod admin;
 mod bench;
+mod bench_dialects;
 mod bench_flags;
 mod bench_job;
 mod bench_show;
 mod bench_sources;
+mod bench_words;
 mod check;
 mod config;
 mod demo;
@@ -35,7 +37,14 @@ use clap::Parser;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    match flags::Flags::parse().command {
+    let words = match bench_words::translate(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(sentence) => {
+            say::say!("error: {sentence}");
+            return ExitCode::from(2);
+        }
+    };
+    match flags::Flags::parse_from(words).command {
         flags::Command::Serve(flags) => serve::serve(flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),

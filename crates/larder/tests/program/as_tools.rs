@@ -114,8 +114,8 @@ fn ab_prints_the_same() {
         "Finished 2000 requests",
     ];
     let kept = [&exact[..], &["Keep-Alive requests:"]].concat();
-    ground.check("ab -k -c 5 -n 2000 URL/page.txt", "-k -c 5 -n 2000 URL/page.txt --as ab", "Benchmarking", &kept);
-    ground.check("ab -c 5 -n 2000 URL/page.txt", "--short -c 5 -n 2000 URL/page.txt --as ab", "Benchmarking", &exact);
+    ground.check("ab -kc 5 -n 2000 URL/page.txt", "-kc 5 -n 2000 URL/page.txt --as ab", "Benchmarking", &kept);
+    ground.check("ab -c 5 -n 2000 URL/page.txt", "-c 5 -n 2000 URL/page.txt --as ab", "Benchmarking", &exact);
     let missing = ["Non-2xx responses:", "Failed requests:", "Complete requests:", "Total transferred:"];
     ground.check("ab -k -c 5 -n 100 URL/none", "-k -c 5 -n 100 URL/none --as ab", "Benchmarking", &missing);
 }
@@ -133,11 +133,11 @@ fn siege_prints_the_same() {
     let json =
         ["{\t\"transactions\":", "\"availability\":", "\"successful_transactions\":", "\"failed_transactions\":"];
     let tool = format!("siege -R {} -b -c 5 -r 40 URL/page.txt", settings(true));
-    ground.check(&tool, "--short -c 5 -n 200 URL/page.txt --as siege", "{", &json);
+    ground.check(&tool, "-b -c 5 -r 40 URL/page.txt --as siege", "{", &json);
     let text =
         ["Transactions:", "Availability:", "Data transferred:", "Successful transactions:", "Failed transactions:"];
     let tool = format!("siege -R {} -b -c 5 -r 40 URL/page.txt", settings(false));
-    ground.check(&tool, "--short -c 5 -n 200 URL/page.txt --as siege-text", "** Preparing", &text);
+    ground.check(&tool, "-b -c 5 -r 40 URL/page.txt --as siege-text", "** Preparing", &text);
 }
 
 #[test]
@@ -150,14 +150,23 @@ fn httperf_prints_the_same() {
         "Maximum connect",
         &exact,
     );
+    // Word for word what httperf takes.
+    let words = "--hog --server HOST --port PORT --uri /page.txt --wsess 20,10,0 --rate 100";
+    let total = [&exact[..], &["Session: avg", "Session length histogram:"]].concat();
+    ground.check(&format!("httperf {words}"), &format!("{words} --as httperf"), "Maximum connect", &total);
 }
 
 #[test]
 fn h2load_prints_the_same() {
     let ground = Ground::new("h2load");
     let exact = ["requests:", "status codes:", "traffic:"];
-    ground.check("h2load --h1 -c 5 -n 500 URL/page.txt", "-c 5 -n 500 URL/page.txt --as h2load", "Application", &exact);
-    ground.check("h2load --h1 -c 5 -n 500 URL/none", "-c 5 -n 500 URL/none --as h2load", "Application", &exact);
+    ground.check(
+        "h2load --h1 -c 5 -n 500 URL/page.txt",
+        "--h1 -c 5 -n 500 URL/page.txt --as h2load",
+        "Application",
+        &exact,
+    );
+    ground.check("h2load --h1 -c 5 -n 500 URL/none", "--h1 -c 5 -n 500 URL/none --as h2load", "Application", &exact);
 }
 
 #[test]
@@ -165,9 +174,9 @@ fn wrk_prints_the_same() {
     let ground = Ground::new("wrk");
     ground.check(
         "wrk --latency -t 1 -c 5 -d 1s URL/page.txt",
-        "--latency --threads 1 -c 5 -t 1 URL/page.txt --as wrk",
+        "--latency -t 1 -c 5 -d 1s URL/page.txt --as wrk",
         "Running",
         &["1 threads and 5 connections"],
     );
-    ground.check("wrk -t 1 -c 5 -d 1s URL/none", "--threads 1 -c 5 -t 1 URL/none --as wrk", "Running", &["1 threads"]);
+    ground.check("wrk -t 1 -c 5 -d 1s URL/none", "-t 1 -c 5 -d 1s URL/none --as wrk", "Running", &["1 threads"]);
 }
