@@ -66,6 +66,6 @@ pub use run::{Outcome, StartError, ThreadCost, run};
 pub use script::Script;
 pub use session_file::read_session_file;
 pub use session_tally::SessionTally;
-pub use sources::{parse_sources, parse_sources_list};
+pub use sources::{connections_offered, parse_sources, parse_sources_list};
 pub use tally::{ConnectionTally, ErrorRecord, Second, Tally};
 pub use workload::{Arrivals, Checks, Connections, Length, Load, RatePlan, StatusWanted, Workload};

@@ -121,6 +121,12 @@ pub(crate) fn check(workload: &Workload, port_range: Option<(u32, u32)>) -> Resu
     Ok(())
 }
 
+/// How many connections to one target there may be from so many addresses.
+pub fn connections_offered(sources: usize) -> usize {
+    let (first, last) = port_range().unwrap_or(PORT_RANGE_USUAL);
+    ((last + 1).saturating_sub(first) as usize).saturating_mul(sources.max(1))
+}
+
 /// What the kernel takes ports for connections from; `None` where it does not say.
 pub(crate) fn port_range() -> Option<(u32, u32)> {
     parse_port_range(&std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)

@@ -35,8 +35,9 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
     };
     let (catalogue, load) = what_and_when(flags, &url, list, &recipe, plan)?;
     let address = resolve(flags.proxy.as_ref().unwrap_or(&url))?;
-    let users = users(flags, &load)?;
-    let workload = Workload { sources: sources(flags)?, ..workload(flags, address, load, users) };
+    let sources = sources(flags)?;
+    let users = users(flags, &load, sources.len())?;
+    let workload = Workload { sources, ..workload(flags, address, load, users) };
     Ok(Job { url, workload, catalogue })
 }
 
@@ -109,7 +110,7 @@ fn recipe(flags: &BenchFlags) -> Result<Recipe, String> {
 }
 
 /// How many users there are, which is how many connections there may be.
-fn users(flags: &BenchFlags, load: &Load) -> Result<usize, String> {
+fn users(flags: &BenchFlags, load: &Load, sources: usize) -> Result<usize, String> {
     let files = open_files::raise_limit();
     let users = match (flags.connections, load) {
         (Some(asked), _) => asked,
@@ -117,7 +118,7 @@ fn users(flags: &BenchFlags, load: &Load) -> Result<usize, String> {
         (None, Load::Sessions { starts: None, .. }) => 1,
         (None, Load::Sessions { count, .. }) => {
             let wanted = usize::try_from(*count).unwrap_or(usize::MAX).min(limits::CONNECTIONS_MAX);
-            open_files::connections_that_fit(wanted, files)
+            open_files::connections_that_fit(wanted.min(lab::connections_offered(sources)), files)
         }
         (None, _) => CONNECTIONS_DEFAULT,
     };

@@ -10,6 +10,8 @@ mod as_tools;
 mod bad_input;
 #[path = "program/bench_command.rs"]
 mod bench_command;
+#[path = "program/bench_paces.rs"]
+mod bench_paces;
 #[path = "program/faulty_origin.rs"]
 mod faulty_origin;
 #[path = "program/input_table.rs"]

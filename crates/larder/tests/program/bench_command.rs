@@ -15,7 +15,7 @@ pub fn bench(arguments: &[&str]) -> Output {
 }
 
 /// The report, and whether the program was content.
-fn report(address: SocketAddr, path: &str, arguments: &str) -> (Value, bool) {
+pub fn report(address: SocketAddr, path: &str, arguments: &str) -> (Value, bool) {
     let url = format!("http://{address}{path}");
     let mut all: Vec<&str> = arguments.split_whitespace().collect();
     all.extend(["--json", "--threads", "2", &url]);
@@ -149,7 +149,7 @@ fn nginx_has_logged_what_was_counted() {
     assert!(json["connections_opened"].as_u64().is_some_and(|count| (5..100).contains(&count)), "{json:#}");
     let log = std::fs::read_to_string(directory.join("access.log")).expect("nginx has written its log");
     // What nginx did not answer on a connection that it closed is asked again, and logged once.
-    assert_eq!(log.lines().filter(|line| line.ends_with(" 200")).count(), 6000);
+    assert_eq!(log.lines().filter(|line| line.ends_with(" GET 200")).count(), 6000);
     // In turn: 5,000 requests are 100 rounds of the list. Sizes as nginx has sent them are what was counted.
     let bytes: u64 = log.lines().take(5000).filter_map(|line| line.split(' ').next()?.parse::<u64>().ok()).sum();
     assert_eq!(json["body_bytes"].as_u64(), Some(bytes));
@@ -165,7 +165,7 @@ impl Nginx {
         let config = format!(
             "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log;\n\
              events {{ worker_connections 256; }}\n\
-             http {{ log_format f '$body_bytes_sent $status'; access_log {place}/access.log f;\n\
+             http {{ log_format f '$body_bytes_sent $request_method $status'; access_log {place}/access.log f;\n\
              client_body_temp_path {place}/b; proxy_temp_path {place}/p;\n\
              fastcgi_temp_path {place}/f; uwsgi_temp_path {place}/u; scgi_temp_path {place}/s;\n\
              server {{ listen {address}; keepalive_requests 1000; root {place}/root; }} }}\n"

@@ -52,7 +52,9 @@ fn serve(mut stream: TcpStream, asked: &AtomicU64) {
             let head = String::from_utf8_lossy(&received[..end]).into_owned();
             received.drain(..end + 4);
             let number = asked.fetch_add(1, Ordering::SeqCst);
-            let path = head.split(' ').nth(1).unwrap_or_default();
+            let target = head.split(' ').nth(1).unwrap_or_default();
+            // As a proxy is asked.
+            let path = target.strip_prefix("http://").map_or(target, |rest| &rest[rest.find('/').unwrap_or(0)..]);
             let closes = head.contains("Connection: close");
             if !answer(&mut stream, path, number, closes) {
                 return;
