@@ -17,11 +17,15 @@ pub struct Catalogue {
 }
 
 /// Which request comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
     /// One after another, from the beginning again when all were asked; the threads share one round.
     InTurn,
     Random,
+    /// By popularity: the k-th of the catalogue in proportion to k to the power of -alpha.
+    Zipf {
+        alpha: f64,
+    },
 }
 
 /// What is wrong with a list of URLs, and where.

@@ -50,6 +50,7 @@ mod timetable;
 mod user;
 mod usual_fields;
 mod workload;
+mod zipf_pick;
 
 pub use as_tool::{Printed, Progress, Tool, ToolRun, unsaid};
 pub use catalogue::{AskMethod, Catalogue, CatalogueError, Order, Recipe};

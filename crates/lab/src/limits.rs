@@ -11,6 +11,8 @@ pub const THREADS_MAX: usize = 256;
 pub const PIPELINE_MAX: usize = 1_000;
 /// Starts a second of an open loop.
 pub const RATE_MAX: f64 = 10_000_000.0;
+/// Of the popularity law; the web is between 0.6 and 1.2.
+pub const ZIPF_ALPHA_MAX: f64 = 10.0;
 pub const DURATION_MAX: Duration = Duration::from_secs(7 * 86_400);
 
 /// Of a replay, times the original.

@@ -1,4 +1,4 @@
-//! Which request of the catalogue comes next: one after another, at random, or as a log has them.
+//! Which request of the catalogue comes next: one after another, at random, by popularity, or as a log has them.
 //!
 //! A thread of several has its share: in turn, all threads together go through the catalogue, or the log, once a round.
 
@@ -6,22 +6,23 @@ use std::sync::Arc;
 
 use crate::catalogue::Order;
 use crate::replay::Replay;
+use crate::zipf_pick::ZipfPick;
 
 #[derive(Debug)]
 pub(crate) enum Pick {
     InTurn { next: usize, step: usize, count: usize },
     Random { dice: fastrand::Rng, count: usize },
+    Zipf(ZipfPick),
     Logged { log: Arc<Replay>, next: usize, step: usize },
 }
 
 impl Pick {
     pub(crate) fn new(order: Order, count: usize, (thread, threads): (usize, usize), seed: u64) -> Pick {
+        let dice = fastrand::Rng::with_seed(seed.wrapping_mul(7_919).wrapping_add(thread as u64));
         match order {
             Order::InTurn => Pick::InTurn { next: thread % count, step: threads % count, count },
-            Order::Random => {
-                let dice = fastrand::Rng::with_seed(seed.wrapping_mul(7_919).wrapping_add(thread as u64));
-                Pick::Random { dice, count }
-            }
+            Order::Random => Pick::Random { dice, count },
+            Order::Zipf { alpha } => Pick::Zipf(ZipfPick::new(count, alpha, dice)),
         }
     }
 
@@ -47,6 +48,7 @@ impl Pick {
                 picked
             }
             Pick::Random { dice, count } => dice.usize(..*count),
+            Pick::Zipf(zipf) => zipf.next(),
             Pick::Logged { log, next, step } => {
                 let picked = log.requests[*next];
                 *next += *step;

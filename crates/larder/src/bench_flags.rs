@@ -106,6 +106,10 @@ pub struct BenchFlags {
     #[arg(long, requires = "urls")]
     pub random: bool,
 
+    /// By popularity: the k-th URL of the list in proportion to 1/k^ALPHA, as the web is asked (0.6 to 1.2)
+    #[arg(long, value_name = "ALPHA", requires = "urls", conflicts_with = "random", value_parser = parse_alpha)]
+    pub zipf: Option<f64>,
+
     /// A header field for every request
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub fields: Vec<String>,
@@ -259,6 +263,11 @@ fn parse_rate(text: &str) -> Result<f64, String> {
 
 fn parse_tool(text: &str) -> Result<Tool, String> {
     Tool::named(text).ok_or_else(|| format!("one of {}", Tool::ALL.map(Tool::name).join(", ")))
+}
+
+fn parse_alpha(text: &str) -> Result<f64, String> {
+    let max = limits::ZIPF_ALPHA_MAX;
+    text.parse().ok().filter(|alpha| (0.0..=max).contains(alpha)).ok_or_else(|| format!("must be 0 to {max}"))
 }
 
 fn parse_connections(text: &str) -> Result<usize, String> {

@@ -150,7 +150,11 @@ fn workload(flags: &BenchFlags, address: SocketAddr, load: Load, users: usize) -
             true => Connections::Short,
             false => Connections::Kept { pipeline: flags.pipeline },
         },
-        order: if flags.random { Order::Random } else { Order::InTurn },
+        order: match flags.zipf {
+            Some(alpha) => Order::Zipf { alpha },
+            None if flags.random => Order::Random,
+            None => Order::InTurn,
+        },
         checks: Checks { status, length: bytes || flags.check == CheckFlag::Length, bytes },
         timeout: flags.timeout,
         ramp: flags.ramp.unwrap_or_default(),

@@ -314,6 +314,10 @@ mod tests {
         check(&["bench", "--think", "5S", "--rate", "10", "http://a/"], Err("cannot be used with"));
         check(&["bench", "--urls", "list", "--proxy", "127.0.0.1:3128", "--method", "HEAD"], Ok(()));
         check(&["bench", "--method", "PUT", "http://a/"], Err("possible values: GET, HEAD, POST"));
+        check(&["bench", "--urls", "list", "--zipf", "0.8"], Ok(()));
+        check(&["bench", "--urls", "list", "--zipf", "x"], Err("must be 0 to"));
+        check(&["bench", "--urls", "list", "--zipf", "1", "--random"], Err("cannot be used with"));
+        check(&["bench", "--zipf", "1", "http://a/"], Err("--urls"));
         check(&["bench", "https://a/"], Err("not supported yet"));
         check(&["lab", "origin", "--stall-every", "1s", "--stall-for", "200ms", "--log", "x"], Ok(()));
         check(&["lab", "origin", "--stall-every", "1s"], Err("--stall-for"));
