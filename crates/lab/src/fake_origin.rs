@@ -15,6 +15,8 @@ mod origin_desk;
 mod origin_log;
 mod origin_plan;
 mod origin_reply;
+#[cfg(test)]
+mod origin_tests;
 mod prepared_answers;
 mod stall_schedule;
 

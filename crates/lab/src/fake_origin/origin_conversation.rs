@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use wire::{BodyDecoder, ChunkedLimits, Decoded, HeadLimits, RequestBody, may_end_now, read_request};
 
-use crate::fake_origin::origin_delivery::{Ended, deliver, end_by_fault, linger, send, wait_for_stall};
+use crate::fake_origin::origin_delivery::{Delivered, Ended, deliver, end_by_fault, linger, send, wait_for_stall};
 use crate::fake_origin::origin_desk::{OriginDesk, PLAIN_GET};
 use crate::fake_origin::origin_log::LogLine;
 use crate::fake_origin::origin_plan::{COUNT_PATH, Plan};
@@ -182,20 +182,20 @@ impl Conversation {
         wait_for_stall(&self.desk).await;
         let Asked { method, version, persistent, conditions } = &task.asked;
         let is_plain = (*method, *version) == (Method::Get, Version::Http11) && *persistent && conditions.is_none();
-        let (status, ended, body_bytes, closes) = match &prepared.plain {
+        let (status, delivered, closes) = match &prepared.plain {
             Some(plain) if is_plain => {
+                let answered = if self.desk.log.borrow().is_on() { Nanos::now() } else { received };
                 let outcome = send(&mut self.stream, [&plain.head, &self.desk.date_and_end(), &plain.body]).await;
                 let ended = outcome.map_or(Ended::Gone, |()| Ended::Whole);
-                (plain.status, ended, plain.body.len() as u64, false)
+                (plain.status, Delivered { ended, body_bytes: plain.body.len() as u64, answered }, false)
             }
             _ => {
                 let reply = Reply::new(plan, &task.asked, &self.desk.draw(plan));
-                let (ended, sent) = deliver(&mut self.stream, &self.desk, &reply).await;
-                (reply.status, ended, sent, reply.closes)
+                (reply.status, deliver(&mut self.stream, &self.desk, &reply).await, reply.closes)
             }
         };
-        self.note(&task, received, status, body_bytes, ended);
-        match ended {
+        self.note(&task, received, status, &delivered);
+        match delivered.ended {
             Ended::Gone => Next::Close,
             Ended::Faulty(ending) => Next::Fail(ending),
             Ended::Whole if plan.answers_first && !self.drain(task.body, false).await => Next::Close,
@@ -204,18 +204,18 @@ impl Conversation {
         }
     }
 
-    fn note(&self, task: &Task, received: Nanos, status: u16, body_bytes: u64, ended: Ended) {
+    fn note(&self, task: &Task, received: Nanos, status: u16, delivered: &Delivered) {
         let mut log = self.desk.log.borrow_mut();
         if log.is_on() {
             log.note(&LogLine {
                 received,
-                answered: Nanos::now(),
+                answered: delivered.answered,
                 connection: self.number,
                 method: &task.method,
                 target: &task.target,
                 status,
-                body_bytes,
-                ending: ended.name(),
+                body_bytes: delivered.body_bytes,
+                ending: delivered.ended.name(),
             });
         }
     }

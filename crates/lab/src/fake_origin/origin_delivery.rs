@@ -44,32 +44,47 @@ impl Ended {
     }
 }
 
-/// Sends it, but for an end by fault, which is `end_by_fault`'s. The bytes of the body that were sent come back too.
-pub(crate) async fn deliver(stream: &mut TcpStream, desk: &OriginDesk, reply: &Reply) -> (Ended, u64) {
+/// What was delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivered {
+    pub(crate) ended: Ended,
+    pub(crate) body_bytes: u64,
+    /// When the last piece was about to be given to the kernel: no client can have had it before.
+    pub(crate) answered: Nanos,
+}
+
+/// Sends it, but for an end by fault, which is `end_by_fault`'s.
+pub(crate) async fn deliver(stream: &mut TcpStream, desk: &OriginDesk, reply: &Reply) -> Delivered {
+    let answered = Nanos::now();
     if let Some((ending, Place::Head)) = reply.faults.ending {
-        return (Ended::Faulty(ending), 0);
+        return Delivered { ended: Ended::Faulty(ending), body_bytes: 0, answered };
     }
     let date_and_end = desk.date_and_end();
     if send(stream, [&reply.head, &date_and_end, &[]]).await.is_err() {
-        return (Ended::Gone, 0);
+        return Delivered { ended: Ended::Gone, body_bytes: 0, answered };
     }
     let whole = reply.to - reply.from;
     let most = match reply.faults.ending {
         Some((_, Place::Body(most))) => whole.min(most),
         _ => whole,
     };
-    let (outcome, sent) = send_body(stream, desk, reply, most).await;
-    match (outcome, reply.faults.ending) {
-        (Err(_), _) => (Ended::Gone, sent),
-        (Ok(()), Some((ending, _))) => (Ended::Faulty(ending), sent),
-        (Ok(()), None) => match send_end(stream, reply).await {
-            Ok(()) => (Ended::Whole, sent),
-            Err(_) => (Ended::Gone, sent),
-        },
-    }
+    let mut delivered = Delivered { ended: Ended::Whole, body_bytes: 0, answered };
+    let outcome = send_body(stream, desk, reply, most, &mut delivered).await;
+    delivered.ended = match (outcome, reply.faults.ending) {
+        (Err(_), _) => Ended::Gone,
+        (Ok(()), Some((ending, _))) => Ended::Faulty(ending),
+        (Ok(()), None) => send_end(stream, reply, &mut delivered).await.map_or(Ended::Gone, |()| Ended::Whole),
+    };
+    delivered
 }
 
-async fn send_body(stream: &mut TcpStream, desk: &OriginDesk, reply: &Reply, most: u64) -> (io::Result<()>, u64) {
+async fn send_body(
+    stream: &mut TcpStream,
+    desk: &OriginDesk,
+    reply: &Reply,
+    most: u64,
+    delivered: &mut Delivered,
+) -> io::Result<()> {
     let block_bytes = match reply.faults.drip {
         Some(rate) => ((rate as f64 * DRIP_STEP.as_secs_f64()) as u64).clamp(1, ORIGIN_BLOCK_BYTES),
         None => ORIGIN_BLOCK_BYTES,
@@ -98,19 +113,22 @@ async fn send_body(stream: &mut TcpStream, desk: &OriginDesk, reply: &Reply, mos
         if reply.chunked {
             block.extend_from_slice(CHUNK_END);
         }
-        if let Err(error) = send(stream, [&block, &[], &[]]).await {
-            return (Err(error), sent);
-        }
+        delivered.answered = Nanos::now();
+        send(stream, [&block, &[], &[]]).await?;
         sent = to - reply.from;
+        delivered.body_bytes = sent;
     }
-    (Ok(()), sent)
+    Ok(())
 }
 
 /// The last chunk, and what a fault puts behind the end.
-async fn send_end(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
+async fn send_end(stream: &mut TcpStream, reply: &Reply, delivered: &mut Delivered) -> io::Result<()> {
     let is_body = reply.to > reply.from || reply.chunked && reply.status != 304;
     let last: &[u8] = if reply.chunked && is_body { LAST_CHUNK_AND_END } else { &[] };
     let extra = vec![b'+'; reply.faults.extra as usize];
+    if !last.is_empty() {
+        delivered.answered = Nanos::now();
+    }
     send(stream, [last, &extra, &[]]).await
 }
 

@@ -20,7 +20,7 @@ pub const LOG_COLUMNS: &str = "received_nanos\tanswered_nanos\tconnection\tmetho
 pub(crate) struct LogLine<'a> {
     /// When its head was read.
     pub(crate) received: Nanos,
-    /// When the last byte of its answer was given to the kernel.
+    /// When the last byte of its answer was about to be given to the kernel.
     pub(crate) answered: Nanos,
     pub(crate) connection: u64,
     pub(crate) method: &'a str,

@@ -373,6 +373,15 @@ mod tests {
         assert!(read("/f10.html?cut=9&flip=3").is_ok());
     }
 
+    /// The manual's tables are this one, row by row.
+    #[test]
+    fn the_manual_says_the_same() {
+        let manual = include_str!("../../../../docs/lab-origin.md");
+        let rows = manual.lines().filter(|line| line.starts_with("| `"));
+        let expect = WORDS.iter().map(|(word, example, what)| format!("| `{word}` | `{example}` | {what} |"));
+        assert_eq!(rows.collect::<Vec<_>>(), expect.collect::<Vec<_>>());
+    }
+
     #[test]
     fn every_word_of_the_manual_changes_the_plan_and_there_is_no_other() {
         let plain = read("/").unwrap();
