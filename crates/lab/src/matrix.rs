@@ -108,11 +108,12 @@ pub fn run_matrix(
             site_pages::write_files(row, &stage.docroot)?;
         }
         stage.see_to_origin(plan.origin, row.mean_bytes())?;
+        let origin = stage.origin_used();
         let mut keep = |of_row: &SavedRow, contestants: &[Contestant]| {
             saved.rows.insert(name.clone(), of_row.clone());
             saved.elapsed_seconds = at();
             pace.done += 1;
-            write(&out, &plan, &machine, contestants, &saved).map(|_| ())
+            write(&out, &plan, &machine, origin.as_ref(), contestants, &saved).map(|_| ())
         };
         let run = RowRun::new(&mut stage, &mut contestants, row, &mut of_row, &at, say);
         if run.run(blocks, &mut keep)? == RowEnd::Interrupted {
@@ -123,7 +124,8 @@ pub fn run_matrix(
     saved.elapsed_seconds = at();
     machine.load_after = load_average();
     machine.steal_share = ticks.steal_share_until(Ticks::read());
-    write(&out, &plan, &machine, &contestants, &saved)
+    let origin = stage.origin_used();
+    write(&out, &plan, &machine, origin.as_ref(), &contestants, &saved)
 }
 
 fn check_files(plan: &Plan, machine: &Machine) -> Result<(), String> {
@@ -142,11 +144,12 @@ fn write(
     out: &Path,
     plan: &Plan,
     machine: &Machine,
+    origin: Option<&ServerUsed>,
     contestants: &[Contestant],
     saved: &SavedRun,
 ) -> Result<LabResults, String> {
     saved.save(&out.join("progress.json"))?;
-    let results = results(&Told { plan, method: &plan.method, machine }, contestants, saved);
+    let results = results(&Told { plan, method: &plan.method, machine, origin }, contestants, saved);
     let json = serde_json::to_vec_pretty(&results).map_err(|error| error.to_string())?;
     write_whole(&out.join("results.json"), &json)?;
     Ok(results)

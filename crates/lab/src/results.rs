@@ -31,6 +31,9 @@ pub struct LabResults {
     pub machine: Machine,
     pub method: MethodUsed,
     pub servers: Vec<ServerUsed>,
+    /// What stands behind the caches.
+    #[serde(default)]
+    pub origin: Option<ServerUsed>,
     pub rows: Vec<RowUsed>,
     /// One for each server and row, rows outermost.
     pub cells: Vec<Cell>,
@@ -232,6 +235,8 @@ pub struct Block {
     pub server_died: bool,
     #[serde(default)]
     pub held: Option<Held>,
+    #[serde(default)]
+    pub sessions: Option<SessionsSeen>,
     /// What was sampled while it ran, oldest first.
     pub samples: Vec<Sample>,
 }
@@ -244,6 +249,16 @@ pub struct Held {
     pub alive: u64,
     pub pss_before_bytes: u64,
     pub pss_held_bytes: u64,
+}
+
+/// Of a row of sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionsSeen {
+    pub begun: u64,
+    /// All their requests were answered well.
+    pub completed: u64,
+    /// Ended at their first request that failed.
+    pub failed: u64,
 }
 
 /// What the server's processes used in a slice.

@@ -79,7 +79,10 @@ pub fn run(
     let (sender, receiver) = mpsc::channel();
     let errand = Errand {
         thread: 0,
-        learned: Arc::new(Learned::new(catalogue.len())),
+        learned: Arc::new(match &workload.known_bodies {
+            Some(bodies) if bodies.len() == catalogue.len() => Learned::knowing(bodies),
+            _ => Learned::new(catalogue.len()),
+        }),
         workload: Arc::new(workload),
         catalogue: Arc::new(catalogue),
         begun: Nanos::now(),

@@ -26,6 +26,8 @@ pub struct Workload {
     pub connections: Connections,
     pub order: Order,
     pub checks: Checks,
+    /// Length and CRC-32 of every request's body, where they are known before the first fetch; else that one teaches.
+    pub known_bodies: Option<Arc<[(u64, u32)]>>,
     /// For a connection to be there, for the first byte of an answer, and for the next one of it.
     pub timeout: Duration,
     /// In a closed loop, users begin evenly over this time.
@@ -118,6 +120,7 @@ impl Workload {
             connections: Connections::Kept { pipeline: 1 },
             order: Order::InTurn,
             checks: Checks::ALL,
+            known_bodies: None,
             timeout: Duration::from_secs(10),
             ramp: Duration::ZERO,
             think: Duration::ZERO,

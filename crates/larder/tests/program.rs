@@ -18,6 +18,8 @@ mod faulty_origin;
 mod input_table;
 #[path = "program/judge.rs"]
 mod judge;
+#[path = "program/lab_matrix.rs"]
+mod lab_matrix;
 #[path = "program/lane.rs"]
 mod lane;
 #[path = "program/log_faults.rs"]

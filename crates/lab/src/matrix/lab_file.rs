@@ -136,7 +136,7 @@ pub(crate) enum UrlOrder {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionsSection {
     pub(crate) count: u64,
-    pub(crate) calls: usize,
+    pub(crate) calls: u32,
     pub(crate) think: Span,
     pub(crate) rate: Option<f64>,
 }
@@ -154,6 +154,14 @@ impl<T: Clone> OneOrMany<T> {
             OneOrMany::One(one) => vec![one.clone()],
             OneOrMany::Many(many) => many.clone(),
         }
+    }
+}
+
+impl SessionsSection {
+    /// Longer they do not last: their starts, their thinking, and each call as slow as it may be.
+    pub(crate) fn time_max(&self, timeout: Duration) -> Duration {
+        let starts = Duration::from_secs_f64(self.rate.map_or(0.0, |rate| self.count as f64 / rate));
+        starts + (self.think.0 + timeout) * self.calls.max(1)
     }
 }
 

@@ -10,13 +10,14 @@ use crate::matrix::matrix_plan::Plan;
 use crate::matrix::planned_rows::PlannedRow;
 use crate::matrix::saved_run::SavedRun;
 use crate::matrix::server_stage::Contestant;
-use crate::results::{Cell, Difference, LabResults, Machine, MethodUsed, Noise, RESULTS_FORMAT, RowUsed};
+use crate::results::{Cell, Difference, LabResults, Machine, MethodUsed, Noise, RESULTS_FORMAT, RowUsed, ServerUsed};
 
 /// What does not change while a run goes on.
 pub(crate) struct Told<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) method: &'a MethodUsed,
     pub(crate) machine: &'a Machine,
+    pub(crate) origin: Option<&'a ServerUsed>,
 }
 
 pub(crate) fn results(told: &Told<'_>, contestants: &[Contestant], saved: &SavedRun) -> LabResults {
@@ -67,6 +68,7 @@ pub(crate) fn results(told: &Told<'_>, contestants: &[Contestant], saved: &Saved
         machine: told.machine.clone(),
         method: method.clone(),
         servers: contestants.iter().map(|contestant| contestant.used.clone()).collect(),
+        origin: told.origin.cloned(),
         rows,
         cells,
         differences,

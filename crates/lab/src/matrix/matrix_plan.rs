@@ -33,6 +33,8 @@ const SLICE: Duration = Duration::from_secs(1);
 const SLICE_QUICK_MAX: Duration = Duration::from_millis(500);
 const WARM_MAX: Duration = Duration::from_secs(10);
 const WARM_QUICK_MAX: Duration = Duration::from_secs(4);
+/// A quick run has one of so many sessions.
+const SESSIONS_QUICK_SHARE: u64 = 5;
 const RESTART_EVERY: usize = 5;
 
 pub(crate) fn plan(order: &MatrixOrder) -> Result<Plan, String> {
@@ -64,6 +66,7 @@ pub(crate) fn plan(order: &MatrixOrder) -> Result<Plan, String> {
         rows.iter_mut().for_each(|row| {
             row.blocks = row.blocks.map(|blocks| blocks.min(BLOCKS_QUICK_MAX));
             row.slice = row.slice.map(|slice| slice.min(SLICE_QUICK_MAX));
+            row.sessions.iter_mut().for_each(|all| all.count = (all.count / SESSIONS_QUICK_SHARE).max(1));
         });
     }
     let method = method(&file, order, &source)?;

@@ -16,19 +16,25 @@ use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
 use crate::lab_url::LabUrl;
 use crate::limits::SAMPLES_BEYOND_MIN;
-use crate::matrix::lab_file::UrlOrder;
+use crate::matrix::lab_file::{SessionsSection, UrlOrder};
 use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::process_tree::{CpuAccount, Usage, processes_of, pss_bytes};
-use crate::results::{Block, ErrorSeen, Sample};
+use crate::results::{Block, ErrorSeen, Sample, SessionsSeen};
 use crate::run::{Outcome, run};
+use crate::script::Script;
 use crate::tally::Second;
-use crate::workload::{Arrivals, Checks, Connections, Length, Load, Workload};
+use crate::workload::{Arrivals, Checks, Connections, Length, Load, RatePlan, Workload};
 
 /// A load that can be repeated against any server.
 pub(crate) struct Shot<'a> {
     pub(crate) row: &'a PlannedRow,
     /// The paths, a line each.
     pub(crate) list: &'a str,
+    /// Length and CRC-32 of what stands behind each of them.
+    pub(crate) known: Option<&'a Arc<[(u64, u32)]>>,
+    /// Sessions are not what a server is warmed up with: they think most of the time.
+    pub(crate) is_warm_up: bool,
+    pub(crate) cpus: &'a [usize],
     pub(crate) threads: usize,
     pub(crate) seed: u64,
     pub(crate) stop: &'a Arc<AtomicBool>,
@@ -62,13 +68,12 @@ impl Shot<'_> {
         let recipe = Recipe { fields: self.row.fields.clone(), short: !used.keep_alive, ..Recipe::default() };
         let catalogue =
             Catalogue::of_list(&url, self.list, &recipe).map_err(|error| format!("row {}: {error}", used.name))?;
-        let length = time.map_or(Length::Requests(catalogue.len() as u64), Length::Time);
-        let load = match (used.rate_per_second, time) {
-            (Some(per_second), Some(_)) => {
-                let arrivals = if self.row.poisson { Arrivals::Poisson } else { Arrivals::Constant };
-                Load::Open { per_second, arrivals }
+        let (load, length) = match (&self.row.sessions, time) {
+            (_, None) => (Load::Closed, Length::Requests(catalogue.len() as u64)),
+            (Some(sessions), Some(_)) if !self.is_warm_up => {
+                (sessions_of(sessions), Length::Time(sessions.time_max(self.row.timeout)))
             }
-            _ => Load::Closed,
+            (_, Some(time)) => (self.load_by_rate(), Length::Time(time)),
         };
         let random = matches!(self.row.pages, Pages::Many { order: UrlOrder::Random, .. }) && time.is_some();
         let workload = Workload {
@@ -79,11 +84,24 @@ impl Shot<'_> {
             connections: if used.keep_alive { Connections::Kept { pipeline: 1 } } else { Connections::Short },
             order: if random { Order::Random } else { Order::InTurn },
             checks: Checks::ALL,
+            known_bodies: self.known.cloned(),
+            cpus: self.cpus.to_vec(),
             timeout: self.row.timeout,
             seed: self.seed,
             ..Workload::new(address)
         };
         run(workload, catalogue, self.stop, on_second).map_err(|error| error.to_string())
+    }
+
+    fn load_by_rate(&self) -> Load {
+        match (self.row.used.rate_per_second, &self.row.sessions) {
+            (Some(per_second), None) => Load::Open { per_second, arrivals: self.arrivals() },
+            _ => Load::Closed,
+        }
+    }
+
+    fn arrivals(&self) -> Arrivals {
+        if self.row.poisson { Arrivals::Poisson } else { Arrivals::Constant }
     }
 
     pub(crate) fn measure(&self, address: SocketAddr, time: Duration, watched: &Watched) -> Result<Measured, String> {
@@ -116,6 +134,12 @@ impl Shot<'_> {
     }
 }
 
+fn sessions_of(sessions: &SessionsSection) -> Load {
+    let starts = sessions.rate.map(|rate| RatePlan::steady(rate, Arrivals::Constant));
+    let script = Arc::new(Script::alike(sessions.calls, 1, sessions.think.0));
+    Load::Sessions { count: sessions.count, starts, script }
+}
+
 /// What the load itself saw.
 pub(crate) fn block_of(outcome: &Outcome) -> Block {
     let tally = &outcome.tally;
@@ -131,6 +155,11 @@ pub(crate) fn block_of(outcome: &Outcome) -> Block {
         connections_opened: tally.connections,
         client_busy_share: outcome.threads.iter().map(|thread| thread.busy_share).fold(0.0, f64::max),
         send_lag_p99_micros: percentile_of(&tally.send_lag, 99.0),
+        sessions: tally.sessions.as_ref().map(|all| SessionsSeen {
+            begun: all.begun,
+            completed: all.completed,
+            failed: all.failed,
+        }),
         ..Block::default()
     }
 }

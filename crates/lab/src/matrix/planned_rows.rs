@@ -129,6 +129,9 @@ fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
     if section.rate.is_some() && section.sessions.is_some() {
         return refuse("rate and sessions exclude each other; sessions have a rate of their own".to_owned());
     }
+    if section.sessions.as_ref().is_some_and(|all| all.count == 0 || all.calls == 0) {
+        return refuse("sessions need a count and calls of at least 1".to_owned());
+    }
     if section.poisson && section.rate.is_none() {
         return refuse("poisson needs rate = REQUESTS_PER_SECOND".to_owned());
     }

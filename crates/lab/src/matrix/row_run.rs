@@ -4,18 +4,19 @@
 //! A block counts when all of its slices are done. What goes wrong with one server is written into its cell, and the
 //! others go on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lab_clock::Nanos;
 use crate::matrix::held_connections::{HeldConnections, SETTLE};
 use crate::matrix::measuring::{Measured, Shot, Watched};
-use crate::matrix::planned_rows::PlannedRow;
+use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::process_tree::{processes_of, pss_bytes};
 use crate::matrix::profiles::Role;
 use crate::matrix::saved_run::{Counts, SavedCell, SavedRow};
 use crate::matrix::server_process::ServerProcess;
 use crate::matrix::server_stage::{Contestant, Stage};
-use crate::matrix::site_pages::{gate, url_list, write_files};
+use crate::matrix::site_pages::{gate, known_bodies, url_list, write_files};
 use crate::matrix::warm_up::warm_up;
 use crate::results::{Block, ErrorSeen, Held, RowKind};
 
@@ -28,6 +29,7 @@ pub(crate) struct RowRun<'a> {
     pub(crate) at: &'a dyn Fn() -> f64,
     pub(crate) say: &'a mut dyn FnMut(&str),
     list: String,
+    known: Arc<[(u64, u32)]>,
     /// By the place of its contestant.
     up: Vec<Option<ServerProcess>>,
 }
@@ -53,7 +55,8 @@ impl<'a> RowRun<'a> {
     ) -> RowRun<'a> {
         let list = url_list(row, stage.method.seed);
         let up = contestants.iter().map(|_| None).collect();
-        RowRun { stage, contestants, row, saved, at, say, list, up }
+        let known = known_bodies(row, &list);
+        RowRun { stage, contestants, row, saved, at, say, list, known, up }
     }
 
     /// `keep` is called after each block, with what there is then.
@@ -63,7 +66,9 @@ impl<'a> RowRun<'a> {
         if places.iter().any(|&place| self.contestants[place].planned.profile.role == Role::Static) {
             write_files(self.row, &self.stage.docroot)?;
         }
-        self.measure_ceiling();
+        if self.saved.null_ceiling_per_second.is_none() {
+            self.measure_ceiling();
+        }
         for block in self.saved.blocks..blocks {
             let mut order = places.clone();
             let seed = self.stage.method.seed ^ crate::body_seed(&self.row.used.name) ^ block as u64;
@@ -82,6 +87,9 @@ impl<'a> RowRun<'a> {
                 let name = self.contestants[place].planned.name.clone();
                 self.saved.servers.entry(name).or_default().add(measured);
             }
+            if block + 1 == blocks {
+                self.measure_ceiling();
+            }
             self.saved.blocks = block + 1;
             keep(self.saved, self.contestants)?;
         }
@@ -93,11 +101,16 @@ impl<'a> RowRun<'a> {
         self.saved.servers.entry(name).or_default()
     }
 
-    fn shot(&self) -> Shot<'_> {
+    fn shot(&self, role: Role) -> Shot<'_> {
         let method = &self.stage.method;
+        // The null server has one page; of a catalogue it knows nothing.
+        let is_known = role != Role::Null || matches!(self.row.pages, Pages::One(_));
         Shot {
             row: self.row,
             list: &self.list,
+            known: is_known.then_some(&self.known),
+            is_warm_up: false,
+            cpus: &method.client_cpus,
             threads: method.client_threads,
             seed: method.seed,
             stop: &self.stage.stop,
@@ -170,7 +183,7 @@ impl<'a> RowRun<'a> {
             }
         }
         if self.row.used.kind != RowKind::Idle {
-            let warmed = self.warm(&server);
+            let warmed = self.warm(&server, role);
             if self.stage.is_stopped() {
                 return false;
             }
@@ -200,13 +213,14 @@ impl<'a> RowRun<'a> {
         Watched { pid: server.pid(), cpus: self.stage.method.server_cpus.len() }
     }
 
-    fn warm(&mut self, server: &ServerProcess) -> Result<bool, String> {
+    fn warm(&mut self, server: &ServerProcess, role: Role) -> Result<bool, String> {
         let window = (self.slice_time() / 2).clamp(Duration::from_millis(100), Duration::from_secs(1));
         let times = (window, Duration::from_secs_f64(self.stage.method.warm_seconds_max));
         let watched = self.watched(server);
         let mut origin = self.stage.origin.take();
         let mut asked = || origin.as_mut().and_then(|origin| origin.requests());
-        let steady = warm_up(&self.shot(), server.address, &watched, times, &mut asked);
+        let shot = Shot { is_warm_up: true, ..self.shot(role) };
+        let steady = warm_up(&shot, server.address, &watched, times, &mut asked);
         self.stage.origin = origin;
         steady
     }
@@ -216,7 +230,8 @@ impl<'a> RowRun<'a> {
         let before = origin.as_mut().map(|origin| (origin.requests(), origin.cpu_nanos()));
         let server = self.up[place].as_ref().ok_or("it is not up")?;
         let begun = Nanos::now();
-        let measured = self.shot().measure(server.address, self.slice_time(), &self.watched(server));
+        let role = self.contestants[place].planned.profile.role;
+        let measured = self.shot(role).measure(server.address, self.slice_time(), &self.watched(server));
         let seconds = begun.until(Nanos::now()).as_secs_f64();
         let after = origin.as_mut().map(|origin| (origin.cpu_nanos(), origin.requests()));
         self.stage.origin = origin;
@@ -242,7 +257,7 @@ impl<'a> RowRun<'a> {
         let pss_held_bytes = memory();
         let mut probe = self.row.clone();
         probe.used.connections = 1;
-        let shot = Shot { row: &probe, ..self.shot() };
+        let shot = Shot { row: &probe, ..self.shot(self.contestants[place].planned.profile.role) };
         let mut measured = shot.measure(server.address, self.slice_time(), &self.watched(server))?;
         let (asked, alive) = (self.row.used.connections as u64, held.alive());
         measured.block.held = Some(Held { asked, alive, pss_before_bytes, pss_held_bytes });
@@ -256,21 +271,20 @@ impl<'a> RowRun<'a> {
         Ok(measured)
     }
 
-    /// What the client reaches when the server does next to nothing; of two slices the better one.
+    /// What the client reaches when the server does next to nothing: the best of two slices before the row and two after
+    /// it, because whatever else the machine does only makes it smaller.
     fn measure_ceiling(&mut self) {
         let is_closed = self.row.used.rate_per_second.is_none() && self.row.sessions.is_none();
-        let is_measured = is_closed && self.row.used.kind != RowKind::Idle;
-        if !is_measured || self.saved.null_ceiling_per_second.is_some() {
+        if !is_closed || self.row.used.kind == RowKind::Idle {
             return;
         }
-        let mut null = self.stage.null();
-        let mut best: Option<f64> = None;
-        let time = self.slice_time();
+        let (mut null, time) = (self.stage.null(), self.slice_time());
+        let mut best = self.saved.null_ceiling_per_second;
         match self.stage.start(&mut null, self.row) {
             Err(what) => (self.say)(&format!("no ceiling for this row: {what}")),
             Ok(server) => {
                 for _ in 0..2 {
-                    let shot = self.shot().fire(server.address, Some(time), &mut |_, _| {});
+                    let shot = self.shot(Role::Null).fire(server.address, Some(time), &mut |_, _| {});
                     let reached = shot.map(|o| o.tally.good as f64 / o.elapsed.as_secs_f64().max(1e-9));
                     best = [best, reached.ok()].into_iter().flatten().reduce(f64::max);
                 }

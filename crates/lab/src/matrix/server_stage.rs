@@ -47,6 +47,7 @@ pub(crate) struct Origin {
     account: CpuAccount,
     choice: OriginChoice,
     mean_bytes: Option<u64>,
+    pub(crate) used: ServerUsed,
     /// How often we have asked it for its count.
     looks: u64,
 }
@@ -99,11 +100,17 @@ impl Stage {
             planned.args = vec!["--mean-bytes".to_owned(), mean.to_string()];
         }
         let binary = planned.find_binary(&self.ours, &self.search).map_err(|why| format!("the origin: {why}"))?;
-        let mut origin = Contestant { used: planned.skipped(None), binary: Some(binary), planned };
+        let used = planned.used(&binary, &self.work);
+        let mut origin = Contestant { used, binary: Some(binary), planned };
         let cpus = self.method.client_cpus.clone();
         let process = self.start_on(&mut origin, None, &cpus)?;
-        self.origin = Some(Origin { process, account: CpuAccount::default(), choice, mean_bytes, looks: 0 });
+        self.origin =
+            Some(Origin { process, account: CpuAccount::default(), choice, mean_bytes, used: origin.used, looks: 0 });
         Ok(())
+    }
+
+    pub(crate) fn origin_used(&self) -> Option<ServerUsed> {
+        self.origin.as_ref().map(|origin| origin.used.clone())
     }
 
     /// Starts a server for a row, in an empty directory.

@@ -1,8 +1,10 @@
 //! The pages that the servers of a matrix serve: which bytes each must have, and the same as files for servers of
 //! files.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::catalogue_size;
 use crate::constructed_body::{append_constructed, body_seed};
@@ -43,6 +45,16 @@ pub(crate) fn write_files(row: &PlannedRow, docroot: &Path) -> Result<(), String
         fs::write(&file, body_of(path, size)).map_err(|error| complain(&file, error))?;
     }
     Ok(())
+}
+
+/// Length and CRC-32 of the page behind each line of a list.
+pub(crate) fn known_bodies(row: &PlannedRow, list: &str) -> Arc<[(u64, u32)]> {
+    let known = |(path, index): (&String, usize)| {
+        let size = size_of(row.pages, index);
+        (path.clone(), (size, crc32fast::hash(&body_of(path, size))))
+    };
+    let all: HashMap<String, (u64, u32)> = row.paths().iter().zip(0..).map(known).collect();
+    list.lines().map(|path| all[path]).collect()
 }
 
 /// Asks for each page once, up to a limit, and compares every byte with the rule that makes it.

@@ -1,0 +1,212 @@
+//! `larder lab run` as a person types it: a tiny matrix with a real nginx, what it leaves behind, how it is interrupted
+//! and goes on, and what it says to a file that is wrong.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A directory of one test; gone when the test is.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("larder-lab-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("the temporary directory can be written");
+        Place(path)
+    }
+
+    fn command(&self, text: &str) -> Command {
+        let file = self.0.join("lab.toml");
+        fs::write(&file, text).expect("the lab file can be written");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+        command.args(["lab", "run"]).arg(file).arg("--out").arg(self.0.join("out")).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, text: &str, arguments: &[&str]) -> Output {
+        self.command(text).args(arguments).output().expect("larder can be started")
+    }
+
+    fn results(&self) -> Value {
+        let text = fs::read(self.0.join("out/results.json")).expect("there are results");
+        serde_json::from_slice(&text).expect("they are JSON")
+    }
+
+    /// Every server runs in a directory of its own below this one.
+    #[track_caller]
+    fn nothing_is_left(&self) {
+        let processes = fs::read_dir("/proc").expect("there is /proc").flatten();
+        let inside = |path: PathBuf| fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&self.0));
+        let left: Vec<PathBuf> = processes.map(|entry| entry.path()).filter(|path| inside(path.clone())).collect();
+        assert!(left.is_empty(), "{left:?} still run");
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const TINY: &str = r#"
+title = "Tiny"
+reference = "larder"
+servers = ["larder", "nginx-cache", "absent"]
+
+[[server]]
+name = "absent"
+profile = "nginx-static"
+
+[method]
+blocks = 2
+slice = "300ms"
+warm_max = "3s"
+
+[[row]]
+name = "hit"
+size = 6221
+connections = 8
+only = ["larder", "nginx-cache"]
+
+[[row]]
+name = "pass"
+kind = "pass"
+size = 1000
+connections = 4
+
+[[row]]
+name = "held"
+kind = "idle"
+size = 128
+connections = 50
+only = ["larder"]
+"#;
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_tiny_matrix_is_measured_and_leaves_nothing_running() {
+    let place = Place::new("tiny");
+    let output = place.run(TINY, &[]);
+    assert!(output.status.success(), "{}", said(&output));
+    let results = place.results();
+    assert_eq!((&results["format"], &results["interrupted"]), (&"larder-lab/1".into(), &false.into()));
+    let cells = results["cells"].as_array().expect("cells are a list");
+    assert_eq!(cells.len(), 4 * 3, "four servers, the second copy among them, in three rows");
+    let cell = |server: &str, row: &str| {
+        let mut all = cells.iter().filter(|cell| cell["server"] == *server && cell["row"] == *row);
+        all.next().expect("a cell for each server and row")
+    };
+    for server in ["larder", "larder-again", "nginx-cache"] {
+        let hit = cell(server, "hit");
+        assert_eq!(hit["colour"], "clean", "{server}: {}", hit["why"]);
+        assert_eq!(hit["gate"]["bytes"], 6221, "{server}");
+        assert!(hit["server_micros_per_answer"]["median"].as_f64().is_some_and(|micros| micros > 0.5), "{hit:#}");
+        let blocks = hit["blocks"].as_array().expect("blocks are a list");
+        assert_eq!(blocks.len(), 2, "{server}");
+        for block in blocks {
+            assert_eq!(block["origin_requests"], 0, "{server} asked the origin for a hit: {block:#}");
+            assert!(block["server"]["pss_bytes"].as_u64().is_some_and(|bytes| bytes > 100_000), "{block:#}");
+        }
+        let pass = cell(server, "pass");
+        let (good, asked) = (&pass["blocks"][0]["good"], &pass["blocks"][0]["origin_requests"]);
+        assert!(asked.as_u64() >= good.as_u64() && good.as_u64() > Some(10), "{server}: {good} of {asked}");
+    }
+    assert_eq!(cell("absent", "pass")["colour"], "white", "a server of files passes nothing");
+    assert_eq!(cell("nginx-cache", "held")["colour"], "white");
+    assert_eq!(cell("larder", "held")["blocks"][0]["held"]["alive"], 50);
+    let noise = results["noise"].as_array().expect("noise is a list");
+    assert!(noise.iter().any(|noise| noise["row"] == "hit" && noise["metric"] == "server-micros-per-answer"));
+    let nginx = results["servers"].as_array().expect("servers are a list").iter().find(|s| s["name"] == "nginx-cache");
+    let nginx = nginx.expect("nginx is a server");
+    assert!(nginx["version"].as_str().is_some_and(|version| version.contains("nginx/")), "{nginx:#}");
+    assert_eq!(nginx["binary_sha256"].as_str().map(str::len), Some(64));
+    assert!(nginx["configs"][0]["text"].as_str().is_some_and(|text| text.contains("proxy_cache ")));
+    place.nothing_is_left();
+}
+
+/// Waits for a line that holds a word.
+fn wait_for(child: &mut Child, word: &str) -> String {
+    let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let mut seen = String::new();
+    for line in lines.map_while(Result::ok) {
+        seen.push_str(&format!("{line}\n"));
+        if line.contains(word) {
+            return seen;
+        }
+    }
+    panic!("it ended before `{word}`: {seen}");
+}
+
+#[test]
+fn an_interrupted_matrix_goes_on_where_it_was() {
+    let place = Place::new("interrupted");
+    let text = TINY.replace("blocks = 2", "blocks = 3").replace(", \"absent\"", "");
+    let text = text.replace("[[server]]\nname = \"absent\"\nprofile = \"nginx-static\"\n", "");
+    let mut child = place.command(&text).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("larder starts");
+    wait_for(&mut child, "block  2");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    place.nothing_is_left();
+    let results = place.results();
+    assert_eq!(results["interrupted"], true);
+    assert_eq!(results["cells"][0]["blocks"].as_array().map(Vec::len), Some(1), "only whole blocks are kept");
+    let first = results["cells"][0]["blocks"][0].clone();
+
+    let output = place.run(&text, &[]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("goes on after 1 blocks"), "{}", said(&output));
+    let results = place.results();
+    assert_eq!((&results["interrupted"], &results["cells"][0]["blocks"][0]), (&false.into(), &first));
+    assert_eq!(results["cells"][0]["blocks"].as_array().map(Vec::len), Some(3));
+    place.nothing_is_left();
+}
+
+#[track_caller]
+fn check_refused(text: &str, arguments: &[&str], parts: &[&str]) {
+    let place = Place::new("refused");
+    let output = place.run(text, arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for part in parts {
+        assert!(said(&output).contains(part), "no `{part}` in {}", said(&output));
+    }
+    place.nothing_is_left();
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    check_refused("title = ", &[], &["lab.toml:1:"]);
+    let slip = TINY.replace("\"nginx-cache\", \"absent\"", "\"nginx-chache\"");
+    check_refused(&slip, &[], &["lab.toml:4: unknown profile `nginx-chache`: did you mean `nginx-cache`?"]);
+    check_refused(&TINY.replace("connections = 8", "conections = 8"), &[], &["did you mean `connections`?"]);
+    check_refused(TINY, &["--rows", "miss"], &["no row's name holds `miss`", "  held"]);
+    check_refused(TINY, &["--only", "nginx"], &["unknown server `nginx`"]);
+    let many = TINY.replace("connections = 50", "connections = 59999");
+    check_refused(&many, &[], &["59999 connections do not fit into", "ulimit -n"]);
+    let wrong = TINY.replace("nginx-static\"", "larder\"\nargs = [\"--nonsense\"]");
+    check_refused(&wrong, &[], &["absent did not start", "output.log ends with", "--nonsense"]);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let port = listener.local_addr().expect("it has an address").port();
+    let taken = TINY.replace("nginx-static\"", &format!("larder\"\nport = {port}"));
+    check_refused(
+        &taken,
+        &[],
+        &[&format!("absent: port {port} is taken by"), &format!("(process {}", std::process::id())],
+    );
+    let binary = TINY.replace("nginx-static\"", "larder\"\nbinary = \"no/such\"");
+    check_refused(&binary, &[], &["absent: no/such"]);
+    let place = Place::new("unreadable");
+    for file in [Path::new("no-such.toml"), &place.0] {
+        let output = Command::new(env!("CARGO_BIN_EXE_larder")).args(["lab", "run"]).arg(file).output();
+        let output = output.expect("larder can be started");
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains(&file.display().to_string()), "{}", said(&output));
+    }
+}
