@@ -62,7 +62,7 @@ pub use matrix::{MatrixOrder, Nearest, run_matrix};
 pub use null_server::NullServer;
 pub use replay::Replay;
 pub use replay_log::{LogAccount, read_replay_log};
-pub use report::{REPORT_FORMAT, json, second_line, text};
+pub use report::{REPORT_FORMAT, json, second_line, show as show_micros, text};
 pub use run::{Outcome, StartError, ThreadCost, run};
 pub use script::Script;
 pub use session_file::read_session_file;

@@ -281,7 +281,7 @@ fn shares(outcome: &Outcome) -> String {
 }
 
 /// Microseconds, in the unit that a reader wants.
-fn show(micros: u64) -> String {
+pub fn show(micros: u64) -> String {
     match micros {
         0..1_000 => format!("{micros} µs"),
         1_000..10_000 => format!("{:.2} ms", micros as f64 / 1e3),

@@ -17,7 +17,7 @@ use crate::signals::{Signals, Told};
 pub fn bench(flags: &BenchFlags) -> ExitCode {
     let outcome = job(flags).and_then(|job| {
         let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let show = Show::begin(flags, &job);
+        let show = Show::begin(flags, &job)?;
         run(job, show, signals)
     });
     match outcome {

@@ -150,6 +150,14 @@ pub struct BenchFlags {
     #[arg(long, conflicts_with = "tool")]
     pub json: bool,
 
+    /// A line each second instead of the screen that a terminal gets
+    #[arg(long)]
+    pub plain: bool,
+
+    /// Show what this process and its children use: the server's, when it is on this machine
+    #[arg(long, value_name = "PID", conflicts_with = "tool")]
+    pub server_pid: Option<u32>,
+
     /// Print what this tool prints, and count as it counts: ab, siege, siege-text, http_load, httperf, wrk, wrk2, h2load
     #[arg(long = "as", value_name = "TOOL", value_parser = parse_tool)]
     pub tool: Option<Tool>,

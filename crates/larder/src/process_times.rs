@@ -1,22 +1,91 @@
-//! What processes use, as /proc says. It knows no load and no server.
+//! What processes use, as /proc says: processor time, memory, and who is whose child. It knows no load and no server.
 
+use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
 /// In user and in system mode; nothing where /proc cannot be read.
 pub fn of_this_process() -> (Duration, Duration) {
-    fs::read_to_string("/proc/self/stat").ok().and_then(|text| of_line(&text)).unwrap_or_default()
+    fs::read_to_string("/proc/self/stat")
+        .ok()
+        .and_then(|text| Stat::parse(&text))
+        .map(|stat| (stat.user, stat.system))
+        .unwrap_or_default()
 }
 
-/// A line of /proc/PID/stat. The name stands in parentheses and may hold anything, more of them too.
-fn of_line(text: &str) -> Option<(Duration, Duration)> {
-    let (_, rest) = text.rsplit_once(") ")?;
-    let mut ticks = rest.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
-    let mut time = || {
-        let seconds = ticks.next()?.ok()? as f64 / rustix::param::clock_ticks_per_second() as f64;
-        Some(Duration::from_secs_f64(seconds))
-    };
-    Some((time()?, time()?))
+/// A process and all that it has started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeUse {
+    pub processes: usize,
+    pub cpu: Duration,
+    pub resident_bytes: u64,
+}
+
+/// Nothing when there is no such process. What started and ended between two looks is not seen.
+pub fn of_tree(root: u32) -> Option<TreeUse> {
+    let mut all = HashMap::new();
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        // A process may end between the listing and the look at it.
+        if let Some(stat) = fs::read_to_string(entry.path().join("stat")).ok().and_then(|text| Stat::parse(&text)) {
+            all.insert(id, stat);
+        }
+    }
+    sum_of_tree(&all, root)
+}
+
+fn sum_of_tree(all: &HashMap<u32, Stat>, root: u32) -> Option<TreeUse> {
+    all.get(&root)?;
+    let mut sum = TreeUse::default();
+    for (id, stat) in all {
+        if descends(all, *id, root) {
+            sum.processes += 1;
+            sum.cpu += stat.user + stat.system;
+            sum.resident_bytes += stat.resident_bytes;
+        }
+    }
+    Some(sum)
+}
+
+fn descends(all: &HashMap<u32, Stat>, id: u32, root: u32) -> bool {
+    let mut current = id;
+    // Ids are used again, so what looks like a tree may for a moment have a ring in it.
+    for _ in 0..all.len() {
+        if current == root {
+            return true;
+        }
+        match all.get(&current) {
+            Some(stat) if stat.parent != 0 => current = stat.parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    parent: u32,
+    user: Duration,
+    system: Duration,
+    resident_bytes: u64,
+}
+
+impl Stat {
+    /// A line of /proc/PID/stat. The name stands in parentheses and may hold anything, more of them too.
+    fn parse(text: &str) -> Option<Stat> {
+        let (_, rest) = text.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        let ticks = |index| {
+            Some(Duration::from_secs_f64(number(index)? as f64 / rustix::param::clock_ticks_per_second() as f64))
+        };
+        Some(Stat {
+            parent: u32::try_from(number(1)?).ok()?,
+            user: ticks(11)?,
+            system: ticks(12)?,
+            resident_bytes: number(21)? * rustix::param::page_size() as u64,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -26,10 +95,20 @@ mod tests {
     #[test]
     fn a_line_is_read_whatever_the_name() {
         let line = "17 (a) b (c) S 4 17 17 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 1 0 99 1000 3 18446744073709551615 1";
-        let (user, system) = of_line(line).expect("a line as the system writes it");
+        let stat = Stat::parse(line).expect("a line as the system writes it");
         let ticks = rustix::param::clock_ticks_per_second() as f64;
-        assert_eq!((user.as_secs_f64() * ticks).round() as u64, 250);
-        assert_eq!((system.as_secs_f64() * ticks).round() as u64, 50);
-        assert_eq!(of_line("17 (a) S"), None);
+        assert_eq!((stat.parent, stat.resident_bytes), (4, 3 * rustix::param::page_size() as u64));
+        assert_eq!((stat.user.as_secs_f64() * ticks).round() as u64, 250);
+        assert_eq!((stat.system.as_secs_f64() * ticks).round() as u64, 50);
+        assert_eq!(Stat::parse("17 (a) S"), None);
+    }
+
+    #[test]
+    fn a_tree_is_its_root_and_all_below() {
+        let stat = |parent| Stat { parent, user: Duration::from_secs(1), system: Duration::ZERO, resident_bytes: 10 };
+        let all = HashMap::from([(1, stat(0)), (5, stat(1)), (6, stat(5)), (7, stat(6)), (8, stat(1)), (9, stat(9))]);
+        let expect = TreeUse { processes: 3, cpu: Duration::from_secs(3), resident_bytes: 30 };
+        assert_eq!((sum_of_tree(&all, 5), sum_of_tree(&all, 4)), (Some(expect), None));
+        assert!(of_tree(std::process::id()).is_some_and(|tree| tree.processes >= 1 && tree.resident_bytes > 0));
     }
 }
