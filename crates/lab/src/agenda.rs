@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
 use crate::lab_clock::Nanos;
+use crate::limits::END_GRACE;
 use crate::pauses::Pauses;
 use crate::pick::Pick;
 use crate::session_tally::SessionTally;
@@ -72,14 +73,31 @@ struct Timed {
     backlog: u64,
     /// Starts that may still become due.
     undue: u64,
+    /// The end of the run: what would start then or later does not.
+    end: Nanos,
+}
+
+/// Starts that nobody took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Untaken {
+    pub(crate) dropped: u64,
+    /// Due so shortly before the end that an idle user might not have been woken yet.
+    pub(crate) cut: u64,
 }
 
 impl Agenda {
-    /// `starts`: how many there are at most.
-    pub(crate) fn new(timetable: Option<Timetable>, pick: Pick, habits: Habits, starts: u64, users: usize) -> Agenda {
+    /// `starts`: how many there are at most, all before `end`.
+    pub(crate) fn new(
+        timetable: Option<Timetable>,
+        pick: Pick,
+        habits: Habits,
+        starts: u64,
+        end: Nanos,
+        users: usize,
+    ) -> Agenda {
         let pace = match timetable {
             None => Pace::AtOnce,
-            Some(due) => Pace::Timed(Box::new(Timed { taken: due.clone(), due, backlog: 0, undue: starts })),
+            Some(due) => Pace::Timed(Box::new(Timed { taken: due.clone(), due, backlog: 0, undue: starts, end })),
         };
         let (parked, is_parked) = (VecDeque::new(), vec![false; users]);
         Agenda { pace, pick, left: starts, habits, parked, is_parked, sleepers: Sleepers::new(users), must_ring: false }
@@ -192,8 +210,7 @@ impl Agenda {
                 self.is_parked[user] = false;
                 waker.wake();
             }
-            let next = (timed.undue > 0).then(|| timed.due.peek());
-            due = due.into_iter().chain(next).min();
+            due = due.into_iter().chain(timed.next()).min();
         }
         due
     }
@@ -204,14 +221,11 @@ impl Agenda {
         std::mem::take(&mut self.must_ring)
     }
 
-    /// Starts that were due by then and that nobody took.
-    pub(crate) fn backlog(&mut self, now: Nanos) -> u64 {
+    /// What was due by then and was not taken; nothing is given out any more.
+    pub(crate) fn take_untaken(&mut self, now: Nanos) -> Untaken {
         match &mut self.pace {
-            Pace::AtOnce => 0,
-            Pace::Timed(timed) => {
-                timed.release(now);
-                timed.backlog
-            }
+            Pace::AtOnce => Untaken::default(),
+            Pace::Timed(timed) => timed.take_untaken(now),
         }
     }
 
@@ -226,11 +240,27 @@ impl Agenda {
 
 impl Timed {
     fn release(&mut self, now: Nanos) {
-        while self.undue > 0 && self.due.peek() <= now {
+        while self.next().is_some_and(|next| next <= now) {
             self.due.take();
             self.undue -= 1;
             self.backlog += 1;
         }
+    }
+
+    /// The next start that is not due yet.
+    #[inline]
+    fn next(&self) -> Option<Nanos> {
+        Some(self.due.peek()).filter(|&next| self.undue > 0 && next < self.end)
+    }
+
+    fn take_untaken(&mut self, now: Nanos) -> Untaken {
+        self.release(now);
+        let mut untaken = Untaken::default();
+        for _ in 0..std::mem::take(&mut self.backlog) {
+            let is_cut = self.taken.take().until(now.min(self.end)) < END_GRACE;
+            *(if is_cut { &mut untaken.cut } else { &mut untaken.dropped }) += 1;
+        }
+        untaken
     }
 
     fn take(&mut self, now: Nanos) -> Option<Nanos> {
@@ -252,6 +282,8 @@ mod tests {
     use crate::script::Script;
     use crate::workload::{Arrivals, RatePlan};
 
+    const NEVER: Nanos = Nanos(u64::MAX);
+
     fn next(agenda: &mut Agenda, now: u64, user: usize) -> Option<Next> {
         let mut cx = Context::from_waker(Waker::noop());
         match agenda.poll_next(Nanos(now), user, &mut cx) {
@@ -268,13 +300,13 @@ mod tests {
     }
 
     fn closed(habits: Habits, starts: u64, users: usize) -> Agenda {
-        Agenda::new(None, Pick::only(), habits, starts, users)
+        Agenda::new(None, Pick::only(), habits, starts, NEVER, users)
     }
 
     /// A start each 10 ns from 100 on.
     fn timed(habits: Habits, starts: u64) -> Agenda {
         let plan = RatePlan::steady(1e9 / 10.0, Arrivals::Constant);
-        Agenda::new(Some(Timetable::new(Nanos(100), &plan, (0, 1), 0)), Pick::only(), habits, starts, 1)
+        Agenda::new(Some(Timetable::new(Nanos(100), &plan, (0, 1), 0)), Pick::only(), habits, starts, NEVER, 1)
     }
 
     #[test]
@@ -284,7 +316,7 @@ mod tests {
             [take(&mut agenda, 5), take(&mut agenda, 9), take(&mut agenda, 9)],
             [Some(Some(5)), Some(Some(9)), Some(None)]
         );
-        assert_eq!((agenda.release(Nanos(10)), agenda.backlog(Nanos(10))), (None, 0));
+        assert_eq!((agenda.release(Nanos(10)), agenda.take_untaken(Nanos(10))), (None, Untaken::default()));
     }
 
     #[test]
@@ -295,13 +327,28 @@ mod tests {
         assert_eq!(take(&mut agenda, 100), Some(Some(100)));
         // A stall: two more were due meanwhile.
         assert_eq!(agenda.release(Nanos(125)), Some(Nanos(130)));
-        assert_eq!(agenda.backlog(Nanos(125)), 2);
         assert_eq!(
             [take(&mut agenda, 126), take(&mut agenda, 127), take(&mut agenda, 128)],
             [Some(Some(110)), Some(Some(120)), None]
         );
         assert_eq!(take(&mut agenda, 1_000), Some(Some(130)));
         assert_eq!((take(&mut agenda, 1_000), agenda.release(Nanos(1_000))), (Some(None), None));
+    }
+
+    #[test]
+    fn what_nobody_took_is_dropped_unless_it_was_due_at_the_very_end() {
+        let plan = RatePlan::steady(100.0, Arrivals::Constant);
+        let second = 1_000_000_000;
+        let untaken = |end: u64, now: u64| {
+            let table = Timetable::new(Nanos(0), &plan, (0, 1), 0);
+            Agenda::new(Some(table), Pick::only(), Habits::Restless, u64::MAX, Nanos(end), 1).take_untaken(Nanos(now))
+        };
+        // What would start at the end or later was never due, however late the end is noticed.
+        assert_eq!(untaken(second, second), Untaken { dropped: 100, cut: 0 });
+        assert_eq!(untaken(second, second * 2), Untaken { dropped: 100, cut: 0 });
+        assert_eq!(untaken(second + 1, second + 1), Untaken { dropped: 100, cut: 1 });
+        // Told to stop before the end.
+        assert_eq!(untaken(u64::MAX, second / 2), Untaken { dropped: 50, cut: 1 });
     }
 
     #[test]

@@ -127,10 +127,7 @@ fn stay_on_cpu(errand: &Errand) -> io::Result<()> {
 
 /// Hands over each second; ends when the time is up or somebody says stop.
 async fn watch(desk: &Desk, errand: &Errand) {
-    let end = match errand.workload.length {
-        Length::Time(time) => errand.begun.after(time),
-        Length::Requests(_) => Nanos(u64::MAX),
-    };
+    let end = end(errand);
     let mut second_end = errand.begun.after(Duration::from_secs(1));
     loop {
         let now = Nanos::now();
@@ -151,6 +148,13 @@ async fn watch(desk: &Desk, errand: &Errand) {
 fn needs_pacer(workload: &Workload) -> bool {
     let pauses = !workload.ramp.is_zero() || !workload.think.is_zero();
     workload.load.is_open() || pauses || matches!(workload.load, Load::Sessions { .. })
+}
+
+fn end(errand: &Errand) -> Nanos {
+    match errand.workload.length {
+        Length::Time(time) => errand.begun.after(time),
+        Length::Requests(_) => Nanos(u64::MAX),
+    }
 }
 
 /// What falls to one thread of several when all is shared out.
@@ -184,7 +188,7 @@ fn agenda(errand: &Errand, of: (usize, usize), users: usize) -> Agenda {
         Load::Replay { log, .. } => Pick::of_log(Arc::clone(log), of),
         _ => Pick::new(workload.order, errand.catalogue.len(), of, workload.seed),
     };
-    Agenda::new(timetable, pick, habits, starts, users)
+    Agenda::new(timetable, pick, habits, starts, end(errand), users)
 }
 
 impl Desk {
@@ -338,12 +342,12 @@ impl Desk {
     /// Counts what the end of the run cut off, and what was due and never sent.
     fn close(&self, ended: Nanos) {
         let mut tally = self.tally.borrow_mut();
-        let (at, open) = (self.since_begin(ended), tally.started - tally.finished);
-        tally.note_error(ErrorKind::ClientDeadline, open, at, || "cut off by the end of the run".to_owned());
         let mut agenda = self.agenda.borrow_mut();
         tally.sessions = agenda.take_sessions().map(Box::new);
-        let dropped = agenda.backlog(ended);
-        tally.note_error(ErrorKind::Dropped, dropped, at, || {
+        let untaken = agenda.take_untaken(ended);
+        let (at, open) = (self.since_begin(ended), tally.started - tally.finished + untaken.cut);
+        tally.note_error(ErrorKind::ClientDeadline, open, at, || "cut off by the end of the run".to_owned());
+        tally.note_error(ErrorKind::Dropped, untaken.dropped, at, || {
             format!("all {} users were waiting; more connections would have asked", self.workload.users)
         });
     }

@@ -2,15 +2,17 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use rustix::io::Errno;
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 use crate::answer::Fault;
 use crate::client_thread::Desk;
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
-use crate::limits::PORT_TRIES_MAX;
+use crate::limits::{CONNECT_PAUSE, PORT_TRIES_MAX};
 
 /// The connection, and when it was begun.
 pub(crate) async fn dial(desk: &Desk, user: usize) -> Result<(TcpStream, Nanos), Fault> {
@@ -28,6 +30,9 @@ pub(crate) async fn dial(desk: &Desk, user: usize) -> Result<(TcpStream, Nanos),
 }
 
 async fn connect(desk: &Desk, user: usize) -> io::Result<TcpStream> {
+    if let Some(path) = &desk.workload.unix {
+        return connect_unix(path).await;
+    }
     let address = desk.workload.address;
     let Some(source) = desk.source(user) else { return TcpStream::connect(address).await };
     let mut refusal = io::Error::from(Errno::ADDRNOTAVAIL);
@@ -46,6 +51,19 @@ async fn connect_from(source: SocketAddr, target: SocketAddr) -> io::Result<TcpS
     socket.set_reuseaddr(true)?;
     socket.bind(source)?;
     socket.connect(target).await
+}
+
+/// A UNIX socket behind the type for TCP's: both are stream sockets to everything that is done with one here, and so
+/// the way over TCP pays nothing for the choice.
+async fn connect_unix(path: &Path) -> io::Result<TcpStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Ok(stream) => return TcpStream::from_std(std::net::TcpStream::from(OwnedFd::from(stream.into_std()?))),
+            // Its queue is full; there is no waiting for room in it. The caller's time-out ends this.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(CONNECT_PAUSE).await,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn connect_error(error: &io::Error) -> ErrorKind {

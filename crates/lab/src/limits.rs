@@ -66,6 +66,8 @@ pub const SAMPLES_BEYOND_MIN: f64 = 100.0;
 
 /// After a connection that could not be opened, its user waits this long: a target that is down is no race.
 pub const CONNECT_PAUSE: Duration = Duration::from_millis(10);
+/// What was due for less than this when the run ended was cut off by the end, and not dropped.
+pub const END_GRACE: Duration = Duration::from_millis(5);
 /// How often a thread looks whether it was told to stop.
 pub const STOP_LOOK: Duration = Duration::from_millis(50);
 /// The share of a core from which on the client may be what is measured.

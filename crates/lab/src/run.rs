@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -38,7 +39,8 @@ pub struct ThreadCost {
 #[derive(Debug)]
 pub enum StartError {
     Unreachable {
-        address: SocketAddr,
+        /// An address, or the path of a socket.
+        target: String,
         error: io::Error,
     },
     NoThread(io::Error),
@@ -49,7 +51,7 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StartError::Unreachable { address, error } => write!(f, "cannot connect to {address}: {error}"),
+            StartError::Unreachable { target, error } => write!(f, "cannot connect to {target}: {error}"),
             StartError::NoThread(error) => write!(f, "cannot start a thread: {error}"),
             StartError::NoRoom(why) => write!(f, "{why}"),
         }
@@ -71,9 +73,7 @@ pub fn run(
     }
     workload.threads = workload.threads.clamp(1, workload.users.max(1));
     sources::check(&workload, sources::port_range()).map_err(StartError::NoRoom)?;
-    let address = workload.address;
-    TcpStream::connect_timeout(&address, workload.timeout)
-        .map_err(|error| StartError::Unreachable { address, error })?;
+    look(&workload)?;
 
     let threads = workload.threads;
     let (sender, receiver) = mpsc::channel();
@@ -106,6 +106,18 @@ pub fn run(
         brought.push(worker.join().expect("a thread of the generator panicked").map_err(StartError::NoThread)?);
     }
     Ok(sum_up(begun, seconds, &brought))
+}
+
+/// Is anybody there?
+fn look(workload: &Workload) -> Result<(), StartError> {
+    let (target, looked) = match &workload.unix {
+        Some(path) => (path.display().to_string(), UnixStream::connect(path).map(drop)),
+        None => {
+            let address = workload.address;
+            (address.to_string(), TcpStream::connect_timeout(&address, workload.timeout).map(drop))
+        }
+    };
+    looked.map_err(|error| StartError::Unreachable { target, error })
 }
 
 /// Puts the seconds of the threads together, until the last thread has ended.

@@ -96,6 +96,9 @@ const PORT_RANGE_USUAL: (u32, u32) = (32_768, 60_999);
 
 /// Can this workload have its connections? If not, why, and what to change.
 pub(crate) fn check(workload: &Workload, port_range: Option<(u32, u32)>) -> Result<(), String> {
+    if workload.unix.is_some() {
+        return Ok(());
+    }
     let target = workload.address;
     for source in &workload.sources {
         if source.is_ipv4() != target.is_ipv4() {

@@ -3,6 +3,7 @@
 //! Plain values, filled in by the program from its flags (and later from a lab file). Nothing here runs.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,10 @@ use crate::script::Script;
 
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// Where connections go.
+    /// Where connections go …
     pub address: SocketAddr,
+    /// … unless this UNIX socket is there for it.
+    pub unix: Option<PathBuf>,
     pub load: Load,
     pub length: Length,
     /// Users: each has at most one connection.
@@ -111,6 +114,7 @@ impl Workload {
     pub fn new(address: SocketAddr) -> Workload {
         Workload {
             address,
+            unix: None,
             load: Load::Closed,
             length: Length::Time(Duration::from_secs(10)),
             users: 10,

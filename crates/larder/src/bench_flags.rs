@@ -86,6 +86,10 @@ pub struct BenchFlags {
     #[arg(long, value_name = "HOST:PORT", value_parser = LabUrl::parse)]
     pub proxy: Option<LabUrl>,
 
+    /// Over a UNIX socket, instead of the URL's host and port, which the Host field still names
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["proxy", "sources", "sources_file"])]
+    pub unix: Option<PathBuf>,
+
     /// What to ask for [default: GET; POST with --body]
     #[arg(long, value_name = "METHOD", ignore_case = true)]
     pub method: Option<MethodFlag>,

@@ -34,7 +34,11 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
         (None, None) => return Err("no URL was given".to_owned()),
     };
     let (catalogue, load) = what_and_when(flags, &url, list, &recipe, plan)?;
-    let address = resolve(flags.proxy.as_ref().unwrap_or(&url))?;
+    let address = match flags.unix {
+        // The host is a name for the Host field, and asks no resolver.
+        Some(_) => ([0, 0, 0, 0], 0).into(),
+        None => resolve(flags.proxy.as_ref().unwrap_or(&url))?,
+    };
     let sources = sources(flags)?;
     let users = users(flags, &load, sources.len())?;
     let workload = Workload { sources, ..workload(flags, address, load, users) };
@@ -160,6 +164,7 @@ fn workload(flags: &BenchFlags, address: SocketAddr, load: Load, users: usize) -
         ramp: flags.ramp.unwrap_or_default(),
         think: flags.think.unwrap_or_default(),
         seed: flags.seed,
+        unix: flags.unix.clone(),
         ..Workload::new(address)
     }
 }

@@ -86,6 +86,7 @@ Examples:
   larder bench --rate 100,200,400 --step 30S http://127.0.0.1/  one rate after another
   larder bench --urls list.txt --random -c 100 http://127.0.0.1:8080/
   larder bench --urls list.txt --proxy 127.0.0.1:3128           URLs of many hosts, through a forward proxy
+  larder bench --unix /run/app.sock http://app.example/         over a UNIX socket
   larder bench --wsess 2000,10,2 --rate 300 --timeout 5 http://127.0.0.1/   sessions, as with httperf
   larder bench --replay access.log --speed 2 http://127.0.0.1:8080/         what a log asked, twice as fast
 

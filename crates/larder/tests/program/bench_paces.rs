@@ -1,6 +1,7 @@
 //! The paces of `larder bench` before real sockets: sessions, logs, steps, ramps, pauses, a proxy, other methods. What
 //! was asked is held against the origin's own count.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -124,6 +125,34 @@ fn a_proxy_is_asked_for_urls_of_many_hosts() {
 }
 
 #[test]
+fn a_unix_socket_is_asked_in_place_of_the_host() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("the target folder can be written");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let (mut reader, mut line) = (BufReader::new(stream.try_clone().expect("a handle")), String::new());
+                while reader.read_line(&mut line).is_ok_and(|length| length > 0) {
+                    // The empty line ends a head; the Host field is told back.
+                    if line.ends_with("\r\n\r\n") {
+                        let status = if line.contains("Host: site.invalid\r\n") { "200 OK" } else { "400 No" };
+                        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
+                        stream.write_all(answer.as_bytes()).expect("the client reads");
+                        line.clear();
+                    }
+                }
+            });
+        }
+    });
+    let socket = path.to_str().expect("a plain path");
+    let output =
+        bench(&["-n", "200", "-c", "3", "--pipeline", "4", "--unix", socket, "--json", "http://site.invalid/"]);
+    let json: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert!(output.status.success() && json["good"] == 200 && json["connections_opened"] == 3, "{json:#}");
+}
+
+#[test]
 fn nginx_has_logged_the_methods_that_were_asked() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-methods-{}", std::process::id()));
     std::fs::create_dir_all(directory.join("root")).expect("the target folder can be written");
@@ -162,5 +191,6 @@ fn what_cannot_be_read_is_said_in_a_sentence() {
     check(&["--rate", "1,0", "--step", "1S", "http://127.0.0.1:1/"], "a pause, which may not be the last");
     let nobody = free_address().to_string();
     check(&["--proxy", &nobody, "http://one.invalid/"], &format!("cannot connect to {nobody}"));
+    check(&["--unix", "/nowhere.sock", "http://a/"], "cannot connect to /nowhere.sock: No such file");
     check(&["--wsess", "5,5,1", &format!("http://{nobody}/")], &format!("cannot connect to {nobody}"));
 }
