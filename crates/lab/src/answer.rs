@@ -27,6 +27,15 @@ pub(crate) enum BodySeen<'i> {
     Summed(u32),
 }
 
+/// What a reader is told of the answer that comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    /// The request, as it was sent.
+    pub(crate) asked: &'a [u8],
+    /// Is a checksum of any use?
+    pub(crate) sums: bool,
+}
+
 /// Why there will be no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {

@@ -8,12 +8,14 @@ use std::fmt;
 
 use crate::lab_url::{LabUrl, check_bytes};
 use crate::limits::{REQUESTS_BYTES_MAX, URLS_MAX};
+use crate::memcached_catalogue::Values;
 
 #[derive(Debug, Default)]
 pub struct Catalogue {
     requests: Vec<u8>,
     ends: Vec<usize>,
     paths: Vec<(usize, usize)>,
+    values: Option<Values>,
 }
 
 /// Which request comes next.
@@ -25,6 +27,10 @@ pub enum Order {
     /// By popularity: the k-th of the catalogue in proportion to k to the power of -alpha.
     Zipf {
         alpha: f64,
+    },
+    /// At random, and so many of a million from the second half.
+    Halves {
+        second_per_million: u32,
     },
 }
 
@@ -103,6 +109,29 @@ impl Catalogue {
             return Err(CatalogueError { line: 0, what: "holds no URL".to_owned() });
         }
         Ok(catalogue)
+    }
+
+    /// To be filled with requests to a memcached.
+    pub(crate) fn of_values(values: Values) -> Catalogue {
+        Catalogue { values: Some(values), ..Catalogue::default() }
+    }
+
+    /// A request as it is sent, and where in it the name stands that messages call it by.
+    pub(crate) fn add_raw(&mut self, request: &[u8], name_at: usize, name_bytes: usize) {
+        self.paths.push((self.requests.len() + name_at, name_bytes));
+        self.requests.extend_from_slice(request);
+        self.ends.push(self.requests.len());
+    }
+
+    pub(crate) fn is_of_memcached(&self) -> bool {
+        self.values.is_some()
+    }
+
+    /// The value that this request must bring, where a rule says it.
+    #[inline]
+    pub(crate) fn value(&self, index: usize) -> Option<&[u8]> {
+        let values = self.values.as_ref()?;
+        values.setter(index).map(|setter| values.value(self.request(setter)))
     }
 
     pub(crate) fn add(&mut self, method: AskMethod, authority: &str, path: &str, common: &Common) {

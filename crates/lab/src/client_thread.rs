@@ -18,11 +18,10 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use tokio::sync::Notify;
 
 use crate::agenda::{Agenda, Habits, Next, Start};
-use crate::answer::Answer;
+use crate::answer::{Answer, Reading};
 use crate::answer_head::HeadMemo;
 use crate::catalogue::Catalogue;
 use crate::error_kind::ErrorKind;
-use crate::http_answer::Reading;
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
@@ -34,6 +33,7 @@ use crate::sources::{self, Ports};
 use crate::tally::{Life, Second, Stamps, Tally};
 use crate::timetable::Timetable;
 use crate::user;
+use crate::verdict::Measure;
 use crate::workload::{Connections, Length, Load, Workload};
 
 /// What a thread is told.
@@ -77,6 +77,8 @@ pub(crate) struct Desk {
     is_open: bool,
     users_left: Cell<usize>,
     nobody_left: Notify,
+    /// A user did, which ends the thread.
+    panicked: Cell<bool>,
 }
 
 /// The thread from its first connection to its last.
@@ -101,6 +103,7 @@ pub(crate) fn work(errand: &Errand) -> io::Result<Brought> {
         }
         io::Result::Ok(Nanos::now())
     })?;
+    assert!(!desk.panicked.get(), "a user panicked");
     // Users that still wait for an answer end here.
     drop(runtime);
     desk.close(ended);
@@ -216,6 +219,7 @@ impl Desk {
             is_open: workload.load.is_open(),
             users_left: Cell::new(users),
             nobody_left: Notify::new(),
+            panicked: Cell::new(false),
             workload,
         }
     }
@@ -283,8 +287,8 @@ impl Desk {
 
     /// How the answer to this request is to be read.
     #[inline]
-    pub(crate) fn reading(&self, request: usize) -> Reading {
-        Reading { bodiless: self.catalogue.request(request).starts_with(b"HEAD "), sums: self.workload.checks.bytes }
+    pub(crate) fn reading(&self, request: usize) -> Reading<'_> {
+        Reading { asked: self.catalogue.request(request), sums: self.workload.checks.bytes }
     }
 
     /// What a whole answer is worth.
@@ -292,22 +296,14 @@ impl Desk {
     pub(crate) fn judge(&self, user: usize, request: usize, answer: &Answer<'_>, stamps: &Stamps) {
         let mut tally = self.tally.borrow_mut();
         tally.note_answer(answer);
-        let verdict = self.learned.judge(request, answer, &self.workload.checks);
+        let measure = Measure { catalogue: &self.catalogue, learned: &self.learned, checks: &self.workload.checks };
+        let verdict = measure.judge(request, answer);
         self.agenda.borrow_mut().note_outcome(user, verdict.is_ok(), stamps.last_byte);
         match verdict {
             Ok(()) => tally.note_good(stamps, answer.length),
             Err(kind) => {
                 let at = self.since_begin(stamps.last_byte);
-                tally.note_failed(kind, at, || {
-                    let path = self.catalogue.path(request);
-                    match kind {
-                        ErrorKind::BadStatus => format!("{path}: status {}", answer.status),
-                        ErrorKind::BadLength => {
-                            format!("{path}: {} bytes, the first had {}", answer.length, self.learned.length(request))
-                        }
-                        _ => format!("{path}: {} bytes, not those of the first fetch", answer.length),
-                    }
-                });
+                tally.note_failed(kind, at, || measure.describe(request, answer, kind));
             }
         }
     }
@@ -332,9 +328,10 @@ impl Desk {
     }
 
     /// This user has nothing more to do.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn leave(&self, panicked: bool) {
         self.users_left.set(self.users_left.get() - 1);
-        if self.users_left.get() == 0 {
+        self.panicked.set(self.panicked.get() || panicked);
+        if self.users_left.get() == 0 || panicked {
             self.nobody_left.notify_one();
         }
     }
@@ -343,6 +340,9 @@ impl Desk {
     fn close(&self, ended: Nanos) {
         let mut tally = self.tally.borrow_mut();
         let mut agenda = self.agenda.borrow_mut();
+        if self.catalogue.is_of_memcached() {
+            tally.name_memcached();
+        }
         tally.sessions = agenda.take_sessions().map(Box::new);
         let untaken = agenda.take_untaken(ended);
         let (at, open) = (self.since_begin(ended), tally.started - tally.finished + untaken.cut);

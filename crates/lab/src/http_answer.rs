@@ -4,7 +4,7 @@
 //! which answer would be the right one. A body that came at once is handed on where it lies; one that comes in parts
 //! is summed on the way. Nothing is allocated, unless a head comes in parts.
 
-use crate::answer::{Answer, BodySeen, Fault};
+use crate::answer::{Answer, BodySeen, Fault, Reading};
 use crate::answer_chunks::{ChunkReader, Piece};
 use crate::answer_head::{AnswerHead, BodyEnd, HeadMemo, VERSION_1};
 use crate::error_kind::ErrorKind;
@@ -42,15 +42,6 @@ enum Rest {
     All,
 }
 
-/// What is asked of the reading of one answer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading {
-    /// It answers HEAD.
-    pub(crate) bodiless: bool,
-    /// Of what use is a checksum?
-    pub(crate) sums: bool,
-}
-
 impl HttpAnswerReader {
     /// Reads on, and takes what it read from the front of `input`: all of it, or as far as an answer ends.
     #[inline]
@@ -58,7 +49,7 @@ impl HttpAnswerReader {
         &mut self,
         input: &mut &'i [u8],
         memo: &mut HeadMemo,
-        reading: Reading,
+        reading: Reading<'_>,
     ) -> Result<Option<Answer<'i>>, Fault> {
         loop {
             if let State::Body(body) = &mut self.state {
@@ -68,7 +59,7 @@ impl HttpAnswerReader {
                 }
                 return Ok(answer);
             }
-            let Some(head) = self.read_head(input, memo, reading.bodiless)? else { return Ok(None) };
+            let Some(head) = self.read_head(input, memo, reading.asked.starts_with(b"HEAD "))? else { return Ok(None) };
             if head.status < 200 {
                 self.interim_count += 1;
                 if usize::from(self.interim_count) > INTERIM_ANSWERS_MAX {
@@ -167,7 +158,7 @@ impl Body {
         Body { head, rest, length: 0, checksum: crc32fast::Hasher::new() }
     }
 
-    fn read(&mut self, input: &mut &[u8], reading: Reading) -> Result<Option<Answer<'static>>, Fault> {
+    fn read(&mut self, input: &mut &[u8], reading: Reading<'_>) -> Result<Option<Answer<'static>>, Fault> {
         loop {
             let (data, over) = match &mut self.rest {
                 Rest::Length(left) => {

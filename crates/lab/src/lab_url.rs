@@ -1,11 +1,14 @@
-//! The URLs that a load is made of: `http://HOST[:PORT][/PATH]`, nothing else yet.
+//! The URLs that a load is made of: `http://HOST[:PORT][/PATH]` and `memcached://HOST[:PORT]`.
 //!
 //! Read strictly: a URL with a space or a control byte would change the request around it.
+
+use std::fmt;
 
 use crate::limits::URL_BYTES_MAX;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabUrl {
+    pub scheme: Scheme,
     /// `host[:port]`, as it was written: what the Host field says.
     pub authority: String,
     /// Without the brackets of an IPv6 literal.
@@ -15,23 +18,58 @@ pub struct LabUrl {
     pub path: String,
 }
 
+/// In which protocol is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    Http,
+    /// The classic text protocol.
+    Memcached,
+}
+
+impl Scheme {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Memcached => "memcached",
+        }
+    }
+
+    const fn port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Memcached => 11_211,
+        }
+    }
+}
+
+impl fmt::Display for LabUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = if self.scheme == Scheme::Http { &*self.path } else { "" };
+        write!(f, "{}://{}{path}", self.scheme.name(), self.authority)
+    }
+}
+
 impl LabUrl {
     pub fn parse(text: &str) -> Result<LabUrl, String> {
         check_bytes(text)?;
-        let rest = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("memcached") => (Scheme::Memcached, rest),
             Some((scheme, _)) => return Err(format!("`{scheme}` is not supported yet: http://HOST[:PORT]/PATH")),
-            None => text,
+            None => (Scheme::Http, text),
         };
         let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(authority_end);
-        let (host, port) = split_authority(authority)?;
+        let (host, port) = split_authority(authority, scheme.port())?;
+        if scheme == Scheme::Memcached && !matches!(path, "" | "/") {
+            return Err("a memcached has no paths: memcached://HOST[:PORT]".to_owned());
+        }
         let path = match path {
             "" => "/".to_owned(),
             query if query.starts_with('?') => format!("/{query}"),
             path => path.to_owned(),
         };
-        Ok(LabUrl { authority: authority.to_owned(), host: host.to_owned(), port, path })
+        Ok(LabUrl { scheme, authority: authority.to_owned(), host: host.to_owned(), port, path })
     }
 }
 
@@ -46,7 +84,7 @@ pub(crate) fn check_bytes(text: &str) -> Result<(), String> {
     }
 }
 
-fn split_authority(authority: &str) -> Result<(&str, u16), String> {
+fn split_authority(authority: &str, port_usual: u16) -> Result<(&str, u16), String> {
     let no_host = || "a URL needs a host: http://HOST[:PORT]/PATH".to_owned();
     if authority.contains('@') {
         return Err("a user name in a URL is not supported; use -H 'Authorization: …'".to_owned());
@@ -57,7 +95,7 @@ fn split_authority(authority: &str) -> Result<(&str, u16), String> {
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
     let port = match port.strip_prefix(':') {
-        None if port.is_empty() => 80,
+        None if port.is_empty() => port_usual,
         Some(digits) => match digits.parse() {
             Ok(port) if port > 0 => port,
             _ => return Err(format!("`{digits}` is no port")),
@@ -86,6 +124,11 @@ mod tests {
         check("localhost:81/x", Ok(("localhost", 81, "/x")));
         check("http://a?q", Ok(("a", 80, "/?q")));
         check("http://[::1]:8080/x", Ok(("::1", 8080, "/x")));
+        check("memcached://a", Ok(("a", 11_211, "/")));
+        check("memcached://a:81/", Ok(("a", 81, "/")));
+        check("memcached://a/b", Err("no paths"));
+        assert_eq!(LabUrl::parse("memcached://a:81/").unwrap().to_string(), "memcached://a:81");
+        assert_eq!(LabUrl::parse("a?b").unwrap().to_string(), "http://a/?b");
         check("http://[::1", Err("needs a host"));
         check("http:///x", Err("needs a host"));
         check("https://a/", Err("`https` is not supported yet"));

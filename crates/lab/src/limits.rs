@@ -42,6 +42,14 @@ pub const CHUNK_FRAMING_BYTES_MAX: u32 = 16 << 10;
 /// A longer head is read each time, though it be the same.
 pub const HEAD_MEMO_BYTES_MAX: usize = 4 << 10;
 
+/// The first line of a memcached's answer.
+pub const MEMCACHED_LINE_BYTES_MAX: usize = 2 << 10;
+/// memcached's own limits, and what of keys and values this tool holds.
+pub const MEMCACHED_KEY_BYTES_MAX: usize = 250;
+pub const MEMCACHED_VALUE_BYTES_MAX: usize = 1 << 20;
+pub const MEMCACHED_KEYS_MAX: usize = 10_000_000;
+pub const MEMCACHED_BYTES_MAX: usize = 1 << 30;
+
 /// Learned bodies that are kept to compare others with; those beyond are known by their checksum.
 pub const LEARNED_BYTES_MAX: usize = 16 << 20;
 pub const LEARNED_BODIES_MAX: usize = 1 << 16;

@@ -13,6 +13,7 @@ pub(crate) enum Pick {
     InTurn { next: usize, step: usize, count: usize },
     Random { dice: fastrand::Rng, count: usize },
     Zipf(ZipfPick),
+    Halves { dice: fastrand::Rng, half: usize, second_per_million: u32 },
     Logged { log: Arc<Replay>, next: usize, step: usize },
 }
 
@@ -23,6 +24,7 @@ impl Pick {
             Order::InTurn => Pick::InTurn { next: thread % count, step: threads % count, count },
             Order::Random => Pick::Random { dice, count },
             Order::Zipf { alpha } => Pick::Zipf(ZipfPick::new(count, alpha, dice)),
+            Order::Halves { second_per_million } => Pick::Halves { dice, half: count / 2, second_per_million },
         }
     }
 
@@ -49,6 +51,10 @@ impl Pick {
             }
             Pick::Random { dice, count } => dice.usize(..*count),
             Pick::Zipf(zipf) => zipf.next(),
+            Pick::Halves { dice, half, second_per_million } => {
+                let second = dice.u32(..1_000_000) < *second_per_million;
+                dice.usize(..*half) + if second { *half } else { 0 }
+            }
             Pick::Logged { log, next, step } => {
                 let picked = log.requests[*next];
                 *next += *step;
@@ -81,6 +87,18 @@ mod tests {
         let mut random = Pick::new(Order::Random, 5, (0, 1), 3);
         let drawn: std::collections::BTreeSet<usize> = (0..200).map(|_| random.next()).collect();
         assert_eq!(drawn.len(), 5);
+    }
+
+    #[test]
+    fn halves_have_their_shares() {
+        let mut pick = Pick::new(Order::Halves { second_per_million: 100_000 }, 20, (0, 1), 1);
+        let drawn: Vec<usize> = (0..10_000).map(|_| pick.next()).collect();
+        let second = drawn.iter().filter(|&&request| request >= 10).count();
+        assert!((900..1_100).contains(&second) && drawn.iter().all(|&request| request < 20), "{second}");
+        for (second_per_million, range) in [(0, 0..10), (1_000_000, 10..20)] {
+            let mut pick = Pick::new(Order::Halves { second_per_million }, 20, (0, 1), 1);
+            assert!((0..1_000).all(|_| range.contains(&pick.next())));
+        }
     }
 
     #[test]

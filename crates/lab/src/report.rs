@@ -13,7 +13,7 @@ use crate::error_kind::ErrorKind;
 use crate::limits::{BUSY_SHARE_MAX, SAMPLES_BEYOND_MIN};
 use crate::report_of_load::{load_description, load_name, session_lines, sessions_json, things_started};
 use crate::run::Outcome;
-use crate::tally::{Second, Tally};
+use crate::tally::{MemcachedTally, Second, Tally};
 use crate::workload::{Arrivals, Checks, Connections, Load, StatusWanted, Workload};
 
 /// Of the JSON; the number grows when a reader would have to change.
@@ -43,6 +43,10 @@ pub fn text(url: &str, workload: &Workload, outcome: &Outcome) -> String {
     }
     if let Some(sessions) = &tally.sessions {
         session_lines(sessions, seconds).into_iter().for_each(|(name, what)| line(name, what));
+    }
+    if let Some(memcached) = &tally.memcached {
+        let MemcachedTally { hits, misses, stored } = memcached;
+        line("memcached", format!("{hits} hits, {misses} misses, {stored} stored"));
     }
     line("connections", format!("{} opened for {} users", tally.connections, workload.users));
     line("client", format!("{} of a core, {:.2} µs for each answer", shares(outcome), client_micros(outcome)));
@@ -101,6 +105,8 @@ pub fn json(url: &str, workload: &Workload, outcome: &Outcome) -> Value {
         "received_bytes": tally.received_bytes,
         "connections_opened": tally.connections,
         "sessions": tally.sessions.as_ref().map(|sessions| sessions_json(sessions, seconds)),
+        "memcached": tally.memcached.as_ref()
+            .map(|m| json!({ "hits": m.hits, "misses": m.misses, "stored": m.stored })),
         "statuses": classes.collect::<serde_json::Map<_, _>>(),
         "errors": ErrorKind::ALL.iter().filter_map(error).collect::<serde_json::Map<_, _>>(),
         "latency_micros": rows(workload, tally).map(|(name, values)| (name.replace(' ', "_"), histogram_json(values)))
@@ -258,6 +264,7 @@ fn checked(checks: &Checks) -> String {
     let status = match checks.status {
         StatusWanted::Any => None,
         StatusWanted::NonError => Some("status 2xx or 3xx".to_owned()),
+        StatusWanted::NonErrorOrMiss => Some("no error".to_owned()),
         StatusWanted::Exactly(status) => Some(format!("status {status}")),
     };
     let rest = [checks.length.then(|| "length".to_owned()), checks.bytes.then(|| "bytes".to_owned())];

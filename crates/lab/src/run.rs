@@ -81,6 +81,7 @@ pub fn run(
         thread: 0,
         learned: Arc::new(match &workload.known_bodies {
             Some(bodies) if bodies.len() == catalogue.len() => Learned::knowing(bodies),
+            _ if catalogue.is_of_memcached() => Learned::new(0),
             _ => Learned::new(catalogue.len()),
         }),
         workload: Arc::new(workload),

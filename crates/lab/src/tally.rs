@@ -37,6 +37,8 @@ pub struct Tally {
     /// What was read first of all, as far as it is kept: the head of an answer as this target writes it.
     pub first_read: Vec<u8>,
     pub lives: ConnectionTally,
+    /// Of a memcached only.
+    pub memcached: Option<MemcachedTally>,
     /// By [`ErrorKind`].
     pub errors: Vec<ErrorRecord>,
     /// Microseconds from the intended start of a good answer to its last byte …
@@ -67,6 +69,14 @@ pub struct ConnectionTally {
     pub answers: Histogram<u64>,
     /// Answers in a thousand seconds.
     pub rate: Histogram<u64>,
+}
+
+/// What a memcached answered, errors aside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemcachedTally {
+    pub hits: u64,
+    pub misses: u64,
+    pub stored: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,6 +141,7 @@ impl Default for Tally {
             first_length: None,
             first_read: Vec::new(),
             lives: ConnectionTally::default(),
+            memcached: None,
             errors: vec![ErrorRecord::default(); ErrorKind::ALL.len()],
             from_intended: latency(),
             from_send: latency(),
@@ -210,6 +221,12 @@ impl Tally {
             self.first_read = bytes[..bytes.len().min(FIRST_READ_BYTES_MAX)].to_vec();
         }
         self.received_bytes += bytes.len() as u64;
+    }
+
+    /// The statuses of a memcached by their own names.
+    pub(crate) fn name_memcached(&mut self) {
+        let [hits, misses, stored] = [200, 404, 201].map(|status| self.status_codes[status]);
+        self.memcached = Some(MemcachedTally { hits, misses, stored });
     }
 
     /// Whole answers by the first digit of their status.
@@ -296,6 +313,12 @@ impl Tally {
             self.first_read.clone_from(&other.first_read);
         }
         self.lives.add(&other.lives);
+        if let Some(theirs) = other.memcached {
+            let mine = self.memcached.get_or_insert_default();
+            mine.hits += theirs.hits;
+            mine.misses += theirs.misses;
+            mine.stored += theirs.stored;
+        }
         self.errors.iter_mut().zip(&other.errors).for_each(|(mine, theirs)| mine.add(theirs));
         for (mine, theirs) in [
             (&mut self.from_intended, &other.from_intended),

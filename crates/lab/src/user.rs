@@ -17,10 +17,10 @@ use tokio::time::Sleep;
 
 use crate::agenda::{Next, Start};
 use crate::answer::Fault;
+use crate::answer_reader::AnswerReader;
 use crate::client_thread::Desk;
 use crate::dialling::dial;
 use crate::error_kind::ErrorKind;
-use crate::http_answer::HttpAnswerReader;
 use crate::lab_clock::Nanos;
 use crate::limits::CONNECT_PAUSE;
 use crate::tally::{Life, Stamps};
@@ -35,6 +35,7 @@ pub(crate) struct Asked {
 
 /// From the first start to the last.
 pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
+    let _leaving = Leaving(&desk);
     // What was asked on a connection that the server then closed in good order is asked again on the next one.
     let mut asked = VecDeque::with_capacity(1);
     loop {
@@ -57,7 +58,15 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
             }
         }
     }
-    desk.leave();
+}
+
+/// However a user ends. The runtime keeps a panic to itself, and the others would wait for this one for ever.
+struct Leaving<'d>(&'d Desk);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.leave(std::thread::panicking());
+    }
 }
 
 /// One connection, from its first request to its end.
@@ -68,7 +77,7 @@ struct Conversation<'d> {
     phase: Phase,
     /// Oldest first; the answers come in this order.
     asked: VecDeque<Asked>,
-    reader: HttpAnswerReader,
+    reader: AnswerReader,
     life: Life,
     /// What the socket did not take at once.
     unsent: Vec<u8>,
@@ -97,7 +106,7 @@ impl<'d> Conversation<'d> {
     fn new(desk: &'d Desk, user: usize, stream: TcpStream, begun: Nanos, asked: VecDeque<Asked>) -> Conversation<'d> {
         let alarm = Box::pin(tokio::time::sleep(desk.workload.timeout));
         let deadline = Nanos::now().after(desk.workload.timeout);
-        let (reader, unsent) = (HttpAnswerReader::default(), Vec::new());
+        let (reader, unsent) = (AnswerReader::of(&desk.catalogue), Vec::new());
         let (phase, life) = (Phase::Asking, Life { begun, first_byte: None, answers: 0 });
         let mut this = Conversation { desk, user, stream, phase, asked, reader, life, unsent, deadline, alarm };
         let now = Nanos::now();

@@ -106,6 +106,8 @@ pub enum StatusWanted {
     Any,
     /// 2xx or 3xx.
     NonError,
+    /// The same, or 404: what a memcached has not got is an answer too.
+    NonErrorOrMiss,
     Exactly(u16),
 }
 
@@ -164,6 +166,7 @@ impl StatusWanted {
         match self {
             StatusWanted::Any => true,
             StatusWanted::NonError => (200..400).contains(&status),
+            StatusWanted::NonErrorOrMiss => (200..400).contains(&status) || status == 404,
             StatusWanted::Exactly(wanted) => status == wanted,
         }
     }

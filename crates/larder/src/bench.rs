@@ -10,12 +10,16 @@ use tokio::sync::oneshot;
 
 use crate::bench_flags::BenchFlags;
 use crate::bench_job::{Job, job};
+use crate::bench_memcached::preload;
 use crate::bench_show::Show;
 use crate::say::say;
 use crate::signals::{Signals, Told};
 
 pub fn bench(flags: &BenchFlags) -> ExitCode {
     let outcome = job(flags).and_then(|job| {
+        if flags.memcached.preload {
+            preload(flags, &job.workload)?;
+        }
         let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
         let show = Show::begin(flags, &job)?;
         run(job, show, signals)

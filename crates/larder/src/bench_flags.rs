@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use lab::{LabUrl, Tool, limits};
 
+use crate::bench_memcached::MemcachedFlags;
 use crate::bench_sources::SourceList;
 use crate::quantities::parse_duration;
 
 #[derive(Clone, Debug, Args)]
 pub struct BenchFlags {
-    /// What to ask for: http://HOST[:PORT][/PATH]
+    /// What to ask for: http://HOST[:PORT][/PATH], or memcached://HOST[:PORT]
     #[arg(value_name = "URL", required_unless_present = "urls", value_parser = LabUrl::parse)]
     pub url: Option<LabUrl>,
 
@@ -169,6 +170,9 @@ pub struct BenchFlags {
     /// The latency distribution too, in the forms of wrk and wrk2
     #[arg(long, requires = "tool")]
     pub latency: bool,
+
+    #[command(flatten)]
+    pub memcached: MemcachedFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use lab::{
     Arrivals, AskMethod, Catalogue, CatalogueError, Checks, Connections, LabUrl, Length, Load, Order, RatePlan, Recipe,
-    Script, StatusWanted, Tool, Workload, limits, read_replay_log, read_session_file,
+    Scheme, Script, StatusWanted, Tool, Workload, limits, read_replay_log, read_session_file,
 };
 
 use crate::bench_flags::{BenchFlags, CheckFlag, MethodFlag};
+use crate::bench_memcached;
 use crate::bench_sources::sources;
 use crate::open_files;
 use crate::say::say;
@@ -41,7 +42,11 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
     };
     let sources = sources(flags)?;
     let users = users(flags, &load, sources.len())?;
-    let workload = Workload { sources, ..workload(flags, address, load, users) };
+    let mut workload = Workload { sources, ..workload(flags, address, load, users) };
+    if url.scheme == Scheme::Memcached {
+        workload.order = flags.memcached.order();
+        workload.checks.status = bench_memcached::status_wanted(flags);
+    }
     Ok(Job { url, workload, catalogue })
 }
 
@@ -54,6 +59,12 @@ fn what_and_when(
     plan: Option<RatePlan>,
 ) -> Result<(Catalogue, Load), String> {
     let in_file = |path: &Path, error: CatalogueError| format!("{}: {error}", path.display());
+    if url.scheme == Scheme::Memcached {
+        return Ok((bench_memcached::catalogue(flags)?, load(flags, plan)));
+    }
+    if let Some(name) = flags.memcached.given() {
+        return Err(format!("{name} is for memcached:// targets"));
+    }
     if let Some(path) = &flags.replay {
         let log = read_file(path)?;
         let (catalogue, replay, account) = read_replay_log(url, &log, recipe).map_err(|error| in_file(path, error))?;
@@ -71,7 +82,11 @@ fn what_and_when(
         None => Catalogue::of_url(url, recipe).map_err(|error| error.to_string())?,
         Some((path, text)) => Catalogue::of_list(url, &text, recipe).map_err(|error| in_file(path, error))?,
     };
-    let load = match (flags.wsess, plan) {
+    Ok((catalogue, load(flags, plan)))
+}
+
+fn load(flags: &BenchFlags, plan: Option<RatePlan>) -> Load {
+    match (flags.wsess, plan) {
         (Some(sessions), starts) => {
             let script = Arc::new(Script::alike(sessions.calls, flags.burst_length, sessions.think));
             Load::Sessions { count: sessions.count, starts, script }
@@ -81,8 +96,7 @@ fn what_and_when(
             [per_second] => Load::Open { per_second, arrivals: plan.arrivals },
             _ => Load::Steps(plan),
         },
-    };
-    Ok((catalogue, load))
+    }
 }
 
 fn rate_plan(flags: &BenchFlags) -> Result<Option<RatePlan>, String> {

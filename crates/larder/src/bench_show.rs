@@ -76,7 +76,7 @@ impl Show {
     }
 
     pub fn end(&mut self, outcome: &Outcome) {
-        let name = format!("http://{}{}", self.url.authority, self.url.path);
+        let name = self.url.to_string();
         let out = match &mut self.how {
             How::Own { json: true, .. } => format!("{:#}\n", lab::json(&name, &self.workload, outcome)),
             How::Own { json: false, watch } => {

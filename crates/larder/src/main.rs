@@ -6,6 +6,7 @@ mod bench;
 mod bench_dialects;
 mod bench_flags;
 mod bench_job;
+mod bench_memcached;
 mod bench_screen;
 mod bench_show;
 mod bench_sources;
