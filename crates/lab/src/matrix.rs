@@ -89,7 +89,7 @@ pub fn run_matrix(
     cpu_sets::pin_to(&plan.method.client_cpus)
         .map_err(|error| format!("cannot run on the processors {:?}: {error}", plan.method.client_cpus))?;
     let mut stage = Stage::new(out.join("work"), &plan, order, machine.open_files_max, stop)?;
-    let mut contestants = contestants(order, &plan, &out, say)?;
+    let mut contestants = contestants(order, &plan, &out.join("work"), say)?;
     stage.see_to_origin(plan.origin, None)?;
     try_all(&mut stage, &mut contestants, &plan, say)?;
 
@@ -159,7 +159,7 @@ fn write(
 fn contestants(
     order: &MatrixOrder,
     plan: &Plan,
-    out: &Path,
+    work: &Path,
     say: &mut dyn FnMut(&str),
 ) -> Result<Vec<Contestant>, String> {
     let mut all = Vec::new();
@@ -172,7 +172,7 @@ fn contestants(
                 (None, planned.skipped(Some(why)))
             }
             Ok(binary) => {
-                let used = planned.used(&binary, out);
+                let used = planned.used(&binary, work);
                 (Some(binary), used)
             }
         };

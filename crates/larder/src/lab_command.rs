@@ -10,12 +10,33 @@ use crate::lab_run::{RunFlags, run};
 #[derive(Clone, Debug, Subcommand)]
 pub enum LabCommand {
     /// Measure servers side by side: every row of a lab file, in interleaved blocks, every answer checked
+    #[command(after_help = RUN_EXAMPLES)]
     Run(RunFlags),
     /// Answer as the path and the query say: sizes, delays, statuses, and faults
     Origin(OriginFlags),
     /// Answer everything with the same bytes, as cheaply as can be: the ceiling of the load generator
     Null(NullFlags),
 }
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  larder lab run lab/bench.toml --quick                    a look at all rows
+  larder lab run lab/bench.toml --only varnish --rows hit  some of it
+  larder lab run mine.toml --out results/mine              goes on there when it was interrupted
+
+A lab file:
+  title = \"hits\"
+  reference = \"larder\"                  # it runs twice: what the two differ by is the noise
+  servers = [\"larder\", \"nginx-cache\"]  # or [[server]] with name, profile, args, options, workers, port, binary
+  [[row]]
+  name = \"hit\"
+  size = [6221, 75356]                  # or urls = { count = 10000, mean_bytes = 12000, order = \"zipf\" }
+  connections = [64, 1000]              # also rate, sessions, keep_alive, headers, kind = \"pass\" or \"idle\"
+
+Profiles: larder, nginx-cache, nginx-static, varnish, squid, haproxy, apache, apache-static, h2o, lighttpd,
+trafficserver, memcached, null. Servers that are not installed are skipped.
+
+Exit codes: 0 measured; 1 a bad file, a server that does not start, interrupted; 2 wrong flags.";
 
 pub fn lab(command: &LabCommand) -> ExitCode {
     match command {

@@ -55,6 +55,9 @@ pub(crate) struct Measured {
     pub(crate) errors: BTreeMap<String, ErrorSeen>,
 }
 
+/// How popularity falls on the web, from one page to the next of a catalogue.
+const ZIPF_ALPHA: f64 = 1.0;
+
 impl Shot<'_> {
     /// Loads a server for a time, or with each path once (`time` is none); what came of it.
     pub(crate) fn fire(
@@ -75,14 +78,18 @@ impl Shot<'_> {
             }
             (_, Some(time)) => (self.load_by_rate(), Length::Time(time)),
         };
-        let random = matches!(self.row.pages, Pages::Many { order: UrlOrder::Random, .. }) && time.is_some();
+        let order = match (self.row.pages, time) {
+            (Pages::Many { order: UrlOrder::Random, .. }, Some(_)) => Order::Random,
+            (Pages::Many { order: UrlOrder::Zipf, .. }, Some(_)) => Order::Zipf { alpha: ZIPF_ALPHA },
+            _ => Order::InTurn,
+        };
         let workload = Workload {
             load,
             length,
             users: used.connections,
             threads: self.threads.min(used.connections),
             connections: if used.keep_alive { Connections::Kept { pipeline: 1 } } else { Connections::Short },
-            order: if random { Order::Random } else { Order::InTurn },
+            order,
             checks: Checks::ALL,
             known_bodies: self.known.cloned(),
             cpus: self.cpus.to_vec(),

@@ -53,9 +53,9 @@ impl<'a> RowRun<'a> {
         at: &'a dyn Fn() -> f64,
         say: &'a mut dyn FnMut(&str),
     ) -> RowRun<'a> {
-        let list = url_list(row, stage.method.seed);
+        let list = url_list(row);
         let up = contestants.iter().map(|_| None).collect();
-        let known = known_bodies(row, &list);
+        let known = known_bodies(row);
         RowRun { stage, contestants, row, saved, at, say, list, known, up }
     }
 

@@ -1,7 +1,6 @@
 //! The pages that the servers of a matrix serve: which bytes each must have, and the same as files for servers of
 //! files.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +8,6 @@ use std::sync::Arc;
 use crate::catalogue_size;
 use crate::constructed_body::{append_constructed, body_seed};
 use crate::limits::GATE_URLS_MAX;
-use crate::matrix::lab_file::UrlOrder;
 use crate::matrix::plain_fetch::fetch;
 use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::results::Gate;
@@ -47,14 +45,13 @@ pub(crate) fn write_files(row: &PlannedRow, docroot: &Path) -> Result<(), String
     Ok(())
 }
 
-/// Length and CRC-32 of the page behind each line of a list.
-pub(crate) fn known_bodies(row: &PlannedRow, list: &str) -> Arc<[(u64, u32)]> {
-    let known = |(path, index): (&String, usize)| {
+/// Length and CRC-32 of each page, in the order of the list.
+pub(crate) fn known_bodies(row: &PlannedRow) -> Arc<[(u64, u32)]> {
+    let known = |(index, path): (usize, &String)| {
         let size = size_of(row.pages, index);
-        (path.clone(), (size, crc32fast::hash(&body_of(path, size))))
+        (size, crc32fast::hash(&body_of(path, size)))
     };
-    let all: HashMap<String, (u64, u32)> = row.paths().iter().zip(0..).map(known).collect();
-    list.lines().map(|path| all[path]).collect()
+    row.paths().iter().enumerate().map(known).collect()
 }
 
 /// Asks for each page once, up to a limit, and compares every byte with the rule that makes it.
@@ -87,27 +84,10 @@ fn difference(got: &[u8], wanted: &[u8]) -> Option<String> {
     Some(format!("a wrong byte at {at}"))
 }
 
-/// What users ask for, a path on each line. By Zipf's law it is a draw of so many requests that it need not be drawn
-/// again in a slice.
-pub(crate) fn url_list(row: &PlannedRow, seed: u64) -> String {
-    let paths = row.paths();
-    match row.pages {
-        Pages::Many { count, order: UrlOrder::Zipf, .. } => {
-            let mut sums = Vec::with_capacity(count);
-            let mut sum = 0.0;
-            for rank in 1..=count {
-                sum += 1.0 / rank as f64;
-                sums.push(sum);
-            }
-            let mut dice = fastrand::Rng::with_seed(seed);
-            let draws = (0..ZIPF_DRAWS).map(|_| sums.partition_point(|&until| until < dice.f64() * sum));
-            draws.map(|rank| format!("{}\n", paths[rank.min(count - 1)])).collect()
-        }
-        _ => paths.iter().map(|path| format!("{path}\n")).collect(),
-    }
+/// What users ask for, a path on each line.
+pub(crate) fn url_list(row: &PlannedRow) -> String {
+    row.paths().iter().map(|path| format!("{path}\n")).collect()
 }
-
-const ZIPF_DRAWS: usize = 100_000;
 
 #[cfg(test)]
 mod tests {

@@ -19,11 +19,7 @@ pub(crate) fn warm_up(
     origin_requests: &mut dyn FnMut() -> Option<u64>,
 ) -> Result<bool, String> {
     if let Pages::Many { .. } = shot.row.pages {
-        let every_page: String = shot.row.paths().iter().map(|path| format!("{path}\n")).collect();
-        // What is known is known of the list that is asked for, line by line.
-        let known = shot.known.filter(|_| shot.list == every_page);
-        let round = Shot { list: &every_page, known, ..*shot };
-        round.fire(address, None, &mut |_, _| {})?;
+        shot.fire(address, None, &mut |_, _| {})?;
     }
     let deadline = Nanos::now().after(time_max);
     let is_open = shot.row.used.rate_per_second.is_some();
