@@ -1,14 +1,19 @@
 //! From what was measured of one server in one row to its cell: medians, the colour, what bounded it, and whether it
 //! may be ranked. Each judgement that takes something away comes with its sentence.
 
+use std::collections::BTreeMap;
+
 use crate::limits::{BOUND_SHARE_MIN, BUSY_SHARE_MAX, CEILING_SHARE_MAX, MISS_SHARE_MAX};
 use crate::matrix::measuring::percentile_of;
 use crate::matrix::profiles::Role;
 use crate::matrix::saved_run::SavedCell;
 use crate::matrix::statistics::{estimate, median};
-use crate::results::{Block, Bound, Cell, Colour, Estimate, Metric, RowKind, RowUsed};
+use crate::results::{Block, Bound, Cell, Colour, ErrorSeen, Estimate, Metric, RowKind, RowUsed};
 
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
+
+/// Kinds of error that are ours, as `error_kind` tells them from the target's.
+const OWN_SHORTAGES: [&str; 3] = ["dropped", "fd-unavail", "addr-unavail"];
 
 /// What a cell is judged by besides its own measurements.
 pub(crate) struct Judged<'a> {
@@ -108,7 +113,12 @@ pub(crate) fn may_compare(metric: Metric, cell: &Cell, judged: &Judged<'_>) -> b
         Metric::Goodput => !is_open && judged.row.kind != RowKind::Idle && cell.bound != Bound::Client,
         Metric::ServerMicrosPerAnswer => true,
         // In a closed loop a latency is only the other side of the throughput.
-        Metric::P50 | Metric::P99 => is_open || judged.row.kind == RowKind::Idle,
+        // Requests that were never sent are in no latency, and they would have been the slowest.
+        Metric::P50 | Metric::P99 => {
+            let good: u64 = cell.blocks.iter().map(|block| block.good).sum();
+            let is_whole = not_sent(&cell.errors) as f64 <= good as f64 * MISS_SHARE_MAX;
+            is_whole && (is_open || judged.row.kind == RowKind::Idle)
+        }
         Metric::BytesPerConnection => judged.row.kind == RowKind::Idle,
     };
     is_sound && fits
@@ -132,6 +142,8 @@ fn colour(saved: &SavedCell, why: &mut Vec<String>) -> Colour {
     }
     let good: u64 = saved.blocks.iter().map(|block| block.good).sum();
     let failed: u64 = saved.blocks.iter().map(|block| block.failed).sum();
+    // What our machine could not send says nothing against a server that was not busy; `bound` speaks of it.
+    let failed = if is_saturated(saved) { failed } else { failed.saturating_sub(not_sent(&saved.errors)) };
     let share = failed as f64 / (good + failed).max(1) as f64;
     if failed > 0 {
         let kinds: Vec<String> = saved.errors.iter().map(|(name, seen)| format!("{name} {}", seen.count)).collect();
@@ -145,6 +157,16 @@ fn colour(saved: &SavedCell, why: &mut Vec<String>) -> Colour {
         ..0.1 => Colour::Orange,
         _ => Colour::Red,
     }
+}
+
+/// Requests that our own machine had no user, descriptor or port for.
+fn not_sent(errors: &BTreeMap<String, ErrorSeen>) -> u64 {
+    OWN_SHORTAGES.iter().filter_map(|name| errors.get(*name)).map(|seen| seen.count).sum()
+}
+
+fn is_saturated(saved: &SavedCell) -> bool {
+    let shares: Vec<f64> = saved.blocks.iter().map(|block| block.server.busy_share).collect();
+    median(&shares).unwrap_or(0.0) > BOUND_SHARE_MIN
 }
 
 /// Which of the rules that make a cell the client's own speaks first, then who else was busy.
@@ -205,7 +227,7 @@ fn misses_share(judged: &Judged<'_>, blocks: &[Block]) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::results::{ErrorSeen, Gate, ServerCost};
+    use crate::results::{Gate, ServerCost};
 
     pub(crate) fn row() -> RowUsed {
         RowUsed { name: "r".to_owned(), null_ceiling_per_second: Some(10_000.0), ..RowUsed::default() }
@@ -247,6 +269,13 @@ pub(crate) mod tests {
         check_colour(bytes, Colour::Red, "wrong bytes");
         let bad = Gate { urls: 1, bytes: 1, bad: vec!["/: a wrong byte at 4".to_owned()] };
         check_colour(SavedCell { gate: Some(bad), ..saved(&[block(500, 0)]) }, Colour::Red, "a wrong byte at 4");
+        // What was never sent is the server's fault only where it was busy all the time.
+        let mut late = saved(&[block(500, 500)]);
+        late.errors.insert("dropped".to_owned(), ErrorSeen { count: 500, ..ErrorSeen::default() });
+        let cell = judge(&late);
+        assert_eq!((cell.colour, cell.bound, cell.ranks_throughput), (Colour::Clean, Bound::Client, false));
+        late.blocks[0].server.busy_share = 0.99;
+        assert_eq!(judge(&late).colour, Colour::Red);
         check_colour(SavedCell { trouble: vec!["x".to_owned()], is_lost: true, ..saved(&[]) }, Colour::Red, "x");
         check_colour(saved(&[]), Colour::White, "");
     }
