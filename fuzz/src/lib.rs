@@ -9,3 +9,4 @@ pub mod range;
 pub mod request_head;
 pub mod request_vs_hyper;
 pub mod response_head;
+pub mod vcl_text;

@@ -1,4 +1,4 @@
-//! `larder check FILE…`: says whether a config is good, and if not, everything that is wrong with it.
+//! `larder check FILE…`: says whether a config or a VCL file is good, and if not, everything that is wrong with it.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -6,26 +6,75 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::check_vcl::{self, VclResult};
 use crate::config::{self, ConfigError};
 use crate::flags::CheckFlags;
 use crate::plan::Plan;
 use crate::quantities::show_size;
 
+/// What came of one file.
+enum Checked {
+    Config(Box<Result<Plan, ConfigError>>),
+    Vcl(VclResult),
+}
+
 /// A closed pipe must not end the check with a panic, so write errors are ignored: the exit code still tells.
 pub fn check(flags: &CheckFlags) -> ExitCode {
-    let results: Vec<_> = flags.files.iter().map(|path| (path, config::load(path))).collect();
+    let results: Vec<_> = flags.files.iter().map(|path| (path, Checked::of(path, flags))).collect();
     if flags.json {
-        let files: Vec<Value> = results.iter().map(|(path, result)| row(path, result)).collect();
+        let files: Vec<Value> = results.iter().map(|(path, result)| result.row(path)).collect();
         let _ = writeln!(std::io::stdout(), "{}", json!({ "files": files }));
     } else {
         for (path, result) in &results {
-            let _ = match result {
-                Ok(plan) => writeln!(std::io::stdout(), "{}: ok: {}", path.display(), summary(plan)),
-                Err(error) => write!(std::io::stderr(), "{}", error.show(std::io::stderr().is_terminal())),
-            };
+            let _ = write!(std::io::stderr(), "{}", result.show(std::io::stderr().is_terminal()));
+            if let Some(summary) = result.summary() {
+                let _ = writeln!(std::io::stdout(), "{}: ok: {summary}", path.display());
+            }
         }
     }
-    if results.iter().all(|(_, result)| result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if results.iter().all(|(_, result)| result.is_good()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Checked {
+    fn of(path: &Path, flags: &CheckFlags) -> Checked {
+        if check_vcl::is_vcl(path) {
+            Checked::Vcl(check_vcl::load(path, &flags.vcl_path))
+        } else {
+            Checked::Config(Box::new(config::load(path)))
+        }
+    }
+
+    fn is_good(&self) -> bool {
+        match self {
+            Checked::Config(result) => result.is_ok(),
+            Checked::Vcl(result) => result.is_good(),
+        }
+    }
+
+    /// Everything that is wrong.
+    fn show(&self, colour: bool) -> String {
+        match self {
+            Checked::Config(result) => {
+                result.as_ref().as_ref().err().map(|error| error.show(colour)).unwrap_or_default()
+            }
+            Checked::Vcl(result) => result.show(colour),
+        }
+    }
+
+    /// A good file in one line.
+    fn summary(&self) -> Option<String> {
+        match self {
+            Checked::Config(result) => result.as_ref().as_ref().ok().map(summary),
+            Checked::Vcl(result) => result.summary(),
+        }
+    }
+
+    fn row(&self, path: &Path) -> Value {
+        match self {
+            Checked::Config(result) => row(path, result),
+            Checked::Vcl(result) => result.row(path),
+        }
+    }
 }
 
 fn row(path: &Path, result: &Result<Plan, ConfigError>) -> Value {

@@ -31,7 +31,7 @@ pub enum Command {
     /// Show it at work: a slow site of our own, larder in front of it, and what that changes
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
-    /// Check a config without using it
+    /// Check a config or a VCL file without using it
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckFlags),
     /// Load one target, check every answer, and say what it takes
@@ -74,6 +74,7 @@ Examples:
 const CHECK_EXAMPLES: &str = "\
 Examples:
   larder check larder.toml
+  larder check default.vcl --vcl-path /etc/varnish     find mistakes in VCL, without Varnish or a C compiler
   larder check --json larder.toml | jq '.files[].errors'
 
 Exit codes: 0 all files are good; 1 one is not; 2 wrong flags.";
@@ -186,9 +187,14 @@ pub struct DemoFlags {
 
 #[derive(Clone, Debug, Args)]
 pub struct CheckFlags {
-    /// Configs to check
+    /// Configs and VCL files to check; a name that ends in .vcl, or a file that begins with `vcl `, is VCL
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// Where included VCL files are looked for; may be given more than once [default: /etc/varnish and
+    /// /usr/share/varnish/vcl]
+    #[arg(long, value_name = "DIR")]
+    pub vcl_path: Vec<PathBuf>,
 
     /// Print the result as JSON
     #[arg(long)]

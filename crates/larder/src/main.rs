@@ -12,6 +12,7 @@ mod bench_show;
 mod bench_sources;
 mod bench_words;
 mod check;
+mod check_vcl;
 mod config;
 mod demo;
 mod edge_report;

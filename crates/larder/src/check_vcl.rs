@@ -1,0 +1,230 @@
+//! `larder check FILE.vcl`: the part of `larder check` that knows VCL files; the language itself is the crate `vcl`.
+//!
+//! Here is what that crate must not know: where files are, and how what it found is shown.
+
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use vcl::{Checked, Diagnostic, IncludeRequest, Included, Includes, Severity};
+
+/// Where Varnish looks for included files unless told otherwise.
+const VCL_PATH_DEFAULT: [&str; 2] = ["/etc/varnish", "/usr/share/varnish/vcl"];
+
+/// Files that one `+glob` may mean.
+const GLOB_FILES_MAX: usize = vcl::limits::FILES_MAX;
+
+/// A file that was read, or why not.
+pub enum VclResult {
+    Checked(Box<Checked>),
+    Unreadable(String),
+}
+
+/// By its name, or else by its first word.
+pub fn is_vcl(path: &Path) -> bool {
+    if let Some(extension) = path.extension() {
+        if extension == "vcl" {
+            return true;
+        }
+        if extension == "toml" {
+            return false;
+        }
+    }
+    let mut start = [0; 4];
+    // Looking into a pipe would eat its beginning.
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    is_file && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"vcl "
+}
+
+pub fn load(path: &Path, vcl_path: &[PathBuf]) -> VclResult {
+    match read(path) {
+        Ok(bytes) => {
+            let name = path.display().to_string();
+            let includes = Disk { vcl_path };
+            VclResult::Checked(Box::new(vcl::check(Included { name, bytes }, &includes)))
+        }
+        Err(why) => VclResult::Unreadable(format!("{}: error: {why}", path.display())),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let metadata = std::fs::metadata(path).map_err(|e| e.to_string())?;
+    if !metadata.is_file() {
+        return Err("not a file".to_owned());
+    }
+    let bytes_max = vcl::limits::FILE_BYTES_MAX as u64;
+    if metadata.len() > bytes_max {
+        return Err(format!("{} bytes; a VCL file may have {bytes_max}", metadata.len()));
+    }
+    std::fs::read(path).map_err(|e| e.to_string())
+}
+
+/// Finds included files as Varnish does: absolute, beside the including file (`./`), or in the VCL path.
+struct Disk<'a> {
+    vcl_path: &'a [PathBuf],
+}
+
+impl Includes for Disk<'_> {
+    fn find(&self, request: &IncludeRequest<'_>) -> Result<Vec<Included>, String> {
+        let mut tried = Vec::new();
+        for candidate in self.candidates(request) {
+            let paths = if request.glob { matching(&candidate) } else { vec![candidate.clone()] };
+            let mut found = Vec::new();
+            for path in paths {
+                match read(&path) {
+                    Ok(bytes) => found.push(Included { name: path.display().to_string(), bytes }),
+                    Err(why) => tried.push(format!("{}: {why}", path.display())),
+                }
+            }
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            if request.glob {
+                tried.push(format!("{}: matches no file", candidate.display()));
+            }
+        }
+        Err(format!("tried {}", tried.join("; ")))
+    }
+}
+
+impl Disk<'_> {
+    fn candidates(&self, request: &IncludeRequest<'_>) -> Vec<PathBuf> {
+        let written = Path::new(request.written);
+        if written.is_absolute() {
+            return vec![written.to_owned()];
+        }
+        if let Some(beside) = request.written.strip_prefix("./") {
+            return vec![Path::new(request.from).parent().unwrap_or(Path::new("")).join(beside)];
+        }
+        if self.vcl_path.is_empty() {
+            return VCL_PATH_DEFAULT.iter().map(|folder| Path::new(folder).join(written)).collect();
+        }
+        self.vcl_path.iter().map(|folder| folder.join(written)).collect()
+    }
+}
+
+/// The files of a folder whose names fit `*` and `?` in the last part of the pattern, by name.
+fn matching(pattern: &Path) -> Vec<PathBuf> {
+    let Some(name) = pattern.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let folder = pattern.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let fits = |entry: &std::fs::DirEntry| {
+        entry.file_name().to_str().is_some_and(|file| !file.starts_with('.') && fits(name.as_bytes(), file.as_bytes()))
+    };
+    let mut paths: Vec<PathBuf> = entries.filter(fits).map(|entry| entry.path()).take(GLOB_FILES_MAX).collect();
+    paths.sort();
+    paths
+}
+
+/// Without recursion: after a failure behind a star, the star takes one byte more.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(b) if *b == b'?' || *b == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match &mut star {
+                Some((at, taken)) => {
+                    *taken += 1;
+                    (p, n) = (*at + 1, *taken);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|b| *b == b'*')
+}
+
+impl VclResult {
+    pub fn is_good(&self) -> bool {
+        matches!(self, VclResult::Checked(checked) if checked.is_good())
+    }
+
+    /// What goes to the terminal besides the summary.
+    pub fn show(&self, colour: bool) -> String {
+        match self {
+            VclResult::Unreadable(why) => format!("{why}\n"),
+            VclResult::Checked(checked) => {
+                let mut out = String::new();
+                for diagnostic in &checked.diagnostics {
+                    let _ = writeln!(out, "{}", vcl::draw(diagnostic, &checked.sources, colour));
+                }
+                out
+            }
+        }
+    }
+
+    /// For a good file, what it holds; in one line.
+    pub fn summary(&self) -> Option<String> {
+        let VclResult::Checked(checked) = self else { return None };
+        let counted = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+        let (_, warnings) = self.by_severity();
+        checked.is_good().then(|| format!("{}, {}", checked.summary(), counted(warnings.len(), "warning")))
+    }
+
+    /// Errors and warnings.
+    fn by_severity(&self) -> (Vec<&Diagnostic>, Vec<&Diagnostic>) {
+        match self {
+            VclResult::Unreadable(_) => (Vec::new(), Vec::new()),
+            VclResult::Checked(checked) => checked.diagnostics.iter().partition(|d| d.severity() == Severity::Error),
+        }
+    }
+
+    pub fn row(&self, path: &Path) -> Value {
+        let file = path.display().to_string();
+        let checked = match self {
+            VclResult::Unreadable(why) => return json!({ "file": file, "ok": false, "errors": [{ "message": why }] }),
+            VclResult::Checked(checked) => checked,
+        };
+        let (errors, warnings) = self.by_severity();
+        let rows = |found: Vec<&Diagnostic>| found.iter().map(|d| diagnostic_row(d, checked)).collect::<Vec<_>>();
+        let mut row = json!({
+            "file": file, "ok": checked.is_good(), "errors": rows(errors), "warnings": rows(warnings)
+        });
+        if let Some(summary) = self.summary() {
+            row["summary"] = summary.into();
+        }
+        row
+    }
+}
+
+/// Lines and columns count from 1, columns in characters.
+fn diagnostic_row(diagnostic: &Diagnostic, checked: &Checked) -> Value {
+    let position = checked.sources.position(diagnostic.span);
+    let notes: Vec<&str> = diagnostic.notes.iter().map(|(_, note)| note.as_str()).collect();
+    json!({
+        "file": checked.sources.file(diagnostic.span.file).name,
+        "line": position.line,
+        "column": position.column,
+        "code": diagnostic.code.name(),
+        "message": diagnostic.what,
+        "detail": diagnostic.label,
+        "notes": notes,
+        "suggestion": diagnostic.way_out,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_names() {
+        let check = |pattern: &str, name: &str, expect| {
+            assert_eq!(fits(pattern.as_bytes(), name.as_bytes()), expect, "{pattern} {name}");
+        };
+        check("*.vcl", "a.vcl", true);
+        check("*.vcl", "a.vcl.bak", false);
+        check("a?c*", "abcd", true);
+        check("a*b*c", "a_b_b_c", true);
+        check("a*b*c", "a_c", false);
+    }
+}

@@ -1,0 +1,47 @@
+//! The bounds of what this crate will read. A text beyond one is refused with a message that names it.
+
+/// Bytes of one file.
+pub const FILE_BYTES_MAX: usize = 4 << 20;
+
+/// Files of one program, each inclusion counted.
+pub const FILES_MAX: usize = 500;
+
+/// How deep files may include one another.
+pub const INCLUDE_DEPTH_MAX: usize = 16;
+
+/// Tokens of one program, after inclusion.
+pub const TOKENS_MAX: usize = 2_000_000;
+
+/// How deep expressions may be nested: parentheses, arguments, signs.
+pub const EXPRESSION_DEPTH_MAX: usize = 128;
+
+/// How deep blocks may be nested.
+pub const BLOCK_DEPTH_MAX: usize = 128;
+
+/// Operators in a row within one expression, which become a tree of that depth or a list of that length.
+pub const OPERANDS_MAX: usize = 4096;
+
+/// Branches of one `if`.
+pub const BRANCHES_MAX: usize = 4096;
+
+/// How deep subroutines may call one another. Recursion is refused anyway.
+pub const CALL_DEPTH_MAX: usize = 64;
+
+/// Reports after which reading stops: a text with more mistakes than this is in another language.
+pub const DIAGNOSTICS_MAX: usize = 200;
+
+/// Bytes of one regular expression.
+pub const REGEX_BYTES_MAX: usize = 64 << 10;
+
+/// VCL's own limits on numbers: RFC 8941's digits.
+pub const INTEGER_DIGITS_MAX: usize = 15;
+/// Before the point.
+pub const REAL_DIGITS_MAX: usize = 12;
+/// After the point.
+pub const FRACTION_DIGITS_MAX: usize = 3;
+
+/// Probes remembered, as in Varnish: they are the bits of one word.
+pub const PROBE_WINDOW_MAX: u32 = 64;
+
+const _: () = assert!(INCLUDE_DEPTH_MAX < FILES_MAX);
+const _: () = assert!(FILE_BYTES_MAX < u32::MAX as usize && FILES_MAX < u16::MAX as usize);
