@@ -10,6 +10,10 @@ mod as_tools;
 mod bad_input;
 #[path = "program/bench_command.rs"]
 mod bench_command;
+#[path = "program/bench_counts.rs"]
+mod bench_counts;
+#[path = "program/bench_latency.rs"]
+mod bench_latency;
 #[path = "program/bench_paces.rs"]
 mod bench_paces;
 #[path = "program/faulty_origin.rs"]
@@ -26,6 +30,8 @@ mod lane;
 mod log_faults;
 #[path = "program/notation.rs"]
 mod notation;
+#[path = "program/origin_process.rs"]
+mod origin_process;
 #[path = "program/process_checks.rs"]
 mod process_checks;
 #[path = "program/process_faults.rs"]

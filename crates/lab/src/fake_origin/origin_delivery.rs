@@ -73,7 +73,7 @@ pub(crate) async fn deliver(stream: &mut TcpStream, desk: &OriginDesk, reply: &R
     delivered.ended = match (outcome, reply.faults.ending) {
         (Err(_), _) => Ended::Gone,
         (Ok(()), Some((ending, _))) => Ended::Faulty(ending),
-        (Ok(()), None) => send_end(stream, reply, &mut delivered).await.map_or(Ended::Gone, |()| Ended::Whole),
+        (Ok(()), None) => Ended::Whole,
     };
     delivered
 }
@@ -91,6 +91,10 @@ async fn send_body(
     };
     let begun = Nanos::now();
     let (mut sent, mut block) = (0, Vec::new());
+    if most == 0 && reply.faults.ending.is_none() {
+        append_end(&mut block, reply);
+        return send(stream, [&block, &[], &[]]).await;
+    }
     while sent < most {
         if let Some(rate) = reply.faults.drip {
             let due = begun.after(Duration::from_secs_f64(sent as f64 / rate as f64));
@@ -113,6 +117,9 @@ async fn send_body(
         if reply.chunked {
             block.extend_from_slice(CHUNK_END);
         }
+        if to == reply.to && reply.faults.ending.is_none() {
+            append_end(&mut block, reply);
+        }
         delivered.answered = Nanos::now();
         send(stream, [&block, &[], &[]]).await?;
         sent = to - reply.from;
@@ -121,15 +128,13 @@ async fn send_body(
     Ok(())
 }
 
-/// The last chunk, and what a fault puts behind the end.
-async fn send_end(stream: &mut TcpStream, reply: &Reply, delivered: &mut Delivered) -> io::Result<()> {
-    let is_body = reply.to > reply.from || reply.chunked && reply.status != 304;
-    let last: &[u8] = if reply.chunked && is_body { LAST_CHUNK_AND_END } else { &[] };
-    let extra = vec![b'+'; reply.faults.extra as usize];
-    if !last.is_empty() {
-        delivered.answered = Nanos::now();
+/// The last chunk, and what a fault puts behind the end: with the last bytes before it, so that it cannot be taken for
+/// something that answers the next request.
+fn append_end(block: &mut Vec<u8>, reply: &Reply) {
+    if reply.chunked && !reply.bodiless {
+        block.extend_from_slice(LAST_CHUNK_AND_END);
     }
-    send(stream, [last, &extra, &[]]).await
+    block.resize(block.len() + reply.faults.extra as usize, b'+');
 }
 
 /// Nothing is answered while the origin stalls; another stall may begin as one ends.

@@ -63,7 +63,9 @@ pub(crate) struct Reply {
     /// All but the date and the empty line, which come behind it.
     pub(crate) head: Vec<u8>,
     pub(crate) seed: u64,
-    /// The bytes of the body that are sent; none for HEAD, 204 and 304.
+    /// HEAD, 204, 304: the head is all, whatever it announces.
+    pub(crate) bodiless: bool,
+    /// The bytes of the body that are sent.
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) chunked: bool,
@@ -81,10 +83,10 @@ impl Reply {
             }
             _ => (status, 0, size),
         };
-        let bodiless = matches!(status, 204 | 304);
+        let is_unframed = matches!(status, 204 | 304);
         // HTTP/1.0 has no chunks: the end of the connection is the end of the body.
-        let until_close = plan.chunked && !bodiless && asked.version == Version::Http10;
-        let chunked = plan.chunked && !bodiless && !until_close;
+        let until_close = plan.chunked && !is_unframed && asked.version == Version::Http10;
+        let chunked = plan.chunked && !is_unframed && !until_close;
         let closes = plan.closes || until_close || !(asked.persistent || plan.keeps);
         let mut head = format!("HTTP/1.1 {status} {}\r\n", Status(status).reason()).into_bytes();
         append_entity_fields(&mut head, plan, drawn, status);
@@ -102,14 +104,15 @@ impl Reply {
         let announced = (to - from).saturating_add_signed(drawn.faults.lie);
         if chunked {
             head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-        } else if !bodiless && !until_close {
+        } else if !is_unframed && !until_close {
             head.extend_from_slice(format!("Content-Length: {announced}\r\n").as_bytes());
         }
         if let Some(garble) = drawn.faults.garble {
             spoil(&mut head, garble, announced);
         }
-        let to = if bodiless || asked.method == Method::Head { from } else { to };
-        Reply { status, head, seed: drawn.seed, from, to, chunked, closes, faults: drawn.faults }
+        let bodiless = is_unframed || asked.method == Method::Head;
+        let to = if bodiless { from } else { to };
+        Reply { status, head, seed: drawn.seed, bodiless, from, to, chunked, closes, faults: drawn.faults }
     }
 }
 
