@@ -23,6 +23,7 @@ mod error_kind;
 mod fake_origin;
 mod http_answer;
 mod lab_clock;
+pub mod lab_report;
 mod lab_url;
 mod learned;
 pub mod limits;

@@ -44,6 +44,22 @@ pub struct LabResults {
     pub warnings: Vec<String>,
 }
 
+impl LabResults {
+    /// From the bytes of a `results.json`; the error says what is wrong with them.
+    pub fn parse(json: &[u8]) -> Result<LabResults, String> {
+        let value: serde_json::Value =
+            serde_json::from_slice(json).map_err(|error| format!("is no results file: no JSON ({error})"))?;
+        match value.get("format").and_then(|format| format.as_str()) {
+            Some(RESULTS_FORMAT) => {}
+            Some(format) => return Err(format!("has the format '{format}'; this larder reads '{RESULTS_FORMAT}'")),
+            None => {
+                return Err("is no results file: it names no format; `larder lab run` writes results.json".to_owned());
+            }
+        }
+        serde_json::from_value(value).map_err(|error| format!("calls itself {RESULTS_FORMAT} and is broken: {error}"))
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NamedText {
     pub name: String,
@@ -348,4 +364,23 @@ pub struct Noise {
     pub ratio: Estimate,
     /// How far the ratio of the two copies is from 1, at the worse end of its interval.
     pub gap: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_results_file_is_refused_with_a_reason() {
+        for (json, expect) in [
+            ("", "no JSON"),
+            ("{", "no JSON"),
+            ("[1]", "names no format"),
+            ("{\"format\": \"larder-bench/1\"}", "has the format 'larder-bench/1'; this larder reads 'larder-lab/1'"),
+            ("{\"format\": \"larder-lab/1\"}", "is broken: missing field `title`"),
+        ] {
+            let error = LabResults::parse(json.as_bytes()).unwrap_err();
+            assert!(error.contains(expect), "{error}");
+        }
+    }
 }

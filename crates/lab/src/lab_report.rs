@@ -1,0 +1,22 @@
+//! The reports of a matrix run: a table for the terminal, CSV, one HTML page, and the comparison of two runs.
+//!
+//! They stand at the end of the story: everything is taken from [`LabResults`](crate::results::LabResults) as it was
+//! written, so a report can be made again years later from `results.json`. What all of them say alike (words, ranks,
+//! verdicts) is made once, in `cell_words`, `ranking` and `verdicts`. Nothing here measures, reads a file or a clock.
+
+mod cell_words;
+mod cells_csv;
+//mod comparison;
+//mod comparison_words;
+#[cfg(test)]
+mod example_results;
+mod ranking;
+mod report_page;
+mod terminal_table;
+mod verdicts;
+
+pub use cells_csv::csv;
+//pub use comparison::{COMPARISON_FORMAT, CellBroken, CellChange, Change, Comparison, compare};
+//pub use comparison_words::comparison_text;
+pub use report_page::html;
+pub use terminal_table::{TableForm, table};

@@ -1,0 +1,241 @@
+//! The matrix on a terminal: rows × servers, then what follows from it, in as many columns as there are.
+//!
+//! A cell is three lines: goodput with its place, p50 / p99, CPU for each answer with its place. A letter says what
+//! the page says by colour, so the table reads the same in a log file. When the servers do not fit beside one another
+//! they follow in groups. Whoever calls knows whether there is a terminal.
+
+use std::fmt::Write;
+
+use super::cell_words::{
+    change_with_interval, colour_mark, counted, metric_words, micros, per_second, percent, plain, significant,
+    verdict_words,
+};
+use super::ranking::{Places, places};
+use super::verdicts::{noise_floor, sentences};
+use crate::results::{Bound, Cell, Colour, LabResults, Metric, ServerUsed, Verdict};
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug)]
+pub struct TableForm {
+    pub width_columns: usize,
+    /// Colour the cells' background by ANSI sequences.
+    pub ansi: bool,
+}
+
+const CELL_COLUMNS: usize = 20;
+const ROW_COLUMNS_MAX: usize = 34;
+const LINES: usize = 3;
+const METRICS: [Metric; 4] = [Metric::Goodput, Metric::ServerMicrosPerAnswer, Metric::P50, Metric::P99];
+
+/// The whole report for a terminal.
+pub fn table(results: &LabResults, form: TableForm) -> String {
+    let mut out = format!("{}\n", plain(&results.title));
+    if !results.about.is_empty() {
+        let _ = writeln!(out, "{}", plain(&results.about));
+    }
+    let _ = writeln!(
+        out,
+        "{} · {} blocks of {} s · seed {} · begun {}{}\n",
+        machine(results),
+        results.method.blocks,
+        significant(results.method.slice_seconds),
+        results.method.seed,
+        plain(&results.begun),
+        if results.smoke { " · smoke" } else { "" },
+    );
+    matrix(&mut out, results, form);
+    section(&mut out, "what it shows", sentences(results).iter().map(|line| plain(line)));
+    differences(&mut out, results);
+    section(&mut out, "noise: what the same server twice differed by", noise(results));
+    section(&mut out, "warnings", results.warnings.iter().map(|line| plain(line)));
+    section(&mut out, "took no part", skipped(results));
+    if !results.repeat.is_empty() {
+        let _ = writeln!(out, "to repeat it: {}", plain(&results.repeat));
+    }
+    out
+}
+
+fn section(out: &mut String, name: &str, lines: impl Iterator<Item = String>) {
+    let mut lines = lines.peekable();
+    if lines.peek().is_some() {
+        let _ = writeln!(out, "{name}");
+        lines.for_each(|line| {
+            let _ = writeln!(out, "  {line}");
+        });
+        out.push('\n');
+    }
+}
+
+fn machine(results: &LabResults) -> String {
+    let machine = &results.machine;
+    format!("{}, {}, {}", plain(&machine.cpu_model), counted(machine.cpus, "CPU"), plain(&machine.kernel))
+}
+
+fn matrix(out: &mut String, results: &LabResults, form: TableForm) {
+    let places = places(results);
+    let taking_part: Vec<&ServerUsed> = results.servers.iter().filter(|server| server.skipped.is_none()).collect();
+    let longest = results.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let row_columns = longest.clamp(8, ROW_COLUMNS_MAX) + 2;
+    let at_once = (form.width_columns.saturating_sub(row_columns) / CELL_COLUMNS).max(1);
+    for group in taking_part.chunks(at_once) {
+        out.push_str(&" ".repeat(row_columns));
+        for server in group {
+            out.push_str(&fitted(&plain(&server.name), CELL_COLUMNS));
+        }
+        out.push('\n');
+        for row in &results.rows {
+            let cells: Vec<Option<(&Cell, Places)>> = group
+                .iter()
+                .map(|server| {
+                    let of_both = |cell: &Cell| cell.server == server.name && cell.row == row.name;
+                    let index = results.cells.iter().position(of_both)?;
+                    Some((&results.cells[index], places[index]))
+                })
+                .collect();
+            matrix_row(out, &plain(&row.name), row_columns, &cells, form.ansi);
+        }
+    }
+    out.push_str(
+        "letters: y fewer than 0.1 % failed, O fewer than 10 %, R more, a bad byte or a crash, c client-bound,\n\
+         - not run. #1 is the place in the row; overlapping intervals share one. Lines: goodput, p50 / p99, CPU of\n\
+         the server for each answer.\n\n",
+    );
+}
+
+fn matrix_row(out: &mut String, name: &str, columns: usize, cells: &[Option<(&Cell, Places)>], ansi: bool) {
+    let lines: Vec<[String; LINES]> = cells
+        .iter()
+        .map(|cell| cell.map_or_else(Default::default, |(cell, places)| cell_lines(cell, places)))
+        .collect();
+    for line in 0..LINES {
+        // A long name goes on beneath itself.
+        let part: String = name.chars().skip(line * (columns - 2)).take(columns - 2).collect();
+        let mut text = fitted(&part, columns);
+        for (cell, lines) in cells.iter().zip(&lines) {
+            let shown = fitted(&lines[line], CELL_COLUMNS);
+            match cell.filter(|_| ansi).and_then(|(cell, _)| background(cell)) {
+                // The last column stays uncoloured, to keep neighbours apart.
+                Some(code) => {
+                    let body: String = shown.chars().take(CELL_COLUMNS - 1).collect();
+                    let _ = write!(text, "\x1b[{code}m{body}\x1b[0m ");
+                }
+                None => text.push_str(&shown),
+            }
+        }
+        let _ = writeln!(out, "{}", text.trim_end());
+    }
+    out.push('\n');
+}
+
+fn cell_lines(cell: &Cell, places: Places) -> [String; LINES] {
+    if cell.colour == Colour::White {
+        return ["- not run".to_owned(), cell.why.first().map_or_else(String::new, |why| plain(why)), String::new()];
+    }
+    let place = |place: Option<usize>| place.map_or_else(String::new, |place| format!(" #{place}"));
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let bound = if cell.bound == Bound::Client { "c" } else { "" };
+    let marks = format!("{}{bound}", colour_mark(cell.colour));
+    let goodput = or_dash(cell.goodput_per_second.map(|goodput| per_second(goodput.median)));
+    let p50 = or_dash(cell.p50_micros.map(|p50| micros(p50.median)));
+    let p99 = or_dash(cell.p99_micros.map(|p99| micros(p99.median)));
+    let cpu = or_dash(cell.server_micros_per_answer.map(|cpu| format!("{} µs CPU", significant(cpu.median))));
+    [
+        format!("{goodput}{} {marks}", place(places.goodput)),
+        format!("{p50} / {p99}{}", place(places.p99)),
+        format!("{cpu}{}", place(places.server_micros_per_answer)),
+    ]
+}
+
+/// Black on the colour; the colours of the page, from the 256 that terminals agree on.
+fn background(cell: &Cell) -> Option<&'static str> {
+    match (cell.colour, cell.bound) {
+        (Colour::Red, _) => Some("30;48;5;210"),
+        (Colour::Orange, _) => Some("30;48;5;215"),
+        (Colour::White, _) => None,
+        (_, Bound::Client) => Some("30;48;5;250"),
+        (Colour::LightYellow, _) => Some("30;48;5;229"),
+        (Colour::Clean, _) => Some("30;48;5;194"),
+    }
+}
+
+fn differences(out: &mut String, results: &LabResults) {
+    let shown: Vec<_> = results.differences.iter().filter(|d| d.verdict != Verdict::NotRanked).collect();
+    if shown.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "differences against {} (ratio of medians, 95 % interval)", plain(&results.method.reference));
+    for metric in METRICS {
+        for difference in shown.iter().filter(|difference| difference.metric == metric) {
+            let _ = writeln!(
+                out,
+                "  {} {} {:<20} {}  {}",
+                fitted(metric_words(metric), 19),
+                fitted(&plain(&difference.row), ROW_COLUMNS_MAX),
+                plain(&difference.server),
+                fitted(&change_with_interval(&difference.ratio), 30),
+                verdict_words(difference.verdict),
+            );
+        }
+    }
+    out.push('\n');
+}
+
+fn noise(results: &LabResults) -> impl Iterator<Item = String> {
+    METRICS.into_iter().filter_map(|metric| {
+        noise_floor(results, metric).map(|gap| format!("{}: {} at most", metric_words(metric), percent(gap)))
+    })
+}
+
+fn skipped(results: &LabResults) -> impl Iterator<Item = String> {
+    results
+        .servers
+        .iter()
+        .filter_map(|server| server.skipped.as_ref().map(|why| format!("{}: {}", plain(&server.name), plain(why))))
+}
+
+/// Exactly so many columns, the last of them a space.
+fn fitted(text: &str, columns: usize) -> String {
+    let length = text.chars().count();
+    match length < columns {
+        true => format!("{text}{}", " ".repeat(columns - length)),
+        false => format!("{}… ", text.chars().take(columns - 2).collect::<String>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example_results::{HOSTILE, example};
+    use super::*;
+
+    fn check(width_columns: usize, ansi: bool, has: &[&str], has_not: &[&str]) {
+        let text = table(&example(), TableForm { width_columns, ansi });
+        for part in has {
+            assert!(text.contains(part), "no {part:?} in\n{text}");
+        }
+        for part in has_not {
+            assert!(!text.contains(part), "{part:?} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_table_says_what_the_page_says() {
+        let words = ["larder", "#1", "/s c", "R", "- not run", "apt install trafficserver", "noise", "to repeat it"];
+        check(140, false, &words, &["\x1b", HOSTILE]);
+        check(140, true, &["\x1b[30;48;5;194m", "\x1b[30;48;5;210m", "\x1b[0m"], &[]);
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_groups() {
+        let wide = table(&example(), TableForm { width_columns: 400, ansi: false });
+        let narrow = table(&example(), TableForm { width_columns: 60, ansi: false });
+        assert!(narrow.lines().count() > wide.lines().count() + 20);
+        let matrix_of_narrow = narrow.split("letters:").next().unwrap().lines().skip(4);
+        assert!(matrix_of_narrow.clone().all(|line| line.chars().count() <= 60), "{narrow}");
+    }
+
+    #[test]
+    fn texts_are_cut_to_their_columns() {
+        assert_eq!(fitted("abc", 5), "abc  ");
+        assert_eq!(fitted("abcde", 5), "abc… ");
+    }
+}
