@@ -6,8 +6,6 @@
 
 mod cell_words;
 mod cells_csv;
-//mod comparison;
-//mod comparison_words;
 #[cfg(test)]
 mod example_results;
 mod ranking;
@@ -16,7 +14,5 @@ mod terminal_table;
 mod verdicts;
 
 pub use cells_csv::csv;
-//pub use comparison::{COMPARISON_FORMAT, CellBroken, CellChange, Change, Comparison, compare};
-//pub use comparison_words::comparison_text;
 pub use report_page::html;
 pub use terminal_table::{TableForm, table};

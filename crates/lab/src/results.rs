@@ -156,6 +156,9 @@ pub struct Cell {
     pub bound: Bound,
     /// May its throughput be ranked? Light yellow and green cells that the client did not bound may.
     pub ranks_throughput: bool,
+    /// The metrics in which it may stand beside other cells of its row.
+    #[serde(default)]
+    pub comparable_in: Vec<Metric>,
     /// Sentences on why it is coloured, bounded or not ranked as it is.
     pub why: Vec<String>,
     pub blocks: Vec<Block>,

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::lab_compare::{ReportFlags, report};
 use crate::lab_origin::{NullFlags, OriginFlags, null, origin};
 use crate::lab_run::{RunFlags, run};
 
@@ -12,6 +13,8 @@ pub enum LabCommand {
     /// Measure servers side by side: every row of a lab file, in interleaved blocks, every answer checked
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunFlags),
+    /// Print the table of a run that is over, and write its page or its cells again
+    Report(ReportFlags),
     /// Answer as the path and the query say: sizes, delays, statuses, and faults
     Origin(OriginFlags),
     /// Answer everything with the same bytes, as cheaply as can be: the ceiling of the load generator
@@ -41,6 +44,7 @@ Exit codes: 0 measured; 1 a bad file, a server that does not start, interrupted;
 pub fn lab(command: &LabCommand) -> ExitCode {
     match command {
         LabCommand::Run(flags) => run(flags),
+        LabCommand::Report(flags) => report(flags),
         LabCommand::Origin(flags) => origin(flags),
         LabCommand::Null(flags) => null(flags),
     }

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use lab::results::{LabResults, NamedText};
-use lab::{MatrixOrder, run_matrix};
+use lab::{MatrixOrder, lab_report, run_matrix};
 use tokio::sync::oneshot;
 
 use crate::config::nearest;
+use crate::lab_compare;
 use crate::open_files;
 use crate::say::say;
 use crate::signals::{Signals, Told};
@@ -136,12 +137,17 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The results are written already, block by block.
+/// The results are written already, block by block; here is what people read.
 fn report(results: &LabResults, out: &Path) -> Result<(), String> {
-    for warning in &results.warnings {
-        say!("warning: {warning}");
+    for (name, text) in [("report.html", lab_report::html(results)), ("cells.csv", lab_report::csv(results))] {
+        let path = out.join(name);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    let _ = writeln!(std::io::stdout(), "{}", out.join("results.json").display());
+    let mut stdout = std::io::stdout();
+    let _ = writeln!(stdout, "{}", lab_report::table(results, lab_compare::table_form()));
+    for name in ["results.json", "report.html", "cells.csv"] {
+        let _ = writeln!(stdout, "{}", out.join(name).display());
+    }
     Ok(())
 }
 

@@ -46,5 +46,10 @@ pub const DEMO_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 pub const DEMO_ORIGIN_CONNECTIONS_MAX: usize = 256;
 pub const DEMO_MEMORY_BYTES: usize = 64 << 20;
 
+/// A run's results, which are read whole.
+pub const LAB_RESULTS_BYTES_MAX: u64 = 512 << 20;
+/// The width of a lab's table where no terminal says its own.
+pub const LAB_TABLE_COLUMNS: usize = 140;
+
 const _: () = assert!(MEMORY_BYTES_MIN <= MEMORY_BYTES_DEFAULT);
 const _: () = assert!(FILES_RESERVED_MIN <= FILES_RESERVED_MAX);

@@ -18,6 +18,7 @@ mod demo;
 mod edge_report;
 mod flags;
 mod lab_command;
+mod lab_compare;
 mod lab_origin;
 mod lab_run;
 mod limits;

@@ -42,6 +42,7 @@ pub fn metric_words(metric: Metric) -> &'static str {
         Metric::ServerMicrosPerAnswer => "CPU for each answer",
         Metric::P50 => "p50",
         Metric::P99 => "p99",
+        Metric::BytesPerConnection => "memory for each held connection",
     }
 }
 
@@ -51,6 +52,9 @@ pub fn metric_value(metric: Metric, value: f64) -> String {
         Metric::Goodput => per_second(value),
         Metric::ServerMicrosPerAnswer => format!("{} µs", significant(value)),
         Metric::P50 | Metric::P99 => micros(value),
+        // Of few connections the noise of the pages may be more than what they cost.
+        Metric::BytesPerConnection if value < 0.0 => "under the noise".to_owned(),
+        Metric::BytesPerConnection => bytes(value as u64),
     }
 }
 

@@ -18,7 +18,8 @@ const COLUMNS: &str = "\
     p50_micros_low,p50_micros_high,p99_micros,p99_micros_low,p99_micros_high,max_micros,\
     connections_opened,client_busy_share,server_busy_share,server_cpu_seconds,server_user_seconds,\
     server_system_seconds,server_pss_bytes,server_fds,server_threads,server_voluntary_switches,\
-    server_involuntary_switches,origin_requests,restarted,errors,why";
+    server_involuntary_switches,origin_requests,restarted,errors,why,steady,bytes_per_connection,bytes_per_connection_low,bytes_per_connection_high,send_lag_p99_micros,\
+    server_died";
 
 /// A line with the names of the columns, then the records.
 pub fn csv(results: &LabResults) -> String {
@@ -86,7 +87,10 @@ fn cell_fields(cell: &Cell, places: Places) -> Vec<String> {
     fields.push(sum(|block| block.connections_opened));
     // What a sum or a median over blocks would not say truly stands in the blocks' own lines.
     fields.extend(vec![String::new(); 12]);
-    fields.extend([words(&errors.join(" ")), words(&cell.why.join(" "))]);
+    fields.extend([words(&errors.join(" ")), words(&cell.why.join(" ")), optional(cell.steady)]);
+    let held = |of: fn(Estimate) -> f64| optional(cell.bytes_per_connection.map(of));
+    fields.extend([held(|e| e.median), held(|e| e.low), held(|e| e.high), String::new()]);
+    fields.push(cell.blocks.iter().any(|block| block.server_died).to_string());
     fields
 }
 
@@ -122,9 +126,9 @@ fn block_fields(block: &Block) -> Vec<String> {
         server.involuntary_switches.to_string(),
         optional(block.origin_requests),
         block.restarted.to_string(),
-        String::new(),
-        String::new(),
     ]);
+    fields.extend(vec![String::new(); 6]);
+    fields.extend([optional(block.send_lag_p99_micros), block.server_died.to_string()]);
     fields
 }
 

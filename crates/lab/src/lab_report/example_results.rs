@@ -121,6 +121,8 @@ fn rows() -> Vec<RowUsed> {
             keep_alive: true,
             rate_per_second: rate,
             load: format!("{load}, one URL, connections kept, every byte checked"),
+            null_ceiling_per_second: Some(55_000.0),
+            ..RowUsed::default()
         }
     };
     vec![
@@ -132,6 +134,15 @@ fn rows() -> Vec<RowUsed> {
         row(1 << 20, "1 MiB", 128, None),
         row(6_221, "6221 B", 64, Some(2_000.0)),
         row(6_221, "6221 B", 64, Some(8_000.0)),
+        RowUsed {
+            name: "1000 held connections".to_owned(),
+            family: "held connections".to_owned(),
+            connections: 1_000,
+            keep_alive: true,
+            load: "1000 connections ask once and are held; one asks meanwhile".to_owned(),
+            kind: RowKind::Idle,
+            ..RowUsed::default()
+        },
     ]
 }
 
@@ -152,7 +163,17 @@ fn cell(luck: &mut fastrand::Rng, at: usize, row: &RowUsed, server: usize) -> Ce
         ("squid", 7) => 0.22,
         _ => 0.0,
     };
-    let client = slower < 1.2 && row.rate_per_second.is_none() && at > 0;
+    let is_idle = row.kind == RowKind::Idle;
+    let client = slower < 1.2 && row.rate_per_second.is_none() && at > 0 && !is_idle;
+    let few_failed = failed_share < 0.001;
+    let latency = row.rate_per_second.is_some() || is_idle;
+    let comparable_in = [
+        (Metric::Goodput, !client && !latency),
+        (Metric::ServerMicrosPerAnswer, !is_idle),
+        (Metric::P50, latency),
+        (Metric::P99, latency),
+        (Metric::BytesPerConnection, is_idle),
+    ];
     let blocks: Vec<Block> = (0..BLOCKS)
         .map(|block| {
             let drift = 0.97 + luck.f64() * 0.06;
@@ -185,10 +206,14 @@ fn cell(luck: &mut fastrand::Rng, at: usize, row: &RowUsed, server: usize) -> Ce
             (_, Some(_)) => Bound::Latency,
             _ => Bound::Server,
         },
-        ranks_throughput: !client && failed_share < 0.001,
+        ranks_throughput: !client && !latency && few_failed,
+        comparable_in: comparable_in.into_iter().filter_map(|(m, may)| (may && few_failed).then_some(m)).collect(),
+        bytes_per_connection: is_idle.then(|| estimate([0.98, 1.0, 1.03].map(|by| memory as f64 / 9e3 * by).to_vec())),
+        gate: Some(Gate { urls: 1, bytes: 6_221, bad: vec![] }),
+        steady: Some(true),
         why: if client { vec!["a thread of ours used 97 % of its core".to_owned()] } else { vec![] },
-        goodput_per_second: Some(of(|b| b.good as f64 / b.elapsed_seconds)),
-        server_micros_per_answer: Some(of(|b| b.server.cpu_seconds * 1e6 / b.good as f64)),
+        goodput_per_second: (!is_idle).then(|| of(|b| b.good as f64 / b.elapsed_seconds)),
+        server_micros_per_answer: (!is_idle).then(|| of(|b| b.server.cpu_seconds * 1e6 / b.good as f64)),
         p50_micros: Some(of(|b| b.p50_micros.unwrap() as f64)),
         p99_micros: Some(of(|b| b.p99_micros.unwrap() as f64)),
         spectrum: spectrum(p50, tail, 1.25),
@@ -205,6 +230,10 @@ fn white(server: &str, row: &RowUsed, why: &str) -> Cell {
         colour: Colour::White,
         bound: Bound::Unknown,
         ranks_throughput: false,
+        comparable_in: vec![],
+        bytes_per_connection: None,
+        gate: None,
+        steady: None,
         why: vec![why.to_owned()],
         blocks: vec![],
         goodput_per_second: None,
@@ -265,6 +294,7 @@ fn slice(
         origin_requests: Some(0),
         restarted: block.is_multiple_of(2),
         samples: (0..SLICE_SECONDS as usize).map(|second| sample(second, luck)).collect(),
+        ..Block::default()
     }
 }
 
@@ -298,7 +328,8 @@ fn estimate(mut values: Vec<f64>) -> Estimate {
 }
 
 fn differences(rows: &[RowUsed], cells: &[Cell]) -> Vec<Difference> {
-    let metrics = [Metric::Goodput, Metric::ServerMicrosPerAnswer, Metric::P50, Metric::P99];
+    let metrics =
+        [Metric::Goodput, Metric::ServerMicrosPerAnswer, Metric::P50, Metric::P99, Metric::BytesPerConnection];
     let mut differences = Vec::new();
     for row in rows {
         let of = |server: &str| cells.iter().find(|cell| cell.row == row.name && cell.server == server).unwrap();
@@ -307,11 +338,7 @@ fn differences(rows: &[RowUsed], cells: &[Cell]) -> Vec<Difference> {
             let (Some(own), Some(other)) = (value(of(server)), value(of("larder"))) else { continue };
             let median = own / other;
             let more_is_better = metric == Metric::Goodput;
-            let ranked = |cell: &Cell| {
-                let few_failed = matches!(cell.colour, Colour::Clean | Colour::LightYellow);
-                let latency = matches!(metric, Metric::P50 | Metric::P99);
-                few_failed && (!more_is_better || cell.ranks_throughput) && (!latency || cell.bound != Bound::Client)
-            };
+            let ranked = |cell: &Cell| cell.comparable_in.contains(&metric);
             let verdict = match ((median - 1.0).abs() > 0.067, (median > 1.0) == more_is_better) {
                 _ if !ranked(of(server)) || !ranked(of("larder")) => Verdict::NotRanked,
                 (false, _) => Verdict::NoDifferenceShown,

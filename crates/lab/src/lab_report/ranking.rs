@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::results::{Bound, Cell, Colour, Estimate, LabResults, Metric};
+use crate::results::{Cell, Estimate, LabResults, Metric};
 
 /// The places of one cell in its row, from 1; none where it may not be ranked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -14,6 +14,7 @@ pub struct Places {
     pub server_micros_per_answer: Option<usize>,
     /// Only at a fixed rate: two servers each at its own most carry two different loads.
     pub p99: Option<usize>,
+    pub bytes_per_connection: Option<usize>,
 }
 
 /// One for each of the results' cells, in their order.
@@ -31,6 +32,7 @@ pub fn places(results: &LabResults) -> Vec<Places> {
         goodput: place(cell, Metric::Goodput),
         server_micros_per_answer: place(cell, Metric::ServerMicrosPerAnswer),
         p99: place(cell, Metric::P99),
+        bytes_per_connection: place(cell, Metric::BytesPerConnection),
     };
     results.cells.iter().map(of_cell).collect()
 }
@@ -42,30 +44,13 @@ pub fn estimate(cell: &Cell, metric: Metric) -> Option<&Estimate> {
         Metric::ServerMicrosPerAnswer => cell.server_micros_per_answer.as_ref(),
         Metric::P50 => cell.p50_micros.as_ref(),
         Metric::P99 => cell.p99_micros.as_ref(),
+        Metric::BytesPerConnection => cell.bytes_per_connection.as_ref(),
     }
 }
 
-/// May the cell be held against another one in this metric?
-pub fn comparable(results: &LabResults, cell: &Cell, metric: Metric) -> bool {
-    let few_failed = matches!(cell.colour, Colour::Clean | Colour::LightYellow);
-    let row = results.rows.iter().find(|row| row.name == cell.row);
-    let fixed_rate = row.is_some_and(|row| row.rate_per_second.is_some());
-    few_failed
-        && match metric {
-            Metric::Goodput => cell.ranks_throughput,
-            Metric::ServerMicrosPerAnswer => true,
-            // A closed loop's latency is its concurrency over its throughput: the client's, when the client is the bound.
-            Metric::P50 | Metric::P99 => fixed_rate || cell.bound != Bound::Client,
-        }
-}
-
 fn ranked<'a>(results: &LabResults, cell: &'a Cell, metric: Metric) -> Option<&'a Estimate> {
-    let server = results.servers.iter().find(|server| server.name == cell.server);
-    let row = results.rows.iter().find(|row| row.name == cell.row)?;
-    let copy = server.is_some_and(|server| server.twin_of.is_some());
-    let fixed_rate = row.rate_per_second.is_some();
-    let asked = metric != Metric::P99 || fixed_rate;
-    (!copy && asked && comparable(results, cell, metric)).then(|| estimate(cell, metric)).flatten()
+    let copy = results.servers.iter().any(|server| server.name == cell.server && server.twin_of.is_some());
+    (!copy && cell.comparable_in.contains(&metric)).then(|| estimate(cell, metric)).flatten()
 }
 
 #[cfg(test)]
@@ -82,7 +67,7 @@ mod tests {
         for (cell, goodput) in results.cells.iter_mut().zip([100.0, 115.0, 200.0]) {
             cell.goodput_per_second = Some(wide(goodput));
             cell.server_micros_per_answer = Some(wide(goodput));
-            cell.ranks_throughput = true;
+            cell.comparable_in = vec![Metric::Goodput, Metric::ServerMicrosPerAnswer];
         }
         results.cells.truncate(3);
         let got: Vec<_> = places(&results).iter().map(|p| (p.goodput, p.server_micros_per_answer, p.p99)).collect();
@@ -91,6 +76,7 @@ mod tests {
 
     #[test]
     fn what_the_client_bounded_ranks_no_throughput() {
+        use crate::results::Colour;
         let results = example();
         for (cell, places) in results.cells.iter().zip(places(&results)) {
             assert!(cell.ranks_throughput || places.goodput.is_none());

@@ -5,6 +5,8 @@
 
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down", "plus", "ring"];
 const CHART_HEIGHT = 260;
+// Steps of an axis of bytes.
+const POWERS = Array.from({ length: 44 }, (_, power) => 2 ** power);
 
 // Charts are drawn on canvas, which knows no style sheet: colours are asked for when they are drawn.
 const styleColour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -72,12 +74,19 @@ function chart(into, name, series, x, y, more = {}) {
     stroke: ink, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule, width: 1 }, side, label: of.label,
     labelSize: 18, labelFont: "12px system-ui", font: "12px system-ui", size: side === 3 ? 66 : 40,
     values: (_, splits) => splits.map(value => value === null ? "" : of.words(value)),
-    ...(of.ticks ? { splits: () => of.ticks } : {}), ...(of.log ? { filter: (_, splits) => of.ticks ? splits : decades(splits) } : {}),
+    ...(of.incrs ? { incrs: of.incrs } : {}), ...(of.ticks ? { splits: () => of.ticks } : {}), ...(of.log ? { filter: (_, splits) => splits } : {}),
   });
-  const scale = of => ({ time: false, distr: of.log ? 3 : 1, ...(of.range ? { range: of.range } : {}) });
+  // The bars must fit too, and uPlot knows only the lines.
+  const tops = series.flatMap(one => [...one.ys, ...(one.bars || []).flat()]).filter(value => isNumber(value) && value > 0);
+  if (y.fromZero) y.range = [0, Math.max(1e-9, ...tops) * 1.08];
+  else if (y.log && tops.length) {
+    y.range = padded(Math.min(...tops), Math.max(...tops), true);
+    y.ticks = decades(...y.range);
+  }
+  const scale = of => ({ time: false, distr: of.log ? 3 : 1, ...(of.range ? { range: () => of.range } : {}) });
   const options = {
     width: Math.max(260, box.clientWidth), height: more.height || CHART_HEIGHT, legend: { show: false },
-    scales: { x: { ...scale(x), range: x.range || ((_, low, high) => padded(low, high, x.log)) }, y: scale(y) },
+    scales: { x: { ...scale(x), range: ((_, low, high) => x.range || padded(low, high, x.log)) }, y: scale(y) },
     axes: [axis(x, 2), axis(y, 3)],
     cursor: { drag: { x: false, y: false }, points: { show: false } },
     series: [{}, ...series.map(one => ({
@@ -106,12 +115,12 @@ function padded(low, high, log) {
   return [low - room, high + room];
 }
 
-// On a logarithmic axis only 1, 2 and 5 of each ten are named.
-function decades(splits) {
-  return splits.map(value => {
-    const first = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
-    return [1, 2, 5].some(named => Math.abs(first - named) < 1e-6) ? value : null;
-  });
+// On a logarithmic axis 1, 2 and 5 of each ten are named, or only the tens when there are many.
+function decades(low, high) {
+  const named = high / low > 2e3 ? [1] : [1, 2, 5];
+  const ticks = [];
+  for (let ten = 10 ** Math.floor(Math.log10(low)); ten <= high; ten *= 10) ticks.push(...named.map(digit => digit * ten));
+  return ticks.filter(tick => tick >= low && tick <= high);
 }
 
 function drawMarks(plot, one, index, every) {
@@ -190,13 +199,11 @@ function drawCurves() {
           hollow: cells.map(cell => !cell || !ranksIn(cell, metric)),
         };
       }).filter(one => one.ys.some(isNumber));
-      if (series.length) chart(charts, name, series, x, { log: metric === "p99", words, ...(metric === "p99" ? {} : { range: fromZero }) });
+      if (series.length) chart(charts, name, series, x, { log: metric === "p99", words, fromZero: metric !== "p99" });
     }
   }
   if (!into.children.length) into.append(make("p", "dim", "No two rows differ only by their load, so there is no curve."));
 }
-
-const fromZero = (_, low, high) => [0, (high || 1) * 1.08];
 
 // ---- Latency by percentile
 
@@ -266,12 +273,12 @@ function drawOverTime(rowName) {
     }
     return { server: cell.server, xs, ys };
   });
-  const x = { words: seconds, label: "seconds of load, block after block" };
+  const x = { words: seconds, label: "seconds of load, block after block", range: [0, starts.size * (longest + 1)] };
   const every = Math.max(1, Math.round(longest));
   const draw = { draw: [lines], marksEvery: every };
-  chart(into, "server CPU, of the cores it was given", seriesOfTime(sample => sample.server_busy_share), x, { words: share, range: fromZero }, draw);
-  chart(into, "server memory (PSS)", seriesOfTime(sample => sample.server_pss_bytes), x, { words: bytes, range: fromZero }, draw);
-  chart(into, "goodput", seriesOfTime(sample => sample.good_per_second), x, { words: perSecond, range: fromZero }, draw);
+  chart(into, "server CPU, of the cores it was given", seriesOfTime(sample => sample.server_busy_share), x, { words: share, fromZero: true }, draw);
+  chart(into, "server memory (PSS)", seriesOfTime(sample => sample.server_pss_bytes), x, { words: bytes, fromZero: true, incrs: POWERS }, draw);
+  chart(into, "goodput", seriesOfTime(sample => sample.good_per_second), x, { words: perSecond, fromZero: true }, draw);
   chart(into, "p99", seriesOfTime(sample => sample.p99_micros), x, { words: micros, log: true }, draw);
 }
 
@@ -280,10 +287,13 @@ function drawOverTime(rowName) {
 function drawDifferences(metric) {
   const into = find("differences-table");
   const ranked = results.differences.filter(one => one.metric === metric && one.verdict !== "not-ranked");
-  const floor = Math.max(0, ...results.noise.filter(one => one.metric === metric).map(one => one.gap));
+  const noise = results.noise.filter(one => one.metric === metric);
+  const worst = Math.max(0, ...noise.map(one => one.gap));
+  // Each row was held against its own noise, where it has one.
+  const floorOf = row => noise.find(one => one.row === row)?.gap ?? worst;
   find("differences-about").textContent =
     `Ratio to ${results.method.reference} within blocks, with the 95 % interval; ${metric === "goodput" ? "right" : "left"} is better. ` +
-    `The grey band is the noise (${share(floor)}): an interval that reaches into it shows no difference.`;
+    `The grey band is the noise of the row (${share(worst)} at most): what lies within it is no difference.`;
   if (!ranked.length) {
     into.replaceChildren(make("p", "dim", "No two cells may be compared in this metric."));
     return;
@@ -301,7 +311,7 @@ function drawDifferences(metric) {
     body.append(make("tr", "", head));
     for (const one of ofRow) {
       const verdict = { better: "▲ better", worse: "▼ worse", "no-difference-shown": "no difference shown" }[one.verdict];
-      body.append(make("tr", "", make("td", "", one.server), make("td", "plot", forestLine(one, at, floor)),
+      body.append(make("tr", "", make("td", "", one.server), make("td", "plot", forestLine(one, at, floorOf(row.name))),
         make("td", "number", `${change(one.ratio.median)} (${change(one.ratio.low)} … ${change(one.ratio.high)})`),
         make("td", one.verdict, verdict)));
     }
@@ -317,7 +327,7 @@ function forestLine(one, at, floor) {
   const colour = seriesColour(seriesOf(one.server)), { median, low, high } = one.ratio;
   const still = { "vector-effect": "non-scaling-stroke" };
   picture.append(
-    svg("rect", { class: "band", x: at(1 - floor), width: Math.max(0, at(1 + floor) - at(1 - floor)), y: 0, height: 22 }),
+    svg("rect", { class: "band", x: at(1 / (1 + floor)), width: at(1 + floor) - at(1 / (1 + floor)), y: 0, height: 22 }),
     svg("path", { class: "one", d: `M${at(1)} 0V22`, ...still }),
     svg("path", { d: `M${at(low)} 11H${at(high)}M${at(low)} 7V15M${at(high)} 7V15`, stroke: colour, "stroke-width": 2, fill: "none", ...still }),
     // A line of no length with round ends is a dot that the picture's stretching does not bend.

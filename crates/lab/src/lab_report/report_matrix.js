@@ -25,12 +25,15 @@ function cellButton(cell, choose) {
   } else {
     const places = placesOf(cell);
     const place = number => number ? make("span", "place", " #" + number) : null;
+    const held = cell.bytes_per_connection;
     const goodput = orDash(cell.goodput_per_second?.median, perSecond);
+    // In brackets: it is what was counted, and ranks nobody.
+    const counted = cell.ranks_throughput ? goodput : make("span", "unranked", "(" + goodput + ")");
     button.append(
       make("span", "marks", marksOf(cell)),
-      make("span", cell.ranks_throughput ? "" : "unranked", goodput), place(places.goodput) || "",
+      ...(held ? [bytes(held.median) + " each", place(places.bytes_per_connection) || ""] : [counted, place(places.goodput) || ""]),
       make("small", "", orDash(cell.p50_micros?.median, micros), " / ", orDash(cell.p99_micros?.median, micros), place(places.p99)),
-      make("small", "", orDash(cell.server_micros_per_answer?.median, cpuMicros), " CPU", place(places.server_micros_per_answer)));
+      held ? "" : make("small", "", orDash(cell.server_micros_per_answer?.median, cpuMicros), " CPU", place(places.server_micros_per_answer)));
   }
   button.addEventListener("click", () => choose(cell, button));
   return button;
@@ -89,7 +92,11 @@ function cellDetails(cell) {
   const row = rowNamed(cell.row);
   const panel = make("div", "panel", make("h3", "", `${cell.server} · ${cell.row}`),
     make("p", "", `${page.colours[cell.colour].words}; ${page.bounds[cell.bound]}; `,
-      cell.ranks_throughput ? "ranks in throughput" : "ranks no throughput", row ? ` · ${row.load}` : ""),
+      cell.steady === false ? "not steady; " : "",
+      cell.comparable_in.length ? "ranks in " + cell.comparable_in.map(metric => METRICS[metric].name).join(", ") : "ranks in nothing",
+      row ? ` · ${row.load}` : ""),
+    cell.gate ? make("p", "dim", `Before the load ${count(cell.gate.urls)} URLs, ${bytes(cell.gate.bytes)}, were compared byte by byte: `,
+      cell.gate.bad.length ? cell.gate.bad.join("; ") : "all were right.") : null,
     cell.why.length ? make("ul", "", cell.why.map(why => make("li", "", why))) : null);
   const estimates = Object.values(METRICS).filter(metric => metric.of(cell)).map(metric => {
     const { median, low, high, min, max } = metric.of(cell);
@@ -112,7 +119,7 @@ function cellDetails(cell) {
 
 function blocksTable(cell) {
   const columns = [
-    ["block", b => b.block + (b.restarted ? " R" : "")], ["at", b => seconds(b.at_seconds)],
+    ["block", b => b.block + (b.restarted ? " R" : "") + (b.server_died ? " died" : "")], ["at", b => seconds(b.at_seconds)],
     ["good", b => count(b.good)], ["failed", b => count(b.failed)], ["goodput", b => perSecond(b.good / b.elapsed_seconds)],
     ["CPU", b => b.good ? cpuMicros(b.server.cpu_seconds * 1e6 / b.good) : "–"], ["p50", b => orDash(b.p50_micros, micros)],
     ["p99", b => orDash(b.p99_micros, micros)], ["max", b => orDash(b.max_micros, micros)],
@@ -120,7 +127,9 @@ function blocksTable(cell) {
     ["user", b => seconds(b.server.user_seconds)], ["system", b => seconds(b.server.system_seconds)],
     ["PSS", b => bytes(b.server.pss_bytes)], ["fds", b => count(b.server.fds)], ["threads", b => count(b.server.threads)],
     ["switches", b => count(b.server.voluntary_switches) + " + " + count(b.server.involuntary_switches)],
-    ["connections", b => count(b.connections_opened)], ["at the origin", b => orDash(b.origin_requests, count)],
+    ["sent late, p99", b => orDash(b.send_lag_p99_micros, micros)], ["connections", b => count(b.connections_opened)],
+    ["at the origin", b => orDash(b.origin_requests, count)], ["origin busy", b => orDash(b.origin_busy_share, share)],
+    ["held", b => b.held ? `${count(b.held.alive)} of ${count(b.held.asked)}` : "–"],
   ];
   return table("", columns.map(([name]) => ({ number: name })),
     cell.blocks.map(block => columns.map(([, words]) => ({ number: words(block) }))));

@@ -49,7 +49,8 @@ function drawConditions() {
     ["noise", results.noise.map(one => `${METRICS[one.metric].name} ${share(one.gap)}`).join(", ") || "not measured"],
   ]));
   find("servers").replaceChildren(...results.servers.map(serverDetails));
-  find("loads").replaceChildren(table("", ["row", "load"], results.rows.map(row => [row.name, row.load])));
+  find("loads").replaceChildren(table("", ["row", "load", { number: "most our client can" }],
+    results.rows.map(row => [row.name, row.load, { number: orDash(row.null_ceiling_per_second, perSecond) }])));
   find("lab-file").replaceChildren(folded(results.lab_file.name || "lab file", make("pre", "", results.lab_file.text)));
   find("colophon").textContent = `${results.format}. Charts: uPlot (MIT). This file is whole: it loads nothing and sends nothing.`;
 }

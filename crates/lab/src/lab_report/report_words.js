@@ -57,7 +57,7 @@ function bytes(value) {
   for (const [unit, name] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
     if (value >= unit) return significant(value / unit) + " " + name;
   }
-  return value + " B";
+  return value < 0 ? "under the noise" : value.toFixed(0) + " B";
 }
 function change(ratio) {
   const percent = (ratio - 1) * 100;
@@ -68,10 +68,11 @@ function change(ratio) {
 const orDash = (value, words) => isNumber(value) ? words(value) : "–";
 
 const METRICS = {
-  "goodput": { name: "goodput", words: perSecond, of: cell => cell.goodput_per_second, less: "fewer", more: "more" },
+  "goodput": { name: "goodput", words: perSecond, of: cell => cell.goodput_per_second },
   "server-micros-per-answer": { name: "CPU for each answer", words: cpuMicros, of: cell => cell.server_micros_per_answer },
   "p50": { name: "p50", words: micros, of: cell => cell.p50_micros },
   "p99": { name: "p99", words: micros, of: cell => cell.p99_micros },
+  "bytes-per-connection": { name: "memory for each held connection", words: bytes, of: cell => cell.bytes_per_connection },
 };
 
 const cellAt = (server, row) => results.cells.find(cell => cell.server === server && cell.row === row);
@@ -80,4 +81,4 @@ const rowNamed = name => results.rows.find(row => row.name === name);
 const serversInIt = results.servers.filter(server => !server.skipped);
 const seriesOf = server => serversInIt.findIndex(other => other.name === server);
 const fewFailed = cell => cell.colour === "clean" || cell.colour === "light-yellow";
-const ranksIn = (cell, metric) => fewFailed(cell) && (metric !== "goodput" || cell.ranks_throughput);
+const ranksIn = (cell, metric) => cell.comparable_in.includes(metric);

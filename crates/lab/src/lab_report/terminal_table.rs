@@ -7,8 +7,8 @@
 use std::fmt::Write;
 
 use super::cell_words::{
-    change_with_interval, colour_mark, counted, metric_words, micros, per_second, percent, plain, significant,
-    verdict_words,
+    change_with_interval, colour_mark, counted, metric_value, metric_words, micros, per_second, percent, plain,
+    significant, verdict_words,
 };
 use super::ranking::{Places, places};
 use super::verdicts::{noise_floor, sentences};
@@ -25,7 +25,8 @@ pub struct TableForm {
 const CELL_COLUMNS: usize = 20;
 const ROW_COLUMNS_MAX: usize = 34;
 const LINES: usize = 3;
-const METRICS: [Metric; 4] = [Metric::Goodput, Metric::ServerMicrosPerAnswer, Metric::P50, Metric::P99];
+const METRICS: [Metric; 5] =
+    [Metric::Goodput, Metric::ServerMicrosPerAnswer, Metric::P50, Metric::P99, Metric::BytesPerConnection];
 
 /// The whole report for a terminal.
 pub fn table(results: &LabResults, form: TableForm) -> String {
@@ -68,7 +69,9 @@ fn section(out: &mut String, name: &str, lines: impl Iterator<Item = String>) {
 
 fn machine(results: &LabResults) -> String {
     let machine = &results.machine;
-    format!("{}, {}, {}", plain(&machine.cpu_model), counted(machine.cpus, "CPU"), plain(&machine.kernel))
+    // What a kernel adds in brackets is who built it.
+    let kernel = machine.kernel.split(" (").next().unwrap_or_default();
+    format!("{}, {}, {}", plain(&machine.cpu_model), counted(machine.cpus, "CPU"), plain(kernel))
 }
 
 fn matrix(out: &mut String, results: &LabResults, form: TableForm) {
@@ -97,8 +100,8 @@ fn matrix(out: &mut String, results: &LabResults, form: TableForm) {
     }
     out.push_str(
         "letters: y fewer than 0.1 % failed, O fewer than 10 %, R more, a bad byte or a crash, c client-bound,\n\
-         - not run. #1 is the place in the row; overlapping intervals share one. Lines: goodput, p50 / p99, CPU of\n\
-         the server for each answer.\n\n",
+         - not run. #1 is the place in the row; overlapping intervals share one. Lines: goodput (in brackets where it\n\
+         ranks nobody), p50 / p99, CPU of the server for each answer; of held connections: memory for each.\n\n",
     );
 }
 
@@ -107,9 +110,14 @@ fn matrix_row(out: &mut String, name: &str, columns: usize, cells: &[Option<(&Ce
         .iter()
         .map(|cell| cell.map_or_else(Default::default, |(cell, places)| cell_lines(cell, places)))
         .collect();
+    let mut words = name.split(' ').peekable();
     for line in 0..LINES {
         // A long name goes on beneath itself.
-        let part: String = name.chars().skip(line * (columns - 2)).take(columns - 2).collect();
+        let mut part = words.next().unwrap_or_default().to_owned();
+        let fits = |part: &str, word: &str| part.chars().count() + 1 + word.chars().count() < columns;
+        while let Some(word) = words.next_if(|word| line == LINES - 1 || fits(&part, word)) {
+            part = format!("{part} {word}");
+        }
         let mut text = fitted(&part, columns);
         for (cell, lines) in cells.iter().zip(&lines) {
             let shown = fitted(&lines[line], CELL_COLUMNS);
@@ -135,13 +143,22 @@ fn cell_lines(cell: &Cell, places: Places) -> [String; LINES] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     let bound = if cell.bound == Bound::Client { "c" } else { "" };
     let marks = format!("{}{bound}", colour_mark(cell.colour));
-    let goodput = or_dash(cell.goodput_per_second.map(|goodput| per_second(goodput.median)));
+    // In brackets: it is what was counted, and ranks nobody.
+    let goodput = or_dash(cell.goodput_per_second.map(|goodput| match cell.ranks_throughput {
+        true => per_second(goodput.median),
+        false => format!("({})", per_second(goodput.median)),
+    }));
     let p50 = or_dash(cell.p50_micros.map(|p50| micros(p50.median)));
     let p99 = or_dash(cell.p99_micros.map(|p99| micros(p99.median)));
     let cpu = or_dash(cell.server_micros_per_answer.map(|cpu| format!("{} µs CPU", significant(cpu.median))));
+    let latency = format!("{p50} / {p99}{}", place(places.p99));
+    if let Some(held) = cell.bytes_per_connection {
+        let held = metric_value(Metric::BytesPerConnection, held.median);
+        return [format!("{held} each{} {marks}", place(places.bytes_per_connection)), latency, String::new()];
+    }
     [
         format!("{goodput}{} {marks}", place(places.goodput)),
-        format!("{p50} / {p99}{}", place(places.p99)),
+        latency,
         format!("{cpu}{}", place(places.server_micros_per_answer)),
     ]
 }
@@ -219,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_table_says_what_the_page_says() {
-        let words = ["larder", "#1", "/s c", "R", "- not run", "apt install trafficserver", "noise", "to repeat it"];
+        let words = ["larder", "#1", "/s) c", "R", "- not run", "apt install trafficserver", "noise", "to repeat it"];
         check(140, false, &words, &["\x1b", HOSTILE]);
         check(140, true, &["\x1b[30;48;5;194m", "\x1b[30;48;5;210m", "\x1b[0m"], &[]);
     }

@@ -6,7 +6,8 @@
 use super::cell_words::{change, counted, metric_words, percent};
 use crate::results::{Bound, Colour, Difference, LabResults, Metric, Verdict};
 
-const METRICS: [Metric; 4] = [Metric::ServerMicrosPerAnswer, Metric::P99, Metric::P50, Metric::Goodput];
+const METRICS: [Metric; 5] =
+    [Metric::ServerMicrosPerAnswer, Metric::P99, Metric::P50, Metric::Goodput, Metric::BytesPerConnection];
 
 /// The sentences, the most general first.
 pub fn sentences(results: &LabResults) -> Vec<String> {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::limits::{BOUND_SHARE_MIN, BUSY_SHARE_MAX, CEILING_SHARE_MAX, MISS_SHARE_MAX};
+use crate::matrix::differences::METRICS;
 use crate::matrix::measuring::percentile_of;
 use crate::matrix::profiles::Role;
 use crate::matrix::saved_run::SavedCell;
@@ -32,6 +33,7 @@ pub(crate) fn white(server: &str, row: &str, why: String) -> Cell {
         colour: Colour::White,
         bound: Bound::Unknown,
         ranks_throughput: false,
+        comparable_in: vec![],
         why: vec![why],
         blocks: Vec::new(),
         goodput_per_second: None,
@@ -81,6 +83,7 @@ pub(crate) fn cell(server: &str, judged: &Judged<'_>, saved: &SavedCell) -> Cell
     }
     cell.blocks.clone_from(&saved.blocks);
     cell.ranks_throughput = may_compare(Metric::Goodput, &cell, judged);
+    cell.comparable_in = METRICS.into_iter().filter(|&metric| may_compare(metric, &cell, judged)).collect();
     cell
 }
 
