@@ -2,7 +2,7 @@
 //!
 //! They stand at the end of the story: everything is taken from [`LabResults`](crate::results::LabResults) as it was
 //! written, so a report can be made again years later from `results.json`. What all of them say alike (words, ranks,
-//! verdicts) is made once, in `cell_words`, `ranking` and `verdicts`. Nothing here measures, reads a file or a clock.
+//! verdicts) is made once, in `cell_words`, `ranking` and `verdict_sentences`. Nothing here measures, reads a file or a clock.
 
 mod cell_words;
 mod cells_csv;
@@ -11,7 +11,7 @@ mod example_results;
 mod ranking;
 mod report_page;
 mod terminal_table;
-mod verdicts;
+mod verdict_sentences;
 
 pub use cells_csv::csv;
 pub use report_page::html;

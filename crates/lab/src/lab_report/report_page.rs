@@ -11,7 +11,7 @@ use serde_json::json;
 use super::cell_words::{bound_words, colour_mark, colour_words};
 use super::ranking::places;
 use super::terminal_table::{TableForm, table};
-use super::verdicts::sentences;
+use super::verdict_sentences::sentences;
 use crate::results::{Bound, Colour, LabResults};
 
 const PAGE: &str = include_str!("report_page.html");

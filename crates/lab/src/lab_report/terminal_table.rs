@@ -11,7 +11,7 @@ use super::cell_words::{
     significant, verdict_words,
 };
 use super::ranking::{Places, places};
-use super::verdicts::{noise_floor, sentences};
+use super::verdict_sentences::{noise_floor, sentences};
 use crate::results::{Bound, Cell, Colour, LabResults, Metric, ServerUsed, Verdict};
 
 /// What the terminal can show.
