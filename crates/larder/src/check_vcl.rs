@@ -167,7 +167,8 @@ impl VclResult {
         let VclResult::Checked(checked) = self else { return None };
         let counted = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
         let (_, warnings) = self.by_severity();
-        checked.is_good().then(|| format!("{}, {}", checked.summary(), counted(warnings.len(), "warning")))
+        let program = checked.program.as_ref()?;
+        Some(format!("{}, {}", program.summary(), counted(warnings.len(), "warning")))
     }
 
     /// Errors and warnings.

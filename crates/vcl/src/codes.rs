@@ -85,10 +85,10 @@ codes! {
     Impossible Error "impossible-subroutine" "no built-in subroutine could call this one",
     // Definitions.
     BadAclEntry Error "bad-acl-entry" "an ACL entry that is no address, name or mask",
+    NoBackend Error "no-backend" "a program without a backend",
     BadBackend Error "bad-backend" "a backend that cannot be",
     BadProbe Error "bad-probe" "a probe that cannot be",
     UnknownAttribute Error "unknown-attribute" "an attribute that backends or probes do not have",
-    BadBan Error "bad-ban" "a constant ban expression that could never be added",
     // Warnings: the language.
     RenamedAction Warning "renamed-action" "a return action of an older Varnish",
     OldSpelling Warning "old-spelling" "something that newer versions of Varnish dropped",
@@ -105,6 +105,7 @@ codes! {
     Unreachable Warning "unreachable" "statements after a return",
     NeverMatches Warning "never-matches" "a condition or ACL entry that nothing fulfils",
     LooseExtension Warning "loose-extension" "`~ \"\\.jpg\"` matches anywhere in the URL",
+    BadBan Warning "bad-ban" "a ban that could never be added, as far as it is known",
     BanOnRequest Warning "ban-on-request" "a ban that cannot be worked off in the background",
 }
 

@@ -88,8 +88,8 @@ impl Reports {
         self.errors_count > 0
     }
 
-    pub fn error_places(&self) -> Vec<Span> {
-        self.found.iter().filter(|d| d.severity() == Severity::Error).map(|d| d.span).collect()
+    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.found.iter().filter(|d| d.severity() == Severity::Error)
     }
 
     /// Reading on would only bury the reader.

@@ -114,6 +114,45 @@ pub fn statement(word: &str, span: Span, sources: &Sources) -> Diagnostic {
         .did_you_mean(crate::near_names::nearest(word, WORDS))
 }
 
+/// The VCL 4 spelling of a variable of another language.
+pub fn variable(name: &str) -> Option<(Code, &'static str)> {
+    let name = name.to_ascii_lowercase();
+    let old = |way_out| Some((Code::OldVcl, way_out));
+    let fastly = |way_out| Some((Code::FastlyVcl, way_out));
+    match name.as_str() {
+        "req.request" => old("it is called `req.method` now"),
+        "bereq.request" => old("it is called `bereq.method` now"),
+        "req.backend" => old("it is called `req.backend_hint` now"),
+        "req.backend.healthy" | "backend.health" => old("write `std.healthy(req.backend_hint)` after `import std;`"),
+        "beresp.response" => old("it is called `beresp.reason` now"),
+        "resp.response" | "obj.response" => old("it is called `resp.reason` now"),
+        "beresp.cacheable" | "obj.cacheable" => {
+            old("write `set beresp.uncacheable = true;` for what is not to be stored")
+        }
+        "beresp.saintmode" | "req.saintmode" => old("use vmod saintmode"),
+        "obj.lastuse" => old("there is no such thing now"),
+        "server.port" => old("write `std.port(server.ip)` after `import std;`"),
+        "client.port" => old("write `std.port(client.ip)` after `import std;`"),
+        "req.hash" | "obj.hash" => old("call `hash_data(…);` in vcl_hash"),
+        "beresp.grace_ttl" => old("it is called `beresp.grace`"),
+        "obj.prefetch" => old("there is nothing to write for it any more"),
+        _ if name.starts_with("client.geo") || name.starts_with("geoip.") => {
+            fastly("look the address up before larder")
+        }
+        _ if name.starts_with("fastly.") || name.starts_with("fastly_info.") => {
+            fastly("there is no such thing outside Fastly")
+        }
+        _ if name.starts_with("var.") => fastly("use `var.set(…)` and `var.get(…)` of vmod var"),
+        _ if name.starts_with("tls.client.") || name.starts_with("quic.") => {
+            fastly("use vmod proxy behind a TLS terminator")
+        }
+        _ if name.starts_with("req.url.") => fastly("take the part out with `regsub(req.url, …)`"),
+        "beresp.stale_if_error" | "beresp.stale_while_revalidate" => fastly("set `beresp.grace`"),
+        "req.digest" | "req.postbody" | "req.body" => fastly("use vmod bodyaccess"),
+        _ => None,
+    }
+}
+
 /// Why there is no built-in subroutine of this name.
 pub fn subroutine(name: &str) -> Option<(Code, &'static str)> {
     Some(match name {
@@ -135,8 +174,9 @@ pub fn has_placeholder(text: &[u8]) -> bool {
 
 /// When a mistake stands in a line with a template's mark, the mark is the reason: says so, once a file.
 pub fn templates(sources: &Sources, reports: &mut Reports) {
-    let mut told = Vec::new();
-    for span in reports.error_places() {
+    let mut told: Vec<_> = reports.errors().filter(|e| e.code == Code::Template).map(|e| e.span.file).collect();
+    let places: Vec<Span> = reports.errors().map(|e| e.span).collect();
+    for span in places {
         let line = sources.line(span);
         if told.contains(&span.file) || !has_placeholder(sources.bytes(line)) {
             continue;

@@ -1,16 +1,19 @@
 //! The policy language: text, program, and what is wrong with it.
 //!
 //! ```text
-//! source_files, inclusion   the bytes of a file and of what it includes
-//!   → lexer, tokens     words
-//!   → parser, syntax    a tree
-//!   → checker           names, types, where things are allowed; the built-in subroutines (builtin.vcl) joined on
-//!   → program           typed, resolved: what an evaluator is compiled from
+//! source_files, inclusion  the bytes of a file and of what it includes
+//!   → lexer, tokens       words
+//!   → parser, syntax      a tree
+//!   → checker             names, types, where things are allowed; the built-in subroutines (builtin.vcl) joined on
+//!   → typed_program       names and types resolved: what an evaluator is compiled from
 //! ```
 //!
 //! Everything that is wrong goes through `diagnostics`, with a code from `codes`. This crate knows no HTTP type, no
 //! socket and no file: whoever calls it hands in the bytes and finds what is included.
 
+mod acl_entries;
+mod ban_expressions;
+mod checker;
 pub mod codes;
 pub mod diagnostics;
 mod foreign;
@@ -19,47 +22,75 @@ mod lexer;
 pub mod limits;
 mod near_names;
 mod parser;
+mod regex_syntax;
 pub mod source_files;
+pub mod subroutines;
 pub mod syntax;
 mod tokens;
+pub mod typed_program;
+pub mod types;
+mod variable_table;
+pub mod variables;
+pub mod vmod_signatures;
+mod vmod_table;
 
 pub use codes::{Code, Severity};
 pub use diagnostics::{Diagnostic, draw};
 pub use source_files::{IncludeRequest, Included, Includes, NoIncludes, Sources};
 
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
 use diagnostics::Reports;
 use syntax::Definition;
+use typed_program::Program;
+
+/// What holds when a policy does not decide.
+const BUILTIN: &str = include_str!("builtin.vcl");
 
 /// A program that was read, and what there is to say of it.
 #[derive(Debug)]
 pub struct Checked {
-    /// The files it was read from, to which the diagnostics point.
+    /// The files it was read from, to which the diagnostics point. The last is builtin.vcl.
     pub sources: Sources,
-    pub definitions: Vec<Definition>,
+    /// Errors first, each in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// There only without errors.
+    pub program: Option<Program>,
 }
 
 impl Checked {
-    /// What the program holds, in one line.
-    pub fn summary(&self) -> String {
-        let count = |is: fn(&Definition) -> bool| self.definitions.iter().filter(|d| is(d)).count();
-        let counted = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
-        let subroutines = count(|d| matches!(d, Definition::Subroutine { .. }));
-        let backends = count(|d| matches!(d, Definition::Backend(_)));
-        let acls = count(|d| matches!(d, Definition::Acl(_)));
-        format!("{}, {}, {}", counted(subroutines, "subroutine"), counted(backends, "backend"), counted(acls, "ACL"))
-    }
-
     pub fn is_good(&self) -> bool {
-        self.diagnostics.iter().all(|diagnostic| diagnostic.severity() != Severity::Error)
+        self.program.is_some()
     }
 }
 
-/// Reads a file and what it includes.
+/// Reads a file and what it includes, and checks it as a program, with builtin.vcl behind it.
 pub fn check(first: Included, includes: &dyn Includes) -> Checked {
     let (mut sources, mut reports) = (Sources::default(), Reports::default());
     let words = inclusion::all_words(first, includes, &mut sources, &mut reports);
     let definitions = parser::parse(&words, &sources, &mut reports);
+    let builtin = Included { name: "builtin.vcl".to_owned(), bytes: BUILTIN.as_bytes().to_vec() };
+    let words = inclusion::all_words(builtin, &NoIncludes, &mut sources, &mut reports);
+    let builtin = parser::parse(&words, &sources, &mut reports);
+    let program = checker::check(&definitions, &builtin, &sources, &mut reports);
     foreign::templates(&sources, &mut reports);
-    Checked { sources, definitions, diagnostics: reports.finish() }
+    let program = (!reports.has_errors()).then_some(program);
+    Checked { sources, diagnostics: reports.finish(), program }
+}
+
+/// The names of the subroutines of builtin.vcl, before which a program may put its own.
+fn builtin_names() -> &'static HashSet<String> {
+    static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let (mut sources, mut reports) = (Sources::default(), Reports::default());
+        let builtin = Included { name: "builtin.vcl".to_owned(), bytes: BUILTIN.as_bytes().to_vec() };
+        let words = inclusion::all_words(builtin, &NoIncludes, &mut sources, &mut reports);
+        let names =
+            parser::parse(&words, &sources, &mut reports).into_iter().filter_map(|definition| match definition {
+                Definition::Subroutine { name, .. } => Some(name.text),
+                _ => None,
+            });
+        names.collect()
+    })
 }

@@ -33,6 +33,9 @@ pub const DIAGNOSTICS_MAX: usize = 200;
 /// Bytes of one regular expression.
 pub const REGEX_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes of the name of a header, as in Varnish: its length is one signed byte with the colon.
+pub const HEADER_NAME_BYTES_MAX: usize = 126;
+
 /// VCL's own limits on numbers: RFC 8941's digits.
 pub const INTEGER_DIGITS_MAX: usize = 15;
 /// Before the point.

@@ -90,10 +90,6 @@ impl Parser<'_> {
     fn subroutine(&mut self) -> Parsed<Definition> {
         self.at += 1;
         let name = self.definition_name("subroutine")?;
-        if let Some((code, way_out)) = foreign::subroutine(&name.text) {
-            let what = format!("there is no subroutine `{}` in VCL 4", name.text);
-            self.reports.add(Diagnostic::new(code, name.span, what).way_out(way_out));
-        }
         let body = self.block()?;
         Ok(Definition::Subroutine { name, body })
     }

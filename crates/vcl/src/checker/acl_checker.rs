@@ -1,0 +1,94 @@
+//! ACLs: their flags, and each entry as an address or a name.
+
+use std::collections::HashMap;
+
+use super::Checker;
+use crate::acl_entries::{AclEntry, Network, Refused, network};
+use crate::codes::Code;
+use crate::diagnostics::Diagnostic;
+use crate::foreign;
+use crate::near_names::nearest;
+use crate::source_files::Span;
+use crate::syntax;
+
+const FLAGS: [&str; 4] = ["log", "table", "pedantic", "fold"];
+
+impl Checker<'_> {
+    pub(super) fn acl(&mut self, index: usize, acl: &syntax::Acl) {
+        let mut log = false;
+        for (on, flag) in &acl.flags {
+            match flag.text.as_str() {
+                "log" => log = *on,
+                known if FLAGS.contains(&known) => {} // how Varnish compiles it
+                unknown => {
+                    let report =
+                        Diagnostic::new(Code::UnknownAttribute, flag.span, format!("an ACL has no flag `{unknown}`"))
+                            .note(format!("there are {}", FLAGS.join(", ")))
+                            .did_you_mean(nearest(unknown, FLAGS));
+                    self.report(report);
+                }
+            }
+        }
+        let mut entries = Vec::new();
+        let mut seen = HashMap::new();
+        for written in &acl.entries {
+            if let Some(entry) = self.acl_entry(written) {
+                if let Network::Prefix { address, bits } = entry.network
+                    && let Some((negated, first)) = seen.insert((address, bits), (entry.negated, written.span))
+                {
+                    self.twice(negated == entry.negated, written.span, first);
+                }
+                entries.push(entry);
+            }
+        }
+        self.program.acls[index].log = log;
+        self.program.acls[index].entries = entries;
+    }
+
+    fn acl_entry(&mut self, written: &syntax::AclEntry) -> Option<AclEntry> {
+        let span = written.span;
+        if foreign::has_placeholder(written.address.as_bytes()) {
+            let report = Diagnostic::new(Code::Template, span, "this file is a template")
+                .label("to be filled in by the program that the file belongs to")
+                .way_out("check the file that the template makes");
+            self.report(report);
+            return None;
+        }
+        let bad = |what: String| Diagnostic::new(Code::BadAclEntry, span, what);
+        let (network, cleared) = match network(&written.address, written.mask.map(|(bits, _)| bits)) {
+            Ok(network) => network,
+            // What will not resolve is passed over, as it asks for.
+            Err(Refused::BadName) if written.optional => {
+                let name = written.address.split('/').next().unwrap_or_default().to_owned();
+                (Network::Name { name, bits: None }, false)
+            }
+            Err(why) => {
+                self.report(match why {
+                    Refused::MaskNotNumeric => bad("the mask is no number of bits".to_owned()),
+                    Refused::MaskTwice => bad("a mask within the quotes and one outside".to_owned()),
+                    Refused::MaskTooLong { bits_max } => bad(format!("an address of this kind has {bits_max} bits")),
+                    Refused::BadName => bad(format!("`{}` is no address and no name", written.address)),
+                });
+                return None;
+            }
+        };
+        if let (true, Network::Prefix { address, bits }) = (cleared, &network) {
+            let what = "the address has bits set behind its mask";
+            let report = Diagnostic::new(Code::HostBits, span, what)
+                .label(format!("read as {address}/{bits}"))
+                .note("Varnish refuses this since 7.0, unless the ACL is `-pedantic`");
+            self.report(report);
+        }
+        Some(AclEntry { negated: written.negated, optional: written.optional, network })
+    }
+
+    /// The same addresses twice: either the entries contradict each other, or one of them is in vain.
+    fn twice(&mut self, agree: bool, span: Span, first: Span) {
+        let report = if agree {
+            Diagnostic::new(Code::NeverMatches, span, "this entry is there already")
+        } else {
+            Diagnostic::new(Code::BadAclEntry, span, "this entry contradicts another of the same addresses")
+        };
+        self.report(report.note_at(first, "the first is here"));
+    }
+}
