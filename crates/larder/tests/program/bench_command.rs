@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::faulty_origin::{FaultyOrigin, PAUSE_MS};
@@ -187,15 +188,17 @@ impl Nginx {
         nginx
     }
 
+    /// Not by force: the last line of its log is written after the answer that it is about.
     pub fn stop(&mut self) {
-        let _ = self.child.kill();
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }
 }
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        self.stop();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

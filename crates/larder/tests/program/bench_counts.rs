@@ -190,10 +190,11 @@ fn nginx_has_logged_the_same_for_each_tool() {
     assert_eq!((number(&ab, "Complete requests:"), good, all), (900, 900, 900), "{ab}");
     let (h2load, good, all) = logged(&|| tool(&format!("h2load --h1 -n 900 -c 9 {url}")));
     assert!(h2load.contains("900 succeeded, 0 failed") && (good, all) == (900, 900), "{h2load}");
-    // Without a fixed number the end cuts off what is under way: at most one request of each connection.
+    // wrk takes a last look when its time is up, and leaves with what is under way: the same but for a few.
     let (wrk, good, _) = logged(&|| tool(&format!("wrk -t 1 -c 9 -d 1 {url}")));
     let said = wrk.lines().find_map(|line| line.trim().split_once(" requests in ")?.0.parse::<u64>().ok());
-    assert!(said.is_some_and(|said| said <= good && good <= said + 9), "{good} in the log: {wrk}");
+    assert!(said.is_some_and(|said| said.abs_diff(good) <= 18), "{good} in the log: {wrk}");
+    // Ours says what it cut off: at most one request of each connection.
     let (ours, good, all) = logged(&|| report(&url, "-t 1 -c 9").to_string());
     let ours: Value = serde_json::from_str(&ours).expect("it was JSON");
     let said = ours["good"].as_u64().expect("a count");
