@@ -6,6 +6,8 @@
 
 mod cell_words;
 mod cells_csv;
+mod comparison;
+mod comparison_words;
 #[cfg(test)]
 mod example_results;
 mod ranking;
@@ -14,5 +16,7 @@ mod terminal_table;
 mod verdict_sentences;
 
 pub use cells_csv::csv;
+pub use comparison::{CellBroken, CellChange, Change, Comparison, THRESHOLD_DEFAULT, compare};
+pub use comparison_words::comparison_text;
 pub use report_page::html;
 pub use terminal_table::{TableForm, table};

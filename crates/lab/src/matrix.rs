@@ -8,7 +8,7 @@
 //! It starts and ends processes and writes below one directory. It reads neither argv nor the environment nor signals:
 //! all that comes in the [`MatrixOrder`] and the stop flag.
 
-mod cell_figures;
+pub(crate) mod cell_figures;
 mod cpu_sets;
 mod differences;
 mod held_connections;
@@ -28,7 +28,7 @@ mod server_process;
 mod server_stage;
 mod sha256;
 mod site_pages;
-mod statistics;
+pub(crate) mod statistics;
 mod warm_up;
 
 use std::fs;

@@ -113,10 +113,12 @@ Examples:
   larder lab origin --listen 127.0.0.1:9001               curl 'http://127.0.0.1:9001/?s=20k&t=500&r=404'
   larder lab origin --stall-every 1s --stall-for 200ms    answers nothing every now and then
   larder lab null --listen 127.0.0.1:9000 --size 6221     the least that a server can do for an answer
+  larder lab report results.json --html report.html       the table and the page of a run that is over
+  larder lab compare before.json after.json               what became better or worse, beyond the noise
 
 docs/lab-origin.md has all the words that the origin understands. TERM or INT ends it.
 
-Exit codes: 0 ended in good order; 1 an address in use; 2 wrong flags.";
+Exit codes: 0 ended in good order; 1 an address in use, no results file, or something became worse; 2 wrong flags.";
 
 /// Flags win over the config file.
 #[derive(Clone, Debug, Default, Args)]
@@ -333,6 +335,11 @@ mod tests {
         check(&["lab", "null", "--size", "10k", "--threads", "2"], Ok(()));
         check(&["lab", "null", "--threads", "0"], Err("must be 1 to"));
         check(&["lab"], Err("Usage"));
+        check(&["lab", "compare", "a.json", "b.json", "--threshold", "7.5%", "--json"], Ok(()));
+        check(&["lab", "compare", "a.json"], Err("AFTER.json"));
+        check(&["lab", "compare", "a.json", "b.json", "--threshold", "much"], Err("such as 5%"));
+        check(&["lab", "report", "a.json", "--html", "a.html", "--csv", "a.csv"], Ok(()));
+        check(&["lab", "report"], Err("RESULTS.json"));
         check(&["sevre"], Err("serve"));
     }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::lab_compare::{ReportFlags, report};
+use crate::lab_compare::{CompareFlags, ReportFlags, compare, report};
 use crate::lab_origin::{NullFlags, OriginFlags, null, origin};
 use crate::lab_run::{RunFlags, run};
 
@@ -15,6 +15,8 @@ pub enum LabCommand {
     Run(RunFlags),
     /// Print the table of a run that is over, and write its page or its cells again
     Report(ReportFlags),
+    /// Say what became better or worse from one run to another; exit 1 when anything became worse
+    Compare(CompareFlags),
     /// Answer as the path and the query say: sizes, delays, statuses, and faults
     Origin(OriginFlags),
     /// Answer everything with the same bytes, as cheaply as can be: the ceiling of the load generator
@@ -45,6 +47,7 @@ pub fn lab(command: &LabCommand) -> ExitCode {
     match command {
         LabCommand::Run(flags) => run(flags),
         LabCommand::Report(flags) => report(flags),
+        LabCommand::Compare(flags) => compare(flags),
         LabCommand::Origin(flags) => origin(flags),
         LabCommand::Null(flags) => null(flags),
     }

@@ -27,6 +27,52 @@ pub struct ReportFlags {
     pub csv: Option<PathBuf>,
 }
 
+#[derive(Clone, Debug, Args)]
+pub struct CompareFlags {
+    /// The results of the run that is the measure
+    #[arg(value_name = "BEFORE.json")]
+    pub before: PathBuf,
+
+    /// The results of the run that is held against it
+    #[arg(value_name = "AFTER.json")]
+    pub after: PathBuf,
+
+    /// How much worse is too much; what is within the noise never is
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse_threshold)]
+    pub threshold: f64,
+
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn compare(flags: &CompareFlags) -> ExitCode {
+    let both = read(&flags.before).and_then(|before| Ok((before, read(&flags.after)?)));
+    let (before, after) = match both {
+        Ok(both) => both,
+        Err(sentence) => {
+            say!("error: {sentence}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let comparison = lab_report::compare(&before, &after, flags.threshold);
+    let mut stdout = std::io::stdout();
+    let _ = match flags.json {
+        true => {
+            writeln!(stdout, "{}", serde_json::to_string_pretty(&comparison).expect("plain values have a JSON form"))
+        }
+        false => write!(stdout, "{}", lab_report::comparison_text(&comparison)),
+    };
+    if comparison.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// `5%`, `5` or `7.5%`, as a share.
+fn parse_threshold(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
+    let percent = percent.filter(|percent: &f64| (0.0..=1_000_000.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "a threshold is per cent, such as 5% or 7.5%".to_owned())
+}
+
 pub fn report(flags: &ReportFlags) -> ExitCode {
     match read(&flags.results).and_then(|results| write_reports(&results, flags)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -66,5 +112,28 @@ pub fn table_form() -> TableForm {
     TableForm {
         width_columns: if columns == 0 { limits::LAB_TABLE_COLUMNS } else { columns },
         ansi: stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_per_cent() {
+        for (text, share) in [("5%", 0.05), ("5", 0.05), ("7.5 %", 0.075), ("0", 0.0), ("200%", 2.0)] {
+            assert_eq!(parse_threshold(text), Ok(share), "{text}");
+        }
+        for text in ["", "%", "-1", "nan", "inf", "5%%", "a"] {
+            assert!(parse_threshold(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_threshold("5%"), Ok(lab_report::THRESHOLD_DEFAULT));
+    }
+
+    #[test]
+    fn what_is_no_results_file_is_named() {
+        let error = read(Path::new("Cargo.toml")).unwrap_err();
+        assert!(error.starts_with("Cargo.toml: is no results file"), "{error}");
+        assert!(read(Path::new("no-such.json")).unwrap_err().starts_with("no-such.json: "));
     }
 }

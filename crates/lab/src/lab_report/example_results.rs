@@ -55,6 +55,13 @@ pub fn example() -> LabResults {
             client_threads: 1,
             reference: "larder".to_owned(),
         },
+        origin: Some(ServerUsed {
+            name: "origin".to_owned(),
+            profile: "larder lab origin".to_owned(),
+            version: "larder 0.1.0".to_owned(),
+            command: ["larder", "lab", "origin", "--listen", "127.0.0.1:9001"].map(str::to_owned).to_vec(),
+            ..ServerUsed::default()
+        }),
         servers: servers(),
         differences: differences(&rows, &cells),
         noise: noise(),

@@ -48,7 +48,7 @@ function drawConditions() {
     ["client threads", method.client_threads], ["compared with", method.reference], ["begun", results.begun],
     ["noise", results.noise.map(one => `${METRICS[one.metric].name} ${share(one.gap)}`).join(", ") || "not measured"],
   ]));
-  find("servers").replaceChildren(...results.servers.map(serverDetails));
+  find("servers").replaceChildren(...[...results.servers, results.origin].filter(Boolean).map(serverDetails));
   find("loads").replaceChildren(table("", ["row", "load", { number: "most our client can" }],
     results.rows.map(row => [row.name, row.load, { number: orDash(row.null_ceiling_per_second, perSecond) }])));
   find("lab-file").replaceChildren(folded(results.lab_file.name || "lab file", make("pre", "", results.lab_file.text)));
