@@ -21,7 +21,7 @@ use crate::error_kind::ErrorKind;
 use crate::lab_url::LabUrl;
 use crate::run::Outcome;
 use crate::tally::Tally;
-use crate::workload::{Checks, Connections, Length, StatusWanted, Workload};
+use crate::workload::{Checks, Connections, StatusWanted, Workload};
 
 /// Whose form it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,10 +123,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(tool: Tool, workload: &Workload) -> Progress {
-        let total = match workload.length {
-            Length::Requests(count) => count,
-            Length::Time(_) => 0,
-        };
+        let total = workload.length.requests().unwrap_or(0);
         let step = match tool {
             Tool::Ab => as_ab::progress_step(total),
             Tool::H2load => total / 10,

@@ -34,7 +34,7 @@ use crate::tally::{Life, Second, Stamps, Tally};
 use crate::timetable::Timetable;
 use crate::user;
 use crate::verdict::Measure;
-use crate::workload::{Connections, Length, Load, Workload};
+use crate::workload::{Connections, Load, Workload};
 
 /// What a thread is told.
 #[derive(Clone)]
@@ -154,10 +154,7 @@ fn needs_pacer(workload: &Workload) -> bool {
 }
 
 fn end(errand: &Errand) -> Nanos {
-    match errand.workload.length {
-        Length::Time(time) => errand.begun.after(time),
-        Length::Requests(_) => Nanos(u64::MAX),
-    }
+    errand.workload.length.time().map_or(Nanos(u64::MAX), |time| errand.begun.after(time))
 }
 
 /// What falls to one thread of several when all is shared out.
@@ -168,10 +165,7 @@ fn share(all: u64, (thread, threads): (usize, usize)) -> u64 {
 /// Of one thread of several, with so many of the users.
 fn agenda(errand: &Errand, of: (usize, usize), users: usize) -> Agenda {
     let (workload, begun) = (&errand.workload, errand.begun);
-    let by_length = match workload.length {
-        Length::Time(_) => u64::MAX,
-        Length::Requests(all) => share(all, of),
-    };
+    let by_length = workload.length.requests().map_or(u64::MAX, |all| share(all, of));
     let (starts, habits) = match &workload.load {
         Load::Sessions { count, script, .. } => {
             (share(*count, of), Habits::InSessions(Box::new(Sessions::new(Arc::clone(script), users, of, begun))))

@@ -140,6 +140,8 @@ pub const LOG_TAIL_LINES: usize = 15;
 pub const SERVER_PORTS: std::ops::Range<u16> = 12_000..17_000;
 /// Pages that are compared byte by byte before a row is measured.
 pub const GATE_URLS_MAX: usize = 2_000;
+/// For asking each page of a row once.
+pub const FILL_TIME_MAX: Duration = Duration::from_secs(120);
 /// Windows of a warm-up whose slope is looked at, and the slope that does not matter.
 pub const WARM_WINDOWS: usize = 5;
 pub const WARM_SLOPE_SHARE_MAX: f64 = 0.02;

@@ -61,7 +61,7 @@ impl MemcachedItems {
         Ok(catalogue)
     }
 
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let digits = self.keys.saturating_sub(1).max(1).ilog10() as usize + 1;
         let bytes = self.keys.saturating_mul(2 * self.key_bytes + self.value_bytes);
         if self.keys == 0 || self.keys > MEMCACHED_KEYS_MAX {

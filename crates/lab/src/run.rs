@@ -15,7 +15,7 @@ use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::sources;
 use crate::tally::{Second, Tally};
-use crate::workload::{Length, Load, Workload};
+use crate::workload::{Load, Workload};
 
 /// What came of a run.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub fn run(
     stop: &Arc<AtomicBool>,
     on_second: &mut dyn FnMut(usize, &Second),
 ) -> Result<Outcome, StartError> {
-    if let Length::Requests(count) = workload.length {
+    if let Some(count) = workload.length.requests() {
         workload.users = workload.users.min(usize::try_from(count).unwrap_or(usize::MAX));
     }
     if let Load::Sessions { count, .. } = workload.load {

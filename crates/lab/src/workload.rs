@@ -81,6 +81,24 @@ pub enum Arrivals {
 pub enum Length {
     Time(Duration),
     Requests(u64),
+    /// So many, unless the time is up before.
+    RequestsWithin(u64, Duration),
+}
+
+impl Length {
+    pub(crate) fn requests(self) -> Option<u64> {
+        match self {
+            Length::Time(_) => None,
+            Length::Requests(count) | Length::RequestsWithin(count, _) => Some(count),
+        }
+    }
+
+    pub(crate) fn time(self) -> Option<Duration> {
+        match self {
+            Length::Requests(_) => None,
+            Length::Time(time) | Length::RequestsWithin(_, time) => Some(time),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

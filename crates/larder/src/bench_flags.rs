@@ -21,10 +21,10 @@ pub struct BenchFlags {
     pub connections: Option<usize>,
 
     /// How long: seconds, or 60S, 5M, 1H [default: 10]
-    #[arg(short = 't', long, value_name = "TIME", value_parser = parse_time, conflicts_with = "requests")]
+    #[arg(short = 't', long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
 
-    /// How many requests instead
+    /// How many requests; with a time too, whichever ends first
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
 

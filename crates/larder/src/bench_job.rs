@@ -186,7 +186,8 @@ fn workload(flags: &BenchFlags, address: SocketAddr, load: Load, users: usize) -
 /// What has an end of its own runs to it, unless a time was said.
 fn length(flags: &BenchFlags, load: &Load) -> Length {
     match (flags.time, flags.requests, load) {
-        (Some(time), _, _) => Length::Time(time),
+        (Some(time), Some(requests), _) => Length::RequestsWithin(requests, time),
+        (Some(time), None, _) => Length::Time(time),
         (None, Some(requests), _) => Length::Requests(requests),
         (None, None, Load::Closed | Load::Open { .. }) => Length::Time(TIME_DEFAULT),
         (None, None, Load::Steps(plan)) => {

@@ -12,7 +12,7 @@ use super::as_numbers::whole_ms;
 use super::{CONNECT_ERRORS, LENGTH_ERRORS, Printed, ToolRun, sum};
 use crate::error_kind::ErrorKind;
 use crate::lab_url::LabUrl;
-use crate::workload::{Length, Workload};
+use crate::workload::Workload;
 
 /// Runs of so many requests or fewer end with "done" instead of with lines on the way.
 const SILENT_MAX: u64 = 150;
@@ -29,7 +29,7 @@ pub(super) fn opening(url: &LabUrl, workload: &Workload) -> Printed {
 }
 
 fn is_silent(workload: &Workload) -> bool {
-    matches!(workload.length, Length::Requests(count) if count <= SILENT_MAX)
+    workload.length.requests().is_some_and(|count| count <= SILENT_MAX)
 }
 
 pub(super) fn closing(run: &ToolRun<'_>) -> Printed {

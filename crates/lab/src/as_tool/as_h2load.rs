@@ -11,12 +11,12 @@ use hdrhistogram::Histogram;
 use super::as_numbers::in_units;
 use super::{Printed, TIMEOUTS, ToolRun, first_head, sum, within_deviation_percent};
 use crate::error_kind::ErrorKind;
-use crate::workload::{Length, Workload};
+use crate::workload::Workload;
 
 pub(super) fn opening(workload: &Workload) -> Printed {
-    let length = match workload.length {
-        Length::Requests(count) => format!("{count} total requests"),
-        Length::Time(time) => format!("{}s of main duration for measurements", time.as_secs()),
+    let length = match (workload.length.requests(), workload.length.time()) {
+        (Some(count), _) => format!("{count} total requests"),
+        (None, time) => format!("{}s of main duration for measurements", time.unwrap_or_default().as_secs()),
     };
     let out = format!(
         "starting benchmark...\nlarder bench, in the form of h2load: {} total client(s). {length}\nApplication protocol: http/1.1\n",
@@ -37,10 +37,7 @@ pub(super) fn closing(run: &ToolRun<'_>) -> Printed {
     let whole = [ErrorKind::BadStatus, ErrorKind::BadLength, ErrorKind::BadBytes, ErrorKind::Dropped];
     let errored = tally.failed() - sum(tally, &whole);
     let succeeded = tally.status_class(2) + tally.status_class(3);
-    let total = match run.workload.length {
-        Length::Requests(count) => count,
-        Length::Time(_) => tally.finished,
-    };
+    let total = run.workload.length.requests().unwrap_or(tally.finished);
     let _ = writeln!(
         out,
         "requests: {total} total, {} started, {} done, {succeeded} succeeded, {} failed, {errored} errored, {} timeout",

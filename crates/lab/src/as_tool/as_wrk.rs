@@ -13,7 +13,7 @@ use super::as_numbers::in_units;
 use super::{CONNECT_ERRORS, Printed, TIMEOUTS, ToolRun, sum, within_deviation_percent};
 use crate::error_kind::ErrorKind;
 use crate::lab_url::LabUrl;
-use crate::workload::{Length, Workload};
+use crate::workload::Workload;
 
 /// The share of the next unit from which on it is used.
 const UNIT_SHARE: f64 = 0.85;
@@ -21,9 +21,9 @@ const UNIT_SHARE: f64 = 0.85;
 const SPECTRUM_STEPS: u32 = 5;
 
 pub(super) fn opening(url: &LabUrl, workload: &Workload) -> Printed {
-    let length = match workload.length {
-        Length::Time(time) => in_units(time.as_secs_f64(), 60.0, UNIT_SHARE, &["s", "m", "h"], 0),
-        Length::Requests(count) => format!("{count} requests"),
+    let length = match (workload.length.requests(), workload.length.time()) {
+        (Some(count), _) => format!("{count} requests"),
+        (None, time) => in_units(time.unwrap_or_default().as_secs_f64(), 60.0, UNIT_SHARE, &["s", "m", "h"], 0),
     };
     let out = format!(
         "Running {length} test @ http://{}{}\n  {} threads and {} connections\n",

@@ -219,7 +219,7 @@ fn misses(judged: &Judged<'_>, saved: &SavedCell) -> Option<String> {
 
 /// Of the answers that should be hits, how many the origin gave.
 fn misses_share(judged: &Judged<'_>, blocks: &[Block]) -> f64 {
-    if !judged.hot || judged.role != Role::Cache {
+    if !judged.hot || !matches!(judged.role, Role::Cache | Role::Forward) {
         return 0.0;
     }
     let asked: u64 = blocks.iter().filter_map(|block| block.origin_requests).sum();

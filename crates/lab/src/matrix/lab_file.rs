@@ -59,6 +59,9 @@ pub(crate) struct ServerSection {
     pub(crate) port: Option<u16>,
     /// Another build than the one that is installed.
     pub(crate) binary: Option<String>,
+    /// What it finds in its environment beside ours, such as another allocator in LD_PRELOAD.
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -91,6 +94,8 @@ pub(crate) struct RowSection {
     #[serde(alias = "sizes")]
     pub(crate) size: Option<OneOrMany<u64>>,
     pub(crate) urls: Option<UrlsSection>,
+    /// Of a memcached.
+    pub(crate) items: Option<ItemsSection>,
     pub(crate) connections: OneOrMany<usize>,
     pub(crate) keep_alive: Option<OneOrMany<bool>>,
     pub(crate) rate: Option<OneOrMany<f64>>,
@@ -101,6 +106,9 @@ pub(crate) struct RowSection {
     pub(crate) headers: Vec<String>,
     #[serde(default)]
     pub(crate) browser: bool,
+    /// Asked of forward proxies: the whole URL stands in each request, and the origin is named there.
+    #[serde(default)]
+    pub(crate) forward: bool,
     pub(crate) timeout: Option<Span>,
     /// Must all answers of a cache be hits? As the kind says where it is missing.
     pub(crate) hot: Option<bool>,
@@ -120,6 +128,17 @@ pub(crate) struct UrlsSection {
     pub(crate) mean_bytes: u64,
     #[serde(default)]
     pub(crate) order: UrlOrder,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ItemsSection {
+    pub(crate) keys: usize,
+    pub(crate) key_bytes: usize,
+    pub(crate) value_bytes: usize,
+    /// Of all requests; the others are gets.
+    #[serde(default)]
+    pub(crate) set_share: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -15,10 +15,11 @@ use crate::catalogue::{Catalogue, Order, Recipe};
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
 use crate::lab_url::LabUrl;
-use crate::limits::SAMPLES_BEYOND_MIN;
+use crate::limits::{FILL_TIME_MAX, SAMPLES_BEYOND_MIN};
 use crate::matrix::lab_file::{SessionsSection, UrlOrder};
 use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::process_tree::{CpuAccount, Usage, processes_of, pss_bytes};
+use crate::memcached_catalogue::MemcachedItems;
 use crate::results::{Block, ErrorSeen, Sample, SessionsSeen};
 use crate::run::{Outcome, run};
 use crate::script::Script;
@@ -36,6 +37,8 @@ pub(crate) struct Shot<'a> {
     pub(crate) is_warm_up: bool,
     pub(crate) cpus: &'a [usize],
     pub(crate) threads: usize,
+    /// The origin that a forward proxy is asked for.
+    pub(crate) origin: Option<SocketAddr>,
     pub(crate) seed: u64,
     pub(crate) stop: &'a Arc<AtomicBool>,
 }
@@ -66,13 +69,19 @@ impl Shot<'_> {
         time: Option<Duration>,
         on_second: &mut dyn FnMut(usize, &Second),
     ) -> Result<Outcome, String> {
-        let url = LabUrl::parse(&format!("http://{address}/"))?;
-        let used = &self.row.used;
-        let recipe = Recipe { fields: self.row.fields.clone(), short: !used.keep_alive, ..Recipe::default() };
-        let catalogue =
-            Catalogue::of_list(&url, self.list, &recipe).map_err(|error| format!("row {}: {error}", used.name))?;
+        let (used, proxied) = (&self.row.used, self.row.forward);
+        let site = self.origin.filter(|_| proxied).unwrap_or(address);
+        let url = LabUrl::parse(&format!("http://{site}/"))?;
+        let recipe = Recipe { fields: self.row.fields.clone(), short: !used.keep_alive, proxied, ..Recipe::default() };
+        let catalogue = match self.row.pages {
+            // Each key once is each key set.
+            Pages::Items { items, .. } if time.is_none() => items.preload(),
+            Pages::Items { items, .. } => items.catalogue(),
+            Pages::One(_) | Pages::Many { .. } => Catalogue::of_list(&url, self.list, &recipe),
+        };
+        let catalogue = catalogue.map_err(|error| format!("row {}: {error}", used.name))?;
         let (load, length) = match (&self.row.sessions, time) {
-            (_, None) => (Load::Closed, Length::Requests(catalogue.len() as u64)),
+            (_, None) => (Load::Closed, Length::RequestsWithin(catalogue.len() as u64, FILL_TIME_MAX)),
             (Some(sessions), Some(_)) if !self.is_warm_up => {
                 (sessions_of(sessions), Length::Time(sessions.time_max(self.row.timeout)))
             }
@@ -81,6 +90,7 @@ impl Shot<'_> {
         let order = match (self.row.pages, time) {
             (Pages::Many { order: UrlOrder::Random, .. }, Some(_)) => Order::Random,
             (Pages::Many { order: UrlOrder::Zipf, .. }, Some(_)) => Order::Zipf { alpha: ZIPF_ALPHA },
+            (Pages::Items { set_share, .. }, Some(_)) => MemcachedItems::order(set_share),
             _ => Order::InTurn,
         };
         let workload = Workload {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::limits::{CONNECTIONS_MAX, RATE_MAX, ROW_URLS_MAX, ROWS_MAX};
-use crate::matrix::lab_file::{RowSection, SessionsSection, Source, UrlOrder};
+use crate::matrix::lab_file::{ItemsSection, RowSection, SessionsSection, Source, UrlOrder};
+use crate::memcached_catalogue::MemcachedItems;
 use crate::results::{RowKind, RowUsed};
 
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub(crate) struct PlannedRow {
     /// Whole `Name: value` lines.
     pub(crate) fields: Vec<String>,
     pub(crate) poisson: bool,
+    /// Asked of forward proxies.
+    pub(crate) forward: bool,
     pub(crate) sessions: Option<SessionsSection>,
     pub(crate) timeout: Duration,
     /// Must a cache answer all of it from what it holds?
@@ -33,6 +36,11 @@ pub(crate) enum Pages {
         count: usize,
         mean_bytes: u64,
         order: UrlOrder,
+    },
+    /// What a memcached holds, each key as likely as every other.
+    Items {
+        items: MemcachedItems,
+        set_share: f64,
     },
 }
 
@@ -88,6 +96,7 @@ type Variant = (Pages, bool, Option<f64>, usize);
 
 fn variants(section: &RowSection) -> Vec<Variant> {
     let pages: Vec<Pages> = match (&section.size, &section.urls) {
+        _ if let Some(all) = section.items => vec![Pages::of_items(all)],
         (Some(sizes), _) => sizes.all().into_iter().map(Pages::One).collect(),
         (None, Some(urls)) => {
             vec![Pages::Many { count: urls.count, mean_bytes: urls.mean_bytes, order: urls.order }]
@@ -110,9 +119,26 @@ fn variants(section: &RowSection) -> Vec<Variant> {
 fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
     let refuse =
         |what: String| Err(source.complain_at(&section.name, &format!("row `{}`: {what}", section.name.as_ref())));
+    let sources = [section.size.is_some(), section.urls.is_some(), section.items.is_some()];
+    if sources.iter().filter(|is_there| **is_there).count() > 1 {
+        return refuse("size, urls and items exclude each other".to_owned());
+    }
+    if let Some(all) = section.items {
+        let http_only =
+            section.kind != RowKind::Hit || section.forward || section.browser || !section.headers.is_empty();
+        if http_only || section.sessions.is_some() {
+            return refuse("items are asked of a memcached: no kind, forward, browser, headers or sessions".to_owned());
+        }
+        if !(0.0..=1.0).contains(&all.set_share) {
+            return refuse(format!("items.set_share = {}: 0 to 1", all.set_share));
+        }
+        let Pages::Items { items, .. } = Pages::of_items(all) else { unreachable!("made so") };
+        items.check().or_else(refuse)?;
+    }
     match (&section.size, &section.urls) {
-        (Some(_), Some(_)) => return refuse("size and urls exclude each other".to_owned()),
-        (None, None) => return refuse("needs size = BYTES or urls = { count, mean_bytes }".to_owned()),
+        (None, None) if section.items.is_none() => {
+            return refuse("needs size = BYTES, urls = { count, mean_bytes } or, for a memcached, items".to_owned());
+        }
         (None, Some(urls)) if urls.count == 0 || urls.count > ROW_URLS_MAX => {
             return refuse(format!("urls.count must be 1 to {ROW_URLS_MAX}"));
         }
@@ -139,6 +165,9 @@ fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
     {
         return refuse("an idle row takes size and connections, no rate, sessions or urls".to_owned());
     }
+    if section.kind == RowKind::Idle && section.forward {
+        return refuse("an idle row cannot be asked of forward proxies".to_owned());
+    }
     if section.requests.is_some() && section.kind != RowKind::Idle {
         return refuse("requests is for idle rows".to_owned());
     }
@@ -152,6 +181,10 @@ fn planned(section: &RowSection, (pages, keep_alive, rate, connections): Variant
     let (what, size_bytes, urls) = match pages {
         Pages::One(size) => (format!("{size} B"), Some(size), 1),
         Pages::Many { count, mean_bytes, .. } => (format!("{count} URLs of {mean_bytes} B on average"), None, count),
+        Pages::Items { items: all, set_share } => {
+            let of_keys = format!("{} keys of {} B with values of {} B", all.keys, all.key_bytes, all.value_bytes);
+            (format!("{of_keys}, {} % sets", set_share * 100.0), None, all.keys)
+        }
     };
     let kept = if keep_alive { "kept" } else { "short" };
     let at = rate.map_or(String::new(), |rate| format!(", {rate}/s"));
@@ -179,9 +212,10 @@ fn planned(section: &RowSection, (pages, keep_alive, rate, connections): Variant
         pages,
         fields,
         poisson: section.poisson,
+        forward: section.forward,
         sessions: section.sessions.clone(),
         timeout: section.timeout.map_or(TIMEOUT_DEFAULT, |span| span.0),
-        hot: section.hot.unwrap_or(section.kind == RowKind::Hit),
+        hot: section.hot.unwrap_or(section.kind == RowKind::Hit && section.items.is_none()),
         requests_each: section.requests.unwrap_or(1),
         only: section.only.iter().map(|name| name.as_ref().clone()).collect(),
         blocks: section.blocks,
@@ -189,6 +223,13 @@ fn planned(section: &RowSection, (pages, keep_alive, rate, connections): Variant
     };
     let load = row.in_words(&what, section.browser);
     PlannedRow { used: RowUsed { load, ..row.used }, ..row }
+}
+
+impl Pages {
+    fn of_items(section: ItemsSection) -> Pages {
+        let ItemsSection { keys, key_bytes, value_bytes, set_share } = section;
+        Pages::Items { items: MemcachedItems { keys, key_bytes, value_bytes }, set_share }
+    }
 }
 
 impl PlannedRow {
@@ -214,30 +255,36 @@ impl PlannedRow {
         };
         let kept = if used.keep_alive { "connections kept" } else { "a connection for each request" };
         let order = match self.pages {
-            Pages::One(_) => "",
+            Pages::One(_) | Pages::Items { .. } => "",
             Pages::Many { order: UrlOrder::Random, .. } => " in random order",
             Pages::Many { order: UrlOrder::InTurn, .. } => " one after another",
             Pages::Many { order: UrlOrder::Zipf, .. } => " by Zipf's law",
         };
         let kind = if used.kind == RowKind::Pass { ", which may not be stored" } else { "" };
         let head = if browser { ", with a browser's 13 header fields" } else { "" };
-        format!("{pace}; {kept}; {what}{order}{kind}{head}")
+        let through = if self.forward { ", as from a forward proxy" } else { "" };
+        format!("{pace}; {kept}; {what}{order}{kind}{head}{through}")
     }
 
     /// Of a catalogue's pages.
     pub(crate) fn mean_bytes(&self) -> Option<u64> {
         match self.pages {
-            Pages::One(_) => None,
+            Pages::One(_) | Pages::Items { .. } => None,
             Pages::Many { mean_bytes, .. } => Some(mean_bytes),
         }
     }
 
-    /// What is asked for, without host.
+    pub(crate) fn is_of_memcached(&self) -> bool {
+        matches!(self.pages, Pages::Items { .. })
+    }
+
+    /// What is asked for over HTTP, without host.
     pub(crate) fn paths(&self) -> Vec<String> {
         let query = if self.used.kind == RowKind::Pass { "?c=0" } else { "" };
         match self.pages {
             Pages::One(size) => vec![format!("/f{size}.html{query}")],
             Pages::Many { count, .. } => (0..count).map(|n| format!("/u/{n}.html{query}")).collect(),
+            Pages::Items { .. } => Vec::new(),
         }
     }
 }
@@ -285,6 +332,11 @@ mod tests {
         check_refused(&format!("{head}size = 1\nconnections = []\n"), "an empty list");
         check_refused(&format!("{head}size = 1\nconnections = [1, 1]\n"), "a second row named");
         check_refused(&format!("{head}size = 1\nconnections = 1\nonly = [\"lader\"]\n"), "unknown server `lader`");
+        let items = "items = { keys = 10, key_bytes = 8, value_bytes = 8 }\n";
+        check_refused(&format!("{head}size = 1\nconnections = 1\n{items}"), "exclude each other");
+        check_refused(&format!("{head}browser = true\nconnections = 1\n{items}"), "asked of a memcached");
+        let long = items.replace("key_bytes = 8", "key_bytes = 1000");
+        check_refused(&format!("{head}connections = 1\n{long}"), "a key has 250 bytes at most");
         check_refused(&format!("{head}kind = \"idle\"\nsize = 1\nconnections = 1\nrate = 1\n"), "no rate");
     }
 }

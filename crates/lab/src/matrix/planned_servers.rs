@@ -20,6 +20,7 @@ pub(crate) struct PlannedServer {
     pub(crate) workers: Option<usize>,
     pub(crate) port: Option<u16>,
     pub(crate) binary: Option<String>,
+    pub(crate) environment: BTreeMap<String, String>,
     pub(crate) twin_of: Option<String>,
 }
 
@@ -55,6 +56,7 @@ pub(crate) fn planned_servers(file: &LabFile, source: &Source<'_>) -> Result<Vec
             workers: section.workers,
             port: section.port,
             binary: section.binary.clone(),
+            environment: section.environment.clone(),
             ..PlannedServer::plain(section.name.as_ref(), profile)
         });
     }
@@ -105,6 +107,7 @@ impl PlannedServer {
             workers: None,
             port: None,
             binary: None,
+            environment: BTreeMap::new(),
             twin_of: None,
         }
     }

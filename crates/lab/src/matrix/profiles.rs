@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 pub(crate) use larder_profile::LAB_ORIGIN;
 pub(crate) use nginx_profile::NGINX_ORIGIN;
 
-use crate::results::NamedText;
+use crate::matrix::planned_rows::PlannedRow;
+use crate::results::{NamedText, RowKind};
 
 #[derive(Debug)]
 pub(crate) struct Profile {
@@ -44,6 +45,8 @@ pub(crate) struct Profile {
 pub(crate) enum Role {
     /// It asks the origin and keeps what it may.
     Cache,
+    /// A cache that asks whichever origin a request names.
+    Forward,
     /// It serves files.
     Static,
     /// It answers the same to everything.
@@ -87,6 +90,7 @@ pub(crate) const PROFILES: &[&Profile] = &[
     &nginx_profile::NGINX_STATIC,
     &varnish_profile::VARNISH,
     &squid_profile::SQUID,
+    &squid_profile::SQUID_FORWARD,
     &haproxy_profile::HAPROXY,
     &apache_profile::APACHE,
     &apache_profile::APACHE_STATIC,
@@ -102,10 +106,17 @@ pub(crate) fn profile(name: &str) -> Option<&'static Profile> {
 
 impl Profile {
     /// Why it cannot do this row.
-    pub(crate) fn refusal(&self, passes: bool) -> Option<String> {
+    pub(crate) fn refusal(&self, row: &PlannedRow) -> Option<String> {
+        let (name, passes) = (self.name, row.used.kind == RowKind::Pass);
         match self.role {
-            Role::Memcached => Some(format!("{} speaks memcached's protocol, this row asks over HTTP", self.name)),
-            Role::Static if passes => Some(format!("{} serves files: there is no origin to pass to", self.name)),
+            Role::Memcached if row.is_of_memcached() => None,
+            Role::Memcached => Some(format!("{name} speaks memcached's protocol, this row asks over HTTP")),
+            _ if row.is_of_memcached() => Some(format!("{name} speaks HTTP, this row asks a memcached")),
+            Role::Forward if !row.forward => Some(format!("{name} is a forward proxy: `forward = true` asks it")),
+            Role::Cache | Role::Static if row.forward => {
+                Some(format!("{name} stands for one site, and forwards to none"))
+            }
+            Role::Static if passes => Some(format!("{name} serves files: there is no origin to pass to")),
             Role::Null if passes => Some("the null server has no origin to pass to".to_owned()),
             _ => None,
         }

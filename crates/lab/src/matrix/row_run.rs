@@ -4,6 +4,7 @@
 //! A block counts when all of its slices are done. What goes wrong with one server is written into its cell, and the
 //! others go on.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub(crate) struct RowRun<'a> {
     /// Seconds since the run began.
     pub(crate) at: &'a dyn Fn() -> f64,
     pub(crate) say: &'a mut dyn FnMut(&str),
+    origin_address: Option<SocketAddr>,
     list: String,
     known: Arc<[(u64, u32)]>,
     /// By the place of its contestant.
@@ -56,7 +58,8 @@ impl<'a> RowRun<'a> {
         let list = url_list(row);
         let up = contestants.iter().map(|_| None).collect();
         let known = known_bodies(row);
-        RowRun { stage, contestants, row, saved, at, say, list, known, up }
+        let origin_address = stage.origin_address();
+        RowRun { stage, contestants, row, saved, at, say, origin_address, list, known, up }
     }
 
     /// `keep` is called after each block, with what there is then.
@@ -104,7 +107,7 @@ impl<'a> RowRun<'a> {
     fn shot(&self, role: Role) -> Shot<'_> {
         let method = &self.stage.method;
         // The null server has one page; of a catalogue it knows nothing.
-        let is_known = role != Role::Null || matches!(self.row.pages, Pages::One(_));
+        let is_known = !self.row.is_of_memcached() && (role != Role::Null || matches!(self.row.pages, Pages::One(_)));
         Shot {
             row: self.row,
             list: &self.list,
@@ -112,6 +115,7 @@ impl<'a> RowRun<'a> {
             is_warm_up: false,
             cpus: &method.client_cpus,
             threads: method.client_threads,
+            origin: self.origin_address,
             seed: method.seed,
             stop: &self.stage.stop,
         }
@@ -172,8 +176,11 @@ impl<'a> RowRun<'a> {
             }
         };
         let (stop, role) = (self.stage.stop.clone(), self.contestants[place].planned.profile.role);
-        if role != Role::Null {
-            let seen = gate(self.row, server.address, &|| stop.load(std::sync::atomic::Ordering::Relaxed));
+        // Values are compared as they come.
+        if role != Role::Null && !self.row.is_of_memcached() {
+            let seen = gate(self.row, server.address, self.origin_address, &|| {
+                stop.load(std::sync::atomic::Ordering::Relaxed)
+            });
             let is_good = seen.bad.is_empty();
             let cell = self.cell(place);
             cell.is_lost = !is_good;
@@ -275,7 +282,7 @@ impl<'a> RowRun<'a> {
     /// it, because whatever else the machine does only makes it smaller.
     fn measure_ceiling(&mut self) {
         let is_closed = self.row.used.rate_per_second.is_none() && self.row.sessions.is_none();
-        if !is_closed || self.row.used.kind == RowKind::Idle {
+        if !is_closed || self.row.used.kind == RowKind::Idle || self.row.is_of_memcached() {
             return;
         }
         let (mut null, time) = (self.stage.null(), self.slice_time());

@@ -4,6 +4,7 @@
 //! It runs in a process group of its own, so a Ctrl-C at the terminal reaches us and not it. What it prints goes to a
 //! file, whose end stands in the error when it does not start.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -35,6 +36,7 @@ pub(crate) struct Start<'a> {
     pub(crate) name: &'a str,
     /// The binary first.
     pub(crate) command: &'a [String],
+    pub(crate) environment: &'a BTreeMap<String, String>,
     pub(crate) address: SocketAddr,
     pub(crate) dir: &'a Path,
     pub(crate) logs: &'a [PathBuf],
@@ -51,7 +53,12 @@ impl ServerProcess {
         let log = start.dir.join("output.log");
         let spawned = File::create(&log).and_then(|file| {
             let mut command = Command::new(&start.command[0]);
-            command.args(&start.command[1..]).current_dir(start.dir).stdin(Stdio::null()).process_group(0);
+            command
+                .args(&start.command[1..])
+                .envs(start.environment)
+                .current_dir(start.dir)
+                .stdin(Stdio::null())
+                .process_group(0);
             command.stdout(file.try_clone()?).stderr(file);
             on_cpus(start.cpus, move || command.spawn())?
         });

@@ -109,6 +109,10 @@ impl Stage {
         Ok(())
     }
 
+    pub(crate) fn origin_address(&self) -> Option<SocketAddr> {
+        self.origin.as_ref().map(|origin| origin.process.address)
+    }
+
     pub(crate) fn origin_used(&self) -> Option<ServerUsed> {
         self.origin.as_ref().map(|origin| origin.used.clone())
     }
@@ -164,13 +168,16 @@ impl Stage {
         let mut command = vec![binary.to_string_lossy().into_owned()];
         command.extend(launch.arguments);
         command.extend(planned.args.iter().map(|argument| site.filled_in(argument)));
-        contestant.used.command.clone_from(&command);
+        // As a shell would be told.
+        let words = planned.environment.iter().map(|(name, value)| format!("{name}={value}")).chain(command.clone());
+        contestant.used.command = words.collect();
         contestant.used.configs = launch.configs;
         self.ports.retain(|used| *used != port);
         self.ports.push(port);
         let start = Start {
             name,
             command: &command,
+            environment: &planned.environment,
             address: site.address(),
             dir: &dir,
             logs: &launch.logs,
@@ -219,7 +226,7 @@ impl Origin {
 
 impl Contestant {
     pub(crate) fn is_cache(&self) -> bool {
-        self.planned.profile.role == Role::Cache
+        matches!(self.planned.profile.role, Role::Cache | Role::Forward)
     }
 
     /// Why it does not take part in a row.
@@ -230,7 +237,7 @@ impl Contestant {
         match &self.used.skipped {
             Some(why) => Some(why.clone()),
             None if !is_asked => Some("not asked for in this row".to_owned()),
-            None => self.planned.profile.refusal(row.used.kind == RowKind::Pass),
+            None => self.planned.profile.refusal(row),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! files.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ fn size_of(pages: Pages, index: usize) -> u64 {
     match pages {
         Pages::One(size) => size,
         Pages::Many { mean_bytes, .. } => catalogue_size(index as u64, mean_bytes),
+        Pages::Items { items, .. } => items.value_bytes as u64,
     }
 }
 
@@ -55,14 +57,16 @@ pub(crate) fn known_bodies(row: &PlannedRow) -> Arc<[(u64, u32)]> {
 }
 
 /// Asks for each page once, up to a limit, and compares every byte with the rule that makes it.
-pub(crate) fn gate(row: &PlannedRow, address: std::net::SocketAddr, stop: &dyn Fn() -> bool) -> Gate {
+/// A forward proxy is asked for the pages of the origin.
+pub(crate) fn gate(row: &PlannedRow, address: SocketAddr, origin: Option<SocketAddr>, stop: &dyn Fn() -> bool) -> Gate {
+    let site = origin.filter(|_| row.forward).map_or(String::new(), |origin| format!("http://{origin}"));
     let mut gate = Gate::default();
     for (index, path) in row.paths().iter().enumerate().take(GATE_URLS_MAX) {
         if stop() {
             break;
         }
         let wanted = body_of(path, size_of(row.pages, index));
-        let what = match fetch(address, path, &row.fields, row.timeout) {
+        let what = match fetch(address, &format!("{site}{path}"), &row.fields, row.timeout) {
             Ok(got) if got.status != 200 => Some(format!("{path}: status {}", got.status)),
             Ok(got) => {
                 gate.bytes += got.body.len() as u64;

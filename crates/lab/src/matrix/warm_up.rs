@@ -18,8 +18,11 @@ pub(crate) fn warm_up(
     (window, time_max): (Duration, Duration),
     origin_requests: &mut dyn FnMut() -> Option<u64>,
 ) -> Result<bool, String> {
-    if let Pages::Many { .. } = shot.row.pages {
-        shot.fire(address, None, &mut |_, _| {})?;
+    if let Pages::Many { .. } | Pages::Items { .. } = shot.row.pages {
+        let filled = shot.fire(address, None, &mut |_, _| {})?;
+        if filled.tally.failed() > 0 || filled.tally.good < shot.row.used.urls {
+            return Ok(false);
+        }
     }
     let deadline = Nanos::now().after(time_max);
     let is_open = shot.row.used.rate_per_second.is_some();

@@ -96,7 +96,7 @@ http {{
     sendfile on;
     keepalive_timeout 3600;
     keepalive_requests 100000000;
-    open_file_cache max=102400 inactive=60s;
+    open_file_cache max={cached_files} inactive=60s;
     default_type application/octet-stream;
     types {{ text/html html; }}
     client_body_temp_path {temporary}/body;
@@ -107,6 +107,8 @@ http {{
 {http}}}
 ",
         workers = site.workers,
+        // Each holds a descriptor, and connections need theirs: a large site must not leave it with none.
+        cached_files = site.open_files / 20,
     );
     let arguments = words(["-c", &site.path("nginx.conf")]);
     let configs = vec![site.write("nginx.conf", config)?];

@@ -1,4 +1,4 @@
-//! Squid as an accelerator, one process, everything in memory.
+//! Squid, one process, everything in memory: as an accelerator, and as the forward proxy that people know it for.
 
 use super::{Launch, Profile, Role, Site, words};
 
@@ -10,17 +10,32 @@ pub(super) const SQUID: Profile = Profile {
     role: Role::Cache,
     options: &[("cache_mem", "512 MB"), ("extra", "")],
     keeps_children: true,
-    launch: squid,
+    launch: accelerator,
 };
 
-fn squid(site: &Site<'_>) -> Result<Launch, String> {
-    let (host, origin_port) = (site.origin.ip(), site.origin.port());
-    let (port, files) = (site.port, site.open_files);
-    let (log, pid, dir) = (site.path("cache.log"), site.path("squid.pid"), site.dir.display());
-    let config = format!(
+pub(super) const SQUID_FORWARD: Profile =
+    Profile { name: "squid-forward", role: Role::Forward, launch: forward_proxy, ..SQUID };
+
+fn accelerator(site: &Site<'_>) -> Result<Launch, String> {
+    let (host, origin_port, port) = (site.origin.ip(), site.origin.port(), site.port);
+    let own = format!(
         "http_port 127.0.0.1:{port} accel defaultsite=localhost no-vhost
 cache_peer {host} parent {origin_port} 0 no-query originserver name=o
-acl everyone src all
+"
+    );
+    squid(site, &own)
+}
+
+/// What it asks follows from the requests, so the origin stands nowhere in its configuration.
+fn forward_proxy(site: &Site<'_>) -> Result<Launch, String> {
+    squid(site, &format!("http_port 127.0.0.1:{}\n", site.port))
+}
+
+fn squid(site: &Site<'_>, own: &str) -> Result<Launch, String> {
+    let files = site.open_files;
+    let (log, pid, dir) = (site.path("cache.log"), site.path("squid.pid"), site.dir.display());
+    let config = format!(
+        "{own}acl everyone src all
 http_access allow everyone
 cache_mem {memory}
 maximum_object_size_in_memory 2 MB
