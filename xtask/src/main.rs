@@ -17,6 +17,7 @@ mod project;
 mod source;
 mod suite;
 mod tidy;
+mod vcl_corpus;
 mod verdicts;
 
 const USAGE: &str = "\
@@ -30,6 +31,7 @@ usage: cargo xtask TASK
   conformance --against URL --origin-port PORT
                            the same suite against another proxy that listens at URL and forwards to 127.0.0.1:PORT
   conformance --list       like the first, and prints the rows that docs/conformance.md should hold
+  vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::task(&project),
         ["behaviours", files @ ..] => behaviours::task(&project, files),
         ["conformance", options @ ..] => conformance::task(&project, options),
+        ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {
