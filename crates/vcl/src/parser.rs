@@ -249,6 +249,14 @@ mod tests {
     }
 
     #[test]
+    fn reading_always_goes_on() {
+        check("vcl 4.1;\nacl x { \"1\".; acl x { \"1\"; }", "2 unbalanced-brace@2 syntax@2");
+        check("vcl 4.1;\nacl x { { } * { } }", "2 syntax@2 syntax@2");
+        check("vcl 4.1;\nsub a { if (b) { } * { } * }", "2 syntax@2 syntax@2");
+        check("vcl 4.1;\nbackend b { { } sub c { } }", "2 unbalanced-brace@2 syntax@2 unbalanced-brace@2");
+    }
+
+    #[test]
     fn other_languages_are_recognised() {
         check("backend a { }", "1 version-missing@1");
         check("vcl 3.0;", "1 version-unknown@1");

@@ -138,12 +138,13 @@ impl Parser<'_> {
         let open = self.expect(Mark::BraceOpen, "before the entries of the ACL")?;
         let mut entries = Vec::new();
         while !self.take(Mark::BraceClose) {
-            if self.word().word == Word::End {
+            if self.cannot_go_on() {
                 return Err(self.never_closed(open));
             }
+            let start = self.at;
             match self.acl_entry() {
                 Ok(entry) => entries.push(entry),
-                Err(Reported) => self.skip_statement(),
+                Err(Reported) => self.skip_statement(start),
             }
         }
         Ok(Definition::Acl(Acl { name, flags, entries }))
@@ -202,12 +203,13 @@ impl Parser<'_> {
         let open = self.expect(Mark::BraceOpen, &format!("before the attributes of the {of}"))?;
         let mut attributes = Vec::new();
         while !self.take(Mark::BraceClose) {
-            if self.word().word == Word::End || self.reports.is_full() {
+            if self.cannot_go_on() {
                 return Err(self.never_closed(open));
             }
+            let start = self.at;
             match self.attribute() {
                 Ok(attribute) => attributes.push(attribute),
-                Err(Reported) => self.skip_statement(),
+                Err(Reported) => self.skip_statement(start),
             }
         }
         Ok(attributes)

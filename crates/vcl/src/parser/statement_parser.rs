@@ -29,14 +29,20 @@ impl Parser<'_> {
                 let close = self.next().span;
                 return Ok(Block { statements, span: open.to(close) });
             }
-            if self.word().word == Word::End || self.begins_definition() || self.reports.is_full() {
+            if self.cannot_go_on() {
                 return Err(self.never_closed(open));
             }
+            let start = self.at;
             match self.statement() {
                 Ok(statement) => statements.push(statement),
-                Err(Reported) => self.skip_statement(),
+                Err(Reported) => self.skip_statement(start),
             }
         }
+    }
+
+    /// What stands here is not within the braces any more, or is not worth reading.
+    pub(super) fn cannot_go_on(&self) -> bool {
+        self.word().word == Word::End || self.begins_definition() || self.reports.is_full()
     }
 
     /// `sub name {` where a statement should be: a brace before it is missing.
@@ -250,16 +256,15 @@ impl Parser<'_> {
         Ok(condition)
     }
 
-    /// On after a statement that cannot be read: behind its `;` or block, or before the `}` that ends the block
-    /// around it. A word is always taken, unless it is that brace.
-    pub(super) fn skip_statement(&mut self) {
-        if self.at > 0 && self.words[self.at - 1].is(Mark::BraceClose) {
+    /// On after a statement, begun at `start`, that cannot be read: behind its `;` or block, or before the `}` that ends
+    /// the block around it. A word is always taken, unless it is that brace or what `cannot_go_on` sees too.
+    pub(super) fn skip_statement(&mut self, start: usize) {
+        if self.at > start && self.words[self.at - 1].is(Mark::BraceClose) {
             return;
         }
-        loop {
+        while !self.begins_definition() {
             match self.word().word {
                 Word::End | Word::Mark(Mark::BraceClose) => return,
-                _ if self.begins_definition() => return,
                 Word::Mark(Mark::Semicolon) => {
                     self.at += 1;
                     return;
