@@ -95,7 +95,7 @@ function cellDetails(cell) {
       cell.steady === false ? "not steady; " : "",
       cell.comparable_in.length ? "ranks in " + cell.comparable_in.map(metric => METRICS[metric].name).join(", ") : "ranks in nothing",
       row ? ` · ${row.load}` : ""),
-    cell.gate ? make("p", "dim", `Before the load ${count(cell.gate.urls)} URLs, ${bytes(cell.gate.bytes)}, were compared byte by byte: `,
+    cell.gate ? make("p", "dim", `Compared byte by byte before the load (URLs: ${count(cell.gate.urls)}, together ${bytes(cell.gate.bytes)}): `,
       cell.gate.bad.length ? cell.gate.bad.join("; ") : "all were right.") : null,
     cell.why.length ? make("ul", "", cell.why.map(why => make("li", "", why))) : null);
   const estimates = Object.values(METRICS).filter(metric => metric.of(cell)).map(metric => {
@@ -109,7 +109,7 @@ function cellDetails(cell) {
   const errors = Object.entries(cell.errors);
   if (errors.length) {
     const rows = errors.map(([kind, seen]) => [kind, { number: count(seen.count) }, { number: seconds(seen.first_seconds) },
-      { number: seconds(seen.last_seconds) }, make("code", "", seen.sample)]);
+      { number: seconds(seen.last_seconds) }, make("code", "sample", seen.sample)]);
     panel.append(make("h4", "", "Errors"), make("div", "scroll",
       table("", ["kind", { number: "count" }, { number: "first" }, { number: "last" }, "a sample"], rows)));
   }
