@@ -138,6 +138,9 @@ pub const TOOL_TIMEOUT: Duration = Duration::from_secs(20);
 pub const LOG_TAIL_LINES: usize = 15;
 /// Where free ports for servers are looked for: under those that the kernel gives to clients.
 pub const SERVER_PORTS: std::ops::Range<u16> = 12_000..17_000;
+/// The largest page of a row, and the most that is read of one answer when it is looked at.
+pub const ROW_PAGE_BYTES_MAX: u64 = 1 << 30;
+pub const PLAIN_FETCH_BYTES_MAX: u64 = ROW_PAGE_BYTES_MAX + (1 << 20);
 /// Pages that are compared byte by byte before a row is measured.
 pub const GATE_URLS_MAX: usize = 2_000;
 /// For asking each page of a row once.

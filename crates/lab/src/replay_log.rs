@@ -152,19 +152,22 @@ fn short(method: &str) -> String {
 
 /// From moments in order to moments within their seconds.
 fn spread(asked: &[AskedThen]) -> Replay {
-    let mut replay = Replay::default();
     let begun = asked.first().map_or(0, |asked| asked.millis);
+    let mut starts = Vec::with_capacity(asked.len());
     for same in asked.chunk_by(|one, other| one.millis == other.millis) {
         for (index, asked) in same.iter().enumerate() {
             let within_nanos = match asked.is_whole_second {
                 true => index as u64 * 1_000_000_000 / same.len() as u64,
                 false => 0,
             };
-            replay.offsets_nanos.push((asked.millis - begun) * 1_000_000 + within_nanos);
-            replay.requests.push(asked.request);
+            let offset_nanos = (asked.millis - begun).saturating_mul(1_000_000).saturating_add(within_nanos);
+            starts.push((offset_nanos, asked.request));
         }
     }
-    replay
+    // Lines that say their millisecond may lie between those that were spread over their second.
+    starts.sort_by_key(|(offset_nanos, _)| *offset_nanos);
+    let (offsets_nanos, requests) = starts.into_iter().unzip();
+    Replay { offsets_nanos, requests }
 }
 
 #[cfg(test)]

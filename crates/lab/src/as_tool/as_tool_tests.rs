@@ -49,7 +49,12 @@ fn outcome() -> Outcome {
 
 fn workload() -> Workload {
     let address = "127.0.0.1:81".parse().unwrap();
-    Workload { length: Length::Requests(2002), users: 2, checks: Tool::CHECKS, ..Workload::new(address) }
+    Workload {
+        length: crate::workload::Length::Requests(2002),
+        users: 2,
+        checks: Tool::CHECKS,
+        ..Workload::new(address)
+    }
 }
 
 /// All forms, one below the other.

@@ -74,6 +74,9 @@ pub struct CellBroken {
     pub why: Vec<String>,
 }
 
+/// What every sound cell may be compared in, whatever bounded it.
+const COST: [Metric; 2] = [Metric::ServerMicrosPerAnswer, Metric::BytesPerConnection];
+
 /// `after` against `before`.
 pub fn compare(before: &LabResults, after: &LabResults, threshold: f64) -> Comparison {
     let mut changes = Vec::new();
@@ -82,7 +85,10 @@ pub fn compare(before: &LabResults, after: &LabResults, threshold: f64) -> Compa
     for now in &after.cells {
         let Some(was) = same(&before.cells, now) else { continue };
         let trusted = |cell: &Cell| matches!(cell.colour, Colour::Clean | Colour::LightYellow);
-        if trusted(was) && matches!(now.colour, Colour::Orange | Colour::Red) {
+        // A cell that is no longer all hits, or does not settle any more, keeps its colour and says nothing.
+        let is_sound = |cell: &Cell| COST.iter().any(|metric| cell.comparable_in.contains(metric));
+        let is_lost = is_sound(was) && !is_sound(now);
+        if trusted(was) && (is_lost || matches!(now.colour, Colour::Orange | Colour::Red)) {
             let (server, row) = (now.server.clone(), now.row.clone());
             broken.push(CellBroken { server, row, before: was.colour, after: now.colour, why: now.why.clone() });
         }

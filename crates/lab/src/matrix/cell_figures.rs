@@ -127,20 +127,27 @@ pub(crate) fn may_compare(metric: Metric, cell: &Cell, judged: &Judged<'_>) -> b
     is_sound && fits
 }
 
+/// A single one is too many, whenever it comes.
+pub(crate) fn wrong_bytes(errors: &BTreeMap<String, ErrorSeen>) -> Option<String> {
+    let bad = ["bad-bytes", "bad-length", "long-body"].into_iter().find(|name| errors.contains_key(*name))?;
+    Some(format!("wrong bytes came ({bad}): {}", errors[bad].sample))
+}
+
 fn colour(saved: &SavedCell, why: &mut Vec<String>) -> Colour {
     if let Some(gate) = saved.gate.as_ref().filter(|gate| !gate.bad.is_empty()) {
         why.push(format!("failed the look before the load: {}", gate.bad.join("; ")));
         return Colour::Red;
     }
-    if saved.is_lost && saved.blocks.is_empty() {
+    if saved.is_lost {
+        // Its earlier blocks may have been good; a server that does not come back is not one to rank.
         return Colour::Red;
     }
     if saved.blocks.iter().any(|block| block.server_died) {
-        why.push("it died, or a process of it was replaced, under load".to_owned());
+        why.push("it died, hung, or a process of it was replaced, under load".to_owned());
         return Colour::Red;
     }
-    if let Some(bad) = ["bad-bytes", "bad-length", "long-body"].iter().find(|name| saved.errors.contains_key(**name)) {
-        why.push(format!("wrong bytes came ({bad}): {}", saved.errors[*bad].sample));
+    if let Some(what) = wrong_bytes(&saved.errors) {
+        why.push(what);
         return Colour::Red;
     }
     let good: u64 = saved.blocks.iter().map(|block| block.good).sum();

@@ -15,7 +15,10 @@ pub(crate) type Party<'a> = (&'a Cell, Judged<'a>);
 
 /// What two copies of one server differ by, where both have the metric.
 pub(crate) fn noise(metric: Metric, one: &Party<'_>, again: &Party<'_>, seed: u64) -> Option<Noise> {
-    let ratio = ratio(metric, again.0, one.0, one.1.row.kind, seed)?;
+    let (ratio, count) = ratio(metric, again.0, one.0, one.1.row.kind, seed)?;
+    if count < INTERVAL_VALUES_MIN {
+        return None;
+    }
     let gap = distance_from_one(ratio.low).max(distance_from_one(ratio.high));
     Some(Noise { row: one.0.row.clone(), metric, ratio, gap })
 }
@@ -27,24 +30,28 @@ pub(crate) fn difference(
     noise: Option<&Noise>,
     seed: u64,
 ) -> Option<Difference> {
-    let ratio = ratio(metric, party.0, reference.0, party.1.row.kind, seed)?;
+    let (ratio, count) = ratio(metric, party.0, reference.0, party.1.row.kind, seed)?;
     let may = may_compare(metric, party.0, &party.1) && may_compare(metric, reference.0, &reference.1);
-    let blocks = party.0.blocks.len().min(reference.0.blocks.len());
-    let verdict = if may { verdict(metric, &ratio, noise, blocks) } else { Verdict::NotRanked };
+    let verdict = if may { verdict(metric, &ratio, noise, count) } else { Verdict::NotRanked };
     let (row, server, against) = (party.0.row.clone(), party.0.server.clone(), reference.0.server.clone());
     Some(Difference { row, metric, server, against, ratio, verdict })
 }
 
-fn ratio(metric: Metric, over: &Cell, under: &Cell, kind: RowKind, seed: u64) -> Option<Estimate> {
+/// With the number of blocks in which both have the metric: a percentile needs more samples than some blocks hold.
+fn ratio(metric: Metric, over: &Cell, under: &Cell, kind: RowKind, seed: u64) -> Option<(Estimate, usize)> {
     let in_block = |cell: &Cell, block: usize| {
         let block = cell.blocks.iter().find(|other| other.block == block)?;
         value(metric, kind, block).filter(|value| *value > 0.0)
     };
-    let ratios = over.blocks.iter().filter_map(|block| {
-        let (over, under) = (in_block(over, block.block)?, in_block(under, block.block)?);
-        Some(over / under)
-    });
-    estimate(&ratios.collect::<Vec<_>>(), seed)
+    let ratios: Vec<f64> = over
+        .blocks
+        .iter()
+        .filter_map(|block| {
+            let (over, under) = (in_block(over, block.block)?, in_block(under, block.block)?);
+            Some(over / under)
+        })
+        .collect();
+    estimate(&ratios, seed).map(|ratio| (ratio, ratios.len()))
 }
 
 fn verdict(metric: Metric, ratio: &Estimate, noise: Option<&Noise>, blocks: usize) -> Verdict {
@@ -81,8 +88,8 @@ mod tests {
         };
         let (one, twin, other) = (made("a", costs), made("a-again", again), made("b", other));
         let metric = Metric::ServerMicrosPerAnswer;
-        let noise = noise(metric, &(&one, judged()), &(&twin, judged()), 1).unwrap();
-        let found = difference(metric, &(&other, judged()), &(&one, judged()), Some(&noise), 1).unwrap();
+        let noise = noise(metric, &(&one, judged()), &(&twin, judged()), 1);
+        let found = difference(metric, &(&other, judged()), &(&one, judged()), noise.as_ref(), 1).unwrap();
         assert_eq!(found.verdict, expect, "{found:?} {noise:?}");
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::limits::DURATION_MAX;
 use crate::results::RowKind;
 
 /// Which known word somebody meant, if it was one.
@@ -179,8 +180,10 @@ impl<T: Clone> OneOrMany<T> {
 impl SessionsSection {
     /// Longer they do not last: their starts, their thinking, and each call as slow as it may be.
     pub(crate) fn time_max(&self, timeout: Duration) -> Duration {
-        let starts = Duration::from_secs_f64(self.rate.map_or(0.0, |rate| self.count as f64 / rate));
-        starts + (self.think.0 + timeout) * self.calls.max(1)
+        let starts = self.rate.map_or(0.0, |rate| self.count as f64 / rate);
+        let starts = Duration::try_from_secs_f64(starts).unwrap_or(DURATION_MAX);
+        let calls = (self.think.0 + timeout).saturating_mul(self.calls.max(1));
+        starts.saturating_add(calls).min(DURATION_MAX)
     }
 }
 

@@ -6,6 +6,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use crate::limits::PLAIN_FETCH_BYTES_MAX;
+
 pub(crate) struct Fetched {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
@@ -40,7 +42,7 @@ fn exchange(address: SocketAddr, path: &str, fields: &[String], patience: Durati
     request.push_str("\r\n");
     stream.write_all(request.as_bytes())?;
     let mut raw = Vec::new();
-    stream.read_to_end(&mut raw)?;
+    stream.take(PLAIN_FETCH_BYTES_MAX).read_to_end(&mut raw)?;
     Ok(raw)
 }
 
@@ -54,9 +56,10 @@ fn dechunk(mut rest: &[u8]) -> Result<Vec<u8>, String> {
         if size == 0 {
             return Ok(body);
         }
-        let chunk = rest.get(line_end + 2..line_end + 2 + size).ok_or("a chunk that breaks off")?;
+        let from_here = &rest[line_end + 2..];
+        let chunk = from_here.get(..size).ok_or("a chunk that breaks off")?;
         body.extend_from_slice(chunk);
-        rest = rest.get(line_end + 4 + size..).ok_or("a chunk without its end")?;
+        rest = from_here[size..].get(2..).ok_or("a chunk without its end")?;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limits::{CONNECTIONS_MAX, RATE_MAX, ROW_URLS_MAX, ROWS_MAX};
+use crate::limits::{CONNECTIONS_MAX, RATE_MAX, ROW_PAGE_BYTES_MAX, ROW_URLS_MAX, ROWS_MAX};
 use crate::matrix::lab_file::{ItemsSection, RowSection, SessionsSection, Source, UrlOrder};
 use crate::memcached_catalogue::MemcachedItems;
 use crate::results::{RowKind, RowUsed};
@@ -143,6 +143,11 @@ fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
             return refuse(format!("urls.count must be 1 to {ROW_URLS_MAX}"));
         }
         _ => {}
+    }
+    let sizes =
+        section.size.iter().flat_map(|sizes| sizes.all()).chain(section.urls.iter().map(|urls| urls.mean_bytes));
+    if let Some(wrong) = sizes.max().filter(|&size| size > ROW_PAGE_BYTES_MAX) {
+        return refuse(format!("pages of {wrong} bytes; {ROW_PAGE_BYTES_MAX} at most"));
     }
     if let Some(wrong) = section.connections.all().into_iter().find(|n| !(1..=CONNECTIONS_MAX).contains(n)) {
         return refuse(format!("{wrong} connections; 1 to {CONNECTIONS_MAX}"));

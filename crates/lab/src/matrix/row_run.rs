@@ -142,19 +142,25 @@ impl<'a> RowRun<'a> {
         let contestant = &self.contestants[place];
         let name = contestant.planned.name.clone();
         let keeps = contestant.planned.profile.keeps_children;
-        let died = self.up[place].as_mut().is_none_or(|server| server.has_died(keeps));
+        let mut died = self.up[place].as_mut().is_none_or(|server| server.has_died(keeps));
         if died {
             // The next block starts it again.
             self.up[place] = None;
         }
         let mut measured = match measured {
             Ok(measured) => measured,
-            Err(what) if died => {
+            // A server that lives and takes no connection any more is as good as dead: it begins anew, the others go on.
+            Err(what) => {
                 (self.say)(&format!("{name}: {what}"));
+                self.up[place] = None;
+                died = true;
                 Measured::of_a_dead_server(what)
             }
-            Err(what) => return Err(format!("{name}, row {}: {what}", self.row.used.name)),
         };
+        // Without it every cache would be all hits, and every pass the caches' fault.
+        if self.stage.origin.as_mut().is_some_and(|origin| origin.requests().is_none()) {
+            return Err(format!("the origin does not answer any more (row {})", self.row.used.name));
+        }
         measured.block = Block { block, at_seconds, restarted, server_died: died, ..measured.block };
         measured.errors.values_mut().for_each(|seen| seen.happened_after(at_seconds));
         (self.say)(&line(&name, block, &measured.block));
@@ -199,7 +205,7 @@ impl<'a> RowRun<'a> {
             match warmed {
                 Ok(steady) => cell.steady = Some(steady && cell.steady.unwrap_or(true)),
                 Err(what) => {
-                    cell.trouble.push(format!("it died while it was warmed up: {what}"));
+                    cell.trouble.push(format!("while it was warmed up: {what}"));
                     cell.is_lost = true;
                     (self.say)(&format!("{name}: {what}"));
                     return false;

@@ -193,7 +193,9 @@ mod tests {
         let command = ["/bin/sh", "-c", script].map(str::to_owned);
         let cpus = crate::matrix::cpu_sets::allowed();
         let never = AtomicBool::new(false);
-        let start = Start { name: "it", command: &command, address, dir, logs: &[], cpus: &cpus, stop: &never };
+        let environment = BTreeMap::new();
+        let (command, environment, cpus) = (&command[..], &environment, &cpus[..]);
+        let start = Start { name: "it", command, environment, address, dir, logs: &[], cpus, stop: &never };
         ServerProcess::start(&start)
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::lab_clock::Nanos;
 use crate::limits::{WARM_SLOPE_SHARE_MAX, WARM_WINDOWS};
-use crate::matrix::measuring::{Shot, Watched};
+use crate::matrix::cell_figures::wrong_bytes;
+use crate::matrix::measuring::{Shot, Watched, errors_of};
 use crate::matrix::planned_rows::Pages;
 use crate::matrix::statistics::is_steady;
 
@@ -20,6 +21,9 @@ pub(crate) fn warm_up(
 ) -> Result<bool, String> {
     if let Pages::Many { .. } | Pages::Items { .. } = shot.row.pages {
         let filled = shot.fire(address, None, &mut |_, _| {})?;
+        if let Some(what) = wrong_bytes(&errors_of(&filled)) {
+            return Err(what);
+        }
         if filled.tally.failed() > 0 || filled.tally.good < shot.row.used.urls {
             return Ok(false);
         }
@@ -30,6 +34,9 @@ pub(crate) fn warm_up(
     let mut asked = origin_requests();
     while Nanos::now() < deadline && !shot.stop.load(std::sync::atomic::Ordering::Relaxed) {
         let measured = shot.measure(address, window, watched)?;
+        if let Some(what) = wrong_bytes(&measured.errors) {
+            return Err(what);
+        }
         let block = &measured.block;
         // At a fixed rate it is the cost that settles.
         windows.push(match is_open {
