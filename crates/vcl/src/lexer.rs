@@ -39,6 +39,8 @@ const DELIMITED: [(&[u8], &[u8], bool, Word); 4] = [
 
 impl Lexer<'_> {
     fn step(&mut self) {
+        #[cfg(test)]
+        crate::effort::spend(1);
         let rest = &self.bytes[self.at..];
         let first = rest[0];
         if matches!(first, b' ' | b'\t' | b'\r' | b'\n') {
@@ -239,7 +241,10 @@ fn is_base64(byte: u8) -> bool {
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len()).position(|window| window == needle)
+    let found = haystack.windows(needle.len()).position(|window| window == needle);
+    #[cfg(test)]
+    crate::effort::spend(found.unwrap_or(haystack.len()));
+    found
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ mod ban_expressions;
 mod checker;
 pub mod codes;
 pub mod diagnostics;
+#[cfg(test)]
+mod effort;
 mod foreign;
 mod inclusion;
 mod lexer;

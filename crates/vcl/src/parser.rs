@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
                 && self.at > start
                 && (depth == 0
                     && matches!(self.words[self.at - 1].word, Word::Mark(Mark::BraceClose | Mark::Semicolon))
-                    || self.sources.position(word.span).column == 1);
+                    || self.sources.begins_line(word.span));
             if begins {
                 return;
             }
@@ -92,11 +92,15 @@ impl<'a> Parser<'a> {
     }
 
     fn word(&self) -> Token {
+        #[cfg(test)]
+        crate::effort::spend(1);
         self.words[self.at.min(self.words.len() - 1)]
     }
 
     /// The word after the present one, and so on.
     fn ahead(&self, by: usize) -> Token {
+        #[cfg(test)]
+        crate::effort::spend(by);
         self.words[(self.at + by).min(self.words.len() - 1)]
     }
 

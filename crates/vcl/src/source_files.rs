@@ -111,7 +111,14 @@ impl Sources {
         let file = self.file(span.file);
         let line = file.line_starts.partition_point(|start| *start <= span.start);
         let before = &file.bytes[file.line_starts[line - 1] as usize..span.start as usize];
+        #[cfg(test)]
+        crate::effort::spend(before.len());
         Position { line, column: String::from_utf8_lossy(before).chars().count() + 1 }
+    }
+
+    /// Without the way through the line that `position` goes.
+    pub fn begins_line(&self, span: Span) -> bool {
+        self.file(span.file).line_starts.binary_search(&span.start).is_ok()
     }
 
     /// The line in which the span begins, without its end.

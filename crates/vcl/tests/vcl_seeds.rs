@@ -20,36 +20,12 @@ fn vcl_text_keeps_its_laws() {
     assert!(count >= 30, "{folder} holds only {count}");
 }
 
-/// The shapes that make careless readers quadratic, at two sizes: ten times the text may take ten times as long, and
-/// for the noise of a busy machine three times that again.
+/// Laws hold for long texts too; that the work is linear in them is counted in `effort`.
 #[test]
-fn time_is_linear_in_the_text() {
-    let shapes: [(&str, &str, &str); 8] = [
-        ("", "{\"", ""),
-        ("vcl 4.1; ", "/* ", ""),
-        ("vcl 4.1; sub a { ", "set x = (", ""),
-        ("vcl 4.1; sub a { ", "if (a) { ", ""),
-        ("vcl 4.1; sub a { set x = a", " + a", "; }"),
-        ("vcl 4.1; ", "acl x {\"a ", ""),
-        ("vcl 4.1; sub a { ", "set req.http.x = \"y\" + req.url; ", "}"),
-        ("vcl 4.1; ", "sub a { } ", ""),
-    ];
-    for (start, repeated, end) in shapes {
-        let time = |count: usize| {
-            let text = format!("{start}{}{end}", repeated.repeat(count));
-            let took = |_| time_taken(|| vcl_text::run(text.as_bytes()));
-            (0..3).map(took).min().unwrap_or_default()
-        };
-        let (short, long) = (time(2_000), time(20_000));
-        println!("{repeated}: {short:?} then {long:?}");
-        assert!(long < 30 * short.max(std::time::Duration::from_millis(2)), "{repeated}: {short:?} then {long:?}");
+fn long_texts_keep_the_laws() {
+    let shapes =
+        ["{\"", "vcl 4.1; /* ", "vcl 4.1; sub a { set x = (", "vcl 4.1; sub a { if (a) { ", "vcl 4.1; sub a { } "];
+    for shape in shapes {
+        vcl_text::run(shape.repeat(2_000).as_bytes());
     }
-}
-
-/// Time is measured here and nowhere else in this crate.
-#[allow(clippy::disallowed_methods)]
-fn time_taken(run: impl FnOnce()) -> std::time::Duration {
-    let start = std::time::Instant::now();
-    run();
-    start.elapsed()
 }
