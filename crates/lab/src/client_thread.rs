@@ -229,10 +229,7 @@ impl Desk {
 
     /// Which of the sources the connections of a user come from.
     pub(crate) fn source(&self, user: usize) -> Option<usize> {
-        let sources_count = self.workload.sources.len();
-        // Its number among all users, not only among this thread's.
-        let number = user * self.workload.threads + self.thread;
-        (sources_count > 0).then(|| number % sources_count)
+        sources::source_of(user, self.thread, self.workload.sources.len())
     }
 
     /// The next port of a source.
@@ -272,6 +269,10 @@ impl Desk {
 
     pub(crate) fn note_connection_end(&self, life: &Life) {
         self.tally.borrow_mut().lives.end(life, Nanos::now());
+    }
+
+    pub(crate) fn note_left_open(&self) {
+        self.tally.borrow_mut().left_open += 1;
     }
 
     #[inline]

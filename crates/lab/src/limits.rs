@@ -72,6 +72,8 @@ pub const RATES_MAX: usize = 1_000;
 /// A percentile is shown when so many requests lie beyond it; with fewer it says more about luck than about the server.
 pub const SAMPLES_BEYOND_MIN: f64 = 100.0;
 
+/// After an answer that announces the end of its connection, the server may take so long to close it.
+pub const CLOSE_GRACE: Duration = Duration::from_millis(200);
 /// After a connection that could not be opened, its user waits this long: a target that is down is no race.
 pub const CONNECT_PAUSE: Duration = Duration::from_millis(10);
 /// What was due for less than this when the run ended was cut off by the end, and not dropped.
@@ -138,6 +140,8 @@ pub const TOOL_TIMEOUT: Duration = Duration::from_secs(20);
 pub const LOG_TAIL_LINES: usize = 15;
 /// Where free ports for servers are looked for: under those that the kernel gives to clients.
 pub const SERVER_PORTS: std::ops::Range<u16> = 12_000..17_000;
+/// So many ports are not used again at once, because connections to the last server on one may linger.
+pub const PORTS_RESTED_MAX: usize = 1_000;
 /// The largest page of a row, and the most that is read of one answer when it is looked at.
 pub const ROW_PAGE_BYTES_MAX: u64 = 1 << 30;
 pub const PLAIN_FETCH_BYTES_MAX: u64 = ROW_PAGE_BYTES_MAX + (1 << 20);
@@ -158,3 +162,4 @@ pub const MISS_SHARE_MAX: f64 = 0.001;
 pub const NOISE_FIT_MAX: f64 = 0.05;
 
 const _: () = assert!(SECOND_DIGITS < LATENCY_DIGITS);
+const _: () = assert!(PORTS_RESTED_MAX < (SERVER_PORTS.end - SERVER_PORTS.start) as usize / 2);

@@ -1,6 +1,6 @@
 //! What a log says was asked, and when: the moments and the requests of a replay, in the order of time.
 //!
-//! Made by `access_log` from lines, read by the timetable and the agenda. It knows nothing of logs.
+//! Made by `replay_log` from lines, read by the timetable and the agenda. It knows nothing of logs.
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Replay {

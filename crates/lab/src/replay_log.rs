@@ -215,6 +215,17 @@ mod tests {
     }
 
     #[test]
+    fn moments_are_in_order_whichever_way_the_lines_say_them() {
+        let squid = "971186107.300    180 192.0.2.1 TCP_MISS/200 411 GET http://b/x - HIER_DIRECT/1 text/html\n";
+        let spread = line(7, "GET /a HTTP/1.1").repeat(2);
+        let (_, replay, _) = read(&[spread.as_str(), squid].concat()).unwrap();
+        assert_eq!(replay.offsets_nanos, [0, 300_000_000, 500_000_000]);
+        let far = "192.0.2.1 - - [10/Oct/9999:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 5\n";
+        let (_, replay, _) = read(&[line(7, "GET /a HTTP/1.1").as_str(), far].concat()).unwrap();
+        assert_eq!(replay.offsets_nanos, [0, u64::MAX]);
+    }
+
+    #[test]
     fn what_is_left_out_is_said() {
         let log = [
             line(1, "GET / HTTP/1.1"),

@@ -1,6 +1,6 @@
 //! What a run has shown, as a person and as a program reads it. The headline is goodput: answers that passed.
 //!
-//! Our own form; the forms of ab, wrk and others will be further printers of the same [`Outcome`]. It computes nothing
+//! Our own form; those of ab, wrk and others are further printers of the same [`Outcome`], in `as_tool`. It computes nothing
 //! that a run did not measure, and prints a dash where there are too few samples for the number asked for.
 
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 use crate::error_kind::ErrorKind;
-use crate::limits::{BUSY_SHARE_MAX, SAMPLES_BEYOND_MIN};
+use crate::limits::{BUSY_SHARE_MAX, CLOSE_GRACE, SAMPLES_BEYOND_MIN};
 use crate::report_of_load::{load_description, load_name, session_lines, sessions_json, things_started};
 use crate::run::Outcome;
 use crate::tally::{MemcachedTally, Second, Tally};
@@ -226,6 +226,12 @@ fn warnings(workload: &Workload, outcome: &Outcome) -> Vec<String> {
         let percent = busiest * 100.0;
         warnings.push(format!(
             "client-bound: a thread of ours used {percent:.0} % of its core; more --threads, or these are our numbers, not the target's"
+        ));
+    }
+    if tally.left_open > 0 {
+        let count = tally.left_open;
+        warnings.push(format!(
+            "{count} connections were announced to close and left open: each kept its user for {CLOSE_GRACE:?}"
         ));
     }
     let dropped = tally.error(ErrorKind::Dropped).count;

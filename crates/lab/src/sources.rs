@@ -58,6 +58,12 @@ fn add_range(sources: &mut Vec<IpAddr>, part: &str, first: IpAddr, last: IpAddr)
     Ok(())
 }
 
+/// Which source a user of a thread has. Each thread goes through all of them: the ports of a source are shared out among
+/// the threads, and one that had a source to itself could reach only its own share.
+pub(crate) fn source_of(user: usize, thread: usize, sources_count: usize) -> Option<usize> {
+    (sources_count > 0).then(|| (user + thread) % sources_count)
+}
+
 /// The ports that a thread's connections take from each source, one after another.
 ///
 /// Chosen here because the kernel, asked to choose before it knows the target, looks through the whole range for a port
@@ -158,6 +164,20 @@ mod tests {
         );
         let list = parse_sources_list("# mine\n127.0.0.2\n\n127.0.0.4-127.0.0.5\n").unwrap();
         assert_eq!(list.len(), 3);
+    }
+
+    #[test]
+    fn every_thread_uses_every_source() {
+        for (threads, sources) in [(1, 1), (2, 2), (2, 4), (4, 2), (3, 2)] {
+            let mut used = vec![0; sources];
+            for thread in 0..threads {
+                let of_thread: Vec<usize> = (0..12).filter_map(|user| source_of(user, thread, sources)).collect();
+                assert!((0..sources).all(|source| of_thread.contains(&source)), "{threads} threads, {sources} sources");
+                of_thread.into_iter().for_each(|source| used[source] += 1);
+            }
+            assert!(used.iter().all(|count| *count == used[0]), "{used:?}");
+        }
+        assert_eq!(source_of(3, 1, 0), None);
     }
 
     #[test]

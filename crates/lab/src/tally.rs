@@ -26,6 +26,8 @@ pub struct Tally {
     pub framing_bytes: u64,
     pub received_bytes: u64,
     pub connections: u64,
+    /// Connections that an answer announced to close, and that its server left open.
+    pub left_open: u64,
     /// Whole answers, good or not, by their status.
     pub status_codes: Box<[u64; STATUS_MAX + 1]>,
     /// Of their bodies.
@@ -135,6 +137,7 @@ impl Default for Tally {
             framing_bytes: 0,
             received_bytes: 0,
             connections: 0,
+            left_open: 0,
             status_codes: Box::new([0; STATUS_MAX + 1]),
             answer_bytes: 0,
             kept: 0,
@@ -302,6 +305,7 @@ impl Tally {
             (&mut self.framing_bytes, other.framing_bytes),
             (&mut self.received_bytes, other.received_bytes),
             (&mut self.connections, other.connections),
+            (&mut self.left_open, other.left_open),
             (&mut self.answer_bytes, other.answer_bytes),
             (&mut self.kept, other.kept),
         ] {

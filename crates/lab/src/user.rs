@@ -22,7 +22,7 @@ use crate::client_thread::Desk;
 use crate::dialling::dial;
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
-use crate::limits::CONNECT_PAUSE;
+use crate::limits::{CLOSE_GRACE, CONNECT_PAUSE};
 use crate::tally::{Life, Stamps};
 
 /// A request whose outcome is not known yet.
@@ -92,8 +92,10 @@ enum Phase {
     Asking,
     /// Nothing more is asked; what was asked is still answered.
     Finishing,
-    /// The server said that it will close, and does.
+    /// The server said that it will close, and does …
     Closing,
+    /// … or not yet: it has so much time as the alarm gives it.
+    Lingering,
 }
 
 /// Does the conversation go on?
@@ -262,9 +264,24 @@ impl<'d> Conversation<'d> {
         }
     }
 
+    /// All is answered. The server is given a moment, so that it and not we hold the port of a closed connection.
+    fn watch_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.phase == Phase::Closing {
+            self.phase = Phase::Lingering;
+            self.alarm.as_mut().set(tokio::time::sleep(CLOSE_GRACE));
+        }
+        ready!(self.alarm.as_mut().poll(cx));
+        self.desk.note_left_open();
+        Poll::Ready(())
+    }
+
     fn watch_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.asked.is_empty() && self.phase == Phase::Asking {
-            return Poll::Pending;
+        if self.asked.is_empty() {
+            match self.phase {
+                Phase::Asking => return Poll::Pending,
+                Phase::Closing | Phase::Lingering => return self.watch_close(cx),
+                Phase::Finishing => {}
+            }
         }
         loop {
             ready!(self.alarm.as_mut().poll(cx));

@@ -1,6 +1,6 @@
 //! What a run is asked to do: who asks, when, how long, and what counts as an answer.
 //!
-//! Plain values, filled in by the program from its flags (and later from a lab file). Nothing here runs.
+//! Plain values, filled in by the program from its flags or by `matrix` from a lab file. Nothing here runs.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -129,9 +129,9 @@ fn row_of<'a>(results: &'a LabResults, name: &str) -> Option<&'a RowUsed> {
     results.rows.iter().find(|row| row.name == name)
 }
 
-/// What must be alike for two rows to be the same load.
+/// What must be alike for two rows to be the same load: the words hold sizes, order, sessions and header fields too.
 fn load(row: &RowUsed) -> impl PartialEq {
-    (row.size_bytes, row.urls, row.connections, row.keep_alive, row.rate_per_second.map(f64::to_bits), row.kind)
+    (&row.load, row.size_bytes, row.connections, row.keep_alive, row.rate_per_second.map(f64::to_bits), row.kind)
 }
 
 fn change(

@@ -188,11 +188,13 @@ fn bound(judged: &Judged<'_>, saved: &SavedCell, goodput: Option<Estimate>, why:
     if client > BUSY_SHARE_MAX {
         rules.push(format!("client-bound: a thread of the load used {:.0} % of its core", client * 100.0));
     }
-    let lag = of(|block| block.send_lag_p99_micros.unwrap_or(0) as f64);
-    let middle = of(|block| block.p50_micros.unwrap_or(0) as f64);
-    if judged.row.rate_per_second.is_some() && lag * 10.0 > middle {
+    // Of all blocks together, because one alone may be too short to know its percentile.
+    let (late, answers) = (saved.send_lag.histogram(), saved.from_intended.histogram());
+    let lag = percentile_of(&late, 99.0).unwrap_or(late.max());
+    let middle = answers.value_at_percentile(50.0);
+    if judged.row.rate_per_second.is_some() && lag * 10 > middle {
         rules.push(format!(
-            "client-bound: 1 % of the requests were sent {lag:.0} µs late, the median answer took {middle:.0} µs"
+            "client-bound: 1 % of the requests were sent {lag} µs late, the median answer took {middle} µs"
         ));
     }
     if let Some(dropped) = saved.errors.get("dropped") {
@@ -287,6 +289,9 @@ pub(crate) mod tests {
         late.blocks[0].server.busy_share = 0.99;
         assert_eq!(judge(&late).colour, Colour::Red);
         check_colour(SavedCell { trouble: vec!["x".to_owned()], is_lost: true, ..saved(&[]) }, Colour::Red, "x");
+        let lost =
+            SavedCell { trouble: vec!["did not come back".to_owned()], is_lost: true, ..saved(&[block(500, 0)]) };
+        check_colour(lost, Colour::Red, "did not come back");
         check_colour(saved(&[]), Colour::White, "");
     }
 
@@ -305,6 +310,20 @@ pub(crate) mod tests {
         check_bound(Block { server: busy, ..block(500, 0) }, Bound::Server, true, "");
         check_bound(Block { origin_busy_share: Some(0.99), ..block(500, 0) }, Bound::Origin, true, "");
         check_bound(Block { origin_requests: Some(3), ..block(500, 0) }, Bound::Latency, false, "not all were hits");
+    }
+
+    #[test]
+    fn late_sends_are_the_client_s_fault_however_few_there_were() {
+        let open = RowUsed { rate_per_second: Some(500.0), ..row() };
+        let judged = Judged { row: &open, role: Role::Cache, hot: true, seed: 1 };
+        let mut late = SavedCell { ..saved(&[block(500, 0)]) };
+        let mut counts = crate::matrix::saved_run::Counts::default().histogram();
+        (0..500).for_each(|_| counts.record(1_000).unwrap());
+        late.from_intended.add(&counts);
+        late.send_lag.add(&counts);
+        assert_eq!(cell("s", &judged, &late).bound, Bound::Client);
+        late.send_lag = Default::default();
+        assert_eq!(cell("s", &judged, &late).bound, Bound::Latency);
     }
 
     #[test]

@@ -73,7 +73,7 @@ mod tests {
     use crate::matrix::cell_figures::{cell, tests::row};
     use crate::matrix::profiles::Role;
     use crate::matrix::saved_run::SavedCell;
-    use crate::results::{Block, ServerCost};
+    use crate::results::{Block, RowUsed, ServerCost};
 
     fn check(costs: &[f64], again: &[f64], other: &[f64], expect: Verdict) {
         let row = row();
@@ -105,5 +105,24 @@ mod tests {
         check(&base, &scaled(1.3), &scaled(1.2), Verdict::NoDifferenceShown);
         // Two blocks show nothing.
         check(&base[..2], &near[..2], &scaled(0.5)[..2], Verdict::NoDifferenceShown);
+    }
+
+    /// Where most slices are too short for a percentile, one that is not says nothing.
+    #[test]
+    fn one_ratio_is_no_difference() {
+        let row = RowUsed { rate_per_second: Some(100.0), ..row() };
+        let judged = || Judged { row: &row, role: Role::Cache, hot: true, seed: 1 };
+        let made = |name: &str, p99_micros| {
+            let block = |block| {
+                let p99_micros = (block == 0).then_some(p99_micros);
+                Block { block, good: 100, elapsed_seconds: 1.0, p99_micros, ..Block::default() }
+            };
+            cell(name, &judged(), &SavedCell { blocks: (0..5).map(block).collect(), ..SavedCell::default() })
+        };
+        let (one, twin, other) = (made("a", 100), made("a-again", 100), made("b", 900));
+        assert_eq!(noise(Metric::P99, &(&one, judged()), &(&twin, judged()), 1), None);
+        let quiet = Noise { row: "r".to_owned(), metric: Metric::P99, ratio: Estimate::default(), gap: 0.0 };
+        let found = difference(Metric::P99, &(&other, judged()), &(&one, judged()), Some(&quiet), 1).unwrap();
+        assert_eq!(found.verdict, Verdict::NoDifferenceShown, "{found:?}");
     }
 }

@@ -281,6 +281,15 @@ pub(crate) mod tests {
         Source { name: "a.toml", text, nearest: same_beginning }
     }
 
+    #[test]
+    fn sessions_of_any_rate_have_an_end() {
+        let time = |rate| {
+            let all = SessionsSection { count: 10, calls: u32::MAX, think: Span(DURATION_MAX), rate: Some(rate) };
+            all.time_max(Duration::from_secs(5))
+        };
+        assert_eq!((time(1e-300), time(5.0)), (DURATION_MAX, DURATION_MAX));
+    }
+
     fn check_refused(text: &str, part: &str) {
         let error = source(text).read().map(|_| ()).unwrap_err();
         assert!(error.contains(part), "{text}: {error}");

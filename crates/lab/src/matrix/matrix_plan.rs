@@ -70,9 +70,8 @@ pub(crate) fn plan(order: &MatrixOrder) -> Result<Plan, String> {
         });
     }
     let method = method(&file, order, &source)?;
-    let row_names: Vec<&str> = rows.iter().map(|row| row.used.name.as_str()).collect();
     let server_names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-    let what = format!("{}\n{method:?}\n{row_names:?}\n{server_names:?}", order.lab_file.text);
+    let what = format!("{}\n{method:?}\n{rows:?}\n{server_names:?}", order.lab_file.text);
     Ok(Plan {
         title: file.title.clone(),
         about: file.about.clone(),
@@ -162,6 +161,13 @@ mod tests {
         let quick = plan(&MatrixOrder { quick: true, seed: Some(4), ..order("") }).unwrap();
         assert_eq!((quick.method.blocks, quick.method.slice_seconds, quick.method.seed), (3, 0.5, 4));
         assert!(quick.smoke && quick.fingerprint != full.fingerprint);
+        // Within the limits of a quick run the method is the same, and yet fewer sessions are played.
+        let small = "[method]\nblocks = 2\nslice = \"100ms\"\nwarm_max = \"1s\"\n";
+        let sessions =
+            "[[row]]\nname = \"s\"\nsize = 1\nconnections = 9\nsessions = { count = 50, calls = 2, think = \"1s\" }\n";
+        let text = format!("{small}{sessions}");
+        let fingerprint = |quick| plan(&MatrixOrder { quick, ..order(&text) }).unwrap().fingerprint;
+        assert_ne!(fingerprint(true), fingerprint(false));
         let only = vec!["larder".to_owned()];
         let part = plan(&MatrixOrder { only, rows: Some("2 conn".to_owned()), ..order("") }).unwrap();
         assert_eq!((part.rows.len(), part.servers.len()), (1, 2));

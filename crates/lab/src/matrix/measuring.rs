@@ -23,7 +23,7 @@ use crate::memcached_catalogue::MemcachedItems;
 use crate::results::{Block, ErrorSeen, Sample, SessionsSeen};
 use crate::run::{Outcome, run};
 use crate::script::Script;
-use crate::tally::Second;
+use crate::tally::{Second, Tally};
 use crate::workload::{Arrivals, Checks, Connections, Length, Load, RatePlan, Workload};
 
 /// A load that can be repeated against any server.
@@ -54,6 +54,7 @@ pub(crate) struct Measured {
     pub(crate) block: Block,
     pub(crate) from_intended: Histogram<u64>,
     pub(crate) from_send: Histogram<u64>,
+    pub(crate) send_lag: Histogram<u64>,
     /// Seconds since the slice began.
     pub(crate) errors: BTreeMap<String, ErrorSeen>,
 }
@@ -147,7 +148,8 @@ impl Shot<'_> {
         cost.busy_share = cost.cpu_seconds / begun.until(ended).as_secs_f64().max(1e-9) / watched.cpus as f64;
         let block = Block { server: cost, samples, ..block_of(&outcome) };
         let errors = errors_of(&outcome);
-        Ok(Measured { block, from_intended: outcome.tally.from_intended, from_send: outcome.tally.from_send, errors })
+        let Tally { from_intended, from_send, send_lag, .. } = outcome.tally;
+        Ok(Measured { block, from_intended, from_send, send_lag, errors })
     }
 }
 

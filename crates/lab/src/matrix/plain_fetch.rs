@@ -96,6 +96,8 @@ mod tests {
         check("HTTP/1.0 200 OK\r\n\r\nabc", Ok((200, "abc")));
         check("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", Err("3 bytes came of the 4"));
         check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab", Err("breaks off"));
+        let endless = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nab";
+        check(endless, Err("breaks off"));
         check("hello", Err("no whole head"));
     }
 }

@@ -267,8 +267,10 @@ impl PlannedRow {
         };
         let kind = if used.kind == RowKind::Pass { ", which may not be stored" } else { "" };
         let head = if browser { ", with a browser's 13 header fields" } else { "" };
+        let own = self.fields.len() - if browser { BROWSER_FIELDS.len() } else { 0 };
+        let own: String = self.fields[..own].iter().map(|field| format!(", with `{field}`")).collect();
         let through = if self.forward { ", as from a forward proxy" } else { "" };
-        format!("{pace}; {kept}; {what}{order}{kind}{head}{through}")
+        format!("{pace}; {kept}; {what}{order}{kind}{head}{own}{through}")
     }
 
     /// Of a catalogue's pages.
@@ -334,6 +336,7 @@ mod tests {
         check_refused(&format!("{head}connections = 1\n"), "a.toml:4: row `a`: needs size");
         check_refused(&format!("{head}size = 1\nconnections = 0\n"), "0 connections");
         check_refused(&format!("{head}size = 1\nconnections = 1\nrate = 0\n"), "a rate of 0");
+        check_refused(&format!("{head}size = 9999999999\nconnections = 1\n"), "pages of 9999999999 bytes");
         check_refused(&format!("{head}size = 1\nconnections = []\n"), "an empty list");
         check_refused(&format!("{head}size = 1\nconnections = [1, 1]\n"), "a second row named");
         check_refused(&format!("{head}size = 1\nconnections = 1\nonly = [\"lader\"]\n"), "unknown server `lader`");

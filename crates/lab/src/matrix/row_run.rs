@@ -218,6 +218,7 @@ impl<'a> RowRun<'a> {
             cell.is_lost = true;
             return false;
         }
+        server.settle();
         self.up[place] = Some(server);
         true
     }
@@ -316,6 +317,7 @@ impl SavedCell {
         let add = |counts: &mut Counts, more| counts.add(more);
         add(&mut self.from_intended, &measured.from_intended);
         add(&mut self.from_send, &measured.from_send);
+        add(&mut self.send_lag, &measured.send_lag);
         for (name, seen) in measured.errors {
             let all = self.errors.entry(name).or_insert_with(|| ErrorSeen { count: 0, ..seen.clone() });
             all.count += seen.count;
@@ -338,6 +340,7 @@ impl Measured {
             block: Block { failed: 1, ..Block::default() },
             from_intended: Counts::default().histogram(),
             from_send: Counts::default().histogram(),
+            send_lag: Counts::default().histogram(),
             errors: [("conn-refused".to_owned(), seen)].into(),
         }
     }

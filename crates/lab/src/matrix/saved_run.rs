@@ -43,6 +43,8 @@ pub(crate) struct SavedCell {
     pub(crate) is_lost: bool,
     pub(crate) from_intended: Counts,
     pub(crate) from_send: Counts,
+    #[serde(default)]
+    pub(crate) send_lag: Counts,
     pub(crate) errors: BTreeMap<String, ErrorSeen>,
 }
 

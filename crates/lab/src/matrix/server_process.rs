@@ -66,7 +66,7 @@ impl ServerProcess {
         let mut server = ServerProcess { child, address: start.address, first_children: Vec::new() };
         let said = || tail_of(std::iter::once(&log).chain(start.logs));
         server.wait_until_it_listens(start).map_err(|what| format!("{name} {what}{}", said()))?;
-        server.first_children = processes_of(server.pid());
+        server.settle();
         Ok(server)
     }
 
@@ -89,6 +89,11 @@ impl ServerProcess {
 
     pub(crate) fn pid(&self) -> i32 {
         self.child.id() as i32
+    }
+
+    /// It has its children now: a master may open its port before it has them.
+    pub(crate) fn settle(&mut self) {
+        self.first_children = processes_of(self.pid());
     }
 
     /// Is it gone, or is a child gone that should have stayed?

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::limits::PORTS_RESTED_MAX;
 use crate::matrix::MatrixOrder;
 use crate::matrix::lab_file::OriginChoice;
 use crate::matrix::matrix_plan::Plan;
@@ -174,6 +175,9 @@ impl Stage {
         contestant.used.configs = launch.configs;
         self.ports.retain(|used| *used != port);
         self.ports.push(port);
+        if self.ports.len() > PORTS_RESTED_MAX {
+            self.ports.remove(0);
+        }
         let start = Start {
             name,
             command: &command,

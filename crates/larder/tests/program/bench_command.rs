@@ -61,6 +61,16 @@ fn every_fault_is_counted_under_its_own_name() {
     check("/stalled", "-n 4 -c 2 --timeout 200ms", 0, &[("idle-timeout", 4)]);
 }
 
+/// With the time-out as the only limit each of the two users would ask once in this time.
+#[test]
+fn a_connection_that_is_announced_to_close_and_does_not_is_left() {
+    let origin = FaultyOrigin::start();
+    let (json, content) = report(origin.address, "/says-close", "-n 6 -c 2 --timeout 1H");
+    assert!(content && json["good"] == 6, "{json:#}");
+    let warnings = json["warnings"].to_string();
+    assert!(warnings.contains("announced to close and left open"), "{warnings}");
+}
+
 #[test]
 fn a_check_that_is_off_finds_nothing() {
     check("/other-bytes", "-n 20 -c 1 --check length", 20, &[]);

@@ -69,6 +69,7 @@ fn answer(stream: &mut TcpStream, path: &str, number: u64, closes: bool) -> bool
     let ok = |body: &str| format!("HTTP/1.1 200 OK\r\n{connection}Content-Length: {}\r\n\r\n{body}", body.len());
     let (text, keeps) = match path {
         "/ok" => (ok("all is well"), true),
+        "/says-close" => ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_owned(), true),
         "/truncated" => ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_owned(), false),
         "/chunk-lost" => ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n".to_owned(), false),
         "/too-long" => ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmore than that".to_owned(), true),
