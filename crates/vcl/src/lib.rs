@@ -6,6 +6,8 @@
 //!   → parser, syntax      a tree
 //!   → checker             names, types, where things are allowed; the built-in subroutines (builtin.vcl) joined on
 //!   → typed_program       names and types resolved: what an evaluator is compiled from
+//!   → loaded              a program that can be run
+//! host, world             what a running program asks of whoever runs it, and of the machine
 //! ```
 //!
 //! Everything that is wrong goes through `diagnostics`, with a code from `codes`. This crate knows no HTTP type, no
@@ -13,32 +15,50 @@
 
 mod acl_entries;
 mod ban_expressions;
+mod chance;
 mod checker;
 pub mod codes;
 pub mod diagnostics;
 #[cfg(test)]
 mod effort;
 mod foreign;
+pub mod header_names;
+pub mod host;
 mod inclusion;
 mod lexer;
 pub mod limits;
+pub mod loaded;
 mod near_names;
 mod parser;
+pub mod plain_values;
 mod regex_syntax;
+pub mod scope_arena;
 pub mod source_files;
+pub mod subroutine_verdicts;
 pub mod subroutines;
 pub mod syntax;
+pub mod task_state;
 mod tokens;
 pub mod typed_program;
 pub mod types;
+mod variable_constants;
 mod variable_table;
 pub mod variables;
 pub mod vmod_signatures;
 mod vmod_table;
+pub mod world;
 
 pub use codes::{Code, Severity};
 pub use diagnostics::{Diagnostic, draw};
+pub use header_names::HeaderName;
+pub use host::{Health, Host, LogKind, Message, ProxyField, Purge, Purged, UnixPeer};
+pub use loaded::{DynamicBackend, Loaded};
+pub use plain_values::{BackendRef, Fault, Ip, Plain};
+pub use scope_arena::Arena;
 pub use source_files::{IncludeRequest, Included, Includes, NoIncludes, Sources};
+pub use task_state::Task;
+pub use variables::VariableId;
+pub use world::{NoWorld, World};
 
 use std::collections::HashSet;
 use std::sync::OnceLock;

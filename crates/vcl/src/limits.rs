@@ -48,3 +48,10 @@ pub const PROBE_WINDOW_MAX: u32 = 64;
 
 const _: () = assert!(INCLUDE_DEPTH_MAX < FILES_MAX);
 const _: () = assert!(FILE_BYTES_MAX < u32::MAX as usize && FILES_MAX < u16::MAX as usize);
+
+/// Bytes of text that the subroutines of one scope may make.
+pub const SCOPE_BYTES_MAX: usize = 1 << 20;
+
+/// Statements and function calls that one subroutine may run, those that it calls counted. There are no loops, but ten
+/// subroutines that each call the next one ten times are 10^10 statements.
+pub const STATEMENTS_MAX: u32 = 1_000_000;

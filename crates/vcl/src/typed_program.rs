@@ -96,14 +96,14 @@ pub struct Acl {
     pub entries: Vec<AclEntry>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Backend {
     pub name: String,
     /// `None` for `backend x none;`, which always fails.
     pub endpoint: Option<Endpoint>,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Endpoint {
     pub address: Address,
     pub host_header: Option<String>,
@@ -122,14 +122,14 @@ pub struct Endpoint {
     pub tls: Tls,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tls {
     pub on: bool,
     pub without_sni: bool,
     pub without_verification: bool,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Address {
     /// A name or address and a port or service, not yet looked up.
     Host { host: String, port: Option<String> },
