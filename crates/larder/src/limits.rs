@@ -11,8 +11,10 @@ pub const WORKERS_MAX: usize = 1024;
 pub const ORIGIN_CONNECTIONS_MAX_DEFAULT: usize = 1024;
 pub const ORIGIN_QUEUE_MAX_DEFAULT: usize = 8192;
 pub const ORIGIN_QUEUE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
-pub const ORIGIN_EJECTION_FAILURES_DEFAULT: u32 = 3;
-pub const ORIGIN_EJECTION_TIME_DEFAULT: Duration = Duration::from_secs(10);
+pub use proxy::limits::{
+    EJECTION_FAILURES_DEFAULT as ORIGIN_EJECTION_FAILURES_DEFAULT,
+    EJECTION_TIME_DEFAULT as ORIGIN_EJECTION_TIME_DEFAULT,
+};
 
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use proxy::limits::Limits;
 use proxy::settings::{
-    EvictionChoice, ListenAddress, ListenerSettings, LogFormat, OriginSettings, OriginUrl, PolicySettings,
-    ResolverSettings, RouteSettings, Settings,
+    EvictionChoice, Greeting, ListenAddress, ListenerSettings, LogFormat, OriginSettings, OriginTimeouts, OriginUrl,
+    PolicySettings, ResolverSettings, RouteSettings, Settings, VclParameters,
 };
 
 use crate::addresses::AdminAddress;
@@ -60,6 +60,7 @@ impl Default for Plan {
                 routes: Vec::new(),
                 origins: Vec::new(),
                 policy: PolicySettings::default(),
+                vcl: VclParameters::default(),
                 limits: Limits::default(),
                 resolver: ResolverSettings::default(),
                 memory_bytes_max: limits::MEMORY_BYTES_DEFAULT as usize,
@@ -102,6 +103,8 @@ pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSetting
         ejection_failures: limits::ORIGIN_EJECTION_FAILURES_DEFAULT,
         ejection_time: limits::ORIGIN_EJECTION_TIME_DEFAULT,
         host: None,
+        timeouts: OriginTimeouts::default(),
+        greeting: Greeting::default(),
     }
 }
 

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use proxy::Moment;
 use proxy::settings::{ListenAddress, OriginUrl};
-use proxy::{LogSink, Proxy};
+use proxy::{LogSink, Proxy, Start};
 use tokio::sync::oneshot;
+use vcl::NoWorld;
 
 use crate::addresses::{AdminAddress, show_listen};
 use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
@@ -48,7 +49,14 @@ impl Running {
             true => Some(start_log(plan.log.as_ref())?),
         };
         let sink = log.clone().map(|log| log as Arc<dyn LogSink>);
-        let proxy = Proxy::start(plan.settings.clone(), plan.workers_count(), sink).map_err(|e| e.to_string())?;
+        let start = Start {
+            settings: plan.settings.clone(),
+            workers: plan.workers_count(),
+            log: sink,
+            world: Arc::new(NoWorld),
+            vcl: None,
+        };
+        let proxy = Proxy::start(start).map_err(|e| e.to_string())?;
         let admin =
             Arc::new(Admin { proxy: proxy.clone(), log: log.clone(), started, rights: Mutex::new(rights(&plan)) });
         let admin_address = admin_socket.as_ref().map(|socket| socket.address().clone());
@@ -66,7 +74,7 @@ impl Running {
     /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are.
     pub fn reload(&mut self, mut plan: Plan) -> Result<(), String> {
         fit_connections(&mut plan, self.files_max);
-        let warnings = self.proxy.reload(plan.settings.clone()).map_err(|e| e.to_string())?;
+        let warnings = self.proxy.reload(plan.settings.clone(), None).map_err(|e| e.to_string())?;
         warnings.iter().for_each(|warning| say!("warning: {warning}"));
         if plan.workers_count() != self.plan.workers_count() {
             say!("warning: `workers` changes with a restart; there are still {}", self.plan.workers_count());

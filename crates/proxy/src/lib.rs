@@ -4,6 +4,7 @@
 //! This crate knows no argv, no config file and no file of a store: the program hands it [`settings::Settings`].
 
 pub mod access_log;
+mod backend_health;
 mod cache_groups;
 mod client_places;
 mod clock;
@@ -21,6 +22,8 @@ mod log_buffer;
 mod mailbox;
 pub mod origin;
 mod policy;
+mod probe_window;
+mod prober;
 mod proxy_header;
 mod receive;
 mod request_body;
@@ -31,10 +34,19 @@ mod slots;
 mod stored_head;
 mod transaction;
 mod url_variations;
+mod vcl_backends;
+mod vcl_parameters;
+mod vcl_service;
+mod vcl_shelf;
+mod vcl_site;
 mod wire_stream;
 mod worker;
 
+pub use backend_health::HealthOrder;
 pub use clock::Moment;
 pub use edges::Edge;
 pub use origin::OriginStatus;
-pub use service::{LogSink, MEMORY_BYTES_MIN, Proxy, StartError};
+pub use service::{LogSink, MEMORY_BYTES_MIN, Proxy, Start, StartError};
+pub use vcl_service::{BackendStatus, ProbeStatus, VclStatus};
+pub use vcl_shelf::VclError;
+pub use vcl_site::VclProgram;

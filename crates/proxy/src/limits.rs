@@ -111,6 +111,27 @@ pub const URL_VARIATIONS_MAX: usize = 8192;
 /// Parts of that table, each with a lock of its own.
 pub const URL_VARIATIONS_SHARDS: usize = 64;
 
+/// What a VCL backend without `.max_connections` has, and what waits for one of them.
+pub const BACKEND_CONNECTIONS_MAX_DEFAULT: usize = 16 << 10;
+pub const BACKEND_QUEUE_MAX_DEFAULT: usize = 8192;
+pub const BACKEND_QUEUE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+
+/// Programs that are loaded at once, and labels.
+pub const VCL_PROGRAMS_MAX: usize = 256;
+pub const VCL_LABELS_MAX: usize = 256;
+pub const VCL_NAME_BYTES_MAX: usize = 64;
+
+/// Probes under way at once, over all backends.
+pub const PROBES_AT_ONCE_MAX: usize = 256;
+/// The least time between two probes of one backend.
+pub const PROBE_INTERVAL_MIN: Duration = Duration::from_millis(10);
+/// What of a probe's answer is kept to find its status in.
+pub const PROBE_HEAD_BYTES_MAX: usize = 8 << 10;
+
+/// When an address of an origin is left out, unless it says otherwise.
+pub const EJECTION_FAILURES_DEFAULT: u32 = 3;
+pub const EJECTION_TIME_DEFAULT: Duration = Duration::from_secs(10);
+
 /// A client's text in one log line: what is longer is cut.
 pub const LOG_METHOD_BYTES_MAX: usize = 32;
 pub const LOG_TARGET_BYTES_MAX: usize = 4 << 10;

@@ -7,28 +7,30 @@
 
 mod balance;
 mod dial;
+mod greeting;
 mod limits;
 mod origin_error;
 mod origin_names;
 mod origin_pool;
 mod origin_queue;
+mod origin_status;
 mod origin_stream;
 mod resolver;
 mod servers;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use smallvec::SmallVec;
+use wire::Parties;
 
-pub use self::origin_error::{OriginError, OriginErrorKind, Span};
+pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
+pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
 pub use self::origin_stream::OriginStream;
 
 use self::balance::{Address, Ejection};
-use self::dial::dial;
 use self::limits::DIAL_ATTEMPTS_MAX;
 use self::origin_pool::{Idle, IdleAccount};
 use self::origin_queue::Grant;
@@ -37,21 +39,29 @@ use self::servers::{Lease, Returned, Servers, Waiting};
 use crate::clock::Moment;
 use crate::counters::CoreCounters;
 use crate::limits::Limits;
-use crate::settings::{OriginSettings, OriginUrl, Settings};
+#[cfg(test)]
+use crate::settings::ResolverSettings;
+use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, Settings};
 
-/// All origins of a configuration. A reload makes new ones; those with equal URLs keep connections, health and queue.
+/// All origins of a configuration, or all backends of a VCL. A reload makes new ones; those with equal URLs keep
+/// connections, health and queue.
 #[derive(Debug)]
 pub struct Origins {
     origins: Vec<Arc<Origin>>,
     account: Arc<IdleAccount>,
+    resolver: Arc<Resolver>,
 }
 
-/// One `[origin.NAME]`.
+/// One `[origin.NAME]`, or one backend.
 #[derive(Debug)]
 pub struct Origin {
     pub name: Arc<str>,
-    /// The Host to send; `None` forwards the client's.
+    /// The Host to send; `None` forwards the client's. A backend's is for requests (and probes) without one.
     pub host: Option<String>,
+    /// Whose words an error uses for what changes it.
+    declared: Declared,
+    timeouts: OriginTimeouts,
+    greeting: Greeting,
     queue_max: usize,
     queue_timeout: Duration,
     ejection: Ejection,
@@ -75,6 +85,16 @@ pub enum Reuse {
     Fresh,
 }
 
+/// What one request wants of its connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub reuse: Reuse,
+    /// For looking names up and for each attempt to connect.
+    pub connect_timeout: Duration,
+    /// For origins that want a PROXY header; `None` where the client has no address, or where there is no client.
+    pub parties: Option<Parties>,
+}
+
 /// How an exchange failed that had a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginFailure {
@@ -96,6 +116,8 @@ pub struct OriginConnection {
     /// Requests sent on it, this one included.
     pub requests: u32,
     ejection: Ejection,
+    /// It was introduced as one client's, and is for nobody else.
+    is_personal: bool,
     /// Behind the stream, so that the slot is free only when the socket is closed.
     lease: Lease,
 }
@@ -105,15 +127,44 @@ impl Origins {
         let account = previous.map_or_else(|| Arc::new(IdleAccount::new()), |p| Arc::clone(&p.account));
         let idle_timeout_ms = settings.limits.origin_idle_timeout.as_millis().try_into().unwrap_or(u64::MAX);
         account.set_limits(settings.limits.origin_idle_connections_max, idle_timeout_ms);
-        let resolver = Arc::new(Resolver::new(settings.resolver.clone()));
-        let mut inherited: Vec<&Arc<Origin>> = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
-        let origins = settings.origins.iter().map(|origin| {
-            let servers = inherit(&mut inherited, origin)
-                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, &account));
-            servers.set_connections_max(origin.connections_max);
-            Arc::new(Origin::new(origin, servers, Arc::clone(&resolver)))
+        let resolver = Resolver::new(settings.resolver.clone());
+        let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
+        Origins::with(&settings.origins, Declared::InConfig, &account, Arc::new(resolver), inherited)
+    }
+
+    /// No origin at all, but the limits and the resolver that backends share.
+    #[cfg(test)]
+    pub fn without_any(limits: &Limits, resolver: &ResolverSettings) -> Arc<Origins> {
+        let account = Arc::new(IdleAccount::new());
+        account.set_limits(limits.origin_idle_connections_max, 1_000);
+        let resolver = Arc::new(Resolver::new(resolver.clone()));
+        Origins::with(&[], Declared::InConfig, &account, resolver, Vec::new())
+    }
+
+    /// The backends of a VCL, in their order. They share our limits of idle connections and our resolver, and go on with
+    /// the connections of those in `previous` that are the same.
+    pub fn of_backends(&self, backends: &[OriginSettings], previous: &[Arc<Origins>]) -> Arc<Origins> {
+        let inherited = previous.iter().flat_map(|origins| &origins.origins).filter(|former| {
+            // Programs live side by side, so what is shared must be the same for both.
+            backends.iter().any(|b| b.name == *former.name && b.connections_max == former.servers.slots.open_max())
         });
-        Arc::new(Origins { origins: origins.collect(), account })
+        Origins::with(backends, Declared::InVcl, &self.account, Arc::clone(&self.resolver), inherited.collect())
+    }
+
+    fn with(
+        settings: &[OriginSettings],
+        declared: Declared,
+        account: &Arc<IdleAccount>,
+        resolver: Arc<Resolver>,
+        mut inherited: Vec<&Arc<Origin>>,
+    ) -> Arc<Origins> {
+        let origins = settings.iter().map(|origin| {
+            let servers = inherit(&mut inherited, origin)
+                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, account));
+            servers.set_connections_max(origin.connections_max);
+            Arc::new(Origin::new(origin, declared, servers, Arc::clone(&resolver)))
+        });
+        Arc::new(Origins { origins: origins.collect(), account: Arc::clone(account), resolver })
     }
 
     #[inline]
@@ -142,7 +193,7 @@ impl Origins {
 
 /// The servers of the same URLs in the former configuration, preferably under the same name; each is inherited once.
 fn inherit(previous: &mut Vec<&Arc<Origin>>, origin: &OriginSettings) -> Option<Arc<Servers>> {
-    let same_urls = |former: &&Arc<Origin>| former.servers.urls == origin.urls;
+    let same_urls = |former: &&Arc<Origin>| former.servers.urls == origin.urls && former.greeting == origin.greeting;
     let index = previous
         .iter()
         .position(|former| same_urls(former) && *former.name == *origin.name)
@@ -151,10 +202,13 @@ fn inherit(previous: &mut Vec<&Arc<Origin>>, origin: &OriginSettings) -> Option<
 }
 
 impl Origin {
-    fn new(settings: &OriginSettings, servers: Arc<Servers>, resolver: Arc<Resolver>) -> Origin {
+    fn new(settings: &OriginSettings, declared: Declared, servers: Arc<Servers>, resolver: Arc<Resolver>) -> Origin {
         Origin {
             name: settings.name.as_str().into(),
             host: settings.host.clone(),
+            declared,
+            timeouts: settings.timeouts,
+            greeting: settings.greeting.clone(),
             queue_max: settings.queue_max,
             queue_timeout: settings.queue_timeout,
             ejection: Ejection {
@@ -171,21 +225,58 @@ impl Origin {
         &self.servers.urls
     }
 
-    /// A connection for one request: idle, new, or waited for. Dropping the future gives everything back.
+    /// Until a connection is open, if the request does not say.
+    pub fn connect_timeout(&self, limits: &Limits) -> Duration {
+        self.timeouts.connect.unwrap_or(limits.connect_timeout)
+    }
+
+    pub fn first_byte_timeout(&self, limits: &Limits) -> Duration {
+        self.timeouts.first_byte.unwrap_or(limits.first_byte_timeout)
+    }
+
+    pub fn between_bytes_timeout(&self, limits: &Limits) -> Duration {
+        self.timeouts.between_bytes.unwrap_or(limits.between_bytes_timeout)
+    }
+
+    /// A connection for one request that wants nothing special.
     pub async fn connect(
         &self,
         core: &CoreHandle<'_>,
         reuse: Reuse,
         limits: &Limits,
     ) -> Result<OriginConnection, OriginError> {
+        self.call(core, Call { reuse, connect_timeout: self.connect_timeout(limits), parties: None }).await
+    }
+
+    /// A connection for one request: idle, new, or waited for. Dropping the future gives everything back.
+    pub async fn call(&self, core: &CoreHandle<'_>, call: Call) -> Result<OriginConnection, OriginError> {
         let turn = self.servers.next_turn();
-        if reuse == Reuse::Allowed
+        if call.reuse == Reuse::Allowed
             && let Some(connection) = self.take_own(core, turn)
         {
             return Ok(connection);
         }
         // Boxed, so that a request served from the pool carries none of it.
-        Box::pin(self.open(core, turn, reuse, limits)).await
+        Box::pin(self.open(core, turn, call)).await
+    }
+
+    /// A connection of its own to the address whose turn it is, past limits and queue: how else would one know whether
+    /// an origin answers that is full. It is in no count.
+    pub async fn dial_for_probe(
+        &self,
+        turn: usize,
+        now_ms: u64,
+        timeout: Duration,
+    ) -> Result<OriginStream, OriginError> {
+        let began = Moment::now();
+        let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
+        let found = self.servers.look_up(&self.resolver, now_ms, elapsed_ms, timeout).await;
+        found.map_err(|nowhere| self.error(Some(nowhere.host), OriginErrorKind::Resolve { why: nowhere.why }))?;
+        let address = self.servers.book().in_turn(turn).next().cloned();
+        let Some(address) = address else { return Err(self.error(None, OriginErrorKind::Nowhere)) };
+        let call = Call { reuse: Reuse::Fresh, connect_timeout: timeout, parties: None };
+        let dialled = greeting::dial_and_greet(&address.place, &self.greeting, &call).await;
+        dialled.map_err(|kind| self.error(Some(Arc::clone(&address.label)), kind))
     }
 
     /// The common case: nobody waits, the names are fresh, and a connection to the address whose turn it is lies on
@@ -201,23 +292,20 @@ impl Origin {
         self.adopt(core, Lease::of_open(&self.servers, Arc::clone(address)), idle).ok()
     }
 
-    async fn open(
-        &self,
-        core: &CoreHandle<'_>,
-        turn: usize,
-        reuse: Reuse,
-        limits: &Limits,
-    ) -> Result<OriginConnection, OriginError> {
+    async fn open(&self, core: &CoreHandle<'_>, turn: usize, call: Call) -> Result<OriginConnection, OriginError> {
+        if self.servers.urls.is_empty() {
+            return Err(self.error(None, OriginErrorKind::Nowhere));
+        }
         let began = Moment::now();
         let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
-        self.servers.look_up(&self.resolver, core.now_ms, elapsed_ms, limits.connect_timeout).await.map_err(
+        self.servers.look_up(&self.resolver, core.now_ms, elapsed_ms, call.connect_timeout).await.map_err(
             |nowhere| {
                 core.counters.origin_errors_resolve.add(1);
                 self.error(Some(nowhere.host), OriginErrorKind::Resolve { why: nowhere.why })
             },
         )?;
         let at = || core.now_ms + elapsed_ms();
-        let mut lease = match self.enter(core, turn, reuse, at()).await? {
+        let lease = match self.enter(core, turn, call.reuse, at()).await? {
             Entered::Connection(connection) => return Ok(connection),
             Entered::Slot(lease) => lease,
         };
@@ -228,11 +316,17 @@ impl Origin {
                 // All addresses went away while we waited.
                 return Err(self.error(None, OriginErrorKind::Resolve { why: "no address is left".into() }));
             };
-            match dial(&address.place, limits.connect_timeout).await {
+            match greeting::dial_and_greet(&address.place, &self.greeting, &call).await {
                 Ok(stream) => {
                     core.counters.origin_connections_opened.add(1);
-                    lease = lease.opened(address);
-                    return Ok(OriginConnection { stream, reused: false, requests: 1, ejection: self.ejection, lease });
+                    return Ok(OriginConnection {
+                        stream,
+                        reused: false,
+                        requests: 1,
+                        ejection: self.ejection,
+                        is_personal: self.greeting.proxy_header.is_some(),
+                        lease: lease.opened(address),
+                    });
                 }
                 Err(kind) => {
                     core.counters.origin_errors_connect.add(1);
@@ -328,35 +422,14 @@ impl Origin {
             reused: true,
             requests: idle.requests.saturating_add(1),
             ejection: self.ejection,
+            is_personal: false,
             lease,
         })
     }
 
     #[cold]
     fn error(&self, address: Option<Arc<str>>, kind: OriginErrorKind) -> OriginError {
-        OriginError { origin: Arc::clone(&self.name), address, kind }
-    }
-
-    fn status(&self, now_ms: u64) -> OriginStatus {
-        let address = |address: &Arc<Address>| {
-            let idle = address.shelves.len();
-            AddressStatus {
-                label: Arc::clone(&address.label),
-                state: address
-                    .ejected_for_ms(now_ms)
-                    .map_or(AddressState::Up, |for_ms| AddressState::Ejected { for_ms }),
-                in_use: address.connections.load(Ordering::Relaxed).saturating_sub(idle),
-                idle,
-                failures: address.failures(),
-            }
-        };
-        OriginStatus {
-            name: Arc::clone(&self.name),
-            addresses: self.servers.book().addresses.iter().map(address).collect(),
-            connections: self.servers.slots.open(),
-            connections_max: self.servers.slots.open_max(),
-            queued: self.servers.slots.waiting(),
-        }
+        OriginError { origin: Arc::clone(&self.name), declared: self.declared, address, kind }
     }
 }
 
@@ -371,7 +444,7 @@ impl OriginConnection {
     #[inline]
     pub fn into_pool(self, core: &CoreHandle<'_>) {
         // Whoever gets the slot of a connection that is not kept must find it closed: `self` drops the stream first.
-        if self.stream.is_quiet() {
+        if !self.is_personal && self.stream.is_quiet() {
             let OriginConnection { stream, requests, lease, .. } = self;
             lease.put(Idle { stream, core: core.core, since_ms: core.now_ms, requests });
         }
@@ -404,33 +477,4 @@ impl OriginConnection {
     fn address(&self) -> &Arc<Address> {
         self.lease.address().expect("a connection's lease is of an open one")
     }
-}
-
-/// What the admin shows of an origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OriginStatus {
-    pub name: Arc<str>,
-    pub addresses: Vec<AddressStatus>,
-    /// Open or being opened, to addresses that are gone too.
-    pub connections: usize,
-    pub connections_max: usize,
-    pub queued: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AddressStatus {
-    pub label: Arc<str>,
-    pub state: AddressState,
-    pub in_use: usize,
-    pub idle: usize,
-    pub failures: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressState {
-    Up,
-    /// Left out after failures, for so long still.
-    Ejected {
-        for_ms: u64,
-    },
 }

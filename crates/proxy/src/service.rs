@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwap;
 use cache::{Cache, CacheSettings, CacheStats, EvictionKind};
 use parking_lot::Mutex;
+use vcl::World;
 
 use crate::clock::{Clock, Moment};
 use crate::counters::CoreCounters;
@@ -21,6 +22,8 @@ use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, Settings}
 use crate::site::Site;
 use crate::transaction::TRANSACTION_EDGES;
 use crate::url_variations::UrlVariations;
+use crate::vcl_shelf::{VclError, VclShelf};
+use crate::vcl_site::VclProgram;
 use crate::worker::{self, Shared};
 
 /// The least memory a store can work with.
@@ -45,7 +48,11 @@ pub enum StartError {
     /// No thread for a core.
     Thread(std::io::Error),
     /// A setting that cannot be: its name and the reason.
-    Setting { setting: &'static str, reason: String },
+    Setting {
+        setting: &'static str,
+        reason: String,
+    },
+    Vcl(VclError),
 }
 
 impl std::fmt::Display for StartError {
@@ -54,6 +61,7 @@ impl std::fmt::Display for StartError {
             StartError::Listen(reason) => f.write_str(reason),
             StartError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
             StartError::Setting { setting, reason } => write!(f, "{setting}: {reason}"),
+            StartError::Vcl(error) => write!(f, "the VCL cannot be loaded: {error}"),
         }
     }
 }
@@ -63,16 +71,28 @@ impl std::error::Error for StartError {}
 /// A running proxy.
 #[derive(Clone)]
 pub struct Proxy {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     instance: Arc<str>,
     /// Which settings are bound to which addresses.
     bound: Arc<Mutex<Vec<(ListenerSettings, ListenAddress)>>>,
     threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
+/// What a proxy starts with.
+pub struct Start {
+    pub settings: Settings,
+    pub workers: usize,
+    pub log: Option<Arc<dyn LogSink>>,
+    /// What loaded programs may ask of the machine.
+    pub world: Arc<dyn World>,
+    /// Decides from the first request on.
+    pub vcl: Option<VclProgram>,
+}
+
 impl Proxy {
     /// Binds every listener, then starts `workers` threads.
-    pub fn start(settings: Settings, workers: usize, log: Option<Arc<dyn LogSink>>) -> Result<Proxy, StartError> {
+    pub fn start(start: Start) -> Result<Proxy, StartError> {
+        let Start { settings, workers, log, world, vcl } = start;
         check(&settings)?;
         let workers = workers.max(1);
         let mut sockets = Vec::new();
@@ -85,9 +105,18 @@ impl Proxy {
         let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
         let cache = Cache::new(cache_settings(&settings, workers), Arc::new(Post(Arc::clone(&mailboxes))));
         let instance: Arc<str> = instance_id().into();
+        let shelf = VclShelf::new(world);
+        let mut site = Site::new(settings, &instance, None);
+        if let Some(program) = vcl {
+            let ready = shelf.prepare(program, &site).map_err(StartError::Vcl)?;
+            site.vcl = Some(shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?);
+        }
+        let site = Arc::new(site);
+        site.vcl.iter().for_each(|vcl| vcl.note_site(&site));
         let shared = Arc::new(Shared {
             cache,
-            site: ArcSwap::from_pointee(Site::new(settings, &instance, None)),
+            site: ArcSwap::new(site),
+            shelf,
             mailboxes,
             counters: (0..workers).map(|_| Arc::default()).collect(),
             edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
@@ -117,10 +146,11 @@ impl Proxy {
         self.bound.lock().clone()
     }
 
-    /// Takes over new settings; open connections, the store and running transactions stay as they are. Refused as a
-    /// whole when a new listener cannot be bound.
-    pub fn reload(&self, settings: Settings) -> Result<Vec<String>, StartError> {
+    /// Takes over new settings, and a program if there is one; open connections, the store and running transactions stay
+    /// as they are. Refused as a whole when a new listener cannot be bound or the program cannot be loaded.
+    pub fn reload(&self, settings: Settings, vcl: Option<VclProgram>) -> Result<Vec<String>, StartError> {
         check(&settings)?;
+        let shelf = &self.shared.shelf;
         let mut bound = self.bound.lock();
         let workers = self.shared.loads.len();
         let mut fresh = Vec::new();
@@ -141,9 +171,18 @@ impl Proxy {
         {
             warnings.push("limits.object_bytes_max and limits.variants_max change with a restart".to_owned());
         }
-        self.shared.cache.set_memory(settings.memory_bytes_max);
-        self.shared.site.store(Arc::new(Site::new(settings, &self.instance, Some(&old))));
-        self.post_to_all(|| Message::Reloaded);
+        let memory_bytes_max = settings.memory_bytes_max;
+        let mut site = Site::new(settings, &self.instance, Some(&old));
+        let ready = vcl.map(|program| shelf.prepare(program, &site)).transpose().map_err(StartError::Vcl)?;
+        let mut changes = shelf.changes();
+        site.vcl = match ready {
+            Some(ready) => Some(shelf.put(&mut changes, ready).map_err(StartError::Vcl)?),
+            // Somebody may have said `use` meanwhile.
+            None => self.shared.site.load().vcl.clone(),
+        };
+        self.shared.cache.set_memory(memory_bytes_max);
+        self.shared.set_site(site);
+        drop(changes);
         for (settings, address, listeners) in fresh {
             bound.push((settings, address));
             self.open(listeners);

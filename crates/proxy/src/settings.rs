@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use wire::ProxyVersion;
+
 use crate::limits::Limits;
+pub use crate::vcl_parameters::VclParameters;
 
 /// Everything that a reload may change, in one value.
 #[derive(Clone, Debug)]
@@ -15,6 +18,8 @@ pub struct Settings {
     pub routes: Vec<RouteSettings>,
     pub origins: Vec<OriginSettings>,
     pub policy: PolicySettings,
+    /// Read when a VCL is loaded.
+    pub vcl: VclParameters,
     pub limits: Limits,
     pub resolver: ResolverSettings,
     pub memory_bytes_max: usize,
@@ -67,6 +72,24 @@ pub struct OriginSettings {
     pub ejection_time: Duration,
     /// The Host to send; `None` forwards the client's.
     pub host: Option<String>,
+    pub timeouts: OriginTimeouts,
+    pub greeting: Greeting,
+}
+
+/// An origin's own, in place of those of `Limits`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OriginTimeouts {
+    pub connect: Option<Duration>,
+    pub first_byte: Option<Duration>,
+    pub between_bytes: Option<Duration>,
+}
+
+/// What is said on a connection before its first request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Greeting {
+    pub preamble: Vec<u8>,
+    /// A PROXY header that says who the client is. A connection that bears one is for one request.
+    pub proxy_header: Option<ProxyVersion>,
 }
 
 /// One base URL of an origin: `http://host[:port]` or `unix:/path`.

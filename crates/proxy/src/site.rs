@@ -7,10 +7,13 @@ use message::Request;
 
 use crate::origin::Origins;
 use crate::settings::{RouteSettings, Settings};
+use crate::vcl_site::VclSite;
 
 pub(crate) struct Site {
     pub(crate) settings: Settings,
     pub(crate) origins: Arc<Origins>,
+    /// Who decides in place of the built-in policy, origins and routes.
+    pub(crate) vcl: Option<Arc<VclSite>>,
     /// Our received-by in `Via`: the server's name and an instance id, so that we know ourselves again.
     pub(crate) pseudonym: String,
     /// `NAME; hit; ttl=`, the start of what a hit says in Cache-Status.
@@ -27,8 +30,21 @@ impl Site {
             pseudonym: format!("{}-{instance}", settings.server_name),
             hit_status: format!("{}; hit; ttl=", settings.server_name),
             origins,
+            vcl: previous.and_then(|site| site.vcl.clone()),
             routes,
             settings,
+        }
+    }
+
+    /// The same configuration with another program.
+    pub(crate) fn with_vcl(site: &Site, vcl: Option<Arc<VclSite>>) -> Site {
+        Site {
+            settings: site.settings.clone(),
+            origins: Arc::clone(&site.origins),
+            vcl,
+            pseudonym: site.pseudonym.clone(),
+            hit_status: site.hit_status.clone(),
+            routes: site.routes.clone(),
         }
     }
 

@@ -26,6 +26,7 @@ use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::{Doom, Slots};
 use crate::url_variations::UrlVariations;
+use crate::vcl_shelf::VclShelf;
 use crate::{connection, origin};
 
 /// How often deadlines are looked at, dead objects dropped, and the log handed over.
@@ -40,6 +41,7 @@ const SCRATCH_BYTES: usize = 64 << 10;
 pub(crate) struct Shared {
     pub(crate) cache: Arc<Cache>,
     pub(crate) site: ArcSwap<Site>,
+    pub(crate) shelf: VclShelf,
     pub(crate) mailboxes: Arc<[Mailbox]>,
     pub(crate) counters: Vec<Arc<CoreCounters>>,
     pub(crate) edges: Vec<Arc<EdgeCounts>>,
@@ -56,6 +58,16 @@ impl Shared {
     #[inline]
     pub(crate) fn logs(&self) -> bool {
         self.log.as_ref().is_some_and(|log| log.is_on())
+    }
+
+    /// Swaps the site and tells the cores.
+    pub(crate) fn set_site(&self, site: Site) {
+        let site = Arc::new(site);
+        if let Some(vcl) = &site.vcl {
+            vcl.note_site(&site);
+        }
+        self.site.store(site);
+        self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
     }
 
     pub(crate) fn connections_open(&self) -> usize {
@@ -254,6 +266,20 @@ async fn tick(core: Rc<Core>) {
         gauges.connections_active.set(core.shared.loads[core.index].load(Ordering::Relaxed) as u64);
         core.hot.borrow_mut().sweep();
         core.log.borrow_mut().flush(&core);
-        core.site().origins.sweep(core.index, core.now().mono_ms);
+        sweep_origins(&core);
+    }
+}
+
+/// Those of the configuration, and the backends of every loaded program.
+fn sweep_origins(core: &Core) {
+    let (site, now_ms) = (core.site(), core.now().mono_ms);
+    site.origins.sweep(core.index, now_ms);
+    let shelf = &core.shared.shelf;
+    for vcl in &**shelf.programs() {
+        vcl.origins.sweep(core.index, now_ms);
+    }
+    if core.index == 0 {
+        let cooldown_ms = site.settings.vcl.vcl_cooldown.as_millis().try_into().unwrap_or(u64::MAX);
+        shelf.cool(site.vcl.as_ref(), deadline_now_ms(), cooldown_ms);
     }
 }

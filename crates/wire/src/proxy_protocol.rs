@@ -17,8 +17,8 @@ pub struct ProxyHeader {
     pub bytes: usize,
 }
 
-const V1_SIGNATURE: &[u8] = b"PROXY ";
-const V2_SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
+pub(crate) const V1_SIGNATURE: &[u8] = b"PROXY ";
+pub(crate) const V2_SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 const V2_HEAD_BYTES: usize = 16;
 
 /// Reads the header at the start of `buf`; `None` when it is not complete.

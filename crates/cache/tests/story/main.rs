@@ -10,8 +10,6 @@ mod following;
 mod grouped;
 mod hot_objects;
 mod invalidating;
-mod living_by_policy;
-mod marked;
 mod regrouping;
 mod stage;
 mod stored_parts;

@@ -25,13 +25,26 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Tcp(address) => write!(f, "{address}"),
-            Place::Unix(path) => write!(f, "unix:{}", path.display()),
+            // A socket without a file, in the kernel's name space: its name begins with a zero byte.
+            Place::Unix(path) => match path.as_os_str().as_encoded_bytes() {
+                [0, name @ ..] => write!(f, "unix:@{}", String::from_utf8_lossy(name)),
+                _ => write!(f, "unix:{}", path.display()),
+            },
         }
     }
 }
 
-pub async fn dial(place: &Place, timeout: Duration) -> Result<OriginStream, OriginErrorKind> {
-    match tokio::time::timeout(timeout, connect(place)).await {
+/// Connects, and does with the fresh connection what belongs to opening it, all within `timeout`.
+pub async fn dial<F>(
+    place: &Place,
+    timeout: Duration,
+    then: impl FnOnce(OriginStream) -> F,
+) -> Result<OriginStream, OriginErrorKind>
+where
+    F: Future<Output = io::Result<OriginStream>>,
+{
+    let connected = async { then(connect(place).await?).await };
+    match tokio::time::timeout(timeout, connected).await {
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(why)) if is_ours(&why) => Err(OriginErrorKind::Exhausted { why }),
         Ok(Err(why)) => Err(OriginErrorKind::Connect { why }),

@@ -8,10 +8,20 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+/// Where an operator finds what an error names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// `[origin.NAME]`
+    InConfig,
+    /// `backend NAME { … }`
+    InVcl,
+}
+
 /// No connection, and why.
 #[derive(Debug)]
 pub struct OriginError {
     pub origin: Arc<str>,
+    pub declared: Declared,
     /// `10.0.0.3:80`, `unix:/run/app.sock` or the name that did not resolve; `None` where no address was reached for.
     pub address: Option<Arc<str>>,
     pub kind: OriginErrorKind,
@@ -40,6 +50,8 @@ pub enum OriginErrorKind {
     QueueTimeout {
         after: Duration,
     },
+    /// `backend NAME none;`
+    Nowhere,
 }
 
 impl OriginError {
@@ -49,7 +61,8 @@ impl OriginError {
             OriginErrorKind::Resolve { .. } | OriginErrorKind::Connect { .. } => 502,
             OriginErrorKind::Exhausted { .. }
             | OriginErrorKind::QueueFull { .. }
-            | OriginErrorKind::QueueTimeout { .. } => 503,
+            | OriginErrorKind::QueueTimeout { .. }
+            | OriginErrorKind::Nowhere => 503,
             OriginErrorKind::ConnectTimeout { .. } => 504,
         }
     }
@@ -63,6 +76,7 @@ impl OriginError {
             OriginErrorKind::Exhausted { .. } => "origin-exhausted",
             OriginErrorKind::QueueFull { .. } => "origin-queue-full",
             OriginErrorKind::QueueTimeout { .. } => "origin-queue-timeout",
+            OriginErrorKind::Nowhere => "origin-none",
         }
     }
 }
@@ -76,7 +90,8 @@ impl OriginErrorKind {
             OriginErrorKind::Exhausted { why } => why.raw_os_error() == Some(Errno::ADDRNOTAVAIL.raw_os_error()),
             OriginErrorKind::Resolve { .. }
             | OriginErrorKind::QueueFull { .. }
-            | OriginErrorKind::QueueTimeout { .. } => false,
+            | OriginErrorKind::QueueTimeout { .. }
+            | OriginErrorKind::Nowhere => false,
         }
     }
 }
@@ -85,16 +100,16 @@ impl std::error::Error for OriginError {}
 
 impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "origin \"{}\"", self.origin)?;
+        let word = if self.declared == Declared::InVcl { "backend" } else { "origin" };
+        write!(f, "{word} \"{}\"", self.origin)?;
         if let Some(address) = &self.address {
             write!(f, " ({address})")?;
         }
-        let section = |setting: &str| format!("origin.{}.{setting}", self.origin);
         match &self.kind {
             OriginErrorKind::Resolve { why } => write!(f, ": name did not resolve: {why} (resolver)"),
-            OriginErrorKind::Connect { why } => write!(f, ": connect failed: {why} ({})", section("urls")),
+            OriginErrorKind::Connect { why } => write!(f, ": connect failed: {why} ({})", self.setting("urls")),
             OriginErrorKind::ConnectTimeout { after } => {
-                write!(f, ": connect timed out after {} (limits.connect_timeout)", Span(*after))
+                write!(f, ": connect timed out after {} ({})", Span(*after), self.setting("connect_timeout"))
             }
             OriginErrorKind::Exhausted { why } => {
                 write!(f, ": connect failed for want of something of ours: {why} (ulimit -n, ip_local_port_range)")
@@ -102,12 +117,27 @@ impl fmt::Display for OriginError {
             OriginErrorKind::QueueFull { queue_max } => write!(
                 f,
                 ": all connections in use and {queue_max} requests waiting ({}, {})",
-                section("max_connections"),
-                section("queue_max")
+                self.setting("max_connections"),
+                self.setting("queue_max")
             ),
             OriginErrorKind::QueueTimeout { after } => {
-                write!(f, ": no connection became free within {} ({})", Span(*after), section("queue_timeout"))
+                write!(f, ": no connection became free within {} ({})", Span(*after), self.setting("queue_timeout"))
             }
+            OriginErrorKind::Nowhere => write!(f, ": it has no address, on purpose (backend {} none)", self.origin),
+        }
+    }
+}
+
+impl OriginError {
+    /// What changes it, where the operator would look for it.
+    fn setting(&self, name: &str) -> String {
+        match (self.declared, name) {
+            (Declared::InConfig, "connect_timeout") => "limits.connect_timeout".to_owned(),
+            (Declared::InConfig, _) => format!("origin.{}.{name}", self.origin),
+            (Declared::InVcl, "urls") => ".host, .port or .path".to_owned(),
+            (Declared::InVcl, "queue_max") => ".wait_limit".to_owned(),
+            (Declared::InVcl, "queue_timeout") => ".wait_timeout".to_owned(),
+            (Declared::InVcl, _) => format!(".{name}"),
         }
     }
 }
@@ -129,7 +159,11 @@ mod tests {
     use super::*;
 
     fn check(address: Option<&str>, kind: OriginErrorKind, status: u16, text: &str) {
-        let error = OriginError { origin: "shop".into(), address: address.map(Arc::from), kind };
+        check_of(Declared::InConfig, address, kind, status, text);
+    }
+
+    fn check_of(declared: Declared, address: Option<&str>, kind: OriginErrorKind, status: u16, text: &str) {
+        let error = OriginError { origin: "shop".into(), declared, address: address.map(Arc::from), kind };
         assert_eq!((error.status(), error.to_string().as_str()), (status, text));
     }
 
@@ -175,6 +209,32 @@ mod tests {
             "origin \"shop\": no connection became free within 250 ms (origin.shop.queue_timeout)",
         );
     }
+
+    #[test]
+    fn errors_of_backends_speak_of_attributes() {
+        check_of(
+            Declared::InVcl,
+            None,
+            OriginErrorKind::QueueFull { queue_max: 0 },
+            503,
+            "backend \"shop\": all connections in use and 0 requests waiting (.max_connections, .wait_limit)",
+        );
+        check_of(
+            Declared::InVcl,
+            Some("10.0.0.3:80"),
+            OriginErrorKind::ConnectTimeout { after: Duration::from_millis(3500) },
+            504,
+            "backend \"shop\" (10.0.0.3:80): connect timed out after 3500 ms (.connect_timeout)",
+        );
+        check_of(
+            Declared::InVcl,
+            None,
+            OriginErrorKind::Nowhere,
+            503,
+            "backend \"shop\": it has no address, on purpose (backend shop none)",
+        );
+    }
+
     #[test]
     fn a_want_of_descriptors_blames_no_address_but_one_of_local_addresses_does() {
         let exhausted = |errno: Errno| OriginErrorKind::Exhausted { why: errno.into() };

@@ -1,6 +1,7 @@
 //! The origin side against real sockets on the loopback, on the runtime that a core has. Nothing here sleeps: `now_ms`
 //! is moved by the tests, and what the kernel does on the loopback it has done when the call returns.
 
+mod origin_greeting_tests;
 mod origin_idle_tests;
 mod origin_name_tests;
 mod origin_wait_tests;
@@ -14,7 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::settings::{
-    EvictionChoice, LogFormat, OriginSettings, OriginUrl, PolicySettings, ResolverSettings, Settings,
+    EvictionChoice, Greeting, LogFormat, OriginSettings, OriginTimeouts, OriginUrl, PolicySettings, ResolverSettings,
+    Settings, VclParameters,
 };
 
 /// A core with its origins.
@@ -78,12 +80,14 @@ impl Rig {
     }
 }
 
-fn settings(origins: Vec<OriginSettings>) -> Settings {
+/// Nothing but these origins.
+pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
     Settings {
         listeners: Vec::new(),
         routes: Vec::new(),
         origins,
         policy: PolicySettings::default(),
+        vcl: VclParameters::default(),
         limits: Limits::default(),
         resolver: ResolverSettings::default(),
         memory_bytes_max: 0,
@@ -105,6 +109,8 @@ fn origin(name: &str, urls: Vec<OriginUrl>) -> OriginSettings {
         ejection_failures: 3,
         ejection_time: Duration::from_secs(10),
         host: None,
+        timeouts: OriginTimeouts::default(),
+        greeting: Greeting::default(),
     }
 }
 

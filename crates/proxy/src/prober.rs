@@ -1,0 +1,205 @@
+//! The prober: asks every backend that wants it, again and again, whether it is well, and writes what it finds into the
+//! backend's health. One thread with a runtime of its own for all programs, made when the first backend is to be probed,
+//! so that probes go on when the workers are busy.
+//!
+//! It knows a backend only as an origin to connect to, and of HTTP only the status line: what a probe may ask for is
+//! anything at all.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::AbortHandle;
+use tokio::time::MissedTickBehavior;
+use vcl::typed_program::{Probe, ProbeRequest};
+
+use crate::backend_health::BackendHealth;
+use crate::clock::{Clock, Moment};
+use crate::limits::{PROBE_HEAD_BYTES_MAX, PROBE_INTERVAL_MIN, PROBES_AT_ONCE_MAX};
+use crate::origin::{Origin, OriginStream, Span};
+
+/// Started when it is first needed, ended when it is dropped.
+#[derive(Default)]
+pub(crate) struct Prober(OnceLock<Result<ProberThread, String>>);
+
+struct ProberThread {
+    handle: Handle,
+    at_once: Arc<Semaphore>,
+    /// Dropped, it ends the thread.
+    _end: oneshot::Sender<()>,
+}
+
+/// One backend to be probed.
+pub(crate) struct Probing {
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) health: Arc<BackendHealth>,
+    request: Vec<u8>,
+    expected_status: u16,
+    expect_close: bool,
+    timeout: Duration,
+    interval: Duration,
+}
+
+/// The probes of one program. Dropped, they stop.
+#[derive(Debug)]
+pub(crate) struct Probes {
+    tasks: Vec<AbortHandle>,
+    /// A program that nobody uses any more is cold: its backends are left in peace.
+    warm: watch::Sender<bool>,
+}
+
+impl Prober {
+    /// Begins to probe, the first time at once.
+    pub(crate) fn begin(&self, backends: Vec<Probing>) -> Result<Probes, String> {
+        let warm = watch::Sender::new(true);
+        if backends.is_empty() {
+            return Ok(Probes { tasks: Vec::new(), warm });
+        }
+        let thread = self.0.get_or_init(start).as_ref().map_err(Clone::clone)?;
+        let begin = |probing| {
+            let probing = probe_forever(probing, warm.subscribe(), Arc::clone(&thread.at_once));
+            thread.handle.spawn(probing).abort_handle()
+        };
+        Ok(Probes { tasks: backends.into_iter().map(begin).collect(), warm })
+    }
+}
+
+fn start() -> Result<ProberThread, String> {
+    let why = |error: std::io::Error| format!("the thread that probes backends did not start: {error}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(why)?;
+    let (end, ended) = oneshot::channel::<()>();
+    let handle = runtime.handle().clone();
+    let run = move || {
+        // An error is the end, too: the other side is gone.
+        let _ = runtime.block_on(ended);
+    };
+    std::thread::Builder::new().name("larder-prober".to_owned()).spawn(run).map_err(why)?;
+    Ok(ProberThread { handle, at_once: Arc::new(Semaphore::new(PROBES_AT_ONCE_MAX)), _end: end })
+}
+
+impl Probes {
+    pub(crate) fn set_warm(&self, is_warm: bool) {
+        self.warm.send_if_modified(|warm| std::mem::replace(warm, is_warm) != is_warm);
+    }
+
+    pub(crate) fn is_warm(&self) -> bool {
+        *self.warm.borrow()
+    }
+}
+
+impl Drop for Probes {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Probing {
+    pub(crate) fn new(origin: &Arc<Origin>, health: &Arc<BackendHealth>, probe: &Probe) -> Probing {
+        let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
+        Probing {
+            request: request_of(probe, origin.host.as_deref().unwrap_or_default()),
+            origin: Arc::clone(origin),
+            health: Arc::clone(health),
+            expected_status: probe.expected_status,
+            expect_close: probe.expect_close,
+            timeout: seconds(probe.timeout_s),
+            interval: seconds(probe.interval_s).max(PROBE_INTERVAL_MIN),
+        }
+    }
+
+    /// One probe, to the address whose turn it is. The status, or why there is none.
+    async fn probe(&self, turn: usize) -> Result<u16, String> {
+        let all = async {
+            let now_ms = Clock::read().at(Moment::now()).mono_ms;
+            let mut stream = self.origin.dial_for_probe(turn, now_ms, self.timeout).await.map_err(|e| e.to_string())?;
+            self.converse(&mut stream).await
+        };
+        match tokio::time::timeout(self.timeout, all).await {
+            Ok(outcome) => outcome,
+            Err(_) if self.expect_close => {
+                Err(format!("no end of the answer within {} (.timeout, .expect_close)", Span(self.timeout)))
+            }
+            Err(_) => Err(format!("no answer within {} (.timeout)", Span(self.timeout))),
+        }
+    }
+
+    async fn converse(&self, stream: &mut OriginStream) -> Result<u16, String> {
+        stream.write_all(&self.request).await.map_err(|e| format!("the request could not be sent: {e}"))?;
+        let (mut head, mut scratch) = (Vec::new(), [0; 2048]);
+        loop {
+            let read = stream.read(&mut scratch).await.map_err(|e| format!("the answer could not be read: {e}"))?;
+            let room = PROBE_HEAD_BYTES_MAX - head.len();
+            head.extend_from_slice(&scratch[..read.min(room)]);
+            let is_whole = head.len() == PROBE_HEAD_BYTES_MAX || ends_head(&head);
+            if read == 0 || (is_whole && !self.expect_close) {
+                break;
+            }
+        }
+        if head.is_empty() {
+            return Err("the connection ended without an answer".to_owned());
+        }
+        status_of(&head).ok_or_else(|| "the answer has no status line".to_owned())
+    }
+
+    /// Good or not, and how it ended.
+    fn judge(&self, outcome: Result<u16, String>) -> (bool, String) {
+        match outcome {
+            Ok(status) if status == self.expected_status => (true, status.to_string()),
+            Ok(status) => (false, format!("{status} instead of {}", self.expected_status)),
+            Err(why) => (false, why),
+        }
+    }
+}
+
+async fn probe_forever(probing: Probing, mut warm: watch::Receiver<bool>, at_once: Arc<Semaphore>) {
+    let mut ticks = tokio::time::interval(probing.interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut turn = 0;
+    // Both end with an error only when the program, or the whole proxy, is gone.
+    while warm.wait_for(|warm| *warm).await.is_ok() {
+        ticks.tick().await;
+        let Ok(permit) = at_once.acquire().await else { return };
+        let began = Moment::now();
+        let outcome = probing.probe(turn).await;
+        drop(permit);
+        let ended = Moment::now();
+        let (good, last) = probing.judge(outcome);
+        probing.health.note(good, last, began.micros_until(ended) / 1_000, Clock::read().at(ended).wall_ms);
+        turn += 1;
+    }
+}
+
+/// What is sent. Lines that the program gives end as it says; `.url` makes a request of our own.
+fn request_of(probe: &Probe, host: &str) -> Vec<u8> {
+    match &probe.request {
+        ProbeRequest::Url(url) => {
+            format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").into_bytes()
+        }
+        ProbeRequest::Lines(lines) => {
+            let mut request = lines.join(&b"\r\n"[..]);
+            request.extend_from_slice(b"\r\n\r\n");
+            request
+        }
+    }
+}
+
+fn ends_head(head: &[u8]) -> bool {
+    head.windows(4).any(|end| end == b"\r\n\r\n") || head.windows(2).any(|end| end == b"\n\n")
+}
+
+/// `HTTP/1.1 200 …`
+fn status_of(head: &[u8]) -> Option<u16> {
+    let rest = head.strip_prefix(b"HTTP/")?;
+    let (version, rest) = rest.split_at(rest.iter().position(|&b| b == b' ')?);
+    let is_version = !version.is_empty() && version.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    let (status, after) = rest[1..].split_at_checked(3)?;
+    let is_whole = after.first().is_none_or(|b| b.is_ascii_whitespace());
+    let digits = std::str::from_utf8(status).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
+    if is_version && is_whole { digits.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+#[path = "prober_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! The backends of a VCL, as origins: each definition becomes the settings that `origin` works by.
+//!
+//! Names are looked up again and again and all their addresses are used, as for any origin. What this version cannot do
+//! (TLS, a way through another backend) is refused here, when the program is loaded, and never left out in silence.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use vcl::World;
+use vcl::typed_program::{Address, Backend, Endpoint, Program};
+
+use crate::limits::{BACKEND_CONNECTIONS_MAX_DEFAULT, BACKEND_QUEUE_MAX_DEFAULT, BACKEND_QUEUE_TIMEOUT_DEFAULT};
+use crate::limits::{EJECTION_FAILURES_DEFAULT, EJECTION_TIME_DEFAULT};
+use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, ProxyVersion, VclParameters};
+
+/// The settings of all backends, in the order of their ids; or everything that keeps them from being used.
+pub(crate) fn origins_of(
+    program: &Program,
+    parameters: &VclParameters,
+    world: &dyn World,
+) -> Result<Vec<OriginSettings>, Vec<String>> {
+    let mut refusals = Vec::new();
+    let mut origins = Vec::new();
+    for backend in &program.backends {
+        match origin_of(backend, parameters, world) {
+            Ok(origin) => origins.push(origin),
+            Err(why) => refusals.push(format!("backend `{}`: {why}", backend.name)),
+        }
+    }
+    if refusals.is_empty() { Ok(origins) } else { Err(refusals) }
+}
+
+pub(crate) fn origin_of(
+    backend: &Backend,
+    parameters: &VclParameters,
+    world: &dyn World,
+) -> Result<OriginSettings, String> {
+    let nowhere = Endpoint::default();
+    let endpoint = backend.endpoint.as_ref().unwrap_or(&nowhere);
+    refuse_what_is_not_built(endpoint)?;
+    let urls = match backend.endpoint {
+        Some(_) => vec![url_of(&endpoint.address, world)?],
+        None => Vec::new(),
+    };
+    // Varnish lets nobody wait for a backend that is full unless it is told to. Without a limit of its own there is
+    // ours, which has a queue.
+    let (connections_max, queue_max, queue_timeout) = match endpoint.connections_max.filter(|&max| max > 0) {
+        None => (BACKEND_CONNECTIONS_MAX_DEFAULT, BACKEND_QUEUE_MAX_DEFAULT, BACKEND_QUEUE_TIMEOUT_DEFAULT),
+        Some(max) => (
+            count(max),
+            count(endpoint.waiting_max.unwrap_or(parameters.backend_wait_limit.into())),
+            duration(endpoint.wait_timeout_s).unwrap_or(parameters.backend_wait_timeout),
+        ),
+    };
+    let (queue_max, queue_timeout) = match queue_timeout.is_zero() {
+        true => (0, Duration::ZERO),
+        false => (queue_max, queue_timeout),
+    };
+    Ok(OriginSettings {
+        name: backend.name.clone(),
+        urls,
+        connections_max,
+        queue_max,
+        queue_timeout,
+        ejection_failures: EJECTION_FAILURES_DEFAULT,
+        ejection_time: EJECTION_TIME_DEFAULT,
+        host: Some(host_header(endpoint)),
+        timeouts: OriginTimeouts {
+            connect: duration(endpoint.connect_timeout_s),
+            first_byte: duration(endpoint.first_byte_timeout_s),
+            between_bytes: duration(endpoint.between_bytes_timeout_s),
+        },
+        greeting: Greeting {
+            preamble: endpoint.preamble.clone().unwrap_or_default(),
+            proxy_header: match endpoint.proxy_header {
+                Some(1) => Some(ProxyVersion::One),
+                Some(_) => Some(ProxyVersion::Two),
+                None => None,
+            },
+        },
+    })
+}
+
+fn refuse_what_is_not_built(endpoint: &Endpoint) -> Result<(), String> {
+    let tls = &endpoint.tls;
+    if tls.on || tls.without_sni || tls.without_verification {
+        return Err(
+            "TLS to a backend is not built into larder yet: take out .ssl and what begins with .ssl_, and give \
+                    the address of its plain HTTP"
+                .to_owned(),
+        );
+    }
+    if endpoint.via.is_some() || endpoint.authority.is_some() {
+        return Err(
+            "a way through another backend is not built into larder yet: take out .via and .authority, or give \
+                    the address of the other backend"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// What a request without Host gets, and every probe: the host as it is written, a socket's is a fixed one.
+fn host_header(endpoint: &Endpoint) -> String {
+    match (&endpoint.host_header, &endpoint.address) {
+        (Some(written), _) => written.clone(),
+        (None, Address::Host { host, .. }) => host.clone(),
+        (None, Address::Path(_)) => "0.0.0.0".to_owned(),
+    }
+}
+
+fn url_of(address: &Address, world: &dyn World) -> Result<OriginUrl, String> {
+    let (written, port) = match address {
+        // A socket without a file; the kernel knows it by a zero byte where `@` stands.
+        Address::Path(path) => {
+            return Ok(OriginUrl::Unix(match path.strip_prefix('@') {
+                Some(name) => PathBuf::from(format!("\0{name}")),
+                None => PathBuf::from(path),
+            }));
+        }
+        Address::Host { host, port } => (host, port),
+    };
+    let (host, own_port) = split_port(written);
+    let port = match own_port.or(port.as_deref()) {
+        None => 80,
+        Some(text) => (text.parse().ok().or_else(|| world.service_port(text)))
+            .ok_or_else(|| format!("the port `{text}` is no number and no service that this machine knows"))?,
+    };
+    Ok(OriginUrl::Tcp { host: host.to_owned(), port })
+}
+
+/// `name`, `name:port`, `name port`, `[v6]`, `[v6]:port` or `v6`: the host, and the port if there is one.
+fn split_port(written: &str) -> (&str, Option<&str>) {
+    if let Some((host, after)) = written.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return (host, after.strip_prefix(':'));
+    }
+    match written.split_once([':', ' ']) {
+        Some((host, port)) if !port.contains(':') => (host, Some(port)),
+        _ => (written, None),
+    }
+}
+
+fn count(n: u64) -> usize {
+    n.try_into().unwrap_or(usize::MAX)
+}
+
+/// Nothing and zero both mean: as for everybody.
+fn duration(seconds: Option<f64>) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds?).ok().filter(|time| !time.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Services;
+
+    impl World for Services {
+        fn now_s(&self) -> f64 {
+            0.0
+        }
+
+        fn addresses(&self, _: &str) -> Result<Vec<std::net::IpAddr>, String> {
+            unreachable!("backends' names are looked up when they are used")
+        }
+
+        fn service_port(&self, name: &str) -> Option<u16> {
+            (name == "http-alt").then_some(8080)
+        }
+
+        fn log(&self, _: vcl::LogKind, _: &[u8]) {}
+    }
+
+    fn checked(text: &str) -> Program {
+        let text = format!("vcl 4.1; {text}").into_bytes();
+        let checked = vcl::check(vcl::Included { name: "t.vcl".to_owned(), bytes: text }, &vcl::NoIncludes);
+        checked.program.unwrap_or_else(|| panic!("{:?}", checked.diagnostics))
+    }
+
+    fn origin(attributes: &str) -> Result<OriginSettings, String> {
+        let program = checked(&format!("backend b {attributes}"));
+        origin_of(&program.backends[0], &VclParameters::default(), &Services)
+    }
+
+    fn check_url(attributes: &str, expect: &str) {
+        let got = origin(&format!("{{ {attributes} }}")).map(|origin| match &origin.urls[..] {
+            [OriginUrl::Tcp { host, port }] => format!("{host} {port}"),
+            [OriginUrl::Unix(path)] => format!("{path:?}"),
+            other => format!("{other:?}"),
+        });
+        assert_eq!(got.unwrap_or_else(|why| why), expect, "{attributes}");
+    }
+
+    #[test]
+    fn addresses_are_read_in_all_their_forms() {
+        check_url(r#".host = "a.test";"#, "a.test 80");
+        check_url(r#".host = "a.test"; .port = "8080";"#, "a.test 8080");
+        check_url(r#".host = "a.test:81";"#, "a.test 81");
+        check_url(r#".host = "a.test 81"; .port = "82";"#, "a.test 81");
+        check_url(r#".host = "10.0.0.1"; .port = "http-alt";"#, "10.0.0.1 8080");
+        let why = "the port `gopher` is no number and no service that this machine knows";
+        check_url(r#".host = "10.0.0.1"; .port = "gopher";"#, why);
+        check_url(r#".host = "::1"; .port = "82";"#, "::1 82");
+        check_url(r#".host = "[::1]:83";"#, "::1 83");
+        check_url(r#".path = "/run/app.sock";"#, r#""/run/app.sock""#);
+        check_url(r#".path = "@app";"#, r#""\0app""#);
+    }
+
+    #[test]
+    fn a_full_backend_refuses_unless_it_lets_wait() {
+        let limits = |attributes: &str| {
+            let origin = origin(&format!(r#"{{ .host = "a"; {attributes} }}"#)).unwrap();
+            (origin.connections_max, origin.queue_max, origin.queue_timeout.as_millis())
+        };
+        assert_eq!(limits(".max_connections = 3;"), (3, 0, 0));
+        assert_eq!(limits(".max_connections = 3; .wait_limit = 5; .wait_timeout = 0.5s;"), (3, 5, 500));
+        assert_eq!(limits(".max_connections = 3; .wait_limit = 5;"), (3, 0, 0), "nobody waits for no time");
+        let ours = (BACKEND_CONNECTIONS_MAX_DEFAULT, BACKEND_QUEUE_MAX_DEFAULT);
+        assert_eq!((limits("").0, limits("").1), ours);
+        assert_eq!(limits(".max_connections = 0;").0, ours.0, "none is no limit");
+    }
+
+    #[test]
+    fn times_and_greetings_are_its_own() {
+        let origin = origin(
+            r#"{ .host = "a.test:81"; .connect_timeout = 1.5s; .first_byte_timeout = 0s; .proxy_header = 2;
+                 .preamble = :SGVsbG8=:; }"#,
+        )
+        .unwrap();
+        assert_eq!(origin.timeouts.connect, Some(Duration::from_millis(1500)));
+        assert_eq!((origin.timeouts.first_byte, origin.timeouts.between_bytes), (None, None));
+        assert_eq!(origin.greeting, Greeting { preamble: b"Hello".to_vec(), proxy_header: Some(ProxyVersion::Two) });
+        assert_eq!(origin.host.as_deref(), Some("a.test:81"));
+    }
+
+    #[test]
+    fn a_backend_that_is_none_has_no_address() {
+        assert!(origin("none;").unwrap().urls.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_built_is_refused_by_name() {
+        let program = checked(
+            r#"backend a { .host = "a"; .ssl = 1; } backend b { .host = "b"; .via = c; } backend c { .host = "c"; }
+               sub vcl_recv { set req.backend_hint = a; set req.backend_hint = b; }"#,
+        );
+        let refusals = origins_of(&program, &VclParameters::default(), &Services).unwrap_err();
+        assert_eq!(refusals.len(), 2, "{refusals:?}");
+        assert!(refusals[0].starts_with("backend `a`: TLS to a backend is not built"), "{refusals:?}");
+        assert!(refusals[1].starts_with("backend `b`: a way through another"), "{refusals:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! What Varnish calls parameters, as far as a loaded VCL makes something of them, with the defaults that its files rely
+//! on. They bear Varnish's own names, because that is what operators type.
+//!
+//! Parameters that bound or time something that larder bounds anyway (`timeout_idle`, `http_req_size` …) are fields of
+//! `limits::Limits` and not here. The built-in policy reads none of these: it is RFC 9111's.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct VclParameters {
+    /// For how long an answer is fresh that does not say so itself.
+    pub default_ttl: Duration,
+    /// For how long after that it may be served stale while a new one is fetched.
+    pub default_grace: Duration,
+    /// For how long after that it is kept to be validated.
+    pub default_keep: Duration,
+    /// For how long builtin.vcl remembers that an answer cannot be cached.
+    pub uncacheable_ttl: Duration,
+    pub max_restarts: u32,
+    pub max_retries: u32,
+    /// How far the origin's clock may be wrong before its Date is not believed.
+    pub clock_skew: Duration,
+    pub http_range_support: bool,
+    /// A new ban completes an older one of the same text.
+    pub ban_dups: bool,
+    /// How old a ban must be before it is worked off in the background: until then requests may do that for nothing.
+    pub ban_lurker_age: Duration,
+    /// Objects that are tested before a pause, and the pause.
+    pub ban_lurker_batch: u32,
+    pub ban_lurker_sleep: Duration,
+    /// For backends with `.max_connections` that say nothing themselves: who may wait for a connection, and for how long.
+    pub backend_wait_limit: u32,
+    pub backend_wait_timeout: Duration,
+    /// A loaded program that is neither active nor labelled stops probing its backends after so long.
+    pub vcl_cooldown: Duration,
+}
+
+impl Default for VclParameters {
+    fn default() -> VclParameters {
+        VclParameters {
+            default_ttl: Duration::from_secs(120),
+            default_grace: Duration::from_secs(10),
+            default_keep: Duration::ZERO,
+            uncacheable_ttl: Duration::from_secs(120),
+            max_restarts: 4,
+            max_retries: 4,
+            clock_skew: Duration::from_secs(10),
+            http_range_support: true,
+            ban_dups: true,
+            ban_lurker_age: Duration::from_secs(60),
+            ban_lurker_batch: 8,
+            ban_lurker_sleep: Duration::from_millis(10),
+            backend_wait_limit: 0,
+            backend_wait_timeout: Duration::ZERO,
+            vcl_cooldown: Duration::from_secs(600),
+        }
+    }
+}
