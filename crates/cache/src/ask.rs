@@ -9,11 +9,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use message::Request;
 use rules::Freshness;
 use rules::freshness::{OriginFailure, may_serve_on_error};
+use rules::lifetimes::Stage;
 use rules::range::if_range_holds;
 
+use crate::by_policy::MarkKind;
 use crate::cache::Cache;
 use crate::directory::{Entry, Leavers};
 use crate::flight::{Failure, Flight};
+use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::key::Key;
 use crate::limits::ENTRY_BYTES;
@@ -37,6 +40,7 @@ enum Finding {
     Stale(Arc<Object>, Option<Arc<Flight>>),
     Miss(Arc<Flight>, Stored),
     HitForMiss(Arc<Flight>, Stored),
+    HitForPass(u64),
     Uncacheable,
     Busy(Arc<Flight>, usize, Stored),
     RecentFailure(Failure),
@@ -46,6 +50,7 @@ enum Finding {
 type Stored = Option<Arc<Object>>;
 
 /// What may be done with a stored object.
+#[derive(Clone, Copy)]
 enum Verdict {
     Serve,
     /// Serve it, and let one refresh it.
@@ -54,6 +59,12 @@ enum Verdict {
     Concede,
     /// Ask the origin first.
     Ask,
+    /// The same, and what is stored is nothing to be validated.
+    AskAnew,
+    /// It is a mark, and no response.
+    Marked(MarkKind),
+    /// Its life is over.
+    Drop,
 }
 
 impl Cache {
@@ -66,7 +77,7 @@ impl Cache {
             let order = shard.next_order();
             let entry = shard.entry(key, || self.account.charge(ENTRY_BYTES));
             self.weed(entry, request, wishes.ignore_vary, &mut outdated);
-            self.look(entry, &Question { key, request, wishes, now, order })
+            self.look(entry, &Question { key, request, wishes, now, order }, &mut outdated)
         };
         let ticket = |flight, stored: Stored| Ticket::new(Arc::clone(self), flight, request.to_head(), stored);
         match finding {
@@ -78,6 +89,7 @@ impl Cache {
             }
             Finding::Miss(flight, stored) => Answer::Miss(ticket(flight, stored)),
             Finding::HitForMiss(flight, stored) => Answer::HitForMiss(ticket(flight, stored)),
+            Finding::HitForPass(left_ms) => Answer::HitForPass(left_ms),
             Finding::Uncacheable => Answer::Uncacheable,
             Finding::Busy(flight, slot, stored) => {
                 self.counters.coalesced.fetch_add(1, Relaxed);
@@ -119,14 +131,24 @@ impl Cache {
         Some(Ticket::new(Arc::clone(self), flight, request.to_head(), Some(Arc::clone(object))))
     }
 
-    fn look(&self, entry: &mut Entry, question: &Question<'_>) -> Finding {
+    fn look(&self, entry: &mut Entry, question: &Question<'_>, leavers: &mut Leavers) -> Finding {
         let Question { request, wishes, now, .. } = *question;
         let slot = entry.find(request.fields, wishes.ignore_vary);
         let stored = slot.and_then(|slot| slot.whole.clone());
         if wishes.always_miss {
+            let stored = stored.filter(|object| !object.is_by_policy());
             return Finding::Miss(self.begin(entry, question), stored);
         }
         let verdict = stored.as_ref().map_or(Verdict::Ask, |object| judge(object, wishes, now));
+        let stored = match (verdict, stored) {
+            (Verdict::Drop, Some(over)) => {
+                self.drop_over(entry, over, leavers);
+                return self.look(entry, question, leavers);
+            }
+            (Verdict::Marked(kind), Some(mark)) => return self.meet(entry, question, kind, &mark),
+            (Verdict::AskAnew, _) => None,
+            (_, stored) => stored,
+        };
         if !matches!(verdict, Verdict::Serve)
             && let Some(part) = slot.and_then(|slot| fresh_part(slot, request, wishes, now))
         {
@@ -138,7 +160,7 @@ impl Cache {
             (Verdict::Refresh, Some(object)) => {
                 return Finding::Stale(Arc::clone(object), self.begin_refresh(entry, question));
             }
-            (Verdict::Ask, _) | (_, None) => {}
+            _ => {}
         }
         if let Some(failure) = entry.recent_failure(now) {
             return match stored {
@@ -150,8 +172,7 @@ impl Cache {
             return Finding::Miss(self.begin(entry, question), stored);
         }
         if let Some(flight) = joinable(entry, question) {
-            let slot = flight.with(|inner| inner.readers.join(wishes.core));
-            return Finding::Busy(flight, slot, stored);
+            return join(flight, wishes, stored);
         }
         if entry.is_uncacheable(now) {
             if wishes.pass_uncacheable && stored.is_none() {
@@ -160,6 +181,25 @@ impl Cache {
             return Finding::HitForMiss(self.begin(entry, question), stored);
         }
         Finding::Miss(self.begin_listed(entry, question), stored)
+    }
+
+    /// A mark. Who comes while a response is on its way that can be stored after all, follows that.
+    fn meet(&self, entry: &mut Entry, question: &Question<'_>, kind: MarkKind, mark: &Object) -> Finding {
+        if kind == MarkKind::Pass {
+            return Finding::HitForPass(mark.lifetimes(question.now).ttl_ms.max(0) as u64);
+        }
+        match joinable(entry, question).filter(|flight| flight.state() != FlightState::Reserved) {
+            Some(flight) if !question.wishes.ignore_busy => join(flight, question.wishes, None),
+            _ => Finding::HitForMiss(self.begin(entry, question), None),
+        }
+    }
+
+    fn drop_over(&self, entry: &mut Entry, object: Arc<Object>, leavers: &mut Leavers) {
+        entry.remove(&object);
+        let over = Leavers::from_iter([object]);
+        self.part_with(&over);
+        self.counters.expired.fetch_add(1, Relaxed);
+        leavers.extend(over);
     }
 
     /// One refresh at a time, and none right after a failure.
@@ -182,6 +222,11 @@ impl Cache {
     }
 }
 
+fn join(flight: Arc<Flight>, wishes: &Wishes, stored: Stored) -> Finding {
+    let slot = flight.with(|inner| inner.readers.join(wishes.core));
+    Finding::Busy(flight, slot, stored)
+}
+
 /// The flight whose response would fit. One that has outlived an invalidation of its groups takes no one new.
 fn joinable(entry: &mut Entry, question: &Question<'_>) -> Option<Arc<Flight>> {
     loop {
@@ -202,6 +247,9 @@ fn fresh_part(slot: &Slot, request: &Request<'_>, wishes: &Wishes, now: Now) -> 
 }
 
 fn judge(object: &Object, wishes: &Wishes, now: Now) -> Verdict {
+    if let Some(stage) = object.stage(wishes, now) {
+        return judge_by_policy(stage, object.mark());
+    }
     let (facts, resident_ms) = (object.facts(), object.resident_ms(now));
     if wishes.age_max_ms.is_some_and(|max| facts.age_ms(resident_ms) > max) {
         return Verdict::Ask;
@@ -212,6 +260,19 @@ fn judge(object: &Object, wishes: &Wishes, now: Now) -> Verdict {
         Freshness::Stale { while_revalidate: true, .. } if in_grace => Verdict::Refresh,
         Freshness::Stale { requester_allows: true, .. } if in_grace => Verdict::Concede,
         _ => Verdict::Ask,
+    }
+}
+
+/// A mark whose ttl is over goes on saying what both kinds say.
+fn judge_by_policy(stage: Stage, mark: Option<MarkKind>) -> Verdict {
+    match (stage, mark) {
+        (Stage::Over, _) => Verdict::Drop,
+        (Stage::TooOld, _) => Verdict::AskAnew,
+        (Stage::Fresh, Some(kind)) => Verdict::Marked(kind),
+        (_, Some(_)) => Verdict::Marked(MarkKind::Miss),
+        (Stage::Fresh, None) => Verdict::Serve,
+        (Stage::Grace, None) => Verdict::Refresh,
+        (Stage::Keep, None) => Verdict::Ask,
     }
 }
 

@@ -59,6 +59,8 @@ pub struct CacheStats {
     pub evictions: u64,
     /// Objects dropped by purges and unsafe methods.
     pub invalidated: u64,
+    /// Objects dropped because the lifetimes that a policy gave them were over.
+    pub expired: u64,
     pub landed: u64,
     pub refreshed: u64,
     /// Requests that followed somebody else's fetch.
@@ -70,6 +72,7 @@ pub struct CacheStats {
 pub(crate) struct Counters {
     pub evictions: AtomicU64,
     pub invalidated: AtomicU64,
+    pub expired: AtomicU64,
     pub landed: AtomicU64,
     pub refreshed: AtomicU64,
     pub coalesced: AtomicU64,
@@ -185,7 +188,7 @@ impl Cache {
 
     /// What is stored for a request, fresh or not: for the rules about HEAD (RFC 9111 §4.3.5) and for `explain`.
     pub fn find(&self, key: Key, request: &Request<'_>) -> Option<Arc<Object>> {
-        self.look_up(key, request, false, |slot| slot.whole.clone())
+        self.look_up(key, request, false, |slot| slot.whole.clone().filter(|object| object.mark().is_none()))
     }
 
     /// Looks at what is stored for a request, and changes nothing but what groups have outdated.
@@ -232,7 +235,8 @@ impl Cache {
         facts: Facts,
         now: Now,
     ) -> Option<Arc<Object>> {
-        let fresh = self.reheaded(object, (head, rendered), facts, object.groups().cloned(), (now, object.order));
+        let parts = ObjectParts { head, rendered, facts, received: now, policy: None, ..ObjectParts::of(object) };
+        let fresh = self.object(parts);
         let mut leavers = Leavers::new();
         {
             let mut shard = self.directory.shard(object.key);
@@ -247,16 +251,8 @@ impl Cache {
         Some(fresh)
     }
 
-    /// The same body under another head.
-    pub(crate) fn reheaded(
-        &self,
-        object: &Arc<Object>,
-        (head, rendered): (Arc<ResponseHead>, bytes::Bytes),
-        facts: Facts,
-        groups: Option<Arc<Membership>>,
-        (received, order): (Now, u64),
-    ) -> Arc<Object> {
-        let parts = ObjectParts { head, rendered, facts, received, order, groups, ..ObjectParts::of(object) };
+    /// An object that nobody can find yet.
+    pub(crate) fn object(&self, parts: ObjectParts) -> Arc<Object> {
         Object::new(parts, |bytes| self.account.charge(bytes))
     }
 
@@ -277,6 +273,7 @@ impl Cache {
             keys: self.directory.entries_count() as u64,
             evictions: counters.evictions.load(Relaxed),
             invalidated: counters.invalidated.load(Relaxed),
+            expired: counters.expired.load(Relaxed),
             landed: counters.landed.load(Relaxed),
             refreshed: counters.refreshed.load(Relaxed),
             coalesced: counters.coalesced.load(Relaxed),

@@ -277,7 +277,8 @@ impl Entry {
     fn temper(&self) {
         let newest = self.specs.first().and_then(Option::as_ref);
         for object in self.variants.iter().flat_map(|(_, slot)| slot.objects()) {
-            object.set_hot(object.partial().is_none() && same_spec(object.spec.as_ref(), newest));
+            let is_whole = object.partial().is_none() && object.mark().is_none();
+            object.set_hot(is_whole && same_spec(object.spec.as_ref(), newest));
         }
     }
 

@@ -13,6 +13,7 @@ use rules::Facts;
 use store::sync::atomic::Ordering::Relaxed;
 use store::{Charge, Growing};
 
+use crate::by_policy::ByPolicy;
 use crate::directory::Leavers;
 use crate::flight::{End, Failure, Flight};
 use crate::flight_body::FlightBody;
@@ -45,6 +46,7 @@ pub(crate) struct Keep {
     pub variant: Variant,
     pub rendered: Bytes,
     pub facts: Facts,
+    pub policy: Option<ByPolicy>,
     pub partial: Option<Part>,
     pub whole: Option<WholeHead>,
     pub elsewhere: Option<Elsewhere>,
@@ -258,7 +260,7 @@ impl Draft {
             _ => None,
         })?;
         let head = head.expect("a draft has a head");
-        let Keep { spec, variant, rendered, facts, partial, elsewhere, groups, .. } = keep;
+        let Keep { spec, variant, rendered, facts, policy, partial, elsewhere, groups, .. } = keep;
         let (rendered, mut blocks) = unfinished.finish_behind(rendered);
         if let Some(pages) = &self.duty.cache.pages {
             blocks = blocks.into_pages(pages);
@@ -278,8 +280,9 @@ impl Draft {
             order: flight.order,
             part: partial,
             groups,
+            policy,
         };
-        Some(Object::new(parts, |bytes| self.duty.cache.account.charge(bytes)))
+        Some(self.duty.cache.object(parts))
     }
 
     fn finish_unstored(&mut self, trailers: Option<Arc<Fields>>) {

@@ -5,6 +5,7 @@
 //! decides by `rules`, keeps by `store`, and knows neither sockets nor how a message is framed nor any clock.
 
 mod ask;
+mod by_policy;
 mod cache;
 mod directory;
 mod draft;
@@ -24,6 +25,7 @@ mod ticket;
 mod variants;
 mod wishes;
 
+pub use by_policy::{Mark, MarkKind};
 pub use cache::{Cache, CacheSettings, CacheStats};
 pub use draft::Draft;
 pub use flight::{Courier, Failure, Flight};
@@ -36,5 +38,5 @@ pub use key::Key;
 pub use object::{Object, Part};
 pub use parts::WholeHead;
 pub use store::{Account, Blocks as Body, Charge, EvictionKind, Extent};
-pub use ticket::{Description, Elsewhere, StoreAs, Ticket};
+pub use ticket::{Description, Elsewhere, Renewal, StoreAs, Ticket};
 pub use wishes::{Answer, Began, Now, Wishes};

@@ -11,6 +11,7 @@ use rules::{Facts, Freshness, RequestDirectives};
 use store::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use store::{Blocks, Charge, Seat, Tenant};
 
+use crate::by_policy::ByPolicy;
 use crate::group_table::Membership;
 use crate::key::{Key, Variant};
 use crate::limits::HITS_EXACT_MAX;
@@ -57,6 +58,7 @@ pub struct Object {
     pub(crate) body_charge: Arc<Charge>,
     head_charge: Charge,
     groups: Option<Arc<Membership>>,
+    policy: Option<ByPolicy>,
 }
 
 const DEAD: u8 = 0;
@@ -79,6 +81,7 @@ pub(crate) struct ObjectParts {
     pub order: u64,
     pub part: Option<Part>,
     pub groups: Option<Arc<Membership>>,
+    pub policy: Option<ByPolicy>,
 }
 
 impl ObjectParts {
@@ -97,6 +100,7 @@ impl ObjectParts {
             order: object.order,
             part: object.part,
             groups: object.groups.clone(),
+            policy: object.policy,
         }
     }
 }
@@ -105,7 +109,7 @@ impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
         let ObjectParts { key, variant, spec, head, rendered, blocks, body_charge, .. } = parts;
-        let ObjectParts { facts, received, order, part, groups, .. } = parts;
+        let ObjectParts { facts, received, order, part, groups, policy, .. } = parts;
         let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
         let head_bytes = head_bytes + groups.as_ref().map_or(0, |groups| groups.heap_bytes());
         let (head_charge, seat) = (charge(head_bytes), Seat::default());
@@ -128,6 +132,7 @@ impl Object {
             body_charge,
             head_charge,
             groups,
+            policy,
         })
     }
 
@@ -207,6 +212,10 @@ impl Object {
             GROUPED => self.is_valid(),
             _ => false,
         }
+    }
+
+    pub(crate) fn by_policy(&self) -> Option<&ByPolicy> {
+        self.policy.as_ref()
     }
 
     pub(crate) fn groups(&self) -> Option<&Arc<Membership>> {

@@ -162,7 +162,7 @@ impl Cache {
             body_charge = Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>()));
         }
         let parts = ObjectParts { head, rendered, blocks, body_charge, part, ..ObjectParts::of(object) };
-        Object::new(parts, |bytes| self.account.charge(bytes))
+        self.object(parts)
     }
 }
 

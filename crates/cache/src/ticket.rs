@@ -8,9 +8,11 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use message::{Request, RequestHead, ResponseHead};
-use rules::{Facts, VarySpec};
+use rules::{Facts, Lifetimes, VarySpec};
 use store::sync::atomic::Ordering::Relaxed;
+use store::{Blocks, Charge};
 
+use crate::by_policy::{ByPolicy, Mark, facts_of};
 use crate::cache::Cache;
 use crate::directory::{Entry, Leavers, Shard};
 use crate::draft::{Draft, Keep};
@@ -20,7 +22,7 @@ use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::group_table::Groups;
 use crate::key::Key;
-use crate::object::{Object, Part};
+use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
 use crate::spec::variant_of;
 use crate::wishes::{Began, Now};
@@ -47,6 +49,8 @@ pub struct Description {
     pub storable: Option<StoreAs>,
     /// For how long the key counts as hit-for-miss if this is not stored because it may not be, or is too large.
     pub uncacheable_ms: u64,
+    /// Beside no `storable`: what a policy wants the next requests for such a response to meet.
+    pub mark: Option<Mark>,
     /// When the head was received.
     pub now: Now,
 }
@@ -55,6 +59,8 @@ pub struct Description {
 #[derive(Clone, Debug)]
 pub struct StoreAs {
     pub facts: Facts,
+    /// Set when a policy decided how long it lives: then only the dates of the facts count.
+    pub lifetimes: Option<Lifetimes>,
     pub vary: Option<VarySpec>,
     /// The shared head as HTTP/1.1 text; see [`Object::rendered`].
     pub rendered: Bytes,
@@ -66,6 +72,24 @@ pub struct StoreAs {
     pub elsewhere: Option<Elsewhere>,
     /// Its cache groups.
     pub groups: Option<Groups>,
+}
+
+/// What a 304 makes of the response that it confirmed.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    pub facts: Facts,
+    /// As those of [`StoreAs`].
+    pub lifetimes: Option<Lifetimes>,
+    pub groups: Option<Groups>,
+}
+
+/// What is kept of it.
+enum Keeping {
+    Renewed(Renewal),
+    /// Nothing; it answers all who wait.
+    Nothing,
+    /// Nothing, and it answers its leader alone.
+    Private(Option<Mark>),
 }
 
 /// The key under which a response belongs, and not under the one it was asked by.
@@ -135,20 +159,26 @@ impl Ticket {
 
     /// The head is known. Who waits is told; whom it does not fit is regrouped; a body is to follow.
     pub fn describe(self, description: Description) -> Draft {
-        let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, now } = description;
+        let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, mark, now } = description;
         let fits = Fits::Leader;
         let head = FlightHead { full, shared, length, facts: None, received: now, fits, groups: None };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
             Some(store_as) => self.describe_storable(head, store_as, mark_ms),
-            None => self.describe_private(head, mark_ms),
+            None => self.describe_private(head, mark_ms, mark),
         }
     }
 
-    fn describe_private(self, head: FlightHead, mark_ms: Option<u64>) -> Draft {
+    fn describe_private(self, head: FlightHead, mark_ms: Option<u64>, mark: Option<Mark>) -> Draft {
+        let mark = mark.map(|mark| self.mark_object(mark, Arc::clone(&head.shared), head.received));
         let (duty, length) = (self.duty, head.length);
+        let mut leavers = Leavers::new();
         let ((), wakes) = duty.within(|shard, flight| {
-            entry_of(shard, flight).delist(flight);
+            let entry = entry_of(shard, flight);
+            entry.delist(flight);
+            if let Some(mark) = &mark {
+                duty.cache.take_in(entry, mark, flight.began, &mut leavers);
+            }
             shard.note_uncacheable(flight.key, mark_ms);
             flight.change(|inner| {
                 inner.state.step(FlightState::Private);
@@ -160,10 +190,33 @@ impl Ticket {
         Draft::new(duty, length, None, mark_ms)
     }
 
+    /// A mark, in place of the response that it is about.
+    fn mark_object(&self, mark: Mark, head: Arc<ResponseHead>, received: Now) -> Arc<Object> {
+        let (cache, flight) = (&self.duty.cache, &self.duty.flight);
+        let (facts, policy) = (mark.lifetimes.facts(&Facts::default()), ByPolicy::marking(&mark));
+        let spec = mark.vary.map(|vary| cache.specs.spec(vary, cache.digester));
+        cache.object(ObjectParts {
+            key: flight.key,
+            variant: variant_of(spec.as_ref(), self.request.request().fields),
+            spec,
+            head,
+            rendered: Bytes::new(),
+            blocks: Blocks::default(),
+            body_charge: Arc::new(cache.account.charge(size_of::<Charge>())),
+            facts,
+            received,
+            order: flight.order,
+            part: None,
+            groups: None,
+            policy: Some(policy),
+        })
+    }
+
     fn describe_storable(self, mut head: FlightHead, store_as: StoreAs, mark_ms: Option<u64>) -> Draft {
         let (duty, request, length) = (self.duty, self.request, head.length);
         let cache = Arc::clone(&duty.cache);
-        let StoreAs { facts, vary, rendered, partial, whole, elsewhere, groups } = store_as;
+        let StoreAs { facts, lifetimes, vary, rendered, partial, whole, elsewhere, groups } = store_as;
+        let (facts, policy) = (facts_of(lifetimes.as_ref(), facts), lifetimes.as_ref().map(ByPolicy::of));
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), request.request().fields);
         let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
@@ -193,7 +246,7 @@ impl Ticket {
                 shard.note_uncacheable(flight.key, mark_ms);
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
-            let keep = Keep { spec, variant, rendered, facts, partial, whole, elsewhere, groups };
+            let keep = Keep { spec, variant, rendered, facts, policy, partial, whole, elsewhere, groups };
             let keep = (!condemned && !too_long).then_some(keep);
             (keep, wakes)
         });
@@ -215,7 +268,24 @@ impl Ticket {
         groups: Option<Groups>,
         now: Now,
     ) -> Arc<Object> {
-        self.confirmed(heads, Some(facts), groups, now)
+        self.renewed(heads, Renewal { facts, lifetimes: None, groups }, now)
+    }
+
+    /// The same, with all that a policy may have to say.
+    ///
+    /// # Panics
+    /// As [`Ticket::refreshed`].
+    pub fn renewed(self, heads: (Arc<ResponseHead>, Bytes), renewal: Renewal, now: Now) -> Arc<Object> {
+        self.confirmed(heads, Keeping::Renewed(renewal), now)
+    }
+
+    /// The same where a policy says that what the 304 confirmed is not stored any more, and leaves a mark or none in its
+    /// place: its leader has it, and who waits is released.
+    ///
+    /// # Panics
+    /// As [`Ticket::refreshed`].
+    pub fn refreshed_privately(self, heads: (Arc<ResponseHead>, Bytes), mark: Option<Mark>, now: Now) -> Arc<Object> {
+        self.confirmed(heads, Keeping::Private(mark), now)
     }
 
     /// The same where the 304 forbids storing (RFC 9111 §5.2.2.5): it answers all who wait, and what it is about leaves
@@ -224,23 +294,18 @@ impl Ticket {
     /// # Panics
     /// As [`Ticket::refreshed`].
     pub fn refreshed_for_the_last_time(self, heads: (Arc<ResponseHead>, Bytes), now: Now) -> Arc<Object> {
-        self.confirmed(heads, None, None, now)
+        self.confirmed(heads, Keeping::Nothing, now)
     }
 
-    fn confirmed(
-        self,
-        (head, rendered): (Arc<ResponseHead>, Bytes),
-        facts: Option<Facts>,
-        groups: Option<Groups>,
-        now: Now,
-    ) -> Arc<Object> {
+    fn confirmed(self, heads: (Arc<ResponseHead>, Bytes), keeping: Keeping, now: Now) -> Arc<Object> {
+        let head = Arc::clone(&heads.0);
+        let (fresh, mark) = self.under_new_head(heads, &keeping, now);
         let Ticket { mut duty, stale, .. } = self;
         let old = stale.expect("only a stored object can be refreshed");
         let cache = Arc::clone(&duty.cache);
-        let (began, order) = (duty.flight.began, duty.flight.order);
-        let groups = cache.membership(groups.as_ref(), began);
-        let (heads, may_keep) = ((Arc::clone(&head), rendered), facts.is_some());
-        let fresh = cache.reheaded(&old, heads, facts.unwrap_or_default(), groups.clone(), (now, order));
+        let (began, groups) = (duty.flight.began, fresh.groups().cloned());
+        let (may_keep, private) = (matches!(keeping, Keeping::Renewed(_)), matches!(keeping, Keeping::Private(_)));
+        let facts = may_keep.then(|| *fresh.facts());
         // Also the groups that it had count: what invalidated them meanwhile meant what was confirmed here.
         let valid = fresh.is_valid() && old.groups().is_none_or(|groups| groups.is_valid_since(began));
         let mut leavers = Leavers::new();
@@ -256,13 +321,21 @@ impl Ticket {
                 leavers.push(Arc::clone(&old));
                 cache.part_with(&leavers);
             }
+            if let Some(mark) = &mark {
+                let mut marked = Leavers::new();
+                cache.take_in(entry, mark, began, &mut marked);
+                leavers.extend(marked);
+            }
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
             let shared = Arc::clone(&head);
             let length = Some(fresh.body().len());
             let head = FlightHead { full: head, shared, length, facts, received: now, fits, groups };
             flight.change(|inner| {
-                if inner.state == FlightState::Reserved {
-                    inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });
+                match inner.state {
+                    _ if private => inner.state.step(FlightState::Private),
+                    FlightState::Reserved if stores => inner.state.step(FlightState::Landed),
+                    FlightState::Reserved => inner.state.step(FlightState::Condemned),
+                    _ => {}
                 }
                 inner.head = Some(head);
                 inner.body = FlightBody::Landed(Arc::clone(&fresh));
@@ -272,6 +345,30 @@ impl Ticket {
         wakes.send(&duty.flight);
         cache.counters.refreshed.fetch_add(1, Relaxed);
         fresh
+    }
+
+    /// What was validated under its new head, and the mark that comes in its place.
+    fn under_new_head(
+        &self,
+        (head, rendered): (Arc<ResponseHead>, Bytes),
+        keeping: &Keeping,
+        now: Now,
+    ) -> (Arc<Object>, Option<Arc<Object>>) {
+        let (cache, flight) = (&self.duty.cache, &self.duty.flight);
+        let old = self.stale.as_ref().expect("only a stored object can be refreshed");
+        let mark = match keeping {
+            Keeping::Private(Some(mark)) => Some(self.mark_object(mark.clone(), Arc::clone(&head), now)),
+            _ => None,
+        };
+        let mut parts = ObjectParts { head, rendered, received: now, order: flight.order, ..ObjectParts::of(old) };
+        (parts.facts, parts.policy, parts.groups) = match keeping {
+            Keeping::Renewed(Renewal { facts, lifetimes, groups }) => {
+                let membership = cache.membership(groups.as_ref(), flight.began);
+                (facts_of(lifetimes.as_ref(), *facts), lifetimes.as_ref().map(ByPolicy::of), membership)
+            }
+            Keeping::Nothing | Keeping::Private(_) => (Facts::default(), None, None),
+        };
+        (cache.object(parts), mark)
     }
 
     /// No head will come. All who wait get the same failure; others too, for as long as it says.

@@ -45,8 +45,12 @@ pub struct Wishes {
     pub began: Option<Began>,
     /// An upper bound on how long past its lifetime an object may be served while it is refreshed.
     pub grace_max_ms: Option<u64>,
-    /// An object older than this counts as one that must be validated.
+    /// An object older than this counts as one that must be validated. Where a policy decided how long it lives, it is
+    /// fetched anew, as for `ttl_max_ms`.
     pub age_max_ms: Option<u64>,
+    /// VCL's `req.ttl`, for objects whose lifetimes a policy decided: an upper bound on their ttl, which counts from their
+    /// making at the origin.
+    pub ttl_max_ms: Option<u64>,
     /// Where no whole response can be served, a stored part (206) will do that holds all of this range, and
     /// whose validator is that of the request's If-Range.
     pub range: Option<RangeSpec>,
@@ -68,6 +72,8 @@ pub enum Answer {
     Busy(Follower),
     /// Known not to be storable: fetch beside the others and make nobody wait.
     HitForMiss(Ticket),
+    /// A policy said of a response like this that the next requests pass; only then. The ttl that is left of that.
+    HitForPass(u64),
     /// The same, to who wished to `pass_uncacheable`.
     Uncacheable,
     /// It failed a moment ago, and nothing stored may stand in.

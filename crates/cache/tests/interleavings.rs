@@ -15,6 +15,7 @@ use cache::{
     Answer, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Groups, Release, StoreAs, Ticket, Wishes,
 };
 use message::{ResponseHead, Status};
+use rules::Lifetimes;
 use shuttle::future::block_on;
 use shuttle::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 use shuttle::thread;
@@ -114,6 +115,7 @@ fn description(storable: Option<cache::StoreAs>) -> cache::Description {
         length: None,
         storable,
         uncacheable_ms: 10_000,
+        mark: None,
         now: at(1_000),
     }
 }
@@ -270,6 +272,45 @@ fn a_private_answer_holds_nobody() {
         (0..4).map(asker).collect()
     };
     check(CacheSettings::default(), acts, |site| assert_eq!(kind(&site.ask(0, false)), "hit for miss"));
+}
+
+/// A mark comes, a response that can be stored comes, and a purge: whoever asks is answered, and nothing old is left.
+#[test]
+fn a_mark_holds_nobody_and_does_not_outlive_a_purge() {
+    let acts = || {
+        let asker = |core: usize| {
+            act(move |site: Arc<Site>| {
+                loop {
+                    match site.ask(core, false) {
+                        Answer::Miss(ticket) => {
+                            let follower = ticket.follow(core);
+                            ticket.describe(cache::Description { mark: Some(pass_mark()), ..description(None) });
+                            drop(follow(follower));
+                            return;
+                        }
+                        Answer::Busy(follower) => drop(follow(follower)),
+                        Answer::HitForPass(_) | Answer::Fresh(_) => return,
+                        other => panic!("{other:?}"),
+                    }
+                }
+            })
+        };
+        let storer = act(|site| match site.ask(2, true) {
+            Answer::Miss(ticket) => drop(site.fetch(ticket)),
+            other => panic!("{other:?}"),
+        });
+        vec![asker(0), asker(1), storer]
+    };
+    check(CacheSettings::default(), acts, |site| {
+        assert!(matches!(kind(&site.ask(0, false)), "fresh" | "hit for pass"));
+        site.cache.purge(site.key());
+        assert_eq!(kind(&site.ask(0, false)), "miss");
+    });
+}
+
+fn pass_mark() -> cache::Mark {
+    let lifetimes = Lifetimes { age_ms: 0, ttl_ms: 10_000, grace_ms: 0, keep_ms: 0 };
+    cache::Mark { kind: cache::MarkKind::Pass, lifetimes, vary: None }
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub mod forwarded;
 pub mod freshness;
 pub mod groups;
 pub mod invalidation;
+pub mod lifetimes;
 pub mod limits;
 pub mod range;
 pub mod reference;
@@ -28,6 +29,7 @@ mod why_not_stored;
 
 pub use cache_control::{RequestDirectives, ResponseDirectives};
 pub use freshness::{Facts, Freshness};
+pub use lifetimes::Lifetimes;
 pub use storing::{Exchange, StoreDefaults};
 pub use url_variation::UrlVariation;
 pub use vary::{CODING_TEXTS, Vary, VarySpec};

@@ -127,6 +127,7 @@ impl World {
             }
             Answer::Busy(follower) => self.followers.push((follower, None)),
             Answer::RecentFailure(again) => assert_eq!(again, failure(1_000)),
+            Answer::HitForPass(_) => panic!("nothing was marked"),
             Answer::Uncacheable => panic!("nobody wished to pass"),
         }
     }

@@ -10,6 +10,8 @@ mod following;
 mod grouped;
 mod hot_objects;
 mod invalidating;
+mod living_by_policy;
+mod marked;
 mod regrouping;
 mod stage;
 mod stored_parts;

@@ -12,7 +12,7 @@ use cache::{
     Object, Release, StoreAs, Ticket, Wishes,
 };
 use message::{Authority, FieldName, Fields, Method, Request, ResponseHead, Scheme, Status, TargetForm, Version};
-use rules::{Facts, Vary, VarySpec};
+use rules::{Facts, Lifetimes, Vary, VarySpec};
 
 pub const MINUTE_MS: u64 = 60_000;
 
@@ -91,7 +91,15 @@ impl Stage {
         head.fields.push(FieldName::Etag, "\"1\"");
         let shared_head = Arc::new(head.clone());
         head.fields.push(FieldName::SetCookie, "leader=1");
-        Description { head: Arc::new(head), shared_head, length, storable, uncacheable_ms: 10_000, now: self.now }
+        Description {
+            head: Arc::new(head),
+            shared_head,
+            length,
+            storable,
+            uncacheable_ms: 10_000,
+            mark: None,
+            now: self.now,
+        }
     }
 
     /// Cores with undelivered posts, in order.
@@ -141,7 +149,14 @@ pub fn facts(lifetime_ms: u64) -> Facts {
 pub fn storable(lifetime_ms: u64) -> StoreAs {
     let rendered = Bytes::from_static(b"HTTP/1.1 200 OK\r\nETag: \"1\"\r\n");
     let facts = facts(lifetime_ms);
-    StoreAs { facts, vary: None, rendered, partial: None, whole: None, elsewhere: None, groups: None }
+    let (vary, partial, whole) = (None, None, None);
+    StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, elsewhere: None, groups: None }
+}
+
+/// As a policy that has just seen it says.
+pub fn living(ttl_ms: i64, grace_ms: u64, keep_ms: u64) -> StoreAs {
+    let lifetimes = Some(Lifetimes { age_ms: 0, ttl_ms, grace_ms, keep_ms });
+    StoreAs { lifetimes, ..storable(0) }
 }
 
 pub fn varying(names: &str) -> StoreAs {
@@ -189,6 +204,7 @@ pub fn kind(answer: &Answer) -> &'static str {
         Answer::Miss(_) => "miss",
         Answer::Busy(_) => "busy",
         Answer::HitForMiss(_) => "hit for miss",
+        Answer::HitForPass(_) => "hit for pass",
         Answer::Uncacheable => "uncacheable",
         Answer::RecentFailure(_) => "recent failure",
     }

@@ -88,6 +88,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
         Answer::HitForMiss(ticket) => {
             (Step::Miss(ticket), Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Miss) })
         }
+        Answer::HitForPass(_) => (Step::Pass, Outcome { why: "hit-for-pass", ..verdict(CacheVerdict::Pass) }),
         Answer::Uncacheable => (Step::Pass, Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Pass) }),
         Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), verdict(CacheVerdict::Coalesced)),
         Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), verdict(CacheVerdict::Error)),

@@ -1,0 +1,75 @@
+//! What a policy program decided about a stored response, beside its facts: how long it may be validated, or that it is no
+//! response to serve at all but a mark, which says that responses like it are not stored.
+//!
+//! A mark is an object without a body: so it is found by Vary, evicted, purged and banned like every other, and what
+//! replaces it needs no rule of its own.
+
+use rules::lifetimes::{Bounds, Stage, judge};
+use rules::{Facts, Lifetimes, VarySpec};
+
+use crate::object::Object;
+use crate::wishes::{Now, Wishes};
+
+/// What is to be done with a request that meets a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkKind {
+    /// Hit-for-miss: fetch it like a miss, beside all others. A response that can be stored takes the mark's place.
+    Miss,
+    /// Hit-for-pass: pass it. When its ttl is over it becomes the other kind, for its grace and keep.
+    Pass,
+}
+
+/// That responses like this one are not stored.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    pub kind: MarkKind,
+    pub lifetimes: Lifetimes,
+    /// Of the marked response: others than those that it would have answered do not meet the mark.
+    pub vary: Option<VarySpec>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByPolicy {
+    pub keep_ms: u64,
+    pub mark: Option<MarkKind>,
+}
+
+impl ByPolicy {
+    pub fn of(lifetimes: &Lifetimes) -> ByPolicy {
+        ByPolicy { keep_ms: lifetimes.keep_ms, mark: None }
+    }
+
+    pub fn marking(mark: &Mark) -> ByPolicy {
+        ByPolicy { mark: Some(mark.kind), ..ByPolicy::of(&mark.lifetimes) }
+    }
+}
+
+impl Object {
+    /// The lifetimes that a policy gave it, or that its own fields did, as they are at this moment.
+    pub fn lifetimes(&self, now: Now) -> Lifetimes {
+        let keep_ms = self.by_policy().map_or(0, |policy| policy.keep_ms);
+        Lifetimes::of(self.facts(), keep_ms, self.resident_ms(now))
+    }
+
+    /// Did a policy decide how long it lives?
+    pub fn is_by_policy(&self) -> bool {
+        self.by_policy().is_some()
+    }
+
+    pub(crate) fn mark(&self) -> Option<MarkKind> {
+        self.by_policy().and_then(|policy| policy.mark)
+    }
+
+    /// Where it stands for these wishes, if a policy decides.
+    pub(crate) fn stage(&self, wishes: &Wishes, now: Now) -> Option<Stage> {
+        let policy = self.by_policy()?;
+        let maxima = [wishes.ttl_max_ms, wishes.age_max_ms];
+        let bounds = Bounds { ttl_max_ms: maxima.into_iter().flatten().min(), grace_max_ms: wishes.grace_max_ms };
+        Some(judge(self.facts(), policy.keep_ms, self.resident_ms(now), &bounds))
+    }
+}
+
+/// Facts that say what lifetimes do, about dates what they did.
+pub(crate) fn facts_of(lifetimes: Option<&Lifetimes>, facts: Facts) -> Facts {
+    lifetimes.map_or(facts, |lifetimes| lifetimes.facts(&facts))
+}

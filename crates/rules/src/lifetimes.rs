@@ -1,0 +1,273 @@
+//! How long a response lives when a policy program says so: ttl, grace and keep, as VCL means them.
+//!
+//! RFC 9111's words (must-revalidate, a client's max-age, stale-if-error) count for nothing here; whoever wants them heard
+//! writes a program that hears them. [`Lifetimes::facts`] puts ttl and grace where `freshness` reads its own, so that a hit
+//! is judged by the same arithmetic whoever decided; what RFC 9111 has no word for is judged by [`judge`].
+
+use message::{FieldName, FieldsView, Status, list_members};
+
+use crate::date::parse_date;
+use crate::freshness::Facts;
+
+/// The lifetimes of a response at one moment: when a policy saw it, or any later one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// How old it is: what its Age said, and what passed since.
+    pub age_ms: u64,
+    /// How long it goes on being fresh; below zero when it is not.
+    pub ttl_ms: i64,
+    /// How long after its ttl it may be served while it is fetched again.
+    pub grace_ms: u64,
+    /// How long after that it may be validated.
+    pub keep_ms: u64,
+}
+
+/// What a request bounds. `None` is no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// On the ttl, counted from the origin's making the response as the ttl is: on the age of a hit, that is.
+    pub ttl_max_ms: Option<u64>,
+    pub grace_max_ms: Option<u64>,
+}
+
+/// Where a response stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Fresh,
+    /// Fresh by its own ttl, but older than this request takes. It is not to be validated either: it has not expired.
+    TooOld,
+    /// Expired, and may be served while it is fetched again.
+    Grace,
+    /// Expired, and good for nothing but being validated.
+    Keep,
+    /// Nobody has a use for it any more.
+    Over,
+}
+
+impl Lifetimes {
+    /// As `freshness` reads them. Date and Last-Modified stay what they are. What is born without any ttl is never served,
+    /// not even in its grace.
+    pub fn facts(&self, read: &Facts) -> Facts {
+        let lifetime_ms = self.whole_ttl_ms();
+        Facts {
+            initial_age_ms: self.age_ms,
+            lifetime_ms,
+            stale_while_revalidate_ms: if lifetime_ms == 0 { 0 } else { self.grace_ms },
+            stale_if_error_ms: Some(0),
+            must_revalidate: false,
+            always_validate: false,
+            explicit: true,
+            immutable: false,
+            ..*read
+        }
+    }
+
+    /// What they are of facts that were made so, after a time of residence.
+    pub fn of(facts: &Facts, keep_ms: u64, resident_ms: u64) -> Lifetimes {
+        let age_ms = facts.age_ms(resident_ms);
+        let ttl_ms = signed(facts.lifetime_ms).saturating_sub(signed(age_ms));
+        Lifetimes { age_ms, ttl_ms, grace_ms: facts.stale_while_revalidate_ms, keep_ms }
+    }
+
+    fn whole_ttl_ms(&self) -> u64 {
+        self.ttl_ms.saturating_add(signed(self.age_ms)).max(0) as u64
+    }
+
+    /// None longer than before; `None` leaves one as it is. The ttl counts from now.
+    pub fn shortened(self, ttl_ms: u64, grace_ms: Option<u64>, keep_ms: Option<u64>) -> Lifetimes {
+        Lifetimes {
+            age_ms: self.age_ms,
+            ttl_ms: self.ttl_ms.min(signed(ttl_ms)),
+            grace_ms: grace_ms.map_or(self.grace_ms, |max| max.min(self.grace_ms)),
+            keep_ms: keep_ms.map_or(self.keep_ms, |max| max.min(self.keep_ms)),
+        }
+    }
+}
+
+fn signed(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
+}
+
+/// Where a response with such facts stands for a request with such bounds.
+pub fn judge(facts: &Facts, keep_ms: u64, resident_ms: u64, bounds: &Bounds) -> Stage {
+    let age_ms = facts.age_ms(resident_ms);
+    let own_ms = facts.lifetime_ms;
+    let ttl_ms = bounds.ttl_max_ms.map_or(own_ms, |max| max.min(own_ms));
+    let own_grace_ms = facts.stale_while_revalidate_ms;
+    let grace_ms = bounds.grace_max_ms.map_or(own_grace_ms, |max| max.min(own_grace_ms));
+    if age_ms < ttl_ms {
+        Stage::Fresh
+    } else if own_ms == 0 {
+        Stage::Over
+    } else if age_ms < own_ms {
+        Stage::TooOld
+    } else if age_ms < ttl_ms.saturating_add(grace_ms) {
+        Stage::Grace
+    } else if age_ms < own_ms.saturating_add(own_grace_ms).saturating_add(keep_ms) {
+        Stage::Keep
+    } else {
+        Stage::Over
+    }
+}
+
+/// What an operator sets for responses that say nothing themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    pub ttl_ms: u64,
+    pub grace_ms: u64,
+    pub keep_ms: u64,
+    /// An Expires is compared with our own clock where the origin's Date differs from it by less.
+    pub clock_skew_s: u64,
+}
+
+impl Default for Defaults {
+    fn default() -> Defaults {
+        Defaults { ttl_ms: 120_000, grace_ms: 10_000, keep_ms: 0, clock_skew_s: 10 }
+    }
+}
+
+/// The lifetimes with which a response comes to a policy program: what its fields say, in the order in which Varnish asks
+/// them, and else the operator's defaults. A ttl below zero is the word for a status that is not stored by itself.
+pub fn announced(status: Status, fields: FieldsView<'_>, now_s: i64, defaults: &Defaults) -> Lifetimes {
+    let age_s = fields.get(FieldName::Age).map_or(0, leading_seconds);
+    let (default_ms, grace_ms, keep_ms) = (signed(defaults.ttl_ms), defaults.grace_ms, defaults.keep_ms);
+    let said = || said_ttl_s(fields, now_s, defaults.clock_skew_s).map(|s| s.saturating_mul(1_000));
+    // From the response's making.
+    let ttl_ms = match status.0 {
+        200 | 203 | 204 | 300 | 301 | 304 | 404 | 410 | 414 => said().unwrap_or(default_ms),
+        302 | 307 => said().unwrap_or(-1_000),
+        _ => -1_000,
+    };
+    let grace_s = directive(fields, "stale-while-revalidate").filter(|_| ttl_ms >= 0);
+    Lifetimes {
+        age_ms: age_s.saturating_mul(1_000),
+        ttl_ms: ttl_ms.saturating_sub(signed(age_s.saturating_mul(1_000))),
+        grace_ms: grace_s.map_or(grace_ms, |s| s.saturating_mul(1_000)),
+        keep_ms,
+    }
+}
+
+fn said_ttl_s(fields: FieldsView<'_>, now_s: i64, clock_skew_s: u64) -> Option<i64> {
+    if let Some(s) = directive(fields, "s-maxage").or_else(|| directive(fields, "max-age")) {
+        return Some(signed(s));
+    }
+    let expires_s = fields.get(FieldName::Expires).and_then(|text| parse_date(text, now_s))?;
+    let date_s = fields.get(FieldName::Date).and_then(|text| parse_date(text, now_s));
+    Some(match date_s {
+        Some(date_s) if expires_s < date_s => 0,
+        Some(date_s) if date_s.abs_diff(now_s) >= clock_skew_s => expires_s - date_s,
+        _ => (expires_s - now_s).max(0),
+    })
+}
+
+/// The seconds of a Cache-Control directive that has an argument.
+fn directive(fields: FieldsView<'_>, name: &str) -> Option<u64> {
+    let members = fields.get_all(FieldName::CacheControl).flat_map(list_members);
+    members.filter_map(|member| member.split_at_checked(name.len())).find_map(|(head, rest)| {
+        let argument = rest.strip_prefix(b"=").filter(|_| head.eq_ignore_ascii_case(name.as_bytes()))?;
+        Some(leading_seconds(argument))
+    })
+}
+
+/// A number of seconds, of which a fraction is cut off; 0 for anything else.
+fn leading_seconds(text: &[u8]) -> u64 {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = text[digits..].trim_ascii_start();
+    let ends = rest.is_empty() || rest.starts_with(b",") || rest.starts_with(b".");
+    let number = std::str::from_utf8(&text[..digits]).ok().filter(|digits| ends && !digits.is_empty());
+    number.map_or(0, |digits| digits.parse().unwrap_or(u64::MAX)).min(u32::MAX.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{NOW_S, fields};
+    use crate::{Freshness, RequestDirectives};
+
+    const SEEN: Lifetimes = Lifetimes { age_ms: 2_000, ttl_ms: 10_000, grace_ms: 5_000, keep_ms: 3_000 };
+
+    /// Also that `freshness`, which the hottest hits ask, never says more than this.
+    fn check(seen: Lifetimes, resident_ms: u64, bounds: Bounds, expect: Stage) {
+        let facts = seen.facts(&Facts::default());
+        let stage = judge(&facts, seen.keep_ms, resident_ms, &bounds);
+        assert_eq!(stage, expect, "{seen:?} after {resident_ms} ms, {bounds:?}");
+        let hot = crate::freshness::judge(&facts, resident_ms, &RequestDirectives::default());
+        if bounds == Bounds::default() {
+            let served = matches!(hot, Freshness::Stale { while_revalidate: true, .. });
+            assert_eq!((hot == Freshness::Fresh, served), (stage == Stage::Fresh, stage == Stage::Grace));
+        }
+    }
+
+    #[test]
+    fn a_life_is_ttl_then_grace_then_keep() {
+        let any = Bounds::default();
+        check(SEEN, 0, any, Stage::Fresh);
+        check(SEEN, 9_999, any, Stage::Fresh);
+        check(SEEN, 10_000, any, Stage::Grace);
+        check(SEEN, 14_999, any, Stage::Grace);
+        check(SEEN, 15_000, any, Stage::Keep);
+        check(SEEN, 17_999, any, Stage::Keep);
+        check(SEEN, 18_000, any, Stage::Over);
+        check(Lifetimes { ttl_ms: -1_000, ..SEEN }, 0, any, Stage::Grace);
+        check(Lifetimes { ttl_ms: -2_000, ..SEEN }, 0, any, Stage::Over);
+        check(Lifetimes { age_ms: 0, ttl_ms: 0, ..SEEN }, 0, any, Stage::Over);
+        check(Lifetimes { ttl_ms: i64::MAX, grace_ms: u64::MAX, ..SEEN }, i64::MAX as u64, any, Stage::Grace);
+    }
+
+    #[test]
+    fn a_request_takes_less_but_never_more() {
+        let ttl = |ms| Bounds { ttl_max_ms: Some(ms), ..Bounds::default() };
+        let grace = |ms| Bounds { grace_max_ms: Some(ms), ..Bounds::default() };
+        check(SEEN, 2_999, ttl(5_000), Stage::Fresh);
+        check(SEEN, 3_000, ttl(5_000), Stage::TooOld);
+        check(SEEN, 10_000, ttl(5_000), Stage::Keep);
+        check(SEEN, 10_000, ttl(10_000), Stage::Grace);
+        check(SEEN, 9_999, ttl(99_000), Stage::Fresh);
+        check(SEEN, 12_000, grace(2_000), Stage::Keep);
+        check(SEEN, 11_999, grace(2_000), Stage::Grace);
+        check(SEEN, 15_000, grace(99_000), Stage::Keep);
+        check(SEEN, 10_000, grace(0), Stage::Keep);
+    }
+
+    #[test]
+    fn what_is_left_of_them_is_told_at_any_moment() {
+        let facts = SEEN.facts(&Facts { date: 7, last_modified: Some(5), ..Facts::default() });
+        assert_eq!((facts.date, facts.last_modified), (7, Some(5)));
+        assert_eq!(Lifetimes::of(&facts, 3_000, 0), SEEN);
+        let later = Lifetimes { age_ms: 13_000, ttl_ms: -1_000, ..SEEN };
+        assert_eq!(Lifetimes::of(&facts, 3_000, 11_000), later);
+        assert_eq!(later.shortened(0, Some(9_000), None), later, "what is over is not brought back");
+        assert_eq!(SEEN.shortened(0, Some(9_000), None), Lifetimes { ttl_ms: 0, ..SEEN });
+        let shorter = Lifetimes { ttl_ms: 4_000, grace_ms: 1_000, keep_ms: 0, ..SEEN };
+        assert_eq!(SEEN.shortened(4_000, Some(1_000), Some(0)), shorter);
+    }
+
+    /// What varnishd 7.1 gives `beresp.ttl` and `beresp.grace` for the same fields.
+    #[test]
+    fn what_the_fields_announce() {
+        let check = |status: u16, lines: &str, expect: [i64; 3]| {
+            let read = announced(Status(status), fields(lines).view(), NOW_S, &Defaults::default());
+            let got = [read.ttl_ms, read.grace_ms as i64, read.age_ms as i64];
+            assert_eq!(got, expect.map(|s| s * 1_000), "{status} {lines:?}");
+        };
+        check(200, "", [120, 10, 0]);
+        check(200, "Cache-Control: private, max-age=60", [60, 10, 0]);
+        check(200, "Cache-Control: max-age=60, S-MaxAge=5", [5, 10, 0]);
+        check(200, "Cache-Control: max-age=60\nAge: 20", [40, 10, 20]);
+        check(200, "Cache-Control: max-age=60\nAge: 70", [-10, 10, 70]);
+        check(200, "Cache-Control: max-age=7.9, stale-while-revalidate=3", [7, 3, 0]);
+        check(200, "Cache-Control: max-age=-1", [0, 10, 0]);
+        check(200, "Cache-Control: max-age=\"5\"", [0, 10, 0]);
+        check(200, "Cache-Control: max-age", [120, 10, 0]);
+        check(200, "Expires: {30}\nDate: {0}", [30, 10, 0]);
+        check(200, "Expires: {30}", [30, 10, 0]);
+        check(200, "Expires: {-30}\nDate: {-60}", [30, 10, 0]);
+        check(200, "Expires: {30}\nDate: {5}", [30, 10, 0]);
+        check(200, "Expires: {-1}\nDate: {0}", [0, 10, 0]);
+        check(200, "Expires: never", [120, 10, 0]);
+        check(404, "", [120, 10, 0]);
+        check(302, "", [-1, 10, 0]);
+        check(302, "Cache-Control: max-age=9", [9, 10, 0]);
+        check(500, "Cache-Control: max-age=9, stale-while-revalidate=3", [-1, 10, 0]);
+    }
+}
