@@ -4,6 +4,8 @@
 //! What a file finds: `${serve}`, the command line of a larder that listens on `l.sock`, with its admin address on
 //! `a.sock`, and writes `up` when it is ready, all in the file's own folder; `${larder}`, the bare program; `${port1}`
 //! to `${port3}`, free TCP ports; `${spec}`, the folder with `ready`, `reaches` and `advance`.
+//!
+//! What larder does not do yet waits in a folder whose name ends in `.pending`: its files run only when named.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,8 +46,12 @@ pub fn run(project: &Project) -> Result<Tally, String> {
 
 fn files(project: &Project) -> Result<Vec<PathBuf>, String> {
     let mut files = project.files()?;
-    files.retain(|path| path.starts_with("spec") && path.extension().is_some_and(|e| e == "vtc"));
+    files.retain(|path| path.starts_with("spec") && path.extension().is_some_and(|e| e == "vtc") && !pending(path));
     Ok(files)
+}
+
+fn pending(path: &Path) -> bool {
+    path.parent().and_then(Path::file_name).is_some_and(|folder| folder.to_string_lossy().ends_with(".pending"))
 }
 
 fn run_files(project: &Project, files: &[PathBuf]) -> Result<Tally, String> {
@@ -121,4 +127,16 @@ fn telling(log: &str) -> Vec<String> {
     let marked: Vec<String> =
         log.lines().filter(|line| line.starts_with("----") || line.contains(PANIC)).map(str::to_string).collect();
     if marked.is_empty() { tail(log, 10) } else { marked }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_a_pending_folder_wait() {
+        assert!(pending(Path::new("spec/policy.pending/order_pass.vtc")));
+        assert!(!pending(Path::new("spec/policy/order_pass.vtc")));
+        assert!(!pending(Path::new("spec/policy/pending.pending.vtc")));
+    }
 }
