@@ -1,6 +1,9 @@
 //! Laws of reading VCL, for any bytes: reading ends without a panic, says something of whatever it refuses, points
-//! into the text, and takes time in proportion to its length.
+//! into the text, and takes time in proportion to its length. And of formatting it: only blanks change, a second time
+//! changes nothing, and the program stays the same.
 
+use vcl::formatting::{Indent, format};
+use vcl::typed_program::Program;
 use vcl::{Included, NoIncludes, Severity};
 
 /// Panics when a law is broken.
@@ -20,4 +23,32 @@ pub fn run(data: &[u8]) {
     assert!(checked.diagnostics.len() <= vcl::limits::DIAGNOSTICS_MAX);
     assert_eq!(checked.is_good(), errors == 0);
     assert!(!checked.is_good() || !data.starts_with(b"sub"), "a program begins with its version");
+    formatting(data, checked.program.as_ref());
+}
+
+fn formatting(data: &[u8], program: Option<&Program>) {
+    let file = |bytes: &[u8]| Included { name: "fuzz.vcl".to_owned(), bytes: bytes.to_vec() };
+    let formatted = format(file(data), Indent::Spaces(4));
+    assert_eq!(formatted.text.is_some(), formatted.diagnostics.is_empty());
+    assert!(formatted.text.is_some() || program.is_none(), "a good program is formatted: {:?}", formatted.diagnostics);
+    let Some(text) = formatted.text else { return };
+    let again = format(file(&text), Indent::Spaces(4));
+    assert_eq!(again.text.as_deref(), Some(&text[..]), "{}", text.escape_ascii());
+    if let Some(program) = program {
+        let after = vcl::check(file(&text), &NoIncludes).program;
+        assert_eq!(after.as_ref().map(without_places), Some(without_places(program)), "{}", text.escape_ascii());
+    }
+}
+
+/// All that the program says; where it says so is another matter.
+fn without_places(program: &Program) -> String {
+    let shown = format!("{program:?}");
+    let mut kept = String::with_capacity(shown.len());
+    let mut rest = shown.as_str();
+    while let Some((before, after)) = rest.split_once("Span {") {
+        kept.push_str(before);
+        rest = after.split_once('}').map_or("", |(_, rest)| rest);
+    }
+    kept.push_str(rest);
+    kept
 }

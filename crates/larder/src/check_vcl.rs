@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use vcl::{Checked, Diagnostic, IncludeRequest, Included, Includes, Severity};
+use vcl::{Checked, Diagnostic, IncludeRequest, Included, Includes, Severity, Sources};
 
 /// Where Varnish looks for included files unless told otherwise.
 const VCL_PATH_DEFAULT: [&str; 2] = ["/etc/varnish", "/usr/share/varnish/vcl"];
@@ -38,7 +38,7 @@ pub fn is_vcl(path: &Path) -> bool {
 }
 
 pub fn load(path: &Path, vcl_path: &[PathBuf]) -> VclResult {
-    match read(path) {
+    match read_vcl(path) {
         Ok(bytes) => {
             let name = path.display().to_string();
             let includes = Disk { vcl_path };
@@ -48,7 +48,7 @@ pub fn load(path: &Path, vcl_path: &[PathBuf]) -> VclResult {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
+pub fn read_vcl(path: &Path) -> Result<Vec<u8>, String> {
     let metadata = std::fs::metadata(path).map_err(|e| e.to_string())?;
     if !metadata.is_file() {
         return Err("not a file".to_owned());
@@ -72,7 +72,7 @@ impl Includes for Disk<'_> {
             let paths = if request.glob { matching(&candidate) } else { vec![candidate.clone()] };
             let mut found = Vec::new();
             for path in paths {
-                match read(&path) {
+                match read_vcl(&path) {
                     Ok(bytes) => found.push(Included { name: path.display().to_string(), bytes }),
                     Err(why) => tried.push(format!("{}: {why}", path.display())),
                 }
@@ -186,7 +186,8 @@ impl VclResult {
             VclResult::Checked(checked) => checked,
         };
         let (errors, warnings) = self.by_severity();
-        let rows = |found: Vec<&Diagnostic>| found.iter().map(|d| diagnostic_row(d, checked)).collect::<Vec<_>>();
+        let rows =
+            |found: Vec<&Diagnostic>| found.iter().map(|d| diagnostic_row(d, &checked.sources)).collect::<Vec<_>>();
         let mut row = json!({
             "file": file, "ok": checked.is_good(), "errors": rows(errors), "warnings": rows(warnings)
         });
@@ -198,11 +199,11 @@ impl VclResult {
 }
 
 /// Lines and columns count from 1, columns in characters.
-fn diagnostic_row(diagnostic: &Diagnostic, checked: &Checked) -> Value {
-    let position = checked.sources.position(diagnostic.span);
+pub fn diagnostic_row(diagnostic: &Diagnostic, sources: &Sources) -> Value {
+    let position = sources.position(diagnostic.span);
     let notes: Vec<&str> = diagnostic.notes.iter().map(|(_, note)| note.as_str()).collect();
     json!({
-        "file": checked.sources.file(diagnostic.span.file).name,
+        "file": sources.file(diagnostic.span.file).name,
         "line": position.line,
         "column": position.column,
         "code": diagnostic.code.name(),

@@ -14,6 +14,7 @@ use crate::lab_command::LabCommand;
 use crate::limits;
 use crate::plan::{LogTarget, Plan, check_memory};
 use crate::quantities::parse_size;
+use crate::vcl_command::VclCommand;
 
 /// An HTTP accelerator: it stands in front of web servers and keeps what people ask for often close at hand.
 #[derive(Debug, Parser)]
@@ -42,6 +43,11 @@ pub enum Command {
     Lab {
         #[command(subcommand)]
         command: LabCommand,
+    },
+    /// VCL files: lay them out
+    Vcl {
+        #[command(subcommand)]
+        command: VclCommand,
     },
 }
 
@@ -340,6 +346,10 @@ mod tests {
         check(&["lab", "compare", "a.json", "b.json", "--threshold", "much"], Err("such as 5%"));
         check(&["lab", "report", "a.json", "--html", "a.html", "--csv", "a.csv"], Ok(()));
         check(&["lab", "report"], Err("RESULTS.json"));
+        check(&["vcl", "fmt", "a.vcl", "-", "--indent", "tab"], Ok(()));
+        check(&["vcl", "fmt", "--indent", "0", "a.vcl"], Err("must be 1 to 16"));
+        check(&["vcl", "fmt", "--check", "--stdout", "a.vcl"], Err("cannot be used with"));
+        check(&["vcl", "fmt"], Err("FILE"));
         check(&["sevre"], Err("serve"));
     }
 

@@ -31,6 +31,8 @@ mod running;
 mod say;
 mod serve;
 mod signals;
+mod vcl_command;
+mod vcl_fmt;
 
 use std::process::ExitCode;
 
@@ -54,5 +56,6 @@ fn main() -> ExitCode {
         flags::Command::Check(flags) => check::check(&flags),
         flags::Command::Bench(flags) => bench::bench(&flags),
         flags::Command::Lab { command } => lab_command::lab(&command),
+        flags::Command::Vcl { command } => vcl_command::vcl(&command),
     }
 }

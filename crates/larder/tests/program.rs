@@ -16,6 +16,8 @@ mod bench_counts;
 mod bench_latency;
 #[path = "program/bench_paces.rs"]
 mod bench_paces;
+#[path = "program/documented_examples.rs"]
+mod documented_examples;
 #[path = "program/faulty_origin.rs"]
 mod faulty_origin;
 #[path = "program/input_table.rs"]
@@ -48,5 +50,7 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/vcl_tools.rs"]
+mod vcl_tools;
 #[path = "program/wanted.rs"]
 mod wanted;

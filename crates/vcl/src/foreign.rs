@@ -46,16 +46,24 @@ pub fn subfield(span: Span) -> Diagnostic {
         .way_out("use `cookie.get(\"name\")` of vmod cookie, or `header.get(…)`")
 }
 
-/// An unknown word at the top level.
-pub fn definition(word: &str, span: Span) -> Diagnostic {
-    let foreign = match word {
+/// Whether the word begins a definition of another language.
+pub fn is_definition(word: &str) -> bool {
+    old_definition(word).is_some()
+}
+
+fn old_definition(word: &str) -> Option<(Code, &'static str)> {
+    match word {
         "director" => Some((Code::OldVcl, "create a director in vcl_init: `new d = directors.round_robin();`")),
         "table" => Some((Code::FastlyVcl, "there are no tables; use `if` and `elseif`, or vmod var")),
         "ratecounter" | "penaltybox" => Some((Code::FastlyVcl, "use `vsthrottle.is_denied(…)` of vmod vsthrottle")),
         "pragma" | "import_c" => Some((Code::FastlyVcl, "leave it away")),
         _ => None,
-    };
-    match foreign {
+    }
+}
+
+/// An unknown word at the top level.
+pub fn definition(word: &str, span: Span) -> Diagnostic {
+    match old_definition(word) {
         Some((code, way_out)) => {
             Diagnostic::new(code, span, format!("there is no definition `{word}` in VCL 4")).way_out(way_out)
         }

@@ -22,6 +22,7 @@ pub mod diagnostics;
 #[cfg(test)]
 mod effort;
 mod foreign;
+pub mod formatting;
 pub mod header_names;
 pub mod host;
 mod inclusion;

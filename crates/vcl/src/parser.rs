@@ -32,6 +32,25 @@ pub fn parse(words: &[Token], sources: &Sources, reports: &mut Reports) -> Vec<D
     definitions
 }
 
+/// Reads what another file may include: definitions, with or without a version, or statements. Only for the mistakes.
+pub fn parse_part(words: &[Token], sources: &Sources, reports: &mut Reports) {
+    let mut parser = Parser { words, at: 0, sources, reports, expression_depth: 0, block_depth: 0, unclosed_at: None };
+    while parser.word().word != Word::End && !parser.reports.is_full() {
+        let before = parser.at;
+        let first = parser.word();
+        let is_statement = first.word == Word::Identifier
+            && !DEFINITION_WORDS.iter().any(|known| parser.is_identifier(first, known))
+            && !foreign::is_definition(&sources.text(first.span));
+        if is_statement {
+            if let Err(Reported) = parser.statement() {
+                parser.skip_statement(before);
+            }
+        } else if let Err(Reported) = parser.definition() {
+            parser.skip_to_definition(before);
+        }
+    }
+}
+
 struct Parser<'a> {
     words: &'a [Token],
     at: usize,

@@ -3,6 +3,8 @@
 //! What it asserts is written in `fuzz/src`, which stands outside the workspace because only the fuzzer's build has its
 //! dependencies.
 
+use std::path::PathBuf;
+
 #[path = "../../../fuzz/src/vcl_text.rs"]
 mod vcl_text;
 
@@ -18,6 +20,23 @@ fn vcl_text_keeps_its_laws() {
         count += 1;
     }
     assert!(count >= 30, "{folder} holds only {count}");
+}
+
+/// For whoever has a folder of VCL files: `VCL_TEXTS=DIR cargo test --release -p vcl laws`.
+#[test]
+fn texts_of_others_keep_the_laws() {
+    let mut folders: Vec<PathBuf> = std::env::var_os("VCL_TEXTS").map(PathBuf::from).into_iter().collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a readable folder") {
+            let path = entry.expect("a readable folder").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "vcl") {
+                println!("{}", path.display()); // shown when the test fails
+                vcl_text::run(&std::fs::read(&path).expect("a readable file"));
+            }
+        }
+    }
 }
 
 /// Laws hold for long texts too; that the work is linear in them is counted in `effort`.

@@ -66,7 +66,7 @@ impl Parser<'_> {
         self.reports.add(report)
     }
 
-    fn statement(&mut self) -> Parsed<Statement> {
+    pub(super) fn statement(&mut self) -> Parsed<Statement> {
         let start = self.word();
         let kind = match start.word {
             Word::Mark(Mark::BraceOpen) => StatementKind::Block(self.block()?),
