@@ -72,12 +72,23 @@ impl Cache {
     /// duty to fetch.
     pub fn ask(self: &Arc<Self>, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Answer {
         let mut outdated = Leavers::new();
-        let finding = {
+        let finding = loop {
             let mut shard = self.directory.shard(key);
             let order = shard.next_order();
             let entry = shard.entry(key, || self.account.charge(ENTRY_BYTES));
             self.weed(entry, request, wishes.ignore_vary, &mut outdated);
-            self.look(entry, &Question { key, request, wishes, now, order }, &mut outdated)
+            if let Some(suspect) = self.suspect(entry.find(request.fields, wishes.ignore_vary)) {
+                drop(shard);
+                self.examine(&suspect, request);
+                continue;
+            }
+            let finding = self.look(entry, &Question { key, request, wishes, now, order }, &mut outdated);
+            if let Finding::Stale(_, Some(flight)) | Finding::Miss(flight, _) | Finding::HitForMiss(flight, _) =
+                &finding
+            {
+                shard.open(flight.began);
+            }
+            break finding;
         };
         let ticket = |flight, stored: Stored| Ticket::new(Arc::clone(self), flight, request.to_head(), stored);
         match finding {
@@ -126,7 +137,9 @@ impl Cache {
             let entry = shard.entries.get_mut(&object.key)?;
             let whole = entry.slot(object.variant)?.whole.as_ref();
             whole.filter(|whole| Arc::ptr_eq(whole, object))?;
-            self.begin_refresh(entry, &Question { key: object.key, request, wishes, now, order })?
+            let flight = self.begin_refresh(entry, &Question { key: object.key, request, wishes, now, order })?;
+            shard.open(flight.began);
+            flight
         };
         Some(Ticket::new(Arc::clone(self), flight, request.to_head(), Some(Arc::clone(object))))
     }
@@ -171,7 +184,7 @@ impl Cache {
         if wishes.ignore_busy {
             return Finding::Miss(self.begin(entry, question), stored);
         }
-        if let Some(flight) = joinable(entry, question) {
+        if let Some(flight) = self.joinable(entry, question) {
             return join(flight, wishes, stored);
         }
         if entry.is_uncacheable(now) {
@@ -188,7 +201,7 @@ impl Cache {
         if kind == MarkKind::Pass {
             return Finding::HitForPass(mark.lifetimes(question.now).ttl_ms.max(0) as u64);
         }
-        match joinable(entry, question).filter(|flight| flight.state() != FlightState::Reserved) {
+        match self.joinable(entry, question).filter(|flight| flight.state() != FlightState::Reserved) {
             Some(flight) if !question.wishes.ignore_busy => join(flight, question.wishes, None),
             _ => Finding::HitForMiss(self.begin(entry, question), None),
         }
@@ -204,7 +217,7 @@ impl Cache {
 
     /// One refresh at a time, and none right after a failure.
     fn begin_refresh(&self, entry: &mut Entry, question: &Question<'_>) -> Option<Arc<Flight>> {
-        let alone = joinable(entry, question).is_none() && entry.recent_failure(question.now).is_none();
+        let alone = self.joinable(entry, question).is_none() && entry.recent_failure(question.now).is_none();
         alone.then(|| self.begin_listed(entry, question))
     }
 
@@ -220,23 +233,24 @@ impl Cache {
         entry.list_new(&flight, question.request.fields);
         flight
     }
+
+    /// The flight whose response would fit. One that has outlived an invalidation of its groups, or a ban, takes no one
+    /// new.
+    fn joinable(&self, entry: &mut Entry, question: &Question<'_>) -> Option<Arc<Flight>> {
+        loop {
+            let flight = Arc::clone(entry.joinable(question.request.fields, question.wishes.ignore_vary)?);
+            if flight.is_valid() && !self.is_banned(&flight, question.request) {
+                return Some(flight);
+            }
+            entry.delist(&flight);
+            flight.condemn();
+        }
+    }
 }
 
 fn join(flight: Arc<Flight>, wishes: &Wishes, stored: Stored) -> Finding {
     let slot = flight.with(|inner| inner.readers.join(wishes.core));
     Finding::Busy(flight, slot, stored)
-}
-
-/// The flight whose response would fit. One that has outlived an invalidation of its groups takes no one new.
-fn joinable(entry: &mut Entry, question: &Question<'_>) -> Option<Arc<Flight>> {
-    loop {
-        let flight = Arc::clone(entry.joinable(question.request.fields, question.wishes.ignore_vary)?);
-        if flight.is_valid() {
-            return Some(flight);
-        }
-        entry.delist(&flight);
-        flight.condemn();
-    }
 }
 
 /// A part that holds what is wanted and needs no validation. A stale one is worth a fetch, not a refresh beside it.

@@ -11,6 +11,8 @@ use store::sync::Mutex;
 use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use store::{Account, Eviction, EvictionKind, Lru, PageFile, S3Fifo};
 
+use crate::ban_list::BanList;
+use crate::banning::Lurker;
 use crate::directory::{Directory, Entry, Leavers};
 use crate::flight::Courier;
 use crate::group_table::{GroupTable, Groups, Membership};
@@ -61,6 +63,12 @@ pub struct CacheStats {
     pub invalidated: u64,
     /// Objects dropped because the lifetimes that a policy gave them were over.
     pub expired: u64,
+    /// Objects dropped by bans.
+    pub banned: u64,
+    /// Bans that are listed.
+    pub bans: u64,
+    /// Bans that left before everything was tested, because there were too many; see `limits::BANS_MAX`.
+    pub bans_overflowed: u64,
     pub landed: u64,
     pub refreshed: u64,
     /// Requests that followed somebody else's fetch.
@@ -73,6 +81,7 @@ pub(crate) struct Counters {
     pub evictions: AtomicU64,
     pub invalidated: AtomicU64,
     pub expired: AtomicU64,
+    pub banned: AtomicU64,
     pub landed: AtomicU64,
     pub refreshed: AtomicU64,
     pub coalesced: AtomicU64,
@@ -92,6 +101,8 @@ pub struct Cache {
     pub(crate) counters: Counters,
     /// The number of the last invalidation; taken and compared under a shard's lock.
     pub(crate) invalidation: AtomicU64,
+    pub(crate) bans: Arc<BanList>,
+    pub(crate) lurker: Mutex<Lurker>,
     /// Where large bodies lie; absent where the kernel has no files in memory.
     pub(crate) pages: Option<Arc<PageFile>>,
     eviction: Mutex<Box<dyn Eviction<Object>>>,
@@ -114,6 +125,8 @@ impl Cache {
             courier,
             counters: Counters::default(),
             invalidation: AtomicU64::new(0),
+            bans: BanList::new(),
+            lurker: Mutex::new(Lurker::default()),
             pages: PageFile::create().ok(),
             eviction: Mutex::new(eviction),
         })
@@ -191,7 +204,7 @@ impl Cache {
         self.look_up(key, request, false, |slot| slot.whole.clone().filter(|object| object.mark().is_none()))
     }
 
-    /// Looks at what is stored for a request, and changes nothing but what groups have outdated.
+    /// Looks at what is stored for a request, and changes nothing but what groups and bans have outdated.
     pub(crate) fn look_up<T>(
         &self,
         key: Key,
@@ -200,14 +213,29 @@ impl Cache {
         look: impl FnOnce(&Slot) -> Option<T>,
     ) -> Option<T> {
         let mut leavers = Leavers::new();
-        let mut shard = self.directory.shard(key);
-        let entry = shard.entries.get_mut(&key)?;
-        self.weed(entry, request, ignore_vary, &mut leavers);
-        let found = entry.find(request.fields, ignore_vary).and_then(look);
-        if !leavers.is_empty() {
-            shard.tidy(key);
+        loop {
+            let mut shard = self.directory.shard(key);
+            let entry = shard.entries.get_mut(&key)?;
+            self.weed(entry, request, ignore_vary, &mut leavers);
+            let slot = entry.find(request.fields, ignore_vary);
+            if let Some(suspect) = self.suspect(slot) {
+                drop(shard);
+                self.examine(&suspect, request);
+                continue;
+            }
+            let found = slot.and_then(look);
+            if !leavers.is_empty() {
+                shard.tidy(key);
+            }
+            return found;
         }
-        found
+    }
+
+    /// One of those that would answer a request, if it was not tested against the newest ban yet.
+    pub(crate) fn suspect(&self, slot: Option<&Slot>) -> Option<Arc<Object>> {
+        // Where nothing was ever banned a look-up pays no more than this.
+        let newest = self.bans.newest();
+        if newest == 0 { None } else { slot?.objects().find(|object| object.checked() < newest).cloned() }
     }
 
     /// Takes out what would answer a request if its groups had not been invalidated. Under the shard's lock.
@@ -245,8 +273,7 @@ impl Cache {
             if !stored.objects().any(|it| Arc::ptr_eq(it, object)) || !object.is_valid() {
                 return None;
             }
-            entry.store(&fresh, self.settings.variants_max, &mut leavers);
-            self.admit(&fresh, &leavers);
+            self.put(entry, &fresh, &mut leavers);
         }
         Some(fresh)
     }
@@ -274,6 +301,9 @@ impl Cache {
             evictions: counters.evictions.load(Relaxed),
             invalidated: counters.invalidated.load(Relaxed),
             expired: counters.expired.load(Relaxed),
+            banned: counters.banned.load(Relaxed),
+            bans: self.bans.count() as u64,
+            bans_overflowed: self.bans.overflowed.load(Relaxed),
             landed: counters.landed.load(Relaxed),
             refreshed: counters.refreshed.load(Relaxed),
             coalesced: counters.coalesced.load(Relaxed),
@@ -318,14 +348,19 @@ impl Cache {
         let outdated = entry.slot(object.variant).is_some_and(|slot| slot.outdates(object));
         let stores = entry.invalidated <= began && !outdated && object.is_valid();
         if stores {
-            entry.store(object, self.settings.variants_max, leavers);
-            self.admit(object, leavers);
+            self.put(entry, object, leavers);
         }
         stores
     }
 
+    /// Under the shard's lock. `leavers` holds nothing but those that it replaces.
+    pub(crate) fn put(&self, entry: &mut Entry, object: &Arc<Object>, leavers: &mut Leavers) {
+        entry.store(object, (self.settings.variants_max, self.bans.is_watching()), leavers);
+        self.admit(object, leavers);
+    }
+
     /// Lets a stored object take its seat, and those it replaced leave theirs. Under the shard's lock.
-    pub(crate) fn admit(&self, object: &Arc<Object>, leavers: &Leavers) {
+    fn admit(&self, object: &Arc<Object>, leavers: &Leavers) {
         let mut eviction = self.eviction.lock();
         for leaver in leavers {
             eviction.remove(leaver);

@@ -33,6 +33,8 @@ pub(crate) struct Shard {
     notes: VecDeque<Key>,
     /// Numbers the questions to this shard, and so its flights.
     order: u64,
+    /// The numbers that its open flights began under, in order, and how many of each.
+    open: SmallVec<[(u64, u32); 2]>,
 }
 
 /// Objects that left the directory. They die under the shard's lock and are freed after it.
@@ -79,13 +81,28 @@ impl Directory {
     }
 
     pub fn entries_count(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().entries.len()).sum()
+        self.shards().map(|shard| shard.entries.len()).sum()
+    }
+
+    /// One after another.
+    pub fn shards(&self) -> impl Iterator<Item = Guard<'_, Shard>> {
+        self.shards.iter().map(|shard| shard.lock())
+    }
+
+    pub fn nth_shard(&self, index: usize) -> Guard<'_, Shard> {
+        self.shards[index].lock()
     }
 }
 
 impl Default for Shard {
     fn default() -> Shard {
-        Shard { entries: HashMap::default(), floors: [0; FLOORS], notes: VecDeque::new(), order: 0 }
+        Shard {
+            entries: HashMap::default(),
+            floors: [0; FLOORS],
+            notes: VecDeque::new(),
+            order: 0,
+            open: SmallVec::new(),
+        }
     }
 }
 
@@ -108,6 +125,28 @@ impl Shard {
     pub fn next_order(&mut self) -> u64 {
         self.order += 1;
         self.order
+    }
+
+    /// A flight began under this number.
+    pub fn open(&mut self, began: u64) {
+        match self.open.binary_search_by_key(&began, |open| open.0) {
+            Ok(at) => self.open[at].1 += 1,
+            Err(at) => self.open.insert(at, (began, 1)),
+        }
+    }
+
+    /// It has ended.
+    pub fn close(&mut self, began: u64) {
+        let at = self.open.binary_search_by_key(&began, |open| open.0).expect("a flight that ends was opened");
+        self.open[at].1 -= 1;
+        if self.open[at].1 == 0 {
+            self.open.remove(at);
+        }
+    }
+
+    /// The number under which the oldest of its flights began.
+    pub fn oldest_open(&self) -> Option<u64> {
+        self.open.first().map(|open| open.0)
     }
 
     /// Removes an entry that says nothing any more.
@@ -254,8 +293,9 @@ impl Entry {
     }
 
     /// Takes an object in, as the newest of its variant, and makes hot exactly what is under the newest
-    /// specification.
-    pub fn store(&mut self, object: &Arc<Object>, variants_max: usize, leavers: &mut Leavers) {
+    /// specification. Bounds: how many variants there may be, and whether bans are watched for.
+    pub fn store(&mut self, object: &Arc<Object>, bounds: (usize, bool), leavers: &mut Leavers) {
+        let (variants_max, watched) = bounds;
         self.note_spec(object.spec.clone(), leavers);
         let slot = self.variants.slot(object.variant);
         if object.partial().is_some() {
@@ -271,14 +311,19 @@ impl Entry {
             self.remove_variant(oldest, leavers);
         }
         self.failure = None;
-        self.temper();
+        self.temper(watched);
     }
 
-    fn temper(&self) {
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.variants.iter().flat_map(|(_, slot)| slot.objects())
+    }
+
+    /// Says of every object whether a hot table may serve it, and whether that has to watch for bans.
+    pub fn temper(&self, watched: bool) {
         let newest = self.specs.first().and_then(Option::as_ref);
-        for object in self.variants.iter().flat_map(|(_, slot)| slot.objects()) {
+        for object in self.objects() {
             let is_whole = object.partial().is_none() && object.mark().is_none();
-            object.set_hot(is_whole && same_spec(object.spec.as_ref(), newest));
+            object.set_hot(watched, is_whole && same_spec(object.spec.as_ref(), newest));
         }
     }
 

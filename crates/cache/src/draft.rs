@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use message::Fields;
+use message::{Fields, RequestHead};
 use rules::Facts;
 use store::sync::atomic::Ordering::Relaxed;
 use store::{Charge, Growing};
 
+use crate::ban_list::Trial;
 use crate::by_policy::ByPolicy;
 use crate::directory::Leavers;
 use crate::flight::{End, Failure, Flight};
@@ -42,6 +43,8 @@ pub struct Draft {
 /// What a draft needs to become an object.
 #[derive(Debug)]
 pub(crate) struct Keep {
+    /// What asked for it: for bans that are issued while the body comes.
+    pub request: Option<RequestHead>,
     pub spec: Option<Arc<Spec>>,
     pub variant: Variant,
     pub rendered: Bytes,
@@ -131,7 +134,7 @@ impl Draft {
     fn overflow(&mut self) {
         self.keep = None;
         let mark_ms = self.mark_ms;
-        let ((), wakes) = self.duty.within(|shard, flight| {
+        let ((), wakes) = self.duty.within(self.duty.shard(), |shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             if entry.invalidated <= flight.began {
@@ -194,12 +197,19 @@ impl Draft {
         let trailers = trailers.map(Arc::new);
         let whole = self.keep.as_mut().and_then(|keep| keep.whole.take());
         let elsewhere = self.keep.as_ref().and_then(|keep| keep.elsewhere);
+        let request = self.keep.as_mut().and_then(|keep| keep.request.take());
         let landed = self.keep.take().and_then(|keep| self.compact(keep));
         let Some(landed) = landed else {
             self.finish_unstored(trailers);
             return None;
         };
         let cache = Arc::clone(&self.duty.cache);
+        // What is issued after this is tested when somebody asks for the object.
+        let mut trial = Trial::since(landed.checked());
+        let request = request.as_ref().map(RequestHead::request);
+        cache.bans.go_on(&mut trial, &landed.as_subject(request.as_ref()));
+        landed.note_checked(trial.checked);
+        let is_banned = trial.banned.is_some();
         // Its readers go by positions in what they asked for; what is stored may be more.
         let object = match landed.partial() {
             Some(_) => cache.join_parts(&landed, whole),
@@ -207,11 +217,12 @@ impl Draft {
         };
         cache.make_room(0);
         let mut leavers = Leavers::new();
-        let stored_elsewhere = elsewhere.map(|there| self.store_elsewhere(&object, there, &mut leavers));
+        let stored_elsewhere = elsewhere.map(|there| !is_banned && self.store_elsewhere(&object, there, &mut leavers));
         let (stored, wakes) = self.duty.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let stores = match stored_elsewhere {
+                None if is_banned => false,
                 None => cache.take_in(entry, &object, flight.began, &mut leavers),
                 Some(false) => false,
                 Some(true) => {
@@ -281,6 +292,7 @@ impl Draft {
             part: partial,
             groups,
             policy,
+            checked: head.trial.checked,
         };
         Some(self.duty.cache.object(parts))
     }

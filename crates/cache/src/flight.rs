@@ -12,6 +12,7 @@ use rules::Facts;
 use store::Growing;
 use store::sync::Mutex;
 
+use crate::ban_list::Trial;
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Membership;
@@ -72,6 +73,9 @@ pub(crate) struct FlightHead {
     pub received: Now,
     pub fits: Fits,
     pub groups: Option<Arc<Membership>>,
+    pub keep_ms: u64,
+    /// Against the bans since the fetch began.
+    pub trial: Trial,
 }
 
 /// Whom beside the leader a response can answer.

@@ -121,8 +121,9 @@ impl Follower {
             Some(request) => head.fits.request(&request.request()),
             None => leader || matches!(head.fits, Fits::Variant(..)),
         };
-        // Its groups were not known when this reader came: an invalidation of one may have been before that.
-        let came_late = !leader && self.joined > self.flight.began && !head.is_valid();
+        // Its groups were not known when this reader came: an invalidation of one may have been before that, or a ban.
+        let banned_before = head.trial.banned.is_some_and(|ban| ban <= self.joined);
+        let came_late = !leader && (self.joined > self.flight.began && !head.is_valid() || banned_before);
         if !fits || came_late {
             return Poll::Ready(Err(Release::VaryMismatch));
         }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use message::Request;
 
+use crate::ban_list::BanList;
+use crate::cache::Cache;
 use crate::key::{Key, Variant};
 use crate::limits::{HOT_ENTRIES, HOT_WAYS};
 use crate::object::Object;
@@ -16,6 +18,7 @@ use crate::spec::{Spec, same_spec};
 /// One per core.
 #[derive(Debug)]
 pub struct HotTable {
+    bans: Arc<BanList>,
     sets: Box<[Set]>,
     mask: u64,
     /// Where the next sweep begins.
@@ -32,39 +35,34 @@ struct Set {
     used: [bool; HOT_WAYS],
 }
 
-impl Default for HotTable {
-    fn default() -> HotTable {
-        HotTable::new()
-    }
-}
-
 impl HotTable {
-    pub fn new() -> HotTable {
-        HotTable::with_entries(HOT_ENTRIES)
+    pub fn new(cache: &Cache) -> HotTable {
+        HotTable::with_entries(cache, HOT_ENTRIES)
     }
 
     /// `entries` is rounded up to a power of two.
-    pub fn with_entries(entries: usize) -> HotTable {
+    pub fn with_entries(cache: &Cache, entries: usize) -> HotTable {
         let sets = (entries / HOT_WAYS).next_power_of_two();
-        HotTable { sets: (0..sets).map(|_| Set::default()).collect(), mask: sets as u64 - 1, swept: 0 }
+        let bans = Arc::clone(&cache.bans);
+        HotTable { bans, sets: (0..sets).map(|_| Set::default()).collect(), mask: sets as u64 - 1, swept: 0 }
     }
 
     #[inline]
-    fn set(&mut self, key: Key) -> &mut Set {
-        &mut self.sets[(key.0 as u64 & self.mask) as usize]
+    fn set(&mut self, key: Key) -> (&mut Set, &BanList) {
+        (&mut self.sets[(key.0 as u64 & self.mask) as usize], &self.bans)
     }
 
     /// The live object that answers this request as far as Vary goes. Whether it is fresh is the caller's question
     /// ([`Object::freshness`]); a hit is the caller's to count ([`Object::touch`]).
     #[inline]
     pub fn get(&mut self, key: Key, request: &Request<'_>) -> Option<&Arc<Object>> {
-        let set = self.set(key);
+        let (set, bans) = self.set(key);
         let mut selected: Option<(&Arc<Spec>, Variant)> = None;
         for way in 0..HOT_WAYS {
             if set.digests[way] != key.0 {
                 continue;
             }
-            let Some(object) = set.objects[way].as_ref().filter(|object| object.is_hot()) else { continue };
+            let Some(object) = set.objects[way].as_ref().filter(|object| object.is_hot(bans)) else { continue };
             // Variants of one key nearly always share one specification: select once.
             let variant = match (&object.spec, selected) {
                 (None, _) => Variant::PLAIN,
@@ -82,15 +80,15 @@ impl HotTable {
 
     /// Puts an object in that was just served from the shards.
     pub fn remember(&mut self, key: Key, object: &Arc<Object>) {
-        if !object.is_hot() || object.key() != key {
+        let (set, bans) = self.set(key);
+        if !object.is_hot(bans) || object.key() != key {
             return;
         }
-        let set = self.set(key);
         let mut held = set.objects.iter().zip(set.digests);
         let same =
             held.position(|(it, digest)| digest == key.0 && it.as_ref().is_some_and(|it| it.variant == object.variant));
         let place = same
-            .or_else(|| set.objects.iter().position(|it| it.as_ref().is_none_or(|it| !it.is_hot())))
+            .or_else(|| set.objects.iter().position(|it| it.as_ref().is_none_or(|it| !it.is_hot(bans))))
             .or_else(|| set.used.iter().position(|used| !used))
             .unwrap_or_else(|| {
                 set.used = [false; HOT_WAYS];

@@ -5,8 +5,12 @@
 //! decides by `rules`, keeps by `store`, and knows neither sockets nor how a message is framed nor any clock.
 
 mod ask;
+mod ban_list;
+mod ban_test;
+mod banning;
 mod by_policy;
 mod cache;
+mod confirmed;
 mod directory;
 mod draft;
 mod flight;
@@ -25,8 +29,12 @@ mod ticket;
 mod variants;
 mod wishes;
 
+pub use ban_list::BanEntry;
+pub use ban_test::{BanSubject, BanTest};
+pub use banning::BanProgress;
 pub use by_policy::{Mark, MarkKind};
 pub use cache::{Cache, CacheSettings, CacheStats};
+pub use confirmed::Renewal;
 pub use draft::Draft;
 pub use flight::{Courier, Failure, Flight};
 pub use flight_body::Pieces;
@@ -38,5 +46,5 @@ pub use key::Key;
 pub use object::{Object, Part};
 pub use parts::WholeHead;
 pub use store::{Account, Blocks as Body, Charge, EvictionKind, Extent};
-pub use ticket::{Description, Elsewhere, Renewal, StoreAs, Ticket};
+pub use ticket::{Description, Elsewhere, StoreAs, Ticket};
 pub use wishes::{Answer, Began, Now, Wishes};

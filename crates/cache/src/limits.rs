@@ -44,6 +44,16 @@ pub const GROUP_SLOTS: usize = 64 * 1024;
 #[cfg(feature = "shuttle")]
 pub const GROUP_SLOTS: usize = 8;
 
+/// Bans in force. Past it the oldest leaves; it counts then as one that hits all that it was not tested against, so that
+/// more goes than was asked, never less.
+#[cfg(not(feature = "shuttle"))]
+pub const BANS_MAX: usize = 4_096;
+#[cfg(feature = "shuttle")]
+pub const BANS_MAX: usize = 4;
+
+/// Objects that the lurker takes out of a shard at once to test them: about so many.
+pub const LURKER_OBJECTS_MAX: usize = 128;
+
 /// Shards of the directory: a power of two.
 pub const SHARDS: usize = 256;
 

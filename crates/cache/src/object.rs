@@ -8,9 +8,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use message::{FieldName, ResponseHead, Status};
 use rules::{Facts, Freshness, RequestDirectives};
-use store::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use store::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use store::{Blocks, Charge, Seat, Tenant};
 
+use crate::ban_list::BanList;
 use crate::by_policy::ByPolicy;
 use crate::group_table::Membership;
 use crate::key::{Key, Variant};
@@ -31,7 +32,7 @@ pub struct Part {
 /// | liveness | the directory has it | a hot table may serve it | `is_live` |
 /// |---|---|---|---|
 /// | `HOT` | yes, under the key's newest specification | yes | yes |
-/// | `GROUPED` | the same, of a response with cache groups | if none of them was invalidated | the same |
+/// | `WATCHED` | the same, of a response with cache groups, or where bans are issued | if none of its groups was invalidated, and no ban is newer than its last test | the same |
 /// | `COOL` | yes, under an older one: only `ask` knows whether a newer sibling fits better | no | yes |
 /// | `DEAD` | no: evicted, replaced, purged, or never stored | no | no |
 ///
@@ -59,12 +60,16 @@ pub struct Object {
     head_charge: Charge,
     groups: Option<Arc<Membership>>,
     policy: Option<ByPolicy>,
+    /// The invalidation number up to which it was tested against bans.
+    checked: AtomicU64,
+    /// The second of its last hit, from 1; 0 before the first that was noted.
+    last_hit_s: AtomicU32,
 }
 
 const DEAD: u8 = 0;
 const COOL: u8 = 1;
 const HOT: u8 = 2;
-const GROUPED: u8 = 3;
+const WATCHED: u8 = 3;
 
 /// What an object is made of.
 pub(crate) struct ObjectParts {
@@ -82,6 +87,7 @@ pub(crate) struct ObjectParts {
     pub part: Option<Part>,
     pub groups: Option<Arc<Membership>>,
     pub policy: Option<ByPolicy>,
+    pub checked: u64,
 }
 
 impl ObjectParts {
@@ -101,6 +107,7 @@ impl ObjectParts {
             part: object.part,
             groups: object.groups.clone(),
             policy: object.policy,
+            checked: object.checked(),
         }
     }
 }
@@ -109,7 +116,7 @@ impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
         let ObjectParts { key, variant, spec, head, rendered, blocks, body_charge, .. } = parts;
-        let ObjectParts { facts, received, order, part, groups, policy, .. } = parts;
+        let ObjectParts { facts, received, order, part, groups, policy, checked, .. } = parts;
         let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
         let head_bytes = head_bytes + groups.as_ref().map_or(0, |groups| groups.heap_bytes());
         let (head_charge, seat) = (charge(head_bytes), Seat::default());
@@ -133,6 +140,8 @@ impl Object {
             head_charge,
             groups,
             policy,
+            checked: AtomicU64::new(checked),
+            last_hit_s: AtomicU32::new(0),
         })
     }
 
@@ -206,12 +215,21 @@ impl Object {
     }
 
     #[inline]
-    pub(crate) fn is_hot(&self) -> bool {
+    pub(crate) fn is_hot(&self, bans: &BanList) -> bool {
         match self.liveness.load(Ordering::Acquire) {
             HOT => true,
-            GROUPED => self.is_valid(),
+            WATCHED => self.is_valid() && bans.newest() <= self.checked(),
             _ => false,
         }
+    }
+
+    /// The number up to which it was tested against bans: none of those hits it.
+    pub(crate) fn checked(&self) -> u64 {
+        self.checked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_checked(&self, number: u64) {
+        self.checked.fetch_max(number, Ordering::Relaxed);
     }
 
     pub(crate) fn by_policy(&self) -> Option<&ByPolicy> {
@@ -243,18 +261,36 @@ impl Object {
         self.hits.load(Ordering::Relaxed).min(HITS_EXACT_MAX)
     }
 
-    /// Goes on counting where the object did in whose place this one comes.
+    /// Remembers when it was hit, to the second: for policies that ask for it. Writes once a second at most.
+    #[inline]
+    pub fn note_hit(&self, now: Now) {
+        let second = u32::try_from(now.mono_ms / 1_000).unwrap_or(u32::MAX - 1) + 1;
+        if self.last_hit_s.load(Ordering::Relaxed) != second {
+            self.last_hit_s.store(second, Ordering::Relaxed);
+        }
+    }
+
+    /// When it was hit last, on the clock that does not jump, if that was noted.
+    pub fn last_hit_ms(&self) -> Option<u64> {
+        let second = self.last_hit_s.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(u64::from(second) * 1_000)
+    }
+
+    /// Goes on counting where the object did in whose place this one comes. Under a policy another response begins anew.
     pub(crate) fn inherit(&self, before: &Object) {
         self.seat.inherit(&before.seat);
-        self.hits.store(before.hits(), Ordering::Relaxed);
+        if !self.is_by_policy() || self.order == before.order {
+            self.hits.store(before.hits(), Ordering::Relaxed);
+            self.last_hit_s.store(before.last_hit_s.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
 
     /// Only under the shard's lock.
-    pub(crate) fn set_hot(&self, hot: bool) {
-        let liveness = match (hot, &self.groups) {
+    pub(crate) fn set_hot(&self, watched: bool, hot: bool) {
+        let liveness = match (hot, watched || self.groups.is_some()) {
             (false, _) => COOL,
-            (true, None) => HOT,
-            (true, Some(_)) => GROUPED,
+            (true, false) => HOT,
+            (true, true) => WATCHED,
         };
         self.liveness.store(liveness, Ordering::Release);
     }

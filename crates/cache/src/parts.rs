@@ -97,7 +97,9 @@ impl Parts {
     /// The parts that a new one should become one with, itself among them, in the order of their bytes: one that holds
     /// all of it, or neighbours that are not so much longer or shorter that the copying would never end.
     fn around(&self, object: &Arc<Object>) -> (Part, Vec<Arc<Object>>) {
-        let of_one = || self.0.iter().filter(|other| are_of_one(other, object) && other.is_valid());
+        // No ban may lose sight of bytes that it has not tested yet.
+        let tested = |other: &Object| other.checked() >= object.checked();
+        let of_one = || self.0.iter().filter(|other| are_of_one(other, object) && other.is_valid() && tested(other));
         if let Some(larger) = of_one().find(|other| part_of(other).covers(part_of(object))) {
             return (part_of(larger).with(part_of(object)), vec![Arc::clone(larger)]);
         }

@@ -9,15 +9,16 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use message::{Request, RequestHead, ResponseHead};
 use rules::{Facts, Lifetimes, VarySpec};
+use store::sync::Guard;
 use store::sync::atomic::Ordering::Relaxed;
 use store::{Blocks, Charge};
 
+use crate::ban_list::Trial;
 use crate::by_policy::{ByPolicy, Mark, facts_of};
 use crate::cache::Cache;
 use crate::directory::{Entry, Leavers, Shard};
 use crate::draft::{Draft, Keep};
 use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner, target_of};
-use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::group_table::Groups;
@@ -29,10 +30,10 @@ use crate::wishes::{Began, Now};
 
 #[derive(Debug)]
 pub struct Ticket {
-    duty: Duty,
+    pub(crate) duty: Duty,
     /// The request that was asked with: it selects the variant that its response will be stored as.
-    request: RequestHead,
-    stale: Option<Arc<Object>>,
+    pub(crate) request: RequestHead,
+    pub(crate) stale: Option<Arc<Object>>,
 }
 
 /// A head from the origin, and what may be done with it.
@@ -72,24 +73,6 @@ pub struct StoreAs {
     pub elsewhere: Option<Elsewhere>,
     /// Its cache groups.
     pub groups: Option<Groups>,
-}
-
-/// What a 304 makes of the response that it confirmed.
-#[derive(Clone, Debug)]
-pub struct Renewal {
-    pub facts: Facts,
-    /// As those of [`StoreAs`].
-    pub lifetimes: Option<Lifetimes>,
-    pub groups: Option<Groups>,
-}
-
-/// What is kept of it.
-enum Keeping {
-    Renewed(Renewal),
-    /// Nothing; it answers all who wait.
-    Nothing,
-    /// Nothing, and it answers its leader alone.
-    Private(Option<Mark>),
 }
 
 /// The key under which a response belongs, and not under the one it was asked by.
@@ -161,7 +144,9 @@ impl Ticket {
     pub fn describe(self, description: Description) -> Draft {
         let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, mark, now } = description;
         let fits = Fits::Leader;
-        let head = FlightHead { full, shared, length, facts: None, received: now, fits, groups: None };
+        let trial = Trial::since(self.duty.flight.began);
+        let head =
+            FlightHead { full, shared, length, facts: None, received: now, fits, groups: None, keep_ms: 0, trial };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
             Some(store_as) => self.describe_storable(head, store_as, mark_ms),
@@ -171,13 +156,19 @@ impl Ticket {
 
     fn describe_private(self, head: FlightHead, mark_ms: Option<u64>, mark: Option<Mark>) -> Draft {
         let mark = mark.map(|mark| self.mark_object(mark, Arc::clone(&head.shared), head.received));
-        let (duty, length) = (self.duty, head.length);
+        let (duty, length, mut trial) = (self.duty, head.length, head.trial);
         let mut leavers = Leavers::new();
-        let ((), wakes) = duty.within(|shard, flight| {
+        let request = self.request.request();
+        let shard = duty.cache.shard_after(duty.flight.key, &mut trial, |trial| match &mark {
+            Some(mark) => duty.cache.bans.go_on(trial, &mark.as_subject(Some(&request))),
+            None => trial.checked = u64::MAX,
+        });
+        let ((), wakes) = duty.within(shard, |shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
-            if let Some(mark) = &mark {
-                duty.cache.take_in(entry, mark, flight.began, &mut leavers);
+            if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {
+                mark.note_checked(trial.checked);
+                duty.cache.take_in(entry, &mark, flight.began, &mut leavers);
             }
             shard.note_uncacheable(flight.key, mark_ms);
             flight.change(|inner| {
@@ -191,7 +182,7 @@ impl Ticket {
     }
 
     /// A mark, in place of the response that it is about.
-    fn mark_object(&self, mark: Mark, head: Arc<ResponseHead>, received: Now) -> Arc<Object> {
+    pub(crate) fn mark_object(&self, mark: Mark, head: Arc<ResponseHead>, received: Now) -> Arc<Object> {
         let (cache, flight) = (&self.duty.cache, &self.duty.flight);
         let (facts, policy) = (mark.lifetimes.facts(&Facts::default()), ByPolicy::marking(&mark));
         let spec = mark.vary.map(|vary| cache.specs.spec(vary, cache.digester));
@@ -209,6 +200,7 @@ impl Ticket {
             part: None,
             groups: None,
             policy: Some(policy),
+            checked: flight.began,
         })
     }
 
@@ -221,11 +213,17 @@ impl Ticket {
         let variant = variant_of(spec.as_ref(), request.request().fields);
         let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
         head.facts = Some(facts);
+        head.keep_ms = policy.map_or(0, |policy| policy.keep_ms);
         head.groups = cache.membership(groups.as_ref(), duty.flight.began);
         let mut leavers = Leavers::new();
-        let (keep, wakes) = duty.within(|shard, flight| {
+        let mut trial = head.trial;
+        let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
+            cache.bans.go_on(trial, &head.as_subject(&request.request()));
+        });
+        head.trial = trial;
+        let (keep, wakes) = duty.within(shard, |shard, flight| {
             let entry = entry_of(shard, flight);
-            let condemned = entry.invalidated > flight.began || !head.is_valid();
+            let condemned = entry.invalidated > flight.began || !head.is_valid() || trial.banned.is_some();
             let groups = head.groups.clone();
             // What must not be stored says nothing about the key any more.
             let here = !condemned && elsewhere.is_none();
@@ -246,129 +244,14 @@ impl Ticket {
                 shard.note_uncacheable(flight.key, mark_ms);
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
-            let keep = Keep { spec, variant, rendered, facts, policy, partial, whole, elsewhere, groups };
+            let request = cache.bans.is_watching().then_some(request);
+            let keep = Keep { request, spec, variant, rendered, facts, policy, partial, whole, elsewhere, groups };
             let keep = (!condemned && !too_long).then_some(keep);
             (keep, wakes)
         });
         wakes.send(&duty.flight);
         cache.counters.overflowed.fetch_add(u64::from(too_long), Relaxed);
         Draft::new(duty, length, keep, mark_ms)
-    }
-
-    /// The origin said 304: the stored body under a new head answers all who wait. It is stored only if what was
-    /// validated still is what is stored, or was merely evicted meanwhile, and nothing invalidated the key
-    /// (RFC 9111 §4.3.4). The caller has made sure that the 304 is about [`Ticket::stale`].
-    ///
-    /// # Panics
-    /// Without a stale object: then no validator was sent.
-    pub fn refreshed(
-        self,
-        heads: (Arc<ResponseHead>, Bytes),
-        facts: Facts,
-        groups: Option<Groups>,
-        now: Now,
-    ) -> Arc<Object> {
-        self.renewed(heads, Renewal { facts, lifetimes: None, groups }, now)
-    }
-
-    /// The same, with all that a policy may have to say.
-    ///
-    /// # Panics
-    /// As [`Ticket::refreshed`].
-    pub fn renewed(self, heads: (Arc<ResponseHead>, Bytes), renewal: Renewal, now: Now) -> Arc<Object> {
-        self.confirmed(heads, Keeping::Renewed(renewal), now)
-    }
-
-    /// The same where a policy says that what the 304 confirmed is not stored any more, and leaves a mark or none in its
-    /// place: its leader has it, and who waits is released.
-    ///
-    /// # Panics
-    /// As [`Ticket::refreshed`].
-    pub fn refreshed_privately(self, heads: (Arc<ResponseHead>, Bytes), mark: Option<Mark>, now: Now) -> Arc<Object> {
-        self.confirmed(heads, Keeping::Private(mark), now)
-    }
-
-    /// The same where the 304 forbids storing (RFC 9111 §5.2.2.5): it answers all who wait, and what it is about leaves
-    /// the store. Nothing else under the key has become untrue.
-    ///
-    /// # Panics
-    /// As [`Ticket::refreshed`].
-    pub fn refreshed_for_the_last_time(self, heads: (Arc<ResponseHead>, Bytes), now: Now) -> Arc<Object> {
-        self.confirmed(heads, Keeping::Nothing, now)
-    }
-
-    fn confirmed(self, heads: (Arc<ResponseHead>, Bytes), keeping: Keeping, now: Now) -> Arc<Object> {
-        let head = Arc::clone(&heads.0);
-        let (fresh, mark) = self.under_new_head(heads, &keeping, now);
-        let Ticket { mut duty, stale, .. } = self;
-        let old = stale.expect("only a stored object can be refreshed");
-        let cache = Arc::clone(&duty.cache);
-        let (began, groups) = (duty.flight.began, fresh.groups().cloned());
-        let (may_keep, private) = (matches!(keeping, Keeping::Renewed(_)), matches!(keeping, Keeping::Private(_)));
-        let facts = may_keep.then(|| *fresh.facts());
-        // Also the groups that it had count: what invalidated them meanwhile meant what was confirmed here.
-        let valid = fresh.is_valid() && old.groups().is_none_or(|groups| groups.is_valid_since(began));
-        let mut leavers = Leavers::new();
-        let ((), wakes) = duty.close(|shard, flight| {
-            let entry = entry_of(shard, flight);
-            entry.delist(flight);
-            let replaceable = entry.slot(old.variant).is_none_or(|slot| slot.objects().any(|it| Arc::ptr_eq(it, &old)));
-            let stores = may_keep && entry.invalidated <= flight.began && replaceable && valid;
-            if stores {
-                entry.store(&fresh, cache.settings.variants_max, &mut leavers);
-                cache.admit(&fresh, &leavers);
-            } else if !may_keep && entry.remove(&old) {
-                leavers.push(Arc::clone(&old));
-                cache.part_with(&leavers);
-            }
-            if let Some(mark) = &mark {
-                let mut marked = Leavers::new();
-                cache.take_in(entry, mark, began, &mut marked);
-                leavers.extend(marked);
-            }
-            let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
-            let shared = Arc::clone(&head);
-            let length = Some(fresh.body().len());
-            let head = FlightHead { full: head, shared, length, facts, received: now, fits, groups };
-            flight.change(|inner| {
-                match inner.state {
-                    _ if private => inner.state.step(FlightState::Private),
-                    FlightState::Reserved if stores => inner.state.step(FlightState::Landed),
-                    FlightState::Reserved => inner.state.step(FlightState::Condemned),
-                    _ => {}
-                }
-                inner.head = Some(head);
-                inner.body = FlightBody::Landed(Arc::clone(&fresh));
-                inner.end = End::Whole(None);
-            })
-        });
-        wakes.send(&duty.flight);
-        cache.counters.refreshed.fetch_add(1, Relaxed);
-        fresh
-    }
-
-    /// What was validated under its new head, and the mark that comes in its place.
-    fn under_new_head(
-        &self,
-        (head, rendered): (Arc<ResponseHead>, Bytes),
-        keeping: &Keeping,
-        now: Now,
-    ) -> (Arc<Object>, Option<Arc<Object>>) {
-        let (cache, flight) = (&self.duty.cache, &self.duty.flight);
-        let old = self.stale.as_ref().expect("only a stored object can be refreshed");
-        let mark = match keeping {
-            Keeping::Private(Some(mark)) => Some(self.mark_object(mark.clone(), Arc::clone(&head), now)),
-            _ => None,
-        };
-        let mut parts = ObjectParts { head, rendered, received: now, order: flight.order, ..ObjectParts::of(old) };
-        (parts.facts, parts.policy, parts.groups) = match keeping {
-            Keeping::Renewed(Renewal { facts, lifetimes, groups }) => {
-                let membership = cache.membership(groups.as_ref(), flight.began);
-                (facts_of(lifetimes.as_ref(), *facts), lifetimes.as_ref().map(ByPolicy::of), membership)
-            }
-            Keeping::Nothing | Keeping::Private(_) => (Facts::default(), None, None),
-        };
-        (cache.object(parts), mark)
     }
 
     /// No head will come. All who wait get the same failure; others too, for as long as it says.
@@ -408,17 +291,30 @@ impl Inner {
 }
 
 impl Duty {
+    pub fn shard(&self) -> Guard<'_, Shard> {
+        self.cache.directory.shard(self.flight.key)
+    }
+
     /// Changes the directory and the flight together.
-    pub fn within<R>(&self, change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R) -> R {
-        change(&mut self.cache.directory.shard(self.flight.key), &self.flight)
+    pub fn within<R>(&self, mut shard: Guard<'_, Shard>, change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R) -> R {
+        change(&mut shard, &self.flight)
     }
 
     /// The last change of this fetch.
     pub fn close<R>(&mut self, change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R) -> R {
+        let cache = Arc::clone(&self.cache);
+        self.close_in(cache.directory.shard(self.flight.key), change)
+    }
+
+    pub fn close_in<R>(
+        &mut self,
+        mut shard: Guard<'_, Shard>,
+        change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R,
+    ) -> R {
         assert!(std::mem::replace(&mut self.open, false), "a fetch ends once");
-        let mut shard = self.cache.directory.shard(self.flight.key);
         let result = change(&mut shard, &self.flight);
         entry_of(&mut shard, &self.flight).fetching -= 1;
+        shard.close(self.flight.began);
         shard.tidy(self.flight.key);
         result
     }
@@ -450,6 +346,7 @@ impl Duty {
         let entry = entry_of(&mut shard, &self.flight);
         entry.delist(&self.flight);
         entry.fetching -= 1;
+        shard.close(self.flight.began);
         self.flight.with(|inner| inner.truncate(failure));
         shard.tidy(self.flight.key);
         true

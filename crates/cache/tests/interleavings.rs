@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{
-    Answer, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Groups, Release, StoreAs, Ticket, Wishes,
+    Answer, BanSubject, BanTest, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Groups, Release, StoreAs,
+    Ticket, Wishes,
 };
 use message::{ResponseHead, Status};
 use rules::Lifetimes;
@@ -102,6 +103,9 @@ impl Site {
     /// Nothing is left over.
     fn close(self: Arc<Site>) {
         self.cache.purge(self.key());
+        if !self.cache.bans().is_empty() {
+            return;
+        }
         let stats = self.cache.stats();
         assert_eq!((stats.memory_bytes, stats.objects, stats.keys), (0, 0, 0));
     }
@@ -146,6 +150,15 @@ fn check(
     acts: impl Fn() -> Vec<Act> + Send + Sync + 'static,
     afterwards: impl Fn(&Arc<Site>) + Send + Sync + 'static,
 ) {
+    check_often(SCHEDULES, settings, acts, afterwards);
+}
+
+fn check_often(
+    schedules: usize,
+    settings: CacheSettings,
+    acts: impl Fn() -> Vec<Act> + Send + Sync + 'static,
+    afterwards: impl Fn(&Arc<Site>) + Send + Sync + 'static,
+) {
     shuttle::check_random(
         move || {
             let site = Site::new(settings.clone());
@@ -158,7 +171,7 @@ fn check(
             afterwards(&site);
             site.close();
         },
-        SCHEDULES,
+        schedules,
     );
 }
 
@@ -272,6 +285,71 @@ fn a_private_answer_holds_nobody() {
         (0..4).map(asker).collect()
     };
     check(CacheSettings::default(), acts, |site| assert_eq!(kind(&site.ask(0, false)), "hit for miss"));
+}
+
+/// Hits everything; asks for nothing.
+struct All(bool);
+
+impl BanTest for All {
+    fn text(&self) -> &str {
+        if self.0 { "request" } else { "all" }
+    }
+
+    fn needs_request(&self) -> bool {
+        self.0
+    }
+
+    fn bans(&self, _: &BanSubject<'_>) -> bool {
+        true
+    }
+}
+
+#[test]
+fn what_was_fetched_before_a_ban_is_gone_after_it() {
+    for needs_request in [false, true] {
+        let ban = move || {
+            act(move |site| {
+                site.version.store(2, SeqCst);
+                site.cache.ban(Arc::new(All(needs_request)), at(1_000));
+                assert_eq!(site.visit(2), 2, "an answer from before the ban");
+            })
+        };
+        let acts = move || vec![visitor(0), visitor(1), ban()];
+        check(CacheSettings::default(), acts, |site| assert_eq!(site.visit(0), 2));
+    }
+}
+
+/// The lurker, a hot table of another core, a fetch and a ban at once: nothing from before the ban is served after it,
+/// though the ban may have left the list.
+#[test]
+fn a_ban_that_was_worked_off_has_missed_nothing() {
+    let ban = || {
+        act(|site: Arc<Site>| {
+            let mut hot = cache::HotTable::with_entries(&site.cache, 4);
+            site.visit(3);
+            if let Answer::Fresh(object) = site.ask(3, false) {
+                hot.remember(site.key(), &object);
+            }
+            site.version.store(2, SeqCst);
+            site.cache.ban(Arc::new(All(false)), at(1_000));
+            let fields = fields_of(&[]);
+            if let Some(object) = hot.get(site.key(), &request(&fields)) {
+                assert_eq!(body_of(object)[0], 2, "a hot table missed a ban");
+            }
+            while !site.cache.work_off_bans(200).is_idle {}
+            assert_eq!(site.visit(2), 2, "an answer from before the ban");
+        })
+    };
+    check_often(
+        1_000,
+        CacheSettings::default(),
+        move || vec![visitor(0), ban()],
+        |site| {
+            assert_eq!(site.visit(0), 2);
+            assert!(site.cache.work_off_bans(1).is_idle);
+            assert_eq!(site.cache.bans(), []);
+        },
+    );
 }
 
 /// A mark comes, a response that can be stored comes, and a purge: whoever asks is answered, and nothing old is left.

@@ -110,7 +110,7 @@ impl Core {
             counters: Arc::clone(&shared.counters[index]),
             edges: Arc::clone(&shared.edges[index]),
             slots: Slots::default(),
-            hot: RefCell::new(HotTable::new()),
+            hot: RefCell::new(HotTable::new(&shared.cache)),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             spans: RefCell::new(Vec::with_capacity(128)),
             tail: RefCell::new(Vec::with_capacity(1024)),

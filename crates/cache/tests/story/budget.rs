@@ -72,7 +72,7 @@ fn the_limit_can_be_changed_while_running() {
 #[test]
 fn what_readers_still_hold_counts_and_does_not_empty_the_cache() {
     let stage = sized(8 * MIB, EvictionKind::S3Fifo);
-    let mut table = HotTable::new();
+    let mut table = HotTable::new(&stage.cache);
     for index in 0..5_000 {
         let path = format!("/{index}");
         visit(&stage, &path, &[7; 6_221]);

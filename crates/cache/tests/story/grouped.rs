@@ -54,7 +54,7 @@ fn what_belongs_to_an_invalidated_group_is_gone() {
 fn a_hot_table_serves_nothing_of_an_invalidated_group() {
     let stage = Stage::new();
     store(&stage, "/a", &["scripts"]);
-    let (mut hot, key, fields) = (HotTable::new(), stage.key("/a"), fields_of(&[]));
+    let (mut hot, key, fields) = (HotTable::new(&stage.cache), stage.key("/a"), fields_of(&[]));
     let object = stage.fresh("/a");
     hot.remember(key, &object);
     assert!(hot.get(key, &request(&fields)).is_some() && object.is_live());

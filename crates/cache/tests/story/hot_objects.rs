@@ -18,7 +18,7 @@ fn store(stage: &Stage, lines: &[(&str, &str)], names: Option<&str>, body: &[u8]
 #[test]
 fn it_has_what_it_was_told_until_that_dies() {
     let stage = Stage::new();
-    let (mut table, key) = (HotTable::new(), stage.key("/"));
+    let (mut table, key) = (HotTable::new(&stage.cache), stage.key("/"));
     let object = stage.store("/", b"one");
     assert!(get(&mut table, key, &[]).is_none());
     table.remember(key, &object);
@@ -37,7 +37,7 @@ fn it_has_what_it_was_told_until_that_dies() {
 #[test]
 fn it_is_left_at_eviction_and_swept_of_its_dead() {
     let stage = Stage::new();
-    let (mut table, key) = (HotTable::new(), stage.key("/"));
+    let (mut table, key) = (HotTable::new(&stage.cache), stage.key("/"));
     table.remember(key, &stage.store("/", &[7; 9_000]));
     stage.cache.set_memory(0);
     assert!(get(&mut table, key, &[]).is_none());
@@ -50,7 +50,7 @@ fn it_is_left_at_eviction_and_swept_of_its_dead() {
 #[test]
 fn each_variant_is_found_by_its_own_request() {
     let stage = Stage::new();
-    let (mut table, key) = (HotTable::new(), stage.key("/"));
+    let (mut table, key) = (HotTable::new(&stage.cache), stage.key("/"));
     for coding in ["gzip", "br", "zstd"] {
         let lines = [("Accept-Encoding", coding)];
         table.remember(key, &store(&stage, &lines, Some("Accept-Encoding"), coding.as_bytes()));
@@ -65,7 +65,7 @@ fn each_variant_is_found_by_its_own_request() {
 #[test]
 fn a_newer_sibling_of_another_specification_cools_the_older_ones() {
     let stage = Stage::new();
-    let (mut table, key) = (HotTable::new(), stage.key("/"));
+    let (mut table, key) = (HotTable::new(&stage.cache), stage.key("/"));
     let lines = [("Accept-Encoding", "gzip")];
     let plain = store(&stage, &[], None, b"plain");
     table.remember(key, &plain);
@@ -84,7 +84,7 @@ fn a_newer_sibling_of_another_specification_cools_the_older_ones() {
 #[test]
 fn ten_thousand_addresses_fit_and_the_used_ones_stay() {
     let stage = Stage::new();
-    let mut table = HotTable::new();
+    let mut table = HotTable::new(&stage.cache);
     let objects: Vec<Arc<Object>> = (0..10_000).map(|index| stage.store(&format!("/{index}"), b"x")).collect();
     let mut found = 0;
     // Zipf-like: the first tenth is asked for nine times as often.

@@ -122,7 +122,7 @@ fn without_a_ttl_it_answers_only_who_waited() {
 fn a_hot_table_serves_it_while_it_is_fresh() {
     let mut stage = Stage::new();
     let object = stage.fill(stage.miss("/"), living(10_000, 5_000, 0), b"body").expect("stored");
-    let (mut hot, key, fields) = (HotTable::new(), stage.key("/"), fields_of(&[]));
+    let (mut hot, key, fields) = (HotTable::new(&stage.cache), stage.key("/"), fields_of(&[]));
     hot.remember(key, &object);
     let asks = RequestDirectives::default();
     assert!(hot.get(key, &request(&fields)).is_some_and(|it| it.freshness(stage.now, &asks) == Freshness::Fresh));

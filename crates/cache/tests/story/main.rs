@@ -4,6 +4,7 @@
 
 mod any_order;
 mod asking;
+mod banned;
 mod belonging;
 mod budget;
 mod following;

@@ -104,7 +104,7 @@ fn a_mark_is_met_by_the_requests_that_vary_says() {
 fn a_mark_takes_the_place_of_what_was_stored() {
     let mut stage = Stage::new();
     let old = stage.fill(stage.miss("/"), living(1_000, 0, 9_000), b"old").expect("stored");
-    let (mut hot, key) = (HotTable::new(), stage.key("/"));
+    let (mut hot, key) = (HotTable::new(&stage.cache), stage.key("/"));
     hot.remember(key, &old);
     stage.advance_ms(2_000);
     let validating = stage.miss("/");

@@ -1,0 +1,260 @@
+//! The bans in force, in the order of the invalidation sequence, and how far each has come.
+//!
+//! An object remembers the number up to which it was tested; as long as none is newer, a look-up compares that and no
+//! more. Nothing here holds a shard: who tests an object does so with nothing locked.
+//!
+//! | a ban is | tested against objects | tested against what began before it | leaves when |
+//! |---|---|---|---|
+//! | in force | yes | yes | an equal one comes, or it is the oldest of too many |
+//! | done: every stored object was tested | no | yes | all that began before it has ended, or there are too many |
+
+use std::sync::Arc;
+
+use store::sync::Mutex;
+use store::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use store::{Account, Charge};
+
+use crate::ban_test::{BanSubject, BanTest};
+use crate::limits::{BANS_MAX, SHARDS};
+use crate::wishes::Now;
+
+pub(crate) struct Ban {
+    pub number: u64,
+    pub test: Arc<dyn BanTest>,
+    issued: Now,
+    /// How far the lurker must have come for this ban to be done.
+    due: u64,
+    done: AtomicBool,
+    tested: AtomicU64,
+    matched: AtomicU64,
+    _charge: Charge,
+}
+
+/// A ban, for who asks what bans there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BanEntry {
+    pub text: String,
+    pub issued: Now,
+    pub needs_request: bool,
+    /// Objects and arriving responses that it was tested against, and how many of them it hit.
+    pub tested: u64,
+    pub matched: u64,
+    /// No stored object is left to be tested.
+    pub is_done: bool,
+}
+
+/// The bans of a moment, oldest first.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    bans: Arc<Vec<Arc<Ban>>>,
+    /// The newest ban there ever was.
+    newest: u64,
+    /// What was not tested up to here goes untested: a ban left because there were too many.
+    objects_floor: u64,
+    /// The newest ban that has left the list: what began before it cannot be tested any more.
+    flights_floor: u64,
+}
+
+/// How far something was tested, and the first ban that hit it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trial {
+    pub checked: u64,
+    pub banned: Option<u64>,
+}
+
+/// What is tested.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tested {
+    Stored,
+    /// Not stored yet, and in no shard where the lurker could have met it.
+    Arriving,
+}
+
+/// One for the process.
+pub(crate) struct BanList {
+    newest: AtomicU64,
+    /// How far the lurker has come: shards looked through since the start.
+    pub cursor: AtomicU64,
+    /// May a hot table not trust a stored object's liveness alone any more?
+    watching: AtomicBool,
+    watched: Mutex<bool>,
+    now: Mutex<Snapshot>,
+    pub overflowed: AtomicU64,
+}
+
+impl BanList {
+    pub fn new() -> Arc<BanList> {
+        let now = Snapshot { bans: Arc::default(), newest: 0, objects_floor: 0, flights_floor: 0 };
+        Arc::new(BanList {
+            newest: AtomicU64::new(0),
+            cursor: AtomicU64::new(0),
+            watching: AtomicBool::new(false),
+            watched: Mutex::new(false),
+            now: Mutex::new(now),
+            overflowed: AtomicU64::new(0),
+        })
+    }
+
+    /// The number of the newest ban; 0 before the first.
+    #[inline]
+    pub fn newest(&self) -> u64 {
+        self.newest.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub fn is_watching(&self) -> bool {
+        self.watching.load(Ordering::Acquire)
+    }
+
+    /// Has every hot table look at the newest number from now on. What is stored already is looked at by the first
+    /// caller; the others wait for that.
+    pub fn watch(&self, look_at_all: impl FnOnce()) {
+        let mut watched = self.watched.lock();
+        if !std::mem::replace(&mut *watched, true) {
+            self.watching.store(true, Ordering::Release);
+            look_at_all();
+        }
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.now.lock().clone()
+    }
+
+    pub fn count(&self) -> usize {
+        self.now.lock().bans.len()
+    }
+
+    /// Takes a ban in under the next number. The list is in the order of the numbers, because both are taken at once.
+    pub fn push(&self, test: Arc<dyn BanTest>, issued: Now, account: &Arc<Account>, number: impl FnOnce() -> u64) {
+        let bytes = size_of::<Ban>() + test.text().len() + test.heap_bytes();
+        let charge = account.charge(bytes);
+        let mut gone = Vec::new();
+        let mut now = self.now.lock();
+        let bans = Arc::make_mut(&mut now.bans);
+        if test.is_timeless() {
+            // What an equal one has not tested yet, this one will.
+            gone.extend(bans.extract_if(.., |ban| ban.test.is_timeless() && ban.test.text() == test.text()));
+        }
+        let (done, [tested, matched]) = (AtomicBool::new(false), [0, 0].map(AtomicU64::new));
+        let due = self.cursor.load(Ordering::Acquire) + 1 + SHARDS as u64;
+        let number = number();
+        bans.push(Arc::new(Ban { number, test, issued, due, done, tested, matched, _charge: charge }));
+        now.newest = number;
+        if now.bans.len() > BANS_MAX {
+            self.drop_oldest(&mut now);
+        }
+        self.newest.store(number, Ordering::Release);
+        drop(now);
+        drop(gone);
+    }
+
+    /// A ban that is done leaves, or, without one, the oldest; and what it was not tested against counts as hit.
+    fn drop_oldest(&self, now: &mut Snapshot) {
+        let bans = Arc::make_mut(&mut now.bans);
+        let done = bans.iter().position(|ban| ban.is_done());
+        let left = bans.remove(done.unwrap_or(0)).number;
+        now.flights_floor = now.flights_floor.max(left);
+        if done.is_none() {
+            now.objects_floor = now.objects_floor.max(left);
+            self.overflowed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Says that the lurker has come so far.
+    pub fn note_cursor(&self, cursor: u64) {
+        self.cursor.store(cursor, Ordering::Release);
+        for ban in self.snapshot().workable().filter(|ban| ban.due <= cursor) {
+            ban.done.store(true, Ordering::Release);
+        }
+    }
+
+    /// Lets bans go that are done, as far as nothing is under way any more that began before them.
+    pub fn retire(&self, oldest_open: impl FnOnce() -> Option<u64>) {
+        if !self.snapshot().bans.iter().any(|ban| ban.is_done()) {
+            return;
+        }
+        let oldest_open = oldest_open().unwrap_or(u64::MAX);
+        let mut gone = Vec::new();
+        let mut now = self.now.lock();
+        gone.extend(Arc::make_mut(&mut now.bans).extract_if(.., |ban| ban.is_done() && ban.number <= oldest_open));
+        let left = gone.iter().map(|ban| ban.number).max().unwrap_or(0);
+        now.flights_floor = now.flights_floor.max(left);
+        drop(now);
+    }
+
+    /// Tests what newer bans there are.
+    pub fn go_on(&self, trial: &mut Trial, subject: &BanSubject<'_>) {
+        if self.newest() > trial.checked && trial.banned.is_none() {
+            *trial = self.snapshot().test(trial.checked, subject, Tested::Arriving);
+        }
+    }
+
+    pub fn entries(&self) -> Vec<BanEntry> {
+        self.snapshot().bans.iter().rev().map(|ban| ban.entry()).collect()
+    }
+}
+
+impl Snapshot {
+    /// Those that the lurker works off.
+    pub fn workable(&self) -> impl Iterator<Item = &Arc<Ban>> {
+        self.bans.iter().filter(|ban| !ban.test.needs_request() && !ban.is_done())
+    }
+
+    /// Tests the bans after `checked`, up to the first that hits. A ban that needs a request is not passed without one.
+    pub fn test(&self, checked: u64, subject: &BanSubject<'_>, tested: Tested) -> Trial {
+        let floor = if tested == Tested::Stored { self.objects_floor } else { self.flights_floor };
+        if checked < floor {
+            return Trial { checked, banned: Some(floor) };
+        }
+        let mut passed = self.newest.max(checked);
+        let from = self.bans.partition_point(|ban| ban.number <= checked);
+        for ban in &self.bans[from..] {
+            if tested == Tested::Stored && ban.is_done() {
+                continue;
+            }
+            if ban.test.needs_request() && subject.request.is_none() {
+                passed = passed.min(ban.number - 1);
+            } else if ban.hits(subject) {
+                return Trial { checked, banned: Some(ban.number) };
+            }
+        }
+        Trial { checked: passed, banned: None }
+    }
+}
+
+impl Ban {
+    pub fn is_done(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    fn hits(&self, subject: &BanSubject<'_>) -> bool {
+        self.tested.fetch_add(1, Ordering::Relaxed);
+        let hits = self.test.bans(subject);
+        self.matched.fetch_add(u64::from(hits), Ordering::Relaxed);
+        hits
+    }
+
+    fn entry(&self) -> BanEntry {
+        BanEntry {
+            text: self.test.text().to_owned(),
+            issued: self.issued,
+            needs_request: self.test.needs_request(),
+            tested: self.tested.load(Ordering::Relaxed),
+            matched: self.matched.load(Ordering::Relaxed),
+            is_done: self.is_done(),
+        }
+    }
+}
+
+impl Trial {
+    /// Of what a fetch brings that began under a number.
+    pub fn since(began: u64) -> Trial {
+        Trial { checked: began, banned: None }
+    }
+}
+
+impl std::fmt::Debug for BanList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BanList").field("newest", &self.newest()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,67 @@
+//! What a ban is to the cache: something that says of a stored response whether it goes. The language in which bans are
+//! written is not known here, nor what of a request or a response they look at.
+
+use message::{Request, ResponseHead};
+use rules::{Facts, Lifetimes};
+
+use crate::object::Object;
+use crate::wishes::Now;
+
+/// A ban as its issuer made it.
+pub trait BanTest: Send + Sync {
+    /// As it was written: for whoever asks what bans there are, and to see that two are one.
+    fn text(&self) -> &str;
+
+    /// Can it be judged only beside a request? Such a ban is tested when somebody asks for the object, once for each
+    /// object, and never in the background.
+    fn needs_request(&self) -> bool;
+
+    /// False when the same text says something else the later it is issued (`obj.ttl > 5h`): then two of them are two.
+    fn is_timeless(&self) -> bool {
+        true
+    }
+
+    /// Bytes that it keeps beside its text.
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+
+    /// Does the object go? `subject.request` is there when [`needs_request`](BanTest::needs_request) says so.
+    fn bans(&self, subject: &BanSubject<'_>) -> bool;
+}
+
+/// What a ban may look at: a stored response, or one that is about to be.
+#[derive(Clone, Copy, Debug)]
+pub struct BanSubject<'a> {
+    /// As it is stored.
+    pub head: &'a ResponseHead,
+    pub facts: Facts,
+    pub keep_ms: u64,
+    /// When its head was received.
+    pub received: Now,
+    /// When it was last asked for, on the clock that does not jump; only if a policy had that noted.
+    pub last_hit_ms: Option<u64>,
+    /// The request that asks for it.
+    pub request: Option<&'a Request<'a>>,
+}
+
+impl BanSubject<'_> {
+    /// Age, ttl, grace and keep as they were at a moment, such as that in which the ban was issued.
+    pub fn lifetimes(&self, at: Now) -> Lifetimes {
+        let resident_ms = at.mono_ms.saturating_sub(self.received.mono_ms);
+        Lifetimes::of(&self.facts, self.keep_ms, resident_ms)
+    }
+}
+
+impl Object {
+    pub(crate) fn as_subject<'a>(&'a self, request: Option<&'a Request<'a>>) -> BanSubject<'a> {
+        BanSubject {
+            head: self.head(),
+            facts: *self.facts(),
+            keep_ms: self.by_policy().map_or(0, |policy| policy.keep_ms),
+            received: self.received,
+            last_hit_ms: self.last_hit_ms(),
+            request,
+        }
+    }
+}

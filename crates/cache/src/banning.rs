@@ -1,0 +1,175 @@
+//! Bans at work: issuing one, testing what a look-up comes across, and the lurker, which tests in the background whatever
+//! no look-up comes across.
+//!
+//! Objects are tested with nothing locked. One that a ban hits is taken out by whoever finds that out; the others note how
+//! far they were tested, and the next look-up compares one number.
+
+use std::sync::Arc;
+
+use message::Request;
+use store::sync::Guard;
+use store::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+use crate::ban_list::{BanEntry, Snapshot, Tested, Trial};
+use crate::ban_test::{BanSubject, BanTest};
+use crate::cache::Cache;
+use crate::directory::{Leavers, Shard};
+use crate::flight::Flight;
+use crate::key::Key;
+use crate::limits::{LURKER_OBJECTS_MAX, SHARDS};
+use crate::object::Object;
+use crate::wishes::Now;
+
+/// Where the lurker stands: in a slice of a shard's keys.
+#[derive(Debug, Default)]
+pub(crate) struct Lurker {
+    /// Shards looked through since the start; the next one follows from it.
+    cursor: u64,
+    slice: u32,
+    slices: u32,
+}
+
+/// What a stretch of background work came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BanProgress {
+    pub tested: usize,
+    pub dropped: usize,
+    /// Nothing is left to be done until the next ban.
+    pub is_idle: bool,
+}
+
+impl Cache {
+    /// Bans what is stored by now, and what is being fetched, if the test says so. It takes the next number of the
+    /// invalidation sequence.
+    pub fn ban(&self, test: Arc<dyn BanTest>, now: Now) {
+        self.watch_for_bans();
+        self.bans.push(test, now, &self.account, || self.invalidation.fetch_add(1, AcqRel) + 1);
+    }
+
+    /// Has hot tables compare the number of the newest ban, from now on. The first ban does it by itself, and then looks
+    /// at everything that is stored; a policy that may ban does it better before anything is.
+    pub fn watch_for_bans(&self) {
+        self.bans.watch(|| {
+            for shard in self.directory.shards() {
+                shard.entries.values().for_each(|entry| entry.temper(true));
+            }
+        });
+    }
+
+    /// The bans in force, newest first.
+    pub fn bans(&self) -> Vec<BanEntry> {
+        self.bans.entries()
+    }
+
+    /// Tests an object that newer bans may hit. One that they do is gone then.
+    pub(crate) fn examine(&self, object: &Arc<Object>, request: &Request<'_>) {
+        self.try_stored(&self.bans.snapshot(), object, Some(request));
+    }
+
+    fn try_stored(&self, bans: &Snapshot, object: &Arc<Object>, request: Option<&Request<'_>>) -> bool {
+        let trial = bans.test(object.checked(), &object.as_subject(request), Tested::Stored);
+        if trial.banned.is_none() {
+            object.note_checked(trial.checked);
+            return false;
+        }
+        let leavers = Leavers::from_iter([Arc::clone(object)]);
+        let mut shard = self.directory.shard(object.key);
+        let Some(entry) = shard.entries.get_mut(&object.key) else { return false };
+        // Replaced or purged meanwhile: then it is dead already.
+        if !entry.remove(object) {
+            return false;
+        }
+        self.part_with(&leavers);
+        shard.tidy(object.key);
+        drop(shard);
+        self.counters.banned.fetch_add(1, Relaxed);
+        true
+    }
+
+    /// Locks a shard when what is to be changed in it was tested against all bans there are.
+    pub(crate) fn shard_after(
+        &self,
+        key: Key,
+        trial: &mut Trial,
+        mut go_on: impl FnMut(&mut Trial),
+    ) -> Guard<'_, Shard> {
+        loop {
+            go_on(trial);
+            let shard = self.directory.shard(key);
+            if trial.banned.is_some() || self.bans.newest() <= trial.checked {
+                return shard;
+            }
+        }
+    }
+
+    /// Does a newer ban hit the response that a flight brings, as far as it is known? Under the shard's lock: one flight,
+    /// and the bans since somebody joined it last.
+    pub(crate) fn is_banned(&self, flight: &Flight, request: &Request<'_>) -> bool {
+        if self.bans.newest() == 0 {
+            return false;
+        }
+        flight.with(|inner| {
+            let Some(head) = &mut inner.head else { return false };
+            let mut trial = head.trial;
+            self.bans.go_on(&mut trial, &head.as_subject(request));
+            head.trial = trial;
+            trial.banned.is_some()
+        })
+    }
+
+    /// Works bans off that need no request, and returns after about so many objects. What is under way is tested when it
+    /// lands; a ban is done when every shard was looked through since it was issued.
+    pub fn work_off_bans(&self, objects_max: usize) -> BanProgress {
+        let mut progress = BanProgress::default();
+        let mut lurker = self.lurker.lock();
+        let mut steps = 0;
+        while steps < objects_max.max(1) {
+            let bans = self.bans.snapshot();
+            if bans.workable().next().is_none() {
+                progress.is_idle = true;
+                break;
+            }
+            let suspects = self.suspects(&mut lurker);
+            steps += suspects.len().max(1);
+            for object in &suspects {
+                progress.tested += 1;
+                progress.dropped += usize::from(self.try_stored(&bans, object, None));
+            }
+            if lurker.slice == lurker.slices {
+                (lurker.slice, lurker.cursor) = (0, lurker.cursor + 1);
+                self.bans.note_cursor(lurker.cursor);
+            }
+        }
+        self.bans.retire(|| self.directory.shards().filter_map(|shard| shard.oldest_open()).min());
+        progress
+    }
+
+    /// The objects of the next slice that newer bans may hit. All of the shard's keys are looked at, which is quick, but
+    /// only the objects of one slice of them, which may be anywhere in memory.
+    fn suspects(&self, lurker: &mut Lurker) -> Vec<Arc<Object>> {
+        let newest = self.bans.newest();
+        let shard = self.directory.nth_shard((lurker.cursor % SHARDS as u64) as usize);
+        if lurker.slice == 0 {
+            lurker.slices = (shard.entries.len() / LURKER_OBJECTS_MAX + 1).next_power_of_two() as u32;
+        }
+        let (slice, mask) = (u64::from(lurker.slice), u64::from(lurker.slices) - 1);
+        lurker.slice += 1;
+        let mine = shard.entries.iter().filter(|(key, _)| (key.bits() >> 32) & mask == slice);
+        let objects = mine.flat_map(|(_, entry)| entry.objects());
+        objects.filter(|object| object.checked() < newest).cloned().collect()
+    }
+}
+
+impl crate::flight::FlightHead {
+    /// As it will be stored.
+    pub(crate) fn as_subject<'a>(&'a self, request: &'a Request<'a>) -> BanSubject<'a> {
+        BanSubject {
+            head: &self.shared,
+            facts: self.facts.unwrap_or_default(),
+            keep_ms: self.keep_ms,
+            received: self.received,
+            last_hit_ms: None,
+            request: Some(request),
+        }
+    }
+}

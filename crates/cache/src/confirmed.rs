@@ -1,0 +1,168 @@
+//! A ticket ends in a 304: the stored body under a new head answers all who wait, and is kept, or not, or leaves a mark.
+//!
+//! Whatever happened meanwhile to what was validated happened to what was confirmed, too: a purge, an invalidated group, a
+//! ban. Whether the 304 is about it at all is for the caller to see.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use message::ResponseHead;
+use rules::{Facts, Lifetimes};
+use store::sync::atomic::Ordering::Relaxed;
+
+use crate::ban_list::Trial;
+use crate::by_policy::{ByPolicy, Mark, facts_of};
+use crate::directory::Leavers;
+use crate::flight::{End, Fits, FlightHead};
+use crate::flight_body::FlightBody;
+use crate::flight_state::FlightState;
+use crate::group_table::Groups;
+use crate::object::{Object, ObjectParts};
+use crate::ticket::{Ticket, entry_of};
+use crate::wishes::Now;
+
+/// What a 304 makes of the response that it confirmed.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    pub facts: Facts,
+    /// As those of [`StoreAs`].
+    pub lifetimes: Option<Lifetimes>,
+    pub groups: Option<Groups>,
+}
+
+/// What is kept of it.
+enum Keeping {
+    Renewed(Renewal),
+    /// Nothing; it answers all who wait.
+    Nothing,
+    /// Nothing, and it answers its leader alone.
+    Private(Option<Mark>),
+}
+
+impl Ticket {
+    /// The origin said 304: the stored body under a new head answers all who wait. It is stored only if what was
+    /// validated still is what is stored, or was merely evicted meanwhile, and nothing invalidated the key
+    /// (RFC 9111 §4.3.4). The caller has made sure that the 304 is about [`Ticket::stale`].
+    ///
+    /// # Panics
+    /// Without a stale object: then no validator was sent.
+    pub fn refreshed(
+        self,
+        heads: (Arc<ResponseHead>, Bytes),
+        facts: Facts,
+        groups: Option<Groups>,
+        now: Now,
+    ) -> Arc<Object> {
+        self.renewed(heads, Renewal { facts, lifetimes: None, groups }, now)
+    }
+
+    /// The same, with all that a policy may have to say.
+    ///
+    /// # Panics
+    /// As [`Ticket::refreshed`].
+    pub fn renewed(self, heads: (Arc<ResponseHead>, Bytes), renewal: Renewal, now: Now) -> Arc<Object> {
+        self.confirmed(heads, Keeping::Renewed(renewal), now)
+    }
+
+    /// The same where a policy says that what the 304 confirmed is not stored any more, and leaves a mark or none in its
+    /// place: its leader has it, and who waits is released.
+    ///
+    /// # Panics
+    /// As [`Ticket::refreshed`].
+    pub fn refreshed_privately(self, heads: (Arc<ResponseHead>, Bytes), mark: Option<Mark>, now: Now) -> Arc<Object> {
+        self.confirmed(heads, Keeping::Private(mark), now)
+    }
+
+    /// The same where the 304 forbids storing (RFC 9111 §5.2.2.5): it answers all who wait, and what it is about leaves
+    /// the store. Nothing else under the key has become untrue.
+    ///
+    /// # Panics
+    /// As [`Ticket::refreshed`].
+    pub fn refreshed_for_the_last_time(self, heads: (Arc<ResponseHead>, Bytes), now: Now) -> Arc<Object> {
+        self.confirmed(heads, Keeping::Nothing, now)
+    }
+
+    fn confirmed(self, heads: (Arc<ResponseHead>, Bytes), keeping: Keeping, now: Now) -> Arc<Object> {
+        let head = Arc::clone(&heads.0);
+        let (fresh, mark) = self.under_new_head(heads, &keeping, now);
+        let Ticket { mut duty, stale, request } = self;
+        let old = stale.expect("only a stored object can be refreshed");
+        let cache = Arc::clone(&duty.cache);
+        let (began, groups) = (duty.flight.began, fresh.groups().cloned());
+        let (may_keep, private) = (matches!(keeping, Keeping::Renewed(_)), matches!(keeping, Keeping::Private(_)));
+        let facts = may_keep.then(|| *fresh.facts());
+        // Also the groups that it had count: what invalidated them meanwhile meant what was confirmed here.
+        let valid = fresh.is_valid() && old.groups().is_none_or(|groups| groups.is_valid_since(began));
+        let mut leavers = Leavers::new();
+        let mut trial = Trial::since(began);
+        let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
+            // As for groups: what hit the old head meanwhile meant what was confirmed here.
+            let (request, mut under_old_head) = (request.request(), *trial);
+            cache.bans.go_on(trial, &fresh.as_subject(Some(&request)));
+            cache.bans.go_on(&mut under_old_head, &old.as_subject(Some(&request)));
+            trial.banned = [trial.banned, under_old_head.banned].into_iter().flatten().min();
+        });
+        let valid = valid && trial.banned.is_none();
+        fresh.note_checked(trial.checked);
+        let ((), wakes) = duty.close_in(shard, |shard, flight| {
+            let entry = entry_of(shard, flight);
+            entry.delist(flight);
+            let replaceable = entry.slot(old.variant).is_none_or(|slot| slot.objects().any(|it| Arc::ptr_eq(it, &old)));
+            let stores = may_keep && entry.invalidated <= flight.began && replaceable && valid;
+            if stores {
+                cache.put(entry, &fresh, &mut leavers);
+            } else if !may_keep && entry.remove(&old) {
+                leavers.push(Arc::clone(&old));
+                cache.part_with(&leavers);
+            }
+            if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {
+                mark.note_checked(trial.checked);
+                let mut marked = Leavers::new();
+                cache.take_in(entry, &mark, began, &mut marked);
+                leavers.extend(marked);
+            }
+            let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
+            let shared = Arc::clone(&head);
+            let (length, keep_ms) = (Some(fresh.body().len()), 0);
+            let head = FlightHead { full: head, shared, length, facts, received: now, fits, groups, keep_ms, trial };
+            flight.change(|inner| {
+                match inner.state {
+                    _ if private => inner.state.step(FlightState::Private),
+                    FlightState::Reserved if stores => inner.state.step(FlightState::Landed),
+                    FlightState::Reserved => inner.state.step(FlightState::Condemned),
+                    _ => {}
+                }
+                inner.head = Some(head);
+                inner.body = FlightBody::Landed(Arc::clone(&fresh));
+                inner.end = End::Whole(None);
+            })
+        });
+        wakes.send(&duty.flight);
+        cache.counters.refreshed.fetch_add(1, Relaxed);
+        fresh
+    }
+
+    /// What was validated under its new head, and the mark that comes in its place.
+    fn under_new_head(
+        &self,
+        (head, rendered): (Arc<ResponseHead>, Bytes),
+        keeping: &Keeping,
+        now: Now,
+    ) -> (Arc<Object>, Option<Arc<Object>>) {
+        let (cache, flight) = (&self.duty.cache, &self.duty.flight);
+        let old = self.stale.as_ref().expect("only a stored object can be refreshed");
+        let mark = match keeping {
+            Keeping::Private(Some(mark)) => Some(self.mark_object(mark.clone(), Arc::clone(&head), now)),
+            _ => None,
+        };
+        let mut parts = ObjectParts { head, rendered, received: now, order: flight.order, ..ObjectParts::of(old) };
+        (parts.facts, parts.policy, parts.groups) = match keeping {
+            Keeping::Renewed(Renewal { facts, lifetimes, groups }) => {
+                let membership = cache.membership(groups.as_ref(), flight.began);
+                (facts_of(lifetimes.as_ref(), *facts), lifetimes.as_ref().map(ByPolicy::of), membership)
+            }
+            Keeping::Nothing | Keeping::Private(_) => (Facts::default(), None, None),
+        };
+        (cache.object(parts), mark)
+    }
+}
