@@ -84,6 +84,11 @@ fn mask_of(address: IpAddr, bits: u8) -> IpAddr {
     }
 }
 
+/// The networks around one, the next first, down to all addresses of its kind.
+pub fn wider(address: IpAddr, bits: u8) -> impl Iterator<Item = (IpAddr, u8)> {
+    (0..bits).rev().map(move |bits| (mask_of(address, bits), bits))
+}
+
 /// A name that could be looked up.
 pub fn is_host_name(name: &str) -> bool {
     let label =

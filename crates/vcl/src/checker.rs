@@ -31,6 +31,7 @@ mod call_checker;
 mod call_graph;
 mod definition_checker;
 mod expression_checker;
+mod known_headers;
 mod lints;
 mod statement_checker;
 
@@ -117,8 +118,8 @@ enum UseKind {
     Call,
 }
 
-/// Names that mean something by themselves.
-const RESERVED: [&str; 15] = [
+/// Names that mean something by themselves, besides the variables of one word.
+const RESERVED: [&str; 21] = [
     "set",
     "unset",
     "call",
@@ -133,7 +134,13 @@ const RESERVED: [&str; 15] = [
     "true",
     "false",
     "default",
-    "storage",
+    "vcl",
+    "import",
+    "include",
+    "acl",
+    "backend",
+    "probe",
+    "sub",
 ];
 
 impl<'a> Checker<'a> {
@@ -326,8 +333,10 @@ impl<'a> Checker<'a> {
     /// Whether the name was free.
     fn name(&mut self, name: &Identifier, kind: SymbolKind) -> bool {
         let key = name.text.to_ascii_lowercase();
-        let is_variable = variables::names().any(|known| known.split('.').next() == Some(&key));
-        if RESERVED.contains(&key.as_str()) || is_variable {
+        // `req` is a variable; `client` only begins the names of some, and people name ACLs so.
+        let is_variable = variables::names().any(|known| known == key);
+        let is_subroutine = matches!(kind, SymbolKind::Subroutine(_));
+        if RESERVED.contains(&key.as_str()) || is_variable || key.starts_with("vcl_") && !is_subroutine {
             let report =
                 Diagnostic::new(Code::ReservedName, name.span, format!("`{}` is a word of the language", name.text))
                     .label("cannot be the name of something else")

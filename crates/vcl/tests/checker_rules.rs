@@ -193,6 +193,9 @@ fn definitions_are_checked() {
 fn names_are_defined_once_and_not_of_the_language() {
     check("vcl 4.1; backend b none;\nacl ban { \"::1\"; }", "reserved-name@2");
     check("vcl 4.1; backend b none;\nsub vcl_nosuch { }", "reserved-name@2");
+    for word in ["sub", "acl", "vcl", "probe", "import", "req", "now", "set", "vcl_x"] {
+        check(&format!("vcl 4.1; backend b none;\nbackend {word} none;"), "reserved-name@2");
+    }
     check("vcl 4.1; backend b none;\nsub vcl_fetch { }", "old-vcl@2");
     check("vcl 4.1; backend b none;\nsub a { }\nsub a { } sub vcl_recv { call a; }", "duplicate@3");
     check("vcl 4.1; backend b none;\nsub vcl_recv { }\nsub vcl_recv { } sub vcl_req_cookie { }", "");
@@ -204,6 +207,23 @@ fn names_are_defined_once_and_not_of_the_language() {
     );
     check("vcl 4.1; backend b none;\nacl a { \"::1\"; } unused a; unused nosuch;", "unknown-name@2");
     check("vcl 4.0; backend b none;\ninclude \"x\";", "include-not-found@2");
+}
+
+#[test]
+fn what_variables_begin_with_may_be_a_name() {
+    for word in ["client", "server", "local", "remote", "sess", "storage", "obj", "req_top"] {
+        let acl = format!("acl {word} {{ \"::1\"; }} sub vcl_recv {{ if (client.ip ~ {word}) {{ return (pass); }} }}");
+        check(&format!("vcl 4.1; backend b none;\n{acl}"), "");
+    }
+    let object = "sub vcl_init { new storage = directors.round_robin(); storage.add_backend(b); }";
+    let uses = "sub vcl_recv { set req.backend_hint = storage.backend(); set req.storage = storage.Transient; }";
+    check(&format!("vcl 4.1; backend b none; import directors;\n{object}\n{uses}"), "");
+}
+
+#[test]
+fn an_empty_port_is_no_port() {
+    check("vcl 4.1;\nbackend b { .host = \"::1\"; .port = \"\"; }", "");
+    check("vcl 4.1;\nbackend b { .host = \"\"; .port = \"\"; }", "bad-backend@2");
 }
 
 #[test]
@@ -228,4 +248,57 @@ fn what_is_probably_not_meant_is_a_warning() {
     body("vcl_hash", "hash_data(req.http.host); return (lookup);", "hash-without-url@5");
     body("vcl_backend_response", "set beresp.ttl = 1h; return (deliver);", "cookie-cached@5");
     body("vcl_backend_response", "set beresp.uncacheable = true; set beresp.grace = 1h;", "ttl-of-uncacheable@5");
+}
+
+#[test]
+fn a_guarded_header_is_there() {
+    let recv = |text: &str, expect: &str| body("vcl_recv", text, expect);
+    recv("if (req.http.y) { set req.http.x = req.http.y; }", "");
+    recv("if (req.http.Y ~ \"a\" && req.restarts == 0) { set req.http.x = req.http.y; }", "");
+    recv("if (req.http.y == \"a\" || req.http.y == \"b\") { set req.http.x = req.http.y; }", "");
+    recv("if (req.http.y || req.url == \"/\") {\nset req.http.x = req.http.y; }", "absent-becomes-empty@6");
+    recv("if (!req.http.y) { return (pass); }\nset req.http.x = req.http.y;", "");
+    recv("if (!req.http.y) { set req.http.y = \"-\"; }\nset req.http.x = req.http.y;", "");
+    recv("if (!req.http.y) { set req.http.z = \"-\"; }\nset req.http.x = req.http.y;", "absent-becomes-empty@6");
+    recv("if (req.http.y) { } else {\nset req.http.x = req.http.y; }", "absent-becomes-empty@6");
+    recv("if (req.http.y) { unset req.http.y;\nset req.http.x = req.http.y; }", "absent-becomes-empty@6");
+    recv(
+        "set req.http.y = \"a\"; if (req.url == \"/\") { unset req.http.y; }\nset req.http.x = req.http.y;",
+        "absent-becomes-empty@6",
+    );
+    recv(
+        "set req.http.y = \"a\"; if (req.url == \"/\") { unset req.http.y; return (pass); }\nset req.http.x = req.http.y;",
+        "",
+    );
+    recv("if (req.http.y) { set req.http.x = req.http.y; }\nset req.http.x = req.http.y;", "absent-becomes-empty@6");
+    recv("set req.http.X-Forwarded-Host = req.http.host;", "");
+}
+
+#[test]
+fn a_cookie_is_unset_before_it_is_looked_at() {
+    let recv = |text: &str, expect: &str| body("vcl_recv", text, expect);
+    recv("if (req.http.Cookie) { return (pass); }\nunset req.http.cookie;", "cookie-too-late@6");
+    recv(
+        "if (req.http.Authorization || req.http.Cookie) { return (pass); }\nif (req.url ~ \"^/s/\") {\nunset req.http.Cookie; }",
+        "cookie-too-late@7",
+    );
+    recv("if (req.http.Cookie ~ \"a\") { return (pass); }\nunset req.http.Cookie;", "");
+    recv("if (req.http.Cookie) { set req.http.X = \"1\"; }\nunset req.http.Cookie; unset req.http.Cookie;", "");
+    recv("if (req.http.Cookie) { return (pass); }\nset req.http.Cookie = \"a\"; unset req.http.Cookie;", "");
+}
+
+#[test]
+fn acl_entries_that_decide_nothing_are_told() {
+    let acl = |entries: &str, expect: &str| {
+        check(
+            &format!("vcl 4.1; backend b none;\nacl a {{ {entries} }} sub vcl_recv {{ if (client.ip ~ a) {{ }} }}"),
+            expect,
+        );
+    };
+    acl("\"10.0.0.0\"/8; \"10.1.0.0\"/16;", "never-matches@2");
+    acl("\"10.0.0.0\"/8; ! \"10.1.0.0\"/16; \"10.1.2.3\";", "");
+    acl("\"0.0.0.0\";", "never-matches@2");
+    acl("\"::\";", "never-matches@2");
+    acl("\"0.0.0.0\"/0; \"::\"/0;", "");
+    acl("\"localhost\"; \"127.0.0.1\";", "");
 }

@@ -1,9 +1,10 @@
 //! ACLs: their flags, and each entry as an address or a name.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use super::Checker;
-use crate::acl_entries::{AclEntry, Network, Refused, network};
+use crate::acl_entries::{AclEntry, Network, Refused, network, wider};
 use crate::codes::Code;
 use crate::diagnostics::Diagnostic;
 use crate::foreign;
@@ -41,6 +42,7 @@ impl Checker<'_> {
                 entries.push(entry);
             }
         }
+        self.entries_in_vain(&seen);
         self.program.acls[index].log = log;
         self.program.acls[index].entries = entries;
     }
@@ -80,6 +82,28 @@ impl Checker<'_> {
             self.report(report);
         }
         Some(AclEntry { negated: written.negated, optional: written.optional, network })
+    }
+
+    /// The most exact entry decides; one that says what the next wider one says decides nothing.
+    fn entries_in_vain(&mut self, entries: &HashMap<(IpAddr, u8), (bool, Span)>) {
+        let mut in_order: Vec<_> = entries.iter().collect();
+        in_order.sort_by_key(|(_, (_, span))| (span.file, span.start));
+        for ((address, bits), (negated, span)) in in_order {
+            let next = wider(*address, *bits).find_map(|network| Some((network, entries.get(&network)?)));
+            let report = match next {
+                Some(((address, bits), (same, first))) if same == negated => {
+                    Diagnostic::new(Code::NeverMatches, *span, "this entry decides nothing")
+                        .label(format!("{address}/{bits} says the same"))
+                        .note_at(*first, "it is here")
+                }
+                _ if address.is_unspecified() && *bits >= 32 => {
+                    Diagnostic::new(Code::NeverMatches, *span, "no client has this address")
+                        .way_out(format!("all addresses are \"{address}\"/0"))
+                }
+                _ => continue,
+            };
+            self.report(report);
+        }
     }
 
     /// The same addresses twice: either the entries contradict each other, or one of them is in vain.

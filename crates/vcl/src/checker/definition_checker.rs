@@ -187,13 +187,18 @@ impl Checker<'_> {
                 .label("to be filled in by the program that the file belongs to")
                 .way_out("check the file that the template makes");
             self.report(report);
+        } else if host.is_empty() {
+            self.report(Diagnostic::new(Code::BadBackend, address.span, "the host is empty"));
         } else if !is_host(&host) {
             let what = format!("`{host}` is no name and no address");
             self.report(Diagnostic::new(Code::BadBackend, address.span, what));
         }
         let port = port.and_then(|attribute| {
             let port = self.attribute_text(attribute)?;
-            let good = !port.is_empty() && port.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            if port.is_empty() {
+                return None; // the same as no port, as in Varnish
+            }
+            let good = port.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
             if !good || port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_err() {
                 self.report(Diagnostic::new(Code::BadBackend, attribute.span, format!("`{port}` is no port")));
             }

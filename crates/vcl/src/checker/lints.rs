@@ -1,16 +1,18 @@
 //! What is lawful and probably not meant. Each rule looks at what users wrote, never at builtin.vcl.
 
+use super::known_headers::KnownHeaders;
 use crate::ban_expressions;
 use crate::codes::Code;
 use crate::diagnostics::{Diagnostic, Reports};
-use crate::source_files::Sources;
+use crate::source_files::{Sources, Span};
 use crate::subroutines::{Action, Method};
 use crate::syntax::{AssignOperator, BinaryOperator};
 use crate::typed_program::{Program, Statement, StatementKind, Subroutine, Target, Value, ValueKind, Verdict};
 
 pub(super) fn lint(program: &Program, sources: &Sources, reports: &mut Reports) {
-    let mut lints = Lints { program, sources, reports };
+    let mut lints = Lints { program, sources, reports, known: KnownHeaders::default() };
     for subroutine in &program.subroutines {
+        lints.known = KnownHeaders::default();
         for body in subroutine.bodies.iter().filter(|body| !body.is_builtin) {
             lints.statements(&body.statements);
         }
@@ -24,6 +26,7 @@ struct Lints<'a> {
     program: &'a Program,
     sources: &'a Sources,
     reports: &'a mut Reports,
+    known: KnownHeaders,
 }
 
 impl<'a> Lints<'a> {
@@ -54,18 +57,18 @@ impl<'a> Lints<'a> {
                     }
                     self.absent_becomes_empty(target, *operator, value);
                     self.value(value);
+                    self.known.set(target);
                 }
+                StatementKind::Unset(target) => {
+                    self.cookie_too_late(target, statement.span);
+                    self.known.unset(target);
+                }
+                StatementKind::Call(_) => self.known.called(),
                 StatementKind::Ban(text) => {
                     self.ban(text);
                     self.value(text);
                 }
-                StatementKind::If { branches, otherwise } => {
-                    for (condition, block) in branches {
-                        self.value(condition);
-                        self.statements(block);
-                    }
-                    self.statements(otherwise);
-                }
+                StatementKind::If { branches, otherwise } => self.branches(branches, otherwise),
                 StatementKind::Block(inside) => self.statements(inside),
                 StatementKind::HashData(value) | StatementKind::Synthetic(value) | StatementKind::Function(value) => {
                     self.value(value);
@@ -73,6 +76,22 @@ impl<'a> Lints<'a> {
                 _ => {}
             }
         }
+    }
+
+    fn branches(&mut self, branches: &[(Value, Vec<Statement>)], otherwise: &[Statement]) {
+        let mut ways = Vec::new();
+        let start = self.known.mark();
+        for (condition, block) in branches {
+            self.value(condition);
+            let way = self.known.mark();
+            self.known.assume(condition, true);
+            self.statements(block);
+            ways.push(self.known.leave(way, ends(block)));
+            self.known.assume(condition, false);
+        }
+        self.statements(otherwise);
+        ways.push(self.known.leave(start, ends(otherwise)));
+        self.known.join(ways);
     }
 
     fn value(&mut self, value: &Value) {
@@ -108,9 +127,10 @@ impl<'a> Lints<'a> {
     }
 
     fn absent_becomes_empty(&mut self, target: &Target, operator: AssignOperator, value: &Value) {
-        let (Target::Header(_, to), ValueKind::Header(_, from)) = (target, &value.kind) else { return };
-        // Copies under the same name or into a log header are common and rarely hurt; a guard is what tells.
-        if operator != AssignOperator::Set || to.eq_ignore_ascii_case(from) {
+        let (Target::Header(_, to), ValueKind::Header(message, from)) = (target, &value.kind) else { return };
+        // Copies under the same name are common and rarely hurt.
+        let guarded = self.known.of(*message, from) == Some(true);
+        if operator != AssignOperator::Set || to.eq_ignore_ascii_case(from) || guarded {
             return;
         }
         let name = self.sources.text(value.span);
@@ -122,6 +142,18 @@ impl<'a> Lints<'a> {
         .note("an empty header is true in a condition, and is sent on")
         .way_out(format!("guard it: `if ({name}) {{ … }}`"));
         self.warn(report);
+    }
+
+    /// Requests with a Cookie took another way before it is unset, so the unset changes nothing.
+    fn cookie_too_late(&mut self, target: &Target, span: Span) {
+        let Target::Header(message, name) = target else { return };
+        let is_request = matches!(message.get().name, "req.http.*" | "bereq.http.*");
+        if is_request && name.eq_ignore_ascii_case("Cookie") && self.known.of(*message, name) == Some(false) {
+            let report = Diagnostic::new(Code::CookieTooLate, span, "no request that comes here has a Cookie")
+                .note("those with one took another way at a condition before this")
+                .way_out("unset the Cookie before that condition");
+            self.warn(report);
+        }
     }
 
     fn regex(&mut self, whole: &Value, text: &Value, pattern: &[u8]) {
@@ -235,6 +267,11 @@ impl<'a> Lints<'a> {
             self.warn(report);
         }
     }
+}
+
+/// Whether what stands behind the block is not reached from it.
+fn ends(block: &[Statement]) -> bool {
+    block.iter().any(|statement| matches!(statement.kind, StatementKind::Return(_) | StatementKind::Leave))
 }
 
 /// The statements of the user's bodies that are always reached.
