@@ -8,6 +8,7 @@ use rules::lifetimes::{Bounds, Stage, judge};
 use rules::{Facts, Lifetimes, VarySpec};
 
 use crate::object::Object;
+use crate::tag_index::Tags;
 use crate::wishes::{Now, Wishes};
 
 /// What is to be done with a request that meets a mark.
@@ -26,6 +27,7 @@ pub struct Mark {
     pub lifetimes: Lifetimes,
     /// Of the marked response: others than those that it would have answered do not meet the mark.
     pub vary: Option<VarySpec>,
+    pub tags: Option<Tags>,
 }
 
 #[derive(Clone, Copy, Debug)]

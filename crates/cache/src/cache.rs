@@ -20,6 +20,7 @@ use crate::key::{Digester, Key};
 use crate::limits::{MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX};
 use crate::object::{Object, ObjectParts};
 use crate::spec::SharedSpecs;
+use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::variants::Slot;
 use crate::wishes::{Began, Now};
 
@@ -65,6 +66,8 @@ pub struct CacheStats {
     pub expired: u64,
     /// Objects dropped by bans.
     pub banned: u64,
+    /// Tags of stored objects, each object's counted.
+    pub tags: u64,
     /// Bans that are listed.
     pub bans: u64,
     /// Bans that left before everything was tested, because there were too many; see `limits::BANS_MAX`.
@@ -96,6 +99,8 @@ pub struct Cache {
     pub(crate) specs: SharedSpecs,
     /// Made for the first response with groups, or the first group that is invalidated.
     groups: OnceLock<Arc<GroupTable>>,
+    /// Made for the first response with tags, or the first tag that is purged.
+    tags: OnceLock<Arc<TagIndex>>,
     pub(crate) account: Arc<Account>,
     pub(crate) courier: Arc<dyn Courier>,
     pub(crate) counters: Counters,
@@ -121,6 +126,7 @@ impl Cache {
             directory: Directory::new(),
             specs: SharedSpecs::default(),
             groups: OnceLock::new(),
+            tags: OnceLock::new(),
             account: Account::new(limit),
             courier,
             counters: Counters::default(),
@@ -193,6 +199,14 @@ impl Cache {
 
     fn group_table(&self) -> &Arc<GroupTable> {
         self.groups.get_or_init(GroupTable::new)
+    }
+
+    pub(crate) fn tag_index(&self) -> &Arc<TagIndex> {
+        self.tags.get_or_init(TagIndex::new)
+    }
+
+    pub(crate) fn tag_set(&self, tags: Option<Tags>) -> Option<Arc<TagSet>> {
+        tags.map(|tags| TagSet::new(self.tag_index(), tags))
     }
 
     pub(crate) fn membership(&self, groups: Option<&Groups>, began: u64) -> Option<Arc<Membership>> {
@@ -273,6 +287,7 @@ impl Cache {
             if !stored.objects().any(|it| Arc::ptr_eq(it, object)) || !object.is_valid() {
                 return None;
             }
+            fresh.enrol(u64::MAX);
             self.put(entry, &fresh, &mut leavers);
         }
         Some(fresh)
@@ -302,6 +317,7 @@ impl Cache {
             invalidated: counters.invalidated.load(Relaxed),
             expired: counters.expired.load(Relaxed),
             banned: counters.banned.load(Relaxed),
+            tags: self.tags.get().map_or(0, |index| index.enrolled_count()),
             bans: self.bans.count() as u64,
             bans_overflowed: self.bans.overflowed.load(Relaxed),
             landed: counters.landed.load(Relaxed),
@@ -346,21 +362,21 @@ impl Cache {
     /// Stores what was fetched under an invalidation number, unless it comes too late. Under the shard's lock.
     pub(crate) fn take_in(&self, entry: &mut Entry, object: &Arc<Object>, began: u64, leavers: &mut Leavers) -> bool {
         let outdated = entry.slot(object.variant).is_some_and(|slot| slot.outdates(object));
-        let stores = entry.invalidated <= began && !outdated && object.is_valid();
+        let stores = entry.invalidated <= began && !outdated && object.is_valid() && object.enrol(began);
         if stores {
             self.put(entry, object, leavers);
         }
         stores
     }
 
-    /// Under the shard's lock. `leavers` holds nothing but those that it replaces.
+    /// Stores what is enrolled. Under the shard's lock. `leavers` holds nothing but those that it replaces.
     pub(crate) fn put(&self, entry: &mut Entry, object: &Arc<Object>, leavers: &mut Leavers) {
         entry.store(object, (self.settings.variants_max, self.bans.is_watching()), leavers);
         self.admit(object, leavers);
     }
 
     /// Lets a stored object take its seat, and those it replaced leave theirs. Under the shard's lock.
-    fn admit(&self, object: &Arc<Object>, leavers: &Leavers) {
+    pub(crate) fn admit(&self, object: &Arc<Object>, leavers: &Leavers) {
         let mut eviction = self.eviction.lock();
         for leaver in leavers {
             eviction.remove(leaver);

@@ -18,6 +18,7 @@ use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Groups;
 use crate::object::{Object, ObjectParts};
+use crate::tag_index::Tags;
 use crate::ticket::{Ticket, entry_of};
 use crate::wishes::Now;
 
@@ -28,6 +29,7 @@ pub struct Renewal {
     /// As those of [`StoreAs`].
     pub lifetimes: Option<Lifetimes>,
     pub groups: Option<Groups>,
+    pub tags: Option<Tags>,
 }
 
 /// What is kept of it.
@@ -53,7 +55,7 @@ impl Ticket {
         groups: Option<Groups>,
         now: Now,
     ) -> Arc<Object> {
-        self.renewed(heads, Renewal { facts, lifetimes: None, groups }, now)
+        self.renewed(heads, Renewal { facts, lifetimes: None, groups, tags: None }, now)
     }
 
     /// The same, with all that a policy may have to say.
@@ -91,8 +93,6 @@ impl Ticket {
         let (began, groups) = (duty.flight.began, fresh.groups().cloned());
         let (may_keep, private) = (matches!(keeping, Keeping::Renewed(_)), matches!(keeping, Keeping::Private(_)));
         let facts = may_keep.then(|| *fresh.facts());
-        // Also the groups that it had count: what invalidated them meanwhile meant what was confirmed here.
-        let valid = fresh.is_valid() && old.groups().is_none_or(|groups| groups.is_valid_since(began));
         let mut leavers = Leavers::new();
         let mut trial = Trial::since(began);
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
@@ -102,13 +102,19 @@ impl Ticket {
             cache.bans.go_on(&mut under_old_head, &old.as_subject(Some(&request)));
             trial.banned = [trial.banned, under_old_head.banned].into_iter().flatten().min();
         });
-        let valid = valid && trial.banned.is_none();
+        // Also the groups and tags that it had count: what invalidated them meanwhile meant what was confirmed here.
+        let is_valid = || {
+            let groups_are = old.groups().is_none_or(|groups| groups.is_valid_since(began));
+            let tags_are = old.tags().is_none_or(|tags| tags.is_valid_since(began));
+            trial.banned.is_none() && groups_are && tags_are && fresh.is_valid()
+        };
         fresh.note_checked(trial.checked);
         let ((), wakes) = duty.close_in(shard, |shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let replaceable = entry.slot(old.variant).is_none_or(|slot| slot.objects().any(|it| Arc::ptr_eq(it, &old)));
-            let stores = may_keep && entry.invalidated <= flight.began && replaceable && valid;
+            let stores =
+                may_keep && entry.invalidated <= flight.began && replaceable && is_valid() && fresh.enrol(began);
             if stores {
                 cache.put(entry, &fresh, &mut leavers);
             } else if !may_keep && entry.remove(&old) {
@@ -124,7 +130,9 @@ impl Ticket {
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
             let shared = Arc::clone(&head);
             let (length, keep_ms) = (Some(fresh.body().len()), 0);
-            let head = FlightHead { full: head, shared, length, facts, received: now, fits, groups, keep_ms, trial };
+            let tags = fresh.tags().map(|tags| tags.under_way(began));
+            let head =
+                FlightHead { full: head, shared, length, facts, received: now, fits, groups, tags, keep_ms, trial };
             flight.change(|inner| {
                 match inner.state {
                     _ if private => inner.state.step(FlightState::Private),
@@ -156,9 +164,11 @@ impl Ticket {
             _ => None,
         };
         let mut parts = ObjectParts { head, rendered, received: now, order: flight.order, ..ObjectParts::of(old) };
+        parts.tags = None;
         (parts.facts, parts.policy, parts.groups) = match keeping {
-            Keeping::Renewed(Renewal { facts, lifetimes, groups }) => {
+            Keeping::Renewed(Renewal { facts, lifetimes, groups, tags }) => {
                 let membership = cache.membership(groups.as_ref(), flight.began);
+                parts.tags = cache.tag_set(tags.clone());
                 (facts_of(lifetimes.as_ref(), *facts), lifetimes.as_ref().map(ByPolicy::of), membership)
             }
             Keeping::Nothing | Keeping::Private(_) => (Facts::default(), None, None),

@@ -314,6 +314,13 @@ impl Entry {
         self.temper(watched);
     }
 
+    /// Puts an object in the place of one that differs in its lifetimes only.
+    pub fn swap(&mut self, old: &Arc<Object>, new: &Arc<Object>, watched: bool) {
+        let slot = self.variants.get_mut(old.variant).expect("who swaps has found it here");
+        slot.whole = Some(Arc::clone(new));
+        self.temper(watched);
+    }
+
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.variants.iter().flat_map(|(_, slot)| slot.objects())
     }

@@ -25,6 +25,7 @@ use crate::limits::ENTRY_BYTES;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
 use crate::spec::Spec;
+use crate::tag_index::TagSet;
 use crate::ticket::{Duty, Elsewhere, entry_of};
 use crate::wishes::Now;
 
@@ -54,6 +55,7 @@ pub(crate) struct Keep {
     pub whole: Option<WholeHead>,
     pub elsewhere: Option<Elsewhere>,
     pub groups: Option<Arc<Membership>>,
+    pub tags: Option<Arc<TagSet>>,
 }
 
 impl Draft {
@@ -271,7 +273,7 @@ impl Draft {
             _ => None,
         })?;
         let head = head.expect("a draft has a head");
-        let Keep { spec, variant, rendered, facts, policy, partial, elsewhere, groups, .. } = keep;
+        let Keep { spec, variant, rendered, facts, policy, partial, elsewhere, groups, tags, .. } = keep;
         let (rendered, mut blocks) = unfinished.finish_behind(rendered);
         if let Some(pages) = &self.duty.cache.pages {
             blocks = blocks.into_pages(pages);
@@ -292,6 +294,7 @@ impl Draft {
             part: partial,
             groups,
             policy,
+            tags,
             checked: head.trial.checked,
         };
         Some(self.duty.cache.object(parts))

@@ -73,6 +73,7 @@ pub(crate) struct FlightHead {
     pub received: Now,
     pub fits: Fits,
     pub groups: Option<Arc<Membership>>,
+    pub tags: Option<Arc<Membership>>,
     pub keep_ms: u64,
     /// Against the bans since the fetch began.
     pub trial: Trial,
@@ -90,7 +91,7 @@ pub(crate) enum Fits {
 
 impl FlightHead {
     pub fn is_valid(&self) -> bool {
-        self.groups.as_ref().is_none_or(|groups| groups.is_valid())
+        [&self.groups, &self.tags].into_iter().flatten().all(|groups| groups.is_valid())
     }
 }
 
@@ -202,7 +203,7 @@ impl Flight {
         result
     }
 
-    /// Was none of the response's groups invalidated, as far as they are known?
+    /// Was none of the response's groups invalidated, and none of its tags purged, as far as they are known?
     pub(crate) fn is_valid(&self) -> bool {
         self.with(|inner| inner.head.as_ref().is_none_or(FlightHead::is_valid))
     }

@@ -44,6 +44,16 @@ pub const GROUP_SLOTS: usize = 64 * 1024;
 #[cfg(feature = "shuttle")]
 pub const GROUP_SLOTS: usize = 8;
 
+/// Tags of one response; one with more is not stored.
+pub const TAGS_MAX: usize = 1_024;
+/// Shards of the index of tags: a power of two.
+#[cfg(not(feature = "shuttle"))]
+pub const TAG_SHARDS: usize = 64;
+#[cfg(feature = "shuttle")]
+pub const TAG_SHARDS: usize = 2;
+/// What the index keeps for a tag of an object, where nothing else carries it.
+pub const TAG_BYTES: usize = 160;
+
 /// Bans in force. Past it the oldest leaves; it counts then as one that hits all that it was not tested against, so that
 /// more goes than was asked, never less.
 #[cfg(not(feature = "shuttle"))]
@@ -77,6 +87,7 @@ pub const HOT_WAYS: usize = 4;
 pub const HITS_EXACT_MAX: u32 = 255;
 
 const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
+const _: () = assert!(TAG_SHARDS.is_power_of_two() && TAG_SHARDS > 1);
 const _: () = assert!(SHARDS.is_power_of_two() && SHARDS >= 64);
 const _: () = assert!(HOT_ENTRIES.is_power_of_two() && HOT_ENTRIES.is_multiple_of(HOT_WAYS));
 const _: () = assert!(WINDOW_BYTES_MAX >= BLOCK_BYTES && READ_BYTES_MAX >= BLOCK_BYTES);

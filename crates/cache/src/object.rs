@@ -17,6 +17,7 @@ use crate::group_table::Membership;
 use crate::key::{Key, Variant};
 use crate::limits::HITS_EXACT_MAX;
 use crate::spec::Spec;
+use crate::tag_index::TagSet;
 use crate::wishes::Now;
 
 /// Which bytes of the whole representation a stored 206 holds (RFC 9110 §14.4): `from..to` of `complete`.
@@ -60,6 +61,7 @@ pub struct Object {
     head_charge: Charge,
     groups: Option<Arc<Membership>>,
     policy: Option<ByPolicy>,
+    tags: Option<Arc<TagSet>>,
     /// The invalidation number up to which it was tested against bans.
     checked: AtomicU64,
     /// The second of its last hit, from 1; 0 before the first that was noted.
@@ -87,6 +89,7 @@ pub(crate) struct ObjectParts {
     pub part: Option<Part>,
     pub groups: Option<Arc<Membership>>,
     pub policy: Option<ByPolicy>,
+    pub tags: Option<Arc<TagSet>>,
     pub checked: u64,
 }
 
@@ -107,6 +110,7 @@ impl ObjectParts {
             part: object.part,
             groups: object.groups.clone(),
             policy: object.policy,
+            tags: object.tags.clone(),
             checked: object.checked(),
         }
     }
@@ -116,9 +120,10 @@ impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
         let ObjectParts { key, variant, spec, head, rendered, blocks, body_charge, .. } = parts;
-        let ObjectParts { facts, received, order, part, groups, policy, checked, .. } = parts;
+        let ObjectParts { facts, received, order, part, groups, policy, tags, checked, .. } = parts;
         let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
         let head_bytes = head_bytes + groups.as_ref().map_or(0, |groups| groups.heap_bytes());
+        let head_bytes = head_bytes + tags.as_ref().map_or(0, |tags| tags.heap_bytes());
         let (head_charge, seat) = (charge(head_bytes), Seat::default());
         let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU32::new(0));
         Arc::new(Object {
@@ -140,6 +145,7 @@ impl Object {
             head_charge,
             groups,
             policy,
+            tags,
             checked: AtomicU64::new(checked),
             last_hit_s: AtomicU32::new(0),
         })
@@ -236,6 +242,15 @@ impl Object {
         self.policy.as_ref()
     }
 
+    pub(crate) fn tags(&self) -> Option<&Arc<TagSet>> {
+        self.tags.as_ref()
+    }
+
+    /// Lets purges of its tags find it, unless one of them was purged after `began`. To be called before it is stored.
+    pub(crate) fn enrol(&self, began: u64) -> bool {
+        self.tags.as_ref().is_none_or(|tags| tags.enrol(self.key, began))
+    }
+
     pub(crate) fn groups(&self) -> Option<&Arc<Membership>> {
         self.groups.as_ref()
     }
@@ -297,7 +312,10 @@ impl Object {
 
     /// Only under the shard's lock. From here on no hit serves it; those who hold it may finish.
     pub(crate) fn kill(&self, body_stays: bool) {
-        self.liveness.store(DEAD, Ordering::Release);
+        let before = self.liveness.swap(DEAD, Ordering::Release);
+        if let Some(tags) = self.tags.as_ref().filter(|_| before != DEAD) {
+            tags.strike_off(self.key);
+        }
         self.head_charge.leave();
         if !body_stays {
             self.body_charge.leave();

@@ -26,6 +26,7 @@ use crate::key::Key;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
 use crate::spec::variant_of;
+use crate::tag_index::Tags;
 use crate::wishes::{Began, Now};
 
 #[derive(Debug)]
@@ -73,6 +74,8 @@ pub struct StoreAs {
     pub elsewhere: Option<Elsewhere>,
     /// Its cache groups.
     pub groups: Option<Groups>,
+    /// By which it can be purged together with others.
+    pub tags: Option<Tags>,
 }
 
 /// The key under which a response belongs, and not under the one it was asked by.
@@ -145,8 +148,18 @@ impl Ticket {
         let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, mark, now } = description;
         let fits = Fits::Leader;
         let trial = Trial::since(self.duty.flight.began);
-        let head =
-            FlightHead { full, shared, length, facts: None, received: now, fits, groups: None, keep_ms: 0, trial };
+        let head = FlightHead {
+            full,
+            shared,
+            length,
+            facts: None,
+            received: now,
+            fits,
+            groups: None,
+            tags: None,
+            keep_ms: 0,
+            trial,
+        };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
             Some(store_as) => self.describe_storable(head, store_as, mark_ms),
@@ -200,6 +213,7 @@ impl Ticket {
             part: None,
             groups: None,
             policy: Some(policy),
+            tags: cache.tag_set(mark.tags),
             checked: flight.began,
         })
     }
@@ -207,7 +221,8 @@ impl Ticket {
     fn describe_storable(self, mut head: FlightHead, store_as: StoreAs, mark_ms: Option<u64>) -> Draft {
         let (duty, request, length) = (self.duty, self.request, head.length);
         let cache = Arc::clone(&duty.cache);
-        let StoreAs { facts, lifetimes, vary, rendered, partial, whole, elsewhere, groups } = store_as;
+        let StoreAs { facts, lifetimes, vary, rendered, partial, whole, elsewhere, groups, tags } = store_as;
+        let tags = cache.tag_set(tags);
         let (facts, policy) = (facts_of(lifetimes.as_ref(), facts), lifetimes.as_ref().map(ByPolicy::of));
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), request.request().fields);
@@ -215,6 +230,7 @@ impl Ticket {
         head.facts = Some(facts);
         head.keep_ms = policy.map_or(0, |policy| policy.keep_ms);
         head.groups = cache.membership(groups.as_ref(), duty.flight.began);
+        head.tags = tags.as_ref().map(|tags| tags.under_way(duty.flight.began));
         let mut leavers = Leavers::new();
         let mut trial = head.trial;
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
@@ -245,7 +261,8 @@ impl Ticket {
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
             let request = cache.bans.is_watching().then_some(request);
-            let keep = Keep { request, spec, variant, rendered, facts, policy, partial, whole, elsewhere, groups };
+            let keep =
+                Keep { request, spec, variant, rendered, facts, policy, partial, whole, elsewhere, groups, tags };
             let keep = (!condemned && !too_long).then_some(keep);
             (keep, wakes)
         });

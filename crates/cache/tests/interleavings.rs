@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{
-    Answer, BanSubject, BanTest, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Groups, Release, StoreAs,
-    Ticket, Wishes,
+    Answer, BanSubject, BanTest, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Groups, Purge, Release,
+    StoreAs, Tags, Ticket, Wishes,
 };
 use message::{ResponseHead, Status};
 use rules::Lifetimes;
@@ -58,6 +58,11 @@ impl Site {
         self.cache.key([&b"group"[..]])
     }
 
+    /// The tag that every response carries.
+    fn tag(&self) -> cache::Key {
+        self.cache.key([&b"tag"[..]])
+    }
+
     fn ask(&self, core: usize, always_miss: bool) -> Answer {
         let fields = fields_of(&[]);
         let wishes = Wishes { core, always_miss, ..Wishes::default() };
@@ -68,7 +73,8 @@ impl Site {
     fn fetch(&self, ticket: Ticket) -> Option<Arc<cache::Object>> {
         self.fetches.fetch_add(1, SeqCst);
         let version = self.version.load(SeqCst);
-        let store_as = StoreAs { groups: Groups::new([self.group()]), ..storable(MINUTE_MS) };
+        let tags = Tags::new([self.tag()]).expect("one is not too many");
+        let store_as = StoreAs { groups: Groups::new([self.group()]), tags, ..storable(MINUTE_MS) };
         let mut draft = ticket.describe(description(Some(store_as)));
         for _ in 0..BODY_BYTES {
             draft.append(Bytes::from(vec![version]));
@@ -287,6 +293,42 @@ fn a_private_answer_holds_nobody() {
     check(CacheSettings::default(), acts, |site| assert_eq!(kind(&site.ask(0, false)), "hit for miss"));
 }
 
+#[test]
+fn what_was_fetched_before_its_tag_was_purged_is_gone_after_it() {
+    for how in [Purge::Hard, Purge::SOFT] {
+        let purge = move || {
+            act(move |site: Arc<Site>| {
+                site.version.store(2, SeqCst);
+                let hit = site.cache.purge_tags(&[site.tag()], how, at(1_000));
+                assert!(hit <= 1, "one key");
+                assert_eq!(site.visit(2), 2, "an answer from before the purge");
+            })
+        };
+        let acts = move || vec![visitor(0), visitor(1), purge()];
+        check(CacheSettings::default(), acts, |site| assert_eq!(site.visit(0), 2));
+    }
+}
+
+#[test]
+fn a_soft_purge_races_with_everything_and_leaves_nothing_behind() {
+    let settings = CacheSettings { memory_bytes_max: 1 << 20, ..CacheSettings::default() };
+    let soften = |site: Arc<Site>| {
+        site.version.store(2, SeqCst);
+        site.cache.purge_as(site.key(), Purge::SOFT, at(1_000));
+        assert_eq!(site.visit(2), 2, "an answer from before the purge");
+    };
+    let squeeze = |site: Arc<Site>| {
+        site.cache.set_memory(0);
+        site.cache.set_memory(1 << 20);
+    };
+    let replace = |site: Arc<Site>| match site.ask(3, true) {
+        Answer::Miss(ticket) => drop(site.fetch(ticket)),
+        other => panic!("{other:?}"),
+    };
+    let acts = move || vec![visitor(0), act(soften), act(squeeze), act(replace)];
+    check(settings, acts, |site| assert_eq!(site.cache.stats().tags, site.cache.stats().objects));
+}
+
 /// Hits everything; asks for nothing.
 struct All(bool);
 
@@ -388,7 +430,7 @@ fn a_mark_holds_nobody_and_does_not_outlive_a_purge() {
 
 fn pass_mark() -> cache::Mark {
     let lifetimes = Lifetimes { age_ms: 0, ttl_ms: 10_000, grace_ms: 0, keep_ms: 0 };
-    cache::Mark { kind: cache::MarkKind::Pass, lifetimes, vary: None }
+    cache::Mark { kind: cache::MarkKind::Pass, lifetimes, vary: None, tags: None }
 }
 
 #[test]

@@ -72,16 +72,19 @@ impl Lifetimes {
     fn whole_ttl_ms(&self) -> u64 {
         self.ttl_ms.saturating_add(signed(self.age_ms)).max(0) as u64
     }
+}
 
-    /// None longer than before; `None` leaves one as it is. The ttl counts from now.
-    pub fn shortened(self, ttl_ms: u64, grace_ms: Option<u64>, keep_ms: Option<u64>) -> Lifetimes {
-        Lifetimes {
-            age_ms: self.age_ms,
-            ttl_ms: self.ttl_ms.min(signed(ttl_ms)),
-            grace_ms: grace_ms.map_or(self.grace_ms, |max| max.min(self.grace_ms)),
-            keep_ms: keep_ms.map_or(self.keep_ms, |max| max.min(self.keep_ms)),
-        }
+/// The facts of the same response with so much of its ttl and grace left, but never more than it has.
+pub fn shortened(facts: &Facts, resident_ms: u64, ttl_ms: u64, grace_max_ms: Option<u64>) -> Facts {
+    let mut facts = *facts;
+    if ttl_ms == 0 && facts.age_ms(resident_ms) == 0 {
+        // In the very millisecond of its birth: without a lifetime it would have no grace either.
+        facts.initial_age_ms = 1;
     }
+    let age_ms = facts.age_ms(resident_ms);
+    facts.lifetime_ms = facts.lifetime_ms.min(age_ms.saturating_add(ttl_ms));
+    facts.stale_while_revalidate_ms = grace_max_ms.unwrap_or(u64::MAX).min(facts.stale_while_revalidate_ms);
+    facts
 }
 
 fn signed(ms: u64) -> i64 {
@@ -236,10 +239,22 @@ mod tests {
         assert_eq!(Lifetimes::of(&facts, 3_000, 0), SEEN);
         let later = Lifetimes { age_ms: 13_000, ttl_ms: -1_000, ..SEEN };
         assert_eq!(Lifetimes::of(&facts, 3_000, 11_000), later);
-        assert_eq!(later.shortened(0, Some(9_000), None), later, "what is over is not brought back");
-        assert_eq!(SEEN.shortened(0, Some(9_000), None), Lifetimes { ttl_ms: 0, ..SEEN });
-        let shorter = Lifetimes { ttl_ms: 4_000, grace_ms: 1_000, keep_ms: 0, ..SEEN };
-        assert_eq!(SEEN.shortened(4_000, Some(1_000), Some(0)), shorter);
+    }
+
+    #[test]
+    fn a_life_is_shortened_and_never_prolonged() {
+        let check = |resident_ms: u64, ttl_ms: u64, grace_max_ms: Option<u64>, expect: [i64; 2]| {
+            let facts = shortened(&SEEN.facts(&Facts::default()), resident_ms, ttl_ms, grace_max_ms);
+            let left = Lifetimes::of(&facts, 0, resident_ms);
+            assert_eq!([left.ttl_ms, left.grace_ms as i64], expect, "{ttl_ms} {grace_max_ms:?} after {resident_ms}");
+        };
+        check(1_000, 0, None, [0, 5_000]);
+        check(1_000, 4_000, Some(1_000), [4_000, 1_000]);
+        check(1_000, 60_000, Some(60_000), [9_000, 5_000]);
+        check(11_000, 0, Some(0), [-1_000, 0]);
+        let newborn = Lifetimes { age_ms: 0, ..SEEN }.facts(&Facts::default());
+        let stage = judge(&shortened(&newborn, 0, 0, None), 0, 0, &Bounds::default());
+        assert_eq!(stage, Stage::Grace);
     }
 
     /// What varnishd 7.1 gives `beresp.ttl` and `beresp.grace` for the same fields.

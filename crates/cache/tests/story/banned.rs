@@ -207,7 +207,7 @@ fn a_304_during_a_ban_is_stored_unless_it_hits_the_old_head_or_the_new() {
 fn a_mark_is_banned_like_a_response() {
     let stage = Stage::new();
     let lifetimes = Lifetimes { age_ms: 0, ttl_ms: 10_000, grace_ms: 0, keep_ms: 7 };
-    let mark = || Some(Mark { kind: MarkKind::Pass, lifetimes, vary: None });
+    let mark = || Some(Mark { kind: MarkKind::Pass, lifetimes, vary: None, tags: None });
     let leave = |ticket: Ticket| {
         ticket.describe(Description { mark: mark(), uncacheable_ms: 0, ..tagged(&stage, "red", None) }).land(None)
     };

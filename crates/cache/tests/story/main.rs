@@ -14,6 +14,8 @@ mod invalidating;
 mod living_by_policy;
 mod marked;
 mod regrouping;
+mod softened;
 mod stage;
 mod stored_parts;
+mod tagged;
 mod validating;

@@ -11,7 +11,12 @@ use rules::Lifetimes;
 use crate::stage::*;
 
 fn mark(kind: MarkKind) -> Mark {
-    Mark { kind, lifetimes: Lifetimes { age_ms: 0, ttl_ms: 10_000, grace_ms: 2_000, keep_ms: 0 }, vary: None }
+    Mark {
+        kind,
+        lifetimes: Lifetimes { age_ms: 0, ttl_ms: 10_000, grace_ms: 2_000, keep_ms: 0 },
+        vary: None,
+        tags: None,
+    }
 }
 
 fn leave(stage: &Stage, ticket: Ticket, mark: Mark) {

@@ -142,7 +142,7 @@ fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<Sto
     let whole = partial.map(|_| whole_head(fetch, shared_head));
     let cache = &fetch.core.shared.cache;
     let groups = cache_groups::of_response(cache, &fetch.head.request(), reply.head.fields.view());
-    Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, elsewhere: None, groups })
+    Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, elsewhere: None, groups, tags: None })
 }
 
 /// The head of a 206 as that of the whole, for when its parts are all there (RFC 9111 §3.4).

@@ -1,0 +1,119 @@
+//! Purges: of a key or of a tag, hard or soft, and how many objects they hit.
+//!
+//! A hard purge takes objects out. A soft one only shortens their lives, as a rule so that they may be served while they
+//! are fetched again. Either takes the next number of the invalidation sequence: what began before it is not stored.
+
+use std::sync::Arc;
+
+use rules::lifetimes;
+use store::sync::atomic::Ordering::Relaxed;
+
+use crate::by_policy::ByPolicy;
+use crate::cache::Cache;
+use crate::directory::{Entry, Leavers};
+use crate::key::Key;
+use crate::object::{Object, ObjectParts};
+use crate::wishes::Now;
+
+/// What a purge does to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purge {
+    Hard,
+    /// Leaves it so much of its lifetimes from now on, and never more than it has. `None` leaves it all.
+    Soft {
+        ttl_ms: u64,
+        grace_ms: Option<u64>,
+        keep_ms: Option<u64>,
+    },
+}
+
+impl Purge {
+    /// Stale from now on; grace and keep as they are.
+    pub const SOFT: Purge = Purge::Soft { ttl_ms: 0, grace_ms: None, keep_ms: None };
+}
+
+impl Cache {
+    /// Purges all variants of a key. Fetches of it that are under way serve who waits for them and store nothing. Returns
+    /// how many objects it hit, parts and marks among them.
+    pub fn purge_as(&self, key: Key, how: Purge, now: Now) -> usize {
+        if how == Purge::Hard {
+            return self.purge(key);
+        }
+        let mut leavers = Leavers::new();
+        let mut shard = self.directory.shard(key);
+        let number = self.invalidation.fetch_add(1, Relaxed) + 1;
+        shard.renumber(key, number);
+        let Some(entry) = shard.entries.get_mut(&key) else { return 0 };
+        let hit = self.purge_some(entry, how, now, |_| true, &mut leavers);
+        entry.forget_notes();
+        entry.delist_all().for_each(|flight| flight.condemn());
+        shard.tidy(key);
+        drop(shard);
+        hit
+    }
+
+    /// Purges what carries any of these tags, wherever it is. Softly, only what is not stale already is hit. Fetches under
+    /// way turn out to carry one or not: those that do are not stored. It is done when this returns, on the core of
+    /// whoever calls: about a microsecond for each object.
+    pub fn purge_tags(&self, tags: &[Key], how: Purge, now: Now) -> usize {
+        tags.iter().map(|tag| self.purge_tag(*tag, how, now)).sum()
+    }
+
+    fn purge_tag(&self, tag: Key, how: Purge, now: Now) -> usize {
+        let number = self.invalidation.fetch_add(1, Relaxed) + 1;
+        // The number first: what is enrolled after the keys are read finds it.
+        let keys = self.tag_index().invalidate(tag, number);
+        let (mut leavers, mut hit) = (Leavers::new(), 0);
+        for key in keys {
+            let mut shard = self.directory.shard(key);
+            let Some(entry) = shard.entries.get_mut(&key) else { continue };
+            let carries = |object: &Object| {
+                let is_stale = || object.lifetimes(now).ttl_ms <= 0;
+                object.tags().is_some_and(|tags| tags.has(tag)) && (how == Purge::Hard || !is_stale())
+            };
+            hit += self.purge_some(entry, how, now, carries, &mut leavers);
+            shard.tidy(key);
+            drop(shard);
+            leavers.clear();
+        }
+        hit
+    }
+
+    /// Under the shard's lock.
+    fn purge_some(
+        &self,
+        entry: &mut Entry,
+        how: Purge,
+        now: Now,
+        is_meant: impl Fn(&Object) -> bool,
+        leavers: &mut Leavers,
+    ) -> usize {
+        let meant: Vec<Arc<Object>> = entry.objects().filter(|object| is_meant(object)).cloned().collect();
+        for object in &meant {
+            match how {
+                // Nobody is served a part that is not fresh.
+                Purge::Soft { .. } if object.partial().is_none() => self.soften(entry, object, how, now),
+                _ => {
+                    entry.remove(object);
+                    self.part_with(&Leavers::from_iter([Arc::clone(object)]));
+                }
+            }
+        }
+        self.counters.invalidated.fetch_add(meant.len() as u64, Relaxed);
+        let hit = meant.len();
+        leavers.extend(meant);
+        hit
+    }
+
+    /// Puts the same response in its own place, with less of its life before it.
+    fn soften(&self, entry: &mut Entry, object: &Arc<Object>, how: Purge, now: Now) {
+        let Purge::Soft { ttl_ms, grace_ms, keep_ms } = how else { return };
+        let facts = lifetimes::shortened(object.facts(), object.resident_ms(now), ttl_ms, grace_ms);
+        let keep_of = |policy: &ByPolicy| keep_ms.map_or(policy.keep_ms, |max| max.min(policy.keep_ms));
+        let policy = object.by_policy().map(|policy| ByPolicy { keep_ms: keep_of(policy), ..*policy });
+        let softened = self.object(ObjectParts { facts, policy, ..ObjectParts::of(object) });
+        softened.enrol(u64::MAX);
+        entry.swap(object, &softened, self.bans.is_watching());
+        self.admit(&softened, &Leavers::from_iter([Arc::clone(object)]));
+    }
+}
