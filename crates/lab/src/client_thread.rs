@@ -47,7 +47,16 @@ pub(crate) struct Errand {
     pub(crate) begun: Nanos,
     pub(crate) stop: Arc<AtomicBool>,
     /// Where each second goes when it is over.
-    pub(crate) seconds: Sender<(usize, Second)>,
+    pub(crate) seconds: Sender<(usize, Part)>,
+}
+
+/// What a thread hands over while it runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    /// A second that is over.
+    Whole(Second),
+    /// What was left when it ended.
+    Last(Second),
 }
 
 /// What a thread brings back.
@@ -107,7 +116,7 @@ pub(crate) fn work(errand: &Errand) -> io::Result<Brought> {
     // Users that still wait for an answer end here.
     drop(runtime);
     desk.close(ended);
-    let _ = errand.seconds.send((errand.thread, desk.tally.borrow_mut().turn_second()));
+    let _ = errand.seconds.send((errand.thread, Part::Last(desk.tally.borrow_mut().turn_second())));
     let tally = std::mem::take(&mut *desk.tally.borrow_mut());
     Ok(Brought { tally, ended, cpu: Nanos::of_thread() })
 }
@@ -139,7 +148,7 @@ async fn watch(desk: &Desk, errand: &Errand) {
         }
         if now >= second_end {
             // Nobody listens any more only when the whole run was given up.
-            let _ = errand.seconds.send((errand.thread, desk.tally.borrow_mut().turn_second()));
+            let _ = errand.seconds.send((errand.thread, Part::Whole(desk.tally.borrow_mut().turn_second())));
             second_end = second_end.after(Duration::from_secs(1));
             continue;
         }

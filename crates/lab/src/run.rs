@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use crate::catalogue::Catalogue;
-use crate::client_thread::{Brought, Errand, work};
+use crate::client_thread::{Brought, Errand, Part, work};
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::sources;
@@ -121,28 +121,32 @@ fn look(workload: &Workload) -> Result<(), StartError> {
     looked.map_err(|error| StartError::Unreachable { target, error })
 }
 
-/// Puts the seconds of the threads together, until the last thread has ended.
+/// Puts the seconds of the threads together, until the last thread has ended. A second is over when every thread that
+/// still runs has ended it: one that was done before has no part in it.
 fn gather(
-    receiver: &Receiver<(usize, Second)>,
+    receiver: &Receiver<(usize, Part)>,
     threads: usize,
     on_second: &mut dyn FnMut(usize, &Second),
 ) -> Vec<Second> {
-    let mut seconds: Vec<(usize, Second)> = Vec::new();
+    let mut seconds: Vec<Second> = Vec::new();
     let mut came = vec![0; threads];
-    while let Ok((thread, second)) = receiver.recv() {
-        let index = came[thread];
-        came[thread] += 1;
-        if index == seconds.len() {
-            seconds.push((0, Second::default()));
+    let mut has_ended = vec![false; threads];
+    let mut shown = 0;
+    while let Ok((thread, part)) = receiver.recv() {
+        let (Part::Whole(second) | Part::Last(second)) = &part;
+        has_ended[thread] = matches!(part, Part::Last(_));
+        if came[thread] == seconds.len() {
+            seconds.push(Second::default());
         }
-        let (parts, sum) = &mut seconds[index];
-        *parts += 1;
-        sum.add(&second);
-        if *parts == threads {
-            on_second(index, sum);
+        seconds[came[thread]].add(second);
+        came[thread] += 1;
+        let is_over = |index: usize| (0..threads).all(|thread| has_ended[thread] || came[thread] > index);
+        while shown < seconds.len() && is_over(shown) {
+            on_second(shown, &seconds[shown]);
+            shown += 1;
         }
     }
-    seconds.into_iter().map(|(_, second)| second).collect()
+    seconds
 }
 
 fn sum_up(begun: Nanos, seconds: Vec<Second>, brought: &[Brought]) -> Outcome {
@@ -157,4 +161,43 @@ fn sum_up(begun: Nanos, seconds: Vec<Second>, brought: &[Brought]) -> Outcome {
         threads.push(ThreadCost { cpu, busy_share: cpu.as_secs_f64() / time.as_secs_f64().max(1e-9) });
     }
     Outcome { elapsed, tally, seconds, threads }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the threads hand over, in the order in which it comes, and the good answers of each second that is shown.
+    fn check(threads: usize, parts: &[(usize, Part)], expect: &[u64]) {
+        let (sender, receiver) = mpsc::channel();
+        parts.iter().for_each(|part| sender.send(part.clone()).unwrap());
+        drop(sender);
+        let mut shown = Vec::new();
+        let seconds = gather(&receiver, threads, &mut |index, second| {
+            assert_eq!(index, shown.len());
+            shown.push(second.good);
+        });
+        assert_eq!(shown, expect);
+        assert_eq!(seconds.iter().map(|second| second.good).collect::<Vec<_>>(), expect);
+    }
+
+    fn whole(thread: usize, good: u64) -> (usize, Part) {
+        (thread, Part::Whole(Second { good, ..Second::default() }))
+    }
+
+    fn last(thread: usize, good: u64) -> (usize, Part) {
+        (thread, Part::Last(Second { good, ..Second::default() }))
+    }
+
+    #[test]
+    fn seconds_are_shown_when_all_threads_have_ended_them() {
+        check(2, &[whole(0, 1), whole(0, 2), whole(1, 10), whole(1, 20), last(0, 3), last(1, 30)], &[11, 22, 33]);
+    }
+
+    #[test]
+    fn a_thread_that_ends_early_does_not_keep_the_others_seconds() {
+        check(2, &[last(0, 1), whole(1, 10), whole(1, 20), whole(1, 30), last(1, 40)], &[11, 20, 30, 40]);
+        check(2, &[whole(1, 10), whole(1, 20), last(0, 1), last(1, 30)], &[11, 20, 30]);
+        check(1, &[last(0, 7)], &[7]);
+    }
 }
