@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::answer_head::is_token_byte;
 use crate::lab_url::{LabUrl, check_bytes};
 use crate::limits::{REQUESTS_BYTES_MAX, URLS_MAX};
 use crate::memcached_catalogue::Values;
@@ -253,11 +254,6 @@ impl Common {
         }
         Ok(Common { host, fields: text, proxied: recipe.proxied, body: recipe.body.clone() })
     }
-}
-
-/// RFC 9110 §5.6.2.
-fn is_token_byte(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! written, so a report can be made again years later from `results.json`. What all of them say alike (words, ranks,
 //! verdicts) is made once, in `cell_words`, `ranking` and `verdict_sentences`. Nothing here measures, reads a file or a clock.
 
-mod cell_words;
+pub(crate) mod cell_words;
 mod cells_csv;
 mod comparison;
 mod comparison_words;
@@ -15,8 +15,9 @@ mod report_page;
 mod terminal_table;
 mod verdict_sentences;
 
+pub use cell_words::grouped;
 pub use cells_csv::csv;
-pub use comparison::{CellBroken, CellChange, Change, Comparison, THRESHOLD_DEFAULT, compare};
+pub use comparison::{CellBroken, CellChange, Comparison, THRESHOLD_DEFAULT, compare};
 pub use comparison_words::comparison_text;
 pub use report_page::html;
 pub use terminal_table::{TableForm, table};

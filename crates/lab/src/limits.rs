@@ -160,6 +160,8 @@ pub const BOUND_SHARE_MIN: f64 = 0.95;
 pub const MISS_SHARE_MAX: f64 = 0.001;
 /// How far apart two copies of one server may be before the machine is called unfit.
 pub const NOISE_FIT_MAX: f64 = 0.05;
+/// Rows that are named when it is: all figures of all rows stand under `noise`.
+pub const NOISE_ROWS_NAMED_MAX: usize = 3;
 
 const _: () = assert!(SECOND_DIGITS < LATENCY_DIGITS);
 const _: () = assert!(PORTS_RESTED_MAX < (SERVER_PORTS.end - SERVER_PORTS.start) as usize / 2);

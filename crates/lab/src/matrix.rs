@@ -10,7 +10,7 @@
 
 pub(crate) mod cell_figures;
 mod cpu_sets;
-mod differences;
+pub(crate) mod differences;
 mod held_connections;
 mod lab_file;
 mod machine_facts;
@@ -26,7 +26,6 @@ mod row_run;
 mod saved_run;
 mod server_process;
 mod server_stage;
-mod sha256;
 mod site_pages;
 pub(crate) mod statistics;
 mod warm_up;
@@ -44,9 +43,10 @@ use crate::matrix::machine_facts::{Ticks, load_average};
 use crate::matrix::made_results::{Told, results};
 use crate::matrix::matrix_plan::{Plan, plan};
 use crate::matrix::row_run::{RowEnd, RowRun};
-use crate::matrix::saved_run::{SavedRow, SavedRun, write_whole};
+use crate::matrix::saved_run::{SavedRow, SavedRun};
 use crate::matrix::server_stage::{Contestant, Stage};
 use crate::results::{LabResults, Machine, NamedText, ServerUsed};
+use crate::whole_file::write_whole;
 
 /// What is to be run, and how.
 #[derive(Clone, Debug)]

@@ -10,10 +10,10 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 use crate::error_kind::ErrorKind;
-use crate::limits::{BUSY_SHARE_MAX, CLOSE_GRACE, SAMPLES_BEYOND_MIN};
+use crate::limits::{BUSY_SHARE_MAX, CLOSE_GRACE};
 use crate::report_of_load::{load_description, load_name, session_lines, sessions_json, things_started};
 use crate::run::Outcome;
-use crate::tally::{MemcachedTally, Second, Tally};
+use crate::tally::{MemcachedTally, Second, Tally, percentile_of};
 use crate::workload::{Arrivals, Checks, Connections, Load, StatusWanted, Workload};
 
 /// Of the JSON; the number grows when a reader would have to change.
@@ -246,13 +246,6 @@ fn warnings(workload: &Workload, outcome: &Outcome) -> Vec<String> {
         warnings.push(format!("1 % of the requests were sent {} late or more: 'from intended' holds that", show(lag)));
     }
     warnings
-}
-
-/// Only where enough samples lie beyond it.
-fn percentile_of(values: &Histogram<u64>, percentile: f64) -> Option<u64> {
-    let beyond = values.len() as f64 * (100.0 - percentile) / 100.0;
-    // Hundredths are no binary fractions: 100,000 times 0.1 % must count as 100.
-    (beyond + 1e-6 >= SAMPLES_BEYOND_MIN).then(|| values.value_at_percentile(percentile))
 }
 
 fn description(workload: &Workload) -> String {

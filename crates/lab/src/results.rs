@@ -349,6 +349,28 @@ pub enum Metric {
     BytesPerConnection,
 }
 
+impl Metric {
+    /// In the order in which they are shown: what a small machine can say of a server comes first.
+    pub const ALL: [Metric; 5] =
+        [Metric::ServerMicrosPerAnswer, Metric::P99, Metric::P50, Metric::Goodput, Metric::BytesPerConnection];
+
+    /// As people call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Metric::Goodput => "goodput",
+            Metric::ServerMicrosPerAnswer => "CPU for each answer",
+            Metric::P50 => "p50",
+            Metric::P99 => "p99",
+            Metric::BytesPerConnection => "memory for each held connection",
+        }
+    }
+
+    /// Is a ratio on the better side of 1?
+    pub fn is_better(self, ratio: f64) -> bool {
+        (self == Metric::Goodput) == (ratio > 1.0)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

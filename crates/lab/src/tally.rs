@@ -9,7 +9,8 @@ use crate::answer::Answer;
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
 use crate::limits::{
-    FIRST_READ_BYTES_MAX, LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SECOND_DIGITS, STATUS_MAX,
+    FIRST_READ_BYTES_MAX, LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SAMPLES_BEYOND_MIN, SECOND_DIGITS,
+    STATUS_MAX,
 };
 use crate::session_tally::SessionTally;
 
@@ -367,6 +368,13 @@ impl Second {
 }
 
 /// Samples come from the target: bounded, and without what would move a terminal's cursor.
+/// Only where enough samples lie beyond it.
+pub(crate) fn percentile_of(values: &Histogram<u64>, percentile: f64) -> Option<u64> {
+    let beyond = values.len() as f64 * (100.0 - percentile) / 100.0;
+    // Hundredths are no binary fractions: 100,000 times 0.1 % must count as 100.
+    (beyond + 1e-6 >= SAMPLES_BEYOND_MIN).then(|| values.value_at_percentile(percentile))
+}
+
 fn shortened(text: String) -> String {
     text.chars().filter(|c| !c.is_control()).take(SAMPLE_BYTES_MAX).collect()
 }

@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Stderr, stderr};
 
-use lab::{ErrorKind, Second};
+use lab::limits::BUSY_SHARE_MAX;
+use lab::{ErrorKind, Second, TreeUse};
 use ratatui::Frame;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -19,12 +20,8 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 
-use crate::process_times::TreeUse;
-
 /// Seconds that the curve may hold; a terminal is not wider.
 const CURVE_SECONDS_MAX: usize = 512;
-/// The share of a core from which on the generator may be what is measured.
-const BUSY_PERCENT_MAX: f64 = 80.0;
 
 /// What is known until now.
 #[derive(Default)]
@@ -140,7 +137,7 @@ fn rates(numbers: &RunNumbers) -> Paragraph<'static> {
     let mean = numbers.good as f64 / numbers.seconds.max(1) as f64;
     let failed = format!("{} failed", numbers.failed);
     let busy = format!("client {:.0} % of {} core(s)", numbers.client_busy_percent, numbers.client_threads);
-    let is_bound = numbers.client_busy_percent > BUSY_PERCENT_MAX * numbers.client_threads as f64;
+    let is_bound = numbers.client_busy_percent > 100.0 * BUSY_SHARE_MAX * numbers.client_threads as f64;
     let mut who = vec![if is_bound { format!("{busy}: client-bound").yellow() } else { busy.into() }];
     if let Some(server) = &numbers.server {
         let memory = server.tree.resident_bytes as f64 / 1_048_576.0;

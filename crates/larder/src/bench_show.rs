@@ -6,12 +6,11 @@
 use std::io::Write;
 use std::time::Duration;
 
-use lab::{LabUrl, Outcome, Printed, Progress, Second, Tool, ToolRun, Workload};
+use lab::{LabUrl, Outcome, Printed, Progress, Second, Tool, ToolRun, Workload, times_of_this_process, use_of_tree};
 
 use crate::bench_flags::BenchFlags;
 use crate::bench_job::Job;
 use crate::bench_screen::{RunNumbers, Screen, ServerUse};
-use crate::process_times;
 use crate::say::say;
 
 pub struct Show {
@@ -61,7 +60,7 @@ impl Show {
                     finished: 0,
                     request_bytes_mean: job.catalogue.request_bytes_mean(),
                     distribution: flags.latency,
-                    cpu_before: process_times::of_this_process(),
+                    cpu_before: times_of_this_process(),
                 })
             }
         };
@@ -95,9 +94,9 @@ impl Show {
 
 impl Watch {
     fn begin(flags: &BenchFlags, job: &Job) -> Result<Watch, String> {
-        let server = flags.server_pid.map(|pid| {
-            process_times::of_tree(pid).ok_or_else(|| format!("--server-pid {pid}: there is no such process"))
-        });
+        let server = flags
+            .server_pid
+            .map(|pid| use_of_tree(pid).ok_or_else(|| format!("--server-pid {pid}: there is no such process")));
         let server = server.transpose()?;
         let name = format!("http://{}{}", job.url.authority, job.url.path);
         let numbers = RunNumbers::of_nothing_yet(name, job.workload.threads);
@@ -117,7 +116,7 @@ impl Watch {
         self.numbers.client_busy_percent = client.saturating_sub(self.client_before).as_secs_f64() * 100.0;
         self.client_before = client;
         if let Some(pid) = self.server_pid {
-            let tree = process_times::of_tree(pid).unwrap_or_default();
+            let tree = use_of_tree(pid).unwrap_or_default();
             let cpu_percent = tree.cpu.saturating_sub(self.server_before).as_secs_f64() * 100.0;
             self.server_before = tree.cpu;
             self.numbers.server = Some(ServerUse { cpu_percent, tree });
@@ -142,7 +141,7 @@ impl Watch {
 }
 
 fn own_cpu() -> Duration {
-    let (user, system) = process_times::of_this_process();
+    let (user, system) = times_of_this_process();
     user + system
 }
 
@@ -154,7 +153,7 @@ impl Form {
 
     fn end(&mut self, url: &LabUrl, workload: &Workload, outcome: &Outcome) {
         self.progress_to(outcome.tally.finished);
-        let (user, system) = process_times::of_this_process();
+        let (user, system) = times_of_this_process();
         let cpu = (user.saturating_sub(self.cpu_before.0), system.saturating_sub(self.cpu_before.1));
         let run = ToolRun {
             url,

@@ -114,13 +114,10 @@ fn serve<S>(flags: &ServerFlags, start: impl FnOnce(SocketAddr) -> std::io::Resu
     ExitCode::SUCCESS
 }
 
-/// Whole or not at all: whoever waits for the file must not read half of it.
+/// Whoever waits for the file must not read half of it.
 fn write_ports_file(path: &Path, address: SocketAddr) -> Result<(), String> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    std::fs::write(&part, format!("listen {address}\n"))
-        .and_then(|()| std::fs::rename(&part, path))
-        .map_err(|e| format!("cannot write the ports file {}: {e}", path.display()))
+    let line = format!("listen {address}\n");
+    lab::write_whole(path, line.as_bytes()).map_err(|error| format!("the ports file: {error}"))
 }
 
 fn parse_tcp(text: &str) -> Result<SocketAddr, String> {

@@ -25,7 +25,6 @@ mod limits;
 mod log_writer;
 mod open_files;
 mod plan;
-mod process_times;
 mod quantities;
 mod running;
 mod say;

@@ -114,11 +114,7 @@ impl Running {
         if let Some(address) = &self.admin_address {
             lines.push_str(&format!("admin {}\n", show_listen(address)));
         }
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(".new");
-        std::fs::write(&unfinished, lines)
-            .and_then(|()| std::fs::rename(&unfinished, path))
-            .map_err(|e| format!("cannot write the ports file {}: {e}", path.display()))
+        lab::write_whole(path, lines.as_bytes()).map_err(|error| format!("the ports file: {error}"))
     }
 
     /// Told when all workers have ended.

@@ -36,16 +36,6 @@ pub fn bound_words(bound: Bound) -> &'static str {
     }
 }
 
-pub fn metric_words(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Goodput => "goodput",
-        Metric::ServerMicrosPerAnswer => "CPU for each answer",
-        Metric::P50 => "p50",
-        Metric::P99 => "p99",
-        Metric::BytesPerConnection => "memory for each held connection",
-    }
-}
-
 /// The value of one block or estimate in the metric's unit.
 pub fn metric_value(metric: Metric, value: f64) -> String {
     match metric {
@@ -68,7 +58,7 @@ pub fn verdict_words(verdict: Verdict) -> &'static str {
 }
 
 pub fn per_second(value: f64) -> String {
-    format!("{}/s", if value >= 100.0 { thousands(value) } else { significant(value) })
+    format!("{}/s", if value >= 100.0 { grouped(value.round() as u64) } else { significant(value) })
 }
 
 /// Microseconds, in the unit that a reader wants.
@@ -99,8 +89,9 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
+/// 12345 as 12,345.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
@@ -122,9 +113,11 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
-/// A ratio with its interval.
+/// A ratio with its interval, all three as factors where one of them is: nobody adds 87 % and ×2.83 in their head.
 pub fn change_with_interval(ratio: &Estimate) -> String {
-    format!("{} ({} … {})", change(ratio.median), change(ratio.low), change(ratio.high))
+    let factor = |ratio: f64| format!("×{}", significant(ratio));
+    let words: fn(f64) -> String = if ratio.high < 2.0 { change } else { factor };
+    format!("{} ({} … {})", words(ratio.median), words(ratio.low), words(ratio.high))
 }
 
 pub fn percent(share: f64) -> String {
@@ -133,6 +126,26 @@ pub fn percent(share: f64) -> String {
 
 pub fn counted(count: usize, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+/// A sentence in lines of so many columns, each ended; what stands before the first one and before the others counts.
+/// A word that is longer than a line has one of its own.
+pub fn wrapped(text: &str, columns: usize, first: &str, later: &str) -> String {
+    let mut out = String::new();
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > columns {
+            out.push_str(&line);
+            out.push('\n');
+            line = later.to_owned();
+        } else if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    out + &line + "\n"
 }
 
 /// Without what a terminal would obey: controls, and the marks that turn the direction of writing.
@@ -161,6 +174,28 @@ mod tests {
         for (ratio, expect) in [(1.0, "±0 %"), (1.034, "+3.4 %"), (0.88, "-12 %"), (2.0, "×2.00"), (13.71, "×13.7")]
         {
             assert_eq!(change(ratio), expect);
+        }
+    }
+
+    #[test]
+    fn an_interval_is_told_in_one_unit() {
+        let check = |low, median, high, expect: &str| {
+            assert_eq!(change_with_interval(&Estimate { median, low, high, ..Estimate::default() }), expect);
+        };
+        check(0.88, 1.034, 1.5, "+3.4 % (-12 % … +50 %)");
+        check(1.87, 1.87, 2.83, "×1.87 (×1.87 … ×2.83)");
+        check(0.5, 3.0, 11.0, "×3.00 (×0.50 … ×11.0)");
+    }
+
+    #[test]
+    fn a_sentence_keeps_to_its_columns() {
+        for (text, columns, expect) in [
+            ("", 10, "- \n"),
+            ("one two", 9, "- one two\n"),
+            ("one two three", 9, "- one two\n  three\n"),
+            ("a-word-too-long for it", 6, "- a-word-too-long\n  for\n  it\n"),
+        ] {
+            assert_eq!(wrapped(text, columns, "- ", "  "), expect);
         }
     }
 

@@ -9,17 +9,15 @@ use serde::Serialize;
 use super::ranking::estimate;
 use crate::limits::{BOOTSTRAP_ROUNDS, INTERVAL_VALUES_MIN};
 use crate::matrix::cell_figures::value;
+use crate::matrix::differences::verdict;
 use crate::matrix::statistics::{distance_from_one, median};
-use crate::results::{Cell, Colour, Estimate, LabResults, Metric, RowUsed};
+use crate::results::{Cell, Colour, Estimate, LabResults, Metric, RowUsed, Verdict};
 
 /// Of the JSON; the number grows when a reader would have to change.
 pub const COMPARISON_FORMAT: &str = "larder-lab-comparison/1";
 
 /// Below this nobody is told off, however quiet the machine was.
 pub const THRESHOLD_DEFAULT: f64 = 0.05;
-
-const METRICS: [Metric; 5] =
-    [Metric::Goodput, Metric::ServerMicrosPerAnswer, Metric::P50, Metric::P99, Metric::BytesPerConnection];
 
 /// What two runs differ in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,17 +49,10 @@ pub struct CellChange {
     pub ratio: Estimate,
     /// The larger of the two runs' noise; 0 when neither knows its own.
     pub noise: f64,
-    pub change: Change,
+    /// Never [`Verdict::NotRanked`]: what may not be compared is not here.
+    pub change: Verdict,
     /// Worse, and by more than the threshold.
     pub past_threshold: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Change {
-    Better,
-    Worse,
-    NoDifferenceShown,
 }
 
 /// A cell that could be trusted before and cannot be any more.
@@ -102,7 +93,7 @@ pub fn compare(before: &LabResults, after: &LabResults, threshold: f64) -> Compa
             continue;
         }
         let of_metric = |metric| change(before, after, (was, now), row, metric, threshold);
-        changes.extend(METRICS.into_iter().filter_map(of_metric));
+        changes.extend(Metric::ALL.into_iter().filter_map(of_metric));
     }
     let failed = !broken.is_empty() || changes.iter().any(|change| change.past_threshold);
     Comparison {
@@ -153,13 +144,7 @@ fn change(
     let ratio = ratio(&values_before, &values_after, before.method.seed ^ after.method.seed)?;
     let noise = noise(before, &row.name, metric).max(noise(after, &row.name, metric));
     let blocks = values_before.len().min(values_after.len());
-    let excludes_one = ratio.low > 1.0 || ratio.high < 1.0;
-    let distance = distance_from_one(ratio.median);
-    let change = match blocks >= INTERVAL_VALUES_MIN && excludes_one && distance > noise {
-        false => Change::NoDifferenceShown,
-        true if (metric == Metric::Goodput) == (ratio.median > 1.0) => Change::Better,
-        true => Change::Worse,
-    };
+    let change = verdict(metric, &ratio, Some(noise), blocks);
     Some(CellChange {
         server: now.server.clone(),
         row: row.name.clone(),
@@ -169,7 +154,7 @@ fn change(
         ratio,
         noise,
         change,
-        past_threshold: change == Change::Worse && distance > threshold,
+        past_threshold: change == Verdict::Worse && distance_from_one(ratio.median) > threshold,
     })
 }
 

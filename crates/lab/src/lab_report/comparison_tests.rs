@@ -5,12 +5,12 @@ use super::super::example_results::{HOSTILE, example};
 use super::*;
 
 /// What was done to the run after, and what must be said of it.
-fn check(alter: impl Fn(&mut LabResults), threshold: f64, expect: &[(&str, Metric, Change)], failed: bool) -> String {
+fn check(alter: impl Fn(&mut LabResults), threshold: f64, expect: &[(&str, Metric, Verdict)], failed: bool) -> String {
     let before = example();
     let mut after = before.clone();
     alter(&mut after);
     let comparison = compare(&before, &after, threshold);
-    let shown = comparison.changes.iter().filter(|change| change.change != Change::NoDifferenceShown);
+    let shown = comparison.changes.iter().filter(|change| change.change != Verdict::NoDifferenceShown);
     let shown: Vec<_> = shown.map(|change| (change.server.as_str(), change.metric, change.change)).collect();
     assert_eq!(shown, expect);
     assert_eq!(comparison.failed, failed);
@@ -33,18 +33,18 @@ fn a_run_is_no_worse_than_itself() {
 
 #[test]
 fn what_changed_is_found_with_its_direction() {
-    let text = check(|r| cost(r, "nginx", 1.3), 0.05, &[("nginx", CPU, Change::Worse)], true);
+    let text = check(|r| cost(r, "nginx", 1.3), 0.05, &[("nginx", CPU, Verdict::Worse)], true);
     assert!(text.contains("+30 %") && text.contains("FAILED: 1 figure worse"), "{text}");
-    check(|r| cost(r, "nginx", 0.7), 0.05, &[("nginx", CPU, Change::Better)], false);
+    check(|r| cost(r, "nginx", 0.7), 0.05, &[("nginx", CPU, Verdict::Better)], false);
     // Worse beyond the noise, and still allowed.
-    check(|r| cost(r, "nginx", 1.3), 0.5, &[("nginx", CPU, Change::Worse)], false);
+    check(|r| cost(r, "nginx", 1.3), 0.5, &[("nginx", CPU, Verdict::Worse)], false);
     let fewer = |r: &mut LabResults| {
         r.cells[0].blocks.iter_mut().for_each(|block| {
             block.good /= 2;
             block.server.cpu_seconds /= 2.0;
         });
     };
-    check(fewer, 0.05, &[("larder", Metric::Goodput, Change::Worse)], true);
+    check(fewer, 0.05, &[("larder", Metric::Goodput, Verdict::Worse)], true);
 }
 
 #[test]
@@ -71,6 +71,21 @@ fn a_server_that_answers_wrongly_now_is_worse_whatever_its_numbers() {
     let text = check(broken, 1.0, &[], true);
     assert!(text.contains("was clean, is 10 % or more failed"), "{text}");
     assert!(!text.contains('\u{1b}'), "{text}");
+}
+
+/// As a cache that does not hold its pages any more: nothing fails, the colour stays, and its figures say nothing.
+#[test]
+fn a_cell_that_is_no_longer_comparable_fails_though_its_colour_stays() {
+    let lost = |r: &mut LabResults| {
+        r.cells[0].comparable_in.clear();
+        r.cells[0].why = vec!["not all were hits: 12 requests reached the origin (3.000 %)".to_owned()];
+    };
+    let text = check(lost, 1.0, &[], true);
+    assert!(text.contains("cannot be trusted any more\n  larder, "), "{text}");
+    assert!(text.contains("is not any more, though it is clean. not all were hits: 12 requests"), "{text}");
+    assert!(text.contains("FAILED: 0 figures worse") && text.contains("1 cell not to be trusted"), "{text}");
+    // What was bounded by the client before and is not now, or the other way round, is as sound as it was.
+    check(|r| r.cells[0].comparable_in.retain(|metric| *metric == CPU), 0.05, &[], false);
 }
 
 #[test]

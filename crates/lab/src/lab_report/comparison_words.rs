@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::cell_words::{change_with_interval, colour_words, counted, metric_value, metric_words, percent, plain};
-use super::comparison::{CellChange, Change, Comparison};
+use super::cell_words::{change_with_interval, colour_words, counted, metric_value, percent, plain};
+use super::comparison::{CellChange, Comparison};
+use crate::results::Verdict;
 
 /// The whole comparison, ending in its verdict.
 pub fn comparison_text(comparison: &Comparison) -> String {
@@ -18,15 +19,19 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         let _ = writeln!(out, "cannot be trusted any more");
         for cell in &comparison.broken {
             let (was, is) = (colour_words(cell.before), colour_words(cell.after));
-            let why = plain(&cell.why.join(" "));
-            let _ = writeln!(out, "  {}, {}: was {was}, is {is}. {why}", plain(&cell.server), plain(&cell.row));
+            let what = match was == is {
+                true => format!("was comparable, and is not any more, though it is {is}"),
+                false => format!("was {was}, is {is}"),
+            };
+            let (server, row, why) = (plain(&cell.server), plain(&cell.row), plain(&cell.why.join(" ")));
+            let _ = writeln!(out, "  {server}, {row}: {what}. {why}");
         }
         out.push('\n');
     }
-    for (kind, name) in [(Change::Worse, "worse"), (Change::Better, "better")] {
+    for (kind, name) in [(Verdict::Worse, "worse"), (Verdict::Better, "better")] {
         group(&mut out, name, comparison.changes.iter().filter(|change| change.change == kind));
     }
-    let same = comparison.changes.iter().filter(|change| change.change == Change::NoDifferenceShown).count();
+    let same = comparison.changes.iter().filter(|change| change.change == Verdict::NoDifferenceShown).count();
     let _ = writeln!(out, "no difference shown in {}\n", counted(same, "figure"));
     alone(&mut out, "only before", &comparison.only_before);
     alone(&mut out, "only after", &comparison.only_after);
@@ -60,7 +65,7 @@ fn group<'a>(out: &mut String, name: &str, changes: impl Iterator<Item = &'a Cel
             "  {}, {}: {} {} → {}, {}, noise {}{}",
             plain(&change.server),
             plain(&change.row),
-            metric_words(change.metric),
+            change.metric.words(),
             value(change.before),
             value(change.after),
             change_with_interval(&change.ratio),

@@ -312,7 +312,7 @@ function drawDifferences(metric) {
     for (const one of ofRow) {
       const verdict = { better: "▲ better", worse: "▼ worse", "no-difference-shown": "no difference shown" }[one.verdict];
       body.append(make("tr", "", make("td", "", one.server), make("td", "plot", forestLine(one, at, floorOf(row.name))),
-        make("td", "number", `${change(one.ratio.median)} (${change(one.ratio.low)} … ${change(one.ratio.high)})`),
+        make("td", "number", changeWithInterval(one.ratio)),
         make("td", one.verdict, verdict)));
     }
   }

@@ -18,6 +18,8 @@ function cellSentence(cell) {
 function cellButton(cell, choose) {
   const button = make("button", cellClasses(cell));
   button.type = "button";
+  // The matrix is one stop of the tabulator's, at the cell where one was last; see moveInMatrix.
+  button.tabIndex = -1;
   button.title = cellSentence(cell);
   button.setAttribute("aria-pressed", "false");
   if (cell.colour === "white") {
@@ -65,11 +67,19 @@ function drawMatrix(chosen) {
   });
   const matrix = make("table", "matrix", make("thead", "", make("tr", "", make("th"), head)), make("tbody", "", rows));
   matrix.addEventListener("keydown", moveInMatrix);
+  matrix.addEventListener("focusin", event => stopAt(matrix, event.target.closest("button.cell")));
+  stopAt(matrix, matrix.querySelector("button.cell"));
   find("matrix-table").replaceChildren(matrix);
   drawLegend();
 }
 
-// One way through the table by arrow keys, beside the tabulator's through every cell.
+function stopAt(matrix, button) {
+  if (!button) return;
+  for (const other of matrix.querySelectorAll("button.cell[tabindex='0']")) other.tabIndex = -1;
+  button.tabIndex = 0;
+}
+
+// The way through the table, by arrow keys: a tabulator that stopped at every cell would be hundreds of strokes.
 function moveInMatrix(event) {
   const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] || [0, 0];
   const td = event.target.closest("td");
@@ -103,17 +113,17 @@ function cellDetails(cell) {
     return [metric.name, ...[median, low, high, min, max].map(value => ({ number: metric.words(value) }))];
   });
   if (estimates.length) {
-    panel.append(make("div", "scroll", table("", ["", { number: "median" }, { number: "95 % from" }, { number: "to" },
+    panel.append(scroller("figures", table("", ["", { number: "median" }, { number: "95 % from" }, { number: "to" },
       { number: "least" }, { number: "most" }], estimates)));
   }
   const errors = Object.entries(cell.errors);
   if (errors.length) {
     const rows = errors.map(([kind, seen]) => [kind, { number: count(seen.count) }, { number: seconds(seen.first_seconds) },
       { number: seconds(seen.last_seconds) }, make("code", "sample", seen.sample)]);
-    panel.append(make("h4", "", "Errors"), make("div", "scroll",
+    panel.append(make("h4", "", "Errors"), scroller("errors",
       table("", ["kind", { number: "count" }, { number: "first" }, { number: "last" }, "a sample"], rows)));
   }
-  if (cell.blocks.length) panel.append(make("h4", "", "Blocks"), make("div", "scroll", blocksTable(cell)));
+  if (cell.blocks.length) panel.append(make("h4", "", "Blocks"), scroller("blocks", blocksTable(cell)));
   return panel;
 }
 

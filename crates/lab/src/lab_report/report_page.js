@@ -15,7 +15,7 @@ function drawHeader() {
 
 function drawNoise() {
   const rows = results.noise.map(one => [METRICS[one.metric].name, one.row,
-    { number: `${change(one.ratio.median)} (${change(one.ratio.low)} … ${change(one.ratio.high)})` }, { number: share(one.gap) }]);
+    { number: changeWithInterval(one.ratio) }, { number: share(one.gap) }]);
   const words = make("p", "", "Nothing stood twice in this run: nobody knows its noise, so no difference here is proven.");
   find("noise-table").replaceChildren(rows.length
     ? table("", ["metric", "row", { number: "ratio of the two" }, { number: "noise" }], rows) : words);

@@ -12,7 +12,7 @@ use super::cell_words::{bound_words, colour_mark, colour_words};
 use super::ranking::places;
 use super::terminal_table::{TableForm, table};
 use super::verdict_sentences::sentences;
-use crate::results::{Bound, Colour, LabResults};
+use crate::results::{Bound, Colour, LabResults, Metric};
 
 const PAGE: &str = include_str!("report_page.html");
 const STYLE: [&str; 2] = [include_str!("../../assets/uplot/uPlot.min.css"), include_str!("report_page.css")];
@@ -40,6 +40,7 @@ pub fn html(results: &LabResults) -> String {
             [Bound::Server, Bound::Client, Bound::Origin, Bound::Latency, Bound::Unknown],
             |bound| bound_words(bound).into(),
         ),
+        "metrics": legend(Metric::ALL, |metric| metric.words().into()),
     });
     let data = embedded(&data);
     // Event handlers and scripts that found a way in would not know it.

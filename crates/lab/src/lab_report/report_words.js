@@ -30,6 +30,15 @@ function table(className, head, rows) {
     make("tbody", "", rows.map(cells => make("tr", "", cells.map(td)))));
 }
 
+// What may be wider than the page can be reached, and so scrolled, from the keyboard.
+function scroller(name, ...children) {
+  const element = make("div", "scroll", children);
+  element.tabIndex = 0;
+  element.setAttribute("role", "region");
+  element.setAttribute("aria-label", name);
+  return element;
+}
+
 function definitions(pairs) {
   return make("dl", "", pairs.filter(([, value]) => value !== null && value !== "")
     .flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]));
@@ -65,14 +74,18 @@ function change(ratio) {
   if (Math.abs(percent) < 0.05) return "±0 %";
   return (percent > 0 ? "+" : "") + percent.toFixed(Math.abs(percent) < 10 ? 1 : 0) + " %";
 }
+function changeWithInterval({ median, low, high }) {
+  const words = high < 2 ? change : ratio => "×" + significant(ratio);
+  return `${words(median)} (${words(low)} … ${words(high)})`;
+}
 const orDash = (value, words) => isNumber(value) ? words(value) : "–";
 
 const METRICS = {
-  "goodput": { name: "goodput", words: perSecond, of: cell => cell.goodput_per_second },
-  "server-micros-per-answer": { name: "CPU for each answer", words: cpuMicros, of: cell => cell.server_micros_per_answer },
-  "p50": { name: "p50", words: micros, of: cell => cell.p50_micros },
-  "p99": { name: "p99", words: micros, of: cell => cell.p99_micros },
-  "bytes-per-connection": { name: "memory for each held connection", words: bytes, of: cell => cell.bytes_per_connection },
+  "goodput": { name: page.metrics["goodput"], words: perSecond, of: cell => cell.goodput_per_second },
+  "server-micros-per-answer": { name: page.metrics["server-micros-per-answer"], words: cpuMicros, of: cell => cell.server_micros_per_answer },
+  "p50": { name: page.metrics["p50"], words: micros, of: cell => cell.p50_micros },
+  "p99": { name: page.metrics["p99"], words: micros, of: cell => cell.p99_micros },
+  "bytes-per-connection": { name: page.metrics["bytes-per-connection"], words: bytes, of: cell => cell.bytes_per_connection },
 };
 
 const cellAt = (server, row) => results.cells.find(cell => cell.server === server && cell.row === row);

@@ -7,8 +7,8 @@
 use std::fmt::Write;
 
 use super::cell_words::{
-    change_with_interval, colour_mark, counted, metric_value, metric_words, micros, per_second, percent, plain,
-    significant, verdict_words,
+    change_with_interval, colour_mark, counted, metric_value, micros, per_second, percent, plain, significant,
+    verdict_words, wrapped,
 };
 use super::ranking::{Places, places};
 use super::verdict_sentences::{noise_floor, sentences};
@@ -24,19 +24,23 @@ pub struct TableForm {
 
 const CELL_COLUMNS: usize = 20;
 const ROW_COLUMNS_MAX: usize = 34;
+/// Of a ratio with its interval.
+const INTERVAL_COLUMNS: usize = 31;
 const LINES: usize = 3;
-const METRICS: [Metric; 5] =
-    [Metric::Goodput, Metric::ServerMicrosPerAnswer, Metric::P50, Metric::P99, Metric::BytesPerConnection];
+/// What the letters and the lines of a cell mean.
+const LETTERS: &str = "letters: y fewer than 0.1 % failed, O fewer than 10 %, R more, a bad byte or a crash, c client-bound, \
+                       - not run. #1 is the place in the row; overlapping intervals share one.";
+const LINES_OF_A_CELL: &str = "lines of a cell: goodput (in brackets where it ranks nobody); p50 / p99; CPU of the server for \
+                               each answer. Of held connections: memory for each; p50 / p99.";
 
 /// The whole report for a terminal.
 pub fn table(results: &LabResults, form: TableForm) -> String {
     let mut out = format!("{}\n", plain(&results.title));
     if !results.about.is_empty() {
-        let _ = writeln!(out, "{}", plain(&results.about));
+        out.push_str(&wrapped(&plain(&results.about), form.width_columns, "", ""));
     }
-    let _ = writeln!(
-        out,
-        "{} · {} blocks of {} s · seed {} · begun {}{}\n",
+    let conditions = format!(
+        "{} · {} blocks of {} s · seed {} · begun {}{}",
         machine(results),
         results.method.blocks,
         significant(results.method.slice_seconds),
@@ -44,25 +48,25 @@ pub fn table(results: &LabResults, form: TableForm) -> String {
         plain(&results.begun),
         if results.smoke { " · smoke" } else { "" },
     );
+    out.push_str(&wrapped(&conditions, form.width_columns, "", "  "));
+    out.push('\n');
     matrix(&mut out, results, form);
-    section(&mut out, "what it shows", sentences(results).iter().map(|line| plain(line)));
+    let section = |out: &mut String, name, lines| section(out, form, name, lines);
+    section(&mut out, "what it shows", sentences(results));
     differences(&mut out, results);
-    section(&mut out, "noise: what the same server twice differed by", noise(results));
-    section(&mut out, "warnings", results.warnings.iter().map(|line| plain(line)));
-    section(&mut out, "took no part", skipped(results));
+    section(&mut out, "noise: what the same server twice differed by", noise(results).collect());
+    section(&mut out, "warnings", results.warnings.clone());
+    section(&mut out, "took no part", skipped(results).collect());
     if !results.repeat.is_empty() {
         let _ = writeln!(out, "to repeat it: {}", plain(&results.repeat));
     }
     out
 }
 
-fn section(out: &mut String, name: &str, lines: impl Iterator<Item = String>) {
-    let mut lines = lines.peekable();
-    if lines.peek().is_some() {
+fn section(out: &mut String, form: TableForm, name: &str, lines: Vec<String>) {
+    if !lines.is_empty() {
         let _ = writeln!(out, "{name}");
-        lines.for_each(|line| {
-            let _ = writeln!(out, "  {line}");
-        });
+        lines.iter().for_each(|line| out.push_str(&wrapped(&plain(line), form.width_columns, "  ", "    ")));
         out.push('\n');
     }
 }
@@ -98,11 +102,10 @@ fn matrix(out: &mut String, results: &LabResults, form: TableForm) {
             matrix_row(out, &plain(&row.name), row_columns, &cells, form.ansi);
         }
     }
-    out.push_str(
-        "letters: y fewer than 0.1 % failed, O fewer than 10 %, R more, a bad byte or a crash, c client-bound,\n\
-         - not run. #1 is the place in the row; overlapping intervals share one. Lines: goodput (in brackets where it\n\
-         ranks nobody), p50 / p99, CPU of the server for each answer; of held connections: memory for each.\n\n",
-    );
+    for explained in [LINES_OF_A_CELL, LETTERS] {
+        out.push_str(&wrapped(explained, form.width_columns, "", "  "));
+    }
+    out.push('\n');
 }
 
 fn matrix_row(out: &mut String, name: &str, columns: usize, cells: &[Option<(&Cell, Places)>], ansi: bool) {
@@ -180,16 +183,21 @@ fn differences(out: &mut String, results: &LabResults) {
     if shown.is_empty() {
         return;
     }
-    let _ = writeln!(out, "differences against {} (ratio of medians, 95 % interval)", plain(&results.method.reference));
-    for metric in METRICS {
+    let reference = plain(&results.method.reference);
+    let _ = writeln!(out, "differences against {reference} (median of the ratios within blocks, 95 % interval)");
+    for metric in Metric::ALL {
+        // A row's name stands once, over its servers: cut to a column, the names of two rows may be one.
+        let mut row = None;
         for difference in shown.iter().filter(|difference| difference.metric == metric) {
+            if row != Some(&difference.row) {
+                row = Some(&difference.row);
+                let _ = writeln!(out, "  {} · {}", metric.words(), plain(&difference.row));
+            }
             let _ = writeln!(
                 out,
-                "  {} {} {:<20} {}  {}",
-                fitted(metric_words(metric), 19),
-                fitted(&plain(&difference.row), ROW_COLUMNS_MAX),
-                plain(&difference.server),
-                fitted(&change_with_interval(&difference.ratio), 30),
+                "    {}{}{}",
+                fitted(&plain(&difference.server), CELL_COLUMNS),
+                fitted(&change_with_interval(&difference.ratio), INTERVAL_COLUMNS),
                 verdict_words(difference.verdict),
             );
         }
@@ -198,8 +206,8 @@ fn differences(out: &mut String, results: &LabResults) {
 }
 
 fn noise(results: &LabResults) -> impl Iterator<Item = String> {
-    METRICS.into_iter().filter_map(|metric| {
-        noise_floor(results, metric).map(|gap| format!("{}: {} at most", metric_words(metric), percent(gap)))
+    Metric::ALL.into_iter().filter_map(|metric| {
+        noise_floor(results, metric).map(|gap| format!("{}: {} at most", metric.words(), percent(gap)))
     })
 }
 
@@ -246,8 +254,13 @@ mod tests {
         let wide = table(&example(), TableForm { width_columns: 400, ansi: false });
         let narrow = table(&example(), TableForm { width_columns: 60, ansi: false });
         assert!(narrow.lines().count() > wide.lines().count() + 20);
-        let matrix_of_narrow = narrow.split("letters:").next().unwrap().lines().skip(4);
-        assert!(matrix_of_narrow.clone().all(|line| line.chars().count() <= 60), "{narrow}");
+        // All but what is to be pasted, and names that have a line of their own.
+        let text = narrow.split("differences against").next().unwrap().lines().skip(4);
+        for line in
+            text.chain(narrow.split("noise: what").nth(1).unwrap().split("to repeat it").next().unwrap().lines())
+        {
+            assert!(line.chars().count() <= 60, "{line:?} in\n{narrow}");
+        }
     }
 
     #[test]

@@ -3,11 +3,8 @@
 //! The verdicts on single rows come with the results; here they are only summed up for each pair of servers. No
 //! sentence says "faster" where the results say that no difference was shown.
 
-use super::cell_words::{change, counted, metric_words, percent};
+use super::cell_words::{change, counted, percent};
 use crate::results::{Bound, Colour, Difference, LabResults, Metric, Verdict};
-
-const METRICS: [Metric; 5] =
-    [Metric::ServerMicrosPerAnswer, Metric::P99, Metric::P50, Metric::Goodput, Metric::BytesPerConnection];
 
 /// The sentences, the most general first.
 pub fn sentences(results: &LabResults) -> Vec<String> {
@@ -31,7 +28,7 @@ pub fn sentences(results: &LabResults) -> Vec<String> {
         let of_pair = |metric| {
             results.differences.iter().filter(move |d| d.metric == metric && d.server == server && d.against == against)
         };
-        let parts: Vec<String> = METRICS.iter().filter_map(|&metric| summed_up(metric, of_pair(metric))).collect();
+        let parts: Vec<String> = Metric::ALL.iter().filter_map(|&metric| summed_up(metric, of_pair(metric))).collect();
         if !parts.is_empty() {
             out.push(format!("{server} against {against}: {}.", parts.join("; ")));
         }
@@ -63,7 +60,7 @@ fn summed_up<'a>(metric: Metric, differences: impl Iterator<Item = &'a Differenc
     if parts.is_empty() && none > 0 {
         parts.push(format!("no difference shown in {}", counted(none, "row")));
     }
-    (!parts.is_empty()).then(|| format!("{} {}", metric_words(metric), parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("{} {}", metric.words(), parts.join(", ")))
 }
 
 /// The first thing that a reader of a small machine's report must know.

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use crate::limits::{BOUND_SHARE_MIN, BUSY_SHARE_MAX, CEILING_SHARE_MAX, MISS_SHARE_MAX};
-use crate::matrix::differences::METRICS;
-use crate::matrix::measuring::percentile_of;
 use crate::matrix::profiles::Role;
 use crate::matrix::saved_run::SavedCell;
 use crate::matrix::statistics::{estimate, median};
 use crate::results::{Block, Bound, Cell, Colour, ErrorSeen, Estimate, Metric, RowKind, RowUsed};
+use crate::tally::percentile_of;
 
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
@@ -83,7 +82,7 @@ pub(crate) fn cell(server: &str, judged: &Judged<'_>, saved: &SavedCell) -> Cell
     }
     cell.blocks.clone_from(&saved.blocks);
     cell.ranks_throughput = may_compare(Metric::Goodput, &cell, judged);
-    cell.comparable_in = METRICS.into_iter().filter(|&metric| may_compare(metric, &cell, judged)).collect();
+    cell.comparable_in = Metric::ALL.into_iter().filter(|&metric| may_compare(metric, &cell, judged)).collect();
     cell
 }
 

@@ -7,9 +7,6 @@ use crate::matrix::cell_figures::{Judged, may_compare, value};
 use crate::matrix::statistics::{distance_from_one, estimate};
 use crate::results::{Cell, Difference, Estimate, Metric, Noise, RowKind, Verdict};
 
-pub(crate) const METRICS: [Metric; 5] =
-    [Metric::Goodput, Metric::ServerMicrosPerAnswer, Metric::P50, Metric::P99, Metric::BytesPerConnection];
-
 /// A cell with what it is judged by.
 pub(crate) type Party<'a> = (&'a Cell, Judged<'a>);
 
@@ -32,7 +29,7 @@ pub(crate) fn difference(
 ) -> Option<Difference> {
     let (ratio, count) = ratio(metric, party.0, reference.0, party.1.row.kind, seed)?;
     let may = may_compare(metric, party.0, &party.1) && may_compare(metric, reference.0, &reference.1);
-    let verdict = if may { verdict(metric, &ratio, noise, count) } else { Verdict::NotRanked };
+    let verdict = if may { verdict(metric, &ratio, noise.map(|noise| noise.gap), count) } else { Verdict::NotRanked };
     let (row, server, against) = (party.0.row.clone(), party.0.server.clone(), reference.0.server.clone());
     Some(Difference { row, metric, server, against, ratio, verdict })
 }
@@ -54,17 +51,15 @@ fn ratio(metric: Metric, over: &Cell, under: &Cell, kind: RowKind, seed: u64) ->
     estimate(&ratios, seed).map(|ratio| (ratio, ratios.len()))
 }
 
-fn verdict(metric: Metric, ratio: &Estimate, noise: Option<&Noise>, blocks: usize) -> Verdict {
+/// What a ratio says, over so many blocks and on a machine whose luck is so large: the one rule for servers of one run
+/// and for one server in two runs. Without a second copy nobody knows what luck makes of equal servers.
+pub(crate) fn verdict(metric: Metric, ratio: &Estimate, noise: Option<f64>, blocks: usize) -> Verdict {
     let excludes_one = ratio.low > 1.0 || ratio.high < 1.0;
-    // Without a second copy nobody knows what the machine's luck makes of equal servers.
-    let is_beyond = noise.is_some_and(|noise| distance_from_one(ratio.median) > noise.gap);
+    let is_beyond = noise.is_some_and(|noise| distance_from_one(ratio.median) > noise);
     if blocks < INTERVAL_VALUES_MIN || !excludes_one || !is_beyond {
         return Verdict::NoDifferenceShown;
     }
-    match (metric == Metric::Goodput) == (ratio.median > 1.0) {
-        true => Verdict::Better,
-        false => Verdict::Worse,
-    }
+    if metric.is_better(ratio.median) { Verdict::Better } else { Verdict::Worse }
 }
 
 #[cfg(test)]

@@ -3,14 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::limits::{INTERVAL_VALUES_MIN, NOISE_FIT_MAX};
+use crate::lab_report::cell_words::counted;
+use crate::limits::{INTERVAL_VALUES_MIN, NOISE_FIT_MAX, NOISE_ROWS_NAMED_MAX};
 use crate::matrix::cell_figures::{Judged, cell, white};
-use crate::matrix::differences::{METRICS, Party, difference, noise};
+use crate::matrix::differences::{Party, difference, noise};
 use crate::matrix::matrix_plan::Plan;
 use crate::matrix::planned_rows::PlannedRow;
 use crate::matrix::saved_run::SavedRun;
 use crate::matrix::server_stage::Contestant;
-use crate::results::{Cell, Difference, LabResults, Machine, MethodUsed, Noise, RESULTS_FORMAT, RowUsed, ServerUsed};
+use crate::results::{
+    Cell, Difference, LabResults, Machine, MethodUsed, Metric, Noise, RESULTS_FORMAT, RowUsed, ServerUsed,
+};
 
 /// What does not change while a run goes on.
 pub(crate) struct Told<'a> {
@@ -93,7 +96,7 @@ fn compare(
     let (method, reference) = (told.method, told.method.reference.as_str());
     let twin = contestants.iter().find(|contestant| contestant.planned.twin_of.as_deref() == Some(reference));
     let Some(one) = parties.get(reference) else { return };
-    for metric in METRICS {
+    for metric in Metric::ALL {
         let again = twin.and_then(|twin| parties.get(twin.planned.name.as_str()));
         let between = again.and_then(|again| noise(metric, one, again, method.seed));
         for contestant in contestants {
@@ -127,14 +130,66 @@ fn about(told: &Told<'_>, noises: &[Noise]) -> Vec<String> {
     if machine.load_before > busy {
         warnings.push(format!("the machine was not idle when it began: load {:.2}", machine.load_before));
     }
-    let unfit: Vec<String> = noises
-        .iter()
-        .filter(|noise| noise.gap > NOISE_FIT_MAX)
-        .map(|noise| format!("{} {:?} {:.0} %", noise.row, noise.metric, noise.gap * 100.0))
-        .collect();
-    if !unfit.is_empty() {
-        let sentence = "the same server twice differed by more than 5 %, so this machine shows only what is larger";
-        warnings.push(format!("{sentence}: {}", unfit.join("; ")));
-    }
+    warnings.extend(unfit(noises));
     warnings
+}
+
+/// The rows in which two copies of one server were too far apart: how many, and the worst few, each with its figures.
+fn unfit(noises: &[Noise]) -> Option<String> {
+    let mut far: Vec<&Noise> = noises.iter().filter(|noise| noise.gap > NOISE_FIT_MAX).collect();
+    far.sort_by(|a, b| b.gap.total_cmp(&a.gap));
+    let mut rows: Vec<(&str, Vec<String>)> = Vec::new();
+    for noise in &far {
+        let figure = format!("{} {:.0} %", noise.metric.words(), noise.gap * 100.0);
+        match rows.iter_mut().find(|(row, _)| *row == noise.row) {
+            Some((_, figures)) => figures.push(figure),
+            None => rows.push((&noise.row, vec![figure])),
+        }
+    }
+    let shown = rows.iter().take(NOISE_ROWS_NAMED_MAX);
+    let shown: Vec<String> = shown.map(|(row, figures)| format!("{row} ({})", figures.join(", "))).collect();
+    let which = if rows.len() > shown.len() { "the worst: " } else { "" };
+    (!far.is_empty()).then(|| {
+        format!(
+            "the same server twice differed by more than {:.0} % in {} of {}, so this machine shows only what is larger \
+             there; {which}{}",
+            NOISE_FIT_MAX * 100.0,
+            counted(far.len(), "figure"),
+            counted(rows.len(), "row"),
+            shown.join("; ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Estimate;
+
+    fn check(gaps: &[(&str, Metric, f64)], expect: Option<&str>) {
+        let noise = |&(row, metric, gap): &(&str, Metric, f64)| {
+            let row = row.to_owned();
+            Noise { row, metric, ratio: Estimate::default(), gap }
+        };
+        let noises: Vec<Noise> = gaps.iter().map(noise).collect();
+        assert_eq!(unfit(&noises).as_deref(), expect);
+    }
+
+    #[test]
+    fn what_is_too_noisy_is_said_by_row_in_people_s_words_and_not_at_length() {
+        check(&[("a", Metric::P50, 0.05)], None);
+        let one = "the same server twice differed by more than 5 % in 1 figure of 1 row, so this machine shows only what \
+                   is larger there; a (CPU for each answer 21 %)";
+        check(&[("a", Metric::ServerMicrosPerAnswer, 0.21), ("b", Metric::Goodput, 0.04)], Some(one));
+        let many = "the same server twice differed by more than 5 % in 5 figures of 4 rows, so this machine shows only \
+                    what is larger there; the worst: d (p99 105 %); b (p50 40 %, goodput 6 %); c (goodput 30 %)";
+        let gaps = [
+            ("a", Metric::Goodput, 0.1),
+            ("b", Metric::Goodput, 0.06),
+            ("b", Metric::P50, 0.4),
+            ("c", Metric::Goodput, 0.3),
+            ("d", Metric::P99, 1.05),
+        ];
+        check(&gaps, Some(many));
+    }
 }

@@ -8,8 +8,7 @@ use crate::matrix::MatrixOrder;
 use crate::matrix::cpu_sets::{allowed, halves};
 use crate::matrix::lab_file::{LabFile, OriginChoice, Source};
 use crate::matrix::planned_rows::{PlannedRow, planned_rows};
-use crate::matrix::planned_servers::{PlannedServer, planned_servers};
-use crate::matrix::sha256::sha256_hex;
+use crate::matrix::planned_servers::{PlannedServer, planned_servers, sha256_hex};
 use crate::results::{MethodUsed, NamedText};
 
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::catalogue::{Catalogue, Order, Recipe};
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
 use crate::lab_url::LabUrl;
-use crate::limits::{FILL_TIME_MAX, SAMPLES_BEYOND_MIN};
+use crate::limits::FILL_TIME_MAX;
 use crate::matrix::lab_file::{SessionsSection, UrlOrder};
 use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::process_tree::{CpuAccount, Usage, processes_of, pss_bytes};
@@ -23,7 +23,7 @@ use crate::memcached_catalogue::MemcachedItems;
 use crate::results::{Block, ErrorSeen, Sample, SessionsSeen};
 use crate::run::{Outcome, run};
 use crate::script::Script;
-use crate::tally::{Second, Tally};
+use crate::tally::{Second, Tally, percentile_of};
 use crate::workload::{Arrivals, Checks, Connections, Length, Load, RatePlan, Workload};
 
 /// A load that can be repeated against any server.
@@ -196,10 +196,4 @@ pub(crate) fn errors_of(outcome: &Outcome) -> BTreeMap<String, ErrorSeen> {
             (kind.name().to_owned(), seen)
         })
         .collect()
-}
-
-/// Only where enough samples lie beyond it.
-pub(crate) fn percentile_of(values: &Histogram<u64>, percentile: f64) -> Option<u64> {
-    let beyond = values.len() as f64 * (100.0 - percentile) / 100.0;
-    (beyond + 1e-6 >= SAMPLES_BEYOND_MIN).then(|| values.value_at_percentile(percentile))
 }

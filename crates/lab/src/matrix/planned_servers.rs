@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use crate::matrix::lab_file::{LabFile, Source};
 use crate::matrix::profiles::{PROFILES, Profile, profile};
 use crate::matrix::server_process::run_tool;
-use crate::matrix::sha256::sha256_hex;
 use crate::results::ServerUsed;
 
 #[derive(Clone, Debug)]
@@ -144,6 +145,11 @@ impl PlannedServer {
             ..ServerUsed::default()
         }
     }
+}
+
+/// As 64 hexadecimal digits.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn search(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {

@@ -5,14 +5,16 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::time::Duration;
 
+use crate::process_stat::{Stat, numbers_in, tree_of};
 use crate::results::ServerCost;
 
 /// The sum of a tree at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Usage {
-    user_ticks: u64,
-    system_ticks: u64,
+    user: Duration,
+    system: Duration,
     voluntary: u64,
     involuntary: u64,
     pub(crate) fds: u64,
@@ -23,45 +25,12 @@ pub(crate) struct Usage {
 /// The account of one server's processor time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuAccount {
-    nanos_by_thread: HashMap<(i32, i32), u64>,
+    nanos_by_thread: HashMap<(i32, u32), u64>,
 }
 
 /// `root` and its descendants, parents first; empty when it is gone.
 pub(crate) fn processes_of(root: i32) -> Vec<i32> {
-    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    let mut is_there = false;
-    for pid in numbers_in("/proc") {
-        if let Some((parent, state)) = parent_and_state(pid) {
-            is_there |= pid == root && state != 'Z';
-            if state != 'Z' {
-                children.entry(parent).or_default().push(pid);
-            }
-        }
-    }
-    let mut tree = if is_there { vec![root] } else { Vec::new() };
-    let mut at = 0;
-    while at < tree.len() {
-        tree.extend(children.remove(&tree[at]).unwrap_or_default());
-        at += 1;
-    }
-    tree
-}
-
-fn parent_and_state(pid: i32) -> Option<(i32, char)> {
-    let fields = stat_fields(pid)?;
-    Some((fields.get(1)?.parse().ok()?, fields.first()?.chars().next()?))
-}
-
-/// What follows the name, which may hold anything.
-fn stat_fields(pid: i32) -> Option<Vec<String>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = text.rsplit_once(')')?;
-    Some(rest.split_whitespace().map(str::to_owned).collect())
-}
-
-fn numbers_in(directory: &str) -> Vec<i32> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    tree_of(root as u32).into_iter().map(|id| id as i32).collect()
 }
 
 impl CpuAccount {
@@ -83,10 +52,9 @@ impl Usage {
     pub(crate) fn read(processes: &[i32]) -> Usage {
         let mut usage = Usage { pss_bytes: pss_bytes(processes), ..Usage::default() };
         for &pid in processes {
-            let Some(fields) = stat_fields(pid) else { continue };
-            let ticks = |index: usize| fields.get(index).and_then(|word| word.parse().ok()).unwrap_or(0u64);
-            usage.user_ticks += ticks(11);
-            usage.system_ticks += ticks(12);
+            let Some(stat) = Stat::of(pid as u32) else { continue };
+            usage.user += stat.user;
+            usage.system += stat.system;
             usage.fds += numbers_in(&format!("/proc/{pid}/fd")).len() as u64;
             for thread in numbers_in(&format!("/proc/{pid}/task")) {
                 let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
@@ -100,10 +68,9 @@ impl Usage {
 
     /// What was used between two readings; processor time and its share come from elsewhere.
     pub(crate) fn cost_until(&self, later: &Usage) -> ServerCost {
-        let seconds = |ticks: u64| ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
         ServerCost {
-            user_seconds: seconds(later.user_ticks.saturating_sub(self.user_ticks)),
-            system_seconds: seconds(later.system_ticks.saturating_sub(self.system_ticks)),
+            user_seconds: later.user.saturating_sub(self.user).as_secs_f64(),
+            system_seconds: later.system.saturating_sub(self.system).as_secs_f64(),
             pss_bytes: later.pss_bytes,
             fds: later.fds,
             threads: later.threads,
@@ -135,7 +102,7 @@ pub(crate) fn listener_of(port: u16) -> Option<String> {
             listens.then(|| fields.get(9).map(|inode| format!("socket:[{inode}]")))?
         })
     })?;
-    let holds = |pid: i32| {
+    let holds = |pid: u32| {
         let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         let mut links = files.filter_map(|file| fs::read_link(file.path()).ok());
         links.any(|link| link.to_str() == Some(inode.as_str()))

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{LATENCY_DIGITS, LATENCY_MICROS_MAX};
 use crate::results::{Block, ErrorSeen, Gate, ServerUsed};
+use crate::whole_file::write_whole;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SavedRun {
@@ -77,14 +78,6 @@ impl SavedRun {
     pub(crate) fn save(&self, path: &Path) -> Result<(), String> {
         write_whole(path, &serde_json::to_vec(self).map_err(|error| error.to_string())?)
     }
-}
-
-/// Whole or not at all: an interruption must not leave half a file where a whole one was.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let part = path.with_extension("part");
-    fs::write(&part, bytes)
-        .and_then(|()| fs::rename(&part, path))
-        .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use lab::lab_report::grouped;
 use proxy::Moment;
 use proxy::settings::ListenAddress;
 use serde::Serialize;
@@ -154,19 +155,6 @@ pub fn table(before: &Side, after: &Side) -> String {
     out
 }
 
-/// 12345 as 12,345.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +202,5 @@ mod tests {
              straight to the origin             251     31.9 ms     33.4 ms      400 of 400\n  \
              through larder                  48,120      140 µs      610 µs        7 of 400\n"
         );
-        assert_eq!((grouped(1), grouped(1_000), grouped(1_234_567)), ("1".into(), "1,000".into(), "1,234,567".into()));
     }
 }
