@@ -11,6 +11,7 @@
 pub(crate) mod cell_figures;
 mod cpu_sets;
 pub(crate) mod differences;
+mod group_keeper;
 mod held_connections;
 mod lab_file;
 mod machine_facts;
@@ -35,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use group_keeper::keep_groups;
 pub use lab_file::Nearest;
 
 use crate::lab_clock::{Nanos, utc_now};

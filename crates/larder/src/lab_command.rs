@@ -21,6 +21,9 @@ pub enum LabCommand {
     Origin(OriginFlags),
     /// Answer everything with the same bytes, as cheaply as can be: the ceiling of the load generator
     Null(NullFlags),
+    /// End the servers of a lab that was killed; `larder lab run` starts it
+    #[command(hide = true)]
+    Keeper,
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -50,5 +53,9 @@ pub fn lab(command: &LabCommand) -> ExitCode {
         LabCommand::Compare(flags) => compare(flags),
         LabCommand::Origin(flags) => origin(flags),
         LabCommand::Null(flags) => null(flags),
+        LabCommand::Keeper => {
+            lab::keep_groups(std::io::stdin().lock());
+            ExitCode::SUCCESS
+        }
     }
 }

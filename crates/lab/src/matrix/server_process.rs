@@ -1,8 +1,9 @@
 //! One server as a process: started on its processors, waited for until it listens, and ended with all its children on
 //! every way out.
 //!
-//! It runs in a process group of its own, so a Ctrl-C at the terminal reaches us and not it. What it prints goes to a
-//! file, whose end stands in the error when it does not start.
+//! It runs in a process group of its own, so a Ctrl-C at the terminal reaches us and not it; `group_keeper` knows that
+//! group, for the case that we are killed. What it prints goes to a file, whose end stands in the error when it does
+//! not start.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,6 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use crate::lab_clock::Nanos;
 use crate::limits::{LOG_TAIL_LINES, SERVER_PORTS, SERVER_START_TIMEOUT, SERVER_STOP_TIMEOUT, TOOL_TIMEOUT};
 use crate::matrix::cpu_sets::on_cpus;
+use crate::matrix::group_keeper::GroupKeeper;
 use crate::matrix::process_tree::{listener_of, processes_of};
 
 #[derive(Debug)]
@@ -27,6 +30,7 @@ pub(crate) struct ServerProcess {
     pub(crate) address: SocketAddr,
     /// Those that were there when it had begun to listen.
     first_children: Vec<i32>,
+    keeper: Option<Arc<GroupKeeper>>,
 }
 
 const LOOK: Duration = Duration::from_millis(10);
@@ -42,6 +46,8 @@ pub(crate) struct Start<'a> {
     pub(crate) logs: &'a [PathBuf],
     pub(crate) cpus: &'a [usize],
     pub(crate) stop: &'a AtomicBool,
+    /// Who ends it should we be killed.
+    pub(crate) keeper: Option<&'a Arc<GroupKeeper>>,
 }
 
 impl ServerProcess {
@@ -63,7 +69,9 @@ impl ServerProcess {
             on_cpus(start.cpus, move || command.spawn())?
         });
         let child = spawned.map_err(|error| format!("{name} cannot be started: {}: {error}", start.command[0]))?;
-        let mut server = ServerProcess { child, address: start.address, first_children: Vec::new() };
+        let keeper = start.keeper.map(Arc::clone);
+        let mut server = ServerProcess { child, address: start.address, first_children: Vec::new(), keeper };
+        server.keeper.as_ref().map_or(Ok(()), |keeper| keeper.watch(server.pid()))?;
         let said = || tail_of(std::iter::once(&log).chain(start.logs));
         server.wait_until_it_listens(start).map_err(|what| format!("{name} {what}{}", said()))?;
         server.settle();
@@ -121,6 +129,9 @@ impl ServerProcess {
             let _ = kill_process(pid, Signal::KILL);
         }
         let _ = self.child.wait();
+        if let Some(keeper) = &self.keeper {
+            keeper.forget(self.pid());
+        }
     }
 }
 
@@ -200,7 +211,8 @@ mod tests {
         let never = AtomicBool::new(false);
         let environment = BTreeMap::new();
         let (command, environment, cpus) = (&command[..], &environment, &cpus[..]);
-        let start = Start { name: "it", command, environment, address, dir, logs: &[], cpus, stop: &never };
+        let start =
+            Start { name: "it", command, environment, address, dir, logs: &[], cpus, stop: &never, keeper: None };
         ServerProcess::start(&start)
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::limits::PORTS_RESTED_MAX;
 use crate::matrix::MatrixOrder;
+use crate::matrix::group_keeper::GroupKeeper;
 use crate::matrix::lab_file::OriginChoice;
 use crate::matrix::matrix_plan::Plan;
 use crate::matrix::plain_fetch::fetch;
@@ -40,6 +41,8 @@ pub(crate) struct Stage {
     pub(crate) origin: Option<Origin>,
     ours: PathBuf,
     search: Vec<PathBuf>,
+    /// Last, because every server that still runs is ended before it.
+    keeper: Arc<GroupKeeper>,
 }
 
 /// What stands behind the caches, and how many requests it has seen.
@@ -78,6 +81,7 @@ impl Stage {
             origin: None,
             ours: order.larder.clone(),
             search: order.search.clone(),
+            keeper: Arc::new(GroupKeeper::start(&order.larder)?),
         })
     }
 
@@ -158,7 +162,7 @@ impl Stage {
             workers: planned.workers.unwrap_or(cpus.len()),
             open_files: self.open_files,
             passes: row.is_some_and(|row| row.used.kind == RowKind::Pass),
-            size_bytes: row.and_then(|row| row.used.size_bytes),
+            size_bytes: row.and_then(|row| row.used.size_bytes.or(row.mean_bytes())),
             options: &planned.options,
             defaults: planned.profile.options,
         };
@@ -187,6 +191,7 @@ impl Stage {
             logs: &launch.logs,
             cpus,
             stop: &self.stop,
+            keeper: Some(&self.keeper),
         };
         ServerProcess::start(&start)
     }

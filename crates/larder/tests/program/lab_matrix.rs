@@ -2,10 +2,12 @@
 //! and goes on, and what it says to a file that is wrong.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Lines};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -132,17 +134,123 @@ fn a_tiny_matrix_is_measured_and_leaves_nothing_running() {
     place.nothing_is_left();
 }
 
-/// Waits for a line that holds a word.
-fn wait_for(child: &mut Child, word: &str) -> String {
-    let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-    let mut seen = String::new();
-    for line in lines.map_while(Result::ok) {
-        seen.push_str(&format!("{line}\n"));
-        if line.contains(word) {
-            return seen;
-        }
+/// What a run says, line by line.
+struct Sayings {
+    lines: Lines<BufReader<ChildStderr>>,
+    seen: String,
+}
+
+impl Sayings {
+    fn of(child: &mut Child) -> Sayings {
+        let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        Sayings { lines, seen: String::new() }
     }
-    panic!("it ended before `{word}`: {seen}");
+
+    fn next(&mut self) -> Option<String> {
+        let line = self.lines.next()?.expect("it writes text");
+        self.seen.push_str(&format!("{line}\n"));
+        Some(line)
+    }
+
+    /// Waits for a line that holds a word.
+    #[track_caller]
+    fn wait_for(&mut self, word: &str) {
+        while let Some(line) = self.next() {
+            if line.contains(word) {
+                return;
+            }
+        }
+        panic!("it ended before `{word}`: {}", self.seen);
+    }
+
+    /// To the end, which is when nobody holds the other end any more.
+    fn read_to_end(mut self) -> String {
+        while self.next().is_some() {}
+        self.seen
+    }
+}
+
+/// The processes that run in the directory of one server, and whose binary has this name.
+fn processes_of(place: &Place, server: &str, binary: &str) -> Vec<Pid> {
+    let dir = place.0.join("out/work").join(server);
+    let processes = fs::read_dir("/proc").expect("there is /proc").flatten().map(|entry| entry.path());
+    let is_it = |path: &PathBuf| {
+        let runs = |link: &str, what: &dyn Fn(&Path) -> bool| fs::read_link(path.join(link)).is_ok_and(|to| what(&to));
+        runs("cwd", &|cwd| cwd == dir) && runs("exe", &|exe| exe.file_name().is_some_and(|name| name == binary))
+    };
+    let number = |path: PathBuf| Pid::from_raw(path.file_name()?.to_str()?.parse().ok()?);
+    processes.filter(is_it).filter_map(number).collect()
+}
+
+/// Starts a run and waits until its first block has begun.
+fn begun(place: &Place, text: &str) -> (Child, Sayings) {
+    let mut child = place.command(text).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("larder starts");
+    let mut sayings = Sayings::of(&mut child);
+    sayings.wait_for("block  1");
+    (child, sayings)
+}
+
+/// One row that lasts, of larder and of what else is named.
+fn lasting(servers: &str) -> String {
+    format!(
+        "title = \"Lasting\"\nreference = \"larder\"\n{servers}\n[method]\nblocks = 3\nslice = \"300ms\"\nwarm_max = \"1s\"\n\
+         [[row]]\nname = \"hit\"\nsize = 6221\nconnections = 4\n"
+    )
+}
+
+#[test]
+fn a_run_ends_with_words_when_its_origin_is_gone() {
+    let place = Place::new("no-origin");
+    let (mut child, sayings) = begun(&place, &lasting("servers = [\"larder\"]"));
+    let origin = processes_of(&place, "origin", "larder");
+    assert_eq!(origin.len(), 1, "the origin is a process of its own");
+    kill_process(origin[0], Signal::KILL).expect("it runs");
+    let said = sayings.read_to_end();
+    assert_eq!(child.wait().expect("it ends").code(), Some(1), "{said}");
+    assert!(said.contains("error: the origin does not answer any more (row hit)"), "{said}");
+    place.nothing_is_left();
+}
+
+/// A process that lives and listens no more: a shell that outlives the nginx it has started.
+#[test]
+fn a_server_that_lives_and_takes_no_connection_counts_as_dead() {
+    let place = Place::new("hung");
+    let wrapper = place.0.join("wrapper.sh");
+    let script =
+        "#!/bin/sh\nPATH=$PATH:/usr/sbin\n[ \"$1\" = -v ] && exec nginx -v\nnginx \"$@\" &\nwait\nexec sleep 600\n";
+    fs::write(&wrapper, script).expect("the script can be written");
+    fs::set_permissions(&wrapper, Permissions::from_mode(0o755)).expect("it is ours");
+    let server = format!("[[server]]\nname = \"hung\"\nprofile = \"nginx-cache\"\nbinary = {:?}\n", wrapper);
+    let (mut child, mut sayings) = begun(&place, &lasting(&format!("servers = [\"larder\", \"hung\"]\n{server}")));
+    // While it is warmed up it would be another story.
+    if !sayings.seen.contains("block  1  hung") {
+        sayings.wait_for("block  1  hung");
+    }
+    for process in processes_of(&place, "hung", "nginx") {
+        // Workers may be gone with their master.
+        let _ = kill_process(process, Signal::KILL);
+    }
+    let said = sayings.read_to_end();
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "the others go on: {said}");
+    let results = place.results();
+    let cell = results["cells"].as_array().and_then(|cells| cells.iter().find(|cell| cell["server"] == "hung"));
+    let cell = cell.expect("a cell for the server that hung");
+    assert_eq!(cell["colour"], "red", "{said}");
+    assert_eq!(cell["why"][0], "it died, hung, or a process of it was replaced, under load", "{:#}", cell["why"]);
+    assert_eq!(cell["comparable_in"], Value::Array(vec![]));
+    assert!(said.contains("hung: cannot connect to"), "{said}");
+    place.nothing_is_left();
+}
+
+#[test]
+fn a_lab_that_is_killed_leaves_no_server() {
+    let place = Place::new("killed");
+    let (mut child, sayings) = begun(&place, &lasting("servers = [\"larder\", \"nginx-cache\"]"));
+    kill_process(Pid::from_child(&child), Signal::KILL).expect("it runs");
+    child.wait().expect("it ends");
+    // What ends the servers holds the other end of the pipe until they are gone.
+    sayings.read_to_end();
+    place.nothing_is_left();
 }
 
 #[test]
@@ -151,7 +259,8 @@ fn an_interrupted_matrix_goes_on_where_it_was() {
     let text = TINY.replace(", \"absent\"", "");
     let text = text.replace("[[server]]\nname = \"absent\"\nprofile = \"nginx-static\"\n", "");
     let mut child = place.command(&text).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("larder starts");
-    wait_for(&mut child, "block  2");
+    let mut sayings = Sayings::of(&mut child);
+    sayings.wait_for("block  2");
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(1));
     place.nothing_is_left();

@@ -31,6 +31,7 @@ fn forward_proxy(site: &Site<'_>) -> Result<Launch, String> {
     squid(site, &format!("http_port 127.0.0.1:{}\n", site.port))
 }
 
+/// Without its pinger, which measures nothing here and puts itself where nobody who ends Squid finds it.
 fn squid(site: &Site<'_>, own: &str) -> Result<Launch, String> {
     let files = site.open_files;
     let (log, pid, dir) = (site.path("cache.log"), site.path("squid.pid"), site.dir.display());
@@ -46,6 +47,7 @@ coredump_dir {dir}
 max_filedescriptors {files}
 client_idle_pconn_timeout 1 hour
 shutdown_lifetime 0 seconds
+pinger_enable off
 {extra}
 ",
         memory = site.option("cache_mem"),
