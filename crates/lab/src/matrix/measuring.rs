@@ -62,7 +62,16 @@ pub(crate) struct Measured {
 /// How popularity falls on the web, from one page to the next of a catalogue.
 const ZIPF_ALPHA: f64 = 1.0;
 
-impl Shot<'_> {
+/// Odd and large (2^64 by the golden ratio): neighbours in number are none in what is drawn.
+const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl<'a> Shot<'a> {
+    /// The same load with other luck: a slice that asked again for the pages of the one before would find a site of
+    /// 50,000 pages in a cache that has room for the first few thousand.
+    pub(crate) fn drawn_anew(&self, number: u64) -> Shot<'a> {
+        Shot { seed: self.seed ^ (number + 1).wrapping_mul(SEED_STEP), ..*self }
+    }
+
     /// Loads a server for a time, or with each path once (`time` is none); what came of it.
     pub(crate) fn fire(
         &self,

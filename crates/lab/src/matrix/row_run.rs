@@ -138,7 +138,7 @@ impl<'a> RowRun<'a> {
             return Ok(None);
         }
         let at_seconds = (self.at)();
-        let measured = if is_idle { self.hold(place) } else { self.slice(place) };
+        let measured = if is_idle { self.hold(place, block) } else { self.slice(place, block) };
         let contestant = &self.contestants[place];
         let name = contestant.planned.name.clone();
         let keeps = contestant.planned.profile.keeps_children;
@@ -239,13 +239,15 @@ impl<'a> RowRun<'a> {
         steady
     }
 
-    fn slice(&mut self, place: usize) -> Result<Measured, String> {
+    fn slice(&mut self, place: usize, block: usize) -> Result<Measured, String> {
         let mut origin = self.stage.origin.take();
         let before = origin.as_mut().map(|origin| (origin.requests(), origin.cpu_nanos()));
         let server = self.up[place].as_ref().ok_or("it is not up")?;
         let begun = Nanos::now();
         let role = self.contestants[place].planned.profile.role;
-        let measured = self.shot(role).measure(server.address, self.slice_time(), &self.watched(server));
+        // All servers of a block are asked the same.
+        let shot = self.shot(role).drawn_anew(block as u64);
+        let measured = shot.measure(server.address, self.slice_time(), &self.watched(server));
         let seconds = begun.until(Nanos::now()).as_secs_f64();
         let after = origin.as_mut().map(|origin| (origin.cpu_nanos(), origin.requests()));
         self.stage.origin = origin;
@@ -260,7 +262,7 @@ impl<'a> RowRun<'a> {
     }
 
     /// Connections are held, and a probe asks while they are.
-    fn hold(&mut self, place: usize) -> Result<Measured, String> {
+    fn hold(&mut self, place: usize, block: usize) -> Result<Measured, String> {
         let server = self.up[place].as_ref().ok_or("it is not up")?;
         let memory = || {
             std::thread::sleep(SETTLE);
@@ -272,6 +274,7 @@ impl<'a> RowRun<'a> {
         let mut probe = self.row.clone();
         probe.used.connections = 1;
         let shot = Shot { row: &probe, ..self.shot(self.contestants[place].planned.profile.role) };
+        let shot = shot.drawn_anew(block as u64);
         let mut measured = shot.measure(server.address, self.slice_time(), &self.watched(server))?;
         let (asked, alive) = (self.row.used.connections as u64, held.alive());
         measured.block.held = Some(Held { asked, alive, pss_before_bytes, pss_held_bytes });

@@ -5,11 +5,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::lab_clock::Nanos;
-use crate::limits::{WARM_SLOPE_SHARE_MAX, WARM_WINDOWS};
+use crate::limits::{BLOCKS_MAX, WARM_SLOPE_SHARE_MAX, WARM_WINDOWS};
 use crate::matrix::cell_figures::wrong_bytes;
 use crate::matrix::measuring::{Shot, Watched, errors_of};
 use crate::matrix::planned_rows::Pages;
 use crate::matrix::statistics::is_steady;
+
+/// What windows draw is not what the slices after them draw, which are numbered by their blocks.
+const WARM_DRAWS: u64 = BLOCKS_MAX as u64;
 
 /// Did it settle within the time it was given? `origin_requests` counts from the beginning of the run.
 pub(crate) fn warm_up(
@@ -33,7 +36,8 @@ pub(crate) fn warm_up(
     let mut windows = Vec::new();
     let mut asked = origin_requests();
     while Nanos::now() < deadline && !shot.stop.load(std::sync::atomic::Ordering::Relaxed) {
-        let measured = shot.measure(address, window, watched)?;
+        let drawn = shot.drawn_anew(WARM_DRAWS + windows.len() as u64);
+        let measured = drawn.measure(address, window, watched)?;
         if let Some(what) = wrong_bytes(&measured.errors) {
             return Err(what);
         }
@@ -52,4 +56,82 @@ pub(crate) fn warm_up(
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::fake_origin::{FakeOrigin, OriginSettings};
+    use crate::matrix::lab_file::tests::source;
+    use crate::matrix::planned_rows::planned_rows;
+    use crate::matrix::site_pages::{known_bodies, url_list};
+
+    const WINDOW: Duration = Duration::from_millis(50);
+
+    /// Warms up an origin with a row; what came of it, and what was asked: (connection, path), in order.
+    fn warmed(
+        name: &str,
+        row: &str,
+        known: impl FnOnce(&mut [(u64, u32)]),
+    ) -> (Result<bool, String>, Vec<(u64, String)>) {
+        let text = format!("title = \"t\"\nreference = \"a\"\n[[row]]\nname = \"r\"\nconnections = 1\n{row}\n");
+        let source = source(&text);
+        let row = &planned_rows(&source.read().unwrap().row, &[], &source).unwrap()[0];
+        let log = std::env::temp_dir().join(format!("larder-warm-up-{name}-{}", std::process::id()));
+        let mean_bytes = row.mean_bytes().unwrap_or(1_000);
+        let settings = OriginSettings { mean_bytes, log: Some(log.clone()), ..OriginSettings::default() };
+        let origin = FakeOrigin::start(SocketAddr::from(([127, 0, 0, 1], 0)), settings).unwrap();
+        let mut bodies = known_bodies(row).to_vec();
+        known(&mut bodies);
+        let (list, bodies, stop) = (url_list(row), bodies.into(), Arc::new(AtomicBool::new(false)));
+        let (known, cpus) = (Some(&bodies), &[][..]);
+        let shot =
+            Shot { row, list: &list, known, is_warm_up: true, cpus, threads: 1, origin: None, seed: 1, stop: &stop };
+        let watched = Watched { pid: std::process::id() as i32, cpus: 1 };
+        let came = warm_up(&shot, origin.address, &watched, (WINDOW, 4 * WINDOW), &mut || None);
+        drop(origin);
+        let text = std::fs::read_to_string(&log).unwrap();
+        std::fs::remove_file(&log).unwrap();
+        let asked = text.lines().skip(1).map(|line| {
+            let columns: Vec<&str> = line.split('\t').collect();
+            (columns[2].parse().unwrap(), columns[4].to_owned())
+        });
+        (came, asked.collect())
+    }
+
+    #[test]
+    fn wrong_bytes_end_a_warm_up() {
+        let check = |name: &str, row: &str| {
+            let (came, _) = warmed(name, row, |bodies| bodies[0].1 ^= 1);
+            let error = came.expect_err("the origin's bytes are not those that were to come");
+            assert!(error.starts_with("wrong bytes came (bad-bytes)"), "{error}");
+        };
+        check("one", "size = 1000");
+        // In the round that asks for every page.
+        check("many", "urls = { count = 20, mean_bytes = 1000, order = \"random\" }");
+        let (came, asked) = warmed("right", "size = 1000", |_| {});
+        assert!(came.is_ok() && !asked.is_empty(), "{came:?}");
+    }
+
+    #[test]
+    fn every_window_draws_anew() {
+        let row = "urls = { count = 500, mean_bytes = 100, order = \"random\" }";
+        let (came, asked) = warmed("draws", row, |_| {});
+        came.expect("all bytes are right");
+        // Each window has a connection of its own.
+        let mut windows: Vec<Vec<&str>> = Vec::new();
+        let mut last = None;
+        for (connection, path) in &asked {
+            if last.replace(connection) != Some(connection) {
+                windows.push(Vec::new());
+            }
+            windows.last_mut().unwrap().push(path);
+        }
+        windows.retain(|window| window.len() > 10);
+        assert!(windows.len() > 2, "the round of all pages and two windows: {}", windows.len());
+        assert_ne!(windows[1][..10], windows[2][..10]);
+    }
 }

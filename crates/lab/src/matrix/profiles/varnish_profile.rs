@@ -8,7 +8,7 @@ pub(super) const VARNISH: Profile = Profile {
     install: "apt-get install varnish",
     version_argument: "-V",
     role: Role::Cache,
-    options: &[("storage", "malloc,1G"), ("vcl", ""), ("thread_pool_max", "5000")],
+    options: &[("storage", "malloc,512M"), ("vcl", ""), ("thread_pool_max", "5000")],
     // The manager starts a worker that has crashed again.
     keeps_children: true,
     launch: varnish,
