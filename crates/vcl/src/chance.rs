@@ -18,7 +18,6 @@ pub fn draw() -> u64 {
 }
 
 /// From zero up to, but not, one.
-#[cfg_attr(not(test), expect(dead_code, reason = "until there are directors"))]
 pub fn unit(drawn: u64) -> f64 {
     (drawn >> 11) as f64 / (1u64 << 53) as f64
 }

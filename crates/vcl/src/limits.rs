@@ -55,3 +55,28 @@ pub const SCOPE_BYTES_MAX: usize = 1 << 20;
 /// Statements and function calls that one subroutine may run, those that it calls counted. There are no loops, but ten
 /// subroutines that each call the next one ten times are 10^10 statements.
 pub const STATEMENTS_MAX: u32 = 1_000_000;
+
+/// How often PCRE2 may try within one match, where a regex needs PCRE2: Varnish's `pcre2_match_limit`.
+pub const PCRE_MATCHES_MAX: u32 = 10_000;
+
+/// How deep it may nest trying, where it does not compile to machine code: Varnish's `pcre2_depth_limit`.
+pub const PCRE_DEPTH_MAX: u32 = 20;
+
+/// Bytes that one set of regexes may keep for its automaton, for each thread that uses it.
+pub const SET_CACHE_BYTES_MAX: usize = 4 << 20;
+
+/// Matches that one regsuball may replace.
+pub const SUBSTITUTIONS_MAX: usize = 10_000;
+
+/// How deep one expression may be nested once it is compiled.
+pub const VALUE_DEPTH_MAX: u32 = 512;
+
+/// How deep blocks and called subroutines together may be nested while they run.
+pub const RUN_DEPTH_MAX: u32 = 512;
+
+/// Steps of one std.fnmatch, each a byte looked at.
+pub const WILDCARD_STEPS_MAX: usize = 4_000_000;
+
+/// Files that std.fileread and std.blobread keep for one program, and bytes of each.
+pub const READ_FILES_MAX: usize = 1000;
+pub const READ_FILE_BYTES_MAX: usize = 1 << 20;

@@ -3,21 +3,34 @@
 //! Whoever runs it borrows it for the scope: the texts that it hands to the host are its own constants or in the scope's
 //! arena.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::host::{Health, Host};
-use crate::plain_values::{BackendRef, Fault};
+use crate::house::House;
+use crate::limits::{READ_FILE_BYTES_MAX, READ_FILES_MAX};
+use crate::plain_values::BackendRef;
+use crate::running::compiled::Compiled;
+use crate::running::{compiler, evaluator};
+use crate::scope_arena::Arena;
 use crate::source_files::Sources;
 use crate::subroutine_verdicts::*;
-use crate::subroutines::Method;
+use crate::subroutines::{Action, Method};
 use crate::typed_program::{Backend, BackendId, Probe, Program};
 use crate::world::World;
+
+type Files = HashMap<Box<[u8]>, Arc<[u8]>>;
 
 /// A loaded program.
 #[derive(Debug)]
 pub struct Loaded {
     program: Program,
     sources: Sources,
+    compiled: Compiled,
+    /// What std.fileread has read, by path.
+    files: Mutex<Files>,
 }
 
 /// A backend that a program made while it ran, by vmod dynamic.
@@ -30,12 +43,23 @@ pub struct DynamicBackend {
 
 impl Loaded {
     /// Compiles a checked program, looks up the names in its ACLs, and runs vcl_init. The error is for people.
-    pub fn load(program: Program, sources: Sources, _world: &dyn World) -> Result<Arc<Loaded>, String> {
-        Ok(Arc::new(Loaded { program, sources }))
+    pub fn load(program: Program, sources: Sources, world: &dyn World) -> Result<Arc<Loaded>, String> {
+        let compiled = compiler::compile(&program, world)?;
+        let loaded = Arc::new(Loaded { program, sources, compiled, files: Mutex::default() });
+        let arena = Arena::default();
+        match loaded.run(&House::new(&arena, world), Method::Init) {
+            Ending::Plain(Action::Ok) => {}
+            Ending::Fail(why) => return Err(why.reason().to_owned()),
+            other => return Err(other.out_of_place(Method::Init).reason().to_owned()),
+        }
+        Ok(loaded)
     }
 
-    /// Runs vcl_fini: nobody runs the program any more.
-    pub fn discard(&self, _world: &dyn World) {}
+    /// Runs vcl_fini: nobody runs the program any more. What goes wrong there has been logged.
+    pub fn discard(&self, world: &dyn World) {
+        let arena = Arena::default();
+        drop(self.run(&House::new(&arena, world), Method::Fini));
+    }
 
     // ---- What it is made of.
 
@@ -156,7 +180,24 @@ impl Loaded {
         self.run(host, Method::BackendError).into()
     }
 
-    fn run<'a, H: Host<'a>>(&'a self, _host: &H, method: Method) -> Ending<'a> {
-        Ending::Fail(Fault::new(format!("{} cannot be run yet", method.name())))
+    fn run<'a, H: Host<'a>>(&'a self, host: &H, method: Method) -> Ending<'a> {
+        evaluator::run(self, &self.compiled, host, method)
+    }
+
+    /// The content of a file as it was when it was first asked for.
+    pub(crate) fn file(&self, path: &[u8], world: &dyn World) -> Result<Arc<[u8]>, String> {
+        let mut files = self.files.lock();
+        if let Some(content) = files.get(path) {
+            return Ok(Arc::clone(content));
+        }
+        let content: Arc<[u8]> = world.read_file(path)?.into();
+        if content.len() > READ_FILE_BYTES_MAX {
+            return Err(format!("it has more than {READ_FILE_BYTES_MAX} bytes (READ_FILE_BYTES_MAX)"));
+        }
+        if files.len() >= READ_FILES_MAX {
+            return Err(format!("{READ_FILES_MAX} others have been read (READ_FILES_MAX)"));
+        }
+        files.insert(path.into(), Arc::clone(&content));
+        Ok(content)
     }
 }

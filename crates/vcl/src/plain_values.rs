@@ -88,6 +88,23 @@ impl<'a> Plain<'a> {
         }
     }
 
+    /// Whether the value is of the type.
+    pub fn is_of(self, of: Type) -> bool {
+        match self {
+            Plain::Text(_) => of.is_text() || of == Type::Header || of == Type::Body,
+            Plain::Bool(_) => of == Type::Bool,
+            Plain::Int(_) => of == Type::Int,
+            Plain::Real(_) => of == Type::Real,
+            Plain::Duration(_) => of == Type::Duration,
+            Plain::Time(_) => of == Type::Time,
+            Plain::Bytes(_) => of == Type::Bytes,
+            Plain::Ip(_) => of == Type::Ip,
+            Plain::Blob(_) => of == Type::Blob || of == Type::Body,
+            Plain::Backend(_) => of == Type::Backend,
+            Plain::Storage(_) => of == Type::Stevedore,
+        }
+    }
+
     // A host that answers with another type than the variable has is at fault; the program goes on with nothing.
 
     pub fn text(self) -> Option<&'a [u8]> {

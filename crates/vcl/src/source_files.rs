@@ -116,6 +116,12 @@ impl Sources {
         Position { line, column: String::from_utf8_lossy(before).chars().count() + 1 }
     }
 
+    /// `name:line:column`.
+    pub fn show_place(&self, span: Span) -> String {
+        let position = self.position(span);
+        format!("{}:{}:{}", self.file(span.file).name, position.line, position.column)
+    }
+
     /// Without the way through the line that `position` goes.
     pub fn begins_line(&self, span: Span) -> bool {
         self.file(span.file).line_starts.binary_search(&span.start).is_ok()

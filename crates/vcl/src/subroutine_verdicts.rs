@@ -16,7 +16,6 @@ pub struct Status<'a> {
 
 /// How a subroutine ended, before it is known to be a legal end.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(dead_code, reason = "until there is an evaluator")]
 pub(crate) enum Ending<'a> {
     Plain(Action),
     Status(Action, Status<'a>),

@@ -1,8 +1,32 @@
 //! What modules remember for one transaction: the cookies that were parsed, the variables of vmod var.
 //!
-//! A client's request has one for all its scopes and restarts, a fetch has one of its own. Unused it is two empty cells
+//! A client's request has one for all its scopes and restarts, a fetch has one of its own. Unused it is one empty cell
 //! and allocates nothing.
+
+use std::cell::RefCell;
 
 /// The memory of one transaction.
 #[derive(Debug, Default)]
-pub struct Task {}
+pub struct Task {
+    memory: RefCell<Option<Box<Memory>>>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    ban_error: String,
+}
+
+impl Task {
+    fn with<T>(&self, act: impl FnOnce(&mut Memory) -> T) -> T {
+        act(self.memory.borrow_mut().get_or_insert_default())
+    }
+
+    /// Of the last `std.ban`.
+    pub(crate) fn remember_ban_error(&self, why: Option<String>) {
+        self.with(|memory| memory.ban_error = why.unwrap_or_default());
+    }
+
+    pub(crate) fn ban_error(&self) -> String {
+        self.memory.borrow().as_ref().map(|memory| memory.ban_error.clone()).unwrap_or_default()
+    }
+}

@@ -5,6 +5,8 @@
 use std::net::IpAddr;
 
 use crate::host::LogKind;
+use crate::plain_values::Plain;
+use crate::variables::VariableId;
 
 /// The machine.
 pub trait World: Send + Sync {
@@ -21,6 +23,11 @@ pub trait World: Send + Sync {
 
     /// A line about the program, not about a transaction.
     fn log(&self, kind: LogKind, text: &[u8]);
+
+    /// A parameter, or another variable that is the same for all transactions: `param.*`, `server.identity`.
+    fn parameter(&self, of: VariableId) -> Plain<'static> {
+        of.nothing()
+    }
 
     fn read_file(&self, _path: &[u8]) -> Result<Vec<u8>, String> {
         Err("files cannot be read here".to_owned())

@@ -1,0 +1,122 @@
+//! Regexes that are asked about the same text, matched in one pass over it.
+//!
+//! Lists of robots and of devices are chains of hundreds of regexes about one header. Which of them match is found in
+//! one pass when the first is asked for, and kept for as long as the text is the same: a text that a host has handed
+//! out never changes, so the same address and length are the same text.
+
+use std::cell::{Cell, RefCell};
+
+use regex_automata::meta::Regex as Linear;
+use regex_automata::{Input, PatternSet};
+use regex_syntax::hir::Hir;
+
+use crate::limits::SET_CACHE_BYTES_MAX;
+use crate::plain_values::Fault;
+use crate::scope_arena::Arena;
+
+/// From so many regexes on a pass over all of them is cheaper than one after another.
+pub const SET_PATTERNS_MIN: usize = 4;
+
+/// From so many on also those are taken in that are simple enough to be compared without an engine.
+pub const SET_SHAPED_PATTERNS_MIN: usize = 16;
+
+/// Several regexes.
+#[derive(Debug)]
+pub struct PatternsSet {
+    engine: Linear,
+    looks_for_end: bool,
+}
+
+/// What is known of the last text that the set was asked about.
+#[derive(Debug)]
+pub struct LastPass<'a> {
+    text: Cell<Option<&'a [u8]>>,
+    /// A bit for each regex.
+    matched: Cell<&'a [u64]>,
+}
+
+impl Default for LastPass<'_> {
+    fn default() -> Self {
+        LastPass { text: Cell::new(None), matched: Cell::new(&[]) }
+    }
+}
+
+thread_local! {
+    /// What a pass writes to. One for a thread, made as large as the largest set.
+    static SCRATCH: RefCell<PatternSet> = RefCell::new(PatternSet::new(0));
+}
+
+impl PatternsSet {
+    /// `None` when they are too much for one engine: then they are matched one by one.
+    pub fn new(patterns: &[&Hir], looks_for_end: bool) -> Option<PatternsSet> {
+        let config = Linear::config()
+            .utf8_empty(false)
+            .hybrid_cache_capacity(SET_CACHE_BYTES_MAX)
+            .which_captures(regex_automata::nfa::thompson::WhichCaptures::None)
+            .match_kind(regex_automata::MatchKind::All);
+        let engine = Linear::builder().configure(config).build_many_from_hir(patterns).ok()?;
+        Some(PatternsSet { engine, looks_for_end })
+    }
+
+    /// Whether the regex of that number matches; `None` when the text must be asked about otherwise.
+    #[inline]
+    pub fn is_match<'a>(
+        &self,
+        number: usize,
+        text: &'a [u8],
+        last: &LastPass<'a>,
+        arena: &'a Arena,
+    ) -> Result<Option<bool>, Fault> {
+        if !last.text.get().is_some_and(|known| std::ptr::eq(known, text)) {
+            if self.looks_for_end && text.last() == Some(&b'\n') {
+                return Ok(None);
+            }
+            last.matched.set(self.pass(text, arena)?);
+            last.text.set(Some(text));
+        }
+        Ok(Some(last.matched.get().get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)))
+    }
+
+    fn pass<'a>(&self, text: &[u8], arena: &'a Arena) -> Result<&'a [u64], Fault> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            if scratch.capacity() < self.engine.pattern_len() {
+                *scratch = PatternSet::new(self.engine.pattern_len());
+            }
+            scratch.clear();
+            self.engine.which_overlapping_matches(&Input::new(text), scratch);
+            if scratch.is_empty() {
+                return Ok(&[][..]);
+            }
+            let words = arena.filled(self.engine.pattern_len().div_ceil(64), |_| 0u64)?;
+            for id in scratch.iter() {
+                words[id.as_usize() / 64] |= 1 << (id.as_usize() % 64);
+            }
+            Ok(&*words)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pattern::Pattern;
+    use super::*;
+
+    #[test]
+    fn a_set_says_of_each_what_each_says_of_itself() {
+        let written = ["bot", "(?i)CRAWL", "^Mozilla", "\\.$", "[0-9]{3}", "^$", "a|b|", "spider.*x", "é"];
+        let patterns: Vec<Pattern> = written.iter().map(|text| Pattern::new(text.as_bytes())).collect();
+        let syntaxes: Vec<&Hir> = patterns.iter().filter_map(|pattern| Some(pattern.for_set()?.0)).collect();
+        assert_eq!(syntaxes.len(), written.len());
+        let set = PatternsSet::new(&syntaxes, true).expect("they are few");
+        let arena = Arena::default();
+        let last = LastPass::default();
+        for text in ["", "Mozilla/5.0 robot crawler.", "a spider 123 x\u{e9}", "bot 99", "CRAWL\n"] {
+            for (number, pattern) in patterns.iter().enumerate() {
+                let alone = pattern.is_match(text.as_bytes()).expect("nothing explodes");
+                let together = set.is_match(number, text.as_bytes(), &last, &arena).expect("there is room");
+                let expect = if text.ends_with('\n') { None } else { Some(alone) };
+                assert_eq!(together, expect, "{} {text}", written[number]);
+            }
+        }
+    }
+}

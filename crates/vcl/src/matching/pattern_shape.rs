@@ -1,0 +1,140 @@
+//! Patterns that are so simple that no engine is needed: a few texts at the start, at the end, or the whole text.
+//!
+//! Most patterns of real programs are that: `^/admin`, `\.jpg$`, `^(GET|HEAD)$`.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
+
+/// As many texts are compared one by one.
+const TEXTS_MAX: usize = 16;
+
+/// A simple pattern.
+#[derive(Debug)]
+pub enum Shape {
+    Exact(Texts),
+    Prefix(Texts),
+    Suffix(Texts),
+    /// Any of these bytes, anywhere.
+    AnyByte(Box<[bool; 256]>),
+}
+
+/// One of these, in these letters or in any.
+#[derive(Debug)]
+pub struct Texts {
+    /// In small letters when case does not count.
+    texts: Box<[Box<[u8]>]>,
+    any_case: bool,
+}
+
+impl Shape {
+    pub fn of(pattern: &Hir) -> Option<Shape> {
+        let parts = match pattern.kind() {
+            HirKind::Concat(parts) => parts.as_slice(),
+            _ => std::slice::from_ref(pattern),
+        };
+        let is = |part: Option<&Hir>, look| part.is_some_and(|part| *part.kind() == HirKind::Look(look));
+        let (start, end) = (is(parts.first(), Look::Start), is(parts.last(), Look::End));
+        let inner = parts.get(usize::from(start)..parts.len() - usize::from(end))?;
+        match (start, end) {
+            (true, true) => Texts::of(inner).map(Shape::Exact),
+            (true, false) => Texts::of(inner).map(Shape::Prefix),
+            (false, true) => Texts::of(inner).map(Shape::Suffix),
+            (false, false) => match inner {
+                [only] => any_byte(only),
+                _ => None,
+            },
+        }
+    }
+
+    #[inline]
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        match self {
+            Shape::Exact(texts) => texts.any(|known| texts.same(text, known)),
+            Shape::Prefix(texts) => {
+                texts.any(|known| text.get(..known.len()).is_some_and(|start| texts.same(start, known)))
+            }
+            Shape::Suffix(texts) => {
+                texts.any(|known| text.len() >= known.len() && texts.same(&text[text.len() - known.len()..], known))
+            }
+            Shape::AnyByte(bytes) => text.iter().any(|byte| bytes[usize::from(*byte)]),
+        }
+    }
+}
+
+impl Texts {
+    fn of(parts: &[Hir]) -> Option<Texts> {
+        let branches: Vec<&[Hir]> = match parts {
+            [only] => match stripped(only).kind() {
+                HirKind::Alternation(branches) => branches.iter().map(std::slice::from_ref).collect(),
+                HirKind::Concat(parts) => vec![parts.as_slice()],
+                _ => vec![parts],
+            },
+            _ => vec![parts],
+        };
+        if branches.len() > TEXTS_MAX {
+            return None;
+        }
+        let (mut texts, mut is_exact, mut is_any_case) = (Vec::new(), false, false);
+        for branch in branches {
+            let mut text = Vec::new();
+            for part in branch {
+                literal(part, &mut text, &mut is_exact, &mut is_any_case)?;
+            }
+            texts.push(text.into_boxed_slice());
+        }
+        // Letters in both manners: left to an engine.
+        (!(is_exact && is_any_case)).then(|| Texts { texts: texts.into(), any_case: is_any_case })
+    }
+
+    #[inline]
+    fn any(&self, test: impl Fn(&[u8]) -> bool) -> bool {
+        self.texts.iter().any(|known| test(known))
+    }
+
+    #[inline]
+    fn same(&self, text: &[u8], known: &[u8]) -> bool {
+        if self.any_case { text.eq_ignore_ascii_case(known) } else { text == known }
+    }
+}
+
+fn stripped(part: &Hir) -> &Hir {
+    match part.kind() {
+        HirKind::Capture(capture) => stripped(&capture.sub),
+        _ => part,
+    }
+}
+
+/// Adds what the part stands for, if that is one text.
+fn literal(part: &Hir, text: &mut Vec<u8>, is_exact: &mut bool, is_any_case: &mut bool) -> Option<()> {
+    match stripped(part).kind() {
+        HirKind::Literal(bytes) => {
+            *is_exact |= bytes.0.iter().any(u8::is_ascii_alphabetic);
+            text.extend_from_slice(&bytes.0);
+            Some(())
+        }
+        HirKind::Concat(parts) => parts.iter().try_for_each(|part| literal(part, text, is_exact, is_any_case)),
+        // A letter in both cases.
+        HirKind::Class(Class::Bytes(class)) => match class.ranges() {
+            [upper, lower]
+                if upper.start() == upper.end()
+                    && lower.start() == lower.end()
+                    && upper.start().is_ascii_uppercase()
+                    && upper.start().to_ascii_lowercase() == lower.start() =>
+            {
+                *is_any_case = true;
+                text.push(lower.start());
+                Some(())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn any_byte(part: &Hir) -> Option<Shape> {
+    let HirKind::Class(Class::Bytes(class)) = stripped(part).kind() else { return None };
+    let mut bytes = Box::new([false; 256]);
+    for range in class.iter() {
+        (range.start()..=range.end()).for_each(|byte| bytes[usize::from(byte)] = true);
+    }
+    Some(Shape::AnyByte(bytes))
+}

@@ -1,0 +1,208 @@
+//! Statements of the checked program become steps; regexes about the same text become sets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::compiled::*;
+use crate::header_names::HeaderName;
+use crate::host::Message;
+use crate::matching::acl_ranges::AclRanges;
+use crate::matching::pattern::Pattern;
+use crate::matching::pattern_sets::{PatternsSet, SET_PATTERNS_MIN, SET_SHAPED_PATTERNS_MIN};
+use crate::syntax::{AssignOperator, BinaryOperator};
+use crate::typed_program::{Program, RegexId, Statement, StatementKind, Target, Value, Verdict};
+use crate::types::Type;
+use crate::variables::VariableId;
+use crate::world::World;
+
+/// What the sets are made by: the text that regexes are asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    Header(Message, Box<[u8]>),
+    Variable(VariableId),
+}
+
+pub struct Compiler<'p> {
+    pub program: &'p Program,
+    pub names: HashMap<String, Arc<HeaderName>>,
+    pub depth: u32,
+    groups: Vec<Group>,
+    /// By subroutine and text.
+    group_numbers: HashMap<(usize, Operand), u32>,
+    subroutine: usize,
+}
+
+/// The program as it is run. The error is for people.
+pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String> {
+    let names = HashMap::new();
+    let mut compiler =
+        Compiler { program, names, depth: 0, groups: Vec::new(), group_numbers: HashMap::new(), subroutine: 0 };
+    let mut subroutines = Vec::with_capacity(program.subroutines.len());
+    for (number, subroutine) in program.subroutines.iter().enumerate() {
+        compiler.subroutine = number;
+        let mut steps = Vec::new();
+        for body in &subroutine.bodies {
+            compiler.steps(&body.statements, &mut steps)?;
+        }
+        subroutines.push(steps);
+    }
+    let patterns: Vec<Pattern> = program.regexes.iter().map(|written| Pattern::new(written)).collect();
+    let mut groups = compiler.groups;
+    let mut sets_count = 0;
+    for group in &mut groups {
+        group.set = set_of(&group.members, &patterns, sets_count);
+        sets_count += u32::from(group.set.is_some());
+    }
+    let addresses = |name: &str| world.addresses(name);
+    let acls = program.acls.iter().map(|acl| AclRanges::new(acl, &addresses)).collect::<Result<Vec<_>, String>>()?;
+    let (methods, labels, sets_count) = (program.methods, program.labels.clone(), sets_count as usize);
+    Ok(Compiled { subroutines, methods, patterns, groups, sets_count, acls, labels })
+}
+
+/// A set of those that are worth one.
+fn set_of(members: &[RegexId], patterns: &[Pattern], number: u32) -> Option<GroupSet> {
+    let eligible = |id: &RegexId| patterns[id.index()].for_set().is_some();
+    let needs_engine = |id: &RegexId| eligible(id) && !patterns[id.index()].has_shape();
+    let with_shaped = members.iter().filter(|id| eligible(id)).count() >= SET_SHAPED_PATTERNS_MIN;
+    let taken = |id: &RegexId| if with_shaped { eligible(id) } else { needs_engine(id) };
+    let (mut syntaxes, mut places, mut looks_for_end) = (Vec::new(), Vec::new(), false);
+    for id in members {
+        let syntax = patterns[id.index()].for_set().filter(|_| taken(id));
+        places.push(syntax.map(|_| syntaxes.len() as u32));
+        if let Some((syntax, looks)) = syntax {
+            syntaxes.push(syntax);
+            looks_for_end |= looks;
+        }
+    }
+    if syntaxes.len() < SET_PATTERNS_MIN {
+        return None;
+    }
+    let engine = PatternsSet::new(&syntaxes, looks_for_end)?;
+    Some(GroupSet { engine, number, places })
+}
+
+impl Compiler<'_> {
+    /// The group of the text within this subroutine, and the regex's number there.
+    pub fn grouped(&mut self, operand: Operand, regex: RegexId) -> (u32, u32) {
+        let next = self.groups.len() as u32;
+        let group = *self.group_numbers.entry((self.subroutine, operand)).or_insert(next);
+        if group == next {
+            self.groups.push(Group::default());
+        }
+        let members = &mut self.groups[group as usize].members;
+        let member = members.iter().position(|known| *known == regex).unwrap_or_else(|| {
+            members.push(regex);
+            members.len() - 1
+        });
+        (group, member as u32)
+    }
+
+    fn block(&mut self, statements: &[Statement]) -> Result<Box<[Step]>, String> {
+        let mut steps = Vec::with_capacity(statements.len());
+        self.steps(statements, &mut steps)?;
+        Ok(steps.into())
+    }
+
+    fn steps(&mut self, statements: &[Statement], steps: &mut Vec<Step>) -> Result<(), String> {
+        for statement in statements {
+            let act = self.act(&statement.kind)?;
+            steps.extend(act.map(|act| Step { act, at: statement.span }));
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, kind: &StatementKind) -> Result<Option<Act>, String> {
+        Ok(Some(match kind {
+            StatementKind::Nothing => return Ok(None),
+            StatementKind::Set { target: Target::Header(row, name), operator, value } => {
+                let (of, name) = (super::value_compiler::message(*row)?, self.header_name(name));
+                let value = self.text(value)?;
+                match operator {
+                    AssignOperator::Set => Act::SetHeader { of, name, value },
+                    _ => Act::AddToHeader { of, name, value },
+                }
+            }
+            StatementKind::Set { target: Target::Variable(row), operator, value } => {
+                self.set_variable(row.first_of_name(), *operator, value)?
+            }
+            StatementKind::Unset(Target::Header(row, name)) => {
+                Act::UnsetHeader { of: super::value_compiler::message(*row)?, name: self.header_name(name) }
+            }
+            StatementKind::Unset(Target::Variable(row)) => Act::UnsetVariable(row.first_of_name()),
+            StatementKind::Call(id) => Act::Call(*id),
+            StatementKind::Leave => Act::Leave,
+            StatementKind::Return(verdict) => Act::Return(self.ending(verdict)?),
+            StatementKind::If { branches, otherwise } => {
+                let branches =
+                    branches.iter().map(|(condition, block)| Ok((self.cond(condition)?, self.block(block)?)));
+                let branches = branches.collect::<Result<Box<[_]>, String>>()?;
+                Act::If(Box::new(Branches { branches, otherwise: self.block(otherwise)? }))
+            }
+            StatementKind::New { object, arguments } => {
+                let constructor = self.program.objects[object.index()].constructor;
+                Act::New { object: *object, call: Box::new(self.call_of(constructor, arguments)?) }
+            }
+            StatementKind::Ban(text) => Act::Ban(self.text(text)?),
+            StatementKind::HashData(text) => Act::HashData(self.strands(text)?),
+            StatementKind::Synthetic(text) => Act::Synthetic(self.strands(text)?),
+            StatementKind::Function(call) => self.function(call)?,
+            StatementKind::Block(block) => Act::Block(self.block(block)?),
+        }))
+    }
+
+    /// A function for its effect; what it gives is dropped. A regsub alone has none, but may fail.
+    fn function(&mut self, value: &Value) -> Result<Act, String> {
+        use crate::typed_program::ValueKind;
+        match value.kind {
+            ValueKind::Call { .. } => Ok(Act::Function(self.call(value)?)),
+            _ => Ok(Act::If(Box::new(Branches {
+                branches: Box::new([(Cond::IsThere(self.text(value)?), Box::new([]))]),
+                otherwise: Box::new([]),
+            }))),
+        }
+    }
+
+    fn set_variable(&mut self, of: VariableId, assign: AssignOperator, value: &Value) -> Result<Act, String> {
+        use BinaryOperator::{Add, Divide, Multiply, Subtract};
+        let operator = match assign {
+            AssignOperator::Set => None,
+            AssignOperator::Add => Some(Add),
+            AssignOperator::Subtract => Some(Subtract),
+            AssignOperator::Multiply => Some(Multiply),
+            AssignOperator::Divide => Some(Divide),
+        };
+        let variable = of.get();
+        if variable.of == Type::Body {
+            let value = if value.of == Type::Blob { self.any(value)? } else { Any::Text(self.text(value)?) };
+            return Ok(Act::SetBody { append: operator.is_some(), value });
+        }
+        let Some(operator) = operator else {
+            let value = match variable.of {
+                Type::String => Any::Text(self.text(value)?),
+                _ => self.any(value)?,
+            };
+            return Ok(Act::SetVariable { of, value });
+        };
+        let value = match variable.of {
+            Type::String => Any::Text(Text::Join(Box::new([Text::Variable(of), self.text(value)?]))),
+            Type::Int => Any::Int(Int::Arithmetic(operator, Box::new((Int::Variable(of), self.int(value)?)))),
+            Type::Time => Any::Time(Real::Arithmetic(operator, Box::new((Real::Variable(of), self.real(value)?)))),
+            _ => Any::Duration(Real::Arithmetic(operator, Box::new((Real::Variable(of), self.real(value)?)))),
+        };
+        Ok(Act::SetVariable { of, value })
+    }
+
+    fn ending(&mut self, verdict: &Verdict) -> Result<Ending, String> {
+        let text =
+            |this: &mut Self, value: &Option<Box<Value>>| value.as_ref().map(|value| this.text(value)).transpose();
+        Ok(match verdict {
+            Verdict::Plain(action) => Ending::Plain(*action),
+            Verdict::Status { action, status, reason } => {
+                Ending::Status { action: *action, status: self.int(status)?, reason: text(self, reason)? }
+            }
+            Verdict::PassFor(duration) => Ending::PassFor(self.real(duration)?),
+            Verdict::Fail(why) => Ending::Fail(text(self, why)?),
+            Verdict::Vcl(label) => Ending::Vcl(*label),
+        })
+    }
+}

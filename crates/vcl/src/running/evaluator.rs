@@ -1,0 +1,344 @@
+//! Walks the steps of a subroutine over a host.
+//!
+//! A `Run` is one built-in subroutine with all that it calls. It ends: there are no loops and no recursion in the
+//! language, and what is left, many calls of many calls, is counted (`STATEMENTS_MAX`). Whatever cannot be done ends it
+//! with a fault, which is logged here with its place.
+
+use std::cell::Cell;
+
+use smallvec::SmallVec;
+
+use super::compiled::*;
+use crate::host::{Host, LogKind};
+use crate::limits::{RUN_DEPTH_MAX, STATEMENTS_MAX};
+use crate::loaded::Loaded;
+use crate::matching::pattern_sets::LastPass;
+use crate::plain_values::{Fault, Plain};
+use crate::scope_arena::Arena;
+use crate::source_files::{FileId, Span};
+use crate::subroutine_verdicts::{self as verdicts, Status};
+use crate::subroutines::Method;
+use crate::typed_program::SubroutineId;
+use crate::types::Type;
+use crate::variables::VariableId;
+use crate::vmods::{Argument, Arguments, HeaderArgument};
+
+/// One built-in subroutine while it runs.
+pub struct Run<'a, 'h, H> {
+    pub host: &'h H,
+    pub loaded: &'a Loaded,
+    pub compiled: &'a Compiled,
+    pub arena: &'a Arena,
+    /// One for each set of regexes.
+    pub last_passes: &'a [LastPass<'a>],
+    at: Cell<Span>,
+    steps_left: Cell<u32>,
+    depth: Cell<u32>,
+}
+
+/// How a block ends.
+enum Flow<'a> {
+    /// At its end; what follows it is next.
+    Through,
+    /// The subroutine is left, but not the one that called it.
+    Leave,
+    Ended(verdicts::Ending<'a>),
+}
+
+const NOWHERE: Span = Span { file: FileId(u16::MAX), start: 0, end: 0 };
+
+/// Runs a built-in subroutine. A fault is logged, with the place where it happened.
+pub fn run<'a, H: Host<'a>>(
+    loaded: &'a Loaded,
+    compiled: &'a Compiled,
+    host: &H,
+    method: Method,
+) -> verdicts::Ending<'a> {
+    let mut run = match Run::new(loaded, compiled, host) {
+        Ok(run) => run,
+        Err(fault) => return verdicts::Ending::Fail(fault),
+    };
+    match run.method(method) {
+        Ok(verdicts::Ending::Fail(why)) | Err(why) => {
+            let fault = run.placed(&why, method);
+            host.log(LogKind::Error, fault.reason().as_bytes());
+            verdicts::Ending::Fail(fault)
+        }
+        Ok(ending) => ending,
+    }
+}
+
+impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
+    pub fn new(loaded: &'a Loaded, compiled: &'a Compiled, host: &'h H) -> Result<Run<'a, 'h, H>, Fault> {
+        let arena = host.arena();
+        let last_passes: &'a [LastPass<'a>] = match compiled.sets_count {
+            0 => &[],
+            count => arena.filled(count, |_| LastPass::default())?,
+        };
+        Ok(Run {
+            host,
+            loaded,
+            compiled,
+            arena,
+            last_passes,
+            at: Cell::new(NOWHERE),
+            steps_left: Cell::new(STATEMENTS_MAX),
+            depth: Cell::new(0),
+        })
+    }
+
+    fn method(&mut self, method: Method) -> Result<verdicts::Ending<'a>, Fault> {
+        let Some(id) = self.compiled.methods[method as usize] else {
+            return Err(Fault::new(format!("there is no {}", method.name())));
+        };
+        match self.block(&self.compiled.subroutines[id.index()])? {
+            Flow::Ended(ending) => Ok(ending),
+            Flow::Through | Flow::Leave => Err(Fault::new(format!("{} ended without a return", method.name()))),
+        }
+    }
+
+    /// A subroutine of one's own, called as a function. What it returns with is dropped unless it is a failure.
+    pub fn call_for_time(&self, id: SubroutineId) -> Result<(), Fault> {
+        match self.block(&self.compiled.subroutines[id.index()])? {
+            Flow::Ended(verdicts::Ending::Fail(why)) => Err(why),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn placed(&self, why: &Fault, method: Method) -> Fault {
+        let at = self.at.get();
+        let place = if at == NOWHERE { String::new() } else { format!("{}: ", self.loaded.sources().show_place(at)) };
+        Fault::new(format!("{place}{why} (in {})", method.name()))
+    }
+
+    /// One more thing is done.
+    #[inline]
+    pub fn spend(&self) -> Result<(), Fault> {
+        match self.steps_left.get().checked_sub(1) {
+            Some(left) => {
+                self.steps_left.set(left);
+                Ok(())
+            }
+            None => Err(Fault::new(format!("the policy ran more than {STATEMENTS_MAX} statements (STATEMENTS_MAX)"))),
+        }
+    }
+
+    fn block(&self, steps: &'a [Step]) -> Result<Flow<'a>, Fault> {
+        let depth = self.depth.get();
+        if depth >= RUN_DEPTH_MAX {
+            let what = format!("blocks and calls are nested more than {RUN_DEPTH_MAX} deep (RUN_DEPTH_MAX)");
+            return Err(Fault::new(what));
+        }
+        self.depth.set(depth + 1);
+        for step in steps {
+            self.at.set(step.at);
+            self.host.statement(step.at);
+            self.spend()?;
+            match self.act(&step.act)? {
+                Flow::Through => {}
+                ended => {
+                    self.depth.set(depth);
+                    return Ok(ended);
+                }
+            }
+        }
+        self.depth.set(depth);
+        Ok(Flow::Through)
+    }
+
+    fn act(&self, act: &'a Act) -> Result<Flow<'a>, Fault> {
+        match act {
+            Act::SetHeader { of, name, value } => {
+                let value = self.text(value)?.unwrap_or_default();
+                self.host.set_header(*of, name, lawful_line(name.written(), value)?)?;
+            }
+            Act::AddToHeader { of, name, value } => {
+                let before = self.host.header(*of, name).unwrap_or_default();
+                let value = self.text(value)?.unwrap_or_default();
+                let value = self.arena.join(&[before, value])?;
+                self.host.set_header(*of, name, lawful_line(name.written(), value)?)?;
+            }
+            Act::UnsetHeader { of, name } => self.host.unset_header(*of, name),
+            Act::SetVariable { of, value } => {
+                let value = self.plain(value)?;
+                self.host.set_variable(*of, lawful_value(*of, value)?)?;
+                if *of == VariableId::BEREQ_BACKEND {
+                    self.host.backend_chosen(value.backend());
+                }
+            }
+            Act::UnsetVariable(of) => self.host.unset_variable(*of)?,
+            Act::SetBody { append, value } => {
+                let value = self.plain(value)?;
+                if !append {
+                    self.host.clear_synthetic();
+                }
+                self.host.synthetic(value.text().unwrap_or_default())?;
+            }
+            Act::Call(id) => match self.block(&self.compiled.subroutines[id.index()])? {
+                Flow::Leave | Flow::Through => {}
+                ended => return Ok(ended),
+            },
+            Act::Leave => return Ok(Flow::Leave),
+            Act::Return(ending) => return self.ending(ending).map(Flow::Ended),
+            Act::If(branches) => return self.branches(branches),
+            Act::New { object, call } => self.make(*object, call)?,
+            Act::Ban(text) => self.ban(text)?,
+            Act::HashData(parts) => {
+                for part in parts {
+                    self.host.hash_data(self.text(part)?);
+                }
+            }
+            Act::Synthetic(parts) => {
+                for part in parts {
+                    self.host.synthetic(self.text(part)?.unwrap_or(b"(null)"))?;
+                }
+            }
+            Act::Function(call) => drop(self.call(call)?),
+            Act::Block(steps) => return self.block(steps),
+        }
+        Ok(Flow::Through)
+    }
+
+    fn branches(&self, branches: &'a Branches) -> Result<Flow<'a>, Fault> {
+        for (condition, steps) in &branches.branches {
+            self.spend()?;
+            if self.cond(condition)? {
+                return self.block(steps);
+            }
+        }
+        if branches.otherwise.is_empty() { Ok(Flow::Through) } else { self.block(&branches.otherwise) }
+    }
+
+    fn ending(&self, ending: &'a Ending) -> Result<verdicts::Ending<'a>, Fault> {
+        Ok(match ending {
+            Ending::Plain(action) => verdicts::Ending::Plain(*action),
+            Ending::Status { action, status, reason } => {
+                let status = lawful_status(action.name(), self.int(status)?)?;
+                let reason = reason.as_ref().map_or(Ok(None), |reason| self.text(reason))?;
+                if let Some(reason) = reason {
+                    lawful_line(b"reason", reason)?;
+                }
+                verdicts::Ending::Status(*action, Status { status, reason })
+            }
+            Ending::PassFor(duration) => verdicts::Ending::PassFor(self.real(duration)?),
+            Ending::Vcl(label) => verdicts::Ending::Vcl(&self.compiled.labels[*label]),
+            Ending::Fail(why) => {
+                let why = why.as_ref().map_or(Ok(None), |why| self.text(why))?;
+                let why = why.map_or("the policy says so".into(), String::from_utf8_lossy);
+                verdicts::Ending::Fail(Fault::new(why.into_owned()))
+            }
+        })
+    }
+
+    /// A ban that cannot be is no failure of the transaction, but it is said.
+    fn ban(&self, text: &'a Text) -> Result<(), Fault> {
+        let expression = self.text(text)?;
+        let result = match expression {
+            Some(expression) => self.host.ban(expression),
+            None => Err("the expression is absent".to_owned()),
+        };
+        if let Err(why) = result {
+            let shown = String::from_utf8_lossy(expression.unwrap_or_default()).into_owned();
+            self.host.log(LogKind::Error, format!("ban(\"{shown}\") had no effect: {why}").as_bytes());
+        }
+        Ok(())
+    }
+
+    fn make(&self, object: crate::typed_program::ObjectId, call: &'a Call) -> Result<(), Fault> {
+        let arguments = self.arguments(call)?;
+        crate::vmods::make(self, object, call.function, &Arguments(&arguments))
+    }
+
+    /// A function of a module.
+    #[inline(never)]
+    pub fn call(&self, call: &'a Call) -> Result<Plain<'a>, Fault> {
+        self.spend()?;
+        let arguments = self.arguments(call)?;
+        let given = crate::vmods::call(self, call.function, call.object, &Arguments(&arguments))?;
+        debug_assert!(call.gives == Type::Void || given.is_of(call.gives), "{call:?} gave {given:?}");
+        Ok(given)
+    }
+
+    fn arguments(&self, call: &'a Call) -> Result<SmallVec<[Argument<'a>; 4]>, Fault> {
+        call.arguments
+            .iter()
+            .map(|argument| argument.as_ref().map_or(Ok(Argument::Absent), |any| self.argument(any)))
+            .collect()
+    }
+
+    fn argument(&self, any: &'a Any) -> Result<Argument<'a>, Fault> {
+        Ok(match any {
+            Any::Header(HeaderOf::Fixed(of, name)) => Argument::Header(*of, HeaderArgument::Fixed(name)),
+            Any::Header(HeaderOf::Called(of, name)) => {
+                let name = self.text(name)?.unwrap_or_default();
+                Argument::Header(*of, HeaderArgument::called(name)?)
+            }
+            Any::Http(of) => Argument::Http(*of),
+            Any::Word(word) => Argument::Word(word),
+            Any::Pattern(id) => Argument::Pattern(&self.compiled.patterns[id.index()]),
+            Any::Subroutine(id) => Argument::Subroutine(*id),
+            Any::Acl(_) | Any::Probe(_) | Any::Object(_) => Argument::Other,
+            other => Argument::Plain(self.plain(other)?),
+        })
+    }
+}
+
+/// What can stand in a line of a head: no control byte but the tab. A line break would begin another line.
+fn lawful_line<'a>(name: &[u8], value: &'a [u8]) -> Result<&'a [u8], Fault> {
+    let is_bad = |byte: &u8| *byte < b' ' && *byte != b'\t' || *byte == 0x7f;
+    if value.iter().any(is_bad) {
+        return Err(bad_line(name, value));
+    }
+    Ok(value)
+}
+
+#[cold]
+fn bad_line(name: &[u8], value: &[u8]) -> Fault {
+    let shown = &value[..value.len().min(80)];
+    Fault::new(format!("{} cannot be \"{}\": it holds a control byte", name.escape_ascii(), shown.escape_ascii()))
+}
+
+fn lawful_status(name: &str, status: i64) -> Result<u16, Fault> {
+    match u16::try_from(status) {
+        Ok(lawful) if lawful % 1000 >= 100 => Ok(lawful),
+        _ => Err(Fault::new(format!(
+            "{name}: {status} is no status: it is 100 to 65535, its last three digits 100 to 999"
+        ))),
+    }
+}
+
+/// What every host would refuse.
+fn lawful_value(of: VariableId, value: Plain<'_>) -> Result<Plain<'_>, Fault> {
+    match (of, value) {
+        (VariableId::RESP_STATUS | VariableId::BERESP_STATUS, Plain::Int(status)) => {
+            lawful_status(of.get().name, status)?;
+        }
+        (VariableId::CLIENT_IDENTITY, Plain::Text(text)) => return Ok(Plain::Text(Some(text.unwrap_or_default()))),
+        (
+            VariableId::REQ_URL | VariableId::BEREQ_URL | VariableId::REQ_METHOD | VariableId::BEREQ_METHOD,
+            Plain::Text(text),
+        ) => {
+            let text = text.unwrap_or_default();
+            if text.is_empty() {
+                return Err(Fault::new(format!("{} cannot be empty", of.get().name)));
+            }
+            if text.contains(&b' ') || text.contains(&b'\t') {
+                return Err(Fault::new(format!("{} cannot hold a blank: \"{}\"", of.get().name, text.escape_ascii())));
+            }
+            lawful_line(of.get().name.as_bytes(), text)?;
+        }
+        (VariableId::RESP_REASON | VariableId::BERESP_REASON, Plain::Text(text)) => {
+            let text = text.unwrap_or_default();
+            if text.is_empty() {
+                return Err(Fault::new(format!("{} cannot be empty", of.get().name)));
+            }
+            lawful_line(of.get().name.as_bytes(), text)?;
+        }
+        (_, Plain::Real(number) | Plain::Duration(number) | Plain::Time(number)) if number.is_nan() => {
+            return Err(Fault::new(format!("{} cannot be what is no number", of.get().name)));
+        }
+        _ => {}
+    }
+    Ok(value)
+}

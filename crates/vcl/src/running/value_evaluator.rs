@@ -1,0 +1,312 @@
+//! Values: what the trees give over a host.
+//!
+//! Absent texts stay absent until they are joined; see `typed_program`. A number out of its type's range ends the run.
+
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
+use super::compiled::*;
+use super::evaluator::Run;
+use super::text_forms;
+use crate::host::{Host, LogKind};
+use crate::matching::substitution::substitute;
+use crate::plain_values::{BackendRef, Fault, Ip, Plain};
+use crate::syntax::BinaryOperator;
+use crate::typed_program::AclId;
+use crate::variables::VariableId;
+use crate::vmods::HeaderArgument;
+
+type Given<T> = Result<T, Fault>;
+
+impl<'a, H: Host<'a>> Run<'a, '_, H> {
+    pub fn plain(&self, any: &'a Any) -> Given<Plain<'a>> {
+        Ok(match any {
+            Any::Text(of) => Plain::Text(self.text(of)?),
+            Any::Bool(of) => Plain::Bool(self.cond(of)?),
+            Any::Int(of) => Plain::Int(self.int(of)?),
+            Any::Bytes(of) => Plain::Bytes(self.int(of)?),
+            Any::Real(of) => Plain::Real(self.real(of)?),
+            Any::Duration(of) => Plain::Duration(self.real(of)?),
+            Any::Time(of) => Plain::Time(self.real(of)?),
+            Any::Ip(of) => Plain::Ip(self.ip(of)?),
+            Any::Blob(of) => Plain::Blob(self.blob(of)?),
+            Any::Backend(of) => Plain::Backend(self.backend(of)?),
+            Any::Storage(of) => Plain::Storage(self.storage(of)?),
+            // Those have no value by themselves; functions take them as they are.
+            _ => Plain::Text(None),
+        })
+    }
+
+    #[inline]
+    pub fn text(&self, text: &'a Text) -> Given<Option<&'a [u8]>> {
+        match text {
+            Text::Constant(text) => Ok(Some(text)),
+            Text::Header(of, name) => Ok(self.host.header(*of, name)),
+            Text::Variable(id) => Ok(self.host.variable(*id).text()),
+            Text::Absent => Ok(None),
+            other => self.made_text(other),
+        }
+    }
+
+    fn made_text(&self, text: &'a Text) -> Given<Option<&'a [u8]>> {
+        match text {
+            Text::Join(parts) => self.join(parts).map(Some),
+            Text::Changed(change) => self.changed(change),
+            Text::Of(any) => {
+                let plain = self.plain(any)?;
+                text_forms::of_plain(plain, self.arena, |backend| self.loaded.backend_name(backend))
+            }
+            Text::Call(call) => Ok(self.call(call)?.text()),
+            Text::HeaderCalled(of, name) => match self.text(name)? {
+                Some(name) => Ok(self.host.header(*of, &*HeaderArgument::called(name)?)),
+                None => Ok(None),
+            },
+            simple => self.text(simple),
+        }
+    }
+
+    fn join(&self, parts: &'a [Text]) -> Given<&'a [u8]> {
+        let mut texts: SmallVec<[&[u8]; 8]> = SmallVec::new();
+        for part in parts {
+            texts.extend(self.text(part)?.filter(|text| !text.is_empty()));
+        }
+        match texts.as_slice() {
+            [] => Ok(b""),
+            [only] => Ok(only),
+            several => self.arena.join(several),
+        }
+    }
+
+    fn changed(&self, change: &'a ChangedText) -> Given<Option<&'a [u8]>> {
+        match change {
+            ChangedText::Upper(text) => {
+                let text = self.text(text)?;
+                text.map(|text| text_forms::upper(text, self.arena)).transpose()
+            }
+            ChangedText::Lower(text) => {
+                let text = self.text(text)?;
+                text.map(|text| text_forms::lower(text, self.arena)).transpose()
+            }
+            ChangedText::Substituted { all, text, pattern, replacement } => {
+                let text = self.text(text)?.unwrap_or_default();
+                let replacement = self.text(replacement)?.unwrap_or_default();
+                let pattern = &self.compiled.patterns[pattern.index()];
+                substitute(pattern, text, replacement, *all, self.arena).map(Some)
+            }
+        }
+    }
+
+    #[inline]
+    pub fn cond(&self, cond: &'a Cond) -> Given<bool> {
+        match cond {
+            Cond::HeaderIsThere(of, name) => Ok(self.host.header(*of, name).is_some()),
+            Cond::Match(of) => self.matches(of),
+            Cond::Not(of) => Ok(!self.cond(of)?),
+            Cond::And(parts) => {
+                for part in parts {
+                    if !self.cond(part)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Cond::Or(parts) => {
+                for part in parts {
+                    if self.cond(part)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Cond::Texts(operator, sides) => Ok(compare_texts(*operator, self.text(&sides.0)?, self.text(&sides.1)?)),
+            other => self.other_cond(other),
+        }
+    }
+
+    fn other_cond(&self, cond: &'a Cond) -> Given<bool> {
+        Ok(match cond {
+            Cond::Constant(truth) => *truth,
+            Cond::Variable(id) => self.host.variable(*id).truth(),
+            Cond::IsThere(text) => self.text(text)?.is_some(),
+            Cond::IsNotZero(number) => self.int(number)? != 0,
+            Cond::IsPositive(number) => self.real(number)? > 0.0,
+            Cond::IsSome(backend) => self.backend(backend)? != BackendRef::None,
+            Cond::StorageIsHappy(storage) => {
+                let name = self.storage(storage)?.unwrap_or_default();
+                self.host.storage(name, VariableId::STORAGE_HAPPY).truth()
+            }
+            Cond::AclMatch { negated, address, acl } => self.acl_decides(self.ip(address)?, *acl) != *negated,
+            Cond::Ints(operator, sides) => holds(*operator, self.int(&sides.0)?.cmp(&self.int(&sides.1)?)),
+            Cond::Reals(operator, sides) => {
+                let ordering = self.real(&sides.0)?.partial_cmp(&self.real(&sides.1)?);
+                ordering.map_or(*operator == BinaryOperator::NotEqual, |ordering| holds(*operator, ordering))
+            }
+            Cond::Same { negated, sides } => self.same(&sides.0, &sides.1)? != *negated,
+            Cond::Call(call) => self.call(call)?.truth(),
+            simple => self.cond(simple)?,
+        })
+    }
+
+    #[inline]
+    fn matches(&self, of: &'a Match) -> Given<bool> {
+        let text = self.text(&of.text)?.unwrap_or_default();
+        if let Some((group, member)) = of.in_group
+            && let Some(set) = &self.compiled.groups[group as usize].set
+            && let Some(place) = set.places[member as usize]
+        {
+            let last = &self.last_passes[set.number as usize];
+            if let Some(matched) = set.engine.is_match(place as usize, text, last, self.arena)? {
+                return Ok(matched != of.negated);
+            }
+        }
+        Ok(self.compiled.patterns[of.pattern.index()].is_match(text)? != of.negated)
+    }
+
+    fn acl_decides(&self, ip: Ip, acl: AclId) -> bool {
+        let acl = &self.compiled.acls[acl.index()];
+        let (matches, entry) = acl.decide(ip.address);
+        if acl.log {
+            let line = match entry {
+                Some(entry) => format!("{} {} {} {entry}", word(matches), acl.name, ip.address),
+                None => format!("NO_MATCH {} {}", acl.name, ip.address),
+            };
+            self.host.log(LogKind::Acl, line.as_bytes());
+        }
+        matches
+    }
+
+    fn same(&self, left: &'a Any, right: &'a Any) -> Given<bool> {
+        Ok(match (left, right) {
+            (Any::Acl(left), Any::Acl(right)) => left == right,
+            (Any::Probe(left), Any::Probe(right)) => left == right,
+            (Any::Object(left), Any::Object(right)) => left == right,
+            // Addresses are the same whatever their ports.
+            (Any::Ip(left), Any::Ip(right)) => {
+                self.ip(left)?.address.to_canonical() == self.ip(right)?.address.to_canonical()
+            }
+            _ => self.plain(left)? == self.plain(right)?,
+        })
+    }
+
+    pub fn int(&self, int: &'a Int) -> Given<i64> {
+        match int {
+            Int::Constant(number) => Ok(*number),
+            Int::Variable(id) => Ok(self.host.variable(*id).int()),
+            Int::Negative(of) => self.int(of)?.checked_neg().ok_or_else(|| overflow("INT")),
+            Int::Arithmetic(operator, sides) => calculate(*operator, self.int(&sides.0)?, self.int(&sides.1)?),
+            Int::Scaled(operator, sides) => {
+                let (size, factor) = (self.int(&sides.0)? as f64, self.real(&sides.1)?);
+                let made = calculate_real(*operator, size, factor)?;
+                if made.abs() < i64::MAX as f64 { Ok(made as i64) } else { Err(overflow("BYTES")) }
+            }
+            Int::StorageSpace(storage, property) => {
+                let name = self.storage(storage)?.unwrap_or_default();
+                Ok(self.host.storage(name, *property).int())
+            }
+            Int::Call(call) => Ok(self.call(call)?.int()),
+        }
+    }
+
+    pub fn real(&self, real: &'a Real) -> Given<f64> {
+        match real {
+            Real::Constant(number) => Ok(*number),
+            Real::Variable(id) => Ok(self.host.variable(*id).real()),
+            Real::OfInt(of) => Ok(self.int(of)? as f64),
+            Real::Negative(of) => Ok(-self.real(of)?),
+            Real::Arithmetic(operator, sides) => calculate_real(*operator, self.real(&sides.0)?, self.real(&sides.1)?),
+            Real::Call(call) => Ok(self.call(call)?.real()),
+        }
+    }
+
+    fn ip(&self, ip: &'a IpOf) -> Given<Ip> {
+        Ok(match ip {
+            IpOf::Constant(ip) => *ip,
+            IpOf::Variable(id) => self.host.variable(*id).ip(),
+            IpOf::Call(call) => self.call(call)?.ip(),
+        })
+    }
+
+    fn blob(&self, blob: &'a BlobOf) -> Given<Option<&'a [u8]>> {
+        Ok(match blob {
+            BlobOf::Constant(bytes) => Some(bytes),
+            BlobOf::Variable(id) => self.host.variable(*id).text(),
+            BlobOf::Call(call) => self.call(call)?.text(),
+        })
+    }
+
+    fn backend(&self, backend: &'a BackendOf) -> Given<BackendRef> {
+        Ok(match backend {
+            BackendOf::Constant(backend) => *backend,
+            BackendOf::Variable(id) => self.host.variable(*id).backend(),
+            BackendOf::Resolved(of) => {
+                let of = self.backend(of)?;
+                self.loaded.resolve(self.host, of).map_or(BackendRef::None, BackendRef::Named)
+            }
+            BackendOf::Call(call) => self.call(call)?.backend(),
+        })
+    }
+
+    fn storage(&self, storage: &'a StorageOf) -> Given<Option<&'a [u8]>> {
+        Ok(match storage {
+            StorageOf::Constant(name) => Some(name),
+            StorageOf::Variable(id) => self.host.variable(*id).text(),
+            StorageOf::Call(call) => self.call(call)?.text(),
+        })
+    }
+}
+
+fn word(matches: bool) -> &'static str {
+    if matches { "MATCH" } else { "NEG_MATCH" }
+}
+
+/// As Varnish: with an absent side the left is the greater, whichever is absent.
+fn compare_texts(operator: BinaryOperator, left: Option<&[u8]>, right: Option<&[u8]>) -> bool {
+    let ordering = match (left, right) {
+        (Some(left), Some(right)) => left.cmp(right),
+        _ => Ordering::Greater,
+    };
+    holds(operator, ordering)
+}
+
+fn holds(operator: BinaryOperator, ordering: Ordering) -> bool {
+    match operator {
+        BinaryOperator::Equal => ordering.is_eq(),
+        BinaryOperator::NotEqual => ordering.is_ne(),
+        BinaryOperator::Less => ordering.is_lt(),
+        BinaryOperator::LessEqual => ordering.is_le(),
+        BinaryOperator::Greater => ordering.is_gt(),
+        BinaryOperator::GreaterEqual => ordering.is_ge(),
+        _ => false,
+    }
+}
+
+fn calculate(operator: BinaryOperator, left: i64, right: i64) -> Given<i64> {
+    let made = match operator {
+        BinaryOperator::Add => left.checked_add(right),
+        BinaryOperator::Subtract => left.checked_sub(right),
+        BinaryOperator::Multiply => left.checked_mul(right),
+        BinaryOperator::Divide | BinaryOperator::Modulo if right == 0 => return Err(Fault::new("a division by zero")),
+        BinaryOperator::Divide => left.checked_div(right),
+        BinaryOperator::Modulo => left.checked_rem(right),
+        _ => None,
+    };
+    made.ok_or_else(|| overflow("INT or BYTES"))
+}
+
+fn calculate_real(operator: BinaryOperator, left: f64, right: f64) -> Given<f64> {
+    let made = match operator {
+        BinaryOperator::Add => left + right,
+        BinaryOperator::Subtract => left - right,
+        BinaryOperator::Multiply => left * right,
+        BinaryOperator::Divide if right == 0.0 => return Err(Fault::new("a division by zero")),
+        BinaryOperator::Divide => left / right,
+        _ => f64::NAN,
+    };
+    if made.is_finite() { Ok(made) } else { Err(overflow("REAL, DURATION or TIME")) }
+}
+
+#[cold]
+fn overflow(of: &str) -> Fault {
+    Fault::new(format!("a result is too large for {of}"))
+}
