@@ -2,9 +2,12 @@
 //!
 //! The folder holds other people's files and is no part of the repository; what is, is the list of differences in
 //! docs/vcl-differences.md, each with its reason. A difference that is not on it fails the task. Names of backends and
-//! in ACLs are looked up by Varnish and not by larder, so in a copy those that do not resolve become 127.0.0.1.
+//! in ACLs are looked up by Varnish and not by larder, so in a copy those that do not resolve become 127.0.0.1, and
+//! ports that are no ports 80.
+//!
+//! Each folder within DIR is counted for itself, and in it whole files apart from parts that others include.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -36,27 +39,95 @@ pub fn task(project: &Project, folder: &str) -> Result<(), String> {
         return Err(format!("{folder} holds no .vcl files"));
     }
     let varnish = Varnish::find()?;
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let mut unlisted = 0;
+    let mut tally = Tally::default();
     for file in &files {
         let paths = ancestors(file, &copy);
         let outcome = compare(&varnish.check(file, &paths)?, &larder(project, file, &paths)?, &mut list);
+        let name = file.strip_prefix(&copy).unwrap_or(file);
         if let Outcome::Unlisted(what) = &outcome {
-            unlisted += 1;
-            println!("{}: {what}", file.strip_prefix(&copy).unwrap_or(file).display());
+            println!("{}: {what}", name.display());
         }
-        *counts.entry(outcome.word()).or_default() += 1;
+        tally.add(name, &std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?, outcome);
     }
-    println!("{} files", files.len());
-    for (word, count) in &counts {
-        println!("{count:6}  {word}");
-    }
+    tally.print();
+    println!();
     for row in list.rows.iter().filter(|row| row.used > 0) {
-        println!("{:6}  files differ as listed: {}", row.used, row.why);
+        println!("{:6}  differ as listed: {}", row.used, row.why);
     }
-    match unlisted {
+    match tally.unlisted {
         0 => Ok(()),
         count => Err(format!("{count} files on which larder and Varnish differ without a reason in {LIST}")),
+    }
+}
+
+/// What came of the files, by folder of the corpus. A text that is there twice is counted once.
+#[derive(Default)]
+struct Tally {
+    groups: BTreeMap<Group, [usize; OUTCOMES.len()]>,
+    seen: HashSet<(Group, Vec<u8>)>,
+    copies: usize,
+    /// Folders within a folder of the corpus of which a whole file is accepted by both: repositories, as they are kept.
+    sources: HashSet<PathBuf>,
+    modules: BTreeMap<String, usize>,
+    unlisted: usize,
+}
+
+/// The folder, and whether the files are whole.
+type Group = (String, bool);
+
+impl Tally {
+    /// The name of the file is relative to the corpus.
+    fn add(&mut self, name: &Path, text: &[u8], outcome: Outcome) {
+        let mut folders = name.components().map(|part| PathBuf::from(part.as_os_str()));
+        let (folder, source) = (folders.next().unwrap_or_default(), folders.next().unwrap_or_default());
+        let has_sources = name.components().count() > 2;
+        let folder = if folder == name { ".".to_string() } else { folder.display().to_string() };
+        self.unlisted += usize::from(matches!(outcome, Outcome::Unlisted(_)));
+        let whole = is_whole(text);
+        let group = (folder.clone(), whole);
+        if !self.seen.insert((group.clone(), text.to_vec())) {
+            self.copies += 1;
+            return;
+        }
+        if let Outcome::NotCompared(module) = &outcome {
+            *self.modules.entry(module.clone()).or_default() += 1;
+        }
+        if whole && has_sources && matches!(outcome, Outcome::BothAccept) {
+            self.sources.insert(Path::new(&folder).join(source));
+        }
+        self.groups.entry(group).or_default()[outcome.column()] += 1;
+    }
+
+    fn print(&self) {
+        println!("\n{:<28}{}", "", OUTCOMES.map(|word| format!("{word:>18}")).concat());
+        for ((folder, whole), counts) in &self.groups {
+            let name = format!("{folder}, {}", if *whole { "whole files" } else { "parts" });
+            println!("{name:<28}{}", counts.map(|count| format!("{count:>18}")).concat());
+        }
+        println!("\n{} more texts are copies of one that is counted", self.copies);
+        for folder in self.groups.keys().filter(|(_, whole)| *whole).map(|(folder, _)| folder) {
+            let count = self.sources.iter().filter(|source| source.starts_with(folder)).count();
+            if count > 0 {
+                println!("{count} folders of {folder} have a whole file that both accept");
+            }
+        }
+        let modules: Vec<String> = self.modules.iter().map(|(module, count)| format!("{module} ({count})")).collect();
+        println!("not compared, because Varnish has no such vmod here: {}", modules.join(", "));
+    }
+}
+
+/// A program begins with its version; what others include need not.
+fn is_whole(text: &[u8]) -> bool {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_ascii_start();
+        let end = match rest {
+            [b'#', ..] | [b'/', b'/', ..] => rest.iter().position(|b| *b == b'\n'),
+            [b'/', b'*', ..] => rest.windows(2).position(|two| two == b"*/").map(|at| at + 1),
+            _ => return rest.starts_with(b"vcl ") || rest.starts_with(b"vcl\t"),
+        };
+        let Some(end) = end else { return false };
+        rest = &rest[end + 1..];
     }
 }
 
@@ -77,14 +148,17 @@ enum Outcome {
     Unlisted(String),
 }
 
+/// The columns of the table.
+const OUTCOMES: [&str; 5] = ["accepted by both", "refused by both", "differ as listed", "DIFFER", "not compared"];
+
 impl Outcome {
-    fn word(&self) -> String {
+    fn column(&self) -> usize {
         match self {
-            Outcome::BothAccept => "accepted by both".to_string(),
-            Outcome::BothRefuse => "refused by both".to_string(),
-            Outcome::NotCompared(module) => format!("not compared: Varnish has no vmod {module} here"),
-            Outcome::Listed => "differ as listed".to_string(),
-            Outcome::Unlisted(_) => "DIFFER".to_string(),
+            Outcome::BothAccept => 0,
+            Outcome::BothRefuse => 1,
+            Outcome::Listed => 2,
+            Outcome::Unlisted(_) => 3,
+            Outcome::NotCompared(_) => 4,
         }
     }
 }
@@ -173,8 +247,12 @@ impl Varnish {
         let mut said = String::new();
         for _ in 0..NAMES_MAX {
             said = self.run(file, paths)?;
-            let by_name = said.contains("could not be resolved") || said.contains("DNS lookup");
-            if !by_name || !replace_name(&said) {
+            let replaced = match said.contains("Servname not supported") {
+                true => replace_port(file)?,
+                false if said.contains("could not be resolved") || said.contains("DNS lookup") => replace_name(&said),
+                false => false,
+            };
+            if !replaced {
                 break;
             }
         }
@@ -227,6 +305,26 @@ fn replace_name(said: &str) -> bool {
     }
     text.splice(start + 1..end, *b"127.0.0.1");
     std::fs::write(&file, lines.join(&b'\n')).is_ok()
+}
+
+/// Puts 80 in the place of the first port that is neither a number nor a name; whether there was one.
+fn replace_port(file: &Path) -> Result<bool, String> {
+    let text = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut from = 0;
+    while let Some(at) = text[from..].windows(5).position(|window| window == b".port") {
+        from += at + 5;
+        let rest = &text[from..];
+        let Some(start) = rest.iter().position(|b| *b == b'"') else { break };
+        let Some(length) = rest[start + 1..].iter().position(|b| *b == b'"') else { break };
+        let port = from + start + 1..from + start + 1 + length;
+        let good = text[port.clone()].iter().all(|b| b.is_ascii_digit());
+        if rest[..start].iter().all(|b| b.is_ascii_whitespace() || *b == b'=') && !good {
+            let mut text = text;
+            text.splice(port, *b"80");
+            return std::fs::write(file, text).map(|()| true).map_err(|e| format!("{}: {e}", file.display()));
+        }
+    }
+    Ok(false)
 }
 
 /// larder's errors, as `code: message`.
@@ -292,7 +390,7 @@ mod tests {
 
     fn check(varnish: &Verdict, errors: &[&str], expect: &str) {
         let errors: Vec<String> = errors.iter().map(|error| (*error).to_string()).collect();
-        assert_eq!(compare(varnish, &errors, &mut List::read(PAGE)).word(), expect);
+        assert_eq!(OUTCOMES[compare(varnish, &errors, &mut List::read(PAGE)).column()], expect);
     }
 
     #[test]
@@ -303,6 +401,27 @@ mod tests {
         check(&Verdict::Bad("Symbol not found: 'a'".into()), &[], "DIFFER");
         check(&Verdict::Good, &["unknown-vmod: x"], "differ as listed");
         check(&Verdict::Good, &["unknown-vmod: x", "syntax: y"], "DIFFER");
-        check(&Verdict::NoModule("x".into()), &["syntax: y"], "not compared: Varnish has no vmod x here");
+        check(&Verdict::NoModule("x".into()), &["syntax: y"], "not compared");
+    }
+
+    #[test]
+    fn a_whole_file_begins_with_its_version() {
+        let check = |text: &str, expect| assert_eq!(is_whole(text.as_bytes()), expect, "{text}");
+        check("vcl 4.1;", true);
+        check("# a\n // b\n/* vcl */\n\tvcl 4.0;", true);
+        check("sub vcl_recv { }", false);
+        check("/* vcl 4.0;", false);
+        check("# vcl 4.0;", false);
+    }
+
+    #[test]
+    fn a_text_is_counted_once() {
+        let mut tally = Tally::default();
+        tally.add(Path::new("files/a+b/x.vcl"), b"vcl 4.1;", Outcome::BothAccept);
+        tally.add(Path::new("files/a+c/x.vcl"), b"vcl 4.1;", Outcome::BothAccept);
+        tally.add(Path::new("files/a+c/y.vcl"), b"sub x { }", Outcome::Unlisted(String::new()));
+        assert_eq!(tally.groups[&("files".to_string(), true)], [1, 0, 0, 0, 0]);
+        assert_eq!(tally.groups[&("files".to_string(), false)], [0, 0, 0, 1, 0]);
+        assert_eq!((tally.copies, tally.sources.len(), tally.unlisted), (1, 1, 1));
     }
 }
