@@ -97,7 +97,7 @@ impl Checker<'_> {
                         .note_at(*first, "it is here")
                 }
                 _ if address.is_unspecified() && *bits >= 32 => {
-                    Diagnostic::new(Code::NeverMatches, *span, "no client has this address")
+                    Diagnostic::new(Code::NeverMatches, *span, "no client has this address, but one on a Unix socket")
                         .way_out(format!("all addresses are \"{address}\"/0"))
                 }
                 _ => continue,

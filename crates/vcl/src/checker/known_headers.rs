@@ -30,9 +30,15 @@ pub(super) type Learned = Option<HashMap<Header, bool>>;
 impl KnownHeaders {
     /// `Some(true)`: it is there.
     pub(super) fn of(&self, row: VariableId, name: &str) -> Option<bool> {
-        let always = name.eq_ignore_ascii_case("Host") && matches!(row.get().name, "req.http.*" | "bereq.http.*");
-        if always {
-            return Some(true); // a request without one does not come so far
+        let always: &[&str] = match row.get().name {
+            "req.http.*" => &["Host", "X-Forwarded-For"],
+            "bereq.http.*" => &["Host"],
+            "beresp.http.*" => &["Date"],
+            "resp.http.*" => &["Date", "Age"],
+            _ => &[],
+        };
+        if always.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Some(true); // Varnish sees to it before VCL runs
         }
         self.now.get(&(row, name.to_ascii_lowercase())).copied()
     }
