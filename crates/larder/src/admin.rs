@@ -3,12 +3,14 @@
 //!
 //! Reading is open to whoever reaches the address; on loopback TCP a Host that is not loopback's is refused, so that
 //! a web page cannot read it through a name of its own (DNS rebinding). Changing anything needs the token or the
-//! UNIX socket. It speaks one request a connection and knows nothing of the proxy but an [`Observation`].
+//! UNIX socket. It speaks one request a connection; what can be seen is an [`Observation`], what can be done about VCLs
+//! stands in `vcl_requests`.
 
 mod admin_request;
 mod metrics_text;
 pub mod observation;
 mod status_json;
+mod vcl_requests;
 
 use std::collections::VecDeque;
 use std::io;
@@ -56,6 +58,8 @@ pub struct Rights {
     pub server_name: String,
     pub token: Option<String>,
     pub debug: bool,
+    /// Where VCLs that are sent look for what they include.
+    pub vcl_path: Vec<PathBuf>,
 }
 
 impl AdminSocket {
@@ -151,7 +155,7 @@ where
                 let admin = Arc::clone(&admin);
                 let talk = tokio::spawn(async move {
                     // A client that is too slow, or gone, is no concern of anybody's.
-                    let _ = tokio::time::timeout(limits::ADMIN_TIMEOUT, converse(stream, door, &admin)).await;
+                    let _ = converse(stream, door, admin).await;
                 });
                 held.push_back(talk.abort_handle());
                 // Its request is usually there already, and is answered before the next connection is looked at.
@@ -173,20 +177,58 @@ fn end_oldest(held: &mut VecDeque<AbortHandle>) {
     }
 }
 
-/// One request, one answer, and the end.
-async fn converse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, door: Door, admin: &Admin) -> io::Result<()> {
+/// One request, one answer, and the end. What takes time in between is ours: the client's time stands still.
+async fn converse<S>(mut stream: S, door: Door, admin: Arc<Admin>) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let asked = tokio::time::timeout(limits::ADMIN_TIMEOUT, read(&mut stream, door, &admin)).await??;
+    let Some((answer, sent)) = asked else { return Ok(()) };
+    let answer = match answer {
+        Answer::Vcl { request, body } => {
+            let vcl_path = admin.rights.lock().vcl_path.clone();
+            let proxy = admin.proxy.clone();
+            // A program is checked and its names are looked up: others are answered meanwhile.
+            let act = tokio::task::spawn_blocking(move || request.act(&proxy, &vcl_path, sent));
+            act.await.map_err(io::Error::other)?.into_answer(body.head_only)
+        }
+        answer => answer,
+    };
+    let bytes = answer.bytes(|| admin.observe(), |ms| admin.proxy.advance_clock(ms));
+    tokio::time::timeout(limits::ADMIN_TIMEOUT, write(&mut stream, &bytes)).await?
+}
+
+/// The request, and its body if it has one. `None` when the client left before it had asked anything.
+async fn read<S>(stream: &mut S, door: Door, admin: &Admin) -> io::Result<Option<(Answer, Vec<u8>)>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let mut head = Vec::with_capacity(1 << 10);
     let answer = loop {
         let rights = admin.rights.lock().clone();
         match answer(&head, door, &rights) {
             Read::More if head.len() >= limits::ADMIN_HEAD_BYTES_MAX => break Answer::refusal(431, "too long"),
-            Read::More if stream.read_buf(&mut head).await? == 0 => return Ok(()),
+            Read::More if stream.read_buf(&mut head).await? == 0 => return Ok(None),
             Read::More => {}
             Read::Done(answer) => break answer,
         }
     };
-    let bytes = answer.bytes(|| admin.observe(), |ms| admin.proxy.advance_clock(ms));
-    stream.write_all(&bytes).await?;
+    let Answer::Vcl { body, .. } = &answer else { return Ok(Some((answer, Vec::new()))) };
+    let mut sent = head.split_off(body.from);
+    if body.expects_continue && sent.is_empty() {
+        stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+    }
+    while sent.len() < body.bytes {
+        if stream.read_buf(&mut sent).await? == 0 {
+            return Ok(None);
+        }
+    }
+    sent.truncate(body.bytes);
+    Ok(Some((answer, sent)))
+}
+
+async fn write<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
     stream.shutdown().await?;
     // What the client still sends is read away for a moment, or the reset takes our answer with it.
     let mut rest = [0; 1024];

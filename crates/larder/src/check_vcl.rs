@@ -39,13 +39,15 @@ pub fn is_vcl(path: &Path) -> bool {
 
 pub fn load(path: &Path, vcl_path: &[PathBuf]) -> VclResult {
     match read_vcl(path) {
-        Ok(bytes) => {
-            let name = path.display().to_string();
-            let includes = Disk { vcl_path };
-            VclResult::Checked(Box::new(vcl::check(Included { name, bytes }, &includes)))
-        }
+        Ok(bytes) => check_text(&path.display().to_string(), bytes, vcl_path),
         Err(why) => VclResult::Unreadable(format!("{}: error: {why}", path.display())),
     }
+}
+
+/// A text under the name of the file that it is of, or would be.
+pub fn check_text(name: &str, bytes: Vec<u8>, vcl_path: &[PathBuf]) -> VclResult {
+    let includes = Disk { vcl_path };
+    VclResult::Checked(Box::new(vcl::check(Included { name: name.to_owned(), bytes }, &includes)))
 }
 
 pub fn read_vcl(path: &Path) -> Result<Vec<u8>, String> {

@@ -9,7 +9,7 @@ mod nearest;
 mod section;
 mod sections;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
@@ -42,7 +42,7 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     let name = path.display().to_string();
     let unreadable = |why: &dyn std::fmt::Display| ConfigError::Unreadable(format!("{name}: error: {why}"));
     if path.extension().is_some_and(|extension| extension == "vcl") {
-        return Err(unreadable(&"VCL is not supported by this version of larder; a config is larder.toml"));
+        return Err(unreadable(&"this is VCL, not a config: larder serve --vcl FILE, or vcl = \"FILE\" in [policy]"));
     }
     let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
     if size > limits::CONFIG_BYTES_MAX {
@@ -50,10 +50,15 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     }
     let bytes = std::fs::read(path).map_err(|e| unreadable(&e))?;
     let text = String::from_utf8(bytes).map_err(|e| unreadable(&e.utf8_error()))?;
-    read(&text).map_err(|mut complaints| {
+    let mut plan = read(&text).map_err(|mut complaints| {
         complaints.truncate(limits::COMPLAINTS_MAX);
         ConfigError::Faulty(Box::new(FaultyFile { name, text, complaints }))
-    })
+    })?;
+    // Beside the config, wherever larder was started.
+    let beside = |file: PathBuf| path.parent().map_or_else(|| file.clone(), |folder| folder.join(&file));
+    plan.vcl_file = plan.vcl_file.map(beside);
+    plan.vcl_path = plan.vcl_path.into_iter().map(beside).collect();
+    Ok(plan)
 }
 
 /// Checks a text.
@@ -93,7 +98,7 @@ fn read_top(top: Section<'_>) -> Plan {
         sections::memory(section, &mut plan.settings);
     }
     if let Some(section) = top.section("policy") {
-        sections::policy(section, &mut plan.settings.policy);
+        sections::policy(section, &mut plan);
     }
     if let Some(section) = top.section("limits") {
         limits_section::read(section, &mut plan.settings.limits);

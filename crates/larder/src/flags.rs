@@ -14,6 +14,7 @@ use crate::lab_command::LabCommand;
 use crate::limits;
 use crate::plan::{LogTarget, Plan, check_memory};
 use crate::quantities::parse_size;
+use crate::varnish_parameters;
 use crate::vcl_command::VclCommand;
 
 /// An HTTP accelerator: it stands in front of web servers and keeps what people ask for often close at hand.
@@ -44,7 +45,7 @@ pub enum Command {
         #[command(subcommand)]
         command: LabCommand,
     },
-    /// VCL files: lay them out
+    /// VCL: lay files out; load them into the larder that runs
     Vcl {
         #[command(subcommand)]
         command: VclCommand,
@@ -63,12 +64,13 @@ Examples:
   larder serve --origin http://127.0.0.1:3000
   larder serve --listen '*:80' --origin http://10.0.0.5 --origin http://10.0.0.6 --memory 2GiB --log access.log
   larder serve --config larder.toml
+  larder serve --vcl /etc/varnish/default.vcl --listen '*:80' -p default_ttl=1h
 
 Flags win over the config file: --listen replaces its [[listen]] sections, and --origin replaces its origins and
 routes. Sizes: K, M, G and KiB, MiB, GiB are 1024s; KB, MB, GB are 1000s.
 
 Signals: TERM or INT finishes what is in flight and ends, a second one ends at once; HUP reads the config again
-(a broken one is refused, the old one stays) and reopens the log.
+(a broken one is refused, the old one stays), loads the VCL file anew and reopens the log.
 
 Exit codes: 0 ended in good order; 1 a bad config, an address in use; 2 wrong flags.";
 
@@ -165,6 +167,18 @@ pub struct ServeFlags {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
+    /// Let this VCL file decide, as it would in Varnish; its backends take the place of --origin
+    #[arg(long, value_name = "FILE")]
+    pub vcl: Option<PathBuf>,
+
+    /// Where included VCL files are looked for; repeatable [default: /etc/varnish and /usr/share/varnish/vcl]
+    #[arg(long, value_name = "DIR")]
+    pub vcl_path: Vec<PathBuf>,
+
+    /// Set a parameter by the name that Varnish has for it, such as default_ttl=1h; repeatable
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = varnish_parameters::parse_flag)]
+    pub parameters: Vec<(String, String)>,
+
     /// Our name in Via and Cache-Status [default: larder]
     #[arg(long, value_name = "NAME", value_parser = parse_server_name)]
     pub server_name: Option<String>,
@@ -247,6 +261,14 @@ impl ServeFlags {
         if let Some(target) = &self.log {
             plan.log = Some(LogTarget::parse(target));
         }
+        plan.vcl_file = self.vcl.clone().or(plan.vcl_file);
+        if !self.vcl_path.is_empty() {
+            plan.vcl_path.clone_from(&self.vcl_path);
+        }
+        for (name, value) in &self.parameters {
+            let wrong = |why: String| ConfigError::Unreadable(format!("error: -p {name}: {why}"));
+            varnish_parameters::set(&mut plan, name, value).map_err(wrong)?;
+        }
         Ok(plan)
     }
 }
@@ -297,6 +319,10 @@ mod tests {
         check(&["serve", "--workers", "0"], Err("must be 1 to"));
         check(&["serve", "--listen", "8080"], Err("127.0.0.1:8080"));
         check(&["serve", "--lisen", "*:80"], Err("--listen"));
+        check(&["serve", "--vcl", "a.vcl", "--vcl-path", "/a", "-p", "default_ttl=1h", "-p", "vsl_space=1G"], Ok(()));
+        check(&["serve", "-p", "default_tll=1h"], Err("did you mean `default_ttl`?"));
+        check(&["serve", "-p", "default_ttl"], Err("write NAME=VALUE"));
+        check(&["serve", "-p", "max_retries=many"], Err("must be a number"));
         check(&["serve", "--server-name", "a b"], Err("a letter, then"));
         check(&["check"], Err("FILE"));
         check(&["bench", "-kc", "500", "-n", "10000", "http://a/"], Ok(()));
@@ -350,6 +376,10 @@ mod tests {
         check(&["vcl", "fmt", "--indent", "0", "a.vcl"], Err("must be 1 to 16"));
         check(&["vcl", "fmt", "--check", "--stdout", "a.vcl"], Err("cannot be used with"));
         check(&["vcl", "fmt"], Err("FILE"));
+        check(&["vcl", "load", "a", "a.vcl", "--use", "--admin", "unix:/run/a", "--json"], Ok(()));
+        check(&["vcl", "load", "a"], Err("FILE"));
+        check(&["vcl", "list", "--admin", "9180"], Err("127.0.0.1:9180"));
+        check(&["vcl", "health", "a", "well"], Err("possible values: auto, healthy, sick"));
         check(&["sevre"], Err("serve"));
     }
 

@@ -21,13 +21,19 @@ pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 /// Mistakes of one file that are shown.
 pub const COMPLAINTS_MAX: usize = 50;
 
+/// A file that a VCL reads as a text (std.fileread).
+pub const VCL_READ_BYTES_MAX: u64 = 1 << 20;
+
 /// Admin connections held at once; the next one ends the oldest.
 pub const ADMIN_CONNECTIONS_MAX: usize = 32;
-/// From accept to the last byte of the answer.
+/// For a request to come whole, and again for its answer to go.
 pub const ADMIN_TIMEOUT: Duration = Duration::from_secs(5);
 pub const ADMIN_HEAD_BYTES_MAX: usize = 8 << 10;
 /// Reads after our answer, for a client that is still sending.
 pub const ADMIN_LINGER_READS_MAX: usize = 16;
+/// What `larder vcl` reads of an answer, and how long it waits for one: names may have to be looked up.
+pub const ADMIN_ANSWER_BYTES_MAX: u64 = 16 << 20;
+pub const ADMIN_PATIENCE: Duration = Duration::from_secs(60);
 /// After an accept that failed.
 pub const ADMIN_ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 

@@ -30,8 +30,12 @@ mod running;
 mod say;
 mod serve;
 mod signals;
+mod varnish_parameters;
 mod vcl_command;
 mod vcl_fmt;
+mod vcl_loading;
+mod vcl_remote;
+mod vcl_world;
 
 use std::process::ExitCode;
 

@@ -20,6 +20,12 @@ pub struct Plan {
     pub workers: Option<usize>,
     pub admin: AdminPlan,
     pub log: Option<LogTarget>,
+    /// The VCL that decides in place of the built-in policy.
+    pub vcl_file: Option<PathBuf>,
+    /// Where VCLs look for what they include; empty: where Varnish does.
+    pub vcl_path: Vec<PathBuf>,
+    /// What the operator should know before anything starts.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +83,9 @@ impl Default for Plan {
                 token: None,
             },
             log: None,
+            vcl_file: None,
+            vcl_path: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }

@@ -3,16 +3,15 @@
 //!
 //! It decides what a change means (taken over, refused, or only by a restart); signals are its caller's business.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use proxy::Moment;
 use proxy::settings::{ListenAddress, OriginUrl};
-use proxy::{LogSink, Proxy, Start};
+use proxy::{LogSink, Proxy, Start, StartError, VclProgram};
 use tokio::sync::oneshot;
-use vcl::NoWorld;
 
 use crate::addresses::{AdminAddress, show_listen};
 use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
@@ -23,6 +22,8 @@ use crate::open_files::{connections_that_fit, raise_limit};
 use crate::plan::{LogTarget, Plan};
 use crate::quantities::show_size;
 use crate::say::say;
+use crate::vcl_loading::{self, Ready};
+use crate::vcl_world::Machine;
 
 pub struct Running {
     pub plan: Plan,
@@ -31,6 +32,9 @@ pub struct Running {
     /// Where the admin answers, if it does.
     pub admin_address: Option<ListenAddress>,
     log: Option<Arc<LogWriter>>,
+    machine: Arc<Machine>,
+    /// Programs that came from the plan's file and are still loaded.
+    from_file: Vec<String>,
     files_max: Option<u64>,
     _admin_path: SocketPath,
 }
@@ -43,6 +47,11 @@ impl Running {
         let files_max = raise_limit();
         fit_connections(&mut plan, files_max);
         warn_of_memory(&plan);
+        warn_of_plan(&plan);
+        let machine = Arc::new(Machine::default());
+        machine.hosts.lock().clone_from(&plan.settings.resolver.hosts);
+        let vcl = load_file(&plan, FIRST_PROGRAM)?;
+        let from_file = vcl.iter().map(|vcl| vcl.name.clone()).collect();
         let admin_socket = bind_admin(&plan)?;
         let log = match plan.log.is_some() || may_log_later {
             false => None,
@@ -53,8 +62,8 @@ impl Running {
             settings: plan.settings.clone(),
             workers: plan.workers_count(),
             log: sink,
-            world: Arc::new(NoWorld),
-            vcl: None,
+            world: Arc::clone(&machine) as Arc<dyn vcl::World>,
+            vcl,
         };
         let proxy = Proxy::start(start).map_err(|e| e.to_string())?;
         let admin =
@@ -68,13 +77,22 @@ impl Running {
             Some(ListenAddress::Unix(path)) => SocketPath(Some(path.clone())),
             _ => SocketPath(None),
         };
-        Ok(Running { plan, proxy, admin, admin_address, log, files_max, _admin_path: admin_path })
+        Ok(Running { plan, proxy, admin, admin_address, log, machine, from_file, files_max, _admin_path: admin_path })
     }
 
     /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are.
     pub fn reload(&mut self, mut plan: Plan) -> Result<(), String> {
         fit_connections(&mut plan, self.files_max);
-        let warnings = self.proxy.reload(plan.settings.clone(), None).map_err(|e| e.to_string())?;
+        self.machine.hosts.lock().clone_from(&plan.settings.resolver.hosts);
+        let vcl = load_file(&plan, &self.free_name())?;
+        let name = vcl.as_ref().map(|vcl| vcl.name.clone());
+        let reloaded = self.proxy.reload(plan.settings.clone(), vcl);
+        let warnings = reloaded.map_err(|e: StartError| e.to_string())?;
+        if plan.vcl_file.is_none() && self.plan.vcl_file.is_some() {
+            say!("warning: the config names no VCL any more; the one that decides stays until a restart");
+        }
+        self.forget_former(name);
+        warn_of_plan(&plan);
         warnings.iter().for_each(|warning| say!("warning: {warning}"));
         if plan.workers_count() != self.plan.workers_count() {
             say!("warning: `workers` changes with a restart; there are still {}", self.plan.workers_count());
@@ -89,6 +107,20 @@ impl Running {
         plan.admin.address = self.plan.admin.address.clone();
         self.plan = plan;
         Ok(())
+    }
+
+    /// For the next program of the file: operators may have taken any name.
+    fn free_name(&self) -> String {
+        let taken: Vec<String> = self.proxy.vcls_status().into_iter().map(|vcl| vcl.name).collect();
+        let names = std::iter::once(FIRST_PROGRAM.to_owned()).chain((1..).map(|n: u64| format!("reload-{n}")));
+        names.into_iter().find(|name| !taken.contains(name)).unwrap_or_default()
+    }
+
+    /// What the file said before is discarded, unless a label still stands for it.
+    fn forget_former(&mut self, name: Option<String>) {
+        let Some(name) = name else { return };
+        self.from_file.retain(|former| self.proxy.discard_vcl(former).is_err());
+        self.from_file.push(name);
     }
 
     /// After the file was moved away, or another one was named.
@@ -138,11 +170,34 @@ impl Running {
     }
 }
 
+/// What the plan's file is called when it is loaded first, as in Varnish.
+const FIRST_PROGRAM: &str = "boot";
+
+/// Reads and checks the VCL of the plan, if it has one, and says in a line what it is.
+fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
+    let Some(file) = &plan.vcl_file else { return Ok(None) };
+    let colour = io::stderr().is_terminal();
+    let loaded = vcl_loading::from_file(name, file, &plan.vcl_path, colour);
+    let Ready { program, summary, warnings } =
+        loaded.map_err(|drawn| format!("the VCL {} is refused:\n{}", file.display(), drawn.trim_end()))?;
+    let hint = if warnings.is_empty() { "" } else { " (larder check shows them)" };
+    say!("VCL {name}: {}: {summary}{hint}", file.display());
+    Ok(Some(program))
+}
+
+fn warn_of_plan(plan: &Plan) {
+    plan.warnings.iter().for_each(|warning| say!("warning: {warning}"));
+    if plan.vcl_file.is_some() && !plan.settings.origins.is_empty() {
+        say!("warning: a VCL decides: what --origin, [origin.NAME] and [[route]] say is not used");
+    }
+}
+
 fn rights(plan: &Plan) -> Rights {
     Rights {
         server_name: plan.settings.server_name.clone(),
         token: plan.admin.token.clone(),
         debug: plan.settings.debug,
+        vcl_path: plan.vcl_path.clone(),
     }
 }
 

@@ -30,7 +30,7 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
             return FAILED;
         }
     };
-    if plan.settings.origins.is_empty() {
+    if plan.settings.origins.is_empty() && plan.vcl_file.is_none() {
         say!("{}", NO_ORIGIN);
         return if flags.config.is_some() { FAILED } else { ExitCode::from(WRONG_FLAGS) };
     }
@@ -46,8 +46,8 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
     obey(&mut signals, &mut running, &flags)
 }
 
-const NO_ORIGIN: &str = "error: there is nothing to stand in front of: give --origin http://HOST:PORT, or a config \
-                         with [origin.NAME] (larder serve --help)";
+const NO_ORIGIN: &str = "error: there is nothing to stand in front of: give --origin http://HOST:PORT, a config \
+                         with [origin.NAME], or --vcl FILE (larder serve --help)";
 
 fn fail(sentence: &str) -> ExitCode {
     say!("error: {sentence}");
@@ -84,7 +84,7 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
 
 /// HUP: the config anew, and the log's file anew.
 fn reload(running: &mut Running, flags: &ServeFlags) {
-    if flags.config.is_none() {
+    if flags.config.is_none() && flags.vcl.is_none() {
         running.reopen_log(&running.plan);
         say!("there is no config to reload; the access log is opened anew");
         return;
@@ -99,7 +99,7 @@ fn reload(running: &mut Running, flags: &ServeFlags) {
             return;
         }
     };
-    if plan.settings.origins.is_empty() {
+    if plan.settings.origins.is_empty() && plan.vcl_file.is_none() {
         say!("the new config is refused, the old one stays: it has no origin");
         return;
     }

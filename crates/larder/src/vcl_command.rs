@@ -1,17 +1,84 @@
-//! `larder vcl`: what is done with VCL files besides checking and serving them.
+//! `larder vcl`: what is done with VCL files besides checking and serving them, and with those that a larder has loaded.
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
 use crate::vcl_fmt::{FmtFlags, fmt};
+use crate::vcl_remote::{self, HealthFlags, LabelFlags, LoadFlags, NameFlags, RemoteFlags};
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum VclCommand {
     /// Lay VCL files out anew: only blanks and line ends change
     #[command(after_help = FMT_EXAMPLES)]
     Fmt(FmtFlags),
+    /// Load a VCL file into the larder that runs
+    #[command(after_help = LOAD_EXAMPLES)]
+    Load(LoadFlags),
+    /// Let a loaded VCL decide from now on
+    #[command(after_help = USE_EXAMPLES)]
+    Use(NameFlags),
+    /// Unload a VCL, or remove a label
+    #[command(after_help = DISCARD_EXAMPLES)]
+    Discard(NameFlags),
+    /// Let a label stand for a loaded VCL: return (vcl(LABEL)) leads there
+    #[command(after_help = LABEL_EXAMPLES)]
+    Label(LabelFlags),
+    /// Show what is loaded
+    #[command(after_help = LIST_EXAMPLES)]
+    List(RemoteFlags),
+    /// Show the backends of all loaded VCLs: health and probes
+    #[command(after_help = LIST_EXAMPLES)]
+    Backends(RemoteFlags),
+    /// Decide yourself whether a backend is healthy
+    #[command(after_help = HEALTH_EXAMPLES)]
+    Health(HealthFlags),
 }
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  larder vcl load monday /etc/varnish/default.vcl --config larder.toml
+  larder vcl load monday default.vcl --use --admin unix:/run/larder-admin.sock
+
+It is checked first; one that is no good is refused with its mistakes, and nothing changes.
+
+Exit codes: 0 loaded; 1 refused, or no larder answers; 2 wrong flags.";
+
+const USE_EXAMPLES: &str = "\
+Examples:
+  larder vcl use monday --config larder.toml
+
+Transactions under way end on the VCL that they began with.
+
+Exit codes: 0 done; 1 refused, or no larder answers; 2 wrong flags.";
+
+const DISCARD_EXAMPLES: &str = "\
+Examples:
+  larder vcl discard monday --config larder.toml
+
+The one that decides is refused, and one that a label stands for.
+
+Exit codes: 0 done; 1 refused, or no larder answers; 2 wrong flags.";
+
+const LABEL_EXAMPLES: &str = "\
+Examples:
+  larder vcl label shop monday --config larder.toml      return (vcl(shop)) leads to monday from now on
+
+Exit codes: 0 done; 1 refused, or no larder answers; 2 wrong flags.";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  larder vcl list
+  larder vcl backends --json | jq '.backends[] | select(.healthy | not) | .name'
+
+Exit codes: 0 done; 1 no larder answers; 2 wrong flags.";
+
+const HEALTH_EXAMPLES: &str = "\
+Examples:
+  larder vcl health app1 sick --config larder.toml       no request goes there, whatever its probes say
+  larder vcl health boot.app1 auto --config larder.toml
+
+Exit codes: 0 done; 1 refused, or no larder answers; 2 wrong flags.";
 
 const FMT_EXAMPLES: &str = "\
 Examples:
@@ -27,5 +94,12 @@ Exit codes: 0 done; 1 a file is broken, or --check found one to change; 2 wrong 
 pub fn vcl(command: &VclCommand) -> ExitCode {
     match command {
         VclCommand::Fmt(flags) => fmt(flags),
+        VclCommand::Load(flags) => vcl_remote::load(flags),
+        VclCommand::Use(flags) => vcl_remote::use_it(flags),
+        VclCommand::Discard(flags) => vcl_remote::discard(flags),
+        VclCommand::Label(flags) => vcl_remote::label(flags),
+        VclCommand::List(flags) => vcl_remote::list(flags),
+        VclCommand::Backends(flags) => vcl_remote::backends(flags),
+        VclCommand::Health(flags) => vcl_remote::health(flags),
     }
 }

@@ -50,6 +50,8 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/vcl_operations.rs"]
+mod vcl_operations;
 #[path = "program/vcl_tools.rs"]
 mod vcl_tools;
 #[path = "program/wanted.rs"]

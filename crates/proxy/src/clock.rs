@@ -65,6 +65,11 @@ impl Clock {
     }
 }
 
+/// The time of day in milliseconds since 1970, as freshness knows it.
+pub fn wall_now_ms() -> u64 {
+    Clock::read().at(Moment::now()).wall_ms
+}
+
 /// Moves the clocks of freshness forward; deadlines of connections stay where they are. For tests, behind
 /// `[admin] debug = true`.
 pub fn advance(ms: u64) {

@@ -43,7 +43,7 @@ mod wire_stream;
 mod worker;
 
 pub use backend_health::HealthOrder;
-pub use clock::Moment;
+pub use clock::{Moment, wall_now_ms};
 pub use edges::Edge;
 pub use origin::OriginStatus;
 pub use service::{LogSink, MEMORY_BYTES_MIN, Proxy, Start, StartError};

@@ -6,9 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use message::{FieldName, FieldsView, Method, Request, Scheme, Status};
 use wire::limits::HeadLimits;
-use wire::read_request;
+use wire::{ReceivedRequest, RequestBody, read_request};
 
 use super::observation::Observation;
+use super::vcl_requests::{NotVcl, VclReply, VclRequest};
 use super::{Rights, is_loopback, metrics_text, status_json};
 
 /// Where a request came in.
@@ -26,7 +27,7 @@ pub enum Read {
 }
 
 /// What is answered, before the figures are gathered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Page {
         page: Page,
@@ -40,6 +41,27 @@ pub enum Answer {
         status: u16,
         why: &'static str,
     },
+    /// Something is to be done first, and what comes of it is the answer.
+    Vcl {
+        request: VclRequest,
+        body: Body,
+    },
+    Json {
+        status: u16,
+        body: String,
+        head_only: bool,
+    },
+}
+
+/// What follows a request's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// It begins here.
+    pub from: usize,
+    pub bytes: usize,
+    /// The client waits to be told.
+    pub expects_continue: bool,
+    pub head_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,14 +82,21 @@ pub fn answer(head: &[u8], door: Door, rights: &Rights) -> Read {
     let mut spans = Vec::new();
     match read_request(head, &mut spans, &HeadLimits::REQUEST, Scheme::Http) {
         Ok(None) => Read::More,
-        Ok(Some(received)) => Read::Done(judge(&received.request, door, rights)),
+        Ok(Some(received)) => Read::Done(judge(&received, door, rights)),
         Err(refusal) => Read::Done(Answer::refusal(refusal.status, refusal.token)),
     }
 }
 
-fn judge(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
+fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer {
+    let request = &received.request;
     if !host_fits(&request.authority.host, door) {
         return Answer::refusal(403, "this Host is not served here: use localhost or the address");
+    }
+    match VclRequest::of(request) {
+        Ok(wanted) if wanted.changes() && !may_change(&request.fields, door, rights) => return needs_rights(),
+        Ok(wanted) => return with_body(wanted, received),
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
     }
     let reads = matches!(request.method, Method::Get | Method::Head);
     let page = match request.path {
@@ -76,12 +105,35 @@ fn judge(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
         b"/status" => Page::Status,
         b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
         b"/debug/advance" => return Answer::refusal(405, "POST it"),
-        _ => return Answer::refusal(404, "there are /, /status and /metrics"),
+        _ => return Answer::refusal(404, "there are /, /status, /metrics, /vcl and /backends"),
     };
     match reads {
         true => Answer::Page { page, head_only: request.method == Method::Head },
         false => Answer::refusal(405, "GET it"),
     }
+}
+
+fn needs_rights() -> Answer {
+    Answer::refusal(403, "changing anything needs the token or the UNIX socket")
+}
+
+/// A request that may have a body, of a length that is known beforehand.
+fn with_body(request: VclRequest, received: &ReceivedRequest<'_>) -> Answer {
+    let bytes = match received.body {
+        RequestBody::Length(bytes) if bytes > vcl::limits::FILE_BYTES_MAX as u64 => {
+            return Answer::refusal(413, "no VCL may be as long as that");
+        }
+        RequestBody::Length(bytes) if request.takes_body() => bytes as usize,
+        RequestBody::Chunked if request.takes_body() => return Answer::refusal(411, "send it with its Content-Length"),
+        _ => 0,
+    };
+    let body = Body {
+        from: received.head_bytes,
+        bytes,
+        expects_continue: received.expects_continue,
+        head_only: received.request.method == Method::Head,
+    };
+    Answer::Vcl { request, body }
 }
 
 /// `POST /debug/advance?ms=N`
@@ -90,7 +142,7 @@ fn advance(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
         return Answer::refusal(404, "only with [admin] debug = true");
     }
     if !may_change(&request.fields, door, rights) {
-        return Answer::refusal(403, "changing anything needs the token or the UNIX socket");
+        return needs_rights();
     }
     let ms = request.query.and_then(|query| std::str::from_utf8(query).ok()?.strip_prefix("ms=")?.parse().ok());
     match ms {
@@ -152,8 +204,10 @@ impl Answer {
                 (200, TEXT, format!("advanced by {ms} ms\n"), false)
             }
             Answer::Refusal { status, why } => (status, TEXT, format!("{why}\n"), false),
+            Answer::Json { status, body, head_only } => (status, "application/json", body, head_only),
+            Answer::Vcl { .. } => unreachable!("it is done before it is answered"),
         };
-        let allow = if status == 405 { "Allow: GET, HEAD, POST\r\n" } else { "" };
+        let allow = if status == 405 { "Allow: GET, HEAD, POST, PUT, DELETE\r\n" } else { "" };
         let mut bytes = format!(
             "HTTP/1.1 {status} {}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
              X-Content-Type-Options: nosniff\r\nContent-Security-Policy: {SECURITY_POLICY}\r\n{allow}Connection: close\r\n\r\n",
@@ -165,6 +219,12 @@ impl Answer {
             bytes.extend_from_slice(body.as_bytes());
         }
         bytes
+    }
+}
+
+impl VclReply {
+    pub fn into_answer(self, head_only: bool) -> Answer {
+        Answer::Json { status: self.status, body: self.body, head_only }
     }
 }
 
@@ -232,6 +292,32 @@ mod tests {
             (Answer::Refusal { status, .. }, Err(expected)) => assert_eq!(status, expected, "{head}"),
             (got, expected) => panic!("{head}: {got:?} instead of {expected:?}"),
         }
+    }
+
+    fn check_vcl(request: &str, fields: &str, door: Door, rights: &Rights, expect: Result<usize, u16>) {
+        let head = format!("{request} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+        match (ask(&head, door, rights), expect) {
+            (Answer::Vcl { body, .. }, Ok(expected)) => assert_eq!((body.bytes, body.from), (expected, head.len())),
+            (Answer::Refusal { status, .. }, Err(expected)) => assert_eq!(status, expected, "{head}"),
+            (got, expected) => panic!("{head}: {got:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn vcls_are_read_by_all_and_changed_by_those_who_may() {
+        let rights = Rights { token: Some("0123456789abcdef".to_owned()), ..Rights::default() };
+        let (token, near) = ("Authorization: Bearer 0123456789abcdef\r\n", tcp(LOOPBACK));
+        let length = |bytes: usize| format!("{token}Content-Length: {bytes}\r\n");
+        check_vcl("GET /vcl", "", near, &rights, Ok(0));
+        check_vcl("GET /backends", "", near, &rights, Ok(0));
+        check_vcl("POST /vcl/a/use", "", near, &rights, Err(403));
+        check_vcl("POST /vcl/a/use", "", Door::Unix, &rights, Ok(0));
+        check_vcl("POST /vcl/a/use", token, near, &rights, Ok(0));
+        check_vcl("PUT /vcl/a", &length(7), near, &rights, Ok(7));
+        check_vcl("PUT /vcl/a", &length(5 << 20), near, &rights, Err(413));
+        check_vcl("PUT /vcl/a", &format!("{token}Transfer-Encoding: chunked\r\n"), near, &rights, Err(411));
+        check_vcl("PUT /vcl/a", "Content-Length: 7\r\n", near, &rights, Err(403));
+        check_vcl("GET /vcl/a", "", near, &rights, Err(405));
     }
 
     #[test]

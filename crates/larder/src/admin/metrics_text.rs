@@ -28,6 +28,7 @@ pub fn metrics(seen: &Observation) -> String {
     page.latencies(seen);
     page.cache(seen);
     page.origins(seen);
+    page.vcls(seen);
     page.family("larder_edge_total", "counter", "How often each edge of the state machines was taken");
     for edge in &seen.edges {
         page.sample(
@@ -122,6 +123,37 @@ impl Page {
             for address in &origin.addresses {
                 let labels = [("origin", &*origin.name), ("address", &*address.label)];
                 self.sample("larder_origin_up", &labels, u8::from(address.state == AddressState::Up));
+            }
+        }
+    }
+}
+
+impl Page {
+    fn vcls(&mut self, seen: &Observation) {
+        self.family("larder_vcl_active", "gauge", "1 for the VCL that decides, 0 for others that are loaded");
+        for vcl in &seen.vcls {
+            self.sample("larder_vcl_active", &[("vcl", &vcl.name)], u8::from(vcl.is_active));
+        }
+        self.family("larder_vcl_under_way", "gauge", "Transactions and fetches that began on a VCL and have not ended");
+        for vcl in &seen.vcls {
+            self.sample("larder_vcl_under_way", &[("vcl", &vcl.name)], vcl.under_way);
+        }
+        let backends = || seen.vcls.iter().flat_map(|vcl| vcl.backends.iter().map(move |backend| (vcl, backend)));
+        self.family("larder_backend_healthy", "gauge", "1 for a backend that is taken for healthy");
+        for (vcl, backend) in backends() {
+            let labels = [("vcl", vcl.name.as_str()), ("backend", &*backend.origin.name)];
+            self.sample("larder_backend_healthy", &labels, u8::from(backend.healthy));
+        }
+        self.family("larder_backend_connections", "gauge", "Connections to a backend");
+        for (vcl, backend) in backends() {
+            let labels = [("vcl", vcl.name.as_str()), ("backend", &*backend.origin.name)];
+            self.sample("larder_backend_connections", &labels, backend.origin.connections);
+        }
+        self.family("larder_backend_probes_good", "gauge", "Good ones among the last probes of a backend");
+        for (vcl, backend) in backends() {
+            let labels = [("vcl", vcl.name.as_str()), ("backend", &*backend.origin.name)];
+            if let Some(probe) = &backend.probe {
+                self.sample("larder_backend_probes_good", &labels, probe.good);
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use cache::CacheStats;
 use proxy::counters::{COUNTERS, CounterKind, HISTOGRAM_BUCKETS, Histogram};
-use proxy::{Edge, OriginStatus, Proxy};
+use proxy::{Edge, OriginStatus, Proxy, VclStatus};
 
 /// The figures of one moment.
 #[derive(Clone, Debug)]
@@ -18,6 +18,7 @@ pub struct Observation {
     pub latency_miss: Latencies,
     pub cache: CacheStats,
     pub origins: Vec<OriginStatus>,
+    pub vcls: Vec<VclStatus>,
     pub edges: Vec<Edge>,
     /// Lines that the log took and could not write.
     pub log_lines_lost: u64,
@@ -96,6 +97,7 @@ impl Observation {
             latency_miss: Latencies::of(cores.iter().map(|core| &core.latency_miss)),
             cache: proxy.cache_stats(),
             origins: proxy.origins_status(),
+            vcls: proxy.vcls_status(),
             edges: proxy.edges(),
             log_lines_lost: circumstances.log_lines_lost,
             resident_bytes: resident_bytes(),
@@ -132,6 +134,7 @@ pub mod tests {
     use std::sync::Arc;
 
     use proxy::origin::{AddressState, AddressStatus};
+    use proxy::{BackendStatus, HealthOrder, ProbeStatus};
 
     use super::*;
 
@@ -158,6 +161,34 @@ pub mod tests {
                 connections: 7,
                 connections_max: 100,
                 queued: 1,
+            }],
+            vcls: vec![VclStatus {
+                name: "boot".to_owned(),
+                is_active: true,
+                is_warm: true,
+                labels: vec!["shop".to_owned()],
+                under_way: 3,
+                summary: "1 backend".to_owned(),
+                backends: vec![BackendStatus {
+                    origin: OriginStatus {
+                        name: Arc::from("default"),
+                        addresses: Vec::new(),
+                        connections: 0,
+                        connections_max: 9,
+                        queued: 0,
+                    },
+                    healthy: true,
+                    changed_ms: 1_000,
+                    ordered: HealthOrder::Auto,
+                    probe: Some(ProbeStatus {
+                        good: 4,
+                        threshold: 3,
+                        window: 8,
+                        probes_count: 40,
+                        last: "200".to_owned(),
+                        last_took_ms: 2,
+                    }),
+                }],
             }],
             edges: vec![Edge { machine: "fetch", from: "Send".to_owned(), to: "Reply".to_owned(), taken: 9 }],
             log_lines_lost: 2,

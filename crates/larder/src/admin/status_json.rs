@@ -3,7 +3,8 @@
 //! Fields: `version`, `server_name`, `uptime_seconds`, `workers`; `connections` (accepted, handled, refused, active,
 //! reading, writing, waiting); every other counter of `proxy::counters` under its own name (`requests`, `hits`,
 //! `misses` …); `hit_percent`; `memory` (limit_bytes, used_bytes, leaving_bytes, resident_bytes), `objects`, `keys`,
-//! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`.
+//! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`;
+//! `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
 
 use proxy::OriginStatus;
@@ -12,6 +13,7 @@ use proxy::origin::AddressState;
 use serde_json::{Map, Value, json};
 
 use super::observation::{Latencies, Observation};
+use super::vcl_requests::vcls_json;
 
 /// The object as text, ended by a line feed.
 pub fn status(seen: &Observation) -> String {
@@ -53,6 +55,7 @@ pub fn status(seen: &Observation) -> String {
     let latency = json!({ "hit": latency(&seen.latency_hit), "miss": latency(&seen.latency_miss) });
     top.insert("latency_micros".to_owned(), latency);
     top.insert("origins".to_owned(), seen.origins.iter().map(origin).collect());
+    top.insert("vcls".to_owned(), vcls_json(&seen.vcls));
     format!("{}\n", Value::Object(top))
 }
 
@@ -116,5 +119,8 @@ mod tests {
         assert_eq!(status["latency_micros"]["miss"]["p50"], Value::Null);
         assert_eq!(status["origins"][0]["addresses"][1]["state"], "ejected");
         assert_eq!(status["origins"][0]["addresses"][1]["back_in_ms"], 1_500);
+        let vcl = &status["vcls"][0];
+        assert_eq!((&vcl["name"], &vcl["under_way"], &vcl["labels"]), (&json!("boot"), &json!(3), &json!(["shop"])));
+        assert_eq!((&vcl["backends"][0]["healthy"], &vcl["backends"][0]["probe"]["good"]), (&json!(true), &json!(4)));
     }
 }

@@ -1,6 +1,7 @@
 //! What each section of larder.toml may say, one function a section.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use message::{Authority, Scheme};
 use proxy::settings::{
@@ -13,6 +14,7 @@ use super::nearest::nearest;
 use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
 use crate::addresses::{parse_admin, parse_listen, parse_origin};
 use crate::plan::{LogTarget, Plan, check_memory, origin_with_defaults};
+use crate::varnish_parameters;
 
 /// `[[listen]]`
 pub fn listeners(sections: Vec<Section<'_>>) -> Vec<ListenerSettings> {
@@ -188,8 +190,38 @@ pub fn memory(mut section: Section<'_>, settings: &mut Settings) {
 }
 
 /// `[policy]`
-pub fn policy(section: Section<'_>, policy: &mut PolicySettings) {
-    let mut section = section.not_yet(&["vcl"]);
+pub fn policy(mut section: Section<'_>, plan: &mut Plan) {
+    if let Some(file) = section.read("vcl", |node| parsed(node, "VCL file", "a path", path)) {
+        plan.vcl_file = Some(file);
+    }
+    if let Some(folders) = section.read_list("vcl_path", |node| parsed(node, "folder", "a path", path)) {
+        plan.vcl_path = folders;
+    }
+    for (name, _) in varnish_parameters::all().filter(|(name, _)| *name != "vcl_path") {
+        section.read(name, |node| {
+            let (span, written) = (node.span(), as_written(node)?);
+            varnish_parameters::set(plan, name, written)
+                .map_err(|why| Complaint::new(span, format!("`{name}` cannot be that"), why))
+        });
+    }
+    builtin_policy(section, &mut plan.settings.policy);
+}
+
+fn path(written: &str) -> Option<PathBuf> {
+    (!written.is_empty()).then(|| PathBuf::from(written))
+}
+
+/// A parameter as it would stand behind `-p`.
+fn as_written<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
+    match node.get_ref() {
+        toml::de::DeValue::Integer(number) => Ok(number.as_str()),
+        toml::de::DeValue::Float(number) => Ok(number.as_str()),
+        toml::de::DeValue::Boolean(on) => Ok(if *on { "on" } else { "off" }),
+        _ => text(node),
+    }
+}
+
+fn builtin_policy(mut section: Section<'_>, policy: &mut PolicySettings) {
     if let Some(networks) = section.read_list("purge_from", network) {
         policy.purge_from = networks;
     }

@@ -413,28 +413,68 @@ larder.toml:4:8: error: the origin `b` has no address
 }
 
 #[test]
-fn what_comes_later_says_so() {
+fn a_vcl_and_its_parameters_are_read() {
+    let text = r#"
+        [policy]
+        vcl = "default.vcl"
+        vcl_path = ["/etc/varnish", "more"]
+        default_ttl = "1h"
+        default_grace = 30
+        max_retries = 2
+        ban_dups = false
+        clock_skew = 0.5
+        timeout_idle = 5
+        thread_pools = 2
+        keep = "1h"
+    "#;
+    let plan = read(text).unwrap();
+    let vcl = &plan.settings.vcl;
+    assert_eq!((plan.vcl_file, plan.vcl_path.len()), (Some("default.vcl".into()), 2));
+    assert_eq!((vcl.default_ttl.as_secs(), vcl.default_grace.as_secs(), vcl.max_retries), (3600, 30, 2));
+    assert_eq!((vcl.ban_dups, vcl.clock_skew.as_millis()), (false, 500));
+    assert_eq!((plan.settings.limits.idle_timeout.as_secs(), plan.settings.policy.keep.as_secs()), (5, 3600));
+    assert_eq!(plan.warnings.len(), 1, "{:?}", plan.warnings);
+}
+
+#[test]
+fn what_is_no_parameter_is_shown_where_it_stands() {
     check(
         r#"
 [policy]
-vcl = "x.vcl"
+default_tll = 3600
+max_restarts = "often"
+"#,
+        r#"
+larder.toml:2:1: error: unknown key `default_tll` in [policy]
+   |
+ 2 | default_tll = 3600
+   | ^^^^^^^^^^^ no such key
+   = help: did you mean `default_ttl`?
+larder.toml:3:16: error: `max_restarts` cannot be that
+   |
+ 3 | max_restarts = "often"
+   |                ^^^^^^^ `often` must be a number from 0 to 4294967295
+"#,
+    );
+}
+
+#[test]
+fn what_comes_later_says_so() {
+    check(
+        r#"
 [[listen]]
 address = "127.0.0.1:443"
 tls = true
 mode = "forward"
 "#,
         r#"
-larder.toml:2:1: error: `vcl` in [policy] is not supported by this version of larder
+larder.toml:3:1: error: `tls` in [[listen]] is not supported by this version of larder
    |
- 2 | vcl = "x.vcl"
+ 3 | tls = true
    | ^^^ not yet
-larder.toml:5:1: error: `tls` in [[listen]] is not supported by this version of larder
+larder.toml:4:8: error: mode = "forward" is not supported by this version
    |
- 5 | tls = true
-   | ^^^ not yet
-larder.toml:6:8: error: mode = "forward" is not supported by this version
-   |
- 6 | mode = "forward"
+ 4 | mode = "forward"
    |        ^^^^^^^^^ not yet
 "#,
     );

@@ -1,0 +1,43 @@
+//! From a VCL's text to a program that the proxy can load: read, checked, and drawn for people if it is no good.
+
+use std::path::{Path, PathBuf};
+
+use proxy::VclProgram;
+
+use crate::check_vcl::{self, VclResult};
+
+/// A checked program, and what there is to say of it.
+pub struct Ready {
+    pub program: VclProgram,
+    /// Everything that was warned of, drawn; empty when nothing was.
+    pub warnings: String,
+    /// One line: what it holds, and how many warnings there are.
+    pub summary: String,
+}
+
+/// Reads a file and what it includes. The error is drawn.
+pub fn from_file(name: &str, file: &Path, vcl_path: &[PathBuf], colour: bool) -> Result<Ready, String> {
+    ready(name, check_vcl::load(file, vcl_path), colour)
+}
+
+/// A text that somebody sent; `from` is what its mistakes and its `./` includes refer to.
+pub fn from_text(name: &str, from: &str, text: Vec<u8>, vcl_path: &[PathBuf]) -> Result<Ready, String> {
+    ready(name, check_vcl::check_text(from, text, vcl_path), false)
+}
+
+fn ready(name: &str, result: VclResult, colour: bool) -> Result<Ready, String> {
+    let (drawn, summary) = (result.show(colour), result.summary());
+    let program = match result {
+        VclResult::Checked(checked) => {
+            let vcl::Checked { program, sources, .. } = *checked;
+            program.map(|program| (program, sources))
+        }
+        VclResult::Unreadable(_) => None,
+    };
+    let ready = program.zip(summary).map(|((program, sources), summary)| Ready {
+        program: VclProgram { name: name.to_owned(), program, sources },
+        warnings: drawn.clone(),
+        summary,
+    });
+    ready.ok_or(drawn)
+}
