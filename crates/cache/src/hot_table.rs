@@ -78,6 +78,17 @@ impl HotTable {
         None
     }
 
+    /// The live object under a key whose responses do not vary; `None` also where there are variants.
+    #[inline]
+    pub fn get_plain(&mut self, key: Key) -> Option<&Arc<Object>> {
+        let (set, bans) = self.set(key);
+        let is_it = |object: &Object| object.spec.is_none() && object.is_hot(bans);
+        let way =
+            (0..HOT_WAYS).find(|&way| set.digests[way] == key.0 && set.objects[way].as_deref().is_some_and(is_it))?;
+        set.used[way] = true;
+        set.objects[way].as_ref()
+    }
+
     /// Puts an object in that was just served from the shards.
     pub fn remember(&mut self, key: Key, object: &Arc<Object>) {
         let (set, bans) = self.set(key);

@@ -271,6 +271,20 @@ impl Ticket {
         Draft::new(duty, length, keep, mark_ms)
     }
 
+    /// The right is not used: who waits is set free to ask anew, and nothing is remembered.
+    pub fn give_back(self) {
+        let Ticket { mut duty, .. } = self;
+        let ((), wakes) = duty.close(|shard, flight| {
+            entry_of(shard, flight).delist(flight);
+            flight.change(|inner| {
+                if inner.state == FlightState::Reserved {
+                    inner.state.step(FlightState::Private);
+                }
+            })
+        });
+        wakes.send(&duty.flight);
+    }
+
     /// No head will come. All who wait get the same failure; others too, for as long as it says.
     pub fn fail(self, failure: Failure, now: Now) {
         let Ticket { mut duty, .. } = self;

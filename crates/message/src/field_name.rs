@@ -78,6 +78,12 @@ pub enum FieldName {
 }
 
 impl FieldName {
+    /// The field whose `as u16` this is; `Other` for any number beyond.
+    #[inline]
+    pub fn by_number(number: u16) -> FieldName {
+        ALL.get(usize::from(number)).copied().unwrap_or(FieldName::Other)
+    }
+
     /// Which known field this is.
     #[inline]
     pub fn classify(name: &[u8]) -> FieldName {
@@ -264,6 +270,79 @@ fn eight(bytes: &[u8], at: usize) -> u64 {
     four(bytes, at) | four(bytes, at + 4) << 32
 }
 
+/// In the order of their numbers, without `Other`.
+const ALL: &[FieldName] = {
+    use FieldName::*;
+    &[
+        Host,
+        Connection,
+        KeepAlive,
+        ProxyConnection,
+        TransferEncoding,
+        Te,
+        Trailer,
+        Upgrade,
+        ContentLength,
+        ContentType,
+        ContentEncoding,
+        ContentRange,
+        ContentLocation,
+        ContentLanguage,
+        ContentMd5,
+        ContentDigest,
+        CacheControl,
+        CdnCacheControl,
+        SurrogateControl,
+        Pragma,
+        Expires,
+        Date,
+        Age,
+        LastModified,
+        Etag,
+        Vary,
+        SetCookie,
+        Cookie,
+        Authorization,
+        ProxyAuthorization,
+        ProxyAuthenticate,
+        ProxyAuthenticationInfo,
+        Expect,
+        Range,
+        IfRange,
+        IfMatch,
+        IfNoneMatch,
+        IfModifiedSince,
+        IfUnmodifiedSince,
+        Accept,
+        AcceptEncoding,
+        AcceptLanguage,
+        AcceptRanges,
+        UserAgent,
+        Referer,
+        Via,
+        Forwarded,
+        XForwardedFor,
+        XForwardedProto,
+        XForwardedHost,
+        XForwardedPort,
+        XRealIp,
+        XOriginalUrl,
+        XRewriteUrl,
+        XHttpMethodOverride,
+        CacheStatus,
+        Location,
+        MaxForwards,
+        Server,
+        Warning,
+        Allow,
+        RetryAfter,
+        CacheGroups,
+        CacheGroupInvalidation,
+        NoVarySearch,
+        Http2Settings,
+    ]
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,76 +365,4 @@ mod tests {
             assert_eq!(FieldName::classify(name.as_bytes()), FieldName::Other, "{name:?}");
         }
     }
-
-    const ALL: &[FieldName] = {
-        use FieldName::*;
-        &[
-            Host,
-            Connection,
-            KeepAlive,
-            ProxyConnection,
-            TransferEncoding,
-            Te,
-            Trailer,
-            Upgrade,
-            ContentLength,
-            ContentType,
-            ContentEncoding,
-            ContentRange,
-            ContentLocation,
-            ContentLanguage,
-            ContentMd5,
-            ContentDigest,
-            CacheControl,
-            CdnCacheControl,
-            SurrogateControl,
-            Pragma,
-            Expires,
-            Date,
-            Age,
-            LastModified,
-            Etag,
-            Vary,
-            SetCookie,
-            Cookie,
-            Authorization,
-            ProxyAuthorization,
-            ProxyAuthenticate,
-            ProxyAuthenticationInfo,
-            Expect,
-            Range,
-            IfRange,
-            IfMatch,
-            IfNoneMatch,
-            IfModifiedSince,
-            IfUnmodifiedSince,
-            Accept,
-            AcceptEncoding,
-            AcceptLanguage,
-            AcceptRanges,
-            UserAgent,
-            Referer,
-            Via,
-            Forwarded,
-            XForwardedFor,
-            XForwardedProto,
-            XForwardedHost,
-            XForwardedPort,
-            XRealIp,
-            XOriginalUrl,
-            XRewriteUrl,
-            XHttpMethodOverride,
-            CacheStatus,
-            Location,
-            MaxForwards,
-            Server,
-            Warning,
-            Allow,
-            RetryAfter,
-            CacheGroups,
-            CacheGroupInvalidation,
-            NoVarySearch,
-            Http2Settings,
-        ]
-    };
 }

@@ -1,4 +1,4 @@
-//! A response head: borrowed or owned. The reason phrase of a peer is not kept.
+//! A response head: borrowed or owned.
 
 use crate::{Fields, FieldsView, Status, Version};
 
@@ -7,6 +7,8 @@ use crate::{Fields, FieldsView, Status, Version};
 pub struct Response<'a> {
     pub status: Status,
     pub version: Version,
+    /// What its sender calls the status, where that is not what everybody calls it.
+    pub reason: Option<&'a [u8]>,
     pub fields: FieldsView<'a>,
 }
 
@@ -15,21 +17,33 @@ pub struct Response<'a> {
 pub struct ResponseHead {
     pub status: Status,
     pub version: Version,
+    /// As that of [`Response`]. We send it on only where a policy program decides.
+    pub reason: Option<Box<[u8]>>,
     pub fields: Fields,
 }
 
 impl Response<'_> {
     pub fn to_head(&self) -> ResponseHead {
-        ResponseHead { status: self.status, version: self.version, fields: self.fields.to_fields() }
+        ResponseHead {
+            status: self.status,
+            version: self.version,
+            reason: self.reason.map(Into::into),
+            fields: self.fields.to_fields(),
+        }
     }
 }
 
 impl ResponseHead {
     pub fn new(status: Status) -> ResponseHead {
-        ResponseHead { status, version: Version::Http11, fields: Fields::default() }
+        ResponseHead { status, version: Version::Http11, reason: None, fields: Fields::default() }
     }
 
     pub fn response(&self) -> Response<'_> {
-        Response { status: self.status, version: self.version, fields: self.fields.view() }
+        Response {
+            status: self.status,
+            version: self.version,
+            reason: self.reason.as_deref(),
+            fields: self.fields.view(),
+        }
     }
 }

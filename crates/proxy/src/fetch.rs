@@ -5,26 +5,33 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use cache::{Began, Failure, Now, Object, Ticket};
-use message::{Method, Request, RequestHead, ResponseHead};
+use message::{FieldName, Method, Request, RequestHead, ResponseHead};
 use rules::StoreDefaults;
-use wire::{Refusal, RequestBody, ResponseBody};
+use wire::{Parties, Refusal, RequestBody, ResponseBody};
 
 use crate::cache_groups;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::edges;
+use crate::limits::Limits;
 use crate::origin::Origin;
 use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
 use crate::site::Site;
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
+use crate::vcl_story::fetch_state::FetchState as PolicyState;
+use crate::vcl_story::xids;
 use crate::worker::Core;
 
+pub(crate) mod by_policy;
 mod failed;
 mod fill;
+mod fill_by_policy;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
 mod prepare;
@@ -47,6 +54,8 @@ pub(crate) enum FetchState {
     Send,
     Reply,
     Retry,
+    /// Of a policy: vcl_backend_error makes an answer.
+    Error,
     Refreshed,
     Fill,
     Landed,
@@ -56,7 +65,7 @@ pub(crate) enum FetchState {
 const STATES: usize = FetchState::Failed as usize + 1;
 
 /// Which state may follow which.
-pub(crate) const FETCH_EDGES: [(FetchState, FetchState); 14] = {
+pub(crate) const FETCH_EDGES: [(FetchState, FetchState); 22] = {
     use FetchState::*;
     [
         (Prepare, Send),
@@ -76,6 +85,16 @@ pub(crate) const FETCH_EDGES: [(FetchState, FetchState); 14] = {
         (Reply, Fill),
         (Fill, Landed),
         (Fill, Failed),
+        // From here on only where a policy says so: an answer of its own in place of one …
+        (Prepare, Error),
+        (Reply, Error),
+        (Failed, Error),
+        (Error, Fill),
+        // … or another try, or none.
+        (Reply, Prepare),
+        (Error, Prepare),
+        (Error, Failed),
+        (Prepare, Failed),
     ]
 };
 
@@ -98,13 +117,16 @@ pub(crate) enum Purpose {
     Pass,
     /// The same, with Upgrade.
     Upgrade,
+    /// What a policy pipes without one: the last of its connections on both sides.
+    Piped,
 }
 
 /// One fetch.
 pub(crate) struct Fetch {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
-    origin: Arc<Origin>,
+    /// Under a policy it is chosen only when the program has spoken.
+    chosen: Option<Arc<Origin>>,
     purpose: Purpose,
     policy: Policy,
     head: Rc<RequestHead>,
@@ -115,6 +137,29 @@ pub(crate) struct Fetch {
     retried: bool,
     /// When the request left, for RFC 9111 §4.2.3.
     sent: Moment,
+    timeouts: Timeouts,
+    /// The client's body, where it was read before: it goes out with the head.
+    carried: Option<Bytes>,
+    /// Set under a policy of the operator's.
+    vcl: Option<Box<PolicyState>>,
+}
+
+/// How long this fetch waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeouts {
+    pub(crate) connect: Duration,
+    pub(crate) first_byte: Duration,
+    pub(crate) between_bytes: Duration,
+}
+
+impl Timeouts {
+    pub(crate) fn of(limits: &Limits) -> Timeouts {
+        Timeouts {
+            connect: limits.connect_timeout,
+            first_byte: limits.first_byte_timeout,
+            between_bytes: limits.between_bytes_timeout,
+        }
+    }
 }
 
 /// Who is on the other side while the origin is talked to.
@@ -151,7 +196,7 @@ impl Fetch {
         Ok(Fetch {
             core: Rc::clone(&tx.core),
             site: Arc::clone(&tx.site),
-            origin: Arc::clone(tx.site.origins.get(origin)),
+            chosen: Some(Arc::clone(tx.site.origins.get(origin))),
             body: if matches!(purpose, Purpose::Store(_)) { RequestBody::None } else { tx.body },
             expects_continue: tx.expects_continue,
             purpose,
@@ -161,7 +206,61 @@ impl Fetch {
             state: FetchState::Prepare,
             retried: false,
             sent: tx.started,
+            timeouts: Timeouts::of(&tx.site.settings.limits),
+            carried: None,
+            vcl: None,
         })
+    }
+
+    /// The fetch of a transaction under a policy, which chooses the origin later.
+    pub(crate) fn by_policy(tx: &Transaction, purpose: Purpose) -> Fetch {
+        let client = tx.vcl.as_deref().expect("only a transaction under a policy comes here");
+        let stale = match &purpose {
+            Purpose::Store(stale) => stale.clone(),
+            _ => None,
+        };
+        let is_pass = !matches!(purpose, Purpose::Store(_));
+        let core = Rc::clone(&tx.core);
+        let xid = xids::next(&core);
+        let head = match &purpose {
+            // vcl_pipe has seen it already.
+            Purpose::Upgrade | Purpose::Piped => Rc::clone(&tx.head),
+            _ => {
+                let bereq = by_policy::bereq_of(&tx.head.request(), stale.as_ref(), is_pass);
+                Rc::new(by_policy::with_xid(&bereq.request(), xid))
+            }
+        };
+        let now_s = core.now().wall_ms as f64 / 1_000.0;
+        let mut policy = PolicyState::of(client, Rc::clone(&head), xid, now_s);
+        policy.is_pass = is_pass;
+        policy.uncacheable.set(is_pass);
+        Fetch {
+            site: Arc::clone(&tx.site),
+            chosen: None,
+            body: if is_pass && client.body.is_none() { tx.body } else { RequestBody::None },
+            carried: client.body.clone().filter(|_| is_pass),
+            expects_continue: tx.expects_continue,
+            purpose,
+            policy: tx.policy.clone(),
+            head,
+            client: Some(tx.client),
+            state: FetchState::Prepare,
+            retried: false,
+            sent: Moment::now(),
+            timeouts: Timeouts::of(&tx.site.settings.limits),
+            vcl: Some(Box::new(policy)),
+            core,
+        }
+    }
+
+    /// The fetch of what is piped. Without an Upgrade it is a pass that nobody judges.
+    pub(crate) fn piped(tx: &Transaction) -> Result<Fetch, Synth> {
+        if tx.vcl.is_none() {
+            return Fetch::of(tx, Purpose::Upgrade);
+        }
+        let upgrades = tx.head.request().fields.contains(FieldName::Upgrade);
+        let mut fetch = Fetch::by_policy(tx, if upgrades { Purpose::Upgrade } else { Purpose::Piped });
+        if fetch.choose_origin() { Ok(fetch) } else { Err(Synth::unfetched("no-backend")) }
     }
 
     /// The one function through which a fetch changes its state.
@@ -172,8 +271,22 @@ impl Fetch {
         self.state = state;
     }
 
+    fn origin(&self) -> &Arc<Origin> {
+        self.chosen.as_ref().expect("an origin is chosen before anything is sent")
+    }
+
+    /// Whose connection it is, for origins that want a PROXY header; of a fetch for many, nobody's.
+    fn parties(&self) -> Option<Parties> {
+        let policy = self.vcl.as_deref().filter(|policy| policy.is_pass)?;
+        Some(Parties { source: policy.ends.client, destination: policy.ends.server })
+    }
+
     fn method(&self) -> Method {
         self.head.method
+    }
+
+    pub(crate) fn is_piped(&self) -> bool {
+        matches!(self.purpose, Purpose::Piped)
     }
 
     fn is_upgrade(&self) -> bool {
@@ -209,7 +322,7 @@ impl Fetch {
     }
 
     /// The body of a pass is delivered by its transaction; the fetch's story ends with it.
-    fn passed(&mut self) {
+    pub(crate) fn passed(&mut self) {
         self.enter(FetchState::Fill);
     }
 
@@ -233,6 +346,11 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
 /// Begins the fetch of a miss in its own task. The notes are between it and its requester.
 pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
     let notes = Rc::new(FetchNotes::default());
+    if tx.vcl.is_some() {
+        let fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()));
+        tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, Some(Rc::clone(&notes))));
+        return notes;
+    }
     let stale = ticket.stale().cloned();
     match Fetch::of(tx, Purpose::Store(stale)) {
         Ok(fetch) => {
@@ -250,7 +368,7 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, origin: Option<us
     let fetch = Fetch {
         core: Rc::clone(core),
         site: Arc::clone(site),
-        origin: Arc::clone(site.origins.get(origin)),
+        chosen: Some(Arc::clone(site.origins.get(origin))),
         purpose: Purpose::Store(ticket.stale().cloned()),
         policy: Policy::Builtin,
         head: Rc::new(ticket.request().to_head()),
@@ -260,8 +378,20 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, origin: Option<us
         state: FetchState::Prepare,
         retried: false,
         sent: Moment::now(),
+        timeouts: Timeouts::of(&site.settings.limits),
+        carried: None,
+        vcl: None,
     };
     tokio::task::spawn_local(fill::run(fetch, ticket, None));
+}
+
+/// The same under the policy of the transaction that found it stale.
+pub(crate) fn spawn_refresh_by_policy(tx: &Transaction, ticket: Ticket) {
+    let mut fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()));
+    if let Some(policy) = &mut fetch.vcl {
+        policy.is_background = true;
+    }
+    tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, None));
 }
 
 /// RFC 9111 §4.4, RFC 9875 §3: what an unsafe request has made untrue. Returns the number that its own response may be

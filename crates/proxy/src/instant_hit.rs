@@ -4,11 +4,12 @@
 
 use std::hint::black_box;
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::{Extent, Key, Now, Object};
-use message::Method;
+use message::{Method, Request};
 use rules::Freshness;
 use smallvec::SmallVec;
 use wire::{Event, ReceivedRequest};
@@ -130,8 +131,31 @@ fn answer(
     let mut tail = core.tail.borrow_mut();
     tail.clear();
     stored_head::write_tail(&mut tail, site, object, now, Fate::of(visit.persistent, request.version));
+    let shot = Shot { request, persistent: visit.persistent, client_ip: visit.found.client.ip, moment: visit.moment };
+    let head = [&object.rendered()[..], &tail];
+    send(connection, core, site, &shot, object, head)
+}
+
+/// An answer that is about to be sent, from the store and whole.
+pub(crate) struct Shot<'a> {
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) persistent: bool,
+    pub(crate) client_ip: IpAddr,
+    pub(crate) moment: Moment,
+}
+
+/// The first write, and if that took all of it, the end of the story.
+#[inline]
+pub(crate) fn send(
+    connection: &mut Connection,
+    core: &Core,
+    site: &Site,
+    shot: &Shot<'_>,
+    object: &Arc<Object>,
+    head: [&[u8]; 2],
+) -> Instant {
     connection.exchange(Event::AnswerBegun);
-    let (written, total) = write(connection, object, &tail, request.method == Method::Head);
+    let (written, total) = write(connection, object, head, shot.request.method == Method::Head);
     let sent = match written {
         Ok(sent) => sent,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
@@ -143,27 +167,25 @@ fn answer(
         take_edge(core, State::Deliver, State::Transmit);
         take_edge(core, State::Transmit, State::Log);
         connection.exchange(Event::AnswerEnded);
-        if visit.persistent {
+        if shot.persistent {
             connection.exchange(Event::Reused);
         }
         let ended = Moment::now();
-        core.counters.latency_hit.record(visit.moment.micros_until(ended));
+        core.counters.latency_hit.record(shot.moment.micros_until(ended));
         if core.shared.logs() {
-            log::instant_hit(core, site, visit, object, total, ended);
+            log::instant_hit(core, site, shot, object, total, ended);
         }
         return Instant::Answered;
     }
-    rest_of(object, &tail, sent, visit)
+    rest_of(object, head, sent, shot)
 }
 
 /// One write of as much as fits into it. Returns also how many bytes the whole answer has.
 #[inline]
-fn write(connection: &Connection, object: &Object, tail: &[u8], head_only: bool) -> (io::Result<usize>, u64) {
-    let rendered = object.rendered();
+fn write(connection: &Connection, object: &Object, head: [&[u8]; 2], head_only: bool) -> (io::Result<usize>, u64) {
     let mut slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> = SmallVec::new();
-    slices.push(IoSlice::new(rendered));
-    slices.push(IoSlice::new(tail));
-    let mut total = (rendered.len() + tail.len()) as u64;
+    slices.extend(head.map(IoSlice::new));
+    let mut total = (head[0].len() + head[1].len()) as u64;
     if !head_only {
         total += object.body().len();
         if let Some(extent) = object.body().extent() {
@@ -190,16 +212,15 @@ fn write_pages(connection: &Connection, head: &[IoSlice<'_>], extent: &Extent) -
 
 /// The socket took only a part: pin the object and go on in the loop.
 #[cold]
-fn rest_of(object: &Arc<Object>, tail: &[u8], sent: usize, visit: &Visit<'_>) -> Instant {
+fn rest_of(object: &Arc<Object>, [rendered, tail]: [&[u8]; 2], sent: usize, shot: &Shot<'_>) -> Instant {
     let mut head = Vec::new();
-    let rendered = object.rendered();
     let head_len = rendered.len() + tail.len();
     if sent < head_len {
         head.extend_from_slice(&rendered[sent.min(rendered.len())..]);
         head.extend_from_slice(&tail[sent.saturating_sub(rendered.len())..]);
     }
     let from = sent.saturating_sub(head_len) as u64;
-    let head_only = visit.received.request.method == Method::Head;
+    let head_only = shot.request.method == Method::Head;
     let to = if head_only { from } else { object.body().len() };
     let mut outgoing = Outgoing::new(head, OutBody::Object { object: Arc::clone(object), from, to });
     outgoing.body_bytes_sent = from;

@@ -39,6 +39,7 @@ mod vcl_parameters;
 mod vcl_service;
 mod vcl_shelf;
 mod vcl_site;
+mod vcl_story;
 mod wire_stream;
 mod worker;
 

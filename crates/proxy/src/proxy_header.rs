@@ -1,6 +1,7 @@
 //! The PROXY protocol header in front of the first request, on listeners that expect one: it says who the client is.
 
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::Poll;
 
 use wire::read_proxy_header;
@@ -8,6 +9,7 @@ use wire::read_proxy_header;
 use crate::connection::Connection;
 use crate::listener::Peer;
 use crate::slots::Phase;
+use crate::vcl_story::client_state::Ends;
 
 /// Reads the header. False when there is none: the connection is closed without an answer.
 pub(crate) async fn read(connection: &mut Connection) -> bool {
@@ -18,6 +20,9 @@ pub(crate) async fn read(connection: &mut Connection) -> bool {
                 connection.pending.drain(..header.bytes);
                 if let Some(source) = header.source {
                     connection.peer = Peer::of(source);
+                    let (remote, local) = connection.wire.addresses();
+                    let server = header.destination.unwrap_or(local);
+                    connection.ends = Some(Rc::new(Ends { client: source, server, remote, local }));
                 }
                 connection.slot.phase.set(Phase::Waiting);
                 return true;

@@ -69,13 +69,8 @@ fn judge(
     client: Client,
     origin: Option<usize>,
 ) -> Verdict {
-    if seen.has(FieldName::Via) && passed_here(site, received) {
-        return Verdict::Synth(Synth::loop_detected(&site.pseudonym));
-    }
-    if let wire::RequestBody::Length(length) = received.body
-        && length > site.settings.limits.request_body_bytes_max
-    {
-        return Verdict::Synth(Synth::body_too_large());
+    if let Some(synth) = refusal(site, received, seen) {
+        return Verdict::Synth(synth);
     }
     let purge_from = &site.settings.policy.purge_from;
     let may_purge = || purge_from.iter().any(|network| network.contains(client.ip));
@@ -86,6 +81,26 @@ fn judge(
         ReceiveVerdict::Lookup => Verdict::Lookup(policy.key(&core.shared, &received.request)),
         ReceiveVerdict::Pass(why) => Verdict::Pass(why),
         ReceiveVerdict::Pipe => Verdict::Pipe,
+    }
+}
+
+/// Who asks, and what is refused whatever a policy of the operator's might say of it.
+pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: Peer) -> (Client, Option<Synth>) {
+    let seen = Seen::of(received.request.fields);
+    let client = client_of(&site.settings, &mut received.clone(), seen, peer);
+    (client, refusal(site, received, seen))
+}
+
+#[inline]
+fn refusal(site: &Site, received: &ReceivedRequest<'_>, seen: Seen) -> Option<Synth> {
+    if seen.has(FieldName::Via) && passed_here(site, received) {
+        return Some(Synth::loop_detected(&site.pseudonym));
+    }
+    match received.body {
+        wire::RequestBody::Length(length) if length > site.settings.limits.request_body_bytes_max => {
+            Some(Synth::body_too_large())
+        }
+        _ => None,
     }
 }
 

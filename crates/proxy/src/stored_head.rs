@@ -6,6 +6,7 @@ use cache::{Now, Object};
 use message::{FieldName, ResponseHead, Version, write_decimal};
 
 use crate::site::Site;
+use crate::vcl_story::scope_heads::usual_reason;
 
 /// The status line and the fields of a response to be stored, `Via` of ours included; no Content-Length, no Age,
 /// no empty line.
@@ -28,6 +29,21 @@ pub(crate) fn write_via(out: &mut Vec<u8>, head: &ResponseHead, site: &Site) {
     out.extend_from_slice(head.version.number().as_bytes());
     out.push(b' ');
     out.extend_from_slice(site.pseudonym.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What we say in `Via`.
+pub(crate) fn via(version: Version, site: &Site) -> Vec<u8> {
+    [version.number().as_bytes(), b" ", site.pseudonym.as_bytes()].concat()
+}
+
+/// The first line, with the usual words unless others are given.
+pub(crate) fn write_status_and_reason(out: &mut Vec<u8>, status: u16, reason: Option<&[u8]>) {
+    let reason = reason.unwrap_or_else(|| usual_reason(status));
+    out.extend_from_slice(b"HTTP/1.1 ");
+    write_decimal(out, u64::from(status));
+    out.push(b' ');
+    out.extend_from_slice(reason);
     out.extend_from_slice(b"\r\n");
 }
 

@@ -19,9 +19,12 @@ use crate::edges;
 use crate::policy::{Policy, Seen};
 use crate::receive::Client;
 use crate::site::Site;
+use crate::vcl_story::client_state::ClientState;
+use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
 pub(crate) mod deliver;
+mod deliver_by_policy;
 pub(crate) mod hit;
 pub(crate) mod log;
 pub(crate) mod lookup;
@@ -29,6 +32,8 @@ pub(crate) mod miss;
 pub(crate) mod pass;
 pub(crate) mod pipe;
 pub(crate) mod purge;
+pub(crate) mod receive_by_policy;
+pub(crate) mod restart;
 pub(crate) mod synth;
 pub(crate) mod transmit;
 pub(crate) mod wait;
@@ -37,6 +42,7 @@ pub(crate) mod wait;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Receive,
+    Restart,
     Lookup,
     Hit,
     Wait,
@@ -53,7 +59,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 28] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 45] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -93,6 +99,27 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 28] = {
         (Synth, Deliver),
         (Deliver, Transmit),
         (Transmit, Log),
+        // From here on only where a policy says so. Any of its subroutines may send the request elsewhere …
+        (Hit, Pass),
+        (Hit, Miss),
+        (Hit, Synth),
+        (Miss, Pass),
+        (Miss, Synth),
+        (Wait, Pass),
+        (Deliver, Synth),
+        // The request's body is read first.
+        (Receive, Receive),
+        // … or back to the start.
+        (Receive, Restart),
+        (Hit, Restart),
+        (Miss, Restart),
+        (Pass, Restart),
+        (Purge, Restart),
+        (Deliver, Restart),
+        (Synth, Restart),
+        (Restart, Receive),
+        // Once too often.
+        (Restart, Synth),
     ]
 };
 
@@ -118,6 +145,11 @@ pub(crate) fn take_edge(core: &Core, from: State, to: State) {
 
 /// What comes next, and what it needs.
 pub(crate) enum Step {
+    /// Once more from the start, under a policy.
+    Receive,
+    /// The same under the program of a label.
+    Relabel(Box<str>),
+    Restart,
     Lookup,
     Hit(Arc<Object>, hit::Why),
     Wait(Box<wait::Wait>),
@@ -134,6 +166,8 @@ pub(crate) enum Step {
 impl Step {
     pub(crate) fn state(&self) -> State {
         match self {
+            Step::Receive | Step::Relabel(_) => State::Receive,
+            Step::Restart => State::Restart,
             Step::Lookup => State::Lookup,
             Step::Hit(..) => State::Hit,
             Step::Wait(_) => State::Wait,
@@ -154,6 +188,8 @@ pub(crate) struct Transaction {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
     pub(crate) policy: Policy,
+    /// Set under a policy of the operator's.
+    pub(crate) vcl: Option<Box<ClientState>>,
     pub(crate) head: Rc<RequestHead>,
     pub(crate) seen: Seen,
     pub(crate) body: RequestBody,
@@ -213,6 +249,9 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
     loop {
         tx.enter(step.state());
         step = match step {
+            Step::Receive => receive_by_policy::run(tx, connection).await,
+            Step::Relabel(label) => client_steps::relabel(tx, &label),
+            Step::Restart => restart::run(tx),
             Step::Lookup => lookup::ask(tx),
             Step::Hit(object, why) => hit::run(tx, object, why),
             Step::Wait(wait) => wait::run(tx, connection, *wait).await,

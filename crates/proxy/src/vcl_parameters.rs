@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use rules::lifetimes::Defaults;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct VclParameters {
     /// For how long an answer is fresh that does not say so itself.
@@ -33,6 +35,19 @@ pub struct VclParameters {
     pub backend_wait_timeout: Duration,
     /// A loaded program that is neither active nor labelled stops probing its backends after so long.
     pub vcl_cooldown: Duration,
+}
+
+impl VclParameters {
+    /// What an answer lives by that does not say so itself.
+    pub(crate) fn lifetimes(&self) -> Defaults {
+        let ms = |of: Duration| of.as_millis() as u64;
+        Defaults {
+            ttl_ms: ms(self.default_ttl),
+            grace_ms: ms(self.default_grace),
+            keep_ms: ms(self.default_keep),
+            clock_skew_s: self.clock_skew.as_secs(),
+        }
+    }
 }
 
 impl Default for VclParameters {

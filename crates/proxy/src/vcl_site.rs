@@ -87,6 +87,10 @@ impl VclSite {
         })
     }
 
+    pub(crate) fn world(&self) -> &dyn World {
+        &*self.world
+    }
+
     /// The origin behind a backend. `None` for a number that the program never had.
     #[inline]
     #[allow(dead_code, reason = "the story under VCL asks this")]

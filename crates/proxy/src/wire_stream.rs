@@ -1,6 +1,7 @@
 //! The socket of a client connection, whichever kind it is. The one place where TLS will plug in.
 
 use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -22,6 +23,15 @@ impl Wire {
             false => Wire::Tcp(TcpStream::from_std(socket.into())?),
             true => Wire::Unix(UnixStream::from_std(socket.into())?),
         })
+    }
+
+    /// The other end and ours; 0.0.0.0 port 0 for a UNIX socket.
+    pub(crate) fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        const NONE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        match self {
+            Wire::Tcp(stream) => (stream.peer_addr().unwrap_or(NONE), stream.local_addr().unwrap_or(NONE)),
+            Wire::Unix(_) => (NONE, NONE),
+        }
     }
 
     /// Reads once. `Ok(0)` is the end of the input.

@@ -27,10 +27,13 @@ use crate::site::Site;
 use crate::slots::{Doom, Slots};
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::VclShelf;
+use crate::vcl_story::xids::Xids;
 use crate::{connection, origin};
 
 /// How often deadlines are looked at, dead objects dropped, and the log handed over.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
+/// Stored responses that bans are tested on in the background, a tick: a few milliseconds of one core.
+const BANNED_PER_TICK_MAX: usize = 4_000;
 /// What connections have, once they were told to end.
 const LAST_WORDS_MS: u64 = 1_000;
 /// The buffer that all reads of a core share; larger than any request head, so that a read is nearly always partial
@@ -88,6 +91,9 @@ pub(crate) struct Core {
     pub(crate) spans: RefCell<Vec<FieldSpan>>,
     /// The changing end of a stored head is written here.
     pub(crate) tail: RefCell<Vec<u8>>,
+    /// Where programs make their texts, for as long as one scope lasts.
+    pub(crate) arena: RefCell<vcl::Arena>,
+    pub(crate) xids: Cell<Xids>,
     pub(crate) log: RefCell<LogBuffer>,
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
@@ -114,6 +120,8 @@ impl Core {
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             spans: RefCell::new(Vec::with_capacity(128)),
             tail: RefCell::new(Vec::with_capacity(1024)),
+            arena: RefCell::default(),
+            xids: Cell::default(),
             log: RefCell::new(LogBuffer::default()),
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
@@ -265,6 +273,9 @@ async fn tick(core: Rc<Core>) {
         gauges.connections_writing.set(census.writing);
         gauges.connections_active.set(core.shared.loads[core.index].load(Ordering::Relaxed) as u64);
         core.hot.borrow_mut().sweep();
+        if core.index == 0 {
+            core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);
+        }
         core.log.borrow_mut().flush(&core);
         sweep_origins(&core);
     }

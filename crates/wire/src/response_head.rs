@@ -70,6 +70,11 @@ struct StatusLine {
     version: Version,
 }
 
+/// The reason phrase, unless it is what everybody says, or nothing.
+fn unusual_reason(status: Status, reason: &[u8]) -> Option<&[u8]> {
+    (!reason.is_empty() && reason != status.reason().as_bytes()).then_some(reason)
+}
+
 /// Is the reason phrase too long already, whether or not its end has come?
 fn is_reason_too_long(text: &[u8], limits: &HeadLimits) -> bool {
     let reason = text.get(STATUS_LINE_PREFIX..).unwrap_or_default();
@@ -114,7 +119,12 @@ fn judge_response<'a>(
         framing.of_response(method, line.status, line.version, upgrade_sent).map_err(Refusal::of_origin)?;
     let delimited = !matches!(body, ResponseBody::UntilClose | ResponseBody::Tunnel);
     Ok(ReceivedResponse {
-        response: Response { status: line.status, version: line.version, fields: FieldsView::new(buf, spans) },
+        response: Response {
+            status: line.status,
+            version: line.version,
+            reason: unusual_reason(line.status, &buf[STATUS_LINE_PREFIX..line_end - 1]),
+            fields: FieldsView::new(buf, spans),
+        },
         body,
         persistent: delimited && !more_may_follow && options.persistent(line.version),
         head_bytes,

@@ -84,7 +84,7 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
     });
     let body = reply.body.into_body(&fetch);
     // The rest of a part that its requester does not want any more is nobody's wish.
-    let course = Course { length, gives_up: notes.is_some() || is_part, place };
+    let course = Course { length, gives_up: notes.is_some() || is_part, place: Some(place) };
     let ended = pour(&fetch, draft, body, course).await;
     fetch.enter(if ended { FetchState::Landed } else { FetchState::Failed });
 }
@@ -98,7 +98,7 @@ fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, reply: &Reply) ->
     let directives = RequestDirectives::parse(fetch.head.request().fields);
     let resident_ms = stale.resident_ms(reply.received);
     may_serve_on_error(stale.facts(), resident_ms, &directives, Kind::ServerError)
-        .then(|| failed::server_error(&fetch.origin, reply.head.status.0))
+        .then(|| failed::server_error(fetch.origin(), reply.head.status.0))
 }
 
 impl Fetch {
@@ -147,7 +147,8 @@ fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<Sto
 
 /// The head of a 206 as that of the whole, for when its parts are all there (RFC 9111 §3.4).
 fn whole_head(fetch: &Fetch, part: &ResponseHead) -> WholeHead {
-    let mut head = ResponseHead { status: Status::OK, version: part.version, fields: part.fields.clone() };
+    let mut head =
+        ResponseHead { reason: None, status: Status::OK, version: part.version, fields: part.fields.clone() };
     head.fields.remove(FieldName::ContentRange);
     head.fields.shrink();
     let rendered = stored_head::render(&head, &fetch.site);
@@ -160,7 +161,7 @@ pub(crate) fn shared_head(fetch: &Fetch, head: &ResponseHead) -> ResponseHead {
     let mut fields = Withholding::stored(head.fields.view(), &fetch.store_defaults());
     fields.remove(FieldName::ContentLength);
     fields.shrink();
-    ResponseHead { status: head.status, version: head.version, fields }
+    ResponseHead { status: head.status, version: head.version, reason: None, fields }
 }
 
 /// What the first requester gets: all but what belongs to the connection.
@@ -171,19 +172,20 @@ fn leaders_head(head: &ResponseHead) -> ResponseHead {
     for field in view.iter().filter(|field| !hop_by_hop.drops(field) && field.name != FieldName::ContentLength) {
         fields.push_named(field.name_text, field.value);
     }
-    ResponseHead { status: head.status, version: head.version, fields }
+    ResponseHead { status: head.status, version: head.version, reason: None, fields }
 }
 
 /// What is known of a body beforehand.
-struct Course {
-    length: Option<u64>,
+pub(crate) struct Course {
+    pub(crate) length: Option<u64>,
     /// It is nobody's wish when its readers have left.
-    gives_up: bool,
-    place: Place,
+    pub(crate) gives_up: bool,
+    /// Under a policy the key is the program's, and there is none.
+    pub(crate) place: Option<Place>,
 }
 
 /// Moves the body into the draft. True when it landed whole.
-async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Course) -> bool {
+pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Course) -> bool {
     loop {
         wait_for_room(fetch, &mut draft).await;
         let may_give_up = (course.gives_up || !draft.is_kept()) && !is_worth_finishing(fetch, &draft, course.length);
@@ -206,8 +208,8 @@ async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Cou
             }
             Some(Ok(OriginPiece::Data(bytes))) => draft.append(bytes),
             Some(Ok(OriginPiece::End(trailers))) => {
-                if draft.is_kept() {
-                    fetch.core.shared.variations.note(&fetch.core.shared.cache, course.place);
+                if let Some(place) = course.place.filter(|_| draft.is_kept()) {
+                    fetch.core.shared.variations.note(&fetch.core.shared.cache, place);
                 }
                 draft.land(trailers);
                 return true;

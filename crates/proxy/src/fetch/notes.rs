@@ -5,12 +5,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::task::{Context, Waker};
 
+use rules::Lifetimes;
+
 #[derive(Default)]
 pub(crate) struct FetchNotes {
     interims: RefCell<VecDeque<Vec<u8>>>,
     reader: RefCell<Option<Waker>>,
     refreshed: Cell<bool>,
     why_not_stored: Cell<Option<&'static str>>,
+    lifetimes: Cell<Option<Lifetimes>>,
 }
 
 impl FetchNotes {
@@ -38,6 +41,15 @@ impl FetchNotes {
     /// Did the origin confirm what was stored?
     pub(crate) fn was_refreshed(&self) -> bool {
         self.refreshed.get()
+    }
+
+    /// How long what came lives, or is remembered as not to be stored, by a policy.
+    pub(crate) fn note_lifetimes(&self, lifetimes: Lifetimes) {
+        self.lifetimes.set(Some(lifetimes));
+    }
+
+    pub(crate) fn lifetimes(&self) -> Option<Lifetimes> {
+        self.lifetimes.get()
     }
 
     pub(crate) fn note_not_stored(&self, why: &'static str) {

@@ -63,8 +63,8 @@ impl Arriving {
             framing: self.framing,
             persistent: self.persistent,
             early: self.early,
-            origin: Arc::clone(&fetch.origin.name),
-            timeout: fetch.site.settings.limits.between_bytes_timeout,
+            origin: Arc::clone(&fetch.origin().name),
+            timeout: fetch.timeouts.between_bytes,
             timer: None,
         }
     }

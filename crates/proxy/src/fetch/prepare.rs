@@ -14,6 +14,10 @@ use crate::stored_head::{write_field, write_number_field};
 pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
     let request = fetch.head.request();
     let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
+    if fetch.vcl.is_some() {
+        render_by_policy(fetch, &mut out);
+        return out;
+    }
     out.extend_from_slice(request.method_text);
     out.push(b' ');
     if request.form == TargetForm::Asterisk {
@@ -22,7 +26,7 @@ pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
         request.write_target(&mut out);
     }
     out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-    match &fetch.origin.host {
+    match &fetch.origin().host {
         Some(host) => out.extend_from_slice(host.as_bytes()),
         None => request.authority.write_to(&mut out),
     }
@@ -33,6 +37,31 @@ pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
     write_framing(fetch, &mut out);
     out.extend_from_slice(b"\r\n");
     out
+}
+
+/// Under a policy the head is what the program made of it: only framing, the connection's fields and Via are ours.
+fn render_by_policy(fetch: &Fetch, out: &mut Vec<u8>) {
+    let request = fetch.head.request();
+    out.extend_from_slice(request.method_text);
+    out.push(b' ');
+    request.write_target(out);
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    if let Some(host) = fetch.origin().host.as_ref().filter(|_| !request.fields.contains(FieldName::Host)) {
+        write_field(out, b"Host", host.as_bytes());
+    }
+    let hop_by_hop = HopByHop::of(request.fields);
+    for field in request.fields.iter() {
+        let framing = matches!(field.name, FieldName::ContentLength | FieldName::Expect | FieldName::Via);
+        if !framing && !hop_by_hop.drops(&field) {
+            write_field(out, field.name_text, field.value);
+        }
+    }
+    out.extend_from_slice(b"Via: ");
+    forwarded::write_via(request.fields, request.version, &fetch.site.pseudonym, out);
+    out.extend_from_slice(b"\r\n");
+    write_framing(fetch, out);
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(fetch.carried.as_deref().unwrap_or_default());
 }
 
 /// What the client sent, less what is not for the origin.
@@ -192,12 +221,19 @@ fn without_nominated(fields: FieldsView<'_>) -> Option<Fields> {
 
 fn write_framing(fetch: &Fetch, out: &mut Vec<u8>) {
     match fetch.body {
-        RequestBody::None => {}
+        RequestBody::None => {
+            if let Some(carried) = &fetch.carried {
+                write_number_field(out, "Content-Length", carried.len() as u64);
+            }
+        }
         RequestBody::Length(length) => write_number_field(out, "Content-Length", length),
         RequestBody::Chunked => write_field(out, b"Transfer-Encoding", b"chunked"),
     }
     if fetch.expects_continue && fetch.body != RequestBody::None {
         write_field(out, b"Expect", b"100-continue");
+    }
+    if matches!(fetch.purpose, Purpose::Piped) {
+        write_field(out, b"Connection", b"close");
     }
     if fetch.is_upgrade() {
         write_field(out, b"Connection", b"Upgrade");

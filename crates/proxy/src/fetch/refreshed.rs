@@ -20,7 +20,7 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
     fetch.enter(FetchState::Refreshed);
     let Purpose::Store(Some(stale)) = fetch.purpose.clone() else {
         fetch.enter(FetchState::Failed);
-        ticket.fail(failed::unasked_304(&fetch.origin), reply.received);
+        ticket.fail(failed::unasked_304(fetch.origin()), reply.received);
         return None;
     };
     let confirmed = Validators::of(stale.head().response(), stale.facts())

@@ -85,7 +85,7 @@ pub(crate) async fn run(
                 interims_count += 1;
                 if interims_count > fetch.site.settings.limits.interim_responses_max {
                     connection.failed(&fetch.core.handle(), OriginFailure::Protocol);
-                    return lost(Broken::Origin(failed::never_final(&fetch.origin, &connection)));
+                    return lost(Broken::Origin(failed::never_final(fetch.origin(), &connection)));
                 }
                 timer = None;
                 let released = answer.head.status == Status(100) && upload.release();
@@ -96,19 +96,19 @@ pub(crate) async fn run(
             Event::Answer(answer) => return Ok(finish(fetch, connection, *answer, unread, &upload)),
             Event::Ended if heard => {
                 connection.failed(&fetch.core.handle(), OriginFailure::Truncated);
-                return lost(Broken::Origin(failed::hung_up(&fetch.origin, &connection)));
+                return lost(Broken::Origin(failed::hung_up(fetch.origin(), &connection)));
             }
             Event::Ended => return Err(died(fetch, connection, upload.has_taken())),
             Event::Refused(refusal) => {
                 connection.failed(&fetch.core.handle(), OriginFailure::Protocol);
-                return lost(Broken::Origin(failed::garbled(&fetch.origin, &connection, &refusal.of_origin())));
+                return lost(Broken::Origin(failed::garbled(fetch.origin(), &connection, &refusal.of_origin())));
             }
             Event::ClientLeft => return lost(Broken::ClientLeft),
             Event::ClientFault(refusal) => return lost(Broken::ClientFault(refusal)),
             Event::FirstByteTimeout => {
                 connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
-                let after = fetch.site.settings.limits.first_byte_timeout;
-                return lost(Broken::Origin(failed::silent(&fetch.origin, &connection, after)));
+                let after = fetch.timeouts.first_byte;
+                return lost(Broken::Origin(failed::silent(fetch.origin(), &connection, after)));
             }
             Event::ContinueTimeout => {
                 timer = None;
@@ -135,7 +135,7 @@ fn poll_timer(
     let (after, event) = if upload.awaits_continue() {
         (CONTINUE_TIMEOUT, Event::ContinueTimeout)
     } else {
-        (fetch.site.settings.limits.first_byte_timeout, Event::FirstByteTimeout)
+        (fetch.timeouts.first_byte, Event::FirstByteTimeout)
     };
     let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
     timer.as_mut().poll(cx).map(|()| event)

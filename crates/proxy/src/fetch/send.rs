@@ -11,14 +11,15 @@ use tokio::io::AsyncWrite;
 use crate::clock::Moment;
 use crate::fetch::retry::Lost;
 use crate::fetch::{Broken, Client, Fetch, failed};
-use crate::origin::{OriginConnection, OriginFailure, Reuse};
+use crate::origin::{Call, OriginConnection, OriginFailure, Reuse};
 
 /// Connects and writes the head.
 pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8]) -> Result<OriginConnection, Lost> {
     let reuse = if fetch.retried { Reuse::Fresh } else { Reuse::Allowed };
     let handle = fetch.core.handle();
     let connected = {
-        let mut connecting = pin!(fetch.origin.connect(&handle, reuse, &fetch.site.settings.limits));
+        let call = Call { reuse, connect_timeout: fetch.timeouts.connect, parties: fetch.parties() };
+        let mut connecting = pin!(fetch.origin().call(&handle, call));
         poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
                 return Poll::Ready(Some(connected));
@@ -34,13 +35,13 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8])
     };
     fetch.core.counters.origin_requests.add(1);
     fetch.sent = Moment::now();
-    let limit = fetch.site.settings.limits.first_byte_timeout;
+    let limit = fetch.timeouts.first_byte;
     match tokio::time::timeout(limit, write_all(&mut connection, head)).await {
         Ok(Ok(())) => Ok(connection),
         Ok(Err(_)) => Err(died(fetch, connection, false)),
         Err(_) => {
             connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
-            Err(Lost::for_good(Broken::Origin(failed::silent(&fetch.origin, &connection, limit))))
+            Err(Lost::for_good(Broken::Origin(failed::silent(fetch.origin(), &connection, limit))))
         }
     }
 }
@@ -51,7 +52,7 @@ pub(crate) fn died(fetch: &Fetch, connection: OriginConnection, body_was_taken: 
         connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
     }
     Lost {
-        broken: Broken::Origin(failed::hung_up(&fetch.origin, &connection)),
+        broken: Broken::Origin(failed::hung_up(fetch.origin(), &connection)),
         on_dead_pooled_connection: connection.reused,
         body_was_taken,
     }

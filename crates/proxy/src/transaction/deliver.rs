@@ -4,8 +4,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use cache::{Follower, Object};
-use message::{FieldName, Method, Request, ResponseHead, Version};
+use message::{FieldName, Method, Request, ResponseHead, Status, Version};
 use rules::conditions::{self, Holder, Outcome as Condition};
 use rules::range::{self, ContentRange, RangeSpecs, Ranges};
 use wire::{HopByHop, ResponseBody};
@@ -17,7 +18,8 @@ use crate::policy::Seen;
 use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_line};
 use crate::transaction::synth::{self, Synth};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
-use crate::transaction::{Step, Transaction, hit};
+use crate::transaction::{Step, Transaction, deliver_by_policy, hit};
+use crate::vcl_story::scope_heads::MadeHead;
 
 /// What answers the request.
 pub(crate) enum Answer {
@@ -38,6 +40,26 @@ pub(crate) enum Answer {
         body: Box<OriginBody>,
     },
     Synth(Synth),
+    Made(Made),
+    /// What the origin answered to a request that a policy pipes.
+    Piped(Box<Answer>),
+}
+
+/// What a policy made.
+pub(crate) struct Made {
+    pub(crate) made: MadeHead,
+    pub(crate) body: Bytes,
+    /// By vcl_synth: vcl_deliver does not see it.
+    pub(crate) is_final: bool,
+}
+
+impl Made {
+    /// When vcl_synth itself fails.
+    pub(crate) fn bare_failure() -> Made {
+        let mut head = ResponseHead::new(Status(500));
+        head.fields.push(FieldName::Connection, "close");
+        Made { made: MadeHead { head, status: 500 }, body: Bytes::new(), is_final: true }
+    }
 }
 
 /// What of a stored response goes out.
@@ -72,6 +94,9 @@ pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
 }
 
 pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
+    if tx.vcl.is_some() && !matches!(answer, Answer::Synth(_) | Answer::Piped(_)) {
+        return deliver_by_policy::run(tx, answer);
+    }
     let head_only = tx.head.method == Method::Head;
     let outgoing = match answer {
         Answer::Stored { object, why } => stored(tx, &object, why, head_only),
@@ -83,6 +108,11 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
             tx.outcome.status = synth.status;
             synth::deliver(tx, synth, head_only)
         }
+        Answer::Piped(answer) => match *answer {
+            Answer::Origin { head, body } => passed(tx, &head, body, head_only),
+            _ => unreachable!("only what an origin answered is piped"),
+        },
+        Answer::Made(_) => unreachable!("only a policy makes answers"),
     };
     Step::Transmit(Box::new(outgoing))
 }
@@ -250,7 +280,7 @@ fn finish(tx: &mut Transaction, mut out: Vec<u8>, body: OutBody, until_close: bo
 }
 
 /// How a body goes out whose length may be unknown. HTTP/1.0 knows no chunks.
-fn framing_of(status: u16, length: Option<u64>, version: Version, head_only: bool) -> Framing {
+pub(crate) fn framing_of(status: u16, length: Option<u64>, version: Version, head_only: bool) -> Framing {
     match length {
         Some(left) => Framing::Length { left },
         None if !stored_head::has_length(status) => Framing::Length { left: 0 },
@@ -303,7 +333,7 @@ fn write_part_head(out: &mut Vec<u8>, head: &ResponseHead, range: &Range<u64>, c
 }
 
 /// 206 with several parts (RFC 9110 §15.3.7.2): the fields that differ, and the body with its part heads.
-fn multipart(object: &Arc<Object>, ranges: &[Range<u64>]) -> (Vec<u8>, OutBody) {
+pub(crate) fn multipart(object: &Arc<Object>, ranges: &[Range<u64>]) -> (Vec<u8>, OutBody) {
     let length = object.body().len();
     // The body might hold any text; the object's key makes a boundary that its author cannot have known.
     let boundary = format!("larder-{:?}", object.key()).replace(|c: char| !c.is_ascii_alphanumeric(), "");

@@ -7,6 +7,7 @@ use cache::Object;
 use crate::access_log::CacheVerdict;
 use crate::transaction::deliver::Answer;
 use crate::transaction::{Step, Transaction};
+use crate::vcl_story::client_steps;
 
 /// Why a stored response may be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,12 @@ pub(crate) enum Why {
 
 pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     object.touch();
+    if tx.vcl.is_some()
+        && why != Why::Revalidated
+        && let Some(elsewhere) = client_steps::hit(tx, &object)
+    {
+        return elsewhere;
+    }
     let counters = &tx.core.counters;
     counters.hits.add(1);
     tx.outcome.verdict = match why {

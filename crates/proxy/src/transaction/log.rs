@@ -9,7 +9,7 @@ use wire::{Afterwards, Refusal};
 use crate::access_log::{CacheVerdict, Record, write_record};
 use crate::clock::Moment;
 use crate::connection::Connection;
-use crate::instant_hit::Visit;
+use crate::instant_hit::Shot;
 use crate::linger;
 use crate::listener::Peer;
 use crate::site::Site;
@@ -47,15 +47,15 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
 
 /// The record of a hit that never became a transaction.
 #[inline]
-pub(crate) fn instant_hit(core: &Core, site: &Site, visit: &Visit<'_>, object: &Object, total: u64, ended: Moment) {
-    let request = &visit.received.request;
+pub(crate) fn instant_hit(core: &Core, site: &Site, shot: &Shot<'_>, object: &Object, total: u64, ended: Moment) {
+    let request = shot.request;
     let outcome = crate::transaction::Outcome {
         status: object.status().0,
         verdict: CacheVerdict::Hit,
         why: "",
         body_bytes: if request.method == Method::Head { 0 } else { object.body().len().min(total) },
     };
-    append(core, site, request, visit.found.client.ip, &outcome, visit.moment.micros_until(ended), ended);
+    append(core, site, request, shot.client_ip, &outcome, shot.moment.micros_until(ended), ended);
 }
 
 /// The record of bytes that were no request.

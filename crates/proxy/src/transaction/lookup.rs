@@ -15,6 +15,7 @@ use crate::site::Site;
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Outcome, Step, Transaction, hit};
+use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
 /// A waiter that was told so often to ask again goes to the origin beside the others.
@@ -40,6 +41,9 @@ pub(crate) struct Question<'a> {
 
 /// The step, in the loop.
 pub(crate) fn ask(tx: &mut Transaction) -> Step {
+    if tx.vcl.is_some() {
+        return client_steps::look_up(tx);
+    }
     // Whoever is here again may have waited for a response that said more about which URLs share a key.
     tx.key = None;
     let key = tx.key();

@@ -5,8 +5,15 @@ use cache::Ticket;
 use crate::fetch;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction};
+use crate::vcl_story::client_steps;
 
 pub(crate) fn run(tx: &mut Transaction, ticket: Ticket) -> Step {
+    if tx.vcl.is_some()
+        && let Some(elsewhere) = client_steps::miss(tx)
+    {
+        ticket.give_back();
+        return elsewhere;
+    }
     let stale = ticket.stale().cloned();
     let follower = ticket.follow(tx.core.index);
     let notes = fetch::spawn(tx, ticket);

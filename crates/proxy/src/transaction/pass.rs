@@ -3,19 +3,57 @@
 
 use cache::{Answer as Asked, Began, Wishes};
 use message::Method;
+use wire::RequestBody;
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
+use crate::fetch::by_policy::{Settled, SettledBody};
 use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply};
-use crate::transaction::deliver::Answer;
+use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, transmit};
+use crate::vcl_story::client_steps;
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
+    if tx.vcl.is_some() {
+        if let Some(elsewhere) = client_steps::pass(tx) {
+            return elsewhere;
+        }
+        tx.core.counters.passes.add(1);
+        tx.outcome.verdict = CacheVerdict::Pass;
+        return exchange_by_policy(tx, connection).await;
+    }
     tx.core.counters.passes.add(1);
     tx.outcome.verdict = CacheVerdict::Pass;
     exchange(tx, connection, Purpose::Pass).await
+}
+
+/// Asks the origin with the client attached, as the policy wants it asked.
+async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -> Step {
+    let streams_body = tx.body != RequestBody::None;
+    if let Some(state) = tx.vcl.as_deref_mut().filter(|state| streams_body && state.body.is_none())
+        && std::mem::replace(&mut state.body_is_gone, true)
+    {
+        return Step::Synth(Synth::unfetched("request-body-gone"));
+    }
+    let mut fetch = Fetch::by_policy(tx, Purpose::Pass);
+    let settled = fetch.converse_by_policy(&mut Client::Attached(connection)).await;
+    if let (Ok(settled), Some(state)) = (&settled, tx.vcl.as_deref()) {
+        state.brought.set(Some(settled.lifetimes));
+    }
+    match settled {
+        Ok(Settled { made, body: SettledBody::Origin(arriving, _), .. }) => {
+            let body = Box::new(arriving.into_passed(&mut fetch));
+            Step::Deliver(Box::new(Answer::Origin { head: made.head, body }))
+        }
+        Ok(Settled { made, body: SettledBody::Program(body), .. }) => {
+            fetch.passed();
+            Step::Deliver(Box::new(Answer::Made(Made { made, body, is_final: false })))
+        }
+        Ok(Settled { body: SettledBody::Stored, .. }) => unreachable!("a pass confirms nothing that is stored"),
+        Err(broken) => broken_off(tx, connection, broken),
+    }
 }
 
 /// Asks the origin with the client attached.
@@ -38,16 +76,24 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
             }
             pass_on(fetch, reply)
         }
-        Err(Broken::ClientLeft) => {
+        Err(broken) => broken_off(tx, connection, broken),
+    }
+}
+
+/// There is no answer.
+fn broken_off(tx: &mut Transaction, connection: &mut Connection, broken: Broken) -> Step {
+    match broken {
+        Broken::ClientLeft => {
             connection.exchange(wire::Event::AnswerCut);
             Step::Log(transmit::End::ClientLeft)
         }
-        Err(Broken::ClientFault(refusal)) => {
+        Broken::ClientFault(refusal) => {
             connection.exchange(wire::Event::ReadBroken);
             tx.persistent = false;
             Step::Synth(Synth::refused(&refusal))
         }
-        Err(Broken::Origin(failure)) => Step::Synth(Synth::failed(&failure)),
+        Broken::Origin(failure) if tx.vcl.is_some() => Step::Synth(Synth::unfetched(failure.token)),
+        Broken::Origin(failure) => Step::Synth(Synth::failed(&failure)),
     }
 }
 

@@ -12,13 +12,14 @@ use wire::{Event, ResponseBody};
 use crate::access_log::CacheVerdict;
 use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
-use crate::fetch::{Broken, Client, Fetch, Purpose, Reply};
+use crate::fetch::{Broken, Client, Fetch, Reply};
 use crate::origin::OriginConnection;
 use crate::stored_head::{write_field, write_status_line, write_via};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::transmit::{self, OutBody, Outgoing};
 use crate::transaction::{Step, Transaction};
+use crate::vcl_story::client_steps;
 
 /// One direction's buffer.
 const BUFFER_BYTES: usize = 16 << 10;
@@ -32,21 +33,32 @@ struct Tunnel {
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
     tx.outcome.verdict = CacheVerdict::Pipe;
-    let mut fetch = match Fetch::of(tx, Purpose::Upgrade) {
+    if tx.vcl.is_some()
+        && let Some(elsewhere) = client_steps::pipe(tx)
+    {
+        return elsewhere;
+    }
+    let mut fetch = match Fetch::piped(tx) {
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };
+    if fetch.is_piped() {
+        tx.persistent = false;
+    }
     match fetch.converse(&mut Client::Attached(connection)).await {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => switch(tx, connection, reply).await,
         Ok(reply) => {
             let body = reply.body.into_passed(&mut fetch);
-            Step::Deliver(Box::new(Answer::Origin { head: reply.head, body: Box::new(body) }))
+            let answer = Answer::Origin { head: reply.head, body: Box::new(body) };
+            // What is piped goes by: vcl_deliver does not see it.
+            Step::Deliver(Box::new(if tx.vcl.is_some() { Answer::Piped(Box::new(answer)) } else { answer }))
         }
         Err(Broken::ClientLeft) => {
             connection.exchange(Event::AnswerCut);
             Step::Log(transmit::End::ClientLeft)
         }
         Err(Broken::ClientFault(refusal)) => Step::Synth(Synth::refused(&refusal)),
+        Err(Broken::Origin(failure)) if tx.vcl.is_some() => Step::Synth(Synth::unfetched(failure.token)),
         Err(Broken::Origin(failure)) => Step::Synth(Synth::failed(&failure)),
     }
 }

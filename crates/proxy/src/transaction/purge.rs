@@ -7,8 +7,13 @@ use crate::access_log::CacheVerdict;
 use crate::cache_groups;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
+use crate::vcl_story::client_steps;
 
 pub(crate) fn run(tx: &mut Transaction) -> Step {
+    if tx.vcl.is_some() {
+        tx.outcome.verdict = CacheVerdict::Purge;
+        return client_steps::purge(tx);
+    }
     if tx.seen.has(FieldName::CacheGroupInvalidation) {
         return groups(tx);
     }

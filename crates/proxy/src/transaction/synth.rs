@@ -12,6 +12,7 @@ use crate::stored_head::{write_field, write_number_field, write_status_line};
 use crate::transaction::deliver::Answer;
 use crate::transaction::transmit::{OutBody, Outgoing};
 use crate::transaction::{Step, Transaction};
+use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
 /// An answer of ours.
@@ -26,11 +27,36 @@ pub(crate) struct Synth {
     /// Where the client's message cannot be trusted any further.
     pub(crate) close: bool,
     allow: Option<&'static str>,
+    /// What a policy calls it.
+    pub(crate) reason: Option<Box<[u8]>>,
 }
 
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
-        Synth { status, token, text: text.into(), verdict, close: false, allow: None }
+        Synth { status, token, text: text.into(), verdict, close: false, allow: None, reason: None }
+    }
+
+    /// What a policy asked for by `synth(…)`.
+    pub(crate) fn asked(status: u16, reason: Option<Box<[u8]>>) -> Synth {
+        Synth { reason, ..Synth::new(status, "policy", CacheVerdict::Synth, "") }
+    }
+
+    /// A fetch that brought nothing, for a policy to answer.
+    pub(crate) fn unfetched(token: &'static str) -> Synth {
+        Synth::new(503, token, CacheVerdict::Error, "")
+    }
+
+    pub(crate) fn vcl_failed() -> Synth {
+        let failed = Synth::new(503, "vcl-failed", CacheVerdict::Error, "");
+        Synth { reason: Some(b"VCL failed"[..].into()), ..failed }
+    }
+
+    pub(crate) fn restarts_too_many() -> Synth {
+        Synth::new(503, "restarts-too-many", CacheVerdict::Error, "")
+    }
+
+    pub(crate) fn no_label() -> Synth {
+        Synth::new(503, "no-such-label", CacheVerdict::Error, "")
     }
 
     /// A request that was not accepted.
@@ -156,6 +182,10 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
         _ => {}
     }
     tx.persistent &= !synth.close;
+    // What is no request to be answered in the operator's way is refused in ours.
+    if tx.vcl.is_some() && !synth.close {
+        return client_steps::synthesize(tx, &synth);
+    }
     Step::Deliver(Box::new(Answer::Synth(synth)))
 }
 

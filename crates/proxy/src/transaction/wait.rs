@@ -13,6 +13,7 @@ use crate::fetch::notes::FetchNotes;
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction, hit, transmit};
+use crate::vcl_story::client_steps;
 
 /// What is waited for.
 pub(crate) struct Wait {
@@ -81,6 +82,15 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     if let Some(object) = headed.object.as_ref().filter(|_| wait.notes.as_ref().is_some_and(|n| n.was_refreshed())) {
         return Step::Hit(std::sync::Arc::clone(object), hit::Why::Revalidated);
     }
+    if wait.notes.is_none()
+        && tx.vcl.is_some()
+        && let Some(elsewhere) = client_steps::hit_followed(tx, &headed)
+    {
+        return elsewhere;
+    }
+    if let (Some(state), Some(notes)) = (tx.vcl.as_deref(), &wait.notes) {
+        state.brought.set(notes.lifetimes());
+    }
     match wait.notes {
         Some(_) => tx.core.counters.misses.add(1),
         None => tx.core.counters.coalesced.add(1),
@@ -98,6 +108,7 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
 
 fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
     match release {
+        Release::Failed(failure) if tx.vcl.is_some() => Step::Synth(Synth::unfetched(failure.token)),
         Release::Private | Release::VaryMismatch => Step::Lookup,
         Release::Failed(failure) => {
             let now = tx.core.now();

@@ -50,6 +50,14 @@ struct Backtracking {
 }
 
 impl Pattern {
+    /// A pattern from elsewhere than a program, as in a ban. The error is for people.
+    pub fn checked(written: &[u8]) -> Result<Pattern, String> {
+        match crate::regex_syntax::check(written) {
+            Ok(()) => Ok(Pattern::new(written)),
+            Err((why, _)) => Err(format!("`{}` is no regular expression: {why}", String::from_utf8_lossy(written))),
+        }
+    }
+
     /// The pattern has been checked; PCRE2 takes it.
     pub fn new(written: &[u8]) -> Pattern {
         Pattern { written: written.into(), linear: LinearPattern::new(written), backtracking: OnceLock::new() }

@@ -1,0 +1,408 @@
+//! A fetch under a policy: vcl_backend_fetch before it, vcl_backend_response or vcl_backend_error behind it, and around
+//! again when the program retries.
+//!
+//! What comes of it is one settled answer: a head as the program left it, a body from the origin, from what is stored
+//! or from the program, and whether it is kept.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cache::{Failure, Now, Object};
+use message::{FieldName, Fields, Method, Request, RequestHead, ResponseHead, Status, Version};
+use rules::Lifetimes;
+use rules::conditions::{self, Validators};
+use rules::lifetimes::announced;
+use rules::update;
+use vcl::Loaded;
+use vcl::subroutine_verdicts::{
+    BackendErrorVerdict, BackendFetchVerdict, BackendRefreshVerdict, BackendResponseVerdict, Status as Said,
+};
+use wire::{HopByHop, ResponseBody};
+
+use crate::fetch::origin_body::Arriving;
+use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply};
+use crate::vcl_story::fetch_state::FetchState;
+use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf};
+use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::xids;
+
+/// What a program settled on.
+pub(crate) struct Settled {
+    pub(crate) made: MadeHead,
+    pub(crate) body: SettledBody,
+    pub(crate) keeping: Keeping,
+    pub(crate) lifetimes: Lifetimes,
+    pub(crate) received: Now,
+    pub(crate) streams: bool,
+}
+
+pub(crate) enum SettledBody {
+    Origin(Box<Arriving>, ResponseBody),
+    /// What is stored: the origin confirmed it.
+    Stored,
+    Program(Bytes),
+}
+
+/// Whether an answer is kept, or that it must not be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Keeping {
+    Store,
+    /// For its ttl requests for it go to the origin beside one another …
+    HitForMiss,
+    /// … or past the store.
+    HitForPass,
+    /// A pass.
+    Not,
+}
+
+/// What one subroutine wants next.
+enum Next {
+    Settled(Box<Settled>),
+    Go,
+    Retry,
+    /// vcl_backend_error is to make an answer.
+    Error(u16, Option<Box<[u8]>>),
+    Abandon(&'static str),
+}
+
+fn own(said: Said<'_>) -> Next {
+    Next::Error(said.status, said.reason.map(Into::into))
+}
+
+impl Fetch {
+    fn policy(&self) -> &FetchState {
+        self.vcl.as_deref().expect("only a fetch under a policy comes here")
+    }
+
+    /// From vcl_backend_fetch to an answer.
+    pub(crate) async fn converse_by_policy(&mut self, client: &mut Client<'_>) -> Result<Settled, Broken> {
+        loop {
+            let mut next = self.backend_fetch();
+            if matches!(next, Next::Go) {
+                next = self.ask_origin(client).await?;
+            }
+            if let Next::Error(status, reason) = next {
+                self.enter(State::Error);
+                next = self.backend_error(status, reason);
+            }
+            match next {
+                Next::Settled(settled) => return Ok(*settled),
+                Next::Retry => self.begin_again(),
+                Next::Abandon(why) => {
+                    if self.state != State::Failed {
+                        self.enter(State::Failed);
+                    }
+                    return Err(Broken::Origin(abandoned(why)));
+                }
+                Next::Go | Next::Error(..) => unreachable!("vcl_backend_error ends in an answer, a retry or nothing"),
+            }
+        }
+    }
+
+    /// One more time from the start: a new transaction for the same wish.
+    fn begin_again(&mut self) {
+        let policy = self.policy();
+        policy.retries.set(policy.retries.get() + 1);
+        let xid = xids::next(&self.core);
+        policy.xid.set(xid);
+        policy.was_304.set(false);
+        self.head = Rc::new(with_xid(&self.head.request(), xid));
+        self.retried = false;
+        self.core.counters.origin_retries.add(1);
+        self.enter(State::Prepare);
+    }
+
+    fn may_retry(&self) -> bool {
+        self.policy().retries.get() < self.site.settings.vcl.max_retries
+    }
+
+    /// Connects to the backend that the program chose, and lets it judge the answer.
+    async fn ask_origin(&mut self, client: &mut Client<'_>) -> Result<Next, Broken> {
+        if self.policy().retries.get() > 0 && self.body != wire::RequestBody::None {
+            // It was read from the client once, and nobody kept it.
+            return Ok(Next::Error(503, Some(b"The request's body is gone"[..].into())));
+        }
+        if !self.choose_origin() {
+            return Ok(Next::Error(503, Some(b"Backend fetch failed"[..].into())));
+        }
+        match self.converse(client).await {
+            Ok(reply) => Ok(self.judge_reply(reply)),
+            Err(Broken::Origin(failure)) => {
+                self.note_failure(&failure);
+                Ok(Next::Error(503, Some(b"Backend fetch failed"[..].into())))
+            }
+            Err(broken) => Err(broken),
+        }
+    }
+
+    fn note_failure(&self, failure: &Failure) {
+        self.core.counters.errors.add(1);
+        crate::vcl_story::policy_log::failed_fetch(&self.core, failure);
+    }
+
+    /// The backend behind whatever the program named.
+    pub(crate) fn choose_origin(&mut self) -> bool {
+        let policy = self.policy();
+        let site = Arc::clone(&policy.site);
+        let wanted = policy.backend.get();
+        let chosen = self.in_scope(None, None, |scope, program| program.resolve(scope, wanted)).flatten();
+        self.policy().chosen.set(chosen);
+        match chosen.and_then(|id| site.origin(id)) {
+            Some(origin) => {
+                self.timeouts = self.policy().timeouts(&origin, &self.site.settings.limits);
+                self.chosen = Some(origin);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn backend_fetch(&mut self) -> Next {
+        let said = self.in_scope(None, None, |scope, program| match program.backend_fetch(scope) {
+            BackendFetchVerdict::Fetch => Next::Go,
+            BackendFetchVerdict::Abandon => Next::Abandon("abandoned"),
+            BackendFetchVerdict::Error(status) => own(status),
+            BackendFetchVerdict::Fail(_) => Next::Abandon("vcl-failed"),
+        });
+        if self.policy().without_body.get() {
+            self.body = wire::RequestBody::None;
+            self.carried = None;
+        }
+        said.unwrap_or(Next::Abandon("vcl-failed"))
+    }
+
+    fn judge_reply(&mut self, reply: Reply) -> Next {
+        let now_s = reply.received.wall_ms as f64 / 1_000.0;
+        self.policy().responded_s.set(now_s);
+        if reply.head.status == Status::NOT_MODIFIED
+            && let Purpose::Store(Some(stale)) = self.purpose.clone()
+            && has_conditions(&self.head.request())
+        {
+            return self.refresh(reply, &stale);
+        }
+        let was_asked = matches!(self.purpose, Purpose::Pass);
+        if reply.head.status == Status::NOT_MODIFIED && !was_asked {
+            return Next::Error(503, Some(b"304 to an unconditional request"[..].into()));
+        }
+        let (head, framing, received) = (received_head(&reply.head), reply.framing, reply.received);
+        let body = SettledBody::Origin(Box::new(reply.body), framing);
+        self.backend_response(head, body, received)
+    }
+
+    /// 304: the stored head under what the origin said now; then as any response.
+    fn refresh(&mut self, reply: Reply, stale: &Arc<Object>) -> Next {
+        self.policy().was_304.set(true);
+        let view = StoredView::of(stale, reply.received);
+        let update = received_head(&reply.head);
+        let said = self.in_scope(Some((304, None, &update.fields)), Some(view), |scope, program| {
+            match program.backend_refresh(scope) {
+                BackendRefreshVerdict::Merge => Ok(true),
+                BackendRefreshVerdict::ObjStale => Ok(false),
+                BackendRefreshVerdict::Beresp => Ok(true),
+                BackendRefreshVerdict::Retry => Err(Next::Retry),
+                BackendRefreshVerdict::Abandon => Err(Next::Abandon("abandoned")),
+                BackendRefreshVerdict::Error(status) => Err(own(status)),
+                BackendRefreshVerdict::Fail(_) => Err(Next::Abandon("vcl-failed")),
+            }
+        });
+        let merges = match said.unwrap_or(Err(Next::Abandon("vcl-failed"))) {
+            Ok(merges) => merges,
+            Err(Next::Retry) if !self.may_retry() => return Next::Error(503, None),
+            Err(next) => return next,
+        };
+        let mut head = ResponseHead::clone(stale.head());
+        head.fields.retain(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish"));
+        if merges {
+            update::merge_304(&mut head, reply.head.response(), &self.store_defaults());
+        }
+        head.fields.remove(FieldName::Age);
+        let received = reply.received;
+        // A 304 has no body: the connection is free.
+        reply.body.into_body(self).finish();
+        self.backend_response(head, SettledBody::Stored, received)
+    }
+
+    /// vcl_backend_response, and what its verdict makes of the answer.
+    fn backend_response(&mut self, head: ResponseHead, body: SettledBody, received: Now) -> Next {
+        let now_s = (received.wall_ms / 1_000) as i64;
+        let defaults = self.site.settings.vcl.lifetimes();
+        self.policy().lifetimes.set(announced(head.status, head.fields.view(), now_s, &defaults));
+        let stale = match &self.purpose {
+            Purpose::Store(stale) => stale.clone(),
+            _ => None,
+        };
+        let view = stale.as_ref().map(|object| StoredView::of(object, received));
+        let uncacheable_s = self.site.settings.vcl.uncacheable_ttl.as_secs_f64();
+        let made =
+            self.in_scope(Some((head.status.0, head.reason.as_deref(), &head.fields)), view, |scope, program| {
+                let next = match program.backend_response(scope) {
+                    BackendResponseVerdict::Deliver => Ok(None),
+                    BackendResponseVerdict::Pass(seconds) => Ok(Some(seconds.unwrap_or(uncacheable_s))),
+                    BackendResponseVerdict::Retry => Err(Next::Retry),
+                    BackendResponseVerdict::Abandon => Err(Next::Abandon("abandoned")),
+                    BackendResponseVerdict::Error(status) => Err(own(status)),
+                    BackendResponseVerdict::Fail(_) => Err(Next::Abandon("vcl-failed")),
+                };
+                next.map(|pass_for| (scope.response.to_made(), pass_for))
+            });
+        match made.unwrap_or(Err(Next::Abandon("vcl-failed"))) {
+            Ok((made, pass_for)) => self.settled(made, body, pass_for, received),
+            Err(next) => {
+                // A connection on which nothing more comes can be used again.
+                if let SettledBody::Origin(arriving, _) = body {
+                    arriving.into_body(self).finish();
+                }
+                match next {
+                    Next::Retry if !self.may_retry() => Next::Error(503, Some(b"Too many retries"[..].into())),
+                    next => next,
+                }
+            }
+        }
+    }
+
+    /// vcl_backend_error: an answer that the program makes, which lives only if it says so.
+    fn backend_error(&mut self, status: u16, reason: Option<Box<[u8]>>) -> Next {
+        let received = self.core.now();
+        let mut fields = Fields::default();
+        fields.push(FieldName::Date, rules::date::write_date((received.wall_ms / 1_000) as i64));
+        fields.push(FieldName::Server, &self.site.settings.server_name);
+        self.policy().lifetimes.set(Lifetimes::default());
+        let status = if status < 100 { 503 } else { status };
+        let made = self.in_scope(Some((status, reason.as_deref(), &fields)), None, |scope, program| {
+            match program.backend_error(scope) {
+                BackendErrorVerdict::Deliver => Ok((scope.response.to_made(), Bytes::from(scope.made_body()))),
+                BackendErrorVerdict::Retry => Err(Next::Retry),
+                BackendErrorVerdict::Abandon => Err(Next::Abandon("abandoned")),
+                BackendErrorVerdict::Fail(_) => Err(Next::Abandon("vcl-failed")),
+            }
+        });
+        match made.unwrap_or(Err(Next::Abandon("vcl-failed"))) {
+            Ok((made, body)) => self.settled(made, SettledBody::Program(body), None, received),
+            Err(Next::Retry) if !self.may_retry() => Next::Abandon("retries-too-many"),
+            Err(next) => next,
+        }
+    }
+
+    fn settled(&self, made: MadeHead, body: SettledBody, pass_for: Option<f64>, received: Now) -> Next {
+        let policy = self.policy();
+        let mut lifetimes = policy.lifetimes.get();
+        let keeping = if policy.is_pass {
+            Keeping::Not
+        } else if let Some(seconds) = pass_for {
+            lifetimes = Lifetimes { ttl_ms: (seconds * 1_000.0) as i64, grace_ms: 0, keep_ms: 0, ..lifetimes };
+            Keeping::HitForPass
+        } else if policy.uncacheable.get() {
+            Keeping::HitForMiss
+        } else {
+            // Even one without any time: who waited for it gets it, and nobody after them.
+            Keeping::Store
+        };
+        let streams = policy.do_stream.get();
+        Next::Settled(Box::new(Settled { made, body, keeping, lifetimes, received, streams }))
+    }
+
+    /// Runs something in a scope over the request to the origin, and takes the changes over.
+    fn in_scope<R>(
+        &mut self,
+        response: Option<(u16, Option<&[u8]>, &Fields)>,
+        stale: Option<StoredView<'_>>,
+        run: impl for<'a> FnOnce(&Scope<'a>, &'a Loaded) -> R,
+    ) -> Option<R> {
+        let (core, settings, head) = (Rc::clone(&self.core), Arc::clone(&self.site), Rc::clone(&self.head));
+        let site = Arc::clone(&self.policy().site);
+        let (result, changed) = {
+            let arena = core.arena.borrow();
+            let request = head.request();
+            let policy = self.policy();
+            let mut scope = Scope::new(&core, &settings, &arena, Side::Fetch(policy), core.now());
+            scope.take_bereq(RequestHalf::of(&request, &arena).ok()?);
+            scope.original = Some(policy.original.request());
+            scope.stored.set(stale);
+            if let Some((status, reason, fields)) = response {
+                scope.response = ResponseHalf::new(status, Version::Http11, fields.view());
+                scope.response.reason.set(reason);
+            }
+            let result = run(&scope, &site.loaded);
+            (result, scope.changed_bereq(&request))
+        };
+        core.arena.borrow_mut().reset();
+        if let Some(changed) = changed {
+            self.head = Rc::new(changed);
+        }
+        Some(result)
+    }
+}
+
+/// The failure of an answer that the program did not want.
+fn abandoned(why: &'static str) -> Failure {
+    Failure { status: 503, token: why, text: "The policy abandoned the fetch.".into(), remember_ms: 0 }
+}
+
+/// An answer's head without what concerns only the connection it came on.
+fn received_head(head: &ResponseHead) -> ResponseHead {
+    let view = head.fields.view();
+    let hop_by_hop = HopByHop::of(view);
+    let mut fields = Fields::default();
+    let kept = |name| name == FieldName::ContentLength;
+    for field in view.iter().filter(|field| kept(field.name) || !hop_by_hop.drops(field)) {
+        fields.push_named(field.name_text, field.value);
+    }
+    // What its sender says once over several lines is one list.
+    collect(&mut fields, FieldName::CacheControl);
+    collect(&mut fields, FieldName::Vary);
+    ResponseHead { status: head.status, version: head.version, reason: head.reason.clone(), fields }
+}
+
+fn collect(fields: &mut Fields, name: FieldName) {
+    if fields.view().get_all(name).count() > 1 {
+        let all = fields.view().get_all(name).collect::<Vec<_>>().join(&b", "[..]);
+        fields.set(name, all);
+    }
+}
+
+fn has_conditions(request: &Request<'_>) -> bool {
+    request.fields.contains(FieldName::IfNoneMatch) || request.fields.contains(FieldName::IfModifiedSince)
+}
+
+/// The request to the origin before the program sees it: of the client's fields those that are not for one connection
+/// or one client's conditions, and, where something stored may be confirmed, ours.
+pub(crate) fn bereq_of(request: &Request<'_>, stale: Option<&Arc<Object>>, is_pass: bool) -> RequestHead {
+    let hop_by_hop = HopByHop::of(request.fields);
+    let mut fields = Fields::default();
+    for field in request.fields.iter() {
+        let framing = matches!(field.name, FieldName::ContentLength | FieldName::Expect);
+        let is_kept_back = !is_pass && is_one_client_s(field.name);
+        if !framing && !is_kept_back && !hop_by_hop.drops(&field) {
+            fields.push_named(field.name_text, field.value);
+        }
+    }
+    if let Some(validators) = stale.and_then(|stale| Validators::of(stale.head().response(), stale.facts())) {
+        if let Some(etag) = validators.if_none_match {
+            fields.push(FieldName::IfNoneMatch, etag);
+        }
+        if let Some(date) = validators.if_modified_since {
+            fields.push(FieldName::IfModifiedSince, date);
+        }
+    }
+    let (method, method_text) =
+        if is_pass { (request.method, request.method_text) } else { (Method::Get, &b"GET"[..]) };
+    Request { method, method_text, fields: fields.view(), ..request.clone() }.to_head()
+}
+
+/// The same with the number of another transaction.
+pub(crate) fn with_xid(request: &Request<'_>, xid: u64) -> RequestHead {
+    let mut fields = Fields::default();
+    for field in request.fields.iter().filter(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish")) {
+        fields.push_named(field.name_text, field.value);
+    }
+    fields.push_named(b"X-Varnish", xid.to_string().as_bytes());
+    Request { fields: fields.view(), ..request.clone() }.to_head()
+}
+
+/// What a fetch for many does not ask.
+fn is_one_client_s(name: FieldName) -> bool {
+    conditions::is_condition(name)
+        || matches!(name, FieldName::Range | FieldName::IfRange | FieldName::CacheControl | FieldName::ContentRange)
+}

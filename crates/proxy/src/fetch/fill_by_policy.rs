@@ -1,0 +1,171 @@
+//! Fill under a policy: what the program settled on lands in the store, or answers those who wait and nobody else.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use cache::{Description, Failure, Mark, MarkKind, Now, Renewal, StoreAs, Ticket};
+use message::{FieldName, ResponseHead};
+use rules::date::parse_date;
+use rules::{Facts, Lifetimes, Vary, VarySpec};
+use wire::ResponseBody;
+
+use crate::fetch::by_policy::{Keeping, Settled, SettledBody};
+use crate::fetch::fill::{Course, pour};
+use crate::fetch::notes::FetchNotes;
+use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
+use crate::fetch::{Broken, Client, Fetch, FetchState};
+use crate::stored_head;
+
+/// The whole fetch of a miss. `notes` are absent for a refresh in the background.
+pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
+    let mut client = Client::Detached(notes.clone());
+    let settled = match fetch.converse_by_policy(&mut client).await {
+        Ok(settled) => settled,
+        Err(Broken::Origin(failure)) => return ticket.fail(failure, fetch.core.now()),
+        // A detached fetch has no client that could leave or fail.
+        Err(Broken::ClientLeft | Broken::ClientFault(_)) => return drop(ticket),
+    };
+    if let Some(notes) = &notes {
+        notes.note_lifetimes(settled.lifetimes);
+    }
+    land(fetch, ticket, settled, notes.is_some()).await;
+}
+
+async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
+    let Settled { mut made, body, keeping, lifetimes, received, streams } = settled;
+    let policy = fetch.vcl.as_deref().expect("only a fetch under a policy comes here");
+    made.head.fields.push_named(b"X-Varnish", policy.xid.get().to_string().as_bytes());
+    made.head.fields.remove(FieldName::ContentLength);
+    made.head.fields.shrink();
+    let facts = dates(&made.head, received);
+    let rendered = stored_head::render(&made.head, &fetch.site);
+    let head = Arc::new(made.head);
+    let vary = match Vary::of(head.fields.view()) {
+        Vary::Fields(spec) => Ok(Some(spec)),
+        Vary::None => Ok(None),
+        Vary::Any | Vary::TooMany => Err(()),
+    };
+    let (arriving, framing) = match body {
+        SettledBody::Stored => {
+            fetch.enter(FetchState::Refreshed);
+            let renewal = Renewal { facts, lifetimes: Some(lifetimes), groups: None };
+            match keeping {
+                Keeping::Store => ticket.renewed((head, rendered), renewal, received),
+                _ => {
+                    let mark = mark(keeping, lifetimes, vary.ok().flatten());
+                    ticket.refreshed_privately((head, rendered), mark, received)
+                }
+            };
+            return fetch.enter(FetchState::Landed);
+        }
+        SettledBody::Program(body) => (Err(body), ResponseBody::None),
+        SettledBody::Origin(arriving, framing) => (Ok(*arriving), framing),
+    };
+    fetch.enter(FetchState::Fill);
+    let storable = match (keeping, &vary) {
+        (Keeping::Store, Ok(vary)) => Some(StoreAs {
+            facts,
+            lifetimes: Some(lifetimes),
+            vary: vary.clone(),
+            rendered,
+            partial: None,
+            whole: None,
+            elsewhere: None,
+            groups: None,
+        }),
+        _ => None,
+    };
+    let source = match prepare(&fetch, arriving, streams).await {
+        Ok(source) => source,
+        Err(failure) => {
+            fetch.enter(FetchState::Failed);
+            return ticket.fail(failure, fetch.core.now());
+        }
+    };
+    let length = match (&source, framing) {
+        (BodySource::Whole(bytes), _) => Some(bytes.len() as u64),
+        (BodySource::Arriving(_), ResponseBody::Length(length)) => Some(length),
+        (BodySource::Arriving(_), ResponseBody::None) => Some(0),
+        _ => None,
+    };
+    let mut draft = ticket.describe(Description {
+        shared_head: Arc::clone(&head),
+        head,
+        length,
+        storable,
+        uncacheable_ms: 0,
+        mark: mark(keeping, lifetimes, vary.ok().flatten()),
+        now: received,
+    });
+    let ended = match source {
+        BodySource::Whole(bytes) => {
+            draft.append(bytes);
+            draft.land(None);
+            true
+        }
+        BodySource::Arriving(body) => {
+            let course = Course { length, gives_up: waits, place: None };
+            pour(&fetch, draft, *body, course).await
+        }
+    };
+    fetch.enter(if ended { FetchState::Landed } else { FetchState::Failed });
+}
+
+/// What the next requests for it meet.
+fn mark(keeping: Keeping, lifetimes: Lifetimes, vary: Option<VarySpec>) -> Option<Mark> {
+    let kind = match keeping {
+        Keeping::HitForMiss => MarkKind::Miss,
+        Keeping::HitForPass => MarkKind::Pass,
+        Keeping::Store | Keeping::Not => return None,
+    };
+    Some(Mark { kind, lifetimes, vary })
+}
+
+/// Its dates, by which conditions are judged.
+fn dates(head: &ResponseHead, received: Now) -> Facts {
+    let now_s = (received.wall_ms / 1_000) as i64;
+    let date_of = |name| head.fields.view().get(name).and_then(|text| parse_date(text, now_s));
+    let date = date_of(FieldName::Date).unwrap_or(now_s);
+    Facts { last_modified: date_of(FieldName::LastModified), date, ..Facts::default() }
+}
+
+/// A body as it is poured.
+enum BodySource {
+    Whole(Bytes),
+    Arriving(Box<OriginBody>),
+}
+
+/// Without streaming the whole body comes first, and nobody sees the head of one that breaks off. What is too long to be
+/// stored streams all the same.
+async fn prepare(fetch: &Fetch, from: Result<Arriving, Bytes>, streams: bool) -> Result<BodySource, Failure> {
+    let arriving = match from {
+        Err(bytes) => return Ok(BodySource::Whole(bytes)),
+        Ok(arriving) => arriving,
+    };
+    let bytes_max = fetch.site.settings.limits.object_bytes_max;
+    let too_long = matches!(arriving.framing, ResponseBody::Length(length) if length > bytes_max);
+    let mut body = arriving.into_body(fetch);
+    if streams || too_long {
+        return Ok(BodySource::Arriving(Box::new(body)));
+    }
+    let mut whole = BytesMut::new();
+    loop {
+        match std::future::poll_fn(|cx| body.poll_next(cx)).await? {
+            OriginPiece::Data(bytes) => {
+                whole.extend_from_slice(&bytes);
+                if whole.len() as u64 > bytes_max {
+                    return Err(Failure {
+                        status: 503,
+                        token: "body-too-long",
+                        text: "a body of unknown length, fetched without streaming, is longer than \
+                               limits.object_bytes_max"
+                            .into(),
+                        remember_ms: 0,
+                    });
+                }
+            }
+            OriginPiece::End(_) => return Ok(BodySource::Whole(whole.freeze())),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Deliver under a policy: the head that answers the request goes through vcl_deliver, and what the program left of it
+//! goes out, with conditions and ranges judged afterwards.
+//!
+//! Framing and the connection's fate stay ours to say; a program that sets `Connection: close` is heard.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cache::{Follower, Object};
+use message::{FieldName, Fields, Method, ResponseHead, Status};
+use rules::Facts;
+use rules::conditions::{self, Holder, Outcome as Condition};
+use rules::range::{self, ContentRange, Ranges};
+use wire::{HopByHop, ResponseBody};
+
+use crate::fetch::origin_body::OriginBody;
+use crate::limits::HEAD_BYTES_USUAL;
+use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_and_reason};
+use crate::transaction::deliver::{Answer, Made, framing_of, multipart};
+use crate::transaction::transmit::{Framing, OutBody, Outgoing};
+use crate::transaction::{Step, Transaction, hit};
+use crate::vcl_story::client_steps;
+use crate::vcl_story::scope_heads::{MadeHead, sent_status};
+use crate::vcl_story::stored_view::StoredView;
+
+/// The body that is there to be sent, whatever part of it will be.
+enum Source {
+    Object(Arc<Object>),
+    Follower(Follower, Option<u64>),
+    Origin(Box<OriginBody>),
+    Bytes(Bytes),
+}
+
+pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
+    match head_of(tx, answer) {
+        Ok((made, source, facts)) => Step::Transmit(Box::new(write(tx, made, source, facts))),
+        Err(step) => step,
+    }
+}
+
+/// The head as the program leaves it, and the body behind it.
+fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Facts), Step> {
+    let now = tx.core.now();
+    match answer {
+        Answer::Stored { object, why } => {
+            let head = Arc::clone(object.head());
+            let fetched_by = (why != hit::Why::Revalidated).then(|| fetched_by(&head)).flatten();
+            let mut fields = head.fields.clone();
+            prepare(tx, &mut fields, &head, fetched_by, object.age_s(now), Some(object.body().len()));
+            accept_ranges(tx, &mut fields, &head);
+            let view = StoredView::of(&object, now);
+            let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
+            let facts = *object.facts();
+            Ok((made, Source::Object(object), facts))
+        }
+        Answer::Followed { head, length, follower, facts } => {
+            let mut fields = without_connection(&head);
+            let age_s = facts.as_ref().map_or(0, |facts| facts.initial_age_ms / 1_000);
+            prepare(tx, &mut fields, &head, None, age_s, length);
+            if facts.is_some() {
+                accept_ranges(tx, &mut fields, &head);
+            }
+            let view = arrived(tx, &head, facts.as_ref());
+            let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
+            Ok((made, Source::Follower(follower, length), facts.unwrap_or_default()))
+        }
+        Answer::Origin { head, body } => {
+            let length = match body.framing() {
+                ResponseBody::Length(length) => Some(length),
+                _ => None,
+            };
+            let mut fields = without_connection(&head);
+            let age_s = fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0);
+            let length_said = head.fields.view().get(FieldName::ContentLength).and_then(seconds);
+            prepare(tx, &mut fields, &head, None, age_s, length.or(length_said));
+            let view = arrived(tx, &head, None);
+            let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
+            Ok((made, Source::Origin(body), Facts::default()))
+        }
+        Answer::Made(Made { made, body, is_final: true }) => Ok((made, Source::Bytes(body), Facts::default())),
+        Answer::Made(Made { made, body, .. }) => {
+            let mut fields = made.head.fields.clone();
+            prepare(tx, &mut fields, &made.head, None, 0, Some(body.len() as u64));
+            let view = arrived(tx, &made.head, None);
+            let made = client_steps::deliver(tx, Some(view), made.status, made.head.reason.as_deref(), &fields)?;
+            Ok((made, Source::Bytes(body), Facts::default()))
+        }
+        Answer::Synth(_) | Answer::Piped(_) => unreachable!("these go by vcl_deliver"),
+    }
+}
+
+/// The fetch that stored it.
+fn fetched_by(head: &ResponseHead) -> Option<u64> {
+    seconds(head.fields.view().get_all_named(b"x-varnish").next()?)
+}
+
+fn seconds(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// `obj` of an answer that the request itself caused.
+fn arrived<'h>(tx: &Transaction, head: &'h ResponseHead, facts: Option<&Facts>) -> StoredView<'h> {
+    let view = StoredView::arriving(head, facts);
+    let brought = tx.vcl.as_deref().and_then(|state| state.brought.get());
+    StoredView { lifetimes: brought.unwrap_or(view.lifetimes), ..view }
+}
+
+/// What the program sees beside the answer's own fields.
+fn prepare(
+    tx: &Transaction,
+    fields: &mut Fields,
+    head: &ResponseHead,
+    fetched_by: Option<u64>,
+    age_s: u64,
+    length: Option<u64>,
+) {
+    fields.retain(|field| {
+        let is_ours = matches!(field.name, FieldName::Age | FieldName::ContentLength | FieldName::Via);
+        !is_ours && !field.name_text.eq_ignore_ascii_case(b"x-varnish")
+    });
+    for via in head.fields.view().get_all(FieldName::Via) {
+        fields.push(FieldName::Via, via);
+    }
+    client_steps::add_ours(tx, fields, head.version, fetched_by, age_s);
+    if let Some(length) = length.filter(|_| stored_head::has_length(head.status.0)) {
+        fields.push(FieldName::ContentLength, length.to_string());
+    }
+}
+
+/// Of what is stored any part can be asked for.
+fn accept_ranges(tx: &Transaction, fields: &mut Fields, head: &ResponseHead) {
+    if tx.site.settings.vcl.http_range_support && head.status == Status::OK {
+        fields.set(FieldName::AcceptRanges, "bytes");
+    }
+}
+
+/// An origin's head without what concerns only its connection to us.
+fn without_connection(head: &ResponseHead) -> Fields {
+    let view = head.fields.view();
+    let hop_by_hop = HopByHop::of(view);
+    let mut fields = Fields::default();
+    for field in view.iter().filter(|field| !hop_by_hop.drops(field)) {
+        fields.push_named(field.name_text, field.value);
+    }
+    fields
+}
+
+/// What of the body goes out.
+enum Part {
+    Whole,
+    NotModified,
+    One(Range<u64>, Option<u64>),
+    Many(Vec<Range<u64>>),
+    Unsatisfiable(u64),
+}
+
+fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: &Facts) -> Part {
+    let request = tx.head.request();
+    if made.status != 200 || !matches!(request.method, Method::Get | Method::Head) {
+        return Part::Whole;
+    }
+    let held = made.head.response();
+    if conditions::evaluate(&request, held, facts, Holder::Cache) == Condition::NotModified {
+        return Part::NotModified;
+    }
+    let length = match source {
+        Source::Object(object) => Some(object.body().len()),
+        Source::Follower(_, length) => *length,
+        Source::Bytes(body) => Some(body.len() as u64),
+        Source::Origin(_) => None,
+    };
+    let Some(length) = length.filter(|_| tx.site.settings.vcl.http_range_support) else { return Part::Whole };
+    if !request.fields.contains(FieldName::Range) {
+        return Part::Whole;
+    }
+    match range::wanted(&request, held, facts, length) {
+        Ranges::Whole => Part::Whole,
+        Ranges::One(range) => Part::One(range, Some(length)),
+        Ranges::Many(ranges) if matches!(source, Source::Object(_)) => Part::Many(ranges),
+        Ranges::Many(_) => Part::Whole,
+        Ranges::Unsatisfiable => Part::Unsatisfiable(length),
+    }
+}
+
+/// The answer as it goes out.
+fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> Outgoing {
+    let head_only = tx.head.method == Method::Head;
+    let part = part_of(tx, &made, &source, &facts);
+    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
+    let (status, body, until_close) = match part {
+        Part::Whole => whole(tx, &made, source, head_only, &mut out),
+        Part::NotModified => {
+            write_status_and_reason(&mut out, 304, None);
+            write_kept(&made, &mut out, |name| !matches!(name, FieldName::ContentLength | FieldName::ContentType));
+            (304, OutBody::Empty, false)
+        }
+        Part::One(range, complete) => {
+            write_status_and_reason(&mut out, 206, None);
+            write_kept(&made, &mut out, |name| !matches!(name, FieldName::ContentLength | FieldName::ContentRange));
+            let mut value = Vec::new();
+            ContentRange { range: range.clone(), complete_length: complete }.write_to(&mut value);
+            write_field(&mut out, b"Content-Range", &value);
+            write_number_field(&mut out, "Content-Length", range.end - range.start);
+            (206, source.range(range), false)
+        }
+        Part::Many(ranges) => {
+            write_status_and_reason(&mut out, 206, None);
+            let Source::Object(object) = &source else { unreachable!("only a stored body is sent in pieces") };
+            let (fields, body) = multipart(object, &ranges);
+            write_kept(&made, &mut out, |name| !matches!(name, FieldName::ContentLength | FieldName::ContentType));
+            out.extend_from_slice(&fields);
+            (206, body, false)
+        }
+        Part::Unsatisfiable(length) => {
+            write_status_and_reason(&mut out, 416, None);
+            let mut value = Vec::new();
+            range::write_unsatisfied(length, &mut value);
+            write_field(&mut out, b"Content-Range", &value);
+            write_number_field(&mut out, "Content-Length", 0);
+            (416, OutBody::Empty, false)
+        }
+    };
+    tx.outcome.status = status;
+    tx.persistent &= !until_close && !made.head.fields.view().has_token(FieldName::Connection, "close");
+    stored_head::write_fate(&mut out, Fate::of(tx.persistent, tx.head.version));
+    // An origin's body is followed to its end even if there is none, so that its connection can be used again.
+    let drops_body = head_only && !matches!(body, OutBody::Origin { .. });
+    Outgoing::new(out, if drops_body { OutBody::Empty } else { body })
+}
+
+fn whole(
+    tx: &Transaction,
+    made: &MadeHead,
+    source: Source,
+    head_only: bool,
+    out: &mut Vec<u8>,
+) -> (u16, OutBody, bool) {
+    let status = sent_status(made.status);
+    write_status_and_reason(out, status, made.head.reason.as_deref());
+    let bodiless_origin = matches!(&source, Source::Origin(body) if body.framing() == ResponseBody::None);
+    // To HEAD the length is a fact about the representation; elsewhere framing is ours to say.
+    let says_length = head_only && bodiless_origin && stored_head::has_length(status);
+    write_kept(made, out, |name| name != FieldName::ContentLength || says_length);
+    let length = source.length();
+    let framing = match bodiless_origin {
+        true => Framing::Length { left: 0 },
+        false => framing_of(status, length, tx.head.version, head_only),
+    };
+    let until_close = framing == Framing::UntilClose;
+    match framing {
+        _ if says_length => {}
+        Framing::Length { left } if stored_head::has_length(status) => {
+            write_number_field(out, "Content-Length", left);
+        }
+        Framing::Chunked => write_field(out, b"Transfer-Encoding", b"chunked"),
+        _ => {}
+    }
+    let keeps_body = stored_head::has_length(status) || bodiless_origin;
+    let body = if keeps_body { source.whole(framing) } else { OutBody::Empty };
+    (status, body, until_close)
+}
+
+impl Source {
+    fn length(&self) -> Option<u64> {
+        match self {
+            Source::Object(object) => Some(object.body().len()),
+            Source::Follower(_, length) => *length,
+            Source::Bytes(body) => Some(body.len() as u64),
+            Source::Origin(body) => match body.framing() {
+                ResponseBody::Length(length) => Some(length),
+                ResponseBody::None => Some(0),
+                _ => None,
+            },
+        }
+    }
+
+    fn whole(self, framing: Framing) -> OutBody {
+        match self {
+            Source::Object(object) => {
+                let to = object.body().len();
+                OutBody::Object { object, from: 0, to }
+            }
+            Source::Follower(follower, _) => OutBody::Follow { follower, framing },
+            Source::Bytes(body) if body.is_empty() => OutBody::Empty,
+            Source::Bytes(body) => OutBody::Bytes(body),
+            Source::Origin(body) => OutBody::Origin { body, framing },
+        }
+    }
+
+    fn range(self, range: Range<u64>) -> OutBody {
+        match self {
+            Source::Object(object) => OutBody::Object { object, from: range.start, to: range.end },
+            Source::Follower(mut follower, _) => {
+                follower.seek(range.start);
+                let left = range.end - range.start;
+                OutBody::Follow { follower, framing: Framing::Length { left } }
+            }
+            Source::Bytes(body) => OutBody::Bytes(body.slice(range.start as usize..range.end as usize)),
+            Source::Origin(_) => unreachable!("an origin's body is passed on whole"),
+        }
+    }
+}
+
+/// The fields that the program left, without those that frame the message or belong to the connection.
+fn write_kept(made: &MadeHead, out: &mut Vec<u8>, keeps: impl Fn(FieldName) -> bool) {
+    let fields = made.head.fields.view();
+    for field in fields.iter() {
+        let is_connections = matches!(
+            field.name,
+            FieldName::Connection | FieldName::TransferEncoding | FieldName::KeepAlive | FieldName::Upgrade
+        );
+        if !is_connections && keeps(field.name) {
+            write_field(out, field.name_text, field.value);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The story under a policy of the operator's: what a VCL program sees and does at each step.
+//!
+//! ```text
+//! client_state, fetch_state   what a request and a fetch carry from step to step
+//! head_edits, scope_heads     the messages while a subroutine runs: borrowed, with a list of edits
+//! policy_scope                one run of subroutines: the `vcl::Host` over these
+//!   → scope_variables         what the variables are
+//!   → stored_view             obj
+//!   → bans, policy_purge, policy_log
+//! instant_policy_hit          a hit in one scope, over the borrowed head
+//! client_steps                what the program says at each step of a request; of a fetch: `fetch::by_policy`
+//! ```
+//!
+//! The steps of `transaction` and `fetch` ask here what the program says, and do it. A program is captured with its
+//! backends when a request is received, and kept to its end.
+
+pub(crate) mod bans;
+pub(crate) mod client_state;
+pub(crate) mod client_steps;
+pub(crate) mod fetch_state;
+pub(crate) mod head_edits;
+pub(crate) mod instant_policy_hit;
+pub(crate) mod policy_log;
+pub(crate) mod policy_purge;
+pub(crate) mod policy_scope;
+pub(crate) mod scope_heads;
+mod scope_variables;
+pub(crate) mod stored_view;
+pub(crate) mod xids;

@@ -1,0 +1,265 @@
+//! Bans as an operator or a program writes them: conditions on a stored response, and on the request that asks for it.
+//!
+//! `FIELD OPERATOR VALUE [&& …]`, words parted by blanks; all conditions must be true. As in Varnish what is absent differs
+//! from every text, and neither matches a pattern nor does not.
+
+use std::sync::Arc;
+
+use cache::{BanSubject, BanTest, Now};
+use message::FieldsView;
+use vcl::Pattern;
+
+use crate::worker::Shared;
+
+/// Conditions of one ban.
+const CONDITIONS_MAX: usize = 32;
+const BAN_BYTES_MAX: usize = 8 << 10;
+
+#[derive(Debug)]
+pub(crate) struct PolicyBan {
+    text: Box<str>,
+    conditions: Vec<Condition>,
+    /// Durations are what they were then.
+    issued: Now,
+}
+
+#[derive(Debug)]
+struct Condition {
+    field: Field,
+    test: Test,
+}
+
+#[derive(Debug, PartialEq)]
+enum Field {
+    ReqUrl,
+    ReqHeader(Box<[u8]>),
+    ObjHeader(Box<[u8]>),
+    ObjStatus,
+    ObjTtl,
+    ObjAge,
+    ObjGrace,
+    ObjKeep,
+    ObjLastHit,
+}
+
+#[derive(Debug)]
+enum Test {
+    Equal { text: Box<[u8]>, negated: bool },
+    Match { pattern: Box<Pattern>, negated: bool },
+    Seconds { operator: Comparison, than_s: f64 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Comparison {
+    Equal,
+    NotEqual,
+    More,
+    MoreOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+/// Adds a ban. The error is for people.
+pub(crate) fn ban(shared: &Shared, expression: &[u8], now: Now) -> Result<(), String> {
+    let ban = PolicyBan::parse(expression)?;
+    shared.cache.ban(Arc::new(PolicyBan { issued: now, ..ban }), now);
+    Ok(())
+}
+
+impl PolicyBan {
+    pub(crate) fn parse(expression: &[u8]) -> Result<PolicyBan, String> {
+        if expression.len() > BAN_BYTES_MAX {
+            return Err(format!("a ban may have {BAN_BYTES_MAX} bytes"));
+        }
+        let text = std::str::from_utf8(expression).map_err(|_| "a ban must be text".to_owned())?;
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let conditions = words.split(|word| *word == "&&").map(condition).collect::<Result<Vec<_>, _>>()?;
+        if conditions.len() > CONDITIONS_MAX {
+            return Err(format!("a ban may have {CONDITIONS_MAX} conditions"));
+        }
+        Ok(PolicyBan { text: words.join(" ").into(), conditions, issued: Now::default() })
+    }
+}
+
+fn condition(words: &[&str]) -> Result<Condition, String> {
+    let [field, operator, value] = words else {
+        return Err(match words {
+            [] => "a condition is empty".to_owned(),
+            [_, _, _, more, ..] => format!("`{more}` is one word too many: a value has no blanks"),
+            _ => format!("`{}` is no condition: it needs a field, an operator and a value", words.join(" ")),
+        });
+    };
+    let field = field_of(field).ok_or_else(|| format!("there is no field `{field}`"))?;
+    let no_operator = || format!("no operator `{operator}` fits the field");
+    let test = if field.is_duration() {
+        Test::Seconds { operator: comparison(operator).ok_or_else(no_operator)?, than_s: seconds(value)? }
+    } else {
+        let negated = operator.starts_with('!');
+        match *operator {
+            "==" | "!=" => Test::Equal { text: value.as_bytes().into(), negated },
+            "~" | "!~" => {
+                let pattern = Pattern::checked(value.as_bytes())?;
+                Test::Match { pattern: Box::new(pattern), negated }
+            }
+            _ => return Err(no_operator()),
+        }
+    };
+    Ok(Condition { field, test })
+}
+
+fn field_of(word: &str) -> Option<Field> {
+    let lower = word.to_ascii_lowercase();
+    Some(match lower.as_str() {
+        "req.url" => Field::ReqUrl,
+        "obj.status" => Field::ObjStatus,
+        "obj.ttl" => Field::ObjTtl,
+        "obj.age" => Field::ObjAge,
+        "obj.grace" => Field::ObjGrace,
+        "obj.keep" => Field::ObjKeep,
+        "obj.last_hit" => Field::ObjLastHit,
+        name => match (name.strip_prefix("req.http."), name.strip_prefix("obj.http.")) {
+            (Some(name), _) if !name.is_empty() => Field::ReqHeader(name.as_bytes().into()),
+            (_, Some(name)) if !name.is_empty() => Field::ObjHeader(name.as_bytes().into()),
+            _ => return None,
+        },
+    })
+}
+
+fn comparison(word: &str) -> Option<Comparison> {
+    Some(match word {
+        "==" => Comparison::Equal,
+        "!=" => Comparison::NotEqual,
+        ">" => Comparison::More,
+        ">=" => Comparison::MoreOrEqual,
+        "<" => Comparison::Less,
+        "<=" => Comparison::LessOrEqual,
+        _ => return None,
+    })
+}
+
+/// A duration as VCL writes it.
+fn seconds(word: &str) -> Result<f64, String> {
+    let digits = word.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    let (number, unit) = word.split_at(digits);
+    let unit_s = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        "w" => 604_800.0,
+        "y" => 31_536_000.0,
+        _ => return Err(format!("`{word}` is no duration such as 30s or 1.5h")),
+    };
+    number.parse::<f64>().map(|number| number * unit_s).map_err(|_| format!("`{word}` is no duration"))
+}
+
+impl Field {
+    fn is_duration(&self) -> bool {
+        matches!(self, Field::ObjTtl | Field::ObjAge | Field::ObjGrace | Field::ObjKeep | Field::ObjLastHit)
+    }
+
+    fn is_of_request(&self) -> bool {
+        matches!(self, Field::ReqUrl | Field::ReqHeader(_))
+    }
+}
+
+impl Condition {
+    fn holds(&self, object: &BanSubject<'_>, issued: Now) -> bool {
+        let request = object.request;
+        let first = |fields: FieldsView<'_>, name: &[u8]| fields.get_all_named(name).next().map(<[u8]>::to_vec);
+        let text = match &self.field {
+            Field::ReqUrl => request.map(|request| {
+                let mut url = Vec::new();
+                request.write_target(&mut url);
+                url
+            }),
+            Field::ReqHeader(name) => request.and_then(|request| first(request.fields, name)),
+            Field::ObjHeader(name) => first(object.head.fields.view(), name),
+            Field::ObjStatus => Some(object.head.status.0.to_string().into_bytes()),
+            _ => None,
+        };
+        match &self.test {
+            Test::Equal { text: expected, negated } => text.is_some_and(|text| *text == **expected) != *negated,
+            // A pattern past its limits matches nothing, in either sense.
+            Test::Match { pattern, negated } => match text {
+                None => false,
+                Some(text) => pattern.is_match(&text).is_ok_and(|matches| matches != *negated),
+            },
+            Test::Seconds { operator, than_s } => operator.holds(self.seconds_of(object, issued), *than_s),
+        }
+    }
+
+    fn seconds_of(&self, object: &BanSubject<'_>, issued: Now) -> f64 {
+        let lifetimes = object.lifetimes(issued);
+        let ms = match self.field {
+            Field::ObjTtl => lifetimes.ttl_ms as f64,
+            Field::ObjAge => lifetimes.age_ms as f64,
+            Field::ObjGrace => lifetimes.grace_ms as f64,
+            Field::ObjKeep => lifetimes.keep_ms as f64,
+            _ => object.last_hit_ms.map_or(lifetimes.age_ms, |at_ms| issued.mono_ms.saturating_sub(at_ms)) as f64,
+        };
+        ms / 1_000.0
+    }
+}
+
+impl Comparison {
+    fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            Comparison::More => left > right,
+            Comparison::MoreOrEqual => left >= right,
+            Comparison::Less => left < right,
+            Comparison::LessOrEqual => left <= right,
+        }
+    }
+}
+
+impl BanTest for PolicyBan {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn needs_request(&self) -> bool {
+        self.conditions.iter().any(|condition| condition.field.is_of_request())
+    }
+
+    fn is_timeless(&self) -> bool {
+        !self.conditions.iter().any(|condition| condition.field.is_duration())
+    }
+
+    fn bans(&self, subject: &BanSubject<'_>) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(subject, self.issued))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_refused(text: &str, part: &str) {
+        let error = PolicyBan::parse(text.as_bytes()).map(|_| ()).unwrap_err();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+
+    #[test]
+    fn what_is_no_ban_is_refused_with_a_reason() {
+        check_refused("", "a condition is empty");
+        check_refused("req.url ~ /a &&", "a condition is empty");
+        check_refused("req.url ~", "needs a field, an operator and a value");
+        check_refused("req.url ~ /a b", "one word too many");
+        check_refused("req.uri ~ /a", "no field `req.uri`");
+        check_refused("req.url > 3", "no operator `>`");
+        check_refused("obj.age ~ 3s", "no operator `~`");
+        check_refused("obj.age > 3", "no duration");
+        check_refused("req.url ~ (", "");
+    }
+
+    #[test]
+    fn a_ban_that_looks_at_the_request_says_so() {
+        let needs = |text: &str| PolicyBan::parse(text.as_bytes()).unwrap().needs_request();
+        assert!(needs("req.url ~ ^/a && obj.status == 200") && needs("req.http.Host == a"));
+        assert!(!needs("obj.http.x-tags ~ (,|^)7(,|$) && obj.age > 1.5h"));
+    }
+}

@@ -1,0 +1,109 @@
+//! What a request carries under a policy, beside its head: from its first vcl_recv over every restart to its log line.
+//!
+//! Plain cells, because the scope in which a subroutine runs only borrows it.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cache::{Key, Ticket};
+use message::RequestHead;
+use rules::Lifetimes;
+use vcl::{BackendRef, Task};
+
+use crate::vcl_site::VclSite;
+
+/// What the last look-up met, for `req.is_hitmiss` and `req.is_hitpass`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Remembered {
+    #[default]
+    Nothing,
+    HitForMiss,
+    HitForPass,
+}
+
+/// The ends of a client's connection, for `client.ip` and its like. A UNIX socket has no address: 0.0.0.0, port 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    /// Who asks, and whom: by a PROXY header, else the ends of the connection.
+    pub(crate) client: SocketAddr,
+    pub(crate) server: SocketAddr,
+    /// The other end of the connection, and ours.
+    pub(crate) remote: SocketAddr,
+    pub(crate) local: SocketAddr,
+}
+
+/// The state of one request under a policy.
+pub(crate) struct ClientState {
+    pub(crate) site: Arc<VclSite>,
+    pub(crate) ends: Rc<Ends>,
+    pub(crate) xid: Cell<u64>,
+    pub(crate) started_s: f64,
+    pub(crate) restarts: Cell<u32>,
+    pub(crate) backend_hint: Cell<BackendRef>,
+    pub(crate) ttl_s: Cell<Option<f64>>,
+    pub(crate) grace_s: Cell<Option<f64>>,
+    pub(crate) age_max_s: Cell<Option<f64>>,
+    pub(crate) hash_always_miss: Cell<bool>,
+    pub(crate) hash_ignore_busy: Cell<bool>,
+    pub(crate) hash_ignore_vary: Cell<bool>,
+    pub(crate) identity: RefCell<Option<Box<[u8]>>>,
+    pub(crate) key: Cell<Option<Key>>,
+    pub(crate) remembered: Cell<Remembered>,
+    /// How long what the last fetch brought lives.
+    pub(crate) brought: Cell<Option<Lifetimes>>,
+    /// Streams while it is delivered.
+    pub(crate) is_streaming: Cell<bool>,
+    pub(crate) task: Task,
+    /// The head as it was before the program saw it, for `std.rollback` and labels.
+    pub(crate) original: Option<Rc<RequestHead>>,
+    /// The right to refresh what is about to be served stale, until vcl_hit has spoken.
+    pub(crate) refresh: Option<Ticket>,
+    /// The body, if it was read before the program ran.
+    pub(crate) body: Option<Bytes>,
+    /// The body went to an origin as it came, and nobody kept it.
+    pub(crate) body_is_gone: bool,
+}
+
+impl ClientState {
+    pub(crate) fn new(site: Arc<VclSite>, ends: Rc<Ends>, xid: u64, started_s: f64) -> ClientState {
+        let backend_hint = Cell::new(site.loaded.default_backend());
+        ClientState {
+            site,
+            ends,
+            xid: Cell::new(xid),
+            started_s,
+            restarts: Cell::new(0),
+            backend_hint,
+            ttl_s: Cell::new(None),
+            grace_s: Cell::new(None),
+            age_max_s: Cell::new(None),
+            hash_always_miss: Cell::new(false),
+            hash_ignore_busy: Cell::new(false),
+            hash_ignore_vary: Cell::new(false),
+            identity: RefCell::new(None),
+            key: Cell::new(None),
+            remembered: Cell::new(Remembered::Nothing),
+            brought: Cell::new(None),
+            is_streaming: Cell::new(false),
+            task: Task::default(),
+            original: None,
+            refresh: None,
+            body: None,
+            body_is_gone: false,
+        }
+    }
+
+    /// What a restart forgets: all that a look-up found. What the program set stays.
+    pub(crate) fn restart(&mut self, xid: u64) {
+        self.restarts.set(self.restarts.get() + 1);
+        self.xid.set(xid);
+        self.remembered.set(Remembered::Nothing);
+        self.is_streaming.set(false);
+        self.brought.set(None);
+        self.key.set(None);
+        self.refresh = None;
+    }
+}

@@ -1,0 +1,442 @@
+//! What the program says at each step of a request, and where that leads.
+//!
+//! Each function runs one subroutine over the request of a transaction. `None` means: go on as the step does without a
+//! program. Heads that the program changed are taken over before anything is awaited again.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cache::{Answer, Headed, Object, Wishes};
+use message::{FieldName, Fields, FieldsView, Method, RequestHead, ResponseHead, Version};
+use smallvec::SmallVec;
+use vcl::subroutine_verdicts::{
+    DeliverVerdict, HashVerdict, HitVerdict, MissVerdict, PassVerdict, PipeVerdict, PurgeVerdict, RecvVerdict, Status,
+    SynthVerdict,
+};
+use vcl::{Arena, Fault, Loaded, Purge, Purged};
+
+use crate::access_log::CacheVerdict;
+use crate::fetch::by_policy::{bereq_of, with_xid};
+use crate::policy::Seen;
+use crate::stored_head::via;
+use crate::transaction::deliver::{Answer as Delivery, Made};
+use crate::transaction::synth::Synth;
+use crate::transaction::wait::Wait;
+use crate::transaction::{Step, Transaction, hit};
+use crate::vcl_story::client_state::{ClientState, Remembered};
+use crate::vcl_story::head_edits::{EditedHead, Name};
+use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf};
+use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::{policy_purge, xids};
+
+/// What a scope is made of beside the request.
+#[derive(Default)]
+struct Beside<'b> {
+    stored: Option<StoredView<'b>>,
+    bereq: Option<&'b RequestHead>,
+    response: Option<(u16, Option<&'b [u8]>, &'b Fields)>,
+}
+
+/// Runs something in a scope over the transaction's request, and takes the changes over. The error is a program that
+/// failed before it began.
+fn within<R>(
+    tx: &mut Transaction,
+    beside: Beside<'_>,
+    run: impl for<'a> FnOnce(&Scope<'a>, &'a Loaded) -> R,
+) -> Option<R> {
+    let (core, settings, head) = (Rc::clone(&tx.core), Arc::clone(&tx.site), Rc::clone(&tx.head));
+    let state = tx.vcl.as_deref()?;
+    let program = Arc::clone(&state.site);
+    let result = {
+        let arena = core.arena.borrow();
+        let request = head.request();
+        let mut scope = Scope::new(&core, &settings, &arena, Side::Client(state), core.now());
+        scope.req = RequestHalf::of(&request, &arena).ok()?;
+        scope.request = Some(request.clone());
+        scope.original = state.original.as_ref().map(|original| original.request());
+        scope.stored.set(beside.stored);
+        if let Some(bereq) = beside.bereq {
+            scope.take_bereq(RequestHalf::of(&bereq.request(), &arena).ok()?);
+        }
+        if let Some((status, reason, fields)) = beside.response {
+            scope.response = ResponseHalf::new(status, Version::Http11, fields.view());
+            scope.response.reason.set(reason);
+        }
+        let result = run(&scope, &program.loaded);
+        let changed = scope.req.is_changed().then(|| scope.req.to_head(&request));
+        (result, changed)
+    };
+    core.arena.borrow_mut().reset();
+    if let Some(changed) = result.1 {
+        tx.seen = Seen::of(changed.request().fields);
+        tx.head = Rc::new(changed);
+    }
+    Some(result.0)
+}
+
+/// The state of the transaction, which is under a policy.
+fn state(tx: &Transaction) -> &ClientState {
+    tx.vcl.as_deref().expect("only a request under a policy comes here")
+}
+
+pub(crate) fn synth(status: Status<'_>) -> Step {
+    Step::Synth(Synth::asked(status.status, status.reason.map(Into::into)))
+}
+
+fn failed() -> Step {
+    Step::Synth(Synth::vcl_failed())
+}
+
+/// vcl_recv, and vcl_hash behind it, whatever it says. The request has been completed: see `complete`.
+pub(crate) fn recv(tx: &mut Transaction) -> Step {
+    /// What vcl_recv said, without its borrows.
+    enum Said {
+        Step(Step),
+        Label(String),
+    }
+    // A label leads to another program, which may not lead on.
+    for labels_left in [1, 0] {
+        let said = within(tx, Beside::default(), |scope, program| {
+            let verdict = program.recv(scope);
+            if let RecvVerdict::Vcl(label) = verdict {
+                return Said::Label(label.to_owned());
+            }
+            let HashVerdict::Lookup = program.hash(scope) else { return Said::Step(failed()) };
+            if let Side::Client(state) = scope.side {
+                state.key.set(Some(scope.key()));
+            }
+            Said::Step(step_of(verdict))
+        });
+        match said {
+            None => return failed(),
+            Some(Said::Step(step)) => {
+                tx.key = state(tx).key.get();
+                return step;
+            }
+            Some(Said::Label(label)) if labels_left == 1 => {
+                if !change_program(tx, &label) {
+                    return Step::Synth(Synth::no_label());
+                }
+            }
+            Some(Said::Label(_)) => return Step::Synth(Synth::no_label()),
+        }
+    }
+    failed()
+}
+
+/// Where vcl_recv leads. A label is followed elsewhere.
+pub(crate) fn step_of(verdict: RecvVerdict<'_>) -> Step {
+    match verdict {
+        RecvVerdict::Hash => Step::Lookup,
+        RecvVerdict::Pass => Step::Pass,
+        RecvVerdict::Pipe => Step::Pipe,
+        RecvVerdict::Purge => Step::Purge,
+        RecvVerdict::Restart => Step::Restart,
+        RecvVerdict::Synth(status) => synth(status),
+        RecvVerdict::Fail(_) | RecvVerdict::Vcl(_) => failed(),
+    }
+}
+
+/// A request that was handed to a label before it became a transaction: vcl_recv of that program.
+pub(crate) fn relabel(tx: &mut Transaction, label: &str) -> Step {
+    if change_program(tx, label) { recv(tx) } else { Step::Synth(Synth::no_label()) }
+}
+
+/// Goes on under the program of a label, with the request as it came.
+fn change_program(tx: &mut Transaction, label: &str) -> bool {
+    let Some(site) = tx.vcl.as_deref().and_then(|state| state.site.labelled(label)) else { return false };
+    let Some(state) = tx.vcl.as_deref_mut() else { return false };
+    if let Some(original) = &state.original {
+        tx.head = Rc::clone(original);
+        tx.seen = Seen::of(original.request().fields);
+    }
+    let mut next = ClientState::new(site, Rc::clone(&state.ends), state.xid.get(), state.started_s);
+    next.original = state.original.take();
+    next.body = state.body.take();
+    *state = next;
+    true
+}
+
+/// Restart: the same request again, as the program left it.
+pub(crate) fn restart(tx: &mut Transaction) -> Step {
+    let restarts_max = tx.site.settings.vcl.max_restarts;
+    let xid = xids::next(&tx.core);
+    let state = tx.vcl.as_deref_mut().expect("only a program restarts");
+    if state.restarts.get() >= restarts_max {
+        return Step::Synth(Synth::restarts_too_many());
+    }
+    state.restart(xid);
+    tx.key = None;
+    tx.core.counters.restarts.add(1);
+    Step::Receive
+}
+
+/// Asks the cache, with what the program set.
+pub(crate) fn look_up(tx: &mut Transaction) -> Step {
+    let ms = |seconds: Option<f64>| seconds.filter(|&s| s >= 0.0).map(|s| (s * 1_000.0) as u64);
+    let (core, key) = (Rc::clone(&tx.core), tx.key());
+    let state = state(tx);
+    let wishes = Wishes {
+        core: core.index,
+        always_miss: state.hash_always_miss.get(),
+        ignore_busy: state.hash_ignore_busy.get() || state.hash_always_miss.get(),
+        ignore_vary: state.hash_ignore_vary.get(),
+        ttl_max_ms: ms(state.ttl_s.get()),
+        grace_max_ms: ms(state.grace_s.get()),
+        age_max_ms: ms(state.age_max_s.get()),
+        ..Wishes::default()
+    };
+    let answer = core.shared.cache.ask(key, &tx.head.request(), &wishes, core.now());
+    let state = tx.vcl.as_deref_mut().expect("as above");
+    let (step, verdict) = match answer {
+        Answer::Fresh(object) => (Step::Hit(object, hit::Why::Fresh), CacheVerdict::Hit),
+        Answer::Stale(object, refresh) => {
+            state.refresh = refresh;
+            (Step::Hit(object, hit::Why::Stale), CacheVerdict::Stale)
+        }
+        Answer::Miss(ticket) => (Step::Miss(ticket), CacheVerdict::Miss),
+        Answer::HitForMiss(ticket) => {
+            state.remembered.set(Remembered::HitForMiss);
+            (Step::Miss(ticket), CacheVerdict::Miss)
+        }
+        Answer::HitForPass(_) => {
+            state.remembered.set(Remembered::HitForPass);
+            (Step::Pass, CacheVerdict::Pass)
+        }
+        Answer::Uncacheable => (Step::Pass, CacheVerdict::Pass),
+        Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), CacheVerdict::Coalesced),
+        Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), CacheVerdict::Error),
+    };
+    tx.outcome.verdict = verdict;
+    tx.outcome.why = match state.remembered.get() {
+        Remembered::Nothing => "",
+        Remembered::HitForMiss => "hit-for-miss",
+        Remembered::HitForPass => "hit-for-pass",
+    };
+    step
+}
+
+/// vcl_hit. What is served stale is refreshed meanwhile, if the program wants it served.
+pub(crate) fn hit(tx: &mut Transaction, object: &Arc<Object>) -> Option<Step> {
+    let now = tx.core.now();
+    let refresh = tx.vcl.as_deref_mut()?.refresh.take();
+    let elsewhere = said_of_hit(tx, StoredView::of(object, now));
+    match (elsewhere, refresh) {
+        (None, Some(ticket)) => {
+            crate::fetch::spawn_refresh_by_policy(tx, ticket);
+            None
+        }
+        // Of old: fetch it, and let the client wait.
+        (Some(Step::Lookup), Some(ticket)) => Some(Step::Miss(ticket)),
+        (Some(Step::Lookup), None) => {
+            state(tx).hash_always_miss.set(true);
+            Some(Step::Lookup)
+        }
+        (elsewhere, Some(ticket)) => {
+            ticket.give_back();
+            elsewhere
+        }
+        (elsewhere, None) => elsewhere,
+    }
+}
+
+/// vcl_hit for an answer that is still arriving.
+pub(crate) fn hit_followed(tx: &mut Transaction, headed: &Headed) -> Option<Step> {
+    let now = tx.core.now();
+    state(tx).is_streaming.set(true);
+    said_of_hit(tx, StoredView::of_headed(headed, now)).map(|step| match step {
+        Step::Lookup => Step::Pass,
+        step => step,
+    })
+}
+
+/// `Step::Lookup` stands for the fetch that vcl_hit could ask for in old versions.
+fn said_of_hit(tx: &mut Transaction, stored: StoredView<'_>) -> Option<Step> {
+    let beside = Beside { stored: Some(stored), ..Beside::default() };
+    let said = within(tx, beside, |scope, program| match program.hit(scope) {
+        HitVerdict::Deliver => None,
+        HitVerdict::Miss => Some(Step::Lookup),
+        HitVerdict::Pass => Some(Step::Pass),
+        HitVerdict::Restart => Some(Step::Restart),
+        HitVerdict::Synth(status) => Some(synth(status)),
+        HitVerdict::Fail(_) => Some(failed()),
+    });
+    said.unwrap_or_else(|| Some(failed()))
+}
+
+/// vcl_miss.
+pub(crate) fn miss(tx: &mut Transaction) -> Option<Step> {
+    let said = within(tx, Beside::default(), |scope, program| match program.miss(scope) {
+        MissVerdict::Fetch => None,
+        MissVerdict::Pass => Some(Step::Pass),
+        MissVerdict::Restart => Some(Step::Restart),
+        MissVerdict::Synth(status) => Some(synth(status)),
+        MissVerdict::Fail(_) => Some(failed()),
+    });
+    said.unwrap_or_else(|| Some(failed()))
+}
+
+/// vcl_pass.
+pub(crate) fn pass(tx: &mut Transaction) -> Option<Step> {
+    let said = within(tx, Beside::default(), |scope, program| match program.pass(scope) {
+        PassVerdict::Fetch => None,
+        PassVerdict::Restart => Some(Step::Restart),
+        PassVerdict::Synth(status) => Some(synth(status)),
+        PassVerdict::Fail(_) => Some(failed()),
+    });
+    said.unwrap_or_else(|| Some(failed()))
+}
+
+/// vcl_pipe. What it makes of `bereq` is what the origin gets.
+pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
+    let bereq = Rc::new(with_xid(&bereq_of(&tx.head.request(), None, true).request(), state(tx).xid.get()));
+    let mut piped = None;
+    let beside = Beside { bereq: Some(&bereq), ..Beside::default() };
+    let said = within(tx, beside, |scope, program| {
+        let Some(request) = scope.request.as_ref() else { return Some(failed()) };
+        match program.pipe(scope) {
+            PipeVerdict::Pipe => {
+                piped = scope.changed_bereq(request);
+                None
+            }
+            PipeVerdict::Synth(status) => Some(synth(status)),
+            PipeVerdict::Fail(_) => Some(failed()),
+        }
+    });
+    tx.head = piped.map_or(bereq, Rc::new);
+    said.unwrap_or_else(|| Some(failed()))
+}
+
+/// Takes all variants of the request's hash out of the store; then vcl_purge.
+pub(crate) fn purge(tx: &mut Transaction) -> Step {
+    let said = within(tx, Beside::default(), |scope, program| {
+        let objects = policy_purge::purge(scope, Purged::This, Purge::Hard);
+        if objects.is_err() {
+            return failed();
+        }
+        match program.purge(scope) {
+            PurgeVerdict::Synth(status) => synth(status),
+            PurgeVerdict::Restart => Step::Restart,
+            PurgeVerdict::Fail(_) => failed(),
+        }
+    });
+    tx.core.counters.purges.add(1);
+    said.unwrap_or_else(failed)
+}
+
+/// vcl_synth: the answer that the program makes, or where it sends the request instead.
+pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
+    let mut head = ResponseHead::new(message::Status(wanted.status));
+    let now_s = (tx.core.now().wall_ms / 1_000) as i64;
+    head.fields.push(FieldName::Date, rules::date::write_date(now_s));
+    head.fields.push(FieldName::Server, &tx.site.settings.server_name);
+    head.fields.push_named(b"X-Varnish", state(tx).xid.get().to_string().as_bytes());
+    let beside =
+        Beside { stored: None, bereq: None, response: Some((wanted.status, wanted.reason.as_deref(), &head.fields)) };
+    if wanted.status == 501 && tx.head.method == Method::Other {
+        // Nobody knows whether a body follows.
+        tx.persistent = false;
+    }
+    let said = within(tx, beside, |scope, program| match program.synth(scope) {
+        SynthVerdict::Deliver => {
+            let made = Made { made: scope.response.to_made(), body: Bytes::from(scope.made_body()), is_final: true };
+            Step::Deliver(Box::new(Delivery::Made(made)))
+        }
+        SynthVerdict::Restart => Step::Restart,
+        SynthVerdict::Fail(_) => Step::Deliver(Box::new(Delivery::Made(Made::bare_failure()))),
+    });
+    said.unwrap_or_else(|| Step::Deliver(Box::new(Delivery::Made(Made::bare_failure()))))
+}
+
+/// vcl_deliver over the head of an answer. `Err` says where the request goes instead.
+pub(crate) fn deliver(
+    tx: &mut Transaction,
+    stored: Option<StoredView<'_>>,
+    status: u16,
+    reason: Option<&[u8]>,
+    fields: &Fields,
+) -> Result<MadeHead, Step> {
+    let beside = Beside { stored, bereq: None, response: Some((status, reason, fields)) };
+    let said = within(tx, beside, |scope, program| match program.deliver(scope) {
+        DeliverVerdict::Deliver => Ok(scope.response.to_made()),
+        DeliverVerdict::Restart => Err(Step::Restart),
+        DeliverVerdict::Synth(status) => Err(synth(status)),
+        DeliverVerdict::Fail(_) => Err(failed()),
+    });
+    said.unwrap_or_else(|| Err(failed()))
+}
+
+/// What every answer of ours carries, so that vcl_deliver sees it and may take it off: who we are, which transactions
+/// made it, how old it is.
+pub(crate) fn add_ours(tx: &Transaction, fields: &mut Fields, version: Version, fetched_by: Option<u64>, age_s: u64) {
+    let xid = state(tx).xid.get();
+    let xids = match fetched_by {
+        Some(fetch) => format!("{xid} {fetch}"),
+        None => xid.to_string(),
+    };
+    fields.push_named(b"X-Varnish", xids.as_bytes());
+    fields.push(FieldName::Age, age_s.to_string());
+    fields.push(FieldName::Via, via(version, &tx.site));
+}
+
+/// The same as edits, where nothing is copied before the program has spoken.
+pub(crate) fn complete_in_place<'a>(fields: &EditedHead<'a>, arena: &'a Arena, client: IpAddr) -> Result<(), Fault> {
+    let known = |known: FieldName| Name { known, text: known.canonical().as_bytes() };
+    let mut address = Vec::with_capacity(40);
+    message::write_address(&mut address, client);
+    let forwarded = join_lines(fields, known(FieldName::XForwardedFor), arena, Some(&address))?;
+    fields.set(known(FieldName::XForwardedFor), forwarded);
+    let control = known(FieldName::CacheControl);
+    let mut lines_count = 0;
+    fields.lines(control, &mut |_| lines_count += 1);
+    if lines_count > 1 {
+        let joined = join_lines(fields, control, arena, None)?;
+        fields.set(control, joined);
+    }
+    Ok(())
+}
+
+fn join_lines<'a>(
+    fields: &EditedHead<'a>,
+    name: Name<'_>,
+    arena: &'a Arena,
+    last: Option<&[u8]>,
+) -> Result<&'a [u8], Fault> {
+    let mut parts: SmallVec<[&[u8]; 8]> = SmallVec::new();
+    fields.lines(name, &mut |line| {
+        if !parts.is_empty() {
+            parts.push(b", ");
+        }
+        parts.push(line);
+    });
+    if let Some(last) = last {
+        if !parts.is_empty() {
+            parts.push(b", ");
+        }
+        parts.push(last);
+    }
+    arena.join(&parts)
+}
+
+/// The request as the program first sees it: one Cache-Control, the client behind those who forwarded it, and us in Via.
+pub(crate) fn complete(fields: FieldsView<'_>, client: IpAddr) -> Fields {
+    let mut completed = Fields::default();
+    let is_collected = |name| matches!(name, FieldName::CacheControl | FieldName::XForwardedFor);
+    for field in fields.iter().filter(|field| !is_collected(field.name)) {
+        completed.push_named(field.name_text, field.value);
+    }
+    let collect = |name| fields.get_all(name).collect::<Vec<_>>().join(&b", "[..]);
+    if fields.contains(FieldName::CacheControl) {
+        completed.push(FieldName::CacheControl, collect(FieldName::CacheControl));
+    }
+    let mut forwarded_for = collect(FieldName::XForwardedFor);
+    if !forwarded_for.is_empty() {
+        forwarded_for.extend_from_slice(b", ");
+    }
+    message::write_address(&mut forwarded_for, client);
+    completed.push(FieldName::XForwardedFor, forwarded_for);
+    completed
+}

@@ -1,0 +1,92 @@
+//! What a fetch carries under a policy: from vcl_backend_fetch over every retry to the landing of its answer.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use message::RequestHead;
+use rules::Lifetimes;
+use vcl::typed_program::BackendId;
+use vcl::{BackendRef, Task};
+
+use crate::fetch::Timeouts;
+use crate::limits::Limits;
+use crate::origin::Origin;
+use crate::vcl_site::VclSite;
+use crate::vcl_story::client_state::{ClientState, Ends, Remembered};
+
+/// The state of one fetch under a policy.
+pub(crate) struct FetchState {
+    pub(crate) site: Arc<VclSite>,
+    pub(crate) ends: Rc<Ends>,
+    pub(crate) identity: Option<Box<[u8]>>,
+    pub(crate) xid: Cell<u64>,
+    pub(crate) started_s: f64,
+    pub(crate) retries: Cell<u32>,
+    pub(crate) backend: Cell<BackendRef>,
+    /// The one behind the director, once it was chosen.
+    pub(crate) chosen: Cell<Option<BackendId>>,
+    pub(crate) connect_timeout_s: Cell<Option<f64>>,
+    pub(crate) first_byte_timeout_s: Cell<Option<f64>>,
+    pub(crate) between_bytes_timeout_s: Cell<Option<f64>>,
+    /// A pass, or an answer that may not be kept.
+    pub(crate) uncacheable: Cell<bool>,
+    pub(crate) is_pass: bool,
+    pub(crate) is_background: bool,
+    pub(crate) remembered: Remembered,
+    pub(crate) without_body: Cell<bool>,
+    pub(crate) was_304: Cell<bool>,
+    pub(crate) do_stream: Cell<bool>,
+    pub(crate) lifetimes: Cell<Lifetimes>,
+    pub(crate) responded_s: Cell<f64>,
+    pub(crate) task: Task,
+    pub(crate) filters: RefCell<Option<Box<[u8]>>>,
+    /// The head before the program saw it.
+    pub(crate) original: Rc<RequestHead>,
+    pub(crate) hash_bits: u64,
+}
+
+impl FetchState {
+    /// How long the fetch waits: what the program set, else what its backend says, else everybody's limits.
+    pub(crate) fn timeouts(&self, origin: &Origin, limits: &Limits) -> Timeouts {
+        let pick = |set: Option<f64>, usual: Duration| {
+            set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(usual)
+        };
+        Timeouts {
+            connect: pick(self.connect_timeout_s.get(), origin.connect_timeout(limits)),
+            first_byte: pick(self.first_byte_timeout_s.get(), origin.first_byte_timeout(limits)),
+            between_bytes: pick(self.between_bytes_timeout_s.get(), origin.between_bytes_timeout(limits)),
+        }
+    }
+
+    /// Of the request that wants it.
+    pub(crate) fn of(client: &ClientState, original: Rc<RequestHead>, xid: u64, started_s: f64) -> FetchState {
+        FetchState {
+            site: Arc::clone(&client.site),
+            ends: Rc::clone(&client.ends),
+            identity: client.identity.borrow().clone(),
+            xid: Cell::new(xid),
+            started_s,
+            retries: Cell::new(0),
+            backend: Cell::new(client.backend_hint.get()),
+            chosen: Cell::new(None),
+            connect_timeout_s: Cell::new(None),
+            first_byte_timeout_s: Cell::new(None),
+            between_bytes_timeout_s: Cell::new(None),
+            uncacheable: Cell::new(false),
+            is_pass: false,
+            is_background: false,
+            remembered: client.remembered.get(),
+            without_body: Cell::new(false),
+            was_304: Cell::new(false),
+            do_stream: Cell::new(true),
+            lifetimes: Cell::new(Lifetimes::default()),
+            responded_s: Cell::new(started_s),
+            task: Task::default(),
+            filters: RefCell::new(None),
+            original,
+            hash_bits: client.key.get().map_or(0, |key| key.bits()),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The fast way through the story under a policy: vcl_recv, vcl_hash, vcl_hit and vcl_deliver in one scope over the
+//! borrowed request head, and the first write. In the ordinary case nothing is copied but the head that goes out.
+//!
+//! Whatever does not fit goes on as a transaction, from where this got to: no subroutine runs twice for one request.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::{Key, Now, Object};
+use message::{FieldName, Method, Request, Status, Version};
+use rules::{Freshness, RequestDirectives};
+use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerdict};
+use vcl::{Arena, Fault, Loaded};
+use wire::ReceivedRequest;
+
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::instant_hit::{self, Instant, Shot};
+use crate::receive::Client;
+use crate::site::Site;
+use crate::stored_head::{self, Fate, via, write_field, write_number_field, write_status_and_reason};
+use crate::transaction::synth::Synth;
+use crate::transaction::{Outcome, State, Step, take_edge};
+use crate::vcl_story::client_state::ClientState;
+use crate::vcl_story::client_steps;
+use crate::vcl_story::head_edits::Name;
+use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::scope_heads::{RequestHalf, sent_status};
+use crate::vcl_story::stored_view::StoredView;
+use crate::worker::Core;
+
+/// A request as it came, and what is known of its connection.
+pub(crate) struct Visit<'a> {
+    pub(crate) received: &'a ReceivedRequest<'a>,
+    pub(crate) client: Client,
+    pub(crate) persistent: bool,
+    /// Conditions or ranges make the answer another than the whole stored one.
+    pub(crate) is_conditional: bool,
+    pub(crate) moment: Moment,
+}
+
+/// How far it came.
+pub(crate) enum Reached {
+    Answered {
+        persistent: bool,
+    },
+    Left,
+    /// Go on as a transaction, with the head as the program left it.
+    Step(Box<OnItsWay>),
+}
+
+/// A request that must go on in the loop.
+pub(crate) struct OnItsWay {
+    pub(crate) head: message::RequestHead,
+    pub(crate) state: State,
+    pub(crate) step: Step,
+    pub(crate) outcome: Outcome,
+}
+
+impl OnItsWay {
+    /// No subroutine has run yet.
+    pub(crate) fn from_start(received: &ReceivedRequest<'_>, client: Client, step: Step) -> OnItsWay {
+        let completed = client_steps::complete(received.request.fields, client.peer.ip());
+        let head = Request { fields: completed.view(), ..received.request.clone() }.to_head();
+        OnItsWay { head, state: State::Receive, step, outcome: Outcome::NONE }
+    }
+}
+
+/// What the subroutines came to, before anything is written.
+enum Came {
+    /// To an answer: its head is in the core's tail.
+    Ready {
+        persistent: bool,
+    },
+    Elsewhere(State, Step),
+}
+
+pub(crate) fn run(
+    connection: &mut Connection,
+    core: &Rc<Core>,
+    site: &Arc<Site>,
+    state: &ClientState,
+    visit: &Visit<'_>,
+) -> Reached {
+    let now = core.clock().at(visit.moment);
+    let program = Arc::clone(&state.site);
+    let request = &visit.received.request;
+    // Declared first: what the scope shows of the object must not outlive it.
+    let found = OnceCell::new();
+    let came = {
+        let arena = core.arena.borrow();
+        match scope_over(core, site, &arena, state, request, visit.client, now) {
+            Err(_) => Err((State::Receive, Step::Synth(Synth::vcl_failed()), request.to_head())),
+            Ok(scope) => match play(core, &scope, &program.loaded, visit, &found) {
+                Came::Ready { persistent } => Ok(persistent),
+                Came::Elsewhere(state, step) => Err((state, step, scope.req.to_head(request))),
+            },
+        }
+    };
+    core.arena.borrow_mut().reset();
+    match (came, found.get()) {
+        (Ok(persistent), Some(object)) => write(connection, core, site, visit, object, persistent),
+        (Ok(_), None) => unreachable!("only a hit is answered here"),
+        (Err((state, step, head)), _) => {
+            Reached::Step(Box::new(OnItsWay { head, state, step, outcome: Outcome::NONE }))
+        }
+    }
+}
+
+/// The scope of the whole visit, over the request as the program first sees it.
+fn scope_over<'a>(
+    core: &'a Core,
+    site: &'a Site,
+    arena: &'a Arena,
+    state: &'a ClientState,
+    request: &Request<'a>,
+    client: Client,
+    now: Now,
+) -> Result<Scope<'a>, Fault> {
+    let mut scope = Scope::new(core, site, arena, Side::Client(state), now);
+    scope.req = RequestHalf::of(request, arena)?;
+    client_steps::complete_in_place(&scope.req.fields, arena, client.peer.ip())?;
+    scope.original = Some(request.clone());
+    scope.completion = Some(client.peer.ip());
+    Ok(scope)
+}
+
+fn play<'a>(
+    core: &Core,
+    scope: &Scope<'a>,
+    program: &'a Loaded,
+    visit: &Visit<'_>,
+    found: &'a OnceCell<Arc<Object>>,
+) -> Came {
+    let Side::Client(state) = scope.side else { unreachable!("a visit is a client's") };
+    let verdict = program.recv(scope);
+    if let RecvVerdict::Vcl(label) = verdict {
+        return Came::Elsewhere(State::Receive, Step::Relabel(label.into()));
+    }
+    let HashVerdict::Lookup = program.hash(scope) else {
+        return Came::Elsewhere(State::Receive, Step::Synth(Synth::vcl_failed()));
+    };
+    let key = scope.key();
+    state.key.set(Some(key));
+    if !matches!(verdict, RecvVerdict::Hash) {
+        return Came::Elsewhere(State::Receive, client_steps::step_of(verdict));
+    }
+    let Some(object) = find(core, scope, state, key, visit) else {
+        return Came::Elsewhere(State::Receive, Step::Lookup);
+    };
+    take_edge(core, State::Receive, State::Lookup);
+    take_edge(core, State::Lookup, State::Hit);
+    object.touch();
+    hit_and_deliver(core, scope, program, visit, found.get_or_init(|| object))
+}
+
+/// A fresh object that can be sent whole, from the core's own table.
+fn find(core: &Core, scope: &Scope<'_>, state: &ClientState, key: Key, visit: &Visit<'_>) -> Option<Arc<Object>> {
+    let wants_special = state.hash_always_miss.get()
+        || state.hash_ignore_vary.get()
+        || state.ttl_s.get().is_some()
+        || state.age_max_s.get().is_some();
+    let method = Method::classify(scope.req.method.get());
+    if wants_special || !matches!(method, Method::Get | Method::Head) || visit.is_conditional {
+        return None;
+    }
+    let mut hot = core.hot.borrow_mut();
+    let object = match hot.get_plain(key) {
+        Some(object) => object,
+        // It may be one of several variants, and those are chosen by the fields as the program left them.
+        None => {
+            let fields = scope.req.fields.to_fields();
+            let request = Request { fields: fields.view(), ..visit.received.request.clone() };
+            hot.get(key, &request)?
+        }
+    };
+    (object.freshness(scope.now, &RequestDirectives::default()) == Freshness::Fresh).then(|| Arc::clone(object))
+}
+
+fn hit_and_deliver<'a>(
+    core: &Core,
+    scope: &Scope<'a>,
+    program: &'a Loaded,
+    visit: &Visit<'_>,
+    object: &'a Arc<Object>,
+) -> Came {
+    scope.stored.set(Some(StoredView::of(object, scope.now)));
+    let elsewhere = match program.hit(scope) {
+        HitVerdict::Deliver => None,
+        HitVerdict::Miss | HitVerdict::Pass => Some(Step::Pass),
+        HitVerdict::Restart => Some(Step::Restart),
+        HitVerdict::Synth(status) => Some(client_steps::synth(status)),
+        HitVerdict::Fail(_) => Some(Step::Synth(Synth::vcl_failed())),
+    };
+    if let Some(step) = elsewhere {
+        return Came::Elsewhere(State::Hit, step);
+    }
+    take_edge(core, State::Hit, State::Deliver);
+    if begin_response(scope, object).is_err() {
+        return Came::Elsewhere(State::Deliver, Step::Synth(Synth::vcl_failed()));
+    }
+    let elsewhere = match program.deliver(scope) {
+        DeliverVerdict::Deliver => return render(core, scope, visit, object),
+        DeliverVerdict::Restart => Step::Restart,
+        DeliverVerdict::Synth(status) => client_steps::synth(status),
+        DeliverVerdict::Fail(_) => Step::Synth(Synth::vcl_failed()),
+    };
+    Came::Elsewhere(State::Deliver, elsewhere)
+}
+
+/// `resp` as vcl_deliver first sees it: the stored head, with what every answer of ours carries.
+fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault> {
+    let Side::Client(state) = scope.side else { return Ok(()) };
+    let fields = object.head().fields.view();
+    scope.response.begin(object.status().0, object.head().reason.as_deref(), fields);
+    let resp = &scope.response.fields;
+    let mut text = Vec::with_capacity(48);
+    message::write_decimal(&mut text, state.xid.get());
+    if let Some(fetch) = fields.get_all_named(b"x-varnish").next() {
+        text.push(b' ');
+        text.extend_from_slice(fetch);
+    }
+    resp.set(Name { known: FieldName::Other, text: b"X-Varnish" }, scope.arena.copy(&text)?);
+    let known = |known: FieldName| Name { known, text: known.canonical().as_bytes() };
+    text.clear();
+    message::write_decimal(&mut text, object.age_s(scope.now));
+    resp.set(known(FieldName::Age), scope.arena.copy(&text)?);
+    resp.add(known(FieldName::Via), scope.arena.copy(&via(Version::Http11, scope.settings))?);
+    if object.status() == Status::OK && scope.settings.settings.vcl.http_range_support {
+        resp.set(known(FieldName::AcceptRanges), b"bytes");
+    }
+    if stored_head::has_length(object.status().0) {
+        text.clear();
+        message::write_decimal(&mut text, object.body().len());
+        resp.set(known(FieldName::ContentLength), scope.arena.copy(&text)?);
+    }
+    Ok(())
+}
+
+/// The head that goes out, into the core's tail.
+fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) -> Came {
+    let status = sent_status(scope.response.status.get());
+    let mut out = core.tail.borrow_mut();
+    out.clear();
+    write_status_and_reason(&mut out, status, scope.response.reason.get());
+    let mut closes = false;
+    scope.response.fields.each(|known, name, value| match known {
+        FieldName::Connection => closes |= value.eq_ignore_ascii_case(b"close"),
+        FieldName::ContentLength | FieldName::TransferEncoding | FieldName::KeepAlive | FieldName::Upgrade => {}
+        _ => write_field(&mut out, name, value),
+    });
+    if stored_head::has_length(status) {
+        write_number_field(&mut out, "Content-Length", object.body().len());
+    }
+    let persistent = visit.persistent && !closes;
+    stored_head::write_fate(&mut out, Fate::of(persistent, visit.received.request.version));
+    Came::Ready { persistent }
+}
+
+/// The first write.
+fn write(
+    connection: &mut Connection,
+    core: &Rc<Core>,
+    site: &Site,
+    visit: &Visit<'_>,
+    object: &Arc<Object>,
+    persistent: bool,
+) -> Reached {
+    let (request, client_ip, moment) = (&visit.received.request, visit.client.ip, visit.moment);
+    let shot = Shot { request, persistent, client_ip, moment };
+    let tail = core.tail.borrow();
+    match instant_hit::send(connection, core, site, &shot, object, [&tail, b""]) {
+        Instant::Answered => Reached::Answered { persistent },
+        Instant::Left => Reached::Left,
+        Instant::Step(state, step, outcome) => {
+            Reached::Step(Box::new(OnItsWay { head: request.to_head(), state, step, outcome }))
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! What the variables of VCL are in a scope, and what setting them does.
+//!
+//! Sorted as docs/vcl-variables.md is. What has no meaning in larder (ESI, gzip, filters, storage choice) reads as its
+//! type's nothing and takes any value.
+
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+use rules::Lifetimes;
+use rules::lifetimes::announced;
+use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
+
+use crate::vcl_story::client_state::Remembered;
+use crate::vcl_story::fetch_state::FetchState;
+use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::scope_heads::usual_reason;
+
+type Read<'a> = Option<Plain<'a>>;
+
+pub(crate) fn read<'a>(scope: &Scope<'a>, of: V) -> Plain<'a> {
+    common(scope, of)
+        .or_else(|| match scope.side {
+            Side::Client(_) => request(scope, of).or_else(|| response(scope, of)),
+            Side::Fetch(state) => fetch(scope, state, of).or_else(|| backend_response(scope, state, of)),
+        })
+        .or_else(|| stored(scope, of))
+        .or_else(|| parameter(scope, of))
+        .unwrap_or_else(|| of.nothing())
+}
+
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1_000.0
+}
+
+fn ip<'a>(of: SocketAddr) -> Read<'a> {
+    Some(Plain::Ip(Ip { address: of.ip(), port: of.port() }))
+}
+
+fn text<'a>(bytes: &'a [u8]) -> Read<'a> {
+    Some(Plain::Text(Some(bytes)))
+}
+
+fn hostname() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
+}
+
+/// What is the same on both sides.
+fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
+    let (ends, identity) = match scope.side {
+        Side::Client(state) => (&state.ends, state.identity.borrow().as_deref().map(|id| scope.arena.copy(id))),
+        Side::Fetch(state) => (&state.ends, state.identity.as_deref().map(Ok)),
+    };
+    Some(match of {
+        V::NOW => Plain::Time(seconds(scope.now.wall_ms)),
+        V::CLIENT_IP => return ip(ends.client),
+        V::REMOTE_IP => return ip(ends.remote),
+        V::SERVER_IP => return ip(ends.server),
+        V::LOCAL_IP => return ip(ends.local),
+        V::CLIENT_IDENTITY => match identity {
+            Some(Ok(identity)) => Plain::Text(Some(identity)),
+            _ => {
+                let address = ends.client.ip().to_string();
+                Plain::Text(scope.arena.copy(address.as_bytes()).ok())
+            }
+        },
+        V::SERVER_HOSTNAME | V::SERVER_IDENTITY => Plain::Text(scope.arena.copy(hostname().as_bytes()).ok()),
+        V::LOCAL_ENDPOINT => Plain::Text(scope.arena.copy(ends.local.to_string().as_bytes()).ok()),
+        V::LOCAL_SOCKET => Plain::Text(Some(b"a0")),
+        _ => return None,
+    })
+}
+
+/// `req.*`, and in vcl_pipe some of `bereq.*`.
+fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
+    let Side::Client(state) = scope.side else { return None };
+    let duration = |set: Option<f64>| Plain::Duration(set.unwrap_or(-1.0));
+    Some(match of {
+        V::REQ_METHOD | V::REQ_TOP_METHOD => return text(scope.req.method.get()),
+        V::REQ_URL | V::REQ_TOP_URL => return text(scope.req.url.get()),
+        V::REQ_PROTO | V::REQ_TOP_PROTO => return text(scope.req.proto()),
+        V::REQ_TIME | V::REQ_TOP_TIME => Plain::Time(state.started_s),
+        V::REQ_RESTARTS => Plain::Int(i64::from(state.restarts.get())),
+        V::REQ_XID | V::SESS_XID => Plain::Int(state.xid.get() as i64),
+        V::REQ_BACKEND_HINT | V::BEREQ_BACKEND => Plain::Backend(state.backend_hint.get()),
+        V::REQ_TTL => duration(state.ttl_s.get()),
+        V::REQ_GRACE => duration(state.grace_s.get()),
+        V::REQ_MAX_AGE => duration(state.age_max_s.get()),
+        V::REQ_HASH_ALWAYS_MISS => Plain::Bool(state.hash_always_miss.get()),
+        V::REQ_HASH_IGNORE_BUSY => Plain::Bool(state.hash_ignore_busy.get()),
+        V::REQ_HASH_IGNORE_VARY => Plain::Bool(state.hash_ignore_vary.get()),
+        V::REQ_IS_HITMISS => Plain::Bool(state.remembered.get() == Remembered::HitForMiss),
+        V::REQ_IS_HITPASS => Plain::Bool(state.remembered.get() == Remembered::HitForPass),
+        V::REQ_TRANSPORT => return text(b"HTTP/1"),
+        V::REQ_ESI => Plain::Bool(true),
+        V::REQ_HASH => {
+            let bits = state.key.get().map_or(0, |key| key.bits());
+            Plain::Blob(scope.arena.copy(&bits.to_be_bytes()).ok())
+        }
+        V::BEREQ_METHOD => return text(scope.bereq().method.get()),
+        V::BEREQ_URL => return text(scope.bereq().url.get()),
+        V::BEREQ_PROTO => return text(scope.bereq().proto()),
+        V::BEREQ_XID => Plain::Int(state.xid.get() as i64),
+        _ => return None,
+    })
+}
+
+/// `resp.*`.
+fn response<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
+    let Side::Client(state) = scope.side else { return None };
+    Some(match of {
+        V::RESP_STATUS => Plain::Int(i64::from(scope.response.status.get())),
+        V::RESP_REASON => return text(scope.response.reason_text()),
+        V::RESP_PROTO => return text(scope.response.proto()),
+        V::RESP_TIME => Plain::Time(seconds(scope.now.wall_ms)),
+        V::RESP_IS_STREAMING => Plain::Bool(state.is_streaming.get()),
+        _ => return None,
+    })
+}
+
+/// `bereq.*`.
+fn fetch<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read<'a> {
+    let limits = &scope.settings.settings.limits;
+    let duration = |set: Option<f64>, usual: std::time::Duration| Plain::Duration(set.unwrap_or(usual.as_secs_f64()));
+    Some(match of {
+        V::BEREQ_METHOD => return text(scope.bereq().method.get()),
+        V::BEREQ_URL => return text(scope.bereq().url.get()),
+        V::BEREQ_PROTO => return text(scope.bereq().proto()),
+        V::BEREQ_XID | V::SESS_XID => Plain::Int(state.xid.get() as i64),
+        V::BEREQ_TIME => Plain::Time(state.started_s),
+        V::BEREQ_RETRIES => Plain::Int(i64::from(state.retries.get())),
+        V::BEREQ_BACKEND => Plain::Backend(state.backend.get()),
+        V::BEREQ_CONNECT_TIMEOUT => duration(state.connect_timeout_s.get(), limits.connect_timeout),
+        V::BEREQ_FIRST_BYTE_TIMEOUT => duration(state.first_byte_timeout_s.get(), limits.first_byte_timeout),
+        V::BEREQ_BETWEEN_BYTES_TIMEOUT => duration(state.between_bytes_timeout_s.get(), limits.between_bytes_timeout),
+        V::BEREQ_IS_BGFETCH => Plain::Bool(state.is_background),
+        V::BEREQ_UNCACHEABLE => Plain::Bool(state.uncacheable.get()),
+        V::BEREQ_IS_HITMISS => Plain::Bool(state.remembered == Remembered::HitForMiss),
+        V::BEREQ_IS_HITPASS => Plain::Bool(state.remembered == Remembered::HitForPass),
+        V::BEREQ_HASH => Plain::Blob(scope.arena.copy(&state.hash_bits.to_be_bytes()).ok()),
+        _ => return None,
+    })
+}
+
+/// `beresp.*`.
+fn backend_response<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read<'a> {
+    let lives = state.lifetimes.get();
+    let chosen = state.chosen.get().map_or(BackendRef::None, BackendRef::Named);
+    Some(match of {
+        V::BERESP_STATUS => Plain::Int(i64::from(scope.response.status.get())),
+        V::BERESP_REASON => return text(scope.response.reason_text()),
+        V::BERESP_PROTO => return text(scope.response.proto()),
+        V::BERESP_TIME => Plain::Time(state.responded_s.get()),
+        V::BERESP_TTL => Plain::Duration(lives.ttl_ms as f64 / 1_000.0),
+        V::BERESP_GRACE => Plain::Duration(seconds(lives.grace_ms)),
+        V::BERESP_KEEP => Plain::Duration(seconds(lives.keep_ms)),
+        V::BERESP_AGE => Plain::Duration(seconds(lives.age_ms)),
+        V::BERESP_UNCACHEABLE => Plain::Bool(state.uncacheable.get()),
+        V::BERESP_WAS_304 => Plain::Bool(state.was_304.get()),
+        V::BERESP_DO_STREAM => Plain::Bool(state.do_stream.get()),
+        V::BERESP_BACKEND => Plain::Backend(chosen),
+        V::BERESP_BACKEND_NAME => return text(state.site.loaded.backend_name(chosen).as_bytes()),
+        _ => return None,
+    })
+}
+
+/// `obj.*` and `obj_stale.*`.
+fn stored<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
+    let stored = scope.stored.get()?;
+    let lives = stored.lifetimes;
+    Some(match of {
+        V::OBJ_STATUS | V::OBJ_STALE_STATUS => Plain::Int(i64::from(stored.status.0)),
+        V::OBJ_REASON | V::OBJ_STALE_REASON => {
+            return text(stored.reason.unwrap_or_else(|| usual_reason(stored.status.0)));
+        }
+        V::OBJ_PROTO | V::OBJ_STALE_PROTO => return text(b"HTTP/1.1"),
+        V::OBJ_HITS | V::OBJ_STALE_HITS => Plain::Int(i64::from(stored.hits)),
+        V::OBJ_TTL | V::OBJ_STALE_TTL => Plain::Duration(lives.ttl_ms as f64 / 1_000.0),
+        V::OBJ_GRACE | V::OBJ_STALE_GRACE => Plain::Duration(seconds(lives.grace_ms)),
+        V::OBJ_KEEP | V::OBJ_STALE_KEEP => Plain::Duration(seconds(lives.keep_ms)),
+        V::OBJ_AGE | V::OBJ_STALE_AGE => Plain::Duration(seconds(lives.age_ms)),
+        V::OBJ_TIME | V::OBJ_STALE_TIME => Plain::Time(seconds(scope.now.wall_ms.saturating_sub(stored.resident_ms))),
+        V::OBJ_UNCACHEABLE | V::OBJ_STALE_UNCACHEABLE => Plain::Bool(stored.is_uncacheable),
+        V::OBJ_STALE_IS_VALID => Plain::Bool(stored.is_live),
+        _ => return None,
+    })
+}
+
+/// `param.*` and `sess.*`.
+fn parameter<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
+    let (limits, vcl) = (&scope.settings.settings.limits, &scope.settings.settings.vcl);
+    let duration = |of: std::time::Duration| Some(Plain::Duration(of.as_secs_f64()));
+    match of {
+        V::PARAM_DEFAULT_TTL => duration(vcl.default_ttl),
+        V::PARAM_DEFAULT_GRACE => duration(vcl.default_grace),
+        V::PARAM_DEFAULT_KEEP => duration(vcl.default_keep),
+        V::PARAM_UNCACHEABLE_TTL => duration(vcl.uncacheable_ttl),
+        V::PARAM_MAX_RESTARTS => Some(Plain::Int(i64::from(vcl.max_restarts))),
+        V::PARAM_MAX_RETRIES => Some(Plain::Int(i64::from(vcl.max_retries))),
+        V::PARAM_CONNECT_TIMEOUT => duration(limits.connect_timeout),
+        V::PARAM_FIRST_BYTE_TIMEOUT => duration(limits.first_byte_timeout),
+        V::PARAM_BETWEEN_BYTES_TIMEOUT => duration(limits.between_bytes_timeout),
+        V::PARAM_BACKEND_IDLE_TIMEOUT => duration(limits.origin_idle_timeout),
+        V::PARAM_TIMEOUT_IDLE | V::SESS_TIMEOUT_IDLE => duration(limits.idle_timeout),
+        V::PARAM_SEND_TIMEOUT | V::SESS_SEND_TIMEOUT => duration(limits.send_timeout),
+        V::PARAM_IDLE_SEND_TIMEOUT | V::SESS_IDLE_SEND_TIMEOUT => duration(limits.send_timeout),
+        _ => None,
+    }
+}
+
+/// Sets a variable. What has no meaning here takes any value.
+pub(crate) fn write<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault> {
+    match scope.side {
+        Side::Client(_) => write_client(scope, of, to),
+        Side::Fetch(state) => write_fetch(scope, state, of, to),
+    }
+}
+
+fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault> {
+    let Side::Client(state) = scope.side else { return Ok(()) };
+    match of {
+        V::REQ_METHOD => scope.req.set_method(word(to, "req.method")?),
+        V::REQ_URL => scope.req.set_url(word(to, "req.url")?),
+        V::BEREQ_METHOD => scope.bereq().set_method(word(to, "bereq.method")?),
+        V::BEREQ_URL => scope.bereq().set_url(word(to, "bereq.url")?),
+        V::REQ_BACKEND_HINT | V::BEREQ_BACKEND => state.backend_hint.set(to.backend()),
+        V::REQ_TTL => state.ttl_s.set(Some(to.real())),
+        V::REQ_GRACE => state.grace_s.set(Some(to.real())),
+        V::REQ_MAX_AGE => state.age_max_s.set(Some(to.real())),
+        V::REQ_HASH_ALWAYS_MISS => state.hash_always_miss.set(to.truth()),
+        V::REQ_HASH_IGNORE_BUSY => state.hash_ignore_busy.set(to.truth()),
+        V::REQ_HASH_IGNORE_VARY => state.hash_ignore_vary.set(to.truth()),
+        V::CLIENT_IDENTITY => *state.identity.borrow_mut() = to.text().map(Into::into),
+        V::RESP_STATUS => scope.response.status.set(status(to)?),
+        V::RESP_REASON => scope.response.reason.set(Some(line(to, "resp.reason")?)),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn write_fetch<'a>(scope: &Scope<'a>, state: &FetchState, of: V, to: Plain<'a>) -> Result<(), Fault> {
+    let lives = state.lifetimes.get();
+    match of {
+        V::BEREQ_METHOD => scope.bereq().set_method(word(to, "bereq.method")?),
+        V::BEREQ_URL => scope.bereq().set_url(word(to, "bereq.url")?),
+        V::BEREQ_BACKEND => state.backend.set(to.backend()),
+        V::BEREQ_CONNECT_TIMEOUT => state.connect_timeout_s.set(Some(to.real())),
+        V::BEREQ_FIRST_BYTE_TIMEOUT => state.first_byte_timeout_s.set(Some(to.real())),
+        V::BEREQ_BETWEEN_BYTES_TIMEOUT => state.between_bytes_timeout_s.set(Some(to.real())),
+        V::BERESP_STATUS => scope.response.status.set(status(to)?),
+        V::BERESP_REASON => scope.response.reason.set(Some(line(to, "beresp.reason")?)),
+        // A time is counted from now, and the age it came with is of no account any more.
+        V::BERESP_TTL => state.lifetimes.set(Lifetimes { ttl_ms: (to.real() * 1_000.0) as i64, ..lives }),
+        V::BERESP_GRACE => state.lifetimes.set(Lifetimes { grace_ms: ms(to), ..lives }),
+        V::BERESP_KEEP => state.lifetimes.set(Lifetimes { keep_ms: ms(to), ..lives }),
+        // Once it is not to be cached, it stays so.
+        V::BERESP_UNCACHEABLE if to.truth() => state.uncacheable.set(true),
+        V::BERESP_UNCACHEABLE if state.uncacheable.get() => {
+            return Err(Fault::new("beresp.uncacheable cannot become false again"));
+        }
+        V::BERESP_DO_STREAM => state.do_stream.set(to.truth()),
+        V::BERESP_FILTERS => *state.filters.borrow_mut() = to.text().map(Into::into),
+        V::BERESP_DO_ESI | V::BERESP_DO_GZIP | V::BERESP_DO_GUNZIP if to.truth() => {
+            scope.core.counters.vcl_ignored.add(1);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+pub(crate) fn unset(scope: &Scope<'_>, of: V) {
+    match (of, scope.side) {
+        (V::REQ_TTL, Side::Client(state)) => state.ttl_s.set(None),
+        (V::REQ_GRACE, Side::Client(state)) => state.grace_s.set(None),
+        (V::REQ_MAX_AGE, Side::Client(state)) => state.age_max_s.set(None),
+        (V::BEREQ_BODY, Side::Fetch(state)) => state.without_body.set(true),
+        (V::BEREQ_CONNECT_TIMEOUT, Side::Fetch(state)) => state.connect_timeout_s.set(None),
+        (V::BEREQ_FIRST_BYTE_TIMEOUT, Side::Fetch(state)) => state.first_byte_timeout_s.set(None),
+        (V::BEREQ_BETWEEN_BYTES_TIMEOUT, Side::Fetch(state)) => state.between_bytes_timeout_s.set(None),
+        _ => {}
+    }
+}
+
+/// `std.rfc_ttl()`: what beresp's fields say, as they are now.
+pub(crate) fn rfc_ttl(scope: &Scope<'_>) -> Result<(), Fault> {
+    let Side::Fetch(state) = scope.side else {
+        return Err(Fault::new("std.rfc_ttl() is for vcl_backend_response"));
+    };
+    let head = scope.response.to_made().head;
+    let now_s = (scope.now.wall_ms / 1_000) as i64;
+    let defaults = scope.settings.settings.vcl.lifetimes();
+    state.lifetimes.set(announced(head.status, head.fields.view(), now_s, &defaults));
+    Ok(())
+}
+
+/// A duration, which is not below zero.
+fn ms(to: Plain<'_>) -> u64 {
+    (to.real() * 1_000.0) as u64
+}
+
+fn status(to: Plain<'_>) -> Result<u16, Fault> {
+    let number = to.int();
+    match u16::try_from(number).ok().filter(|status| status % 1_000 >= 100) {
+        Some(status) => Ok(status),
+        None => {
+            Err(Fault::new(format!("{number} is no status: it must be 100 to 999, or such a number plus thousands")))
+        }
+    }
+}
+
+/// A part of the first line: no blanks, or it would be two parts.
+fn word<'a>(to: Plain<'a>, what: &str) -> Result<&'a [u8], Fault> {
+    let text = to.text().unwrap_or_default();
+    if text.is_empty() || text.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
+        let text = String::from_utf8_lossy(text).into_owned();
+        return Err(Fault::new(format!("{what} cannot be \"{}\": empty, or with a blank", text.escape_debug())));
+    }
+    Ok(text)
+}
+
+fn line<'a>(to: Plain<'a>, what: &str) -> Result<&'a [u8], Fault> {
+    let text = to.text().unwrap_or_default();
+    if text.iter().any(|&byte| byte < b' ' && byte != b'\t') {
+        return Err(Fault::new(format!("{what} must be one line")));
+    }
+    Ok(text)
+}
