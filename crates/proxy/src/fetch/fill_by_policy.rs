@@ -16,6 +16,7 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
 use crate::fetch::{Broken, Client, Fetch, FetchState};
 use crate::stored_head;
+use crate::vcl_story::policy_purge;
 
 /// The whole fetch of a miss. `notes` are absent for a refresh in the background.
 pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
@@ -46,10 +47,11 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
         Vary::None => Ok(None),
         Vary::Any | Vary::TooMany => Err(()),
     };
+    let tags = policy_purge::tags_of(&fetch.core.shared.cache, head.fields.view());
     let (arriving, framing) = match body {
         SettledBody::Stored => {
             fetch.enter(FetchState::Refreshed);
-            let renewal = Renewal { facts, lifetimes: Some(lifetimes), groups: None };
+            let renewal = Renewal { facts, lifetimes: Some(lifetimes), groups: None, tags: tags.ok().flatten() };
             match keeping {
                 Keeping::Store => ticket.renewed((head, rendered), renewal, received),
                 _ => {
@@ -64,7 +66,7 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
     };
     fetch.enter(FetchState::Fill);
     let storable = match (keeping, &vary) {
-        (Keeping::Store, Ok(vary)) => Some(StoreAs {
+        (Keeping::Store, Ok(vary)) if tags.is_ok() => Some(StoreAs {
             facts,
             lifetimes: Some(lifetimes),
             vary: vary.clone(),
@@ -73,6 +75,7 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
             whole: None,
             elsewhere: None,
             groups: None,
+            tags: tags.ok().flatten(),
         }),
         _ => None,
     };
@@ -119,7 +122,7 @@ fn mark(keeping: Keeping, lifetimes: Lifetimes, vary: Option<VarySpec>) -> Optio
         Keeping::HitForPass => MarkKind::Pass,
         Keeping::Store | Keeping::Not => return None,
     };
-    Some(Mark { kind, lifetimes, vary })
+    Some(Mark { kind, lifetimes, vary, tags: None })
 }
 
 /// Its dates, by which conditions are judged.
