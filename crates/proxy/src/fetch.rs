@@ -28,12 +28,12 @@ use crate::vcl_story::fetch_state::FetchState as PolicyState;
 use crate::vcl_story::xids;
 use crate::worker::Core;
 
-pub(crate) mod by_policy;
 mod failed;
 mod fill;
 mod fill_by_policy;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
+pub(crate) mod policy_fetch;
 mod prepare;
 mod refreshed;
 mod reply;
@@ -226,8 +226,8 @@ impl Fetch {
             // vcl_pipe has seen it already.
             Purpose::Upgrade | Purpose::Piped => Rc::clone(&tx.head),
             _ => {
-                let bereq = by_policy::bereq_of(&tx.head.request(), stale.as_ref(), is_pass);
-                Rc::new(by_policy::with_xid(&bereq.request(), xid))
+                let bereq = policy_fetch::bereq_of(&tx.head.request(), stale.as_ref(), is_pass);
+                Rc::new(policy_fetch::with_xid(&bereq.request(), xid))
             }
         };
         let now_s = core.now().wall_ms as f64 / 1_000.0;

@@ -22,6 +22,7 @@ mod log_buffer;
 mod mailbox;
 pub mod origin;
 mod policy;
+mod policy_visit;
 mod probe_window;
 mod prober;
 mod proxy_header;

@@ -8,7 +8,7 @@
 //!   → stored_view             obj
 //!   → bans, policy_purge, policy_log
 //! instant_policy_hit          a hit in one scope, over the borrowed head
-//! client_steps                what the program says at each step of a request; of a fetch: `fetch::by_policy`
+//! client_steps                what the program says at each step of a request; of a fetch: `fetch::policy_fetch`
 //! ```
 //!
 //! The steps of `transaction` and `fetch` ask here what the program says, and do it. A program is captured with its

@@ -97,6 +97,7 @@ impl Page {
         for (name, help, value) in [
             ("evictions", "Answers that made room for others", cache.evictions),
             ("invalidated", "Answers dropped by purges and unsafe methods", cache.invalidated),
+            ("banned", "Answers dropped by bans", cache.banned),
             ("stored", "Answers that were stored whole", cache.landed),
             ("refreshed", "Stored answers that the origin confirmed", cache.refreshed),
             ("overflowed", "Answers that grew too large to store while they were fetched", cache.overflowed),

@@ -10,10 +10,10 @@ use rules::date::parse_date;
 use rules::{Facts, Lifetimes, Vary, VarySpec};
 use wire::ResponseBody;
 
-use crate::fetch::by_policy::{Keeping, Settled, SettledBody};
 use crate::fetch::fill::{Course, pour};
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
+use crate::fetch::policy_fetch::{Keeping, Settled, SettledBody};
 use crate::fetch::{Broken, Client, Fetch, FetchState};
 use crate::stored_head;
 use crate::vcl_story::policy_purge;

@@ -7,7 +7,7 @@ use wire::RequestBody;
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
-use crate::fetch::by_policy::{Settled, SettledBody};
+use crate::fetch::policy_fetch::{Settled, SettledBody};
 use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply};
 use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::synth::Synth;

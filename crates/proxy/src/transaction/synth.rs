@@ -47,7 +47,7 @@ impl Synth {
     }
 
     pub(crate) fn vcl_failed() -> Synth {
-        let failed = Synth::new(503, "vcl-failed", CacheVerdict::Error, "");
+        let failed = Synth::new(503, VCL_FAILED, CacheVerdict::Error, "");
         Synth { reason: Some(b"VCL failed"[..].into()), ..failed }
     }
 
@@ -170,6 +170,8 @@ impl Synth {
     }
 }
 
+const VCL_FAILED: &str = "vcl-failed";
+
 /// What a reverse proxy lets through, CONNECT and TRACE aside.
 const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
@@ -181,7 +183,8 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
         CacheVerdict::Refused => tx.core.counters.refused.add(1),
         _ => {}
     }
-    tx.persistent &= !synth.close;
+    // After a failure of the program nothing is known of what it wanted with the connection.
+    tx.persistent &= !synth.close && synth.token != VCL_FAILED;
     // What is no request to be answered in the operator's way is refused in ours.
     if tx.vcl.is_some() && !synth.close {
         return client_steps::synthesize(tx, &synth);

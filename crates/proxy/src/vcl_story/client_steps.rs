@@ -18,7 +18,7 @@ use vcl::subroutine_verdicts::{
 use vcl::{Arena, Fault, Loaded, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
-use crate::fetch::by_policy::{bereq_of, with_xid};
+use crate::fetch::policy_fetch::{bereq_of, with_xid};
 use crate::policy::Seen;
 use crate::stored_head::via;
 use crate::transaction::deliver::{Answer as Delivery, Made};

@@ -231,7 +231,7 @@ fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault
         V::REQ_HASH_IGNORE_BUSY => state.hash_ignore_busy.set(to.truth()),
         V::REQ_HASH_IGNORE_VARY => state.hash_ignore_vary.set(to.truth()),
         V::CLIENT_IDENTITY => *state.identity.borrow_mut() = to.text().map(Into::into),
-        V::RESP_STATUS => scope.response.status.set(status(to)?),
+        V::RESP_STATUS => set_status(scope, to)?,
         V::RESP_REASON => scope.response.reason.set(Some(line(to, "resp.reason")?)),
         _ => {}
     }
@@ -247,7 +247,7 @@ fn write_fetch<'a>(scope: &Scope<'a>, state: &FetchState, of: V, to: Plain<'a>) 
         V::BEREQ_CONNECT_TIMEOUT => state.connect_timeout_s.set(Some(to.real())),
         V::BEREQ_FIRST_BYTE_TIMEOUT => state.first_byte_timeout_s.set(Some(to.real())),
         V::BEREQ_BETWEEN_BYTES_TIMEOUT => state.between_bytes_timeout_s.set(Some(to.real())),
-        V::BERESP_STATUS => scope.response.status.set(status(to)?),
+        V::BERESP_STATUS => set_status(scope, to)?,
         V::BERESP_REASON => scope.response.reason.set(Some(line(to, "beresp.reason")?)),
         // A time is counted from now, and the age it came with is of no account any more.
         V::BERESP_TTL => state.lifetimes.set(Lifetimes { ttl_ms: (to.real() * 1_000.0) as i64, ..lives }),
@@ -290,6 +290,13 @@ pub(crate) fn rfc_ttl(scope: &Scope<'_>) -> Result<(), Fault> {
     let now_s = (scope.now.wall_ms / 1_000) as i64;
     let defaults = scope.settings.settings.vcl.lifetimes();
     state.lifetimes.set(announced(head.status, head.fields.view(), now_s, &defaults));
+    Ok(())
+}
+
+/// Another status has another reason, until that is set too.
+fn set_status(scope: &Scope<'_>, to: Plain<'_>) -> Result<(), Fault> {
+    scope.response.status.set(status(to)?);
+    scope.response.reason.set(None);
     Ok(())
 }
 

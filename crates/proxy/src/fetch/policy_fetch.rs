@@ -149,7 +149,8 @@ impl Fetch {
         let wanted = policy.backend.get();
         let chosen = self.in_scope(None, None, |scope, program| program.resolve(scope, wanted)).flatten();
         self.policy().chosen.set(chosen);
-        match chosen.and_then(|id| site.origin(id)) {
+        // A sick backend is not asked.
+        match chosen.filter(|id| site.health(*id).healthy).and_then(|id| site.origin(id)) {
             Some(origin) => {
                 self.timeouts = self.policy().timeouts(&origin, &self.site.settings.limits);
                 self.chosen = Some(origin);

@@ -1,0 +1,116 @@
+//! A request under a policy of the operator's: answered at once if the program and the store agree, else copied into a
+//! transaction. What `connection` does for the built-in policy, with the program's words in between.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use message::Request;
+use rules::RequestDirectives;
+use wire::{Event, ReceivedRequest};
+
+use crate::clock::{Moment, deadline_now_ms};
+use crate::connection::{Connection, Turn};
+use crate::policy::{CONDITIONAL, Policy, Seen};
+use crate::receive;
+use crate::request_body::OwedBody;
+use crate::site::Site;
+use crate::slots::Phase;
+use crate::transaction::{Step, Transaction};
+use crate::vcl_site::VclSite;
+use crate::vcl_story::client_state::{ClientState, Ends};
+use crate::vcl_story::instant_policy_hit::{self, OnItsWay, Reached};
+use crate::vcl_story::{client_steps, xids};
+use crate::worker::Core;
+
+impl Connection {
+    /// The same under a policy of the operator's: answered at once if the program and the store agree.
+    pub(crate) fn take_by_policy(
+        &mut self,
+        core: &Rc<Core>,
+        received: &ReceivedRequest<'_>,
+        program: Arc<VclSite>,
+        moment: Moment,
+    ) -> Option<Turn> {
+        let site = core.site();
+        let persistent = received.persistent
+            && !core.draining()
+            && self.requests_count < site.settings.limits.requests_per_connection_max;
+        self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
+        self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
+        let (client, refused) = receive::before_policy(&site, received, self.peer);
+        let ends = self.ends_for(&client);
+        let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
+        let state = ClientState::new(program, ends, xids::next(core), now_s);
+        let is_conditional = Seen::of(received.request.fields).has_any(CONDITIONAL);
+        let wants_body = state.site.loaded.request_body_bytes_wanted().is_some() && self.owed.is_some();
+        let visit = instant_policy_hit::Visit { received, client, persistent, is_conditional, moment };
+        let on_its_way = match refused {
+            Some(synth) => OnItsWay::from_start(received, client, Step::Synth(synth)),
+            None if wants_body => OnItsWay::from_start(received, client, Step::Receive),
+            None => match instant_policy_hit::run(self, core, &site, &state, &visit) {
+                Reached::Answered { persistent: true } => {
+                    let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
+                    self.slot.set_idle(deadline_now_ms() + idle_ms);
+                    return None;
+                }
+                Reached::Answered { .. } if received.persistent => return Some(Turn::Linger),
+                Reached::Answered { .. } | Reached::Left => return Some(Turn::Close),
+                Reached::Step(on_its_way) => *on_its_way,
+            },
+        };
+        Some(self.begin_by_policy(core, site, &visit, state, on_its_way))
+    }
+
+    /// The ends of the connection, which are asked for once; and who asks, if a trusted proxy says so.
+    fn ends_for(&mut self, client: &receive::Client) -> Rc<Ends> {
+        let ends = self.ends.get_or_insert_with(|| {
+            let (remote, local) = self.wire.addresses();
+            Rc::new(Ends { client: remote, server: local, remote, local })
+        });
+        if client.ip == client.peer.ip() {
+            return Rc::clone(ends);
+        }
+        Rc::new(Ends { client: SocketAddr::new(client.ip, 0), ..**ends })
+    }
+
+    /// Copies what is borrowed: from here on it is a transaction.
+    fn begin_by_policy(
+        &mut self,
+        core: &Rc<Core>,
+        site: Arc<Site>,
+        visit: &instant_policy_hit::Visit<'_>,
+        mut state: ClientState,
+        on_its_way: OnItsWay,
+    ) -> Turn {
+        let OnItsWay { head, state: machine, step, outcome } = on_its_way;
+        let received = visit.received;
+        self.slot.phase.set(Phase::Writing);
+        self.slot.set_deadline(u64::MAX);
+        let completed = client_steps::complete(received.request.fields, visit.client.peer.ip());
+        let original = Request { fields: completed.view(), ..received.request.clone() }.to_head();
+        state.original = Some(Rc::new(original));
+        let key = state.key.get();
+        let tx = Transaction {
+            core: Rc::clone(core),
+            policy: Policy::Builtin,
+            vcl: Some(Box::new(state)),
+            seen: Seen::of(head.request().fields),
+            head: Rc::new(head),
+            body: received.body,
+            expects_continue: received.expects_continue,
+            persistent: visit.persistent,
+            client_closes: !received.persistent,
+            client: visit.client,
+            origin: None,
+            key,
+            directives: RequestDirectives::default(),
+            started: visit.moment,
+            outcome,
+            state: machine,
+            asked_again_count: 0,
+            site,
+        };
+        Turn::Step(Box::new(tx), step)
+    }
+}
