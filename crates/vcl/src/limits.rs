@@ -80,3 +80,15 @@ pub const WILDCARD_STEPS_MAX: usize = 4_000_000;
 /// Files that std.fileread and std.blobread keep for one program, and bytes of each.
 pub const READ_FILES_MAX: usize = 1000;
 pub const READ_FILE_BYTES_MAX: usize = 1 << 20;
+
+/// Cookies that vmod cookie keeps for one transaction, and bytes of all that were put in since it was emptied.
+pub const COOKIES_MAX: usize = 1000;
+pub const COOKIE_BYTES_MAX: usize = 256 << 10;
+
+/// Variables that vmod var keeps for one transaction, and bytes of their names and texts.
+pub const TASK_VARIABLES_MAX: usize = 1000;
+pub const TASK_VARIABLE_BYTES_MAX: usize = 256 << 10;
+
+/// Global variables of vmod var, and bytes of their names and texts.
+pub const GLOBAL_VARIABLES_MAX: usize = 10_000;
+pub const GLOBAL_VARIABLE_BYTES_MAX: usize = 16 << 20;

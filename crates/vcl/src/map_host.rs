@@ -76,6 +76,15 @@ impl<'a> MapHost<'a> {
         self
     }
 
+    /// Goes on with what an earlier scope of the transaction left.
+    pub fn with_task(self, task: Task) -> MapHost<'a> {
+        MapHost { task, ..self }
+    }
+
+    pub fn into_task(self) -> Task {
+        self.task
+    }
+
     /// All lines, as `name: value`.
     pub fn lines(&self, of: Message) -> Vec<String> {
         let show = |(_, name, value): &Line<'a>| {

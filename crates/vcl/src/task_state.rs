@@ -5,6 +5,9 @@
 
 use std::cell::RefCell;
 
+use crate::vmods::cookie_jar::CookieJar;
+use crate::vmods::kept_values::TaskVariables;
+
 /// The memory of one transaction.
 #[derive(Debug, Default)]
 pub struct Task {
@@ -14,11 +17,23 @@ pub struct Task {
 #[derive(Debug, Default)]
 struct Memory {
     ban_error: String,
+    cookies: CookieJar,
+    variables: TaskVariables,
 }
 
 impl Task {
     fn with<T>(&self, act: impl FnOnce(&mut Memory) -> T) -> T {
         act(self.memory.borrow_mut().get_or_insert_default())
+    }
+
+    /// Of vmod cookie.
+    pub(crate) fn with_cookies<T>(&self, act: impl FnOnce(&mut CookieJar) -> T) -> T {
+        self.with(|memory| act(&mut memory.cookies))
+    }
+
+    /// Of vmod var.
+    pub(crate) fn with_variables<T>(&self, act: impl FnOnce(&mut TaskVariables) -> T) -> T {
+        self.with(|memory| act(&mut memory.variables))
     }
 
     /// Of the last `std.ban`.

@@ -4,9 +4,16 @@
 //! evaluated before it is called, so it sees values only. What it remembers is in the object (`Object`, shared by all
 //! transactions) or in the transaction's `Task`.
 
+pub mod cookie_jar;
+mod cookie_vmod;
+mod header_vmod;
+pub mod kept_values;
+mod purge_vmod;
 mod std_numbers;
 mod std_texts;
 mod std_vmod;
+mod str_vmod;
+mod var_vmod;
 mod wildcards;
 
 use std::ops::Deref;
@@ -122,7 +129,6 @@ impl<'a> Arguments<'_, 'a> {
         }
     }
 
-    #[expect(dead_code, reason = "for modules to come")]
     pub fn pattern(&self, index: usize) -> Result<&'a Pattern, Fault> {
         match self.0.get(index) {
             Some(Argument::Pattern(pattern)) => Ok(pattern),
@@ -178,6 +184,12 @@ pub(crate) use functions;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmodFunction {
     Std(std_vmod::StdFunction),
+    Cookie(cookie_vmod::CookieFunction),
+    Header(header_vmod::HeaderFunction),
+    Purge(purge_vmod::PurgeFunction),
+    Str(str_vmod::StrFunction),
+    Var(var_vmod::VarFunction),
+    Xkey(purge_vmod::XkeyFunction),
 }
 
 impl VmodFunction {
@@ -188,6 +200,12 @@ impl VmodFunction {
         };
         match function.vmod {
             "std" => std_vmod::StdFunction::by_name(&name).map(VmodFunction::Std),
+            "cookie" => cookie_vmod::CookieFunction::by_name(&name).map(VmodFunction::Cookie),
+            "header" => header_vmod::HeaderFunction::by_name(&name).map(VmodFunction::Header),
+            "purge" => purge_vmod::PurgeFunction::by_name(&name).map(VmodFunction::Purge),
+            "str" => str_vmod::StrFunction::by_name(&name).map(VmodFunction::Str),
+            "var" => var_vmod::VarFunction::by_name(&name).map(VmodFunction::Var),
+            "xkey" => purge_vmod::XkeyFunction::by_name(&name).map(VmodFunction::Xkey),
             _ => None,
         }
     }
@@ -202,6 +220,12 @@ pub fn call<'a, H: Host<'a>>(
 ) -> Result<Plain<'a>, Fault> {
     match function {
         VmodFunction::Std(function) => std_vmod::call(run, function, arguments),
+        VmodFunction::Cookie(function) => cookie_vmod::call(run, function, arguments),
+        VmodFunction::Header(function) => header_vmod::call(run, function, arguments),
+        VmodFunction::Purge(function) => purge_vmod::call(run, function, arguments),
+        VmodFunction::Str(function) => str_vmod::call(run, function, arguments),
+        VmodFunction::Var(function) => var_vmod::call(run, function, arguments),
+        VmodFunction::Xkey(function) => purge_vmod::call_xkey(run, function, arguments),
     }
 }
 
@@ -222,7 +246,7 @@ mod tests {
 
     #[test]
     fn every_function_of_these_modules_is_there() {
-        for vmod in ["std"] {
+        for vmod in ["std", "cookie", "header", "purge", "str", "var", "xkey"] {
             let vmod = vmod_signatures::find(vmod).expect("it is in the table");
             let classes = vmod.classes.iter().flat_map(|class| class.methods.iter().chain([&class.constructor]));
             for function in vmod.functions.iter().chain(classes) {

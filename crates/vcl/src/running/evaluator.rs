@@ -285,7 +285,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
 }
 
 /// What can stand in a line of a head: no control byte but the tab. A line break would begin another line.
-fn lawful_line<'a>(name: &[u8], value: &'a [u8]) -> Result<&'a [u8], Fault> {
+pub fn lawful_line<'a>(name: &[u8], value: &'a [u8]) -> Result<&'a [u8], Fault> {
     let is_bad = |byte: &u8| *byte < b' ' && *byte != b'\t' || *byte == 0x7f;
     if value.iter().any(is_bad) {
         return Err(bad_line(name, value));
