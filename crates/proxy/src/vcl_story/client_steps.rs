@@ -192,7 +192,10 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     let answer = core.shared.cache.ask(key, &tx.head.request(), &wishes, core.now());
     let state = tx.vcl.as_deref_mut().expect("as above");
     let (step, verdict) = match answer {
-        Answer::Fresh(object) => (Step::Hit(object, hit::Why::Fresh), CacheVerdict::Hit),
+        Answer::Fresh(object) => {
+            core.hot.borrow_mut().remember(key, &object);
+            (Step::Hit(object, hit::Why::Fresh), CacheVerdict::Hit)
+        }
         Answer::Stale(object, refresh) => {
             state.refresh = refresh;
             (Step::Hit(object, hit::Why::Stale), CacheVerdict::Stale)
