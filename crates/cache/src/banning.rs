@@ -13,21 +13,11 @@ use store::sync::atomic::Ordering::{AcqRel, Relaxed};
 use crate::ban_list::{BanEntry, Snapshot, Tested, Trial};
 use crate::ban_test::{BanSubject, BanTest};
 use crate::cache::Cache;
-use crate::directory::{Leavers, Shard};
+use crate::directory::Shard;
 use crate::flight::Flight;
 use crate::key::Key;
-use crate::limits::{LURKER_OBJECTS_MAX, SHARDS};
 use crate::object::Object;
 use crate::wishes::Now;
-
-/// Where the lurker stands: in a slice of a shard's keys.
-#[derive(Debug, Default)]
-pub(crate) struct Lurker {
-    /// Shards looked through since the start; the next one follows from it.
-    cursor: u64,
-    slice: u32,
-    slices: u32,
-}
 
 /// What a stretch of background work came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,18 +62,10 @@ impl Cache {
             object.note_checked(trial.checked);
             return false;
         }
-        let leavers = Leavers::from_iter([Arc::clone(object)]);
-        let mut shard = self.directory.shard(object.key);
-        let Some(entry) = shard.entries.get_mut(&object.key) else { return false };
         // Replaced or purged meanwhile: then it is dead already.
-        if !entry.remove(object) {
-            return false;
-        }
-        self.part_with(&leavers);
-        shard.tidy(object.key);
-        drop(shard);
-        self.counters.banned.fetch_add(1, Relaxed);
-        true
+        let dropped = self.take_out(object);
+        self.counters.banned.fetch_add(u64::from(dropped), Relaxed);
+        dropped
     }
 
     /// Locks a shard when what is to be changed in it was tested against all bans there are.
@@ -129,34 +111,19 @@ impl Cache {
                 progress.is_idle = true;
                 break;
             }
-            let suspects = self.suspects(&mut lurker);
-            steps += suspects.len().max(1);
-            for object in &suspects {
+            let newest = self.bans.newest();
+            let found = lurker.step(&self.directory, |object| object.checked() < newest);
+            steps += found.objects.len().max(1);
+            for object in &found.objects {
                 progress.tested += 1;
                 progress.dropped += usize::from(self.try_stored(&bans, object, None));
             }
-            if lurker.slice == lurker.slices {
-                (lurker.slice, lurker.cursor) = (0, lurker.cursor + 1);
+            if found.ends_shard {
                 self.bans.note_cursor(lurker.cursor);
             }
         }
         self.bans.retire(|| self.directory.shards().filter_map(|shard| shard.oldest_open()).min());
         progress
-    }
-
-    /// The objects of the next slice that newer bans may hit. All of the shard's keys are looked at, which is quick, but
-    /// only the objects of one slice of them, which may be anywhere in memory.
-    fn suspects(&self, lurker: &mut Lurker) -> Vec<Arc<Object>> {
-        let newest = self.bans.newest();
-        let shard = self.directory.nth_shard((lurker.cursor % SHARDS as u64) as usize);
-        if lurker.slice == 0 {
-            lurker.slices = (shard.entries.len() / LURKER_OBJECTS_MAX + 1).next_power_of_two() as u32;
-        }
-        let (slice, mask) = (u64::from(lurker.slice), u64::from(lurker.slices) - 1);
-        lurker.slice += 1;
-        let mine = shard.entries.iter().filter(|(key, _)| (key.bits() >> 32) & mask == slice);
-        let objects = mine.flat_map(|(_, entry)| entry.objects());
-        objects.filter(|object| object.checked() < newest).cloned().collect()
     }
 }
 

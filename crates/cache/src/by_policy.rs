@@ -69,6 +69,11 @@ impl Object {
         let bounds = Bounds { ttl_max_ms: maxima.into_iter().flatten().min(), grace_max_ms: wishes.grace_max_ms };
         Some(judge(self.facts(), policy.keep_ms, self.resident_ms(now), &bounds))
     }
+
+    /// Has nobody a use for it any more, as its policy said?
+    pub(crate) fn is_over(&self, now: Now) -> bool {
+        self.stage(&Wishes::default(), now) == Some(Stage::Over)
+    }
 }
 
 /// Facts that say what lifetimes do, about dates what they did.

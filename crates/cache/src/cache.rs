@@ -12,7 +12,6 @@ use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use store::{Account, Eviction, EvictionKind, Lru, PageFile, S3Fifo};
 
 use crate::ban_list::BanList;
-use crate::banning::Lurker;
 use crate::directory::{Directory, Entry, Leavers};
 use crate::flight::Courier;
 use crate::group_table::{GroupTable, Groups, Membership};
@@ -22,6 +21,7 @@ use crate::object::{Object, ObjectParts};
 use crate::spec::SharedSpecs;
 use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::variants::Slot;
+use crate::walk::Walk;
 use crate::wishes::{Began, Now};
 
 /// What an operator decides. The default is that of `limits`.
@@ -107,7 +107,8 @@ pub struct Cache {
     /// The number of the last invalidation; taken and compared under a shard's lock.
     pub(crate) invalidation: AtomicU64,
     pub(crate) bans: Arc<BanList>,
-    pub(crate) lurker: Mutex<Lurker>,
+    pub(crate) lurker: Mutex<Walk>,
+    pub(crate) reaper: Mutex<Walk>,
     /// Where large bodies lie; absent where the kernel has no files in memory.
     pub(crate) pages: Option<Arc<PageFile>>,
     eviction: Mutex<Box<dyn Eviction<Object>>>,
@@ -132,7 +133,8 @@ impl Cache {
             counters: Counters::default(),
             invalidation: AtomicU64::new(0),
             bans: BanList::new(),
-            lurker: Mutex::new(Lurker::default()),
+            lurker: Mutex::default(),
+            reaper: Mutex::default(),
             pages: PageFile::create().ok(),
             eviction: Mutex::new(eviction),
         })

@@ -29,6 +29,7 @@ mod spec;
 mod tag_index;
 mod ticket;
 mod variants;
+mod walk;
 mod wishes;
 
 pub use ban_list::BanEntry;

@@ -61,8 +61,8 @@ pub const BANS_MAX: usize = 4_096;
 #[cfg(feature = "shuttle")]
 pub const BANS_MAX: usize = 4;
 
-/// Objects that the lurker takes out of a shard at once to test them: about so many.
-pub const LURKER_OBJECTS_MAX: usize = 128;
+/// Objects that the lurker or the reaper looks at while it holds a shard: about so many.
+pub const WALK_OBJECTS_MAX: usize = 128;
 
 /// Shards of the directory: a power of two.
 pub const SHARDS: usize = 256;

@@ -106,6 +106,26 @@ fn it_is_dropped_when_its_life_is_over() {
     assert_eq!((stats.objects, stats.keys, stats.expired, stats.memory_bytes), (0, 0, 1, 0));
 }
 
+#[test]
+fn the_reaper_drops_what_nobody_asks_for() {
+    let mut stage = Stage::new();
+    for index in 0..2_000 {
+        let life = if index % 2 == 0 { living(1_000, 1_000, 1_000) } else { living(1_000, 9_000, 9_000) };
+        stage.fill(stage.miss(&format!("/{index}")), life, b"body").expect("stored");
+    }
+    stage.store("/by-its-fields", b"body");
+    assert_eq!(stage.cache.reap(stage.now, usize::MAX), 0);
+    stage.advance_ms(3_000);
+    let some = stage.cache.reap(stage.now, 200);
+    assert!((1..400).contains(&some), "{some}");
+    assert_eq!(some + stage.cache.reap(stage.now, usize::MAX), 1_000);
+    stage.advance_ms(10 * MINUTE_MS);
+    assert_eq!(stage.cache.reap(stage.now, usize::MAX), 1_000);
+    let stats = stage.cache.stats();
+    assert_eq!((stats.objects, stats.expired), (1, 2_000));
+    assert_eq!(stage.cache.reap(stage.now, 0), 0, "a round without end it is not");
+}
+
 /// Varnish serves nothing whose ttl was never above zero, grace or not.
 #[test]
 fn without_a_ttl_it_answers_only_who_waited() {
