@@ -38,7 +38,9 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
         counters.answers_cut.add(1);
     }
     if tx.core.shared.logs() {
-        let request = tx.head.request();
+        // What was asked, not what a policy made of it.
+        let original = tx.vcl.as_deref().and_then(|state| state.original.as_ref());
+        let request = original.unwrap_or(&tx.head).request();
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
         append(&tx.core, &tx.site, &request, tx.client.ip, &outcome, micros, ended);
     }

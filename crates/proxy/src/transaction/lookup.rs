@@ -19,7 +19,7 @@ use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
 /// A waiter that was told so often to ask again goes to the origin beside the others.
-const ASKED_AGAIN_MAX: u32 = 3;
+pub(crate) const ASKED_AGAIN_MAX: u32 = 3;
 
 /// Where the cache's answer leads.
 pub(crate) enum Found {

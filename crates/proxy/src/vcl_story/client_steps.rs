@@ -22,6 +22,7 @@ use crate::fetch::policy_fetch::{bereq_of, with_xid};
 use crate::policy::Seen;
 use crate::stored_head::via;
 use crate::transaction::deliver::{Answer as Delivery, Made};
+use crate::transaction::lookup::ASKED_AGAIN_MAX;
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, hit};
@@ -178,11 +179,13 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
 pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     let ms = |seconds: Option<f64>| seconds.filter(|&s| s >= 0.0).map(|s| (s * 1_000.0) as u64);
     let (core, key) = (Rc::clone(&tx.core), tx.key());
+    tx.asked_again_count += 1;
+    let waited_enough = tx.asked_again_count > ASKED_AGAIN_MAX;
     let state = state(tx);
     let wishes = Wishes {
         core: core.index,
         always_miss: state.hash_always_miss.get(),
-        ignore_busy: state.hash_ignore_busy.get() || state.hash_always_miss.get(),
+        ignore_busy: state.hash_ignore_busy.get() || state.hash_always_miss.get() || waited_enough,
         ignore_vary: state.hash_ignore_vary.get(),
         ttl_max_ms: ms(state.ttl_s.get()),
         grace_max_ms: ms(state.grace_s.get()),
