@@ -170,6 +170,7 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
         return Step::Synth(Synth::restarts_too_many());
     }
     state.restart(xid);
+    tx.asked_again_count = 0;
     tx.key = None;
     tx.core.counters.restarts.add(1);
     Step::Receive
