@@ -92,3 +92,24 @@ pub const TASK_VARIABLE_BYTES_MAX: usize = 256 << 10;
 /// Global variables of vmod var, and bytes of their names and texts.
 pub const GLOBAL_VARIABLES_MAX: usize = 10_000;
 pub const GLOBAL_VARIABLE_BYTES_MAX: usize = 16 << 20;
+
+/// Backends of one director.
+pub const DIRECTOR_BACKENDS_MAX: usize = 10_000;
+
+/// How deep directors may stand behind one another.
+pub const DIRECTOR_DEPTH_MAX: usize = 16;
+
+/// Points on the circle of one shard director.
+pub const SHARD_POINTS_MAX: u64 = 1_000_000;
+
+/// Hashes that one saintmode object denies.
+pub const SAINTMODE_ENTRIES_MAX: usize = 100_000;
+
+/// Backends that vmod dynamic makes for one program.
+pub const DYNAMIC_BACKENDS_MAX: usize = 10_000;
+
+/// Bytes of a request's body that are read before vcl_recv because the program calls std.cache_req_body there.
+pub const REQUEST_BODY_BYTES_MAX: u64 = 16 << 20;
+
+/// The same where the call's size is known only when it is made, or where only vmod bodyaccess looks at the body.
+pub const REQUEST_BODY_BYTES_DEFAULT: u64 = 1 << 20;

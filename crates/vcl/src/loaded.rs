@@ -3,22 +3,27 @@
 //! Whoever runs it borrows it for the scope: the texts that it hands to the host are its own constants or in the scope's
 //! arena.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::evaluation::compiled::Compiled;
+use crate::evaluation::{compiler, evaluator};
 use crate::host::{Health, Host};
 use crate::house::House;
 use crate::limits::{READ_FILE_BYTES_MAX, READ_FILES_MAX};
+use crate::objects::Objects;
 use crate::plain_values::BackendRef;
-use crate::running::compiled::Compiled;
-use crate::running::{compiler, evaluator};
 use crate::scope_arena::Arena;
 use crate::source_files::Sources;
 use crate::subroutine_verdicts::*;
 use crate::subroutines::{Action, Method};
-use crate::typed_program::{Backend, BackendId, Probe, Program};
+use crate::typed_program::{AclId, Backend, BackendId, Probe, Program};
+use crate::vmods::directors::Search;
+use crate::vmods::dynamic_vmod::DynamicBackends;
 use crate::world::World;
 
 type Files = HashMap<Box<[u8]>, Arc<[u8]>>;
@@ -29,6 +34,8 @@ pub struct Loaded {
     program: Program,
     sources: Sources,
     compiled: Compiled,
+    objects: Objects,
+    dynamic: DynamicBackends,
     /// What std.fileread has read, by path.
     files: Mutex<Files>,
 }
@@ -39,13 +46,17 @@ pub struct DynamicBackend {
     pub backend: Arc<Backend>,
     /// How often its name is looked up again.
     pub lookup_interval_s: f64,
+    /// Only addresses in it are asked: see `Loaded::acl_allows`.
+    pub allowed: Option<AclId>,
 }
 
 impl Loaded {
     /// Compiles a checked program, looks up the names in its ACLs, and runs vcl_init. The error is for people.
     pub fn load(program: Program, sources: Sources, world: &dyn World) -> Result<Arc<Loaded>, String> {
         let compiled = compiler::compile(&program, world)?;
-        let loaded = Arc::new(Loaded { program, sources, compiled, files: Mutex::default() });
+        let objects = Objects::new(program.objects.len());
+        let (dynamic, files) = (DynamicBackends::default(), Mutex::default());
+        let loaded = Arc::new(Loaded { program, sources, compiled, objects, dynamic, files });
         let arena = Arena::default();
         match loaded.run(&House::new(&arena, world), Method::Init) {
             Ending::Plain(Action::Ok) => {}
@@ -90,40 +101,53 @@ impl Loaded {
     }
 
     /// `None` for a number of the program's own backends.
-    pub fn dynamic_backend(&self, _id: BackendId) -> Option<DynamicBackend> {
-        None
+    pub fn dynamic_backend(&self, id: BackendId) -> Option<DynamicBackend> {
+        self.dynamic.get(id.index().checked_sub(self.backends().len())?)
+    }
+
+    /// Whether the address is in the ACL.
+    pub fn acl_allows(&self, acl: AclId, address: IpAddr) -> bool {
+        self.compiled.acls[acl.index()].decide(address).0
     }
 
     /// For logs.
-    pub fn backend_name(&self, of: BackendRef) -> &str {
+    pub fn backend_name(&self, of: BackendRef) -> Cow<'_, str> {
         match of {
-            BackendRef::None => "none",
-            BackendRef::Named(id) => self.backends().get(id.index()).map_or("", |backend| &backend.name),
-            BackendRef::Director(id) => self.program.objects.get(id.index()).map_or("", |object| &object.name),
+            BackendRef::None => Cow::Borrowed("none"),
+            BackendRef::Named(id) => match self.backends().get(id.index()) {
+                Some(backend) => Cow::Borrowed(&backend.name),
+                None => Cow::Owned(self.dynamic_backend(id).map(|made| made.backend.name.clone()).unwrap_or_default()),
+            },
+            BackendRef::Director(id) => {
+                Cow::Borrowed(self.program.objects.get(id.index()).map_or("", |object| &object.name))
+            }
         }
     }
 
-    /// How many bytes of a request's body should be read before vcl_recv, because the program looks at it there.
+    /// How many bytes of a request's body are to be read before vcl_recv, because it calls std.cache_req_body: a
+    /// subroutine does not wait, so the body must be there. A longer body is left where it is.
     pub fn request_body_bytes_wanted(&self) -> Option<u64> {
-        None
+        self.compiled.request_body_bytes
     }
 
     // ---- Backends behind directors.
 
     /// The backend that is meant: what a director chooses now. `None` when there is none, or none that is healthy.
-    pub fn resolve<'a, H: Host<'a>>(&'a self, _host: &H, of: BackendRef) -> Option<BackendId> {
-        match of {
-            BackendRef::Named(id) => Some(id),
-            BackendRef::None | BackendRef::Director(_) => None,
-        }
+    pub fn resolve<'a, H: Host<'a>>(&'a self, host: &H, of: BackendRef) -> Option<BackendId> {
+        Search { loaded: self, host, depth: 0 }.resolve(of)
     }
 
     /// Of a director: whether one behind it is healthy, and when one last changed.
     pub fn health<'a, H: Host<'a>>(&'a self, host: &H, of: BackendRef) -> Health {
-        match of {
-            BackendRef::Named(id) => host.backend_health(id),
-            BackendRef::None | BackendRef::Director(_) => Health { healthy: false, changed_s: 0.0 },
-        }
+        Search { loaded: self, host, depth: 0 }.health(of)
+    }
+
+    pub(crate) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    pub(crate) fn dynamic_backends(&self) -> &DynamicBackends {
+        &self.dynamic
     }
 
     // ---- The subroutines.

@@ -4,9 +4,12 @@
 //! and allocates nothing.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
+use crate::typed_program::ObjectId;
 use crate::vmods::cookie_jar::CookieJar;
 use crate::vmods::kept_values::TaskVariables;
+use crate::vmods::shard_parameters::ShardArguments;
 
 /// The memory of one transaction.
 #[derive(Debug, Default)]
@@ -19,6 +22,7 @@ struct Memory {
     ban_error: String,
     cookies: CookieJar,
     variables: TaskVariables,
+    shard_arguments: HashMap<ObjectId, ShardArguments>,
 }
 
 impl Task {
@@ -43,5 +47,15 @@ impl Task {
 
     pub(crate) fn ban_error(&self) -> String {
         self.memory.borrow().as_ref().map(|memory| memory.ban_error.clone()).unwrap_or_default()
+    }
+
+    /// What was said for this transaction of a shard_param.
+    pub(crate) fn shard_arguments(&self, of: ObjectId) -> ShardArguments {
+        let memory = self.memory.borrow();
+        memory.as_ref().and_then(|memory| memory.shard_arguments.get(&of).cloned()).unwrap_or_default()
+    }
+
+    pub(crate) fn set_shard_arguments(&self, of: ObjectId, said: ShardArguments) {
+        self.with(|memory| memory.shard_arguments.insert(of, said));
     }
 }

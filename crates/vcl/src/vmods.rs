@@ -4,27 +4,39 @@
 //! evaluated before it is called, so it sees values only. What it remembers is in the object (`Object`, shared by all
 //! transactions) or in the transaction's `Task`.
 
+mod blob_forms;
+mod blob_vmod;
+mod bodyaccess_vmod;
+mod connection_vmods;
 pub mod cookie_jar;
 mod cookie_vmod;
+pub(crate) mod directors;
+mod directors_vmod;
+pub(crate) mod dynamic_vmod;
 mod header_vmod;
 pub mod kept_values;
 mod purge_vmod;
+pub(crate) mod saintmode_vmod;
+pub(crate) mod shard_director;
+pub(crate) mod shard_parameters;
 mod std_numbers;
 mod std_texts;
 mod std_vmod;
 mod str_vmod;
 mod var_vmod;
+mod vtc_vmod;
 mod wildcards;
 
 use std::ops::Deref;
 
+use crate::evaluation::evaluator::Run;
 use crate::header_names::HeaderName;
 use crate::host::{Host, Message};
 use crate::limits::HEADER_NAME_BYTES_MAX;
 use crate::matching::pattern::Pattern;
+use crate::objects::Object;
 use crate::plain_values::{BackendRef, Fault, Ip, Plain};
-use crate::running::evaluator::Run;
-use crate::typed_program::{ObjectId, SubroutineId};
+use crate::typed_program::{AclId, ObjectId, ProbeId, SubroutineId};
 use crate::vmod_signatures::Function;
 
 /// What a function of a module is called with.
@@ -36,8 +48,10 @@ pub enum Argument<'a> {
     Http(Message),
     Word(&'static str),
     Pattern(&'a Pattern),
+    Acl(AclId),
+    Probe(Option<ProbeId>),
     Subroutine(SubroutineId),
-    /// Of a kind that only names something of the program: no function here looks at it.
+    /// An object, of which the functions know by themselves.
     Other,
 }
 
@@ -143,7 +157,6 @@ impl<'a> Arguments<'_, 'a> {
         }
     }
 
-    #[expect(dead_code, reason = "for modules to come")]
     pub fn word(&self, index: usize) -> Option<&'static str> {
         match self.0.get(index) {
             Some(Argument::Word(word)) => Some(word),
@@ -184,28 +197,49 @@ pub(crate) use functions;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmodFunction {
     Std(std_vmod::StdFunction),
+    Directors(directors_vmod::DirectorsFunction),
     Cookie(cookie_vmod::CookieFunction),
     Header(header_vmod::HeaderFunction),
     Purge(purge_vmod::PurgeFunction),
     Str(str_vmod::StrFunction),
     Var(var_vmod::VarFunction),
     Xkey(purge_vmod::XkeyFunction),
+    Blob(blob_vmod::BlobFunction),
+    Unix(connection_vmods::UnixFunction),
+    Proxy(connection_vmods::ProxyFunction),
+    Vtc(vtc_vmod::VtcFunction),
+    H2(connection_vmods::H2Function),
+    Saintmode(saintmode_vmod::SaintmodeFunction),
+    Bodyaccess(bodyaccess_vmod::BodyFunction),
+    Dynamic(dynamic_vmod::DynamicFunction),
+    Tls(connection_vmods::TlsFunction),
 }
 
 impl VmodFunction {
     pub fn of(function: &Function) -> Option<VmodFunction> {
+        use VmodFunction as V;
         let name = match function.class {
             Some(class) => format!("{class}.{}", function.name),
             None => function.name.to_owned(),
         };
         match function.vmod {
-            "std" => std_vmod::StdFunction::by_name(&name).map(VmodFunction::Std),
-            "cookie" => cookie_vmod::CookieFunction::by_name(&name).map(VmodFunction::Cookie),
-            "header" => header_vmod::HeaderFunction::by_name(&name).map(VmodFunction::Header),
-            "purge" => purge_vmod::PurgeFunction::by_name(&name).map(VmodFunction::Purge),
-            "str" => str_vmod::StrFunction::by_name(&name).map(VmodFunction::Str),
-            "var" => var_vmod::VarFunction::by_name(&name).map(VmodFunction::Var),
-            "xkey" => purge_vmod::XkeyFunction::by_name(&name).map(VmodFunction::Xkey),
+            "std" => std_vmod::StdFunction::by_name(&name).map(V::Std),
+            "cookie" => cookie_vmod::CookieFunction::by_name(&name).map(V::Cookie),
+            "header" => header_vmod::HeaderFunction::by_name(&name).map(V::Header),
+            "purge" => purge_vmod::PurgeFunction::by_name(&name).map(V::Purge),
+            "str" => str_vmod::StrFunction::by_name(&name).map(V::Str),
+            "var" => var_vmod::VarFunction::by_name(&name).map(V::Var),
+            "xkey" => purge_vmod::XkeyFunction::by_name(&name).map(V::Xkey),
+            "directors" => directors_vmod::DirectorsFunction::by_name(&name).map(V::Directors),
+            "blob" => blob_vmod::BlobFunction::by_name(&name).map(V::Blob),
+            "unix" => connection_vmods::UnixFunction::by_name(&name).map(V::Unix),
+            "proxy" => connection_vmods::ProxyFunction::by_name(&name).map(V::Proxy),
+            "vtc" => vtc_vmod::VtcFunction::by_name(&name).map(V::Vtc),
+            "h2" => connection_vmods::H2Function::by_name(&name).map(V::H2),
+            "saintmode" => saintmode_vmod::SaintmodeFunction::by_name(&name).map(V::Saintmode),
+            "bodyaccess" => bodyaccess_vmod::BodyFunction::by_name(&name).map(V::Bodyaccess),
+            "dynamic" => dynamic_vmod::DynamicFunction::by_name(&name).map(V::Dynamic),
+            "tls" => connection_vmods::TlsFunction::by_name(&name).map(V::Tls),
             _ => None,
         }
     }
@@ -215,28 +249,40 @@ impl VmodFunction {
 pub fn call<'a, H: Host<'a>>(
     run: &Run<'a, '_, H>,
     function: VmodFunction,
-    _object: Option<ObjectId>,
+    object: Option<ObjectId>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Plain<'a>, Fault> {
+    use VmodFunction as V;
     match function {
-        VmodFunction::Std(function) => std_vmod::call(run, function, arguments),
-        VmodFunction::Cookie(function) => cookie_vmod::call(run, function, arguments),
-        VmodFunction::Header(function) => header_vmod::call(run, function, arguments),
-        VmodFunction::Purge(function) => purge_vmod::call(run, function, arguments),
-        VmodFunction::Str(function) => str_vmod::call(run, function, arguments),
-        VmodFunction::Var(function) => var_vmod::call(run, function, arguments),
-        VmodFunction::Xkey(function) => purge_vmod::call_xkey(run, function, arguments),
+        V::Std(function) => std_vmod::call(run, function, arguments),
+        V::Cookie(function) => cookie_vmod::call(run, function, arguments),
+        V::Header(function) => header_vmod::call(run, function, arguments),
+        V::Purge(function) => purge_vmod::call(run, function, arguments),
+        V::Str(function) => str_vmod::call(run, function, arguments),
+        V::Var(function) => var_vmod::call(run, function, arguments),
+        V::Xkey(function) => purge_vmod::call_xkey(run, function, arguments),
+        V::Directors(function) => directors_vmod::call(run, function, object, arguments),
+        V::Blob(function) => blob_vmod::call(run, function, object, arguments),
+        V::Unix(function) => connection_vmods::unix(run, function),
+        V::Proxy(function) => Ok(connection_vmods::proxy(run, function)),
+        V::Vtc(function) => vtc_vmod::call(run, function, arguments),
+        V::H2(function) => Ok(connection_vmods::h2(run, function)),
+        V::Saintmode(function) => saintmode_vmod::call(run, function, object, arguments),
+        V::Bodyaccess(function) => bodyaccess_vmod::call(run, function, arguments),
+        V::Dynamic(function) => dynamic_vmod::call(run, function, object, arguments),
+        V::Tls(function) => Ok(connection_vmods::tls(run, function)),
     }
 }
 
 /// Makes an object.
-pub fn make<'a, H: Host<'a>>(
-    _run: &Run<'a, '_, H>,
-    _object: ObjectId,
-    function: VmodFunction,
-    _arguments: &Arguments<'_, 'a>,
-) -> Result<(), Fault> {
-    Err(Fault::new(format!("{function:?} makes no object")))
+pub fn make(function: VmodFunction, arguments: &Arguments<'_, '_>) -> Result<Object, Fault> {
+    match function {
+        VmodFunction::Directors(function) => directors_vmod::make(function, arguments),
+        VmodFunction::Blob(_) => blob_vmod::make(arguments),
+        VmodFunction::Saintmode(_) => saintmode_vmod::make(arguments),
+        VmodFunction::Dynamic(function) => dynamic_vmod::make(function, arguments),
+        other => Err(Fault::new(format!("{other:?} makes no object"))),
+    }
 }
 
 #[cfg(test)]
@@ -245,9 +291,8 @@ mod tests {
     use crate::vmod_signatures;
 
     #[test]
-    fn every_function_of_these_modules_is_there() {
-        for vmod in ["std", "cookie", "header", "purge", "str", "var", "xkey"] {
-            let vmod = vmod_signatures::find(vmod).expect("it is in the table");
+    fn every_function_of_the_table_is_there() {
+        for vmod in vmod_signatures::vmods().iter().filter(|vmod| vmod.name != "vsthrottle") {
             let classes = vmod.classes.iter().flat_map(|class| class.methods.iter().chain([&class.constructor]));
             for function in vmod.functions.iter().chain(classes) {
                 assert!(VmodFunction::of(function).is_some(), "{}", function.show());

@@ -1,10 +1,10 @@
 //! vmod cookie: its functions over the transaction's `CookieJar`.
 
 use super::{Arguments, NOTHING, functions};
+use crate::evaluation::evaluator::Run;
+use crate::evaluation::text_forms;
 use crate::host::Host;
 use crate::plain_values::{Fault, Plain};
-use crate::running::evaluator::Run;
-use crate::running::text_forms;
 
 functions! {
     CookieFunction {
@@ -49,7 +49,7 @@ pub fn call<'a, H: Host<'a>>(
             F::GetString => return jar.written(run.arena).map(|header| Plain::Text(Some(header))),
             F::FormatDate | F::FormatRfc1123 => {
                 let time = Plain::Time(given.real(0) + given.real(1));
-                return text_forms::of_plain(time, run.arena, |_| "").map(Plain::Text);
+                return text_forms::of_plain(time, run.arena, |_| Ok(b"")).map(Plain::Text);
             }
         }
         Ok(NOTHING)

@@ -3,11 +3,12 @@
 use smallvec::SmallVec;
 
 use super::{Arguments, NOTHING, functions};
+use crate::evaluation::evaluator::Run;
+use crate::evaluation::lawful_values::lawful_line;
 use crate::header_names::HeaderName;
 use crate::host::{Host, Message};
 use crate::matching::substitution::substitute;
 use crate::plain_values::{Fault, Plain};
-use crate::running::evaluator::{Run, lawful_line};
 
 functions! {
     HeaderFunction {

@@ -1,9 +1,9 @@
 //! vmods purge and xkey: what is stored goes, or grows old at once, under this request's hash or under tags.
 
 use super::{Arguments, functions};
+use crate::evaluation::evaluator::Run;
 use crate::host::{Host, Purge, Purged};
 use crate::plain_values::{Fault, Plain};
-use crate::running::evaluator::Run;
 
 functions! {
     PurgeFunction {

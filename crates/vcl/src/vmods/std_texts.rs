@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::{Arguments, wildcards};
+use crate::evaluation::http_dates::{Calendar, MONTHS};
 use crate::plain_values::Fault;
-use crate::running::http_dates::{Calendar, MONTHS};
 use crate::scope_arena::Arena;
 
 /// The parameters of the query in order, without empty ones. A URL that is so already stays the same text.

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::{Arguments, NOTHING, functions, std_numbers, std_texts};
 use crate::chance;
+use crate::evaluation::evaluator::Run;
+use crate::evaluation::{http_dates, text_forms};
 use crate::host::{Host, LogKind};
 use crate::plain_values::{Fault, Ip, Plain};
-use crate::running::evaluator::Run;
-use crate::running::{http_dates, text_forms};
 
 functions! {
     StdFunction {

@@ -1,9 +1,9 @@
 //! vmod str: texts counted, compared, cut and split. Parts of a text are not copied.
 
 use super::{Arguments, functions};
+use crate::evaluation::evaluator::Run;
 use crate::host::Host;
 use crate::plain_values::{Fault, Plain};
-use crate::running::evaluator::Run;
 
 functions! {
     StrFunction {

@@ -3,9 +3,9 @@
 
 use super::kept_values::GLOBAL_VARIABLES;
 use super::{Arguments, NOTHING, functions};
+use crate::evaluation::evaluator::Run;
 use crate::host::Host;
 use crate::plain_values::{Fault, Plain};
-use crate::running::evaluator::Run;
 use crate::types::Type;
 
 functions! {

@@ -5,6 +5,7 @@ pub(crate) mod compiled;
 pub(crate) mod compiler;
 pub(crate) mod evaluator;
 pub(crate) mod http_dates;
+pub(crate) mod lawful_values;
 pub(crate) mod text_forms;
 mod value_compiler;
 mod value_evaluator;

@@ -29,6 +29,8 @@ pub struct Compiled {
     pub groups: Vec<Group>,
     pub sets_count: usize,
     pub acls: Vec<AclRanges>,
+    /// The most that a call of std.cache_req_body asks for.
+    pub request_body_bytes: Option<u64>,
     pub labels: Vec<String>,
 }
 

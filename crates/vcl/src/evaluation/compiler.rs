@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::compiled::*;
 use crate::header_names::HeaderName;
 use crate::host::Message;
+use crate::limits::REQUEST_BODY_BYTES_DEFAULT;
 use crate::matching::acl_ranges::AclRanges;
 use crate::matching::pattern::Pattern;
 use crate::matching::pattern_sets::{PatternsSet, SET_PATTERNS_MIN, SET_SHAPED_PATTERNS_MIN};
@@ -26,6 +27,8 @@ pub struct Compiler<'p> {
     pub program: &'p Program,
     pub names: HashMap<String, Arc<HeaderName>>,
     pub depth: u32,
+    pub request_body_bytes: Option<u64>,
+    pub looks_at_body: bool,
     groups: Vec<Group>,
     /// By subroutine and text.
     group_numbers: HashMap<(usize, Operand), u32>,
@@ -35,8 +38,16 @@ pub struct Compiler<'p> {
 /// The program as it is run. The error is for people.
 pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String> {
     let names = HashMap::new();
-    let mut compiler =
-        Compiler { program, names, depth: 0, groups: Vec::new(), group_numbers: HashMap::new(), subroutine: 0 };
+    let mut compiler = Compiler {
+        program,
+        names,
+        depth: 0,
+        request_body_bytes: None,
+        looks_at_body: false,
+        groups: Vec::new(),
+        group_numbers: HashMap::new(),
+        subroutine: 0,
+    };
     let mut subroutines = Vec::with_capacity(program.subroutines.len());
     for (number, subroutine) in program.subroutines.iter().enumerate() {
         compiler.subroutine = number;
@@ -56,7 +67,9 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
     let addresses = |name: &str| world.addresses(name);
     let acls = program.acls.iter().map(|acl| AclRanges::new(acl, &addresses)).collect::<Result<Vec<_>, String>>()?;
     let (methods, labels, sets_count) = (program.methods, program.labels.clone(), sets_count as usize);
-    Ok(Compiled { subroutines, methods, patterns, groups, sets_count, acls, labels })
+    let looks_at = compiler.looks_at_body.then_some(REQUEST_BODY_BYTES_DEFAULT);
+    let request_body_bytes = compiler.request_body_bytes.or(looks_at);
+    Ok(Compiled { subroutines, methods, patterns, groups, sets_count, acls, request_body_bytes, labels })
 }
 
 /// A set of those that are worth one.

@@ -14,7 +14,7 @@ pub fn of_bool(truth: bool) -> &'static str {
 pub fn of_plain<'a>(
     plain: Plain<'a>,
     arena: &'a Arena,
-    backend_name: impl Fn(BackendRef) -> &'a str,
+    backend_name: impl Fn(BackendRef) -> Result<&'a [u8], Fault>,
 ) -> Result<Option<&'a [u8]>, Fault> {
     match plain {
         Plain::Text(text) | Plain::Storage(text) => Ok(text),
@@ -28,7 +28,7 @@ pub fn of_plain<'a>(
         Plain::Ip(ip) => written(arena, format_args!("{}", ip.address)),
         Plain::Blob(bytes) => base64(bytes.unwrap_or_default(), arena).map(Some),
         Plain::Backend(BackendRef::None) => Ok(None),
-        Plain::Backend(backend) => Ok(Some(backend_name(backend).as_bytes())),
+        Plain::Backend(backend) => backend_name(backend).map(Some),
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
     fn values_are_written_as_in_varnish() {
         let arena = Arena::default();
         let check = |plain: Plain<'static>, expect: Option<&str>| {
-            let made = of_plain(plain, &arena, |_| "b").expect("it can be written");
+            let made = of_plain(plain, &arena, |_| Ok(b"b")).expect("it can be written");
             assert_eq!(made.map(String::from_utf8_lossy).as_deref(), expect, "{plain:?}");
         };
         check(Plain::Duration(5400.0), Some("5400.000"));
@@ -110,7 +110,7 @@ mod tests {
         check(Plain::Blob(None), Some("::"));
         check(Plain::Backend(BackendRef::None), None);
         check(Plain::Int(i64::MIN), Some("-9223372036854775808"));
-        assert!(of_plain(Plain::Real(1e24), &arena, |_| "").is_err());
+        assert!(of_plain(Plain::Real(1e24), &arena, |_| Ok(b"")).is_err());
     }
 
     #[test]

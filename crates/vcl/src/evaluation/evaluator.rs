@@ -9,6 +9,7 @@ use std::cell::Cell;
 use smallvec::SmallVec;
 
 use super::compiled::*;
+use super::lawful_values::{lawful_line, lawful_status, lawful_value};
 use crate::host::{Host, LogKind};
 use crate::limits::{RUN_DEPTH_MAX, STATEMENTS_MAX};
 use crate::loaded::Loaded;
@@ -17,7 +18,7 @@ use crate::plain_values::{Fault, Plain};
 use crate::scope_arena::Arena;
 use crate::source_files::{FileId, Span};
 use crate::subroutine_verdicts::{self as verdicts, Status};
-use crate::subroutines::Method;
+use crate::subroutines::{Method, MethodSet};
 use crate::typed_program::SubroutineId;
 use crate::types::Type;
 use crate::variables::VariableId;
@@ -34,6 +35,7 @@ pub struct Run<'a, 'h, H> {
     at: Cell<Span>,
     steps_left: Cell<u32>,
     depth: Cell<u32>,
+    method: Method,
 }
 
 /// How a block ends.
@@ -54,7 +56,7 @@ pub fn run<'a, H: Host<'a>>(
     host: &H,
     method: Method,
 ) -> verdicts::Ending<'a> {
-    let mut run = match Run::new(loaded, compiled, host) {
+    let mut run = match Run::new(loaded, compiled, host, method) {
         Ok(run) => run,
         Err(fault) => return verdicts::Ending::Fail(fault),
     };
@@ -69,7 +71,7 @@ pub fn run<'a, H: Host<'a>>(
 }
 
 impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
-    pub fn new(loaded: &'a Loaded, compiled: &'a Compiled, host: &'h H) -> Result<Run<'a, 'h, H>, Fault> {
+    fn new(loaded: &'a Loaded, compiled: &'a Compiled, host: &'h H, method: Method) -> Result<Run<'a, 'h, H>, Fault> {
         let arena = host.arena();
         let last_passes: &'a [LastPass<'a>] = match compiled.sets_count {
             0 => &[],
@@ -84,7 +86,18 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             at: Cell::new(NOWHERE),
             steps_left: Cell::new(STATEMENTS_MAX),
             depth: Cell::new(0),
+            method,
         })
+    }
+
+    /// In vcl_init and vcl_fini, where there is no request.
+    pub fn is_housekeeping(&self) -> bool {
+        MethodSet::HOUSEKEEPING.has(self.method)
+    }
+
+    /// Where there is a bereq.
+    pub fn is_backend_side(&self) -> bool {
+        MethodSet::BACKEND.has(self.method) || self.method == Method::Pipe
     }
 
     fn method(&mut self, method: Method) -> Result<verdicts::Ending<'a>, Fault> {
@@ -247,7 +260,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
 
     fn make(&self, object: crate::typed_program::ObjectId, call: &'a Call) -> Result<(), Fault> {
         let arguments = self.arguments(call)?;
-        crate::vmods::make(self, object, call.function, &Arguments(&arguments))
+        self.loaded.objects().put(object, crate::vmods::make(call.function, &Arguments(&arguments))?)
     }
 
     /// A function of a module.
@@ -278,67 +291,10 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             Any::Word(word) => Argument::Word(word),
             Any::Pattern(id) => Argument::Pattern(&self.compiled.patterns[id.index()]),
             Any::Subroutine(id) => Argument::Subroutine(*id),
-            Any::Acl(_) | Any::Probe(_) | Any::Object(_) => Argument::Other,
+            Any::Acl(id) => Argument::Acl(*id),
+            Any::Probe(id) => Argument::Probe(*id),
+            Any::Object(_) => Argument::Other,
             other => Argument::Plain(self.plain(other)?),
         })
     }
-}
-
-/// What can stand in a line of a head: no control byte but the tab. A line break would begin another line.
-pub fn lawful_line<'a>(name: &[u8], value: &'a [u8]) -> Result<&'a [u8], Fault> {
-    let is_bad = |byte: &u8| *byte < b' ' && *byte != b'\t' || *byte == 0x7f;
-    if value.iter().any(is_bad) {
-        return Err(bad_line(name, value));
-    }
-    Ok(value)
-}
-
-#[cold]
-fn bad_line(name: &[u8], value: &[u8]) -> Fault {
-    let shown = &value[..value.len().min(80)];
-    Fault::new(format!("{} cannot be \"{}\": it holds a control byte", name.escape_ascii(), shown.escape_ascii()))
-}
-
-fn lawful_status(name: &str, status: i64) -> Result<u16, Fault> {
-    match u16::try_from(status) {
-        Ok(lawful) if lawful % 1000 >= 100 => Ok(lawful),
-        _ => Err(Fault::new(format!(
-            "{name}: {status} is no status: it is 100 to 65535, its last three digits 100 to 999"
-        ))),
-    }
-}
-
-/// What every host would refuse.
-fn lawful_value(of: VariableId, value: Plain<'_>) -> Result<Plain<'_>, Fault> {
-    match (of, value) {
-        (VariableId::RESP_STATUS | VariableId::BERESP_STATUS, Plain::Int(status)) => {
-            lawful_status(of.get().name, status)?;
-        }
-        (VariableId::CLIENT_IDENTITY, Plain::Text(text)) => return Ok(Plain::Text(Some(text.unwrap_or_default()))),
-        (
-            VariableId::REQ_URL | VariableId::BEREQ_URL | VariableId::REQ_METHOD | VariableId::BEREQ_METHOD,
-            Plain::Text(text),
-        ) => {
-            let text = text.unwrap_or_default();
-            if text.is_empty() {
-                return Err(Fault::new(format!("{} cannot be empty", of.get().name)));
-            }
-            if text.contains(&b' ') || text.contains(&b'\t') {
-                return Err(Fault::new(format!("{} cannot hold a blank: \"{}\"", of.get().name, text.escape_ascii())));
-            }
-            lawful_line(of.get().name.as_bytes(), text)?;
-        }
-        (VariableId::RESP_REASON | VariableId::BERESP_REASON, Plain::Text(text)) => {
-            let text = text.unwrap_or_default();
-            if text.is_empty() {
-                return Err(Fault::new(format!("{} cannot be empty", of.get().name)));
-            }
-            lawful_line(of.get().name.as_bytes(), text)?;
-        }
-        (_, Plain::Real(number) | Plain::Duration(number) | Plain::Time(number)) if number.is_nan() => {
-            return Err(Fault::new(format!("{} cannot be what is no number", of.get().name)));
-        }
-        _ => {}
-    }
-    Ok(value)
 }

@@ -2,6 +2,7 @@
 //!
 //! Absent texts stay absent until they are joined; see `typed_program`. A number out of its type's range ends the run.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use smallvec::SmallVec;
@@ -55,7 +56,7 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
             Text::Changed(change) => self.changed(change),
             Text::Of(any) => {
                 let plain = self.plain(any)?;
-                text_forms::of_plain(plain, self.arena, |backend| self.loaded.backend_name(backend))
+                text_forms::of_plain(plain, self.arena, |backend| self.backend_text(backend))
             }
             Text::Call(call) => Ok(self.call(call)?.text()),
             Text::HeaderCalled(of, name) => match self.text(name)? {
@@ -63,6 +64,13 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
                 None => Ok(None),
             },
             simple => self.text(simple),
+        }
+    }
+
+    fn backend_text(&self, backend: BackendRef) -> Given<&'a [u8]> {
+        match self.loaded.backend_name(backend) {
+            Cow::Borrowed(name) => Ok(name.as_bytes()),
+            Cow::Owned(name) => self.arena.copy(name.as_bytes()),
         }
     }
 

@@ -7,7 +7,7 @@ use super::compiler::{Compiler, Operand};
 use super::text_forms;
 use crate::header_names::HeaderName;
 use crate::host::Message;
-use crate::limits::VALUE_DEPTH_MAX;
+use crate::limits::{REQUEST_BODY_BYTES_DEFAULT, REQUEST_BODY_BYTES_MAX, VALUE_DEPTH_MAX};
 use crate::plain_values::{BackendRef, Ip};
 use crate::syntax::BinaryOperator;
 use crate::typed_program::{Property, Value, ValueKind};
@@ -324,6 +324,18 @@ impl Compiler<'_> {
             None => default(parameter),
         });
         let arguments = arguments.collect::<Made<Box<[_]>>>()?;
+        match (function.vmod, function.name) {
+            ("std", "cache_req_body") => {
+                let asked = match arguments.first() {
+                    Some(Some(Any::Bytes(Int::Constant(bytes)))) => u64::try_from(*bytes).unwrap_or(0),
+                    _ => REQUEST_BODY_BYTES_DEFAULT,
+                };
+                let asked = asked.min(REQUEST_BODY_BYTES_MAX);
+                self.request_body_bytes = Some(self.request_body_bytes.unwrap_or(0).max(asked));
+            }
+            ("bodyaccess", _) => self.looks_at_body = true,
+            _ => {}
+        }
         Ok(Call { function: found, object: None, arguments, gives: function.gives })
     }
 

@@ -1,0 +1,88 @@
+//! vmod blob: bytes and the ways to write them.
+
+use super::blob_forms::{Case, Form, decode, encode};
+use super::{Arguments, functions};
+use crate::evaluation::evaluator::Run;
+use crate::host::Host;
+use crate::objects::Object;
+use crate::plain_values::{Fault, Plain};
+use crate::typed_program::ObjectId;
+
+functions! {
+    BlobFunction {
+        Decode "decode",
+        Encode "encode",
+        Transcode "transcode",
+        Same "same",
+        Equal "equal",
+        Length "length",
+        Sub "sub",
+        New "blob",
+        Get "blob.get",
+        EncodeObject "blob.encode",
+    }
+}
+
+pub fn make(given: &Arguments<'_, '_>) -> Result<Object, Fault> {
+    let decoded = decode(Form::by_name(given.word(0)), given.bytes(1))?;
+    Ok(Object::Blob(decoded.into()))
+}
+
+pub fn call<'a, H: Host<'a>>(
+    run: &Run<'a, '_, H>,
+    function: BlobFunction,
+    object: Option<ObjectId>,
+    given: &Arguments<'_, 'a>,
+) -> Result<Plain<'a>, Fault> {
+    use BlobFunction as F;
+    let form = |index: usize| Form::by_name(given.word(index));
+    let written = |bytes: &[u8], form: Form, case: usize| {
+        let text = encode(form, Case::by_name(form, given.word(case))?, bytes);
+        Ok(Plain::Text(Some(run.arena.copy(&text)?)))
+    };
+    match function {
+        F::Decode => {
+            let decoded = decode(form(0), shortened(given.bytes(2), given.int(1)))?;
+            Ok(Plain::Blob(Some(run.arena.copy(&decoded)?)))
+        }
+        F::Encode => match given.text(2) {
+            Some(blob) => written(blob, form(0), 1),
+            None => Ok(Plain::Text(None)),
+        },
+        F::Transcode => {
+            let decoded = decode(form(0), shortened(given.bytes(4), given.int(3)))?;
+            written(&decoded, form(1), 2)
+        }
+        // The same bytes at the same place; which is rather less to say than that they are equal.
+        F::Same => Ok(Plain::Bool(match (given.text(0), given.text(1)) {
+            (Some(left), Some(right)) => std::ptr::eq(left, right) || left.is_empty() && right.is_empty(),
+            (left, right) => left.is_none() && right.is_none(),
+        })),
+        F::Equal => Ok(Plain::Bool(given.bytes(0) == given.bytes(1))),
+        F::Length => Ok(Plain::Int(given.bytes(0).len() as i64)),
+        F::Sub => {
+            let (length, offset) = (given.int(1), given.int(2));
+            let end = offset.checked_add(length).and_then(|end| usize::try_from(end).ok());
+            let start = usize::try_from(offset).ok();
+            let part = start.zip(end).and_then(|(start, end)| given.bytes(0).get(start..end));
+            part.map(|part| Plain::Blob(Some(part))).ok_or_else(|| {
+                let has = given.bytes(0).len();
+                Fault::new(format!("blob.sub: {length} bytes from {offset} on are not in a blob of {has} bytes"))
+            })
+        }
+        F::Get | F::EncodeObject => match object.and_then(|id| run.loaded.objects().get(id)) {
+            Some(Object::Blob(blob)) if function == F::Get => Ok(Plain::Blob(Some(blob))),
+            Some(Object::Blob(blob)) => written(blob, form(0), 1),
+            _ => Err(Fault::new("a blob object is used before `new` has made it")),
+        },
+        F::New => Err(Fault::new("blob.blob makes an object")),
+    }
+}
+
+/// Only so many bytes, if a length is given.
+fn shortened(text: &[u8], length: i64) -> &[u8] {
+    match usize::try_from(length) {
+        Ok(length) if length > 0 => &text[..length.min(text.len())],
+        _ => text,
+    }
+}

@@ -1,0 +1,185 @@
+//! The functions of vmod directors.
+
+use super::directors::{Director, How};
+use super::shard_director::Shard;
+use super::shard_parameters::{self, ShardArguments, ShardParameters};
+use super::{Arguments, NOTHING, functions};
+use crate::evaluation::evaluator::Run;
+use crate::host::Host;
+use crate::objects::Object;
+use crate::plain_values::{BackendRef, Fault, Plain};
+use crate::typed_program::{BackendId, ObjectId};
+
+functions! {
+    DirectorsFunction {
+        NewRoundRobin "round_robin",
+        RoundRobinAdd "round_robin.add_backend",
+        RoundRobinRemove "round_robin.remove_backend",
+        RoundRobinBackend "round_robin.backend",
+        NewFallback "fallback",
+        FallbackAdd "fallback.add_backend",
+        FallbackRemove "fallback.remove_backend",
+        FallbackBackend "fallback.backend",
+        NewRandom "random",
+        RandomAdd "random.add_backend",
+        RandomRemove "random.remove_backend",
+        RandomBackend "random.backend",
+        NewHash "hash",
+        HashAdd "hash.add_backend",
+        HashRemove "hash.remove_backend",
+        HashBackend "hash.backend",
+        NewShard "shard",
+        ShardWarmup "shard.set_warmup",
+        ShardRampup "shard.set_rampup",
+        ShardAssociate "shard.associate",
+        ShardAdd "shard.add_backend",
+        ShardRemove "shard.remove_backend",
+        ShardClear "shard.clear",
+        ShardReconfigure "shard.reconfigure",
+        ShardKey "shard.key",
+        ShardBackend "shard.backend",
+        ShardDebug "shard.debug",
+        NewShardParam "shard_param",
+        ParamClear "shard_param.clear",
+        ParamSet "shard_param.set",
+        ParamBy "shard_param.get_by",
+        ParamKey "shard_param.get_key",
+        ParamAlt "shard_param.get_alt",
+        ParamWarmup "shard_param.get_warmup",
+        ParamRampup "shard_param.get_rampup",
+        ParamHealthy "shard_param.get_healthy",
+        ParamUse "shard_param.use",
+        Lookup "lookup",
+    }
+}
+
+/// What `new` makes.
+pub fn make(function: DirectorsFunction, given: &Arguments<'_, '_>) -> Result<Object, Fault> {
+    use DirectorsFunction as F;
+    Ok(match function {
+        F::NewRoundRobin => Object::Director(Director::new(How::RoundRobin(Default::default()))),
+        F::NewFallback => {
+            Object::Director(Director::new(How::Fallback { sticky: given.truth(0), last: Default::default() }))
+        }
+        F::NewRandom => Object::Director(Director::new(How::Random)),
+        F::NewHash => Object::Director(Director::new(How::Hash)),
+        F::NewShard => Object::Shard(Shard::default()),
+        F::NewShardParam => Object::ShardParameters(ShardParameters::default()),
+        other => return Err(Fault::new(format!("{other:?} makes no object"))),
+    })
+}
+
+pub fn call<'a, H: Host<'a>>(
+    run: &Run<'a, '_, H>,
+    function: DirectorsFunction,
+    object: Option<ObjectId>,
+    given: &Arguments<'_, 'a>,
+) -> Result<Plain<'a>, Fault> {
+    if function == DirectorsFunction::Lookup {
+        return Ok(Plain::Backend(lookup(run, given.bytes(0))));
+    }
+    let id = object.ok_or_else(|| Fault::new("a method is called without its object"))?;
+    match run.loaded.objects().get(id) {
+        Some(Object::Director(director)) => of_director(run, function, id, director, given),
+        Some(Object::Shard(shard)) => of_shard(run, function, id, shard, given),
+        Some(Object::ShardParameters(parameters)) => shard_parameters::call(run, function, id, parameters, given),
+        _ => Err(Fault::new(format!(
+            "{} is used before `new` has made it in vcl_init",
+            run.loaded.backend_name(BackendRef::Director(id))
+        ))),
+    }
+}
+
+fn of_director<'a, H: Host<'a>>(
+    run: &Run<'a, '_, H>,
+    function: DirectorsFunction,
+    id: ObjectId,
+    director: &Director,
+    given: &Arguments<'_, 'a>,
+) -> Result<Plain<'a>, Fault> {
+    use DirectorsFunction as F;
+    match function {
+        F::RoundRobinAdd | F::FallbackAdd => director.add(given.backend(0), 1.0)?,
+        F::RandomAdd | F::HashAdd => director.add(given.backend(0), given.real(1))?,
+        F::RoundRobinRemove | F::FallbackRemove | F::RandomRemove | F::HashRemove => director.remove(given.backend(0)),
+        F::HashBackend => {
+            return Ok(Plain::Backend(director.by_key(run.loaded, run.host, given.bytes(0))));
+        }
+        _ => return Ok(Plain::Backend(BackendRef::Director(id))),
+    }
+    Ok(NOTHING)
+}
+
+fn of_shard<'a, H: Host<'a>>(
+    run: &Run<'a, '_, H>,
+    function: DirectorsFunction,
+    id: ObjectId,
+    shard: &Shard,
+    given: &Arguments<'_, 'a>,
+) -> Result<Plain<'a>, Fault> {
+    use DirectorsFunction as F;
+    let plain_real = |index: usize| given.plain(index).map(Plain::real);
+    match function {
+        F::ShardWarmup => shard.set_warmup(given.real(0))?,
+        F::ShardRampup => shard.set_rampup(given.real(0))?,
+        F::ShardAssociate => shard.associate(given.text(0).map(shard_parameters::object_of).transpose()?),
+        F::ShardAdd => {
+            let name = match given.text(1) {
+                Some(ident) => ident.to_vec(),
+                None => run.loaded.backend_name(given.backend(0)).as_bytes().to_vec(),
+            };
+            shard.add(given.backend(0), name, plain_real(2), plain_real(3))?;
+            return Ok(Plain::Bool(true));
+        }
+        F::ShardRemove => {
+            let backend = given.is_given(0).then(|| given.backend(0));
+            return Ok(Plain::Bool(shard.remove(backend, given.text(1))));
+        }
+        F::ShardClear => {
+            shard.clear();
+            return Ok(Plain::Bool(true));
+        }
+        F::ShardReconfigure => {
+            shard.reconfigure(given.int(0))?;
+            return Ok(Plain::Bool(true));
+        }
+        F::ShardKey => return Ok(Plain::Int(i64::from(super::shard_director::hash(&[given.bytes(0)])))),
+        F::ShardBackend => {
+            let wanted = ShardArguments::of_call(given)?;
+            // Without arguments but `param`, and where there is no request yet, the choice is left for later.
+            let is_late = match given.word(8) {
+                Some(word) => word == "LAZY",
+                None => run.is_housekeeping() || !(0..7).any(|index| given.is_given(index)),
+            };
+            if is_late && (0..7).any(|index| given.is_given(index)) {
+                return Err(Fault::new("shard.backend(): with resolve=LAZY only `param` may be given"));
+            }
+            if is_late && !given.is_given(7) {
+                return Ok(Plain::Backend(BackendRef::Director(id)));
+            }
+            if run.is_housekeeping() {
+                return Err(Fault::new("shard.backend() cannot choose in vcl_init and vcl_fini: use resolve=LAZY"));
+            }
+            let param = given.text(7).map(shard_parameters::object_of).transpose()?;
+            return shard.choose_now(run, &wanted, param).map(Plain::Backend);
+        }
+        // ShardDebug: what it would log is Varnish's own affair.
+        _ => {}
+    }
+    Ok(NOTHING)
+}
+
+/// A backend or director by its name.
+fn lookup<'a, H: Host<'a>>(run: &Run<'a, '_, H>, name: &[u8]) -> BackendRef {
+    let program = run.loaded.program();
+    let backend = program.backends.iter().position(|backend| backend.name.as_bytes() == name);
+    if let Some(index) = backend {
+        return BackendRef::Named(BackendId(index as u32));
+    }
+    let object = program.objects.iter().position(|object| object.name.as_bytes() == name);
+    let id = object.map(|index| ObjectId(index as u32));
+    match id.and_then(|id| Some((id, run.loaded.objects().get(id)?))) {
+        Some((id, Object::Director(_) | Object::Shard(_))) => BackendRef::Director(id),
+        _ => BackendRef::None,
+    }
+}

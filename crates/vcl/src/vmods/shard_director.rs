@@ -1,0 +1,256 @@
+//! The shard director: consistent hashing, on the same circle as Varnish's, so that a fleet of both sends the same
+//! request to the same origin.
+//!
+//! Every backend has as many points on a circle of 2^32 as it has replicas, times its weight: the last four bytes,
+//! least first, of SHA-256 over its name and the number. A key is sent to the backend of the first point at or after it.
+
+use parking_lot::RwLock;
+use sha2::{Digest, Sha256};
+
+use super::directors::Search;
+use super::shard_parameters::{By, Healthy, ShardArguments};
+use crate::chance;
+use crate::evaluation::evaluator::Run;
+use crate::host::Host;
+use crate::limits::{DIRECTOR_BACKENDS_MAX, SHARD_POINTS_MAX};
+use crate::objects::Object;
+use crate::plain_values::{BackendRef, Fault};
+use crate::typed_program::ObjectId;
+use crate::variables::VariableId;
+
+const REPLICAS_DEFAULT: u32 = 67;
+
+/// The director.
+#[derive(Debug)]
+pub struct Shard {
+    state: RwLock<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    members: Vec<Member>,
+    /// Points and whose they are, in order.
+    circle: Vec<(u32, u32)>,
+    replicas: u32,
+    warmup: f64,
+    rampup_s: f64,
+    parameters: Option<ObjectId>,
+}
+
+#[derive(Debug)]
+struct Member {
+    backend: BackendRef,
+    ident: Vec<u8>,
+    rampup_s: Option<f64>,
+    weight: f64,
+}
+
+impl Default for Shard {
+    fn default() -> Shard {
+        let (members, circle) = (Vec::new(), Vec::new());
+        let state = State { members, circle, replicas: REPLICAS_DEFAULT, warmup: 0.0, rampup_s: 0.0, parameters: None };
+        Shard { state: RwLock::new(state) }
+    }
+}
+
+/// The last four bytes of the hash, least first.
+pub fn hash(parts: &[&[u8]]) -> u32 {
+    let mut hash = Sha256::new();
+    parts.iter().for_each(|part| hash.update(part));
+    let digest = hash.finalize();
+    u32::from_le_bytes([digest[28], digest[29], digest[30], digest[31]])
+}
+
+impl Shard {
+    pub fn set_warmup(&self, probability: f64) -> Result<(), Fault> {
+        if !(0.0..1.0).contains(&probability) {
+            return Err(Fault::new(format!("shard.set_warmup({probability}): a probability is from 0 up to below 1")));
+        }
+        self.state.write().warmup = probability;
+        Ok(())
+    }
+
+    pub fn set_rampup(&self, seconds: f64) -> Result<(), Fault> {
+        if seconds.is_nan() || seconds < 0.0 {
+            return Err(Fault::new("shard.set_rampup(): a duration is not negative"));
+        }
+        self.state.write().rampup_s = seconds;
+        Ok(())
+    }
+
+    pub fn associate(&self, parameters: Option<ObjectId>) {
+        self.state.write().parameters = parameters;
+    }
+
+    pub fn members(&self) -> Vec<BackendRef> {
+        self.state.read_recursive().members.iter().map(|member| member.backend).collect()
+    }
+
+    pub fn add(
+        &self,
+        backend: BackendRef,
+        ident: Vec<u8>,
+        rampup_s: Option<f64>,
+        weight: Option<f64>,
+    ) -> Result<(), Fault> {
+        if backend == BackendRef::None {
+            return Err(Fault::new("shard.add_backend(): there is no backend"));
+        }
+        let weight = weight.unwrap_or(1.0);
+        if weight.is_nan() || weight < 1.0 {
+            return Err(Fault::new(format!("shard.add_backend(): the weight {weight} is below 1")));
+        }
+        let mut state = self.state.write();
+        if state.members.len() >= DIRECTOR_BACKENDS_MAX {
+            return Err(Fault::new(format!("a director has more than {DIRECTOR_BACKENDS_MAX} backends")));
+        }
+        // The same name again is no second backend.
+        if !state.members.iter().any(|member| member.backend == backend && member.ident == ident) {
+            state.members.push(Member { backend, ident, rampup_s, weight: weight.min(10.0) });
+        }
+        state.draw()
+    }
+
+    /// All that are meant by backend or name.
+    pub fn remove(&self, backend: Option<BackendRef>, ident: Option<&[u8]>) -> bool {
+        let mut state = self.state.write();
+        let before = state.members.len();
+        let is_meant = |member: &Member| {
+            (backend.is_some() || ident.is_some())
+                && backend.is_none_or(|backend| backend == member.backend)
+                && ident.is_none_or(|ident| ident == member.ident)
+        };
+        state.members.retain(|member| !is_meant(member));
+        // Fewer points than before cannot be too many.
+        state.draw().is_ok() && state.members.len() < before
+    }
+
+    pub fn clear(&self) {
+        let mut state = self.state.write();
+        state.members.clear();
+        state.circle.clear();
+    }
+
+    pub fn reconfigure(&self, replicas: i64) -> Result<(), Fault> {
+        let replicas = u32::try_from(replicas).ok().filter(|replicas| *replicas > 0);
+        let replicas = replicas.ok_or_else(|| Fault::new("shard.reconfigure(): replicas are at least 1"))?;
+        let mut state = self.state.write();
+        state.replicas = replicas;
+        state.draw()
+    }
+
+    /// When the fetch begins, by the parameters that go with the director.
+    pub fn choose_late<'a, H: Host<'a>>(&self, search: &Search<'a, '_, H>) -> Option<BackendRef> {
+        let parameters = self.state.read_recursive().parameters;
+        let wanted = effective(search, &ShardArguments::default(), parameters);
+        let key = key_of(search.host, &wanted, true)?;
+        self.state.read_recursive().choose(search, key, &wanted)
+    }
+
+    /// At once.
+    pub fn choose_now<'a, H: Host<'a>>(
+        &self,
+        run: &Run<'a, '_, H>,
+        wanted: &ShardArguments,
+        parameters: Option<ObjectId>,
+    ) -> Result<BackendRef, Fault> {
+        let search = Search { loaded: run.loaded, host: run.host, depth: 0 };
+        let associated = self.state.read_recursive().parameters;
+        let wanted = effective(&search, wanted, parameters.or(associated));
+        let key = key_of(run.host, &wanted, run.is_backend_side());
+        let key = key.ok_or_else(|| Fault::new("shard.backend(): there is no hash to choose by here"))?;
+        Ok(self.state.read_recursive().choose(&search, key, &wanted).unwrap_or_default())
+    }
+}
+
+/// What the call says, and where it says nothing what the parameters say.
+fn effective<'a, H: Host<'a>>(
+    search: &Search<'a, '_, H>,
+    wanted: &ShardArguments,
+    parameters: Option<ObjectId>,
+) -> ShardArguments {
+    let object = parameters.and_then(|id| Some((id, search.loaded.objects().get(id)?)));
+    match object {
+        Some((id, Object::ShardParameters(parameters))) => {
+            wanted.or(&search.host.task().shard_arguments(id)).or(&parameters.get())
+        }
+        _ => wanted.clone(),
+    }
+}
+
+fn key_of<'a, H: Host<'a>>(host: &H, wanted: &ShardArguments, backend_side: bool) -> Option<u32> {
+    let of = |backend, client| host.variable(if backend_side { backend } else { client }).text();
+    match wanted.by() {
+        By::Hash => of(VariableId::BEREQ_HASH, VariableId::REQ_HASH).map(first_four),
+        By::Url => Some(hash(&[of(VariableId::BEREQ_URL, VariableId::REQ_URL).unwrap_or_default()])),
+        By::Key => wanted.key.map(|key| key as u32),
+        By::Blob => wanted.key_blob.as_deref().map(first_four),
+    }
+}
+
+/// The first four bytes, greatest first; fewer are as if zeros stood before them.
+fn first_four(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).fold(0, |key, byte| key << 8 | u32::from(*byte))
+}
+
+impl State {
+    /// The circle anew.
+    fn draw(&mut self) -> Result<(), Fault> {
+        let points = |member: &Member| ((f64::from(self.replicas) * member.weight) as u32).max(1);
+        let total: u64 = self.members.iter().map(|member| u64::from(points(member))).sum();
+        if total > SHARD_POINTS_MAX {
+            let what = format!("a shard director has more than {SHARD_POINTS_MAX} points (SHARD_POINTS_MAX)");
+            return Err(Fault::new(what));
+        }
+        self.circle = Vec::with_capacity(total as usize);
+        for (index, member) in self.members.iter().enumerate() {
+            let made = (0..points(member)).map(|n| (hash(&[&member.ident, n.to_string().as_bytes()]), index as u32));
+            self.circle.extend(made);
+        }
+        self.circle.sort_unstable();
+        Ok(())
+    }
+
+    fn choose<'a, H: Host<'a>>(
+        &self,
+        search: &Search<'a, '_, H>,
+        key: u32,
+        wanted: &ShardArguments,
+    ) -> Option<BackendRef> {
+        let start = self.circle.partition_point(|(point, _)| *point < key);
+        // Each backend once, in the order in which the circle meets them.
+        let mut met = vec![false; self.members.len()];
+        let in_order = self.circle[start..].iter().chain(&self.circle[..start]).map(|(_, index)| *index as usize);
+        let mut in_order = in_order.filter(|index| !std::mem::replace(&mut met[*index], true));
+        let healthy = |index: &usize| search.health(self.members[*index].backend).healthy;
+        let alt = wanted.alt.unwrap_or(0).clamp(0, self.members.len().saturating_sub(1) as i64) as usize;
+        let chosen = match wanted.healthy() {
+            Healthy::All => in_order.by_ref().filter(healthy).nth(alt),
+            Healthy::Ignore => in_order.by_ref().nth(alt),
+            Healthy::Chosen => match in_order.by_ref().nth(alt)? {
+                index if healthy(&index) => Some(index),
+                // The next that is healthy; those before have been passed over and come last.
+                _ => in_order.by_ref().find(healthy).or_else(|| (0..self.members.len()).find(healthy)),
+            },
+        }?;
+        if wanted.healthy() == Healthy::Ignore || alt > 0 {
+            return Some(self.members[chosen].backend);
+        }
+        let spared = self.is_spared(search, chosen, wanted);
+        let instead = if spared { in_order.find(healthy) } else { None };
+        Some(self.members[instead.unwrap_or(chosen)].backend)
+    }
+
+    /// Whether by chance the next one has a turn: for a while after recovery, or always a little to keep it warm.
+    fn is_spared<'a, H: Host<'a>>(&self, search: &Search<'a, '_, H>, chosen: usize, wanted: &ShardArguments) -> bool {
+        let member = &self.members[chosen];
+        let warmup = wanted.warmup.filter(|warmup| *warmup >= 0.0).unwrap_or(self.warmup);
+        let rampup_s = member.rampup_s.unwrap_or(self.rampup_s);
+        let draw = || chance::unit(search.host.random());
+        let age_s = search.host.world().now_s() - search.health(member.backend).changed_s;
+        if wanted.rampup.unwrap_or(true) && age_s < rampup_s {
+            return draw() * rampup_s > age_s;
+        }
+        warmup > 0.0 && draw() < warmup
+    }
+}
