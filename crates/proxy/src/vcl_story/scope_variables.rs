@@ -159,7 +159,10 @@ fn backend_response<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read
         V::BERESP_WAS_304 => Plain::Bool(state.was_304.get()),
         V::BERESP_DO_STREAM => Plain::Bool(state.do_stream.get()),
         V::BERESP_BACKEND => Plain::Backend(chosen),
-        V::BERESP_BACKEND_NAME => return text(state.site.loaded.backend_name(chosen).as_bytes()),
+        V::BERESP_BACKEND_NAME => {
+            let name = state.site.loaded.backend_name(chosen);
+            Plain::Text(scope.arena.copy(name.as_bytes()).ok())
+        }
         _ => return None,
     })
 }
