@@ -238,7 +238,7 @@ impl Fetch {
             site: Arc::clone(&tx.site),
             chosen: None,
             body: if is_pass && client.body.is_none() { tx.body } else { RequestBody::None },
-            carried: client.body.clone().filter(|_| is_pass),
+            carried: client.body.clone(),
             expects_continue: tx.expects_continue,
             purpose,
             policy: tx.policy.clone(),

@@ -112,7 +112,10 @@ impl Proxy {
             site.vcl = Some(shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?);
         }
         let site = Arc::new(site);
-        site.vcl.iter().for_each(|vcl| vcl.note_site(&site));
+        if let Some(vcl) = &site.vcl {
+            vcl.note_site(&site);
+            cache.watch_for_bans();
+        }
         let shared = Arc::new(Shared {
             cache,
             site: ArcSwap::new(site),

@@ -34,6 +34,8 @@ use crate::{connection, origin};
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 /// Stored responses that bans are tested on in the background, a tick: a few milliseconds of one core.
 const BANNED_PER_TICK_MAX: usize = 4_000;
+/// Stored responses that are looked at for whether their time is over, a tick.
+const REAPED_PER_TICK_MAX: usize = 1_000;
 /// What connections have, once they were told to end.
 const LAST_WORDS_MS: u64 = 1_000;
 /// The buffer that all reads of a core share; larger than any request head, so that a read is nearly always partial
@@ -68,6 +70,8 @@ impl Shared {
         let site = Arc::new(site);
         if let Some(vcl) = &site.vcl {
             vcl.note_site(&site);
+            // Before anything is stored that a ban might meet.
+            self.cache.watch_for_bans();
         }
         self.site.store(site);
         self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
@@ -275,6 +279,9 @@ async fn tick(core: Rc<Core>) {
         core.hot.borrow_mut().sweep();
         if core.index == 0 {
             core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);
+            if core.site_ref().vcl.is_some() {
+                core.shared.cache.reap(core.now(), REAPED_PER_TICK_MAX);
+            }
         }
         core.log.borrow_mut().flush(&core);
         sweep_origins(&core);
