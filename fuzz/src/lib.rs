@@ -9,4 +9,5 @@ pub mod range;
 pub mod request_head;
 pub mod request_vs_hyper;
 pub mod response_head;
+pub mod vcl_program;
 pub mod vcl_text;

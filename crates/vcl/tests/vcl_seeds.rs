@@ -8,6 +8,9 @@ use std::path::PathBuf;
 #[path = "../../../fuzz/src/vcl_text.rs"]
 mod vcl_text;
 
+#[path = "../../../fuzz/src/vcl_program.rs"]
+mod vcl_program;
+
 #[test]
 fn vcl_text_keeps_its_laws() {
     let folder = format!("{}/../../fuzz/corpus/vcl_text", env!("CARGO_MANIFEST_DIR"));
@@ -46,5 +49,21 @@ fn long_texts_keep_the_laws() {
         ["{\"", "vcl 4.1; /* ", "vcl 4.1; sub a { set x = (", "vcl 4.1; sub a { if (a) { ", "vcl 4.1; sub a { } "];
     for shape in shapes {
         vcl_text::run(shape.repeat(2_000).as_bytes());
+    }
+}
+
+/// Programs, and what becomes one; the seeds of `vcl_text` are run too.
+#[test]
+fn vcl_program_keeps_its_laws() {
+    for (corpus, run_min) in [("vcl_program", 15), ("vcl_text", 3)] {
+        let folder = format!("{}/../../fuzz/corpus/{corpus}", env!("CARGO_MANIFEST_DIR"));
+        let files = std::fs::read_dir(&folder).expect("the corpus is part of the repository");
+        let mut count = 0;
+        for file in files {
+            let seed = std::fs::read(file.expect("a readable folder").path()).expect("a readable file");
+            println!("{}", seed.escape_ascii()); // shown when the test fails
+            count += usize::from(vcl_program::run(&seed));
+        }
+        assert!(count >= run_min, "of {folder} only {count} are programs");
     }
 }
