@@ -1,8 +1,9 @@
 //! Laws of reading VCL, for any bytes: reading ends without a panic, says something of whatever it refuses, points
 //! into the text, and takes time in proportion to its length. And of formatting it: only blanks change, a second time
-//! changes nothing, and the program stays the same.
+//! changes nothing, and the program stays the same. And of taking it for old VCL: it becomes VCL 4, or says what did not.
 
 use vcl::formatting::{Indent, format};
+use vcl::old_vcl::{is_present_vcl, translate};
 use vcl::typed_program::Program;
 use vcl::{Included, NoIncludes, Severity};
 
@@ -24,7 +25,19 @@ pub fn run(data: &[u8]) {
     assert_eq!(checked.is_good(), errors == 0);
     assert!(!checked.is_good() || !data.starts_with(b"sub"), "a program begins with its version");
     formatting(data, checked.program.as_ref());
+    importing(data);
 }
+
+/// What is wholly carried over is VCL 4, and whatever is not says so at its place.
+fn importing(data: &[u8]) {
+    let translated = translate(Included { name: "fuzz.vcl".to_owned(), bytes: data.to_vec() }, None);
+    let (is_whole, Some(text)) = (translated.is_whole(), translated.text) else { return };
+    assert!(is_present_vcl(&text), "{}", text.escape_ascii());
+    let has_comment = text.windows(MARK.len()).any(|window| window == MARK);
+    assert!(is_whole || has_comment, "{}", text.escape_ascii());
+}
+
+const MARK: &[u8] = b"larder import: not carried over";
 
 fn formatting(data: &[u8], program: Option<&Program>) {
     let file = |bytes: &[u8]| Included { name: "fuzz.vcl".to_owned(), bytes: bytes.to_vec() };

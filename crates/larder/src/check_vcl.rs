@@ -63,8 +63,8 @@ pub fn read_vcl(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Finds included files as Varnish does: absolute, beside the including file (`./`), or in the VCL path.
-struct Disk<'a> {
-    vcl_path: &'a [PathBuf],
+pub struct Disk<'a> {
+    pub vcl_path: &'a [PathBuf],
 }
 
 impl Includes for Disk<'_> {

@@ -10,6 +10,7 @@ use proxy::settings::{ListenAddress, ListenerSettings, LogFormat, OriginUrl};
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
 use crate::bench_flags::BenchFlags;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
+use crate::import::ImportFlags;
 use crate::lab_command::LabCommand;
 use crate::limits;
 use crate::plan::{LogTarget, Plan, check_memory};
@@ -36,6 +37,9 @@ pub enum Command {
     /// Check a config or a VCL file without using it
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckFlags),
+    /// Translate a VCL file of Varnish 1, 2 or 3 to VCL 4.1
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportFlags),
     /// Load one target, check every answer, and say what it takes
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(Box<BenchFlags>),
@@ -86,6 +90,16 @@ Examples:
   larder check --json larder.toml | jq '.files[].errors'
 
 Exit codes: 0 all files are good; 1 one is not; 2 wrong flags.";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  larder import old.vcl > new.vcl
+  larder import old.vcl -o new.vcl --from 2
+
+The text stays, with its comments; what was called otherwise is replaced in it. What cannot be carried over becomes a
+comment at its place and is listed. What means something else now is noted. The result is checked.
+
+Exit codes: 0 all was carried over and the new file is good; 1 something was not, or the file cannot be read; 2 wrong flags.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -372,6 +386,9 @@ mod tests {
         check(&["lab", "compare", "a.json", "b.json", "--threshold", "much"], Err("such as 5%"));
         check(&["lab", "report", "a.json", "--html", "a.html", "--csv", "a.csv"], Ok(()));
         check(&["lab", "report"], Err("RESULTS.json"));
+        check(&["import", "old.vcl", "-o", "new.vcl", "--from", "2"], Ok(()));
+        check(&["import", "old.vcl", "--from", "4"], Err("not in 1..=3"));
+        check(&["import"], Err("FILE"));
         check(&["vcl", "fmt", "a.vcl", "-", "--indent", "tab"], Ok(()));
         check(&["vcl", "fmt", "--indent", "0", "a.vcl"], Err("must be 1 to 16"));
         check(&["vcl", "fmt", "--check", "--stdout", "a.vcl"], Err("cannot be used with"));

@@ -17,6 +17,7 @@ mod config;
 mod demo;
 mod edge_report;
 mod flags;
+mod import;
 mod lab_command;
 mod lab_compare;
 mod lab_origin;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         flags::Command::Serve(flags) => serve::serve(flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
+        flags::Command::Import(flags) => import::import(&flags),
         flags::Command::Bench(flags) => bench::bench(&flags),
         flags::Command::Lab { command } => lab_command::lab(&command),
         flags::Command::Vcl { command } => vcl_command::vcl(&command),

@@ -57,6 +57,8 @@ codes! {
     FastlyVcl Error "fastly-vcl" "the spelling of Fastly's dialect",
     Template Error "template" "the file is a template that has not been filled in",
     InlineC Error "inline-c" "C code within VCL",
+    // What `larder import` says.
+    NotCarriedOver Error "not-carried-over" "something of an old file that has no translation",
     // Files and modules.
     IncludeNotFound Error "include-not-found" "an included file is not there",
     IncludeCircle Error "include-circle" "a file includes itself",
@@ -95,6 +97,7 @@ codes! {
     Unused Warning "unused" "a definition that nothing uses",
     HostBits Warning "host-bits" "an ACL entry with bits set behind its mask",
     Ignored Warning "ignored" "accepted, and without effect",
+    CarriedOver Warning "carried-over" "something of an old file that was translated, and deserves a look",
     // Warnings: likely mistakes.
     HeaderAgainstEmpty Warning "header-against-empty" "an absent header is not the empty string",
     AbsentBecomesEmpty Warning "absent-becomes-empty" "setting a header from an absent one makes an empty, true one",

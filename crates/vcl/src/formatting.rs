@@ -12,7 +12,7 @@
 //! only statements, can be formatted as well as a whole program.
 
 mod line_breaks;
-mod pieces;
+pub(crate) mod pieces;
 mod spacing;
 mod wrapping;
 

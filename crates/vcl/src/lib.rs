@@ -35,6 +35,7 @@ pub mod map_host;
 mod matching;
 mod near_names;
 mod objects;
+pub mod old_vcl;
 mod parser;
 pub mod plain_values;
 mod regex_syntax;

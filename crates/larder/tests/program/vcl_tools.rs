@@ -1,4 +1,4 @@
-//! `larder vcl fmt` on files of a disk: which are changed, which are left, and what the exit code says.
+//! `larder vcl fmt` and `larder import` on files of a disk: what is written, what is left, and what the exit code says.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -65,4 +65,30 @@ fn standard_input_goes_to_standard_output() {
     check(&folder, "vcl fmt -", BROKEN, (1, "", "<stdin>:2:15: error[missing-semicolon]"));
     let json = "{\"files\":[{\"changed\":true,\"errors\":[],\"file\":\"-\",\"ok\":true}]}\n";
     check(&folder, "vcl fmt --json -", UNTIDY, (0, json, ""));
+}
+
+#[test]
+fn old_files_become_new_ones() {
+    let folder = folder("import");
+    let backend = "backend a { .host = \"10.0.0.1\"; }\n";
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("a file can be written");
+    write("good.vcl", &format!("{backend}sub vcl_fetch {{ esi; }}\n"));
+    write("left.vcl", &format!("{backend}sub vcl_recv {{ C{{ }}C }}\n"));
+    write("bad.vcl", &format!("{backend}sub vcl_recv {{ call nobody; }}\n"));
+    write("whole.vcl", &format!("include \"part.vcl\";\n{backend}"));
+    write("part.vcl", "sub vcl_recv { set req.backend = a; }\n");
+    write("other.vcl", "worker_processes 4;\n");
+
+    let expect = format!("vcl 4.1;\n\n{backend}sub vcl_backend_response {{ set beresp.do_esi = true; }}\n");
+    check(&folder, "import good.vcl", "", (0, &expect, "carried over, with 0 notes; the new file is good"));
+    check(&folder, "import good.vcl -o new.vcl", "", (0, "", "the new file is good"));
+    assert_eq!(std::fs::read_to_string(folder.join("new.vcl")).expect("it is there"), expect);
+    check(&folder, "check new.vcl", "", (0, "new.vcl: ok: 1 subroutine, 1 backend, 0 ACLs, 0 warnings\n", ""));
+    check(&folder, "import new.vcl", "", (0, &expect, "the new file is good"));
+    check(&folder, "import good.vcl -o good.vcl", "", (1, "", "would replace the file itself"));
+    check(&folder, "import left.vcl -o x.vcl", "", (1, "", "left.vcl:2:16: error[not-carried-over]"));
+    check(&folder, "import bad.vcl -o x.vcl", "", (1, "", "the new file has 1 mistake"));
+    check(&folder, "import whole.vcl -o x.vcl", "", (0, "", "the new file is good"));
+    check(&folder, "import part.vcl -o x.vcl", "", (0, "", "as a part of a program"));
+    check(&folder, "import other.vcl", "", (1, "", "other.vcl:1:1: error[syntax]: expected a definition"));
 }
