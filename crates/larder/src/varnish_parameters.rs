@@ -36,8 +36,6 @@ const POLICY_TIMES: &[(&str, Effect)] = &[
     ("default_keep", Time(|plan, time| plan.settings.vcl.default_keep = time)),
     ("uncacheable_ttl", Time(|plan, time| plan.settings.vcl.uncacheable_ttl = time)),
     ("clock_skew", Time(|plan, time| plan.settings.vcl.clock_skew = time)),
-    ("ban_lurker_age", Time(|plan, time| plan.settings.vcl.ban_lurker_age = time)),
-    ("ban_lurker_sleep", Time(|plan, time| plan.settings.vcl.ban_lurker_sleep = time)),
     ("backend_wait_timeout", Time(|plan, time| plan.settings.vcl.backend_wait_timeout = time)),
     ("vcl_cooldown", Time(|plan, time| plan.settings.vcl.vcl_cooldown = time)),
 ];
@@ -45,10 +43,8 @@ const POLICY_TIMES: &[(&str, Effect)] = &[
 const POLICY_COUNTS: &[(&str, Effect)] = &[
     ("max_restarts", Count(COUNTS, |plan, n| plan.settings.vcl.max_restarts = n as u32)),
     ("max_retries", Count(COUNTS, |plan, n| plan.settings.vcl.max_retries = n as u32)),
-    ("ban_lurker_batch", Count(1..=*COUNTS.end(), |plan, n| plan.settings.vcl.ban_lurker_batch = n as u32)),
     ("backend_wait_limit", Count(COUNTS, |plan, n| plan.settings.vcl.backend_wait_limit = n as u32)),
     ("http_range_support", Switch(|plan, on| plan.settings.vcl.http_range_support = on)),
-    ("ban_dups", Switch(|plan, on| plan.settings.vcl.ban_dups = on)),
     (
         "vcl_path",
         Text(|plan, path| plan.vcl_path = path.split(':').filter(|p| !p.is_empty()).map(Into::into).collect()),
@@ -88,6 +84,7 @@ const SOCKETS: Effect = Nothing("larder leaves it to the kernel's settings");
 const COMPILER: Effect = Nothing("larder needs no compiler for VCL");
 const REGEXES: Effect = Nothing("the limits of regexes are fixed in larder, and most need none");
 const DEBUG: Effect = Nothing("it is about the insides of varnishd");
+const LURKER: Effect = Nothing("bans are worked off at once, a few milliseconds of one core at a time");
 const POOLS: Effect = Nothing("larder has no pools of such structures");
 
 const WITHOUT_MEANING: &[(&str, Effect)] = &[
@@ -100,6 +97,10 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("backend_remote_error_holddown", Nothing("addresses that fail are left out for ejection_time")),
     ("ban_any_variant", Nothing("a ban is tested against every variant")),
     ("ban_cutoff", Nothing("larder has no mark of that kind")),
+    ("ban_dups", Nothing("equal bans are always made one")),
+    ("ban_lurker_age", LURKER),
+    ("ban_lurker_batch", LURKER),
+    ("ban_lurker_sleep", LURKER),
     ("ban_lurker_holdoff", Nothing("larder's lurker holds no lock that requests wait for")),
     ("cc_command", COMPILER),
     ("cc_warnings", COMPILER),
@@ -299,8 +300,9 @@ mod tests {
         check("default_ttl", "999y", ttl, Err("longer than a hundred years"));
         check("max_restarts", "0", |plan| plan.settings.vcl.max_restarts, Ok(0));
         check("max_restarts", "4x", |plan| plan.settings.vcl.max_restarts, Err("must be a number from 0"));
-        check("ban_dups", "OFF", |plan| plan.settings.vcl.ban_dups, Ok(false));
-        check("ban_dups", "maybe", |plan| plan.settings.vcl.ban_dups, Err("must be on or off"));
+        let ranges = |plan: &Plan| plan.settings.vcl.http_range_support;
+        check("http_range_support", "OFF", ranges, Ok(false));
+        check("http_range_support", "maybe", ranges, Err("must be on or off"));
         check("http_req_size", "48k", |plan| plan.settings.limits.request_head.head_bytes_max, Ok(48 << 10));
         check("http_req_size", "1", |plan| plan.settings.limits.request_head.head_bytes_max, Err("from 512"));
         check("timeout_idle", "7", |plan| plan.settings.limits.idle_timeout.as_secs(), Ok(7));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::vcl_fmt::{FmtFlags, fmt};
-use crate::vcl_remote::{self, HealthFlags, LabelFlags, LoadFlags, NameFlags, RemoteFlags};
+use crate::vcl_remote::{self, BanFlags, HealthFlags, LabelFlags, LoadFlags, NameFlags, RemoteFlags};
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum VclCommand {
@@ -33,6 +33,12 @@ pub enum VclCommand {
     /// Decide yourself whether a backend is healthy
     #[command(after_help = HEALTH_EXAMPLES)]
     Health(HealthFlags),
+    /// Ban what is stored by conditions on it, as ban() in VCL does
+    #[command(after_help = BAN_EXAMPLES)]
+    Ban(BanFlags),
+    /// Show the bans in force, and what they came to
+    #[command(after_help = BAN_EXAMPLES)]
+    Bans(RemoteFlags),
 }
 
 const LOAD_EXAMPLES: &str = "\
@@ -73,6 +79,16 @@ Examples:
 
 Exit codes: 0 done; 1 no larder answers; 2 wrong flags.";
 
+const BAN_EXAMPLES: &str = "\
+Examples:
+  larder vcl ban 'obj.http.x-url ~ ^/shop/' --config larder.toml
+  larder vcl ban 'obj.status == 404 && obj.age > 1h' --admin unix:/run/larder-admin.sock
+  larder vcl bans
+
+A ban on obj.* is worked off in the background; one on req.* when somebody asks.
+
+Exit codes: 0 done; 1 refused, or no larder answers; 2 wrong flags.";
+
 const HEALTH_EXAMPLES: &str = "\
 Examples:
   larder vcl health app1 sick --config larder.toml       no request goes there, whatever its probes say
@@ -101,5 +117,7 @@ pub fn vcl(command: &VclCommand) -> ExitCode {
         VclCommand::List(flags) => vcl_remote::list(flags),
         VclCommand::Backends(flags) => vcl_remote::backends(flags),
         VclCommand::Health(flags) => vcl_remote::health(flags),
+        VclCommand::Ban(flags) => vcl_remote::ban(flags),
+        VclCommand::Bans(flags) => vcl_remote::bans(flags),
     }
 }

@@ -1,4 +1,4 @@
-//! `larder vcl load|use|discard|label|list|backends|health`: asks the larder that runs, through its admin address.
+//! `larder vcl load|use|discard|label|list|backends|health|ban|bans`: asks the larder that runs, through its admin address.
 //!
 //! What may be done, and what comes of it, is decided there; here it is asked for and shown.
 
@@ -83,6 +83,16 @@ pub struct HealthFlags {
 
     /// What it is to be taken for; auto: what its probes say
     pub health: HealthWord,
+
+    #[command(flatten)]
+    pub remote: RemoteFlags,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct BanFlags {
+    /// FIELD OPERATOR VALUE [&& …]: fields req.url, req.http.NAME, obj.http.NAME, obj.status, obj.ttl, obj.age, …
+    #[arg(required = true, value_name = "EXPRESSION")]
+    pub words: Vec<String>,
 
     #[command(flatten)]
     pub remote: RemoteFlags,
@@ -175,6 +185,33 @@ pub fn backends(remote: &RemoteFlags) -> ExitCode {
         };
         let rows = answer["backends"].as_array().into_iter().flatten().map(row);
         table(["BACKEND", "ORDERED", "HEALTH", "PROBES", "THE LAST"], rows.collect())
+    })
+}
+
+pub fn ban(flags: &BanFlags) -> ExitCode {
+    let expression = flags.words.join(" ");
+    ask(&flags.remote, "POST", "/ban", expression.as_bytes(), |_| format!("banned: {expression}\n"))
+}
+
+pub fn bans(remote: &RemoteFlags) -> ExitCode {
+    ask(remote, "GET", "/bans", b"", |answer| {
+        let row = |ban: &Value| {
+            let age = std::time::Duration::from_millis(ban["age_ms"].as_u64().unwrap_or(0));
+            let state = match (ban["done"] == true, ban["needs_request"] == true) {
+                (true, _) => "done",
+                (false, true) => "on request",
+                (false, false) => "in force",
+            };
+            [
+                format!("{} s", age.as_secs()),
+                state.to_owned(),
+                word(&ban["tested"]),
+                word(&ban["matched"]),
+                word(&ban["expression"]),
+            ]
+        };
+        let rows = answer["bans"].as_array().into_iter().flatten().map(row);
+        table(["AGE", "STATE", "TESTED", "WENT", "BAN"], rows.collect())
     })
 }
 

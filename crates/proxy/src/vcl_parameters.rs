@@ -23,13 +23,6 @@ pub struct VclParameters {
     /// How far the origin's clock may be wrong before its Date is not believed.
     pub clock_skew: Duration,
     pub http_range_support: bool,
-    /// A new ban completes an older one of the same text.
-    pub ban_dups: bool,
-    /// How old a ban must be before it is worked off in the background: until then requests may do that for nothing.
-    pub ban_lurker_age: Duration,
-    /// Objects that are tested before a pause, and the pause.
-    pub ban_lurker_batch: u32,
-    pub ban_lurker_sleep: Duration,
     /// For backends with `.max_connections` that say nothing themselves: who may wait for a connection, and for how long.
     pub backend_wait_limit: u32,
     pub backend_wait_timeout: Duration,
@@ -61,10 +54,6 @@ impl Default for VclParameters {
             max_retries: 4,
             clock_skew: Duration::from_secs(10),
             http_range_support: true,
-            ban_dups: true,
-            ban_lurker_age: Duration::from_secs(60),
-            ban_lurker_batch: 8,
-            ban_lurker_sleep: Duration::from_millis(10),
             backend_wait_limit: 0,
             backend_wait_timeout: Duration::ZERO,
             vcl_cooldown: Duration::from_secs(600),

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use cache::BanEntry;
+
 use crate::backend_health::{BackendHealth, HealthOrder};
 use crate::clock::{Clock, Moment};
 use crate::origin::OriginStatus;
@@ -10,6 +12,7 @@ use crate::service::Proxy;
 use crate::site::Site;
 use crate::vcl_shelf::{Changes, VclError};
 use crate::vcl_site::{VclProgram, VclSite};
+use crate::vcl_story::bans;
 
 /// A loaded program at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +53,20 @@ pub struct ProbeStatus {
     pub last_took_ms: u64,
 }
 
+/// A ban at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BanStatus {
+    pub expression: String,
+    pub age_ms: u64,
+    /// It has a condition on the request, so it is tested only when somebody asks.
+    pub needs_request: bool,
+    /// Stored and arriving responses that it was tested against, and how many of them went.
+    pub tested: u64,
+    pub matched: u64,
+    /// Nothing that is stored is left to be tested.
+    pub is_done: bool,
+}
+
 impl Proxy {
     /// Loads a checked program. It is used when somebody says so.
     pub fn load_vcl(&self, program: VclProgram) -> Result<(), VclError> {
@@ -86,6 +103,26 @@ impl Proxy {
         shelf.order_health(&shelf.changes(), backend, order, self.shared.site.load().vcl.as_ref())
     }
 
+    /// Bans what is stored, or under way, and meets the conditions. The error is about the expression.
+    pub fn ban(&self, expression: &[u8]) -> Result<(), VclError> {
+        let now = Clock::read().at(Moment::now());
+        bans::ban(&self.shared, expression, now).map_err(VclError::Refused)
+    }
+
+    /// The bans in force, newest first.
+    pub fn bans_status(&self) -> Vec<BanStatus> {
+        let now_ms = Clock::read().at(Moment::now()).mono_ms;
+        let status = |ban: BanEntry| BanStatus {
+            age_ms: now_ms.saturating_sub(ban.issued.mono_ms),
+            expression: ban.text,
+            needs_request: ban.needs_request,
+            tested: ban.tested,
+            matched: ban.matched,
+            is_done: ban.is_done,
+        };
+        self.shared.cache.bans().into_iter().map(status).collect()
+    }
+
     /// All loaded programs, in the order in which they were loaded.
     pub fn vcls_status(&self) -> Vec<VclStatus> {
         let shelf = &self.shared.shelf;
@@ -116,7 +153,7 @@ impl Proxy {
 }
 
 fn backends_status(vcl: &VclSite, now_ms: u64) -> Vec<BackendStatus> {
-    let status = |(origin, health): (OriginStatus, &Arc<BackendHealth>)| {
+    let status = |(origin, health): (OriginStatus, Arc<BackendHealth>)| {
         let found = health.read();
         let probe = health.record().map(|record| ProbeStatus {
             good: record.window.good_count(),
@@ -128,5 +165,5 @@ fn backends_status(vcl: &VclSite, now_ms: u64) -> Vec<BackendStatus> {
         });
         BackendStatus { origin, healthy: found.healthy, changed_ms: found.changed_ms, ordered: health.ordered(), probe }
     };
-    vcl.origins.status(now_ms).into_iter().zip(vcl.backend_healths()).map(status).collect()
+    vcl.backends(now_ms).into_iter().map(status).collect()
 }

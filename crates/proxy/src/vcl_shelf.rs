@@ -17,7 +17,7 @@ use crate::vcl_site::{Surroundings, VclLabel, VclProgram, VclSite};
 
 pub(crate) struct VclShelf {
     pub(crate) world: Arc<dyn World>,
-    prober: Prober,
+    prober: Arc<Prober>,
     /// In the order in which they were loaded. Replaced whole, so that the cores' ticks need no lock.
     programs: ArcSwap<Vec<Arc<VclSite>>>,
     changes: Mutex<Changes>,
@@ -53,7 +53,7 @@ impl std::error::Error for VclError {}
 
 impl VclShelf {
     pub(crate) fn new(world: Arc<dyn World>) -> VclShelf {
-        VclShelf { world, prober: Prober::default(), programs: ArcSwap::default(), changes: Mutex::default() }
+        VclShelf { world, prober: Arc::default(), programs: ArcSwap::default(), changes: Mutex::default() }
     }
 
     pub(crate) fn programs(&self) -> arc_swap::Guard<Arc<Vec<Arc<VclSite>>>> {

@@ -13,7 +13,8 @@ use vcl::{Loaded, Sources, World};
 
 use crate::backend_health::{BackendHealth, HealthOrder};
 use crate::clock::{Clock, Moment};
-use crate::origin::{Origin, Origins};
+use crate::made_backends::MadeBackends;
+use crate::origin::{Origin, OriginStatus, Origins};
 use crate::probe_window::ProbeWindow;
 use crate::prober::{Prober, Probes, Probing};
 use crate::settings::VclParameters;
@@ -27,6 +28,7 @@ pub(crate) struct VclSite {
     pub(crate) origins: Arc<Origins>,
     health: Vec<Arc<BackendHealth>>,
     probes: Probes,
+    made: MadeBackends,
     /// By the program's numbers of labels.
     labels: Vec<Arc<VclLabel>>,
     world: Arc<dyn World>,
@@ -53,11 +55,11 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) world: &'a Arc<dyn World>,
     pub(crate) parameters: &'a VclParameters,
     /// Whose limits and resolver the backends share.
-    pub(crate) base: &'a Origins,
+    pub(crate) base: &'a Arc<Origins>,
     /// Other programs, whose equal backends go on with their connections and health.
     pub(crate) others: &'a [Arc<VclSite>],
     pub(crate) labels: Vec<Arc<VclLabel>>,
-    pub(crate) prober: &'a Prober,
+    pub(crate) prober: &'a Arc<Prober>,
 }
 
 impl VclSite {
@@ -79,6 +81,7 @@ impl VclSite {
             name: name.into(),
             loaded: Loaded::load(program, sources, &**into.world)?,
             probes,
+            made: MadeBackends::new(into.base, into.parameters, into.prober),
             origins,
             health,
             labels: into.labels,
@@ -93,26 +96,45 @@ impl VclSite {
 
     /// The origin behind a backend. `None` for a number that the program never had.
     #[inline]
-    #[allow(dead_code, reason = "the story under VCL asks this")]
     pub(crate) fn origin(&self, of: BackendId) -> Option<Arc<Origin>> {
-        (of.index() < self.health.len()).then(|| Arc::clone(self.origins.get(of.index())))
+        if of.index() < self.health.len() {
+            return Some(Arc::clone(self.origins.get(of.index())));
+        }
+        self.made.get(of, &self.loaded, &*self.world).map(|made| Arc::clone(made.origins.get(0)))
     }
 
-    /// Two loads, no lock.
+    /// Two loads and no lock, for a backend that the program defines.
     #[inline]
-    #[allow(dead_code, reason = "the story under VCL asks this")]
     pub(crate) fn health(&self, of: BackendId) -> vcl::Health {
+        let said = |health: &BackendHealth| {
+            let health = health.read();
+            vcl::Health { healthy: health.healthy, changed_s: health.changed_ms as f64 / 1000.0 }
+        };
         match self.health.get(of.index()) {
-            Some(health) => {
-                let health = health.read();
-                vcl::Health { healthy: health.healthy, changed_s: health.changed_ms as f64 / 1000.0 }
-            }
-            None => vcl::Health { healthy: false, changed_s: 0.0 },
+            Some(health) => said(health),
+            None => match self.made.get(of, &self.loaded, &*self.world) {
+                Some(made) => said(&made.health),
+                None => vcl::Health { healthy: false, changed_s: 0.0 },
+            },
         }
     }
 
+    /// For the tick of each core.
+    pub(crate) fn sweep(&self, core: usize, now_ms: u64) {
+        self.origins.sweep(core, now_ms);
+        self.made.made().iter().for_each(|made| made.origins.sweep(core, now_ms));
+    }
+
+    /// Every backend at a moment: the defined ones, then the made ones.
+    pub(crate) fn backends(&self, now_ms: u64) -> Vec<(OriginStatus, Arc<BackendHealth>)> {
+        let mut all: Vec<_> = self.origins.status(now_ms).into_iter().zip(self.health.iter().cloned()).collect();
+        for made in self.made.made() {
+            all.extend(made.origins.status(now_ms).into_iter().map(|status| (status, Arc::clone(&made.health))));
+        }
+        all
+    }
+
     /// The program that a label stands for now, for `return (vcl(NAME))`.
-    #[allow(dead_code, reason = "the story under VCL asks this")]
     pub(crate) fn labelled(&self, name: &str) -> Option<Arc<VclSite>> {
         self.labels.iter().find(|label| label.name == name)?.program.load_full()
     }
@@ -125,15 +147,15 @@ impl VclSite {
     pub(crate) fn order_health(&self, backend: &str, order: HealthOrder) -> bool {
         let now_ms = Clock::read().at(Moment::now()).wall_ms;
         let own = self.loaded.backends().iter().zip(&self.health).filter(|(own, _)| own.name == backend);
-        own.map(|(_, health)| health.order(order, now_ms)).count() > 0
-    }
-
-    pub(crate) fn backend_healths(&self) -> &[Arc<BackendHealth>] {
-        &self.health
+        let own = own.map(|(_, health)| health.order(order, now_ms)).count();
+        let made = self.made.made();
+        let made = made.iter().filter(|made| made.name == backend);
+        own + made.map(|made| made.health.order(order, now_ms)).count() > 0
     }
 
     pub(crate) fn set_warm(&self, is_warm: bool) {
         self.probes.set_warm(is_warm);
+        self.made.made().iter().for_each(|made| made.probes.set_warm(is_warm));
     }
 
     pub(crate) fn is_warm(&self) -> bool {

@@ -294,7 +294,7 @@ fn sweep_origins(core: &Core) {
     site.origins.sweep(core.index, now_ms);
     let shelf = &core.shared.shelf;
     for vcl in &**shelf.programs() {
-        vcl.origins.sweep(core.index, now_ms);
+        vcl.sweep(core.index, now_ms);
     }
     if core.index == 0 {
         let cooldown_ms = site.settings.vcl.vcl_cooldown.as_millis().try_into().unwrap_or(u64::MAX);

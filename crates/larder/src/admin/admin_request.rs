@@ -105,7 +105,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         b"/status" => Page::Status,
         b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
         b"/debug/advance" => return Answer::refusal(405, "POST it"),
-        _ => return Answer::refusal(404, "there are /, /status, /metrics, /vcl and /backends"),
+        _ => return Answer::refusal(404, "there are /, /status, /metrics, /vcl, /backends and /bans"),
     };
     match reads {
         true => Answer::Page { page, head_only: request.method == Method::Head },
@@ -310,6 +310,9 @@ mod tests {
         let length = |bytes: usize| format!("{token}Content-Length: {bytes}\r\n");
         check_vcl("GET /vcl", "", near, &rights, Ok(0));
         check_vcl("GET /backends", "", near, &rights, Ok(0));
+        check_vcl("GET /bans", "", near, &rights, Ok(0));
+        check_vcl("POST /ban", "Content-Length: 7\r\n", near, &rights, Err(403));
+        check_vcl("POST /ban", &length(7), near, &rights, Ok(7));
         check_vcl("POST /vcl/a/use", "", near, &rights, Err(403));
         check_vcl("POST /vcl/a/use", "", Door::Unix, &rights, Ok(0));
         check_vcl("POST /vcl/a/use", token, near, &rights, Ok(0));

@@ -1,11 +1,11 @@
-//! What may be asked of the admin address about VCLs: which request asks what, what is done, and the answer as JSON.
+//! What may be asked of the admin address about VCLs, their backends and bans: which request asks what, what is done, and the answer as JSON.
 //!
 //! Whether somebody may change anything is judged before, in `admin_request`. A body comes whole or not at all.
 
 use std::path::PathBuf;
 
 use message::{Method, Request};
-use proxy::{BackendStatus, HealthOrder, Proxy, VclError, VclStatus};
+use proxy::{BackendStatus, BanStatus, HealthOrder, Proxy, VclError, VclStatus};
 use serde_json::{Value, json};
 
 use crate::vcl_loading::{self, Ready};
@@ -27,6 +27,10 @@ pub enum VclRequest {
     Backends,
     /// `POST /backends/NAME/health?set=auto|healthy|sick`
     Health { backend: String, order: HealthOrder },
+    /// `GET /bans`
+    Bans,
+    /// `POST /ban`, with the expression as the body
+    Ban,
 }
 
 /// Why a request is none of these.
@@ -67,6 +71,10 @@ impl VclRequest {
                 Ok(VclRequest::Label { label: label.into(), name })
             }
             ["vcl-labels", _] => Err(Refused(405, "PUT or DELETE it")),
+            ["bans"] if get => Ok(VclRequest::Bans),
+            ["bans"] => Err(Refused(405, "GET it")),
+            ["ban"] if method == Method::Post => Ok(VclRequest::Ban),
+            ["ban"] => Err(Refused(405, "POST it")),
             ["backends"] if get => Ok(VclRequest::Backends),
             ["backends"] => Err(Refused(405, "GET it")),
             ["backends", backend, "health"] if method == Method::Post => {
@@ -82,11 +90,11 @@ impl VclRequest {
 
     /// Anybody who reaches the address may look.
     pub fn changes(&self) -> bool {
-        !matches!(self, VclRequest::List | VclRequest::Backends)
+        !matches!(self, VclRequest::List | VclRequest::Backends | VclRequest::Bans)
     }
 
     pub fn takes_body(&self) -> bool {
-        matches!(self, VclRequest::Load { .. })
+        matches!(self, VclRequest::Load { .. } | VclRequest::Ban)
     }
 
     /// Does what is asked. Loading may take a while: names are looked up.
@@ -107,6 +115,11 @@ impl VclRequest {
                     .collect();
                 return VclReply::good(json!({ "backends": backends }));
             }
+            VclRequest::Bans => {
+                let bans: Vec<Value> = proxy.bans_status().iter().map(ban_json).collect();
+                return VclReply::good(json!({ "bans": bans }));
+            }
+            VclRequest::Ban => proxy.ban(body.trim_ascii()),
             VclRequest::Load { name, from } => return load(proxy, vcl_path, &name, from, body),
             VclRequest::Use { name } => proxy.use_vcl(&name),
             VclRequest::Discard { name } => proxy.discard_vcl(&name),
@@ -160,6 +173,17 @@ pub fn vcls_json(vcls: &[VclStatus]) -> Value {
         })
     };
     vcls.iter().map(row).collect()
+}
+
+fn ban_json(ban: &BanStatus) -> Value {
+    json!({
+        "expression": ban.expression,
+        "age_ms": ban.age_ms,
+        "needs_request": ban.needs_request,
+        "tested": ban.tested,
+        "matched": ban.matched,
+        "done": ban.is_done,
+    })
 }
 
 fn backend_json(backend: &BackendStatus) -> Value {
@@ -237,6 +261,8 @@ mod tests {
         check("DELETE /vcl-labels/boot", Ok(VclRequest::Discard { name: name() }));
         check("PUT /vcl-labels/l?vcl=boot", Ok(VclRequest::Label { label: "l".to_owned(), name: name() }));
         check("GET /backends", Ok(VclRequest::Backends));
+        check("GET /bans", Ok(VclRequest::Bans));
+        check("POST /ban", Ok(VclRequest::Ban));
         let order = HealthOrder::Sick;
         check("POST /backends/boot/health?set=sick", Ok(VclRequest::Health { backend: name(), order }));
     }
@@ -246,6 +272,7 @@ mod tests {
         check("GET /status", Err(NotVcl::Elsewhere));
         check("GET /vcl/boot/x/y", Err(NotVcl::Elsewhere));
         check("POST /vcl", Err(NotVcl::Refused(405, "GET it")));
+        check("GET /ban", Err(NotVcl::Refused(405, "POST it")));
         check("GET /vcl/boot/use", Err(NotVcl::Refused(405, "POST it")));
         check("PUT /vcl-labels/l", Err(NotVcl::Refused(400, "write ?vcl=NAME")));
         let words = "write ?set=auto, ?set=healthy or ?set=sick";

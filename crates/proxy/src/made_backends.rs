@@ -1,0 +1,101 @@
+//! Backends that a program makes while it runs (vmod dynamic): each becomes an origin with its health and probe when
+//! somebody first asks for it, and stays as long as the program does.
+//!
+//! Which number stands for which backend is the program's to say.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use vcl::typed_program::BackendId;
+use vcl::{Loaded, LogKind, World};
+
+use crate::backend_health::BackendHealth;
+use crate::clock::wall_now_ms;
+use crate::limits::MADE_BACKENDS_MAX;
+use crate::origin::Origins;
+use crate::probe_window::ProbeWindow;
+use crate::prober::{Prober, Probes, Probing};
+use crate::settings::VclParameters;
+use crate::vcl_backends;
+
+pub(crate) struct MadeBackends {
+    /// By their numbers, from the first behind the program's own. Replaced whole, so that asking takes no lock.
+    all: ArcSwap<Vec<Option<Arc<MadeBackend>>>>,
+    making: Mutex<()>,
+    base: Arc<Origins>,
+    parameters: VclParameters,
+    prober: Arc<Prober>,
+}
+
+pub(crate) struct MadeBackend {
+    pub(crate) name: String,
+    /// Of one.
+    pub(crate) origins: Arc<Origins>,
+    pub(crate) health: Arc<BackendHealth>,
+    pub(crate) probes: Probes,
+}
+
+impl MadeBackends {
+    pub(crate) fn new(base: &Arc<Origins>, parameters: &VclParameters, prober: &Arc<Prober>) -> MadeBackends {
+        MadeBackends {
+            all: ArcSwap::default(),
+            making: Mutex::default(),
+            base: Arc::clone(base),
+            parameters: parameters.clone(),
+            prober: Arc::clone(prober),
+        }
+    }
+
+    /// The one of this number; made now if it is the first time. `None` when the program has none, or it is no good.
+    pub(crate) fn get(&self, of: BackendId, loaded: &Loaded, world: &dyn World) -> Option<Arc<MadeBackend>> {
+        let number = of.index().checked_sub(loaded.backends().len())?;
+        let known = || self.all.load().get(number).cloned().flatten();
+        if let Some(made) = known() {
+            return Some(made);
+        }
+        let _making = self.making.lock();
+        if let Some(made) = known() {
+            return Some(made);
+        }
+        let backend = loaded.dynamic_backend(of)?.backend;
+        let made = match number < MADE_BACKENDS_MAX {
+            true => self.make(&backend, loaded, world),
+            false => Err(format!("a program may make {MADE_BACKENDS_MAX} backends")),
+        };
+        let made =
+            made.map_err(|why| world.log(LogKind::Error, format!("backend `{}`: {why}", backend.name).as_bytes()));
+        let made = Arc::new(made.ok()?);
+        let mut all = Vec::clone(&self.all.load());
+        all.resize_with(all.len().max(number + 1), || None);
+        all[number] = Some(Arc::clone(&made));
+        self.all.store(Arc::new(all));
+        Some(made)
+    }
+
+    fn make(
+        &self,
+        backend: &vcl::typed_program::Backend,
+        loaded: &Loaded,
+        world: &dyn World,
+    ) -> Result<MadeBackend, String> {
+        let settings = vcl_backends::origin_of(backend, &self.parameters, world)?;
+        let origins = self.base.of_backends(std::slice::from_ref(&settings), &[]);
+        let probe = backend.endpoint.as_ref().and_then(|endpoint| loaded.probes().get(endpoint.probe?.index()));
+        let health = Arc::new(match probe {
+            // One that comes while requests do is well until a probe says otherwise, or the first of them would fail.
+            Some(probe) => {
+                BackendHealth::probed(ProbeWindow::new(probe.window, probe.threshold, probe.threshold), wall_now_ms())
+            }
+            None => BackendHealth::unprobed(true, wall_now_ms()),
+        });
+        let probing = probe.map(|probe| Probing::new(origins.get(0), &health, probe));
+        let probes = self.prober.begin(probing.into_iter().collect())?;
+        Ok(MadeBackend { name: backend.name.clone(), origins, health, probes })
+    }
+
+    /// Those that were made up to now.
+    pub(crate) fn made(&self) -> Vec<Arc<MadeBackend>> {
+        self.all.load().iter().flatten().cloned().collect()
+    }
+}
