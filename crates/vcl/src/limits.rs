@@ -113,3 +113,5 @@ pub const REQUEST_BODY_BYTES_MAX: u64 = 16 << 20;
 
 /// The same where the call's size is known only when it is made, or where only vmod bodyaccess looks at the body.
 pub const REQUEST_BODY_BYTES_DEFAULT: u64 = 1 << 20;
+/// Keys that vmod vsthrottle counts at a time; past them those that were asked for least lately are forgotten.
+pub const THROTTLE_BUCKETS_MAX: usize = 1 << 18;

@@ -2,7 +2,7 @@
 
 use vcl::*;
 
-const HEAD: &str = "vcl 4.1; import cookie; import header; import purge; import std; import str; import var; import xkey; \
+const HEAD: &str = "vcl 4.1; import cookie; import header; import purge; import std; import str; import var; import vsthrottle; import xkey; \
     backend default none; backend other none; ";
 
 fn load(text: &str) -> std::sync::Arc<Loaded> {
@@ -192,4 +192,24 @@ fn purges_reach_the_cache() {
     check("xkey.purge(\"a, b,\" + \" c\")", &["a Hard", "b Hard", "c Hard"], "3");
     check("xkey.purge(req.http.no)", &[], "0");
     check("xkey.softpurge(\"a\")", &["a Soft { ttl_s: 0.0, grace_s: None, keep_s: None }"], "1");
+}
+
+#[test]
+fn keys_are_throttled() {
+    let key = "\"of this test\", 2, 1h";
+    let denied = format!("vsthrottle.is_denied({key})");
+    value(&format!("\"\" + vsthrottle.remaining({key}) + {denied} + {denied} + {denied}"), "2falsefalsetrue");
+    value(&format!("\"\" + vsthrottle.is_denied(\"of this test\", 3, 1h) + {denied}"), "falsetrue");
+    recv(&format!("vsthrottle.return_token({key}); set req.http.r = {denied};"), "r: false");
+    recv(&format!("vsthrottle.remove_bucket({key}); set req.http.r = vsthrottle.remaining({key});"), "r: 2");
+    let absent = "req.http.no, 2, 1h";
+    value(&format!("\"\" + vsthrottle.is_denied({absent}) + vsthrottle.remaining({absent})"), "true-1");
+    let blocking = "\"blocked in this test\", 1, 1h, 2h";
+    recv(
+        &format!(
+            "if (!vsthrottle.is_denied({blocking}) && vsthrottle.is_denied({blocking})) \
+             {{ set req.http.r = vsthrottle.blocked({blocking}) + vsthrottle.blocked({absent}, 1s); }}"
+        ),
+        "r: 7199.000",
+    );
 }
