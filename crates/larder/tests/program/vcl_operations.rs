@@ -109,8 +109,9 @@ fn programs_are_loaded_used_and_discarded_by_command() {
     larder.check("health two sick", (0, "two: sick"));
     larder.check("backends", (0, "next.two  sick     sick"));
     larder.check("health next.three sick", (1, "there is no backend"));
-    larder.check("ban obj.status == 404 && obj.age > 1h", (0, "banned: obj.status == 404 && obj.age > 1h"));
-    larder.check("bans", (0, "obj.status == 404 && obj.age > 1h"));
+    // One that looks at requests is not worked off in the background, and stays listed.
+    larder.check("ban req.url == /x && obj.age > 1h", (0, "banned: req.url == /x && obj.age > 1h"));
+    larder.check("bans", (0, "req.url == /x && obj.age > 1h"));
     larder.check("ban obj.colour == red", (1, "there is no field `obj.colour`"));
     assert_eq!(larder.loaded(), "next*");
     larder.check("load again default.vcl --use", (0, "again decides from now on"));
