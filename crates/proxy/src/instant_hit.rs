@@ -131,7 +131,13 @@ fn answer(
     let mut tail = core.tail.borrow_mut();
     tail.clear();
     stored_head::write_tail(&mut tail, site, object, now, Fate::of(visit.persistent, request.version));
-    let shot = Shot { request, persistent: visit.persistent, client_ip: visit.found.client.ip, moment: visit.moment };
+    let shot = Shot {
+        request,
+        head_only: request.method == Method::Head,
+        persistent: visit.persistent,
+        client_ip: visit.found.client.ip,
+        moment: visit.moment,
+    };
     let head = [&object.rendered()[..], &tail];
     send(connection, core, site, &shot, object, head)
 }
@@ -139,6 +145,8 @@ fn answer(
 /// An answer that is about to be sent, from the store and whole.
 pub(crate) struct Shot<'a> {
     pub(crate) request: &'a Request<'a>,
+    /// No body goes out, by the client's method or by the status.
+    pub(crate) head_only: bool,
     pub(crate) persistent: bool,
     pub(crate) client_ip: IpAddr,
     pub(crate) moment: Moment,
@@ -155,7 +163,7 @@ pub(crate) fn send(
     head: [&[u8]; 2],
 ) -> Instant {
     connection.exchange(Event::AnswerBegun);
-    let (written, total) = write(connection, object, head, shot.request.method == Method::Head);
+    let (written, total) = write(connection, object, head, shot.head_only);
     let sent = match written {
         Ok(sent) => sent,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
@@ -220,8 +228,7 @@ fn rest_of(object: &Arc<Object>, [rendered, tail]: [&[u8]; 2], sent: usize, shot
         head.extend_from_slice(&tail[sent.saturating_sub(rendered.len())..]);
     }
     let from = sent.saturating_sub(head_len) as u64;
-    let head_only = shot.request.method == Method::Head;
-    let to = if head_only { from } else { object.body().len() };
+    let to = if shot.head_only { from } else { object.body().len() };
     let mut outgoing = Outgoing::new(head, OutBody::Object { object: Arc::clone(object), from, to });
     outgoing.body_bytes_sent = from;
     let outcome = Outcome { status: object.status().0, verdict: CacheVerdict::Hit, ..Outcome::NONE };

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use wire::limits::{ChunkedLimits, HeadLimits};
 
+/// For so long at least a policy's uncacheable answer is remembered.
+pub(crate) const MARK_TTL_MIN_MS: i64 = 1_000;
+
 /// The limits of one configuration. `Default` is what ships.
 #[derive(Clone, Debug)]
 pub struct Limits {

@@ -12,7 +12,7 @@ use crate::settings::PolicySettings;
 use crate::url_variations::Place;
 use crate::worker::Shared;
 
-/// Who decides. A policy program will be the second variant.
+/// Who decides where no program does. Under one, `Transaction::vcl` is set and every step asks it first.
 #[derive(Clone, Debug)]
 pub(crate) enum Policy {
     /// RFC 9111, with the switches of `[policy]`.

@@ -235,6 +235,12 @@ impl Transaction {
         has_host && (self.head.method == Method::Post || self.body == RequestBody::None)
     }
 
+    /// Does the client expect a head alone? What it asked with counts: a policy may ask the origin otherwise.
+    pub(crate) fn wants_head_only(&self) -> bool {
+        let original = self.vcl.as_deref().and_then(|state| state.original.as_ref());
+        original.unwrap_or(&self.head).method == Method::Head
+    }
+
     /// The key under which the request is looked up and invalidated.
     pub(crate) fn key(&mut self) -> Key {
         let (policy, core, head) = (&self.policy, &self.core, &self.head);

@@ -96,8 +96,10 @@ pub(crate) struct Core {
     /// The changing end of a stored head is written here.
     pub(crate) tail: RefCell<Vec<u8>>,
     /// Where programs make their texts, for as long as one scope lasts.
-    pub(crate) arena: RefCell<vcl::Arena>,
+    arena: RefCell<vcl::Arena>,
     pub(crate) xids: Cell<Xids>,
+    /// The second in which a program's failure was said on stderr last: one a second is enough.
+    pub(crate) complained_s: Cell<u64>,
     pub(crate) log: RefCell<LogBuffer>,
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
@@ -126,6 +128,7 @@ impl Core {
             tail: RefCell::new(Vec::with_capacity(1024)),
             arena: RefCell::default(),
             xids: Cell::default(),
+            complained_s: Cell::new(0),
             log: RefCell::new(LogBuffer::default()),
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
@@ -161,6 +164,12 @@ impl Core {
     #[inline]
     pub(crate) fn draining(&self) -> bool {
         self.draining.get()
+    }
+
+    /// Room for the texts of one scope; those of the one before are gone.
+    pub(crate) fn fresh_arena(&self) -> std::cell::Ref<'_, vcl::Arena> {
+        self.arena.borrow_mut().reset();
+        self.arena.borrow()
     }
 
     /// What the origins need to know of a core.

@@ -3,7 +3,7 @@
 //! Built once per head that is forwarded or stored, before any field of ours is added: a client may nominate
 //! `X-Forwarded-For` in `Connection`, and may only lose its own.
 
-use message::{Field, FieldName, FieldsView};
+use message::{Field, FieldName, Fields, FieldsView};
 
 /// The hop-by-hop fields of one head.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,16 @@ impl<'a> HopByHop<'a> {
             !known.iter().any(|text| option.eq_ignore_ascii_case(text))
         });
         HopByHop { nominated: nominated.collect() }
+    }
+
+    /// A copy of the fields without those that are left out: what concerns more than one connection.
+    pub fn end_to_end(fields: FieldsView<'_>) -> Fields {
+        let hop_by_hop = HopByHop::of(fields);
+        let mut kept = Fields::default();
+        for field in fields.iter().filter(|field| !hop_by_hop.drops(field)) {
+            kept.push_named(field.name_text, field.value);
+        }
+        kept
     }
 
     /// Must this field be left out of the forwarded message? Framing fields are always dropped: ours are generated.

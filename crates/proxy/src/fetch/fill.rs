@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use cache::{Description, Draft, Failure, Part, StoreAs, Ticket, WholeHead};
-use message::{FieldName, Fields, ResponseHead, Status};
+use message::{FieldName, ResponseHead, Status};
 use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
 use rules::storing::{Withholding, may_store, may_store_part};
 use rules::{Exchange, Facts, RequestDirectives, Vary, WhyNotStored};
@@ -166,12 +166,7 @@ pub(crate) fn shared_head(fetch: &Fetch, head: &ResponseHead) -> ResponseHead {
 
 /// What the first requester gets: all but what belongs to the connection.
 fn leaders_head(head: &ResponseHead) -> ResponseHead {
-    let view = head.fields.view();
-    let hop_by_hop = HopByHop::of(view);
-    let mut fields = Fields::default();
-    for field in view.iter().filter(|field| !hop_by_hop.drops(field) && field.name != FieldName::ContentLength) {
-        fields.push_named(field.name_text, field.value);
-    }
+    let fields = HopByHop::end_to_end(head.fields.view());
     ResponseHead { status: head.status, version: head.version, reason: None, fields }
 }
 

@@ -15,6 +15,7 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
 use crate::fetch::policy_fetch::{Keeping, Settled, SettledBody};
 use crate::fetch::{Broken, Client, Fetch, FetchState};
+use crate::limits::MARK_TTL_MIN_MS;
 use crate::stored_head;
 use crate::vcl_story::policy_purge;
 
@@ -29,13 +30,17 @@ pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<Fetch
     };
     if let Some(notes) = &notes {
         notes.note_lifetimes(settled.lifetimes);
+        if !settled.why.is_empty() {
+            notes.note_not_stored(settled.why);
+        }
     }
     land(fetch, ticket, settled, notes.is_some()).await;
 }
 
 async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
-    let Settled { mut made, body, keeping, lifetimes, received, streams } = settled;
+    let Settled { mut made, body, keeping, lifetimes, received, streams, .. } = settled;
     let policy = fetch.vcl.as_deref().expect("only a fetch under a policy comes here");
+    made.head.fields.retain(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish"));
     made.head.fields.push_named(b"X-Varnish", policy.xid.get().to_string().as_bytes());
     made.head.fields.remove(FieldName::ContentLength);
     made.head.fields.shrink();
@@ -122,6 +127,8 @@ fn mark(keeping: Keeping, lifetimes: Lifetimes, vary: Option<VarySpec>) -> Optio
         Keeping::HitForPass => MarkKind::Pass,
         Keeping::Store | Keeping::Not => return None,
     };
+    // Without any ttl there would be no mark, and who is set free now would queue up behind one another again.
+    let lifetimes = Lifetimes { ttl_ms: lifetimes.ttl_ms.max(MARK_TTL_MIN_MS), ..lifetimes };
     Some(Mark { kind, lifetimes, vary, tags: None })
 }
 

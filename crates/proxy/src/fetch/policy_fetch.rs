@@ -24,7 +24,7 @@ use crate::fetch::origin_body::Arriving;
 use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply};
 use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::policy_scope::{Scope, Side};
-use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf};
+use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::xids;
 
@@ -36,6 +36,8 @@ pub(crate) struct Settled {
     pub(crate) lifetimes: Lifetimes,
     pub(crate) received: Now,
     pub(crate) streams: bool,
+    /// Why the last attempt brought nothing, for the log; empty when it did.
+    pub(crate) why: &'static str,
 }
 
 pub(crate) enum SettledBody {
@@ -125,21 +127,23 @@ impl Fetch {
             return Ok(Next::Error(503, Some(b"The request's body is gone"[..].into())));
         }
         if !self.choose_origin() {
+            self.note_failure("no-healthy-backend");
             return Ok(Next::Error(503, Some(b"Backend fetch failed"[..].into())));
         }
         match self.converse(client).await {
             Ok(reply) => Ok(self.judge_reply(reply)),
             Err(Broken::Origin(failure)) => {
-                self.note_failure(&failure);
+                self.note_failure(failure.token);
                 Ok(Next::Error(503, Some(b"Backend fetch failed"[..].into())))
             }
             Err(broken) => Err(broken),
         }
     }
 
-    fn note_failure(&self, failure: &Failure) {
-        self.core.counters.errors.add(1);
-        crate::vcl_story::policy_log::failed_fetch(&self.core, failure);
+    /// The program hears 503; the log line says why.
+    fn note_failure(&self, why: &'static str) {
+        self.core.counters.vcl_fetches_failed.add(1);
+        self.policy().why_failed.set(why);
     }
 
     /// The backend behind whatever the program named.
@@ -270,7 +274,8 @@ impl Fetch {
         fields.push(FieldName::Date, rules::date::write_date((received.wall_ms / 1_000) as i64));
         fields.push(FieldName::Server, &self.site.settings.server_name);
         self.policy().lifetimes.set(Lifetimes::default());
-        let status = if status < 100 { 503 } else { status };
+        // 1xx is never an answer.
+        let status = if sent_status(status) < 200 { 503 } else { status };
         let made = self.in_scope(Some((status, reason.as_deref(), &fields)), None, |scope, program| {
             match program.backend_error(scope) {
                 BackendErrorVerdict::Deliver => Ok((scope.response.to_made(), Bytes::from(scope.made_body()))),
@@ -301,7 +306,11 @@ impl Fetch {
             Keeping::Store
         };
         let streams = policy.do_stream.get();
-        Next::Settled(Box::new(Settled { made, body, keeping, lifetimes, received, streams }))
+        let why = match body {
+            SettledBody::Program(_) => policy.why_failed.get(),
+            _ => "",
+        };
+        Next::Settled(Box::new(Settled { made, body, keeping, lifetimes, received, streams, why }))
     }
 
     /// Runs something in a scope over the request to the origin, and takes the changes over.
@@ -314,7 +323,7 @@ impl Fetch {
         let (core, settings, head) = (Rc::clone(&self.core), Arc::clone(&self.site), Rc::clone(&self.head));
         let site = Arc::clone(&self.policy().site);
         let (result, changed) = {
-            let arena = core.arena.borrow();
+            let arena = core.fresh_arena();
             let request = head.request();
             let policy = self.policy();
             let mut scope = Scope::new(&core, &settings, &arena, Side::Fetch(policy), core.now());
@@ -328,7 +337,6 @@ impl Fetch {
             let result = run(&scope, &site.loaded);
             (result, scope.changed_bereq(&request))
         };
-        core.arena.borrow_mut().reset();
         if let Some(changed) = changed {
             self.head = Rc::new(changed);
         }
@@ -343,12 +351,10 @@ fn abandoned(why: &'static str) -> Failure {
 
 /// An answer's head without what concerns only the connection it came on.
 fn received_head(head: &ResponseHead) -> ResponseHead {
-    let view = head.fields.view();
-    let hop_by_hop = HopByHop::of(view);
-    let mut fields = Fields::default();
-    let kept = |name| name == FieldName::ContentLength;
-    for field in view.iter().filter(|field| kept(field.name) || !hop_by_hop.drops(field)) {
-        fields.push_named(field.name_text, field.value);
+    let mut fields = HopByHop::end_to_end(head.fields.view());
+    if let Some(length) = head.fields.view().get(FieldName::ContentLength) {
+        // How long the body is, the program may know; to change it is not its business.
+        fields.push(FieldName::ContentLength, length);
     }
     // What its sender says once over several lines is one list.
     collect(&mut fields, FieldName::CacheControl);

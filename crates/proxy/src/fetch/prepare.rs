@@ -212,11 +212,7 @@ fn without_nominated(fields: FieldsView<'_>) -> Option<Fields> {
     if !fields.iter().any(|field| tells_the_way(field.name) && hop_by_hop.drops(&field)) {
         return None;
     }
-    let mut kept = Fields::default();
-    for field in fields.iter().filter(|field| !hop_by_hop.drops(field)) {
-        kept.push_named(field.name_text, field.value);
-    }
-    Some(kept)
+    Some(HopByHop::end_to_end(fields))
 }
 
 fn write_framing(fetch: &Fetch, out: &mut Vec<u8>) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Follower, Object};
-use message::{FieldName, Method, Request, ResponseHead, Status, Version};
+use message::{FieldName, Request, ResponseHead, Status, Version};
 use rules::conditions::{self, Holder, Outcome as Condition};
 use rules::range::{self, ContentRange, RangeSpecs, Ranges};
 use wire::{HopByHop, ResponseBody};
@@ -97,7 +97,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     if tx.vcl.is_some() && !matches!(answer, Answer::Synth(_) | Answer::Piped(_)) {
         return deliver_by_policy::run(tx, answer);
     }
-    let head_only = tx.head.method == Method::Head;
+    let head_only = tx.wants_head_only();
     let outgoing = match answer {
         Answer::Stored { object, why } => stored(tx, &object, why, head_only),
         Answer::Followed { head, length, follower, facts } => {

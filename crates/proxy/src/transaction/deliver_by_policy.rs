@@ -55,7 +55,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             Ok((made, Source::Object(object), facts))
         }
         Answer::Followed { head, length, follower, facts } => {
-            let mut fields = without_connection(&head);
+            let mut fields = HopByHop::end_to_end(head.fields.view());
             let age_s = facts.as_ref().map_or(0, |facts| facts.initial_age_ms / 1_000);
             prepare(tx, &mut fields, &head, None, age_s, length);
             if facts.is_some() {
@@ -70,7 +70,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
                 ResponseBody::Length(length) => Some(length),
                 _ => None,
             };
-            let mut fields = without_connection(&head);
+            let mut fields = HopByHop::end_to_end(head.fields.view());
             let age_s = fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0);
             let length_said = head.fields.view().get(FieldName::ContentLength).and_then(seconds);
             prepare(tx, &mut fields, &head, None, age_s, length.or(length_said));
@@ -135,17 +135,6 @@ fn accept_ranges(tx: &Transaction, fields: &mut Fields, head: &ResponseHead) {
     }
 }
 
-/// An origin's head without what concerns only its connection to us.
-fn without_connection(head: &ResponseHead) -> Fields {
-    let view = head.fields.view();
-    let hop_by_hop = HopByHop::of(view);
-    let mut fields = Fields::default();
-    for field in view.iter().filter(|field| !hop_by_hop.drops(field)) {
-        fields.push_named(field.name_text, field.value);
-    }
-    fields
-}
-
 /// What of the body goes out.
 enum Part {
     Whole,
@@ -185,7 +174,7 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: &Facts) ->
 
 /// The answer as it goes out.
 fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> Outgoing {
-    let head_only = tx.head.method == Method::Head;
+    let head_only = tx.wants_head_only();
     let part = part_of(tx, &made, &source, &facts);
     let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
     let (status, body, until_close) = match part {
@@ -224,9 +213,9 @@ fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> 
     tx.outcome.status = status;
     tx.persistent &= !until_close && !made.head.fields.view().has_token(FieldName::Connection, "close");
     stored_head::write_fate(&mut out, Fate::of(tx.persistent, tx.head.version));
-    // An origin's body is followed to its end even if there is none, so that its connection can be used again.
-    let drops_body = head_only && !matches!(body, OutBody::Origin { .. });
-    Outgoing::new(out, if drops_body { OutBody::Empty } else { body })
+    // Where an origin's answer has no body, its end is still to be seen, so that the connection can be used again.
+    let is_bodiless = matches!(&body, OutBody::Origin { body, .. } if body.framing() == ResponseBody::None);
+    Outgoing::new(out, if head_only && !is_bodiless { OutBody::Empty } else { body })
 }
 
 fn whole(

@@ -55,7 +55,7 @@ pub(crate) fn instant_hit(core: &Core, site: &Site, shot: &Shot<'_>, object: &Ob
         status: object.status().0,
         verdict: CacheVerdict::Hit,
         why: "",
-        body_bytes: if request.method == Method::Head { 0 } else { object.body().len().min(total) },
+        body_bytes: if shot.head_only { 0 } else { object.body().len().min(total) },
     };
     append(core, site, request, shot.client_ip, &outcome, shot.moment.micros_until(ended), ended);
 }

@@ -41,6 +41,7 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
     let settled = fetch.converse_by_policy(&mut Client::Attached(connection)).await;
     if let (Ok(settled), Some(state)) = (&settled, tx.vcl.as_deref()) {
         state.brought.set(Some(settled.lifetimes));
+        tx.outcome.why = settled.why;
     }
     match settled {
         Ok(Settled { made, body: SettledBody::Origin(arriving, _), .. }) => {

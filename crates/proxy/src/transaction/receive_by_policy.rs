@@ -41,7 +41,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
             }
             client_steps::recv(tx)
         }
-        Ok(None) => Step::Synth(Synth::body_too_large()),
+        Ok(None) => Step::Synth(Synth::body_not_kept(bytes_max)),
         Err(Broken::ClientFault(refusal)) => {
             connection.exchange(wire::Event::ReadBroken);
             tx.persistent = false;

@@ -103,6 +103,13 @@ impl Synth {
         Synth { close: true, ..Synth::new(413, "request-body-too-large", CacheVerdict::Refused, text) }
     }
 
+    /// Its length was not said beforehand, so part of it has been read already.
+    pub(crate) fn body_not_kept(bytes_max: u64) -> Synth {
+        let text =
+            format!("The request's body is longer than the {bytes_max} B that the policy keeps (std.cache_req_body).");
+        Synth { close: true, ..Synth::new(413, "request-body-not-kept", CacheVerdict::Refused, text) }
+    }
+
     pub(crate) fn no_route() -> Synth {
         Synth::new(404, "no-route", CacheVerdict::Synth, "No [[route]] matches this host and path.")
     }

@@ -29,7 +29,7 @@ use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::client_state::{ClientState, Remembered};
 use crate::vcl_story::head_edits::{EditedHead, Name};
 use crate::vcl_story::policy_scope::{Scope, Side};
-use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf};
+use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::{policy_purge, xids};
 
@@ -52,7 +52,7 @@ fn within<R>(
     let state = tx.vcl.as_deref()?;
     let program = Arc::clone(&state.site);
     let result = {
-        let arena = core.arena.borrow();
+        let arena = core.fresh_arena();
         let request = head.request();
         let mut scope = Scope::new(&core, &settings, &arena, Side::Client(state), core.now());
         scope.req = RequestHalf::of(&request, &arena).ok()?;
@@ -70,7 +70,6 @@ fn within<R>(
         let changed = scope.req.is_changed().then(|| scope.req.to_head(&request));
         (result, changed)
     };
-    core.arena.borrow_mut().reset();
     if let Some(changed) = result.1 {
         tx.seen = Seen::of(changed.request().fields);
         tx.head = Rc::new(changed);
@@ -84,6 +83,9 @@ fn state(tx: &Transaction) -> &ClientState {
 }
 
 pub(crate) fn synth(status: Status<'_>) -> Step {
+    if sent_status(status.status) < 200 {
+        return failed();
+    }
     Step::Synth(Synth::asked(status.status, status.reason.map(Into::into)))
 }
 
@@ -183,10 +185,11 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     tx.asked_again_count += 1;
     let waited_enough = tx.asked_again_count > ASKED_AGAIN_MAX;
     let state = state(tx);
+    let always_miss = state.misses_once.take() || state.hash_always_miss.get();
     let wishes = Wishes {
         core: core.index,
-        always_miss: state.hash_always_miss.get(),
-        ignore_busy: state.hash_ignore_busy.get() || state.hash_always_miss.get() || waited_enough,
+        always_miss,
+        ignore_busy: always_miss || state.hash_ignore_busy.get() || waited_enough,
         ignore_vary: state.hash_ignore_vary.get(),
         ttl_max_ms: ms(state.ttl_s.get()),
         grace_max_ms: ms(state.grace_s.get()),
@@ -239,8 +242,9 @@ pub(crate) fn hit(tx: &mut Transaction, object: &Arc<Object>) -> Option<Step> {
         // Of old: fetch it, and let the client wait.
         (Some(Step::Lookup), Some(ticket)) => Some(Step::Miss(ticket)),
         (Some(Step::Lookup), None) => {
-            state(tx).hash_always_miss.set(true);
-            Some(Step::Lookup)
+            state(tx).misses_once.set(true);
+            // Asked like this the cache gives a ticket.
+            Some(look_up(tx))
         }
         (elsewhere, Some(ticket)) => {
             ticket.give_back();

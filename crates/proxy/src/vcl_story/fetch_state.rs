@@ -35,6 +35,8 @@ pub(crate) struct FetchState {
     pub(crate) is_pass: bool,
     pub(crate) is_background: bool,
     pub(crate) remembered: Remembered,
+    /// A word for the log: why the last attempt brought nothing.
+    pub(crate) why_failed: Cell<&'static str>,
     pub(crate) without_body: Cell<bool>,
     pub(crate) was_304: Cell<bool>,
     pub(crate) do_stream: Cell<bool>,
@@ -78,6 +80,7 @@ impl FetchState {
             is_pass: false,
             is_background: false,
             remembered: client.remembered.get(),
+            why_failed: Cell::new(""),
             without_body: Cell::new(false),
             was_304: Cell::new(false),
             do_stream: Cell::new(true),

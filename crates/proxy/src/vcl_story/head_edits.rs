@@ -9,6 +9,8 @@ use std::cell::{Cell, RefCell};
 use message::{FieldName, Fields, FieldsView};
 use smallvec::SmallVec;
 
+use crate::policy::Seen;
+
 /// A field's name, known or not, as the list keeps it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'a> {
@@ -53,6 +55,11 @@ impl<'a> EditedHead<'a> {
     pub(crate) fn reset(&self, base: FieldsView<'a>) {
         self.base.set(base);
         self.edits.borrow_mut().clear();
+    }
+
+    /// Was one of these fields set or added?
+    pub(crate) fn sets_any(&self, names: Seen) -> bool {
+        self.edits.borrow().iter().any(|edit| edit.value.is_some() && names.has(edit.name.known))
     }
 
     pub(crate) fn is_edited(&self) -> bool {

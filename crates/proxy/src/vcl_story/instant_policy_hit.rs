@@ -17,6 +17,7 @@ use wire::ReceivedRequest;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::instant_hit::{self, Instant, Shot};
+use crate::policy::CONDITIONAL;
 use crate::receive::Client;
 use crate::site::Site;
 use crate::stored_head::{self, Fate, via, write_field, write_number_field, write_status_and_reason};
@@ -67,12 +68,17 @@ impl OnItsWay {
     }
 }
 
+/// How the answer that lies in the core's tail is sent.
+#[derive(Clone, Copy)]
+struct Sending {
+    persistent: bool,
+    has_body: bool,
+}
+
 /// What the subroutines came to, before anything is written.
 enum Came {
     /// To an answer: its head is in the core's tail.
-    Ready {
-        persistent: bool,
-    },
+    Ready(Sending),
     Elsewhere(State, Step),
 }
 
@@ -89,18 +95,17 @@ pub(crate) fn run(
     // Declared first: what the scope shows of the object must not outlive it.
     let found = OnceCell::new();
     let came = {
-        let arena = core.arena.borrow();
+        let arena = core.fresh_arena();
         match scope_over(core, site, &arena, state, request, visit.client, now) {
             Err(_) => Err((State::Receive, Step::Synth(Synth::vcl_failed()), request.to_head())),
             Ok(scope) => match play(core, &scope, &program.loaded, visit, &found) {
-                Came::Ready { persistent } => Ok(persistent),
+                Came::Ready(sending) => Ok(sending),
                 Came::Elsewhere(state, step) => Err((state, step, scope.req.to_head(request))),
             },
         }
     };
-    core.arena.borrow_mut().reset();
     match (came, found.get()) {
-        (Ok(persistent), Some(object)) => write(connection, core, site, visit, object, persistent),
+        (Ok(sending), Some(object)) => write(connection, core, site, visit, object, sending),
         (Ok(_), None) => unreachable!("only a hit is answered here"),
         (Err((state, step, head)), _) => {
             Reached::Step(Box::new(OnItsWay { head, state, step, outcome: Outcome::NONE }))
@@ -162,7 +167,11 @@ fn find(core: &Core, scope: &Scope<'_>, state: &ClientState, key: Key, visit: &V
         || state.ttl_s.get().is_some()
         || state.age_max_s.get().is_some();
     let method = Method::classify(scope.req.method.get());
-    if wants_special || !matches!(method, Method::Get | Method::Head) || visit.is_conditional {
+    if wants_special
+        || !matches!(method, Method::Get | Method::Head)
+        || visit.is_conditional
+        || scope.req.fields.sets_any(CONDITIONAL)
+    {
         return None;
     }
     let mut hot = core.hot.borrow_mut();
@@ -188,7 +197,14 @@ fn hit_and_deliver<'a>(
     scope.stored.set(Some(StoredView::of(object, scope.now)));
     let elsewhere = match program.hit(scope) {
         HitVerdict::Deliver => None,
-        HitVerdict::Miss | HitVerdict::Pass => Some(Step::Pass),
+        HitVerdict::Miss => {
+            // Of old: fetch it, and let the client wait. The loop asks for that right.
+            if let Side::Client(state) = scope.side {
+                state.misses_once.set(true);
+            }
+            return Came::Elsewhere(State::Receive, Step::Lookup);
+        }
+        HitVerdict::Pass => Some(Step::Pass),
         HitVerdict::Restart => Some(Step::Restart),
         HitVerdict::Synth(status) => Some(client_steps::synth(status)),
         HitVerdict::Fail(_) => Some(Step::Synth(Synth::vcl_failed())),
@@ -255,7 +271,7 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     }
     let persistent = visit.persistent && !closes;
     stored_head::write_fate(&mut out, Fate::of(persistent, visit.received.request.version));
-    Came::Ready { persistent }
+    Came::Ready(Sending { persistent, has_body: stored_head::has_length(status) })
 }
 
 /// The first write.
@@ -265,10 +281,12 @@ fn write(
     site: &Site,
     visit: &Visit<'_>,
     object: &Arc<Object>,
-    persistent: bool,
+    sending: Sending,
 ) -> Reached {
     let (request, client_ip, moment) = (&visit.received.request, visit.client.ip, visit.moment);
-    let shot = Shot { request, persistent, client_ip, moment };
+    let persistent = sending.persistent;
+    let head_only = request.method == Method::Head || !sending.has_body;
+    let shot = Shot { request, head_only, persistent, client_ip, moment };
     let tail = core.tail.borrow();
     match instant_hit::send(connection, core, site, &shot, object, [&tail, b""]) {
         Instant::Answered => Reached::Answered { persistent },

@@ -1,11 +1,9 @@
 //! What a program says of a transaction, and why one failed.
 
-use cache::Failure;
 use vcl::LogKind;
 
 use crate::service::complain;
 use crate::vcl_story::policy_scope::{Scope, Side};
-use crate::worker::Core;
 
 /// A line of the program's, or about it.
 pub(crate) fn note(scope: &Scope<'_>, kind: LogKind, text: &[u8]) {
@@ -18,17 +16,22 @@ pub(crate) fn note(scope: &Scope<'_>, kind: LogKind, text: &[u8]) {
     match kind {
         LogKind::Error => {
             counters.vcl_errors.add(1);
-            complain(format_args!("vcl: request {xid}: {}", text.escape_debug()));
+            say(
+                scope,
+                format_args!("request {xid}: {} (all are counted in larder_vcl_errors_total)", text.escape_debug()),
+            );
         }
         // Nobody reads them yet; the request log of its own command will.
         LogKind::Program | LogKind::Acl => {}
-        LogKind::System(priority) => complain(format_args!("vcl: <{priority}> {}", text.escape_debug())),
+        LogKind::System(priority) => say(scope, format_args!("<{priority}> {}", text.escape_debug())),
         LogKind::Timestamp => {}
     }
 }
 
-/// A fetch for a policy that found no answer: the program hears 503, the operator why.
-pub(crate) fn failed_fetch(core: &Core, failure: &Failure) {
-    core.counters.vcl_fetches_failed.add(1);
-    let _ = failure;
+/// On stderr, once a second at most and core: who sends requests must not fill the operator's disk.
+fn say(scope: &Scope<'_>, what: std::fmt::Arguments<'_>) {
+    let now_s = scope.now.mono_ms / 1_000 + 1;
+    if scope.core.complained_s.replace(now_s) != now_s {
+        complain(format_args!("vcl: {what}"));
+    }
 }

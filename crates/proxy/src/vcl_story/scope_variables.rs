@@ -13,7 +13,7 @@ use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 use crate::vcl_story::client_state::Remembered;
 use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::policy_scope::{Scope, Side};
-use crate::vcl_story::scope_heads::usual_reason;
+use crate::vcl_story::scope_heads::{sent_status, usual_reason};
 
 type Read<'a> = Option<Plain<'a>>;
 
@@ -310,11 +310,11 @@ fn ms(to: Plain<'_>) -> u64 {
 
 fn status(to: Plain<'_>) -> Result<u16, Fault> {
     let number = to.int();
-    match u16::try_from(number).ok().filter(|status| status % 1_000 >= 100) {
+    match u16::try_from(number).ok().filter(|&status| sent_status(status) >= 200) {
         Some(status) => Ok(status),
-        None => {
-            Err(Fault::new(format!("{number} is no status: it must be 100 to 999, or such a number plus thousands")))
-        }
+        None => Err(Fault::new(format!(
+            "{number} is no status: it must be 200 to 999, or such a number plus thousands: 1xx is never a final answer"
+        ))),
     }
 }
 
