@@ -4,7 +4,7 @@
 //! request, for those who will wait, are made after it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use message::Request;
 use rules::Freshness;
@@ -32,6 +32,8 @@ struct Question<'a> {
     wishes: &'a Wishes,
     now: Now,
     order: u64,
+    /// The number under which a fetch would begin.
+    began: u64,
 }
 
 /// What the shard said.
@@ -74,6 +76,8 @@ impl Cache {
         let mut outdated = Leavers::new();
         let finding = loop {
             let mut shard = self.directory.shard(key);
+            // Before what is stored is tested: a ban that this number leaves behind is one that was seen.
+            let began = self.invalidation.load(Acquire);
             let order = shard.next_order();
             let entry = shard.entry(key, || self.account.charge(ENTRY_BYTES));
             self.weed(entry, request, wishes.ignore_vary, &mut outdated);
@@ -82,7 +86,7 @@ impl Cache {
                 self.examine(&suspect, request);
                 continue;
             }
-            let finding = self.look(entry, &Question { key, request, wishes, now, order }, &mut outdated);
+            let finding = self.look(entry, &Question { key, request, wishes, now, order, began }, &mut outdated);
             if let Finding::Stale(_, Some(flight)) | Finding::Miss(flight, _) | Finding::HitForMiss(flight, _) =
                 &finding
             {
@@ -133,11 +137,13 @@ impl Cache {
     ) -> Option<Ticket> {
         let flight = {
             let mut shard = self.directory.shard(object.key);
+            let began = self.invalidation.load(Acquire);
             let order = shard.next_order();
             let entry = shard.entries.get_mut(&object.key)?;
             let whole = entry.slot(object.variant)?.whole.as_ref();
             whole.filter(|whole| Arc::ptr_eq(whole, object))?;
-            let flight = self.begin_refresh(entry, &Question { key: object.key, request, wishes, now, order })?;
+            let flight =
+                self.begin_refresh(entry, &Question { key: object.key, request, wishes, now, order, began })?;
             shard.open(flight.began);
             flight
         };
@@ -224,7 +230,7 @@ impl Cache {
     /// A flight that nobody else finds, until its head says that it can be shared.
     fn begin(&self, entry: &mut Entry, question: &Question<'_>) -> Arc<Flight> {
         entry.fetching += 1;
-        let began = question.wishes.began.map_or_else(|| self.invalidation.load(Relaxed), |began| began.0);
+        let began = question.wishes.began.map_or(question.began, |began| began.0);
         Flight::new(question.key, began, question.order, question.wishes.core, Arc::clone(&self.courier))
     }
 

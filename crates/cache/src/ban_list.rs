@@ -137,6 +137,8 @@ impl BanList {
         }
         let (done, [tested, matched]) = (AtomicBool::new(false), [0, 0].map(AtomicU64::new));
         let due = self.cursor.load(Ordering::Acquire) + 1 + SHARDS as u64;
+        // Whoever learns the number looks at the list, and waits there for us.
+        self.newest.store(u64::MAX, Ordering::Release);
         let number = number();
         bans.push(Arc::new(Ban { number, test, issued, due, done, tested, matched, _charge: charge }));
         now.newest = number;

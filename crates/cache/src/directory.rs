@@ -14,7 +14,7 @@ use store::sync::{Guard, Mutex};
 
 use crate::flight::{Failure, Flight};
 use crate::key::{DigestBuild, Key, Variant};
-use crate::limits::{ENTRY_BYTES, FLIGHTS_LISTED_MAX, FLOORS, NOTES_MAX, SHARDS, SPECS_MAX};
+use crate::limits::{FLIGHTS_LISTED_MAX, FLOORS, NOTES_MAX, SHARDS, SPECS_MAX};
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
@@ -61,7 +61,7 @@ pub(crate) struct Entry {
 
 // The table is between half and seven eighths full; beside it an arena node and a ghost.
 #[cfg(not(feature = "shuttle"))]
-const _: () = assert!(size_of::<(Key, Entry)>() * 2 + 96 <= ENTRY_BYTES);
+const _: () = assert!(size_of::<(Key, Entry)>() * 2 + 96 <= crate::limits::ENTRY_BYTES);
 
 struct Listed {
     flight: Arc<Flight>,

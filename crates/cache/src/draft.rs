@@ -206,12 +206,11 @@ impl Draft {
             return None;
         };
         let cache = Arc::clone(&self.duty.cache);
-        // What is issued after this is tested when somebody asks for the object.
+        // With nothing locked; what is issued meanwhile, under the lock of the shard.
         let mut trial = Trial::since(landed.checked());
         let request = request.as_ref().map(RequestHead::request);
         cache.bans.go_on(&mut trial, &landed.as_subject(request.as_ref()));
         landed.note_checked(trial.checked);
-        let is_banned = trial.banned.is_some();
         // Its readers go by positions in what they asked for; what is stored may be more.
         let object = match landed.partial() {
             Some(_) => cache.join_parts(&landed, whole),
@@ -219,12 +218,20 @@ impl Draft {
         };
         cache.make_room(0);
         let mut leavers = Leavers::new();
-        let stored_elsewhere = elsewhere.map(|there| !is_banned && self.store_elsewhere(&object, there, &mut leavers));
+        // Whoever works a ban off goes through this shard before or after us: one of the two tests the object.
+        let tested = Arc::clone(&landed);
+        let is_banned = || {
+            let mut trial = trial;
+            cache.bans.go_on(&mut trial, &tested.as_subject(request.as_ref()));
+            tested.note_checked(trial.checked);
+            trial.banned.is_some()
+        };
+        let stored_elsewhere = elsewhere.map(|there| self.store_elsewhere(&object, there, &is_banned, &mut leavers));
         let (stored, wakes) = self.duty.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let stores = match stored_elsewhere {
-                None if is_banned => false,
+                None if is_banned() => false,
                 None => cache.take_in(entry, &object, flight.began, &mut leavers),
                 Some(false) => false,
                 Some(true) => {
@@ -252,11 +259,17 @@ impl Draft {
     }
 
     /// Stores under another key than the flight's; its shard is locked alone.
-    fn store_elsewhere(&self, object: &Arc<Object>, there: Elsewhere, leavers: &mut Leavers) -> bool {
+    fn store_elsewhere(
+        &self,
+        object: &Arc<Object>,
+        there: Elsewhere,
+        is_banned: &impl Fn() -> bool,
+        leavers: &mut Leavers,
+    ) -> bool {
         let (cache, began) = (&self.duty.cache, self.duty.flight.began);
         let mut shard = cache.directory.shard(there.key);
         let was_known = there.known_since.is_some_and(|since| since.0 <= began);
-        if !was_known && cache.invalidation.load(Relaxed) != began {
+        if is_banned() || !was_known && cache.invalidation.load(Relaxed) != began {
             return false;
         }
         let entry = shard.entry(there.key, || cache.account.charge(ENTRY_BYTES));

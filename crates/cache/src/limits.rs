@@ -65,7 +65,10 @@ pub const BANS_MAX: usize = 4;
 pub const WALK_OBJECTS_MAX: usize = 128;
 
 /// Shards of the directory: a power of two.
+#[cfg(not(feature = "shuttle"))]
 pub const SHARDS: usize = 256;
+#[cfg(feature = "shuttle")]
+pub const SHARDS: usize = 2;
 
 /// Places of a shard that remember the last invalidation of keys without an entry; a few keys share one (128 KiB in
 /// all shards).
@@ -88,6 +91,6 @@ pub const HITS_EXACT_MAX: u32 = 255;
 
 const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
 const _: () = assert!(TAG_SHARDS.is_power_of_two() && TAG_SHARDS > 1);
-const _: () = assert!(SHARDS.is_power_of_two() && SHARDS >= 64);
+const _: () = assert!(SHARDS.is_power_of_two() && (SHARDS >= 64 || cfg!(feature = "shuttle")));
 const _: () = assert!(HOT_ENTRIES.is_power_of_two() && HOT_ENTRIES.is_multiple_of(HOT_WAYS));
 const _: () = assert!(WINDOW_BYTES_MAX >= BLOCK_BYTES && READ_BYTES_MAX >= BLOCK_BYTES);

@@ -83,11 +83,17 @@ impl Running {
     /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are.
     pub fn reload(&mut self, mut plan: Plan) -> Result<(), String> {
         fit_connections(&mut plan, self.files_max);
-        self.machine.hosts.lock().clone_from(&plan.settings.resolver.hosts);
-        let vcl = load_file(&plan, &self.free_name())?;
-        let name = vcl.as_ref().map(|vcl| vcl.name.clone());
-        let reloaded = self.proxy.reload(plan.settings.clone(), vcl);
-        let warnings = reloaded.map_err(|e: StartError| e.to_string())?;
+        // A program that is loaded looks names up by them; refused, they are what they were.
+        let former_hosts = std::mem::replace(&mut *self.machine.hosts.lock(), plan.settings.resolver.hosts.clone());
+        let reloaded = load_file(&plan, &self.free_name()).and_then(|vcl| {
+            let name = vcl.as_ref().map(|vcl| vcl.name.clone());
+            let warnings = self.proxy.reload(plan.settings.clone(), vcl).map_err(|e: StartError| e.to_string())?;
+            Ok((name, warnings))
+        });
+        if reloaded.is_err() {
+            *self.machine.hosts.lock() = former_hosts;
+        }
+        let (name, warnings) = reloaded?;
         if plan.vcl_file.is_none() && self.plan.vcl_file.is_some() {
             say!("warning: the config names no VCL any more; the one that decides stays until a restart");
         }
@@ -111,7 +117,8 @@ impl Running {
 
     /// For the next program of the file: operators may have taken any name.
     fn free_name(&self) -> String {
-        let taken: Vec<String> = self.proxy.vcls_status().into_iter().map(|vcl| vcl.name).collect();
+        let taken: Vec<String> =
+            self.proxy.vcls_status().into_iter().flat_map(|vcl| vcl.labels.into_iter().chain([vcl.name])).collect();
         let names = std::iter::once(FIRST_PROGRAM.to_owned()).chain((1..).map(|n: u64| format!("reload-{n}")));
         names.into_iter().find(|name| !taken.contains(name)).unwrap_or_default()
     }

@@ -14,6 +14,8 @@ use crate::quantities::parse_size;
 /// What a parameter does.
 pub enum Effect {
     Time(fn(&mut Plan, Duration)),
+    /// One of nothing lets nothing through.
+    PositiveTime(fn(&mut Plan, Duration)),
     Count(RangeInclusive<u64>, fn(&mut Plan, u64)),
     Size(RangeInclusive<u64>, fn(&mut Plan, u64)),
     Switch(fn(&mut Plan, bool)),
@@ -22,7 +24,7 @@ pub enum Effect {
     Nothing(&'static str),
 }
 
-use Effect::{Count, Nothing, Size, Switch, Text, Time};
+use Effect::{Count, Nothing, PositiveTime, Size, Switch, Text, Time};
 
 const COUNTS: RangeInclusive<u64> = 0..=u32::MAX as u64;
 const HEADS: RangeInclusive<u64> = 512..=16 << 20;
@@ -54,13 +56,13 @@ const POLICY_COUNTS: &[(&str, Effect)] = &[
 
 /// What larder bounds by `[limits]`, which these are other names for.
 const LIMITS: &[(&str, Effect)] = &[
-    ("connect_timeout", Time(|plan, time| plan.settings.limits.connect_timeout = time)),
-    ("first_byte_timeout", Time(|plan, time| plan.settings.limits.first_byte_timeout = time)),
-    ("between_bytes_timeout", Time(|plan, time| plan.settings.limits.between_bytes_timeout = time)),
+    ("connect_timeout", PositiveTime(|plan, time| plan.settings.limits.connect_timeout = time)),
+    ("first_byte_timeout", PositiveTime(|plan, time| plan.settings.limits.first_byte_timeout = time)),
+    ("between_bytes_timeout", PositiveTime(|plan, time| plan.settings.limits.between_bytes_timeout = time)),
     ("backend_idle_timeout", Time(|plan, time| plan.settings.limits.origin_idle_timeout = time)),
-    ("timeout_idle", Time(|plan, time| plan.settings.limits.idle_timeout = time)),
-    ("pipe_timeout", Time(|plan, time| plan.settings.limits.tunnel_idle_timeout = time)),
-    ("idle_send_timeout", Time(|plan, time| plan.settings.limits.send_timeout = time)),
+    ("timeout_idle", PositiveTime(|plan, time| plan.settings.limits.idle_timeout = time)),
+    ("pipe_timeout", PositiveTime(|plan, time| plan.settings.limits.tunnel_idle_timeout = time)),
+    ("idle_send_timeout", PositiveTime(|plan, time| plan.settings.limits.send_timeout = time)),
     ("http_req_size", Size(HEADS, |plan, n| plan.settings.limits.request_head.head_bytes_max = n as _)),
     ("http_req_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.request_head.field_bytes_max = n as _)),
     ("http_resp_size", Size(HEADS, |plan, n| plan.settings.limits.response_head.head_bytes_max = n as _)),
@@ -216,6 +218,10 @@ pub fn set(plan: &mut Plan, name: &str, written: &str) -> Result<(), String> {
     };
     match effect {
         Time(set) => set(plan, parse_time(written)?),
+        PositiveTime(set) => match parse_time(written)? {
+            Duration::ZERO => return Err("a time-out of nothing lets nothing through".to_owned()),
+            time => set(plan, time),
+        },
         Count(range, set) => set(plan, within(written.parse().ok(), range, written)?),
         Size(range, set) => set(plan, within(Some(parse_size(written)?), range, written)?),
         Switch(set) => set(plan, parse_switch(written)?),

@@ -26,9 +26,7 @@ impl World for Machine {
     }
 
     fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, String> {
-        let fixed =
-            |(known, addresses): &(String, Vec<IpAddr>)| known.eq_ignore_ascii_case(name).then(|| addresses.clone());
-        if let Some(addresses) = self.hosts.lock().iter().find_map(fixed) {
+        if let Some(addresses) = self.known_addresses(name) {
             return Ok(addresses);
         }
         let found = (name, 0).to_socket_addrs().map_err(|e| e.to_string())?;
@@ -36,6 +34,12 @@ impl World for Machine {
         addresses.sort_unstable();
         addresses.dedup();
         Ok(addresses)
+    }
+
+    fn known_addresses(&self, name: &str) -> Option<Vec<IpAddr>> {
+        let fixed =
+            |(known, addresses): &(String, Vec<IpAddr>)| known.eq_ignore_ascii_case(name).then(|| addresses.clone());
+        self.hosts.lock().iter().find_map(fixed)
     }
 
     fn service_port(&self, name: &str) -> Option<u16> {

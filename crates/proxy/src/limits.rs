@@ -124,9 +124,6 @@ pub const VCL_PROGRAMS_MAX: usize = 256;
 pub const VCL_LABELS_MAX: usize = 256;
 pub const VCL_NAME_BYTES_MAX: usize = 64;
 
-/// Backends that one program may make while it runs.
-pub const MADE_BACKENDS_MAX: usize = 1024;
-
 /// Probes under way at once, over all backends.
 pub const PROBES_AT_ONCE_MAX: usize = 256;
 /// The least time between two probes of one backend.

@@ -12,7 +12,6 @@ use vcl::{Loaded, LogKind, World};
 
 use crate::backend_health::BackendHealth;
 use crate::clock::wall_now_ms;
-use crate::limits::MADE_BACKENDS_MAX;
 use crate::origin::Origins;
 use crate::probe_window::ProbeWindow;
 use crate::prober::{Prober, Probes, Probing};
@@ -20,12 +19,21 @@ use crate::settings::VclParameters;
 use crate::vcl_backends;
 
 pub(crate) struct MadeBackends {
-    /// By their numbers, from the first behind the program's own. Replaced whole, so that asking takes no lock.
-    all: ArcSwap<Vec<Option<Arc<MadeBackend>>>>,
+    /// By their numbers, from the first behind the program's own; one that is no good is remembered as that. Replaced
+    /// whole, so that asking takes no lock.
+    all: ArcSwap<Vec<Slot>>,
     making: Mutex<()>,
     base: Arc<Origins>,
     parameters: VclParameters,
     prober: Arc<Prober>,
+}
+
+#[derive(Clone, Default)]
+enum Slot {
+    #[default]
+    Unasked,
+    Good(Arc<MadeBackend>),
+    NoGood,
 }
 
 pub(crate) struct MadeBackend {
@@ -50,27 +58,30 @@ impl MadeBackends {
     /// The one of this number; made now if it is the first time. `None` when the program has none, or it is no good.
     pub(crate) fn get(&self, of: BackendId, loaded: &Loaded, world: &dyn World) -> Option<Arc<MadeBackend>> {
         let number = of.index().checked_sub(loaded.backends().len())?;
-        let known = || self.all.load().get(number).cloned().flatten();
-        if let Some(made) = known() {
-            return Some(made);
+        let known = || self.all.load().get(number).cloned().unwrap_or_default();
+        match known() {
+            Slot::Good(made) => return Some(made),
+            Slot::NoGood => return None,
+            Slot::Unasked => {}
         }
         let _making = self.making.lock();
-        if let Some(made) = known() {
-            return Some(made);
+        match known() {
+            Slot::Good(made) => return Some(made),
+            Slot::NoGood => return None,
+            Slot::Unasked => {}
         }
+        // The program makes no more than `vcl::limits::DYNAMIC_BACKENDS_MAX`, so the list is not longer than that.
         let backend = loaded.dynamic_backend(of)?.backend;
-        let made = match number < MADE_BACKENDS_MAX {
-            true => self.make(&backend, loaded, world),
-            false => Err(format!("a program may make {MADE_BACKENDS_MAX} backends")),
-        };
-        let made =
-            made.map_err(|why| world.log(LogKind::Error, format!("backend `{}`: {why}", backend.name).as_bytes()));
-        let made = Arc::new(made.ok()?);
+        let made = self.make(&backend, loaded, world).map(Arc::new);
+        if let Err(why) = &made {
+            world.log(LogKind::Error, format!("backend `{}`: {why}", backend.name).as_bytes());
+        }
+        let made = made.ok();
         let mut all = Vec::clone(&self.all.load());
-        all.resize_with(all.len().max(number + 1), || None);
-        all[number] = Some(Arc::clone(&made));
+        all.resize_with(all.len().max(number + 1), Slot::default);
+        all[number] = made.clone().map_or(Slot::NoGood, Slot::Good);
         self.all.store(Arc::new(all));
-        Some(made)
+        made
     }
 
     fn make(
@@ -96,6 +107,7 @@ impl MadeBackends {
 
     /// Those that were made up to now.
     pub(crate) fn made(&self) -> Vec<Arc<MadeBackend>> {
-        self.all.load().iter().flatten().cloned().collect()
+        let all = self.all.load();
+        all.iter().filter_map(|slot| if let Slot::Good(made) = slot { Some(Arc::clone(made)) } else { None }).collect()
     }
 }

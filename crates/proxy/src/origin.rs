@@ -159,7 +159,9 @@ impl Origins {
         mut inherited: Vec<&Arc<Origin>>,
     ) -> Arc<Origins> {
         let origins = settings.iter().map(|origin| {
-            let servers = inherit(&mut inherited, origin)
+            // Programs live side by side: one that is only loaded must not change what another one has.
+            let by_name_only = declared == Declared::InVcl;
+            let servers = inherit(&mut inherited, origin, by_name_only)
                 .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, account));
             servers.set_connections_max(origin.connections_max);
             Arc::new(Origin::new(origin, declared, servers, Arc::clone(&resolver)))
@@ -192,12 +194,12 @@ impl Origins {
 }
 
 /// The servers of the same URLs in the former configuration, preferably under the same name; each is inherited once.
-fn inherit(previous: &mut Vec<&Arc<Origin>>, origin: &OriginSettings) -> Option<Arc<Servers>> {
+fn inherit(previous: &mut Vec<&Arc<Origin>>, origin: &OriginSettings, by_name_only: bool) -> Option<Arc<Servers>> {
     let same_urls = |former: &&Arc<Origin>| former.servers.urls == origin.urls && former.greeting == origin.greeting;
     let index = previous
         .iter()
         .position(|former| same_urls(former) && *former.name == *origin.name)
-        .or_else(|| previous.iter().position(same_urls))?;
+        .or_else(|| previous.iter().position(same_urls).filter(|_| !by_name_only))?;
     Some(Arc::clone(&previous.swap_remove(index).servers))
 }
 

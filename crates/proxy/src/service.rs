@@ -163,7 +163,7 @@ impl Proxy {
                 fresh.push((listener.clone(), address, listeners));
             }
         }
-        bound.retain(|(known, _)| settings.listeners.contains(known));
+        let listeners = settings.listeners.clone();
         let mut warnings = Vec::new();
         let old = self.shared.site.load_full();
         if old.settings.eviction != settings.eviction {
@@ -183,6 +183,8 @@ impl Proxy {
             // Somebody may have said `use` meanwhile.
             None => self.shared.site.load().vcl.clone(),
         };
+        // From here on nothing is refused any more.
+        bound.retain(|(known, _)| listeners.contains(known));
         self.shared.cache.set_memory(memory_bytes_max);
         self.shared.set_site(site);
         drop(changes);

@@ -110,6 +110,11 @@ impl VclShelf {
     /// Puts it there, unless somebody else was faster with the name.
     pub(crate) fn put(&self, changes: &mut Changes, program: VclSite) -> Result<Arc<VclSite>, VclError> {
         self.check_free(changes, &program.name)?;
+        if let Some(gone) =
+            program.labels().iter().find(|own| !changes.labels.iter().any(|label| Arc::ptr_eq(label, own)))
+        {
+            return Err(VclError::Conflict(format!("the label `{}` was removed meanwhile", gone.name)));
+        }
         let mut programs = Vec::clone(&self.programs.load());
         if programs.len() >= VCL_PROGRAMS_MAX {
             return Err(VclError::Conflict(format!("{VCL_PROGRAMS_MAX} VCLs are loaded: discard one first")));
@@ -203,8 +208,9 @@ impl VclShelf {
             };
             if is_used {
                 *since_ms = now_ms;
+                // Whoever made use of it made it warm; a core that did not know yet may have undone that.
+                program.set_warm(true);
             }
-            // It is made warm by whoever makes use of it.
             if now_ms.saturating_sub(*since_ms) > cooldown_ms {
                 program.set_warm(false);
             }

@@ -139,6 +139,10 @@ impl VclSite {
         self.labels.iter().find(|label| label.name == name)?.program.load_full()
     }
 
+    pub(crate) fn labels(&self) -> &[Arc<VclLabel>] {
+        &self.labels
+    }
+
     pub(crate) fn refers_to(&self, label: &VclLabel) -> bool {
         self.labels.iter().any(|own| std::ptr::eq(&**own, label))
     }

@@ -104,6 +104,11 @@ pub trait Host<'a> {
 
     fn world(&self) -> &dyn World;
 
+    /// May a function wait for an answer from outside? Only where nobody else waits meanwhile.
+    fn may_wait(&self) -> bool {
+        false
+    }
+
     // ---- Messages.
 
     /// The first line of that name.

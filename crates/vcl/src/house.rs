@@ -40,6 +40,10 @@ impl<'a> Host<'a> for House<'a> {
         self.world
     }
 
+    fn may_wait(&self) -> bool {
+        true
+    }
+
     fn header(&self, _: Message, _: &HeaderName) -> Option<&'a [u8]> {
         None
     }

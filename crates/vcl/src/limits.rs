@@ -106,7 +106,7 @@ pub const SHARD_POINTS_MAX: u64 = 1_000_000;
 pub const SAINTMODE_ENTRIES_MAX: usize = 100_000;
 
 /// Backends that vmod dynamic makes for one program.
-pub const DYNAMIC_BACKENDS_MAX: usize = 10_000;
+pub const DYNAMIC_BACKENDS_MAX: usize = 1_024;
 
 /// Bytes of a request's body that are read before vcl_recv because the program calls std.cache_req_body there.
 pub const REQUEST_BODY_BYTES_MAX: u64 = 16 << 20;

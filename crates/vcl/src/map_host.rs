@@ -116,6 +116,10 @@ impl<'a> Host<'a> for MapHost<'a> {
         self.world
     }
 
+    fn may_wait(&self) -> bool {
+        true
+    }
+
     fn header(&self, of: Message, name: &HeaderName) -> Option<&'a [u8]> {
         self.lines.borrow().iter().find(|line| Self::is(of, name)(line)).map(|line| line.2)
     }

@@ -16,6 +16,11 @@ pub trait World: Send + Sync {
     /// The addresses of a host's name. May take a while; the error is for people.
     fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, String>;
 
+    /// Those that are known without asking anybody.
+    fn known_addresses(&self, _name: &str) -> Option<Vec<IpAddr>> {
+        None
+    }
+
     /// The port of a service's name over TCP.
     fn service_port(&self, _name: &str) -> Option<u16> {
         None

@@ -187,7 +187,12 @@ fn ip<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> Resul
     let found = port.and_then(|port| {
         numeric(&text, port).or_else(|| {
             let may_ask = given.truth(2) && crate::acl_entries::is_host_name(&text);
-            let addresses = if may_ask { world.addresses(&text).ok() } else { None };
+            let addresses = match may_ask {
+                // A name may be a client's, and its answer long in coming.
+                true if run.host.may_wait() => world.addresses(&text).ok(),
+                true => world.known_addresses(&text),
+                false => None,
+            };
             addresses.and_then(|addresses| addresses.first().map(|address| Ip { address: *address, port }))
         })
     });
