@@ -11,9 +11,15 @@ mod conformance;
 mod edge_counts;
 mod fuzzing;
 mod imports;
+mod judged_cache;
 mod licences;
+mod original_scenario;
+mod original_walk;
+mod originals;
+mod plain_exchange;
 mod ports;
 mod project;
+mod recording_origin;
 mod source;
 mod suite;
 mod tidy;
@@ -32,6 +38,8 @@ usage: cargo xtask TASK
                            the same suite against another proxy that listens at URL and forwards to 127.0.0.1:PORT
   conformance --list       like the first, and prints the rows that docs/conformance.md should hold
   vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
+                           and do whole files do the same in both, by the scenarios of xtask/originals/?
+  originals DIR [NAME…]    only the second half of that, all scenarios or these
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -50,6 +58,7 @@ fn main() -> ExitCode {
         ["behaviours", files @ ..] => behaviours::task(&project, files),
         ["conformance", options @ ..] => conformance::task(&project, options),
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
+        ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {

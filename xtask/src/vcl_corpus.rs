@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::originals;
 use crate::project::Project;
 
 const LIST: &str = "docs/vcl-differences.md";
@@ -54,8 +55,9 @@ pub fn task(project: &Project, folder: &str) -> Result<(), String> {
     for row in list.rows.iter().filter(|row| row.used > 0) {
         println!("{:6}  differ as listed: {}", row.used, row.why);
     }
+    let at_work = originals::run(project, Path::new(folder), &[]);
     match tally.unlisted {
-        0 => Ok(()),
+        0 => at_work,
         count => Err(format!("{count} files on which larder and Varnish differ without a reason in {LIST}")),
     }
 }
@@ -348,11 +350,11 @@ fn larder(project: &Project, file: &Path, paths: &[PathBuf]) -> Result<Vec<Strin
 }
 
 /// The file's folder and those around it, up to the corpus: where included files are looked for.
-fn ancestors(file: &Path, corpus: &Path) -> Vec<PathBuf> {
+pub fn ancestors(file: &Path, corpus: &Path) -> Vec<PathBuf> {
     file.ancestors().skip(1).take_while(|folder| folder.starts_with(corpus)).map(Path::to_path_buf).collect()
 }
 
-fn vcl_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+pub fn vcl_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
         let path = entry.path();
         match entry.file_type() {
@@ -366,7 +368,7 @@ fn vcl_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-fn copy_tree(from: &Path, to: &Path) -> Result<(), String> {
+pub fn copy_tree(from: &Path, to: &Path) -> Result<(), String> {
     std::fs::create_dir_all(to).map_err(|e| format!("{}: {e}", to.display()))?;
     for entry in std::fs::read_dir(from).map_err(|e| format!("{}: {e}", from.display()))?.flatten() {
         let target = to.join(entry.file_name());

@@ -28,6 +28,9 @@ use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_st
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::xids;
 
+/// Why vcl_backend_error is called when the program did not say.
+const FETCH_FAILED: &[u8] = b"Backend fetch failed";
+
 /// What a program settled on.
 pub(crate) struct Settled {
     pub(crate) made: MadeHead,
@@ -128,13 +131,13 @@ impl Fetch {
         }
         if !self.choose_origin() {
             self.note_failure("no-healthy-backend");
-            return Ok(Next::Error(503, Some(b"Backend fetch failed"[..].into())));
+            return Ok(Next::Error(503, Some(FETCH_FAILED.into())));
         }
         match self.converse(client).await {
             Ok(reply) => Ok(self.judge_reply(reply)),
             Err(Broken::Origin(failure)) => {
                 self.note_failure(failure.token);
-                Ok(Next::Error(503, Some(b"Backend fetch failed"[..].into())))
+                Ok(Next::Error(503, Some(FETCH_FAILED.into())))
             }
             Err(broken) => Err(broken),
         }
@@ -214,7 +217,7 @@ impl Fetch {
         });
         let merges = match said.unwrap_or(Err(Next::Abandon("vcl-failed"))) {
             Ok(merges) => merges,
-            Err(Next::Retry) if !self.may_retry() => return Next::Error(503, None),
+            Err(Next::Retry) if !self.may_retry() => return Next::Error(503, Some(FETCH_FAILED.into())),
             Err(next) => return next,
         };
         let mut head = ResponseHead::clone(stale.head());
@@ -260,7 +263,7 @@ impl Fetch {
                     arriving.into_body(self).finish();
                 }
                 match next {
-                    Next::Retry if !self.may_retry() => Next::Error(503, Some(b"Too many retries"[..].into())),
+                    Next::Retry if !self.may_retry() => Next::Error(503, Some(FETCH_FAILED.into())),
                     next => next,
                 }
             }

@@ -1,0 +1,164 @@
+//! The two programs that a scenario is put to, larder and Varnish, each with the same VCL file in a folder of its own:
+//! started, asked whether they take their backends for healthy, and ended.
+//!
+//! Both listen with the PROXY protocol, so that a scenario may have clients of any address. Varnish runs without its own
+//! gzip, which larder does not have either.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::ports;
+use crate::project::Project;
+
+/// Varnish needs its C compiler first.
+const START_SECONDS_MAX: f64 = 30.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    Larder,
+    Varnish,
+}
+
+pub struct JudgedCache {
+    pub port: u16,
+    which: Judged,
+    larder: PathBuf,
+    folder: PathBuf,
+    process: Child,
+}
+
+impl Judged {
+    pub fn name(self) -> &'static str {
+        match self {
+            Judged::Larder => "larder",
+            Judged::Varnish => "Varnish",
+        }
+    }
+}
+
+impl JudgedCache {
+    /// `vcl_path` is where included files are looked for; the folder is for what the program leaves behind.
+    pub fn start(
+        project: &Project,
+        which: Judged,
+        vcl: &Path,
+        vcl_path: &[PathBuf],
+        folder: &Path,
+    ) -> Result<JudgedCache, String> {
+        let port = ports::free()?;
+        let said = |e: std::io::Error| format!("{}: {e}", which.name());
+        let log = std::fs::File::create(folder.join("log")).map_err(said)?;
+        let mut command = match which {
+            Judged::Larder => larder(project, port, vcl, vcl_path, folder)?,
+            Judged::Varnish => varnish(port, vcl, vcl_path, folder),
+        };
+        command.current_dir(folder).stdin(Stdio::null());
+        let process = command.stdout(log.try_clone().map_err(said)?).stderr(log).spawn().map_err(said)?;
+        let mut cache = JudgedCache { port, which, larder: project.larder(), folder: folder.to_path_buf(), process };
+        let started = ports::wait(port, START_SECONDS_MAX, || matches!(cache.process.try_wait(), Ok(None)));
+        started.map_err(|why| format!("{}: {why}: {}", which.name(), cache.last_words()))?;
+        Ok(cache)
+    }
+
+    /// What the program itself says of each backend that has a probe.
+    pub fn backends_healthy(&self) -> Result<Vec<bool>, String> {
+        let output = self.ask_for_backends().output().map_err(|e| format!("{}: {e}", self.which.name()))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let healthy = match self.which {
+            Judged::Larder => of_larder(&text),
+            Judged::Varnish => of_varnish(&text),
+        };
+        match healthy.is_empty() {
+            true => Err(format!("{} tells of no backend: {text}", self.which.name())),
+            false => Ok(healthy),
+        }
+    }
+
+    fn ask_for_backends(&self) -> Command {
+        let mut command = match self.which {
+            Judged::Larder => Command::new(&self.larder),
+            Judged::Varnish => Command::new("varnishadm"),
+        };
+        match self.which {
+            Judged::Larder => command.args(["vcl", "backends", "--json", "--admin", "unix:a.sock"]),
+            Judged::Varnish => command.arg("-n").arg(self.folder.join("varnish")).arg("backend.list"),
+        };
+        command.current_dir(&self.folder).stdin(Stdio::null());
+        command
+    }
+
+    /// How its log ends.
+    pub fn last_words(&self) -> String {
+        let log = std::fs::read(self.folder.join("log")).unwrap_or_default();
+        crate::suite::tail(&String::from_utf8_lossy(&log), 6).join(" / ")
+    }
+}
+
+impl Drop for JudgedCache {
+    fn drop(&mut self) {
+        // Varnish's child ends when its parent asks; killed, the parent would leave it behind.
+        let id = self.process.id().to_string();
+        let _ = Command::new("kill").arg(&id).status();
+        let _ = self.process.wait();
+    }
+}
+
+fn larder(project: &Project, port: u16, vcl: &Path, vcl_path: &[PathBuf], folder: &Path) -> Result<Command, String> {
+    let paths: Vec<String> = vcl_path.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
+    let config = format!(
+        "[[listen]]\naddress = \"127.0.0.1:{port}\"\nproxy_protocol = true\n[policy]\nvcl = {:?}\nvcl_path = [{}]\n",
+        vcl.display().to_string(),
+        paths.join(", ")
+    );
+    let file = folder.join("larder.toml");
+    std::fs::write(&file, config).map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut command = Command::new(project.larder());
+    command.args(["serve", "--config", "larder.toml", "--admin", "unix:a.sock", "--memory", "64MiB"]);
+    Ok(command)
+}
+
+fn varnish(port: u16, vcl: &Path, vcl_path: &[PathBuf], folder: &Path) -> Command {
+    let paths: Vec<String> = vcl_path.iter().map(|path| path.display().to_string()).collect();
+    let mut command = Command::new("varnishd");
+    command.args(["-F", "-j", "none", "-s", "default,64m", "-p", "vcc_err_unref=off", "-p", "http_gzip_support=off"]);
+    command.arg("-n").arg(folder.join("varnish")).arg("-a").arg(format!("127.0.0.1:{port},PROXY"));
+    command.arg("-p").arg(format!("vcl_path={}", paths.join(":"))).arg("-f").arg(vcl);
+    command
+}
+
+fn of_larder(text: &str) -> Vec<bool> {
+    let answer: Value = serde_json::from_str(text).unwrap_or_default();
+    let rows = answer["backends"].as_array().into_iter().flatten();
+    rows.filter(|backend| backend["probe"].is_object()).filter_map(|backend| backend["healthy"].as_bool()).collect()
+}
+
+/// Lines of `name admin good/window healthy|sick when`.
+fn of_varnish(text: &str) -> Vec<bool> {
+    let word = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, _, probe, word, ..] if probe.contains('/') && probe != "0/0" => Some(word == "healthy"),
+        _ => None,
+    };
+    text.lines().filter_map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(found: Vec<bool>, expect: &[bool]) {
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn health_is_read_from_both() {
+        let table = "Backend name   Admin      Probe    Health     Last change\n\
+            boot.default   probe      5/8      healthy    Mon, 01 Jan 2024 00:00:00 GMT\n\
+            boot.other     probe      0/8      sick       Mon, 01 Jan 2024 00:00:00 GMT\n\
+            boot.third     healthy    0/0      healthy    Mon, 01 Jan 2024 00:00:00 GMT\n";
+        check(of_varnish(table), &[true, false]);
+        check(of_larder("{\"backends\":[{\"healthy\":false,\"probe\":{\"good\":0}}]}"), &[false]);
+        check(of_larder("{\"backends\":[{\"healthy\":true,\"probe\":null}]}"), &[]);
+    }
+}
