@@ -19,7 +19,7 @@ mod originals;
 mod plain_exchange;
 mod ports;
 mod project;
-mod recording_origin;
+mod scenario_origin;
 mod source;
 mod suite;
 mod tidy;

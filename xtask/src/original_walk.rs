@@ -11,7 +11,7 @@ use crate::judged_cache::JudgedCache;
 use crate::original_scenario::{Scenario, Step};
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::Stopwatch;
-use crate::recording_origin::{Asked, RecordingOrigin};
+use crate::scenario_origin::{Asked, RecordingOrigin};
 
 const ANSWER_SECONDS_MAX: u64 = 10;
 /// A probe every five seconds, and a window of ten of them.

@@ -13,7 +13,7 @@ use crate::judged_cache::{Judged, JudgedCache};
 use crate::original_scenario::Scenario;
 use crate::original_walk::{Seen, differences, walk};
 use crate::project::Project;
-use crate::recording_origin::RecordingOrigin;
+use crate::scenario_origin::RecordingOrigin;
 use crate::vcl_corpus::{ancestors, copy_tree, vcl_files};
 
 const FOLDER: &str = "xtask/originals";

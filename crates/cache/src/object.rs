@@ -64,7 +64,7 @@ pub struct Object {
     tags: Option<Arc<TagSet>>,
     /// The invalidation number up to which it was tested against bans.
     checked: AtomicU64,
-    /// The second of its last hit, from 1; 0 before the first that was noted.
+    /// The second of its last hit, from 1; 0 before the first.
     last_hit_s: AtomicU32,
 }
 
@@ -261,13 +261,18 @@ impl Object {
         self.groups.as_ref().is_none_or(|groups| groups.is_valid())
     }
 
-    /// Counts a hit. Takes no lock, and writes nothing once both counters are full.
+    /// Counts a hit, and remembers its second for bans that ask. Takes no lock; once both counters are full it writes once
+    /// a second at most.
     #[inline]
-    pub fn touch(&self) {
+    pub fn touch(&self, now: Now) {
         self.seat.touch();
         let hits = self.hits.load(Ordering::Relaxed);
         if hits < HITS_EXACT_MAX {
             self.hits.fetch_add(1, Ordering::Relaxed);
+        }
+        let second = u32::try_from(now.mono_ms / 1_000).unwrap_or(u32::MAX - 1) + 1;
+        if self.last_hit_s.load(Ordering::Relaxed) != second {
+            self.last_hit_s.store(second, Ordering::Relaxed);
         }
     }
 
@@ -276,16 +281,7 @@ impl Object {
         self.hits.load(Ordering::Relaxed).min(HITS_EXACT_MAX)
     }
 
-    /// Remembers when it was hit, to the second: for policies that ask for it. Writes once a second at most.
-    #[inline]
-    pub fn note_hit(&self, now: Now) {
-        let second = u32::try_from(now.mono_ms / 1_000).unwrap_or(u32::MAX - 1) + 1;
-        if self.last_hit_s.load(Ordering::Relaxed) != second {
-            self.last_hit_s.store(second, Ordering::Relaxed);
-        }
-    }
-
-    /// When it was hit last, on the clock that does not jump, if that was noted.
+    /// When it was hit last, on the clock that does not jump, to the second before.
     pub fn last_hit_ms(&self) -> Option<u64> {
         let second = self.last_hit_s.load(Ordering::Relaxed).checked_sub(1)?;
         Some(u64::from(second) * 1_000)

@@ -127,7 +127,7 @@ fn answer(
     debug_assert_eq!(plan, Plan::Whole);
     take_edge(core, State::Lookup, State::Hit);
     take_edge(core, State::Hit, State::Deliver);
-    object.touch();
+    object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
     stored_head::write_tail(&mut tail, site, object, now, Fate::of(visit.persistent, request.version));

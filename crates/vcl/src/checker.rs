@@ -177,7 +177,7 @@ impl<'a> Checker<'a> {
                 Definition::Probe { name, .. } => {
                     let id = ProbeId(self.program.probes.len() as u32);
                     self.program.probes.push(definition_checker::default_probe(Some(name.text.clone())));
-                    if name.text.eq_ignore_ascii_case("default") {
+                    if name.text == "default" {
                         if self.default_probe.replace(id).is_some() {
                             self.report(Diagnostic::new(Code::Duplicate, name.span, "there are two probes `default`"));
                         }
@@ -204,10 +204,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The backend `default`, or else the first, is the default.
+    /// The backend `default`, or else the first, is the default. Another case of that word is no name, for Varnish neither.
     fn declare_backend(&mut self, name: &Identifier, id: BackendId) {
-        if name.text.eq_ignore_ascii_case("default") {
-            let earlier = self.program.backends[..id.index()].iter().any(|b| b.name.eq_ignore_ascii_case("default"));
+        if name.text == "default" {
+            let earlier = self.program.backends[..id.index()].iter().any(|b| b.name == "default");
             if earlier {
                 self.report(Diagnostic::new(Code::Duplicate, name.span, "there are two backends `default`"));
             }

@@ -51,7 +51,7 @@ impl Lexer<'_> {
             self.block_comment();
         } else if let Some(delimited) = DELIMITED.iter().find(|(open, ..)| rest.starts_with(open)) {
             self.delimited(delimited);
-        } else if first == b':' && self.at > 0 && is_name_byte(self.bytes[self.at - 1]) {
+        } else if first == b':' && self.after_name() {
             // Fastly's `req.http.Cookie:name`, of which the parser speaks.
             self.at += 1 + rest[1..].iter().take_while(|b| is_name_byte(**b)).count();
         } else if first == b':' {
@@ -142,6 +142,19 @@ impl Lexer<'_> {
     fn after_acl_name(&self) -> bool {
         let last_two = self.tokens.iter().rev().take(2).collect::<Vec<_>>();
         matches!(last_two[..], [name, acl] if name.word == Word::Identifier && self.text(acl) == b"acl")
+    }
+
+    /// Whether a name ends here, and not a number with its unit.
+    fn after_name(&self) -> bool {
+        let last_two = self.tokens.iter().rev().take(2).collect::<Vec<_>>();
+        let ends = |token: &Token, at: usize| token.span.end as usize == at;
+        match last_two[..] {
+            [name, before] if matches!(before.word, Word::Integer(_) | Word::Real(_)) => {
+                name.word == Word::Identifier && ends(name, self.at) && !ends(before, name.span.start as usize)
+            }
+            [name, ..] => name.word == Word::Identifier && ends(name, self.at),
+            [] => false,
+        }
     }
 
     fn blob(&mut self) {
@@ -285,6 +298,11 @@ mod tests {
         check("1234567890123456", "1234567890123456 [bad-literal]");
         check("1.2345", "1.2345 [bad-literal]");
         check(":abc:", ":abc: [bad-literal]");
+        check("req.http.Cookie:name;", "req . http . Cookie ;"); // the parser speaks of it
+        check("10:x;", "10 ; [bad-literal]");
+        check("10s:x;", "10 s ; [bad-literal]");
+        check("10 s:x;", "10 s ;");
+        check("\"a\":x;", "\"a\" ; [bad-literal]");
         check("a $ \u{201c} b", "a b [bad-character] [bad-character]");
     }
 }

@@ -333,7 +333,7 @@ fn the_last_hit_is_noted_for_who_asks_for_it() {
     store(&stage, "/b", "red");
     assert_eq!(object.last_hit_ms(), None);
     stage.advance_ms(1_500);
-    object.note_hit(stage.now);
+    object.touch(stage.now);
     assert_eq!(object.last_hit_ms(), Some(1_001_000));
     ban(&stage, "unhit");
     assert_eq!(kinds(&stage, ["/a", "/b"]), ["fresh", "miss"]);

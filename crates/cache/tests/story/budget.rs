@@ -14,7 +14,7 @@ fn sized(memory_bytes_max: usize, eviction: EvictionKind) -> Stage {
 fn visit(stage: &Stage, path: &str, body: &[u8]) -> bool {
     match stage.ask(path) {
         Answer::Fresh(object) => {
-            object.touch();
+            object.touch(stage.now);
             true
         }
         Answer::Miss(ticket) => {

@@ -41,8 +41,7 @@ fn what_was_purged_is_the_same_response() {
     let old = stage.fill(stage.miss("/"), living(10_000, 10_000, 10_000), b"body").expect("stored");
     let (mut hot, fields) = (HotTable::new(&stage.cache), fields_of(&[]));
     hot.remember(stage.key("/"), &old);
-    (0..3).for_each(|_| old.touch());
-    old.note_hit(stage.now);
+    (0..3).for_each(|_| old.touch(stage.now));
     stage.advance_ms(4_000);
     assert_eq!(soften(&stage, "/"), 1);
     assert!(hot.get(stage.key("/"), &request(&fields)).is_none() && !old.is_live());

@@ -26,7 +26,7 @@ fn a_304_renews_the_stored_head_and_keeps_the_body() {
     let leader = stage.miss("/");
     let old = Arc::clone(leader.stale().expect("there is something to validate"));
     let (mut first, mut waiting) = (leader.follow(0), stage.busy("/"));
-    old.touch();
+    old.touch(stage.now);
     let fresh = refresh(&stage, leader);
     assert!(fresh.is_live() && !old.is_live() && fresh.hits() == 1);
     for follower in [&mut first, &mut waiting] {

@@ -22,7 +22,7 @@ pub(crate) enum Why {
 }
 
 pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
-    object.touch();
+    object.touch(tx.core.now());
     if tx.vcl.is_some()
         && why != Why::Revalidated
         && let Some(elsewhere) = client_steps::hit(tx, &object)

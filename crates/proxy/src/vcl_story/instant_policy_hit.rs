@@ -156,7 +156,7 @@ fn play<'a>(
     };
     take_edge(core, State::Receive, State::Lookup);
     take_edge(core, State::Lookup, State::Hit);
-    object.touch();
+    object.touch(core.clock().at(visit.moment));
     hit_and_deliver(core, scope, program, visit, found.get_or_init(|| object))
 }
 

@@ -141,7 +141,7 @@ fn a_broken_file_is_refused() {
     check("sub a { C{ int i; }C }", "error[inline-c]");
     check("sub a { remove req.http.x; }", "error[old-vcl]");
     check("director a random { }", "error[old-vcl]");
-    check("set x = 1:b;", "error[bad-character]");
+    check("set x = 1:b;", "error[bad-literal]");
 }
 
 #[test]
