@@ -92,6 +92,7 @@ pub fn show_origin(url: &OriginUrl) -> String {
         OriginUrl::Tcp { host, port: 80 } => format!("http://{host}"),
         OriginUrl::Tcp { host, port } => format!("http://{host}:{port}"),
         OriginUrl::Unix(path) => format!("unix:{}", path.display()),
+        OriginUrl::Played(origin) => format!("played:{}", origin.backend()),
     }
 }
 

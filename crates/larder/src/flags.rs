@@ -393,6 +393,14 @@ mod tests {
         check(&["vcl", "fmt", "--indent", "0", "a.vcl"], Err("must be 1 to 16"));
         check(&["vcl", "fmt", "--check", "--stdout", "a.vcl"], Err("cannot be used with"));
         check(&["vcl", "fmt"], Err("FILE"));
+        check(&["vcl", "explain", "a.vcl", "--request", "GET /x Host: a", "-H", "A: b", "--origin", "200"], Ok(()));
+        check(&["vcl", "explain", "a.vcl", "--request", "/", "--cached", "90s", "-p", "default_ttl=1h"], Ok(()));
+        check(&["vcl", "explain", "a.vcl", "--request", "/", "--cached", "old"], Err("none of miss, hit, stale"));
+        check(&["vcl", "explain", "a.vcl", "--request", "GET"], Err("METHOD URL and its fields"));
+        check(&["vcl", "explain", "a.vcl"], Err("--request"));
+        check(&["vcl", "explain", "a.vcl", "--request", "/", "--request-file", "-"], Err("cannot be used with"));
+        check(&["vcl", "test", "a.toml", "--only", "x", "--brief"], Ok(()));
+        check(&["vcl", "test"], Err("FILE.toml"));
         check(&["vcl", "load", "a", "a.vcl", "--use", "--admin", "unix:/run/a", "--json"], Ok(()));
         check(&["vcl", "load", "a"], Err("FILE"));
         check(&["vcl", "list", "--admin", "9180"], Err("127.0.0.1:9180"));

@@ -54,6 +54,15 @@ pub const DEMO_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 pub const DEMO_ORIGIN_CONNECTIONS_MAX: usize = 256;
 pub const DEMO_MEMORY_BYTES: usize = 64 << 20;
 
+/// A file of VCL tests, its cases, and the requests that one may ask before its own.
+pub const TEST_FILE_BYTES_MAX: u64 = 1 << 20;
+pub const TEST_CASES_MAX: usize = 1_000;
+pub const TESTS_BEFORE_MAX: usize = 16;
+/// A file with one request for `larder vcl explain`.
+pub const REQUEST_FILE_BYTES_MAX: u64 = 1 << 20;
+/// The store of a rehearsal.
+pub const REHEARSAL_MEMORY_BYTES: usize = 64 << 20;
+
 /// A run's results, which are read whole.
 pub const LAB_RESULTS_BYTES_MAX: u64 = 512 << 20;
 /// The width of a lab's table where no terminal says its own.

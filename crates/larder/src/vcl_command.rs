@@ -4,14 +4,22 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::vcl_explain::{ExplainFlags, explain};
 use crate::vcl_fmt::{FmtFlags, fmt};
 use crate::vcl_remote::{self, BanFlags, HealthFlags, LabelFlags, LoadFlags, NameFlags, RemoteFlags};
+use crate::vcl_test::{TestFlags, test};
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum VclCommand {
     /// Lay VCL files out anew: only blanks and line ends change
     #[command(after_help = FMT_EXAMPLES)]
     Fmt(FmtFlags),
+    /// Show what a program does with a request: statements, changes, verdicts, and why the answer lives so long
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Box<ExplainFlags>),
+    /// Test a program: requests in, expectations out, nobody there
+    #[command(after_help = TEST_EXAMPLES)]
+    Test(TestFlags),
     /// Load a VCL file into the larder that runs
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadFlags),
@@ -40,6 +48,36 @@ pub enum VclCommand {
     #[command(after_help = BAN_EXAMPLES)]
     Bans(RemoteFlags),
 }
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  larder vcl explain shop.vcl --request 'GET /cart Host: shop.example Cookie: id=7'
+  larder vcl explain shop.vcl --request 'GET / Host: a' --origin '200 Cache-Control: max-age=60'
+  larder vcl explain shop.vcl --request 'GET / Host: a' --cached stale --sick web
+  larder vcl explain shop.vcl --request-file request.txt --json | jq .lives
+
+Nobody is asked over the network: what backends answer and what is in the cache is what you say. Names are not looked up,
+and the time stands still.
+
+Exit codes: 0 explained; 1 the program or the request is no good; 2 wrong flags.";
+
+const TEST_EXAMPLES: &str = "\
+Examples:
+  larder vcl test shop.toml
+  larder vcl test *.toml --only cart --brief
+
+A file of tests:
+  vcl = \"shop.vcl\"
+
+  [[case]]
+  name = \"carts are never stored\"
+  request = \"GET /cart Host: shop.example\"
+  origin = \"200 Cache-Control: max-age=60\"
+  expect = { outcome = \"pass\", stored = false, resp = { X-Cache = \"MISS\", Server = false } }
+
+docs/vcl-tools.md has all that may be expected.
+
+Exit codes: 0 every case is ok; 1 one is not, or there is none, or a file is broken; 2 wrong flags.";
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -110,6 +148,8 @@ Exit codes: 0 done; 1 a file is broken, or --check found one to change; 2 wrong 
 pub fn vcl(command: &VclCommand) -> ExitCode {
     match command {
         VclCommand::Fmt(flags) => fmt(flags),
+        VclCommand::Explain(flags) => explain(flags),
+        VclCommand::Test(flags) => test(flags),
         VclCommand::Load(flags) => vcl_remote::load(flags),
         VclCommand::Use(flags) => vcl_remote::use_it(flags),
         VclCommand::Discard(flags) => vcl_remote::discard(flags),

@@ -42,6 +42,8 @@ mod process_faults;
 mod raw_client;
 #[path = "program/recording_origin.rs"]
 mod recording_origin;
+#[path = "program/rehearsed_and_real.rs"]
+mod rehearsed_and_real;
 #[path = "program/slow_and_many.rs"]
 mod slow_and_many;
 #[path = "program/stillness.rs"]

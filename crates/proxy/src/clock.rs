@@ -48,19 +48,28 @@ pub fn deadline_now_ms() -> u64 {
 pub struct Clock {
     /// Wall time minus boot time, read once a tick.
     wall_ahead_ms: u64,
+    /// All bits where time goes by, none where it stands still: an `and` costs a hit less than a question.
+    running: u64,
+    /// What the clock shows where it stands.
+    stood_ms: u64,
 }
 
 impl Clock {
     pub fn read() -> Clock {
         let wall = clock_gettime(ClockId::Realtime);
         let wall_ms = wall.tv_sec as u64 * 1_000 + wall.tv_nsec as u64 / 1_000_000;
-        Clock { wall_ahead_ms: wall_ms.saturating_sub(Moment::now().millis()) }
+        Clock { wall_ahead_ms: wall_ms.saturating_sub(Moment::now().millis()), running: u64::MAX, stood_ms: 0 }
+    }
+
+    /// One that shows the same at every moment: a rehearsal must not depend on how fast the machine is.
+    pub fn standing(mono_ms: u64, wall_ms: u64) -> Clock {
+        Clock { wall_ahead_ms: wall_ms - mono_ms, running: 0, stood_ms: mono_ms }
     }
 
     /// The time of day and the time that freshness counts in.
     #[inline]
     pub fn at(&self, moment: Moment) -> Now {
-        let mono_ms = moment.millis() + ADVANCED_MS.load(Ordering::Relaxed);
+        let mono_ms = (moment.millis() & self.running) + self.stood_ms + ADVANCED_MS.load(Ordering::Relaxed);
         Now { wall_ms: mono_ms + self.wall_ahead_ms, mono_ms }
     }
 }

@@ -234,6 +234,8 @@ impl Fetch {
         let mut policy = PolicyState::of(client, Rc::clone(&head), xid, now_s);
         policy.is_pass = is_pass;
         policy.uncacheable.set(is_pass);
+        policy.log_notes = core.shared.logs().then(|| Rc::clone(client.log_notes.get_or_init(Default::default)));
+        policy.watched = core.watch.as_ref().map(|watch| watch.fetch_began());
         Fetch {
             site: Arc::clone(&tx.site),
             chosen: None,
@@ -390,6 +392,7 @@ pub(crate) fn spawn_refresh_by_policy(tx: &Transaction, ticket: Ticket) {
     let mut fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()));
     if let Some(policy) = &mut fetch.vcl {
         policy.is_background = true;
+        policy.log_notes = None;
     }
     tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, None));
 }

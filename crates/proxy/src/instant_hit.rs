@@ -25,6 +25,7 @@ use crate::transaction::deliver::{self, Plan};
 use crate::transaction::lookup::Question;
 use crate::transaction::transmit::{OutBody, Outgoing};
 use crate::transaction::{Outcome, State, Step, hit, log, lookup, take_edge};
+use crate::vcl_story::log_notes::LogNotes;
 use crate::worker::Core;
 
 /// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
@@ -137,6 +138,7 @@ fn answer(
         persistent: visit.persistent,
         client_ip: visit.found.client.ip,
         moment: visit.moment,
+        notes: None,
     };
     let head = [&object.rendered()[..], &tail];
     send(connection, core, site, &shot, object, head)
@@ -150,6 +152,8 @@ pub(crate) struct Shot<'a> {
     pub(crate) persistent: bool,
     pub(crate) client_ip: IpAddr,
     pub(crate) moment: Moment,
+    /// What a policy has to say to the log.
+    pub(crate) notes: Option<&'a Rc<LogNotes>>,
 }
 
 /// The first write, and if that took all of it, the end of the story.

@@ -8,6 +8,11 @@ use wire::limits::{ChunkedLimits, HeadLimits};
 /// For so long at least a policy's uncacheable answer is remembered.
 pub(crate) const MARK_TTL_MIN_MS: i64 = 1_000;
 
+/// A body that a rehearsed origin makes by a Content-Length.
+pub const PLAYED_BODY_BYTES_MAX: usize = 1 << 20;
+/// One rehearsed request, with the refresh that it may leave behind.
+pub const REHEARSAL_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// The limits of one configuration. `Default` is what ships.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -139,3 +144,6 @@ pub const EJECTION_TIME_DEFAULT: Duration = Duration::from_secs(10);
 pub const LOG_METHOD_BYTES_MAX: usize = 32;
 pub const LOG_TARGET_BYTES_MAX: usize = 4 << 10;
 pub const LOG_FIELD_BYTES_MAX: usize = 1 << 10;
+/// Of what a program logs about one request: the texts, and the bytes of all of them.
+pub const LOG_TEXTS_MAX: usize = 16;
+pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;

@@ -15,6 +15,7 @@ use crate::clock::wall_now_ms;
 use crate::origin::Origins;
 use crate::probe_window::ProbeWindow;
 use crate::prober::{Prober, Probes, Probing};
+use crate::rehearsal::played_origins::Stage;
 use crate::settings::VclParameters;
 use crate::vcl_backends;
 
@@ -26,6 +27,7 @@ pub(crate) struct MadeBackends {
     base: Arc<Origins>,
     parameters: VclParameters,
     prober: Arc<Prober>,
+    stage: Option<Arc<Stage>>,
 }
 
 #[derive(Clone, Default)]
@@ -45,13 +47,19 @@ pub(crate) struct MadeBackend {
 }
 
 impl MadeBackends {
-    pub(crate) fn new(base: &Arc<Origins>, parameters: &VclParameters, prober: &Arc<Prober>) -> MadeBackends {
+    pub(crate) fn new(
+        base: &Arc<Origins>,
+        parameters: &VclParameters,
+        prober: &Arc<Prober>,
+        stage: Option<&Arc<Stage>>,
+    ) -> MadeBackends {
         MadeBackends {
             all: ArcSwap::default(),
             making: Mutex::default(),
             base: Arc::clone(base),
             parameters: parameters.clone(),
             prober: Arc::clone(prober),
+            stage: stage.cloned(),
         }
     }
 
@@ -90,7 +98,10 @@ impl MadeBackends {
         loaded: &Loaded,
         world: &dyn World,
     ) -> Result<MadeBackend, String> {
-        let settings = vcl_backends::origin_of(backend, &self.parameters, world)?;
+        let mut settings = vcl_backends::origin_of(backend, &self.parameters, world)?;
+        if let Some(stage) = &self.stage {
+            stage.take_over(&mut settings);
+        }
         let origins = self.base.of_backends(std::slice::from_ref(&settings), &[]);
         let probe = backend.endpoint.as_ref().and_then(|endpoint| loaded.probes().get(endpoint.probe?.index()));
         let health = Arc::new(match probe {
@@ -100,6 +111,7 @@ impl MadeBackends {
             }
             None => BackendHealth::unprobed(true, wall_now_ms()),
         });
+        let probe = probe.filter(|_| self.stage.is_none());
         let probing = probe.map(|probe| Probing::new(origins.get(0), &health, probe));
         let probes = self.prober.begin(probing.into_iter().collect())?;
         Ok(MadeBackend { name: backend.name.clone(), origins, health, probes })

@@ -18,6 +18,7 @@ use crate::fetch::FETCH_EDGES;
 use crate::listener;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::origin::OriginStatus;
+use crate::rehearsal::played_origins::Stage;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, Settings};
 use crate::site::Site;
 use crate::transaction::TRANSACTION_EDGES;
@@ -92,44 +93,17 @@ pub struct Start {
 impl Proxy {
     /// Binds every listener, then starts `workers` threads.
     pub fn start(start: Start) -> Result<Proxy, StartError> {
-        let Start { settings, workers, log, world, vcl } = start;
-        check(&settings)?;
-        let workers = workers.max(1);
+        check(&start.settings)?;
+        let workers = start.workers.max(1);
         let mut sockets = Vec::new();
         let mut bound = Vec::new();
-        for listener in &settings.listeners {
+        for listener in &start.settings.listeners {
             let (address, listeners) = listener::bind(listener, workers).map_err(StartError::Listen)?;
             bound.push((listener.clone(), address));
             sockets.push(listeners);
         }
-        let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
-        let cache = Cache::new(cache_settings(&settings, workers), Arc::new(Post(Arc::clone(&mailboxes))));
         let instance: Arc<str> = instance_id().into();
-        let shelf = VclShelf::new(world);
-        let mut site = Site::new(settings, &instance, None);
-        if let Some(program) = vcl {
-            let ready = shelf.prepare(program, &site).map_err(StartError::Vcl)?;
-            site.vcl = Some(shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?);
-        }
-        let site = Arc::new(site);
-        if let Some(vcl) = &site.vcl {
-            vcl.note_site(&site);
-            cache.watch_for_bans();
-        }
-        let shared = Arc::new(Shared {
-            cache,
-            site: ArcSwap::new(site),
-            shelf,
-            mailboxes,
-            counters: (0..workers).map(|_| Arc::default()).collect(),
-            edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
-            loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
-            log,
-            draining: AtomicBool::new(false),
-            client_places: Arc::default(),
-            partial_heads_bytes: AtomicUsize::new(0),
-            variations: UrlVariations::default(),
-        });
+        let shared = share(start, &instance, None)?;
         let threads = (0..workers)
             .map(|index| {
                 let shared = Arc::clone(&shared);
@@ -273,6 +247,39 @@ impl Proxy {
     fn post_to_all(&self, message: impl Fn() -> Message) {
         self.shared.mailboxes.iter().for_each(|mailbox| mailbox.post(message()));
     }
+}
+
+/// What all cores share, before there is any. `stage`: in a rehearsal.
+pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
+    let Start { settings, workers, log, world, vcl } = start;
+    let workers = workers.max(1);
+    let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
+    let cache = Cache::new(cache_settings(&settings, workers), Arc::new(Post(Arc::clone(&mailboxes))));
+    let shelf = VclShelf::new(world, stage);
+    let mut site = Site::new(settings, instance, None);
+    if let Some(program) = vcl {
+        let ready = shelf.prepare(program, &site).map_err(StartError::Vcl)?;
+        site.vcl = Some(shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?);
+    }
+    let site = Arc::new(site);
+    if let Some(vcl) = &site.vcl {
+        vcl.note_site(&site);
+        cache.watch_for_bans();
+    }
+    Ok(Arc::new(Shared {
+        cache,
+        site: ArcSwap::new(site),
+        shelf,
+        mailboxes,
+        counters: (0..workers).map(|_| Arc::default()).collect(),
+        edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
+        loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
+        log,
+        draining: AtomicBool::new(false),
+        client_places: Arc::default(),
+        partial_heads_bytes: AtomicUsize::new(0),
+        variations: UrlVariations::default(),
+    }))
 }
 
 /// What no configuration may ask for.

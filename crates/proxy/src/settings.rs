@@ -8,6 +8,7 @@ use std::time::Duration;
 pub use wire::ProxyVersion;
 
 use crate::limits::Limits;
+pub use crate::rehearsal::played_origins::PlayedOrigin;
 pub use crate::vcl_parameters::VclParameters;
 
 /// Everything that a reload may change, in one value.
@@ -95,8 +96,13 @@ pub struct Greeting {
 /// One base URL of an origin: `http://host[:port]` or `unix:/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginUrl {
-    Tcp { host: String, port: u16 },
+    Tcp {
+        host: String,
+        port: u16,
+    },
     Unix(PathBuf),
+    /// Nowhere: a rehearsal plays it.
+    Played(PlayedOrigin),
 }
 
 #[derive(Clone, Debug, Default)]

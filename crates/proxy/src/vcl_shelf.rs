@@ -12,12 +12,15 @@ use crate::backend_health::HealthOrder;
 use crate::clock::deadline_now_ms;
 use crate::limits::{VCL_LABELS_MAX, VCL_NAME_BYTES_MAX, VCL_PROGRAMS_MAX};
 use crate::prober::Prober;
+use crate::rehearsal::played_origins::Stage;
 use crate::site::Site;
 use crate::vcl_site::{Surroundings, VclLabel, VclProgram, VclSite};
 
 pub(crate) struct VclShelf {
     pub(crate) world: Arc<dyn World>,
     prober: Arc<Prober>,
+    /// In a rehearsal: who plays the backends.
+    stage: Option<Arc<Stage>>,
     /// In the order in which they were loaded. Replaced whole, so that the cores' ticks need no lock.
     programs: ArcSwap<Vec<Arc<VclSite>>>,
     changes: Mutex<Changes>,
@@ -52,8 +55,8 @@ impl std::fmt::Display for VclError {
 impl std::error::Error for VclError {}
 
 impl VclShelf {
-    pub(crate) fn new(world: Arc<dyn World>) -> VclShelf {
-        VclShelf { world, prober: Arc::default(), programs: ArcSwap::default(), changes: Mutex::default() }
+    pub(crate) fn new(world: Arc<dyn World>, stage: Option<Arc<Stage>>) -> VclShelf {
+        VclShelf { world, prober: Arc::default(), stage, programs: ArcSwap::default(), changes: Mutex::default() }
     }
 
     pub(crate) fn programs(&self) -> arc_swap::Guard<Arc<Vec<Arc<VclSite>>>> {
@@ -103,6 +106,7 @@ impl VclShelf {
             others: &others,
             labels,
             prober: &self.prober,
+            stage: self.stage.as_ref(),
         };
         VclSite::load(program, surroundings).map_err(VclError::Refused)
     }

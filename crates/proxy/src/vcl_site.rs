@@ -17,6 +17,7 @@ use crate::made_backends::MadeBackends;
 use crate::origin::{Origin, OriginStatus, Origins};
 use crate::probe_window::ProbeWindow;
 use crate::prober::{Prober, Probes, Probing};
+use crate::rehearsal::played_origins::Stage;
 use crate::settings::VclParameters;
 use crate::site::Site;
 use crate::vcl_backends;
@@ -60,6 +61,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) others: &'a [Arc<VclSite>],
     pub(crate) labels: Vec<Arc<VclLabel>>,
     pub(crate) prober: &'a Arc<Prober>,
+    /// In a rehearsal: who plays the backends. Nobody probes them then.
+    pub(crate) stage: Option<&'a Arc<Stage>>,
 }
 
 impl VclSite {
@@ -67,11 +70,15 @@ impl VclSite {
     pub(crate) fn load(program: VclProgram, into: Surroundings<'_>) -> Result<VclSite, String> {
         let VclProgram { name, program, sources } = program;
         let settings = vcl_backends::origins_of(&program, into.parameters, &**into.world);
-        let settings = settings.map_err(|refusals| refusals.join("\n"))?;
+        let mut settings = settings.map_err(|refusals| refusals.join("\n"))?;
+        if let Some(stage) = into.stage {
+            settings.iter_mut().for_each(|backend| stage.take_over(backend));
+        }
         let former: Vec<Arc<Origins>> = into.others.iter().map(|other| Arc::clone(&other.origins)).collect();
         let origins = into.base.of_backends(&settings, &former);
         let health = health_of(&program, &origins, into.others);
-        let probings = program.backends.iter().zip(&health).enumerate().filter_map(|(index, (backend, health))| {
+        let probed = program.backends.iter().zip(&health).enumerate().filter(|_| into.stage.is_none());
+        let probings = probed.filter_map(|(index, (backend, health))| {
             let probe = &program.probes[backend.endpoint.as_ref()?.probe?.index()];
             Some(Probing::new(origins.get(index), health, probe))
         });
@@ -81,7 +88,7 @@ impl VclSite {
             name: name.into(),
             loaded: Loaded::load(program, sources, &**into.world)?,
             probes,
-            made: MadeBackends::new(into.base, into.parameters, into.prober),
+            made: MadeBackends::new(into.base, into.parameters, into.prober, into.stage),
             origins,
             health,
             labels: into.labels,

@@ -6,7 +6,8 @@
 //! policy_scope                one run of subroutines: the `vcl::Host` over these
 //!   → scope_variables         what the variables are
 //!   → stored_view             obj
-//!   → bans, policy_purge, policy_log
+//!   → bans, policy_purge, policy_log, log_notes
+//! watched_scope               the same with somebody looking: every fetch, and rehearsals
 //! instant_policy_hit          a hit in one scope, over the borrowed head
 //! client_steps                what the program says at each step of a request; of a fetch: `fetch::policy_fetch`
 //! ```
@@ -20,10 +21,12 @@ pub(crate) mod client_steps;
 pub(crate) mod fetch_state;
 pub(crate) mod head_edits;
 pub(crate) mod instant_policy_hit;
+pub(crate) mod log_notes;
 pub(crate) mod policy_log;
 pub(crate) mod policy_purge;
 pub(crate) mod policy_scope;
 pub(crate) mod scope_heads;
 mod scope_variables;
 pub(crate) mod stored_view;
+pub(crate) mod watched_scope;
 pub(crate) mod xids;

@@ -21,6 +21,7 @@ use crate::edges::EdgeCounts;
 use crate::listener::{self, Listener};
 use crate::log_buffer::LogBuffer;
 use crate::mailbox::{Mailbox, Message};
+use crate::rehearsal::watch::Watch;
 use crate::service::LogSink;
 use crate::settings::ListenerSettings;
 use crate::site::Site;
@@ -101,6 +102,8 @@ pub(crate) struct Core {
     /// The second in which a program's failure was said on stderr last: one a second is enough.
     pub(crate) complained_s: Cell<u64>,
     pub(crate) log: RefCell<LogBuffer>,
+    /// Somebody looks at everything that programs do: a rehearsal.
+    pub(crate) watch: Option<Rc<Watch>>,
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
     clock: Cell<Clock>,
@@ -130,6 +133,7 @@ impl Core {
             xids: Cell::default(),
             complained_s: Cell::new(0),
             log: RefCell::new(LogBuffer::default()),
+            watch: None,
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
             site: RefCell::new(site),
@@ -139,6 +143,16 @@ impl Core {
             listeners: watch::Sender::new(()),
             shared,
         }
+    }
+
+    /// The only core of a rehearsal, whose clock stands still.
+    pub(crate) fn watched(shared: Arc<Shared>, watch: Rc<Watch>, clock: Clock) -> Core {
+        let (clock, xids) = (Cell::new(clock), Cell::new(Xids::apart()));
+        Core { watch: Some(watch), clock, xids, ..Core::new(0, shared) }
+    }
+
+    pub(crate) fn set_clock(&self, clock: Clock) {
+        self.clock.set(clock);
     }
 
     pub(crate) fn site(&self) -> Arc<Site> {

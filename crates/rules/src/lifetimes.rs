@@ -129,38 +129,82 @@ impl Default for Defaults {
     }
 }
 
-/// The lifetimes with which a response comes to a policy program: what its fields say, in the order in which Varnish asks
-/// them, and else the operator's defaults. A ttl below zero is the word for a status that is not stored by itself.
-pub fn announced(status: Status, fields: FieldsView<'_>, now_s: i64, defaults: &Defaults) -> Lifetimes {
+/// What of a response, or of the operator's, decided about a lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LifetimeRule {
+    SMaxAge,
+    MaxAge,
+    Expires,
+    /// The status is none of those that are stored by themselves.
+    Status,
+    DefaultTtl,
+    StaleWhileRevalidate,
+    DefaultGrace,
+    DefaultKeep,
+}
+
+impl LifetimeRule {
+    /// As it stands in a field or among the parameters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LifetimeRule::SMaxAge => "s-maxage",
+            LifetimeRule::MaxAge => "max-age",
+            LifetimeRule::Expires => "Expires",
+            LifetimeRule::Status => "status",
+            LifetimeRule::DefaultTtl => "default_ttl",
+            LifetimeRule::StaleWhileRevalidate => "stale-while-revalidate",
+            LifetimeRule::DefaultGrace => "default_grace",
+            LifetimeRule::DefaultKeep => "default_keep",
+        }
+    }
+}
+
+/// The lifetimes with which a response comes to a policy program, and why. Of the keep only the operator decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    pub lifetimes: Lifetimes,
+    pub ttl_by: LifetimeRule,
+    pub grace_by: LifetimeRule,
+}
+
+/// What the fields say, in the order in which Varnish asks them, and else the operator's defaults. A ttl below zero is
+/// the word for a status that is not stored by itself.
+pub fn announced(status: Status, fields: FieldsView<'_>, now_s: i64, defaults: &Defaults) -> Announced {
     let age_s = fields.get(FieldName::Age).map_or(0, leading_seconds);
     let (default_ms, grace_ms, keep_ms) = (signed(defaults.ttl_ms), defaults.grace_ms, defaults.keep_ms);
-    let said = || said_ttl_s(fields, now_s, defaults.clock_skew_s).map(|s| s.saturating_mul(1_000));
+    let said = || said_ttl_s(fields, now_s, defaults.clock_skew_s).map(|(s, by)| (s.saturating_mul(1_000), by));
     // From the response's making.
-    let ttl_ms = match status.0 {
-        200 | 203 | 204 | 300 | 301 | 304 | 404 | 410 | 414 => said().unwrap_or(default_ms),
-        302 | 307 => said().unwrap_or(-1_000),
-        _ => -1_000,
+    let (ttl_ms, ttl_by) = match status.0 {
+        200 | 203 | 204 | 300 | 301 | 304 | 404 | 410 | 414 => said().unwrap_or((default_ms, LifetimeRule::DefaultTtl)),
+        302 | 307 => said().unwrap_or((-1_000, LifetimeRule::Status)),
+        _ => (-1_000, LifetimeRule::Status),
     };
     let grace_s = directive(fields, "stale-while-revalidate").filter(|_| ttl_ms >= 0);
-    Lifetimes {
+    let lifetimes = Lifetimes {
         age_ms: age_s.saturating_mul(1_000),
         ttl_ms: ttl_ms.saturating_sub(signed(age_s.saturating_mul(1_000))),
         grace_ms: grace_s.map_or(grace_ms, |s| s.saturating_mul(1_000)),
         keep_ms,
-    }
+    };
+    let grace_by = grace_s.map_or(LifetimeRule::DefaultGrace, |_| LifetimeRule::StaleWhileRevalidate);
+    Announced { lifetimes, ttl_by, grace_by }
 }
 
-fn said_ttl_s(fields: FieldsView<'_>, now_s: i64, clock_skew_s: u64) -> Option<i64> {
-    if let Some(s) = directive(fields, "s-maxage").or_else(|| directive(fields, "max-age")) {
-        return Some(signed(s));
+fn said_ttl_s(fields: FieldsView<'_>, now_s: i64, clock_skew_s: u64) -> Option<(i64, LifetimeRule)> {
+    if let Some(s) = directive(fields, "s-maxage") {
+        return Some((signed(s), LifetimeRule::SMaxAge));
+    }
+    if let Some(s) = directive(fields, "max-age") {
+        return Some((signed(s), LifetimeRule::MaxAge));
     }
     let expires_s = fields.get(FieldName::Expires).and_then(|text| parse_date(text, now_s))?;
     let date_s = fields.get(FieldName::Date).and_then(|text| parse_date(text, now_s));
-    Some(match date_s {
+    let ttl_s = match date_s {
         Some(date_s) if expires_s < date_s => 0,
         Some(date_s) if date_s.abs_diff(now_s) >= clock_skew_s => expires_s - date_s,
         _ => (expires_s - now_s).max(0),
-    })
+    };
+    Some((ttl_s, LifetimeRule::Expires))
 }
 
 /// The seconds of a Cache-Control directive that has an argument.
@@ -260,29 +304,31 @@ mod tests {
     /// What varnishd 7.1 gives `beresp.ttl` and `beresp.grace` for the same fields.
     #[test]
     fn what_the_fields_announce() {
-        let check = |status: u16, lines: &str, expect: [i64; 3]| {
+        let check = |status: u16, lines: &str, expect: [i64; 3], by: &str| {
             let read = announced(Status(status), fields(lines).view(), NOW_S, &Defaults::default());
-            let got = [read.ttl_ms, read.grace_ms as i64, read.age_ms as i64];
+            let lives = read.lifetimes;
+            let got = [lives.ttl_ms, lives.grace_ms as i64, lives.age_ms as i64];
             assert_eq!(got, expect.map(|s| s * 1_000), "{status} {lines:?}");
+            assert_eq!(format!("{} {}", read.ttl_by.name(), read.grace_by.name()), by, "{status} {lines:?}");
         };
-        check(200, "", [120, 10, 0]);
-        check(200, "Cache-Control: private, max-age=60", [60, 10, 0]);
-        check(200, "Cache-Control: max-age=60, S-MaxAge=5", [5, 10, 0]);
-        check(200, "Cache-Control: max-age=60\nAge: 20", [40, 10, 20]);
-        check(200, "Cache-Control: max-age=60\nAge: 70", [-10, 10, 70]);
-        check(200, "Cache-Control: max-age=7.9, stale-while-revalidate=3", [7, 3, 0]);
-        check(200, "Cache-Control: max-age=-1", [0, 10, 0]);
-        check(200, "Cache-Control: max-age=\"5\"", [0, 10, 0]);
-        check(200, "Cache-Control: max-age", [120, 10, 0]);
-        check(200, "Expires: {30}\nDate: {0}", [30, 10, 0]);
-        check(200, "Expires: {30}", [30, 10, 0]);
-        check(200, "Expires: {-30}\nDate: {-60}", [30, 10, 0]);
-        check(200, "Expires: {30}\nDate: {5}", [30, 10, 0]);
-        check(200, "Expires: {-1}\nDate: {0}", [0, 10, 0]);
-        check(200, "Expires: never", [120, 10, 0]);
-        check(404, "", [120, 10, 0]);
-        check(302, "", [-1, 10, 0]);
-        check(302, "Cache-Control: max-age=9", [9, 10, 0]);
-        check(500, "Cache-Control: max-age=9, stale-while-revalidate=3", [-1, 10, 0]);
+        check(200, "", [120, 10, 0], "default_ttl default_grace");
+        check(200, "Cache-Control: private, max-age=60", [60, 10, 0], "max-age default_grace");
+        check(200, "Cache-Control: max-age=60, S-MaxAge=5", [5, 10, 0], "s-maxage default_grace");
+        check(200, "Cache-Control: max-age=60\nAge: 20", [40, 10, 20], "max-age default_grace");
+        check(200, "Cache-Control: max-age=60\nAge: 70", [-10, 10, 70], "max-age default_grace");
+        check(200, "Cache-Control: max-age=7.9, stale-while-revalidate=3", [7, 3, 0], "max-age stale-while-revalidate");
+        check(200, "Cache-Control: max-age=-1", [0, 10, 0], "max-age default_grace");
+        check(200, "Cache-Control: max-age=\"5\"", [0, 10, 0], "max-age default_grace");
+        check(200, "Cache-Control: max-age", [120, 10, 0], "default_ttl default_grace");
+        check(200, "Expires: {30}\nDate: {0}", [30, 10, 0], "Expires default_grace");
+        check(200, "Expires: {30}", [30, 10, 0], "Expires default_grace");
+        check(200, "Expires: {-30}\nDate: {-60}", [30, 10, 0], "Expires default_grace");
+        check(200, "Expires: {30}\nDate: {5}", [30, 10, 0], "Expires default_grace");
+        check(200, "Expires: {-1}\nDate: {0}", [0, 10, 0], "Expires default_grace");
+        check(200, "Expires: never", [120, 10, 0], "default_ttl default_grace");
+        check(404, "", [120, 10, 0], "default_ttl default_grace");
+        check(302, "", [-1, 10, 0], "status default_grace");
+        check(302, "Cache-Control: max-age=9", [9, 10, 0], "max-age default_grace");
+        check(500, "Cache-Control: max-age=9, stale-while-revalidate=3", [-1, 10, 0], "status default_grace");
     }
 }

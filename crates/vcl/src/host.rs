@@ -8,10 +8,13 @@
 //! Calls are generic over the host, so they cost what calls of functions cost. What few programs ask for has a default
 //! here, and what reaches out of the machine's memory is the `World`'s.
 
+use std::fmt;
+
 use crate::header_names::HeaderName;
 use crate::plain_values::{BackendRef, Fault, Plain};
 use crate::scope_arena::Arena;
 use crate::source_files::Span;
+use crate::subroutines::Method;
 use crate::task_state::Task;
 use crate::typed_program::BackendId;
 use crate::variables::VariableId;
@@ -212,7 +215,17 @@ pub trait Host<'a> {
         crate::chance::draw()
     }
 
-    /// A statement begins. For those who want to see which ran; nothing by default, and then free.
+    // For those who want to see what runs. Nothing by default, and then free.
+
+    /// A statement begins.
     #[inline(always)]
     fn statement(&self, _at: Span) {}
+
+    /// A condition of the `if` that began last was looked at; the ones behind it only when it does not hold.
+    #[inline(always)]
+    fn condition(&self, _at: Span, _holds: bool) {}
+
+    /// A built-in subroutine has ended, with what is written as VCL would return it.
+    #[inline(always)]
+    fn ended(&self, _method: Method, _how: &dyn fmt::Display) {}
 }

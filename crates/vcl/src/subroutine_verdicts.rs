@@ -3,6 +3,8 @@
 //!
 //! `Fail` is said by `return (fail)`, and whenever something could not be done: the reason has been logged then.
 
+use std::fmt;
+
 use crate::plain_values::Fault;
 use crate::subroutines::{Action, Method};
 
@@ -22,6 +24,22 @@ pub(crate) enum Ending<'a> {
     PassFor(f64),
     Vcl(&'a str),
     Fail(Fault),
+}
+
+/// As a program would return it.
+impl fmt::Display for Ending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::Plain(action) => f.write_str(action.name()),
+            Ending::Status(action, Status { status, reason: None }) => write!(f, "{}({status})", action.name()),
+            Ending::Status(action, Status { status, reason: Some(reason) }) => {
+                write!(f, "{}({status}, {:?})", action.name(), String::from_utf8_lossy(reason))
+            }
+            Ending::PassFor(seconds) => write!(f, "pass({seconds}s)"),
+            Ending::Vcl(label) => write!(f, "vcl({label})"),
+            Ending::Fail(why) => write!(f, "fail({:?})", why.reason()),
+        }
+    }
 }
 
 impl Ending<'_> {

@@ -97,6 +97,12 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
         (BodySource::Arriving(_), ResponseBody::None) => Some(0),
         _ => None,
     };
+    if storable.is_none()
+        && keeping == Keeping::Store
+        && let Some(notes) = fetch.vcl.as_deref().and_then(|policy| policy.log_notes.as_ref())
+    {
+        notes.note_not_stored(if vary.is_err() { "vary" } else { "xkey" });
+    }
     let mut draft = ticket.describe(Description {
         shared_head: Arc::clone(&head),
         head,

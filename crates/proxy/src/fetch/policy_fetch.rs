@@ -23,9 +23,11 @@ use wire::{HopByHop, ResponseBody};
 use crate::fetch::origin_body::Arriving;
 use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply};
 use crate::vcl_story::fetch_state::FetchState;
+use crate::vcl_story::log_notes::{self, DecidedBy, LifeBy};
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::watched_scope::Watched;
 use crate::vcl_story::xids;
 
 /// Why vcl_backend_error is called when the program did not say.
@@ -154,7 +156,8 @@ impl Fetch {
         let policy = self.policy();
         let site = Arc::clone(&policy.site);
         let wanted = policy.backend.get();
-        let chosen = self.in_scope(None, None, |scope, program| program.resolve(scope, wanted)).flatten();
+        let chosen =
+            self.in_scope(None, None, |scope, program| program.resolve(&Watched::over(scope), wanted)).flatten();
         self.policy().chosen.set(chosen);
         // A sick backend is not asked.
         match chosen.filter(|id| site.health(*id).healthy).and_then(|id| site.origin(id)) {
@@ -168,7 +171,7 @@ impl Fetch {
     }
 
     fn backend_fetch(&mut self) -> Next {
-        let said = self.in_scope(None, None, |scope, program| match program.backend_fetch(scope) {
+        let said = self.in_scope(None, None, |scope, program| match program.backend_fetch(&Watched::over(scope)) {
             BackendFetchVerdict::Fetch => Next::Go,
             BackendFetchVerdict::Abandon => Next::Abandon("abandoned"),
             BackendFetchVerdict::Error(status) => own(status),
@@ -205,7 +208,7 @@ impl Fetch {
         let view = StoredView::of(stale, reply.received);
         let update = received_head(&reply.head);
         let said = self.in_scope(Some((304, None, &update.fields)), Some(view), |scope, program| {
-            match program.backend_refresh(scope) {
+            match program.backend_refresh(&Watched::over(scope)) {
                 BackendRefreshVerdict::Merge => Ok(true),
                 BackendRefreshVerdict::ObjStale => Ok(false),
                 BackendRefreshVerdict::Beresp => Ok(true),
@@ -236,7 +239,9 @@ impl Fetch {
     fn backend_response(&mut self, head: ResponseHead, body: SettledBody, received: Now) -> Next {
         let now_s = (received.wall_ms / 1_000) as i64;
         let defaults = self.site.settings.vcl.lifetimes();
-        self.policy().lifetimes.set(announced(head.status, head.fields.view(), now_s, &defaults));
+        let announced = announced(head.status, head.fields.view(), now_s, &defaults);
+        self.policy().lifetimes.set(announced.lifetimes);
+        self.policy().life_by.set(LifeBy::announced(&announced));
         let stale = match &self.purpose {
             Purpose::Store(stale) => stale.clone(),
             _ => None,
@@ -245,7 +250,7 @@ impl Fetch {
         let uncacheable_s = self.site.settings.vcl.uncacheable_ttl.as_secs_f64();
         let made =
             self.in_scope(Some((head.status.0, head.reason.as_deref(), &head.fields)), view, |scope, program| {
-                let next = match program.backend_response(scope) {
+                let next = match program.backend_response(&Watched::over(scope)) {
                     BackendResponseVerdict::Deliver => Ok(None),
                     BackendResponseVerdict::Pass(seconds) => Ok(Some(seconds.unwrap_or(uncacheable_s))),
                     BackendResponseVerdict::Retry => Err(Next::Retry),
@@ -277,10 +282,11 @@ impl Fetch {
         fields.push(FieldName::Date, rules::date::write_date((received.wall_ms / 1_000) as i64));
         fields.push(FieldName::Server, &self.site.settings.server_name);
         self.policy().lifetimes.set(Lifetimes::default());
+        self.policy().life_by.set(LifeBy::ERROR);
         // 1xx is never an answer.
         let status = if sent_status(status) < 200 { 503 } else { status };
         let made = self.in_scope(Some((status, reason.as_deref(), &fields)), None, |scope, program| {
-            match program.backend_error(scope) {
+            match program.backend_error(&Watched::over(scope)) {
                 BackendErrorVerdict::Deliver => Ok((scope.response.to_made(), Bytes::from(scope.made_body()))),
                 BackendErrorVerdict::Retry => Err(Next::Retry),
                 BackendErrorVerdict::Abandon => Err(Next::Abandon("abandoned")),
@@ -296,11 +302,13 @@ impl Fetch {
 
     fn settled(&self, made: MadeHead, body: SettledBody, pass_for: Option<f64>, received: Now) -> Next {
         let policy = self.policy();
-        let mut lifetimes = policy.lifetimes.get();
+        let (mut lifetimes, mut by) = (policy.lifetimes.get(), policy.life_by.get());
         let keeping = if policy.is_pass {
+            by.uncacheable = Some(DecidedBy::Pass);
             Keeping::Not
         } else if let Some(seconds) = pass_for {
             lifetimes = Lifetimes { ttl_ms: (seconds * 1_000.0) as i64, grace_ms: 0, keep_ms: 0, ..lifetimes };
+            by = LifeBy::VERDICT;
             Keeping::HitForPass
         } else if policy.uncacheable.get() {
             Keeping::HitForMiss
@@ -308,12 +316,28 @@ impl Fetch {
             // Even one without any time: who waited for it gets it, and nobody after them.
             Keeping::Store
         };
+        self.note_life(&lifetimes, &by, keeping);
         let streams = policy.do_stream.get();
         let why = match body {
             SettledBody::Program(_) => policy.why_failed.get(),
             _ => "",
         };
         Next::Settled(Box::new(Settled { made, body, keeping, lifetimes, received, streams, why }))
+    }
+
+    /// For the request's log line, if there is one to be, and for who watches.
+    fn note_life(&self, lifetimes: &Lifetimes, by: &LifeBy, keeping: Keeping) {
+        let policy = self.policy();
+        if policy.log_notes.is_none() && self.core.watch.is_none() {
+            return;
+        }
+        let life = log_notes::life(lifetimes, by, keeping, policy.site.loaded.sources());
+        if let Some(watch) = &self.core.watch {
+            watch.settled(&life, policy.is_background);
+        }
+        if let Some(notes) = &policy.log_notes {
+            notes.note_life(life);
+        }
     }
 
     /// Runs something in a scope over the request to the origin, and takes the changes over.

@@ -13,12 +13,15 @@ use tokio::net::{TcpStream, UnixStream};
 use super::limits::UNIX_BACKLOG_PAUSE;
 use super::origin_error::OriginErrorKind;
 use super::origin_stream::OriginStream;
+use crate::settings::PlayedOrigin;
 
 /// Where a connection can be opened to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     Tcp(SocketAddr),
     Unix(PathBuf),
+    /// A rehearsal's.
+    Played(PlayedOrigin),
 }
 
 impl fmt::Display for Place {
@@ -30,6 +33,7 @@ impl fmt::Display for Place {
                 [0, name @ ..] => write!(f, "unix:@{}", String::from_utf8_lossy(name)),
                 _ => write!(f, "unix:{}", path.display()),
             },
+            Place::Played(origin) => write!(f, "played:{}", origin.backend()),
         }
     }
 }
@@ -60,6 +64,7 @@ async fn connect(place: &Place) -> io::Result<OriginStream> {
             stream.set_nodelay(true)?;
             Ok(OriginStream::Tcp(stream))
         }
+        Place::Played(origin) => Ok(OriginStream::Unix(origin.open()?)),
         Place::Unix(path) => loop {
             match UnixStream::connect(path).await {
                 Ok(stream) => return Ok(OriginStream::Unix(stream)),

@@ -67,6 +67,7 @@ impl OriginNames {
     pub fn new(urls: &[OriginUrl]) -> OriginNames {
         let part = |url: &OriginUrl| match url {
             OriginUrl::Unix(path) => Part::Fixed(Place::Unix(path.clone())),
+            OriginUrl::Played(origin) => Part::Fixed(Place::Played(origin.clone())),
             OriginUrl::Tcp { host, port } => {
                 let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
                 match bare.parse::<IpAddr>() {
@@ -132,6 +133,7 @@ impl OriginNames {
                 }
             }
         }
+        #[allow(clippy::mutable_key_type, reason = "a played place is told by its name, which does not change")]
         let mut seen = HashSet::new();
         places.retain(|place| seen.insert(place.clone()));
         places

@@ -12,9 +12,11 @@ use crate::connection::Connection;
 use crate::instant_hit::Shot;
 use crate::linger;
 use crate::listener::Peer;
+use crate::policy_columns::{Life, LoggedTexts};
 use crate::site::Site;
 use crate::transaction::Transaction;
 use crate::transaction::transmit::End;
+use crate::vcl_story::log_notes;
 use crate::worker::Core;
 
 /// The step. True when another request may come on the connection.
@@ -42,7 +44,11 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
         let original = tx.vcl.as_deref().and_then(|state| state.original.as_ref());
         let request = original.unwrap_or(&tx.head).request();
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
-        append(&tx.core, &tx.site, &request, tx.client.ip, &outcome, micros, ended);
+        let notes = tx.vcl.as_deref().and_then(|state| state.log_notes.get());
+        log_notes::with(notes, |logged, life| {
+            let closing = Closing { outcome: &outcome, micros, ended, logged, life };
+            append(&tx.core, &tx.site, &request, tx.client.ip, &closing);
+        });
     }
     connection.leave(tx.persistent, tx.client_closes).await
 }
@@ -57,7 +63,10 @@ pub(crate) fn instant_hit(core: &Core, site: &Site, shot: &Shot<'_>, object: &Ob
         why: "",
         body_bytes: if shot.head_only { 0 } else { object.body().len().min(total) },
     };
-    append(core, site, request, shot.client_ip, &outcome, shot.moment.micros_until(ended), ended);
+    let micros = shot.moment.micros_until(ended);
+    log_notes::with(shot.notes, |logged, life| {
+        append(core, site, request, shot.client_ip, &Closing { outcome: &outcome, micros, ended, logged, life });
+    });
 }
 
 /// The record of bytes that were no request.
@@ -78,18 +87,22 @@ pub(crate) fn refused(core: &Core, peer: Peer, refusal: &Refusal, verdict: Cache
         fields: FieldsView::default(),
     };
     let outcome = crate::transaction::Outcome { status: refusal.status, verdict, why: refusal.token, body_bytes: 0 };
-    append(core, &site, &request, peer.ip(), &outcome, 0, Moment::now());
+    let closing = Closing { outcome: &outcome, micros: 0, ended: Moment::now(), logged: None, life: None };
+    append(core, &site, &request, peer.ip(), &closing);
 }
 
-fn append(
-    core: &Core,
-    site: &Site,
-    request: &Request<'_>,
-    client: IpAddr,
-    outcome: &crate::transaction::Outcome,
+/// How it went.
+struct Closing<'a> {
+    outcome: &'a crate::transaction::Outcome,
     micros: u64,
     ended: Moment,
-) {
+    logged: Option<&'a LoggedTexts>,
+    life: Option<&'a Life>,
+}
+
+#[inline]
+fn append(core: &Core, site: &Site, request: &Request<'_>, client: IpAddr, closing: &Closing<'_>) {
+    let &Closing { outcome, micros, ended, logged, life } = closing;
     let record = Record {
         wall_ms: core.clock().at(ended).wall_ms,
         client,
@@ -105,7 +118,12 @@ fn append(
         verdict: outcome.verdict,
         micros,
         why: outcome.why,
+        life,
+        logged,
     };
+    if let Some(watch) = &core.watch {
+        watch.answered(&record);
+    }
     let format = site.settings.log_format;
     core.log.borrow_mut().append(core, |out| write_record(out, &record, &core.dates, format));
 }

@@ -2,7 +2,7 @@
 //!
 //! Plain cells, because the scope in which a subroutine runs only borrows it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use rules::Lifetimes;
 use vcl::{BackendRef, Task};
 
 use crate::vcl_site::VclSite;
+use crate::vcl_story::log_notes::LogNotes;
 
 /// What the last look-up met, for `req.is_hitmiss` and `req.is_hitpass`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub(crate) struct ClientState {
     /// Streams while it is delivered.
     pub(crate) is_streaming: Cell<bool>,
     pub(crate) task: Task,
+    /// For the log line, once there is something to say.
+    pub(crate) log_notes: OnceCell<Rc<LogNotes>>,
     /// The head as it was before the program saw it, for `std.rollback` and labels.
     pub(crate) original: Option<Rc<RequestHead>>,
     /// The right to refresh what is about to be served stale, until vcl_hit has spoken.
@@ -92,6 +95,7 @@ impl ClientState {
             brought: Cell::new(None),
             is_streaming: Cell::new(false),
             task: Task::default(),
+            log_notes: OnceCell::new(),
             original: None,
             refresh: None,
             body: None,

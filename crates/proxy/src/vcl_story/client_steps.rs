@@ -31,6 +31,7 @@ use crate::vcl_story::head_edits::{EditedHead, Name};
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::watched_scope::run_over;
 use crate::vcl_story::{policy_purge, xids};
 
 /// What a scope is made of beside the request.
@@ -103,11 +104,11 @@ pub(crate) fn recv(tx: &mut Transaction) -> Step {
     // A label leads to another program, which may not lead on.
     for labels_left in [1, 0] {
         let said = within(tx, Beside::default(), |scope, program| {
-            let verdict = program.recv(scope);
+            let verdict = run_over!(scope, program.recv);
             if let RecvVerdict::Vcl(label) = verdict {
                 return Said::Label(label.to_owned());
             }
-            let HashVerdict::Lookup = program.hash(scope) else { return Said::Step(failed()) };
+            let HashVerdict::Lookup = run_over!(scope, program.hash) else { return Said::Step(failed()) };
             if let Side::Client(state) = scope.side {
                 state.key.set(Some(scope.key()));
             }
@@ -159,6 +160,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
     let mut next = ClientState::new(site, Rc::clone(&state.ends), state.xid.get(), state.started_s);
     next.original = state.original.take();
     next.body = state.body.take();
+    next.log_notes = std::mem::take(&mut state.log_notes);
     *state = next;
     true
 }
@@ -267,7 +269,7 @@ pub(crate) fn hit_followed(tx: &mut Transaction, headed: &Headed) -> Option<Step
 /// `Step::Lookup` stands for the fetch that vcl_hit could ask for in old versions.
 fn said_of_hit(tx: &mut Transaction, stored: StoredView<'_>) -> Option<Step> {
     let beside = Beside { stored: Some(stored), ..Beside::default() };
-    let said = within(tx, beside, |scope, program| match program.hit(scope) {
+    let said = within(tx, beside, |scope, program| match run_over!(scope, program.hit) {
         HitVerdict::Deliver => None,
         HitVerdict::Miss => Some(Step::Lookup),
         HitVerdict::Pass => Some(Step::Pass),
@@ -280,7 +282,7 @@ fn said_of_hit(tx: &mut Transaction, stored: StoredView<'_>) -> Option<Step> {
 
 /// vcl_miss.
 pub(crate) fn miss(tx: &mut Transaction) -> Option<Step> {
-    let said = within(tx, Beside::default(), |scope, program| match program.miss(scope) {
+    let said = within(tx, Beside::default(), |scope, program| match run_over!(scope, program.miss) {
         MissVerdict::Fetch => None,
         MissVerdict::Pass => Some(Step::Pass),
         MissVerdict::Restart => Some(Step::Restart),
@@ -292,7 +294,7 @@ pub(crate) fn miss(tx: &mut Transaction) -> Option<Step> {
 
 /// vcl_pass.
 pub(crate) fn pass(tx: &mut Transaction) -> Option<Step> {
-    let said = within(tx, Beside::default(), |scope, program| match program.pass(scope) {
+    let said = within(tx, Beside::default(), |scope, program| match run_over!(scope, program.pass) {
         PassVerdict::Fetch => None,
         PassVerdict::Restart => Some(Step::Restart),
         PassVerdict::Synth(status) => Some(synth(status)),
@@ -308,7 +310,7 @@ pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
     let beside = Beside { bereq: Some(&bereq), ..Beside::default() };
     let said = within(tx, beside, |scope, program| {
         let Some(request) = scope.request.as_ref() else { return Some(failed()) };
-        match program.pipe(scope) {
+        match run_over!(scope, program.pipe) {
             PipeVerdict::Pipe => {
                 piped = scope.changed_bereq(request);
                 None
@@ -328,7 +330,7 @@ pub(crate) fn purge(tx: &mut Transaction) -> Step {
         if objects.is_err() {
             return failed();
         }
-        match program.purge(scope) {
+        match run_over!(scope, program.purge) {
             PurgeVerdict::Synth(status) => synth(status),
             PurgeVerdict::Restart => Step::Restart,
             PurgeVerdict::Fail(_) => failed(),
@@ -351,7 +353,7 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
         // Nobody knows whether a body follows.
         tx.persistent = false;
     }
-    let said = within(tx, beside, |scope, program| match program.synth(scope) {
+    let said = within(tx, beside, |scope, program| match run_over!(scope, program.synth) {
         SynthVerdict::Deliver => {
             let made = Made { made: scope.response.to_made(), body: Bytes::from(scope.made_body()), is_final: true };
             Step::Deliver(Box::new(Delivery::Made(made)))
@@ -371,7 +373,7 @@ pub(crate) fn deliver(
     fields: &Fields,
 ) -> Result<MadeHead, Step> {
     let beside = Beside { stored, bereq: None, response: Some((status, reason, fields)) };
-    let said = within(tx, beside, |scope, program| match program.deliver(scope) {
+    let said = within(tx, beside, |scope, program| match run_over!(scope, program.deliver) {
         DeliverVerdict::Deliver => Ok(scope.response.to_made()),
         DeliverVerdict::Restart => Err(Step::Restart),
         DeliverVerdict::Synth(status) => Err(synth(status)),

@@ -15,6 +15,7 @@ use crate::limits::Limits;
 use crate::origin::Origin;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::{ClientState, Ends, Remembered};
+use crate::vcl_story::log_notes::{LifeBy, LogNotes};
 
 /// The state of one fetch under a policy.
 pub(crate) struct FetchState {
@@ -41,6 +42,12 @@ pub(crate) struct FetchState {
     pub(crate) was_304: Cell<bool>,
     pub(crate) do_stream: Cell<bool>,
     pub(crate) lifetimes: Cell<Lifetimes>,
+    /// What decided about them.
+    pub(crate) life_by: Cell<LifeBy>,
+    /// Of the request that wants it; a refresh in the background has none.
+    pub(crate) log_notes: Option<Rc<LogNotes>>,
+    /// Somebody waits for the end of every fetch.
+    pub(crate) watched: Option<Rc<()>>,
     pub(crate) responded_s: Cell<f64>,
     pub(crate) task: Task,
     pub(crate) filters: RefCell<Option<Box<[u8]>>>,
@@ -85,6 +92,9 @@ impl FetchState {
             was_304: Cell::new(false),
             do_stream: Cell::new(true),
             lifetimes: Cell::new(Lifetimes::default()),
+            life_by: Cell::new(LifeBy::ERROR),
+            log_notes: None,
+            watched: None,
             responded_s: Cell::new(started_s),
             task: Task::default(),
             filters: RefCell::new(None),

@@ -26,9 +26,11 @@ use crate::transaction::{Outcome, State, Step, take_edge};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
 use crate::vcl_story::head_edits::Name;
+use crate::vcl_story::log_notes::LogNotes;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::watched_scope::run_over;
 use crate::worker::Core;
 
 /// A request as it came, and what is known of its connection.
@@ -105,7 +107,7 @@ pub(crate) fn run(
         }
     };
     match (came, found.get()) {
-        (Ok(sending), Some(object)) => write(connection, core, site, visit, object, sending),
+        (Ok(sending), Some(object)) => write(connection, core, site, (visit, state.log_notes.get()), object, sending),
         (Ok(_), None) => unreachable!("only a hit is answered here"),
         (Err((state, step, head)), _) => {
             Reached::Step(Box::new(OnItsWay { head, state, step, outcome: Outcome::NONE }))
@@ -139,11 +141,11 @@ fn play<'a>(
     found: &'a OnceCell<Arc<Object>>,
 ) -> Came {
     let Side::Client(state) = scope.side else { unreachable!("a visit is a client's") };
-    let verdict = program.recv(scope);
+    let verdict = run_over!(scope, program.recv);
     if let RecvVerdict::Vcl(label) = verdict {
         return Came::Elsewhere(State::Receive, Step::Relabel(label.into()));
     }
-    let HashVerdict::Lookup = program.hash(scope) else {
+    let HashVerdict::Lookup = run_over!(scope, program.hash) else {
         return Came::Elsewhere(State::Receive, Step::Synth(Synth::vcl_failed()));
     };
     let key = scope.key();
@@ -195,7 +197,7 @@ fn hit_and_deliver<'a>(
     object: &'a Arc<Object>,
 ) -> Came {
     scope.stored.set(Some(StoredView::of(object, scope.now)));
-    let elsewhere = match program.hit(scope) {
+    let elsewhere = match run_over!(scope, program.hit) {
         HitVerdict::Deliver => None,
         HitVerdict::Miss => {
             // Of old: fetch it, and let the client wait. The loop asks for that right.
@@ -216,7 +218,7 @@ fn hit_and_deliver<'a>(
     if begin_response(scope, object).is_err() {
         return Came::Elsewhere(State::Deliver, Step::Synth(Synth::vcl_failed()));
     }
-    let elsewhere = match program.deliver(scope) {
+    let elsewhere = match run_over!(scope, program.deliver) {
         DeliverVerdict::Deliver => return render(core, scope, visit, object),
         DeliverVerdict::Restart => Step::Restart,
         DeliverVerdict::Synth(status) => client_steps::synth(status),
@@ -279,14 +281,14 @@ fn write(
     connection: &mut Connection,
     core: &Rc<Core>,
     site: &Site,
-    visit: &Visit<'_>,
+    (visit, notes): (&Visit<'_>, Option<&Rc<LogNotes>>),
     object: &Arc<Object>,
     sending: Sending,
 ) -> Reached {
     let (request, client_ip, moment) = (&visit.received.request, visit.client.ip, visit.moment);
     let persistent = sending.persistent;
     let head_only = request.method == Method::Head || !sending.has_body;
-    let shot = Shot { request, head_only, persistent, client_ip, moment };
+    let shot = Shot { request, head_only, persistent, client_ip, moment, notes };
     let tail = core.tail.borrow();
     match instant_hit::send(connection, core, site, &shot, object, [&tail, b""]) {
         Instant::Answered => Reached::Answered { persistent },

@@ -21,10 +21,25 @@ pub(crate) fn note(scope: &Scope<'_>, kind: LogKind, text: &[u8]) {
                 format_args!("request {xid}: {} (all are counted in larder_vcl_errors_total)", text.escape_debug()),
             );
         }
-        // Nobody reads them yet; the request log of its own command will.
-        LogKind::Program | LogKind::Acl => {}
+        // Into the request's line of the access log.
+        LogKind::Program | LogKind::Acl => {
+            if scope.core.shared.logs() {
+                note_text(scope, text.as_bytes());
+            }
+        }
         LogKind::System(priority) => say(scope, format_args!("<{priority}> {}", text.escape_debug())),
         LogKind::Timestamp => {}
+    }
+}
+
+fn note_text(scope: &Scope<'_>, text: &[u8]) {
+    match scope.side {
+        Side::Client(state) => state.log_notes.get_or_init(Default::default).note_text(text),
+        Side::Fetch(state) => {
+            if let Some(notes) = &state.log_notes {
+                notes.note_text(text);
+            }
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
 use crate::vcl_story::client_state::Remembered;
 use crate::vcl_story::fetch_state::FetchState;
+use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{sent_status, usual_reason};
 
@@ -292,7 +293,9 @@ pub(crate) fn rfc_ttl(scope: &Scope<'_>) -> Result<(), Fault> {
     let head = scope.response.to_made().head;
     let now_s = (scope.now.wall_ms / 1_000) as i64;
     let defaults = scope.settings.settings.vcl.lifetimes();
-    state.lifetimes.set(announced(head.status, head.fields.view(), now_s, &defaults));
+    let announced = announced(head.status, head.fields.view(), now_s, &defaults);
+    state.lifetimes.set(announced.lifetimes);
+    state.life_by.set(LifeBy::announced(&announced));
     Ok(())
 }
 

@@ -102,8 +102,16 @@ pub enum Act {
 
 #[derive(Debug)]
 pub struct Branches {
-    pub branches: Box<[(Cond, Box<[Step]>)]>,
+    pub branches: Box<[Branch]>,
     pub otherwise: Box<[Step]>,
+}
+
+#[derive(Debug)]
+pub struct Branch {
+    /// Where the condition stands.
+    pub at: Span,
+    pub condition: Cond,
+    pub steps: Box<[Step]>,
 }
 
 #[derive(Debug)]

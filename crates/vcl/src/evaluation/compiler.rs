@@ -146,8 +146,10 @@ impl Compiler<'_> {
             StatementKind::Leave => Act::Leave,
             StatementKind::Return(verdict) => Act::Return(self.ending(verdict)?),
             StatementKind::If { branches, otherwise } => {
-                let branches =
-                    branches.iter().map(|(condition, block)| Ok((self.cond(condition)?, self.block(block)?)));
+                let branches = branches.iter().map(|(condition, block)| {
+                    let (at, condition, steps) = (condition.span, self.cond(condition)?, self.block(block)?);
+                    Ok(Branch { at, condition, steps })
+                });
                 let branches = branches.collect::<Result<Box<[_]>, String>>()?;
                 Act::If(Box::new(Branches { branches, otherwise: self.block(otherwise)? }))
             }
@@ -169,7 +171,11 @@ impl Compiler<'_> {
         match value.kind {
             ValueKind::Call { .. } => Ok(Act::Function(self.call(value)?)),
             _ => Ok(Act::If(Box::new(Branches {
-                branches: Box::new([(Cond::IsThere(self.text(value)?), Box::new([]))]),
+                branches: Box::new([Branch {
+                    at: value.span,
+                    condition: Cond::IsThere(self.text(value)?),
+                    steps: Box::new([]),
+                }]),
                 otherwise: Box::new([]),
             }))),
         }

@@ -60,14 +60,16 @@ pub fn run<'a, H: Host<'a>>(
         Ok(run) => run,
         Err(fault) => return verdicts::Ending::Fail(fault),
     };
-    match run.method(method) {
+    let ending = match run.method(method) {
         Ok(verdicts::Ending::Fail(why)) | Err(why) => {
             let fault = run.placed(&why, method);
             host.log(LogKind::Error, fault.reason().as_bytes());
             verdicts::Ending::Fail(fault)
         }
         Ok(ending) => ending,
-    }
+    };
+    host.ended(method, &ending);
+    ending
 }
 
 impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
@@ -214,10 +216,12 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
     }
 
     fn branches(&self, branches: &'a Branches) -> Result<Flow<'a>, Fault> {
-        for (condition, steps) in &branches.branches {
+        for branch in &branches.branches {
             self.spend()?;
-            if self.cond(condition)? {
-                return self.block(steps);
+            let holds = self.cond(&branch.condition)?;
+            self.host.condition(branch.at, holds);
+            if holds {
+                return self.block(&branch.steps);
             }
         }
         if branches.otherwise.is_empty() { Ok(Flow::Through) } else { self.block(&branches.otherwise) }

@@ -1,0 +1,393 @@
+//! A rehearsal: requests through a policy program with nobody there. What `larder vcl explain` shows and `larder vcl test`
+//! judges.
+//!
+//! It is the story itself, on one core of its own: connection, transaction, fetch, store and log are those of a served
+//! request. Only the ends are played: the client is this file, over a pair of sockets without a name; the backends are
+//! `played_origins`; the clock stands still until it is moved (`Rehearsal::advance`); names are not looked up
+//! (`rehearsal_world`). `watch` hears what the programs do.
+
+pub(crate) mod played_origins;
+mod rehearsal_world;
+pub(crate) mod watch;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use message::{FieldsView, Method, Request};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use vcl::source_files::Span;
+use vcl::subroutines::Method as Subroutine;
+use vcl::{Loaded, LogKind, World};
+use wire::{BodyDecoder, read_response};
+
+use crate::access_log::CacheVerdict;
+use crate::backend_health::HealthOrder;
+use crate::clock::Clock;
+use crate::connection;
+use crate::limits::{Limits, REHEARSAL_TIME_MAX};
+use crate::listener::{Accepted, Peer};
+use crate::policy_columns::Life;
+use crate::rehearsal::played_origins::{Collected, Stage};
+use crate::rehearsal::rehearsal_world::RehearsalWorld;
+use crate::rehearsal::watch::Watch;
+use crate::service::{LogSink, Start, StartError, share};
+use crate::settings::Settings;
+use crate::site::Site;
+use crate::vcl_site::VclProgram;
+use crate::worker::Core;
+
+/// Noon of the first day of 2026: when every rehearsal begins.
+const BEGINS_WALL_MS: u64 = 1_767_268_800_000;
+/// Any moment long after a boot.
+const BEGINS_MONO_MS: u64 = 1_000_000_000;
+
+/// What happens inside a subroutine, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Statement(Span),
+    /// Of the `if` that began last.
+    Condition {
+        at: Span,
+        holds: bool,
+    },
+    Set {
+        name: String,
+        before: Option<String>,
+        after: String,
+    },
+    /// One more line of a field.
+    Added {
+        name: String,
+        line: String,
+    },
+    /// It was there.
+    Unset {
+        name: String,
+        before: String,
+    },
+    RolledBack(&'static str),
+    Hashed(Option<String>),
+    Body(String),
+    Banned {
+        expression: String,
+        refused: Option<String>,
+    },
+    Purged {
+        tag: Option<String>,
+        is_soft: bool,
+        count: u64,
+    },
+    Logged(LogKind, String),
+}
+
+/// A built-in subroutine that ran.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    pub method: Subroutine,
+    /// Of which program.
+    pub loaded: Arc<Loaded>,
+    /// As VCL writes it.
+    pub verdict: String,
+    /// For the refresh of something stale, which the client does not wait for.
+    pub is_background: bool,
+    pub events: Vec<Event>,
+    /// `req` at its end, or `bereq` on the origin's side.
+    pub request: RanHead,
+    /// `resp` or `beresp`, where there is one.
+    pub response: Option<RanHead>,
+}
+
+/// A head at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RanHead {
+    /// Empty in a response, as is the URL.
+    pub method: String,
+    pub url: String,
+    /// 0 in a request.
+    pub status: u16,
+    pub fields: Vec<(String, String)>,
+}
+
+/// How long what a fetch brought lives.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    pub life: Life,
+    pub is_background: bool,
+}
+
+/// How the request ended, as the access log has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Closed {
+    pub status: u16,
+    pub verdict: CacheVerdict,
+    pub why: &'static str,
+}
+
+/// What a backend was asked.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub backend: String,
+    /// `None` when it was played as one that refuses connections.
+    pub request: Option<RanHead>,
+    pub body: Vec<u8>,
+}
+
+/// What the client got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Got {
+    pub head: RanHead,
+    pub reason: String,
+    pub body: Vec<u8>,
+}
+
+/// What a backend answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlayedAnswer {
+    /// Nobody listens there.
+    Refused,
+    Given(AnswerParts),
+}
+
+/// A response. With a Content-Length of its own it has a body of that length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerParts {
+    pub status: u16,
+    pub reason: String,
+    pub fields: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Default for AnswerParts {
+    fn default() -> AnswerParts {
+        AnswerParts { status: 200, reason: "OK".to_owned(), fields: Vec::new(), body: b"ok\n".to_vec() }
+    }
+}
+
+impl Default for PlayedAnswer {
+    fn default() -> PlayedAnswer {
+        PlayedAnswer::Given(AnswerParts::default())
+    }
+}
+
+/// One request, and who is there for it.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    pub client: IpAddr,
+    /// Head and body, as they go over the wire.
+    pub request: Vec<u8>,
+    pub is_head: bool,
+    /// One after another; the last one again. None: 200 without fields.
+    pub answers: Vec<PlayedAnswer>,
+}
+
+/// A request that is over.
+#[derive(Debug)]
+pub struct Played {
+    pub ran: Vec<Ran>,
+    pub settled: Vec<Settled>,
+    pub sent: Vec<Sent>,
+    /// `None`: the connection was closed without an answer.
+    pub got: Option<Got>,
+    pub closed: Option<Closed>,
+}
+
+/// A place to rehearse in: a program, an empty store, and time that stands still.
+pub struct Rehearsal {
+    runtime: tokio::runtime::LocalRuntime,
+    core: Rc<Core>,
+    watch: Rc<Watch>,
+    stage: Arc<Stage>,
+    world: Arc<RehearsalWorld>,
+    advanced_ms: u64,
+}
+
+/// What a rehearsal starts with.
+pub struct RehearsalStart {
+    pub settings: Settings,
+    pub machine: Arc<dyn World>,
+    pub program: VclProgram,
+    /// Where `return (vcl(LABEL))` leads.
+    pub labels: Vec<(String, VclProgram)>,
+}
+
+/// Lines are made, because that is what runs; the watch hears them before.
+struct Unread;
+
+impl LogSink for Unread {
+    fn write(&self, _: Vec<u8>, _: u64) -> Result<(), Vec<u8>> {
+        Ok(())
+    }
+}
+
+impl Rehearsal {
+    pub fn start(start: RehearsalStart) -> Result<Rehearsal, StartError> {
+        let RehearsalStart { mut settings, machine, program, labels } = start;
+        settings.listeners = Vec::new();
+        let wall_ms = AtomicU64::new(BEGINS_WALL_MS);
+        let world = Arc::new(RehearsalWorld { machine, wall_ms });
+        let stage = Arc::new(Stage::default());
+        let empty = Start {
+            settings: settings.clone(),
+            workers: 1,
+            log: Some(Arc::new(Unread)),
+            world: Arc::clone(&world) as Arc<dyn World>,
+            vcl: None,
+        };
+        let instance: Arc<str> = "rehearsal".into();
+        let shared = share(empty, &instance, Some(Arc::clone(&stage)))?;
+        let mut site = Site::new(settings, &instance, Some(&shared.site.load_full()));
+        let shelf = &shared.shelf;
+        for (label, program) in labels {
+            let name = program.name.clone();
+            let ready = shelf.prepare(program, &site).map_err(StartError::Vcl)?;
+            let mut changes = shelf.changes();
+            shelf.put(&mut changes, ready).map_err(StartError::Vcl)?;
+            shelf.label(&mut changes, &label, &name).map_err(StartError::Vcl)?;
+        }
+        let ready = shelf.prepare(program, &site).map_err(StartError::Vcl)?;
+        let vcl = shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?;
+        // Probes are not played: who is sick is the scene's to say.
+        for backend in vcl.loaded.backends() {
+            vcl.order_health(&backend.name, HealthOrder::Healthy);
+        }
+        site.vcl = Some(vcl);
+        shared.set_site(site);
+        let watch = Rc::new(Watch::default());
+        let core = Rc::new(Core::watched(shared, Rc::clone(&watch), clock_after(0)));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
+        let runtime = runtime.map_err(StartError::Thread)?;
+        Ok(Rehearsal { runtime, core, watch, stage, world, advanced_ms: 0 })
+    }
+
+    /// The program as it is loaded.
+    pub fn loaded(&self) -> Arc<Loaded> {
+        let site = self.core.site();
+        Arc::clone(&site.vcl.as_ref().expect("a rehearsal has a program").loaded)
+    }
+
+    /// From here on the backend is sick, or well. False when there is none of that name.
+    pub fn set_health(&self, backend: &str, healthy: bool) -> bool {
+        let order = if healthy { HealthOrder::Healthy } else { HealthOrder::Sick };
+        self.core.site().vcl.as_ref().is_some_and(|vcl| vcl.order_health(backend, order))
+    }
+
+    /// Time goes by.
+    pub fn advance(&mut self, ms: u64) {
+        self.advanced_ms = self.advanced_ms.saturating_add(ms);
+        self.world.wall_ms.store(BEGINS_WALL_MS + self.advanced_ms, Ordering::Relaxed);
+        self.core.set_clock(clock_after(self.advanced_ms));
+    }
+
+    /// Plays one request to its end, and to that of the refresh that it leaves behind. The error is for people.
+    pub fn ask(&mut self, scene: &Scene) -> Result<Played, String> {
+        self.stage.begin(scene.answers.clone());
+        let (core, watch) = (Rc::clone(&self.core), Rc::clone(&self.watch));
+        let played = self.runtime.block_on(async {
+            let whole = async {
+                let got = converse(&core, scene).await?;
+                while watch.has_fetches() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                Ok::<_, io::Error>(got)
+            };
+            tokio::time::timeout(REHEARSAL_TIME_MAX, whole).await
+        });
+        let (ran, settled, closed) = self.watch.take();
+        let got = match played {
+            Ok(Ok(got)) => got,
+            Ok(Err(why)) => return Err(format!("the rehearsal broke off: {why}")),
+            Err(_) => {
+                let seconds = REHEARSAL_TIME_MAX.as_secs();
+                return Err(format!("the rehearsal did not end within {seconds} s (REHEARSAL_TIME_MAX)"));
+            }
+        };
+        Ok(Played { ran, settled, sent: self.stage.take_sent(), got, closed })
+    }
+}
+
+fn clock_after(ms: u64) -> Clock {
+    Clock::standing(BEGINS_MONO_MS + ms, BEGINS_WALL_MS + ms)
+}
+
+/// The client's side: says who it is by a PROXY header, asks once, and reads until we close.
+async fn converse(core: &Rc<Core>, scene: &Scene) -> io::Result<Option<Got>> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    theirs.set_nonblocking(true)?;
+    let mut stream = UnixStream::from_std(ours)?;
+    core.shared.loads[core.index].fetch_add(1, Ordering::Relaxed);
+    let peer = Peer::of((scene.client, 0).into());
+    connection::spawn(core, Accepted { socket: theirs.into(), is_unix: true, peer, proxy_protocol: true, place: None });
+    let (family, here) = match scene.client {
+        IpAddr::V4(_) => ("TCP4", IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        IpAddr::V6(_) => ("TCP6", IpAddr::V6(Ipv6Addr::LOCALHOST)),
+    };
+    let mut bytes = format!("PROXY {family} {} {here} 50000 80\r\n", scene.client).into_bytes();
+    bytes.extend_from_slice(&scene.request);
+    let (mut reading, mut writing) = stream.split();
+    let mut received = Vec::new();
+    let ask = async {
+        writing.write_all(&bytes).await?;
+        // No further request: once this one is answered the connection ends.
+        writing.shutdown().await
+    };
+    let (asked, read) = tokio::join!(ask, reading.read_to_end(&mut received));
+    // Who answers before it has read the whole body may close on us; what it said counts.
+    let _ = asked;
+    match read {
+        Err(error) if received.is_empty() => return Err(error),
+        _ => {}
+    }
+    read_answer(received, scene.is_head)
+}
+
+/// The final answer of what was received. `None` when nothing was.
+fn read_answer(mut received: Vec<u8>, is_head: bool) -> io::Result<Option<Got>> {
+    let method = if is_head { Method::Head } else { Method::Get };
+    loop {
+        if received.is_empty() {
+            return Ok(None);
+        }
+        let mut spans = Vec::new();
+        let answer = read_response(&received, &mut spans, &Limits::default().response_head, method, true);
+        let answer = answer.map_err(|refusal| io::Error::other(refusal.token))?;
+        let Some(answer) = answer else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+        let status = answer.response.status;
+        let reason = answer.response.reason.map_or_else(|| status.reason().to_owned(), lossy);
+        let head = RanHead { status: status.0, fields: lines(answer.response.fields), ..RanHead::default() };
+        let mut body = Collected::new(BodyDecoder::for_response(answer.body, &Limits::default().chunked));
+        let head_bytes = answer.head_bytes;
+        received.drain(..head_bytes);
+        if (100..200).contains(&status.0) && status.0 != 101 {
+            continue;
+        }
+        body.take(&mut received)?;
+        return Ok(Some(Got { head, reason, body: body.bytes }));
+    }
+}
+
+impl RanHead {
+    pub(crate) fn of_request(request: &Request<'_>) -> RanHead {
+        let mut url = Vec::new();
+        request.write_target(&mut url);
+        RanHead { method: lossy(request.method_text), url: lossy(&url), status: 0, fields: lines(request.fields) }
+    }
+
+    /// The first line of a name.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+}
+
+fn lines(fields: FieldsView<'_>) -> Vec<(String, String)> {
+    fields.iter().map(|field| (lossy(field.name_text), lossy(field.value))).collect()
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
