@@ -69,6 +69,20 @@ impl<'a> FieldsView<'a> {
         self.spans.iter().find(|span| span.name == name).map(|span| self.field(span).value)
     }
 
+    /// The first value of the field with this name, which is classified already.
+    #[inline]
+    pub fn get_named(&self, known: FieldName, text: &[u8]) -> Option<&'a [u8]> {
+        if known != FieldName::Other {
+            return self.get(known);
+        }
+        let others =
+            self.spans.iter().filter(|span| span.name == FieldName::Other && usize::from(span.name_len) == text.len());
+        others
+            .map(|span| self.field(span))
+            .find(|field| field.name_text.eq_ignore_ascii_case(text))
+            .map(|field| field.value)
+    }
+
     /// Every value of a known field.
     #[inline]
     pub fn get_all(&self, name: FieldName) -> impl Iterator<Item = &'a [u8]> + use<'a> {

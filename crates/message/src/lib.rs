@@ -18,7 +18,7 @@ pub use authority::{Authority, Scheme};
 pub use field_name::FieldName;
 pub use fields::{Field, FieldSpan, Fields, FieldsView, list_members};
 pub use method::Method;
-pub use plain_text::{write_address, write_decimal};
+pub use plain_text::{DIGITS_MAX, decimal, write_address, write_decimal};
 pub use request::{Request, RequestHead, TargetForm};
 pub use response::{Response, ResponseHead};
 pub use status::Status;

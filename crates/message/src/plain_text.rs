@@ -6,8 +6,15 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// Appends decimal digits.
 #[inline]
-pub fn write_decimal(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0u8; 20];
+pub fn write_decimal(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(decimal(&mut [0; DIGITS_MAX], value));
+}
+
+/// Digits of the largest number.
+pub const DIGITS_MAX: usize = 20;
+
+/// The number's digits, at the end of the room given.
+pub fn decimal(digits: &mut [u8; DIGITS_MAX], mut value: u64) -> &[u8] {
     let mut at = digits.len();
     loop {
         at -= 1;
@@ -17,7 +24,7 @@ pub fn write_decimal(out: &mut Vec<u8>, mut value: u64) {
             break;
         }
     }
-    out.extend_from_slice(&digits[at..]);
+    &digits[at..]
 }
 
 /// Appends an address as `Display` writes it.

@@ -59,6 +59,13 @@ impl Peer {
     pub(crate) fn ip(self) -> IpAddr {
         self.0
     }
+
+    /// As header fields name it.
+    pub(crate) fn text(self) -> Box<[u8]> {
+        let mut text = Vec::new();
+        message::write_address(&mut text, self.0);
+        text.into()
+    }
 }
 
 /// Binds an address for `cores` cores. Says what could not be bound and why.

@@ -20,7 +20,7 @@ use crate::transaction::{Step, Transaction};
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::{ClientState, Ends};
 use crate::vcl_story::instant_policy_hit::{self, OnItsWay, Reached};
-use crate::vcl_story::{client_steps, xids};
+use crate::vcl_story::{builtin_hit, client_steps, xids};
 use crate::worker::Core;
 
 impl Connection {
@@ -38,40 +38,56 @@ impl Connection {
             && self.requests_count < site.settings.limits.requests_per_connection_max;
         self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
         self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
-        let (client, refused) = receive::before_policy(&site, received, self.peer);
-        let ends = self.ends_for(&client);
-        let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-        let state = ClientState::new(program, ends, xids::next(core), now_s);
-        let is_conditional = Seen::of(received.request.fields).has_any(CONDITIONAL);
-        let wants_body = state.site.loaded.request_body_bytes_wanted().is_some() && self.owed.is_some();
+        let (client, seen, refused) = receive::before_policy(&site, received, self.peer);
+        let is_conditional = seen.has_any(CONDITIONAL);
+        let wants_body = program.loaded.request_body_bytes_wanted().is_some() && self.owed.is_some();
         let visit = instant_policy_hit::Visit { received, client, persistent, is_conditional, moment };
-        let on_its_way = match refused {
-            Some(synth) => OnItsWay::from_start(received, client, Step::Synth(synth)),
-            None if wants_body => OnItsWay::from_start(received, client, Step::Receive),
-            None => match instant_policy_hit::run(self, core, &site, &state, &visit) {
-                Reached::Answered { persistent: true } => {
-                    let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
-                    self.slot.set_idle(deadline_now_ms() + idle_ms);
-                    return None;
-                }
-                Reached::Answered { .. } if received.persistent => return Some(Turn::Linger),
-                Reached::Answered { .. } | Reached::Left => return Some(Turn::Close),
-                Reached::Step(on_its_way) => *on_its_way,
-            },
+        let (xid, mut reached) = (xids::next(core), None);
+        if refused.is_none() && !wants_body && program.leaves_hits_to_builtin && core.watch.is_none() {
+            reached = builtin_hit::run(self, core, &site, &visit, seen, xid);
+            if let Some(Reached::Answered { .. } | Reached::Left) = reached {
+                return self.after_answer(&site, received, reached);
+            }
+        }
+        let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
+        let state = ClientState::new(program, self.ends_for(&client), xid, now_s);
+        let reached = match (reached, refused) {
+            (Some(reached), _) => reached,
+            (None, Some(synth)) => Reached::Step(Box::new(OnItsWay::from_start(received, client, Step::Synth(synth)))),
+            (None, None) if wants_body => {
+                Reached::Step(Box::new(OnItsWay::from_start(received, client, Step::Receive)))
+            }
+            (None, None) => instant_policy_hit::run(self, core, &site, &state, &visit),
         };
-        Some(self.begin_by_policy(core, site, &visit, state, on_its_way))
+        match reached {
+            Reached::Step(on_its_way) => Some(self.begin_by_policy(core, site, &visit, state, *on_its_way)),
+            ended => self.after_answer(&site, received, Some(ended)),
+        }
+    }
+
+    /// What becomes of the connection.
+    fn after_answer(&mut self, site: &Site, received: &ReceivedRequest<'_>, reached: Option<Reached>) -> Option<Turn> {
+        match reached {
+            Some(Reached::Answered { persistent: true }) => {
+                let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
+                self.slot.set_idle(deadline_now_ms() + idle_ms);
+                None
+            }
+            Some(Reached::Answered { .. }) if received.persistent => Some(Turn::Linger),
+            _ => Some(Turn::Close),
+        }
     }
 
     /// The ends of the connection, which are asked for once; and who asks, if a trusted proxy says so.
     fn ends_for(&mut self, client: &receive::Client) -> Rc<Ends> {
         let ends = self.ends.get_or_insert_with(|| {
             let (remote, local) = self.wire.addresses();
-            Rc::new(Ends { client: remote, server: local, remote, local })
+            Rc::new(Ends { client: remote, server: local, remote, local, peer: client.peer.text() })
         });
         if client.ip == client.peer.ip() {
             return Rc::clone(ends);
         }
-        Rc::new(Ends { client: SocketAddr::new(client.ip, 0), ..**ends })
+        Rc::new(Ends { client: SocketAddr::new(client.ip, 0), ..Ends::clone(ends) })
     }
 
     /// Copies what is borrowed: from here on it is a transaction.

@@ -22,7 +22,8 @@ pub(crate) async fn read(connection: &mut Connection) -> bool {
                     connection.peer = Peer::of(source);
                     let (remote, local) = connection.wire.addresses();
                     let server = header.destination.unwrap_or(local);
-                    connection.ends = Some(Rc::new(Ends { client: source, server, remote, local }));
+                    let peer = connection.peer.text();
+                    connection.ends = Some(Rc::new(Ends { client: source, server, remote, local, peer }));
                 }
                 connection.slot.phase.set(Phase::Waiting);
                 return true;

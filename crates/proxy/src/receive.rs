@@ -85,10 +85,13 @@ fn judge(
 }
 
 /// Who asks, and what is refused whatever a policy of the operator's might say of it.
-pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: Peer) -> (Client, Option<Synth>) {
+pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: Peer) -> (Client, Seen, Option<Synth>) {
     let seen = Seen::of(received.request.fields);
-    let client = client_of(&site.settings, &mut received.clone(), seen, peer);
-    (client, refusal(site, received, seen))
+    let client = match site.settings.trusted_proxies.is_empty() {
+        true => Client { peer, ip: peer.ip(), peer_is_trusted: false },
+        false => client_of(&site.settings, &mut received.clone(), seen, peer),
+    };
+    (client, seen, refusal(site, received, seen))
 }
 
 #[inline]

@@ -16,6 +16,8 @@ pub(crate) struct Site {
     pub(crate) vcl: Option<Arc<VclSite>>,
     /// Our received-by in `Via`: the server's name and an instance id, so that we know ourselves again.
     pub(crate) pseudonym: String,
+    /// What we say in `Via` of what came by HTTP/1.1.
+    pub(crate) via: String,
     /// `NAME; hit; ttl=`, the start of what a hit says in Cache-Status.
     pub(crate) hit_status: String,
     routes: Vec<RouteSettings>,
@@ -26,8 +28,10 @@ impl Site {
         let origins = Origins::new(&settings, previous.map(|site| &*site.origins));
         let mut routes = settings.routes.clone();
         routes.sort_by_key(|route| std::cmp::Reverse(rank(route)));
+        let pseudonym = format!("{}-{instance}", settings.server_name);
         Site {
-            pseudonym: format!("{}-{instance}", settings.server_name),
+            via: format!("{} {pseudonym}", message::Version::Http11.number()),
+            pseudonym,
             hit_status: format!("{}; hit; ttl=", settings.server_name),
             origins,
             vcl: previous.and_then(|site| site.vcl.clone()),
@@ -43,6 +47,7 @@ impl Site {
             origins: Arc::clone(&site.origins),
             vcl,
             pseudonym: site.pseudonym.clone(),
+            via: site.via.clone(),
             hit_status: site.hit_status.clone(),
             routes: site.routes.clone(),
         }

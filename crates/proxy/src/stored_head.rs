@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use cache::{Now, Object};
-use message::{FieldName, ResponseHead, Version, write_decimal};
+use message::{Field, FieldName, ResponseHead, Version, write_decimal};
 
 use crate::site::Site;
 use crate::vcl_story::scope_heads::usual_reason;
@@ -11,10 +11,22 @@ use crate::vcl_story::scope_heads::usual_reason;
 /// The status line and the fields of a response to be stored, `Via` of ours included; no Content-Length, no Age,
 /// no empty line.
 pub(crate) fn render(head: &ResponseHead, site: &Site) -> Bytes {
+    render_without(head, site, |_| false)
+}
+
+/// The same for what was fetched under a program: without X-Varnish, in which every answer has its own number, and
+/// Accept-Ranges, which we say.
+pub(crate) fn render_by_policy(head: &ResponseHead, site: &Site) -> Bytes {
+    render_without(head, site, |field| {
+        field.name == FieldName::AcceptRanges || field.name_text.eq_ignore_ascii_case(b"x-varnish")
+    })
+}
+
+fn render_without(head: &ResponseHead, site: &Site, is_left_out: impl Fn(&Field<'_>) -> bool) -> Bytes {
     let mut out = Vec::with_capacity(512);
     write_status_line(&mut out, head.status.0);
     for field in head.fields.view().iter() {
-        if matches!(field.name, FieldName::ContentLength | FieldName::Age) {
+        if matches!(field.name, FieldName::ContentLength | FieldName::Age) || is_left_out(&field) {
             continue;
         }
         write_field(&mut out, field.name_text, field.value);

@@ -21,10 +21,13 @@ use crate::rehearsal::played_origins::Stage;
 use crate::settings::VclParameters;
 use crate::site::Site;
 use crate::vcl_backends;
+use crate::vcl_story::builtin_hit;
 
 pub(crate) struct VclSite {
     pub(crate) name: Arc<str>,
     pub(crate) loaded: Arc<Loaded>,
+    /// It says nothing of its own about hits.
+    pub(crate) leaves_hits_to_builtin: bool,
     /// By the program's ids.
     pub(crate) origins: Arc<Origins>,
     health: Vec<Arc<BackendHealth>>,
@@ -84,9 +87,11 @@ impl VclSite {
         });
         // Before the program's own beginning: what it began would have to be ended if this failed.
         let probes = into.prober.begin(probings.collect())?;
+        let loaded = Loaded::load(program, sources, &**into.world)?;
         Ok(VclSite {
             name: name.into(),
-            loaded: Loaded::load(program, sources, &**into.world)?,
+            leaves_hits_to_builtin: builtin_hit::are_left_to_builtin(&loaded),
+            loaded,
             probes,
             made: MadeBackends::new(into.base, into.parameters, into.prober, into.stage),
             origins,

@@ -8,6 +8,7 @@
 //!   → stored_view             obj
 //!   → bans, policy_purge, policy_log, log_notes
 //! watched_scope               the same with somebody looking: every fetch, and rehearsals
+//! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
 //! instant_policy_hit          a hit in one scope, over the borrowed head
 //! client_steps                what the program says at each step of a request; of a fetch: `fetch::policy_fetch`
 //! ```
@@ -16,6 +17,7 @@
 //! backends when a request is received, and kept to its end.
 
 pub(crate) mod bans;
+pub(crate) mod builtin_hit;
 pub(crate) mod client_state;
 pub(crate) mod client_steps;
 pub(crate) mod fetch_state;

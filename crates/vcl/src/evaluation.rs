@@ -1,6 +1,7 @@
 //! Running a program: `compiler` turns the checked program into `compiled`, typed trees without a name or a conversion
 //! left to look up, and `evaluator` walks those over a host.
 
+pub(crate) mod builtin_rules;
 pub(crate) mod compiled;
 pub(crate) mod compiler;
 pub(crate) mod evaluator;

@@ -47,6 +47,29 @@ impl HeaderName {
     }
 }
 
+/// A name by which something is written: it lives as long as the scope.
+#[derive(Clone, Copy, Debug)]
+pub enum KeptName<'a> {
+    /// The program's own.
+    Known(&'a HeaderName),
+    /// Made while it ran.
+    Made(&'a [u8]),
+}
+
+impl<'a> KeptName<'a> {
+    pub fn written(self) -> &'a [u8] {
+        match self {
+            KeptName::Known(name) => name.written(),
+            KeptName::Made(written) => written,
+        }
+    }
+
+    /// Whether this is the name, in whatever letters.
+    pub fn is(self, name: &[u8]) -> bool {
+        self.written().eq_ignore_ascii_case(name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::header_names::HeaderName;
+use crate::header_names::{HeaderName, KeptName};
 use crate::plain_values::{BackendRef, Fault, Plain};
 use crate::scope_arena::Arena;
 use crate::source_files::Span;
@@ -123,14 +123,14 @@ pub trait Host<'a> {
     /// Every line, with its name as it is.
     fn all_headers(&self, of: Message, each: &mut dyn FnMut(&'a [u8], &'a [u8]));
 
-    /// Replaces all lines of that name by one.
-    fn set_header(&self, of: Message, name: &HeaderName, value: &'a [u8]) -> Result<(), Fault>;
+    /// Replaces all lines of that name by one. The value can stand in one line: see `lawful_values`.
+    fn set_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault>;
 
-    /// One more line, after those that are there.
-    fn add_header(&self, of: Message, name: &HeaderName, value: &'a [u8]) -> Result<(), Fault>;
+    /// One more line, after those that are there. The value can stand in one line.
+    fn add_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault>;
 
     /// All lines of that name.
-    fn unset_header(&self, of: Message, name: &HeaderName);
+    fn unset_header(&self, of: Message, name: KeptName<'a>);
 
     /// Undoes what the program did to the message.
     fn rollback(&self, of: Message) -> Result<(), Fault>;
@@ -216,6 +216,12 @@ pub trait Host<'a> {
     }
 
     // For those who want to see what runs. Nothing by default, and then free.
+
+    /// Is somebody looking, so that nothing may be shortened?
+    #[inline(always)]
+    fn is_watched(&self) -> bool {
+        false
+    }
 
     /// A statement begins.
     #[inline(always)]

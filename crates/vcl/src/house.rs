@@ -1,6 +1,6 @@
 //! The host of vcl_init and vcl_fini: no request, no message, no cache; the machine is there.
 
-use crate::header_names::HeaderName;
+use crate::header_names::{HeaderName, KeptName};
 use crate::host::{Health, Host, LogKind, Message, Purge, Purged};
 use crate::plain_values::{Fault, Plain};
 use crate::scope_arena::Arena;
@@ -52,15 +52,15 @@ impl<'a> Host<'a> for House<'a> {
 
     fn all_headers(&self, _: Message, _: &mut dyn FnMut(&'a [u8], &'a [u8])) {}
 
-    fn set_header(&self, _: Message, _: &HeaderName, _: &'a [u8]) -> Result<(), Fault> {
+    fn set_header(&self, _: Message, _: KeptName<'a>, _: &'a [u8]) -> Result<(), Fault> {
         Err(not_here("a header is set"))
     }
 
-    fn add_header(&self, _: Message, _: &HeaderName, _: &'a [u8]) -> Result<(), Fault> {
+    fn add_header(&self, _: Message, _: KeptName<'a>, _: &'a [u8]) -> Result<(), Fault> {
         Err(not_here("a header is added"))
     }
 
-    fn unset_header(&self, _: Message, _: &HeaderName) {}
+    fn unset_header(&self, _: Message, _: KeptName<'a>) {}
 
     fn rollback(&self, _: Message) -> Result<(), Fault> {
         Err(not_here("a message is rolled back"))

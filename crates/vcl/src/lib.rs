@@ -58,7 +58,8 @@ pub mod world;
 
 pub use codes::{Code, Severity};
 pub use diagnostics::{Diagnostic, draw};
-pub use header_names::HeaderName;
+pub use evaluation::lawful_values::header_value;
+pub use header_names::{HeaderName, KeptName};
 pub use host::{Health, Host, LogKind, Message, ProxyField, Purge, Purged, UnixPeer};
 pub use loaded::{DynamicBackend, Loaded};
 pub use map_host::MapHost;

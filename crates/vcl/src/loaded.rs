@@ -130,6 +130,12 @@ impl Loaded {
         self.compiled.request_body_bytes
     }
 
+    /// Has the program nothing of its own in this subroutine, so that what it says is known?
+    #[inline]
+    pub fn is_builtin(&self, method: Method) -> bool {
+        self.compiled.untouched[method as usize]
+    }
+
     // ---- Backends behind directors.
 
     /// The backend that is meant: what a director chooses now. `None` when there is none, or none that is healthy.

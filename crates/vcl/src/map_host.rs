@@ -5,7 +5,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-use crate::header_names::HeaderName;
+use crate::evaluation::lawful_values::header_value;
+use crate::header_names::{HeaderName, KeptName};
 use crate::host::{Health, Host, LogKind, Message, ProxyField, Purge, Purged, UnixPeer};
 use crate::plain_values::{Fault, Plain};
 use crate::scope_arena::Arena;
@@ -132,19 +133,18 @@ impl<'a> Host<'a> for MapHost<'a> {
         self.lines.borrow().iter().filter(|line| line.0 == of).for_each(|line| each(line.1, line.2));
     }
 
-    fn set_header(&self, of: Message, name: &HeaderName, value: &'a [u8]) -> Result<(), Fault> {
+    fn set_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
         self.unset_header(of, name);
         self.add_header(of, name, value)
     }
 
-    fn add_header(&self, of: Message, name: &HeaderName, value: &'a [u8]) -> Result<(), Fault> {
-        let written = self.arena.copy(name.written())?;
-        self.lines.borrow_mut().push((of, written, value));
+    fn add_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
+        self.lines.borrow_mut().push((of, name.written(), header_value(value)));
         Ok(())
     }
 
-    fn unset_header(&self, of: Message, name: &HeaderName) {
-        self.lines.borrow_mut().retain(|line| !Self::is(of, name)(line));
+    fn unset_header(&self, of: Message, name: KeptName<'a>) {
+        self.lines.borrow_mut().retain(|line| line.0 != of || !name.is(line.1));
     }
 
     fn rollback(&self, of: Message) -> Result<(), Fault> {

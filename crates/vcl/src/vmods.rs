@@ -32,12 +32,13 @@ mod wildcards;
 use std::ops::Deref;
 
 use crate::evaluation::evaluator::Run;
-use crate::header_names::HeaderName;
+use crate::header_names::{HeaderName, KeptName};
 use crate::host::{Host, Message};
 use crate::limits::HEADER_NAME_BYTES_MAX;
 use crate::matching::pattern::Pattern;
 use crate::objects::Object;
 use crate::plain_values::{BackendRef, Fault, Ip, Plain};
+use crate::scope_arena::Arena;
 use crate::typed_program::{AclId, ObjectId, ProbeId, SubroutineId};
 use crate::vmod_signatures::Function;
 
@@ -72,6 +73,15 @@ impl<'a> HeaderArgument<'a> {
             return Err(Fault::new(format!("\"{}\" cannot be a header's name", name.escape_ascii())));
         }
         Ok(HeaderArgument::Called(Box::new(HeaderName::new(name))))
+    }
+}
+
+impl<'a> HeaderArgument<'a> {
+    fn kept(&self, arena: &'a Arena) -> Result<KeptName<'a>, Fault> {
+        Ok(match self {
+            HeaderArgument::Fixed(name) => KeptName::Known(name),
+            HeaderArgument::Called(name) => KeptName::Made(arena.copy(name.written())?),
+        })
     }
 }
 
@@ -134,6 +144,14 @@ impl<'a> Arguments<'_, 'a> {
     pub fn header(&self, index: usize) -> Result<(Message, &HeaderName), Fault> {
         match self.0.get(index) {
             Some(Argument::Header(of, name)) => Ok((*of, name)),
+            _ => Err(odd()),
+        }
+    }
+
+    /// The same, to write by.
+    pub fn kept_header(&self, index: usize, arena: &'a Arena) -> Result<(Message, KeptName<'a>), Fault> {
+        match self.0.get(index) {
+            Some(Argument::Header(of, name)) => Ok((*of, name.kept(arena)?)),
             _ => Err(odd()),
         }
     }

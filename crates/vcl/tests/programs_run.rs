@@ -334,3 +334,78 @@ fn a_program_that_cannot_be_loaded_says_why() {
     check("vcl 4.1; backend b none; acl a { \"no.example\"; } sub vcl_recv { if (client.ip ~ a) { } }", "no.example");
     check("vcl 4.1; backend b none; sub vcl_init { return (fail(\"not today\")); }", "not today");
 }
+
+/// Whatever the request: the rules that run as functions say what their text says.
+#[test]
+fn builtin_rules_say_the_same_as_functions_and_as_text() {
+    let as_functions = load("vcl 4.1; backend default none;").expect("it is good");
+    // With something of one's own in it, however little, a rule is run as it is written.
+    let as_text = load(
+        "vcl 4.1; backend default none; sub vcl_builtin_recv { if (false) { return; } } \
+         sub vcl_builtin_hash { if (false) { return; } }",
+    )
+    .expect("it is good");
+    let of = |loaded: &Loaded, method: &str, url: &str, proto: &str, header: Option<(&str, &str)>, esi_level| {
+        let arena = Arena::default();
+        let mut host = MapHost::new(&arena, &NoWorld)
+            .with_variable(VariableId::REQ_URL, Plain::Text(Some(arena.copy(url.as_bytes()).expect("room"))))
+            .with_variable(VariableId::REQ_METHOD, Plain::Text(Some(arena.copy(method.as_bytes()).expect("room"))))
+            .with_variable(VariableId::REQ_PROTO, Plain::Text(Some(arena.copy(proto.as_bytes()).expect("room"))))
+            .with_variable(VariableId::REQ_ESI_LEVEL, Plain::Int(esi_level))
+            .with_variable(
+                VariableId::SERVER_IP,
+                Plain::Ip(plain_values::Ip { address: "192.0.2.1".parse().expect("ok"), port: 80 }),
+            );
+        if let Some((name, value)) = header {
+            host = host.with_header(Message::Req, name, value);
+        }
+        let verdict = loaded.recv(&host);
+        let hashed = loaded.hash(&host);
+        format!("{verdict:?} {hashed:?} {:?} {:?}", host.lines(Message::Req), host.hashed.borrow())
+    };
+    let headers = [
+        None,
+        Some(("Host", "a.example")),
+        Some(("host", "A.Example")),
+        Some(("Cookie", "")),
+        Some(("Authorization", "x")),
+        Some(("X-Other", "x")),
+    ];
+    let mut verdicts = std::collections::HashSet::new();
+    for method in ["GET", "HEAD", "POST", "PATCH", "CONNECT", "OPTIONS", "get", "", "PURGE"] {
+        for url in ["/", "/a?b", "*", "", "a.example:443", "http://a.example/"] {
+            for (proto, esi_level) in [("HTTP/1.1", 0), ("HTTP/1.0", 0), ("HTTP/1.1", 1)] {
+                for header in headers {
+                    let said = of(&as_functions, method, url, proto, header, esi_level);
+                    assert_eq!(said, of(&as_text, method, url, proto, header, esi_level), "{method} {url} {header:?}");
+                    verdicts.insert(said.split(" Lookup").next().unwrap_or_default().to_owned());
+                }
+            }
+        }
+    }
+    assert_eq!(verdicts.len(), 4, "hash, pass and two refusals: {verdicts:?}");
+    let built_in = |loaded: &Loaded| loaded.is_builtin(subroutines::Method::Recv);
+    assert!(built_in(&as_functions) && !built_in(&as_text));
+}
+
+/// A chain of substitutions is one step; it does what its statements do one after another.
+#[test]
+fn a_chain_of_substitutions_is_its_statements() {
+    let chain = "set req.http.r = regsuball(req.http.r, \"a=[^;]+(; )?\", \"\"); \
+        set req.http.r = regsuball(req.http.r, \"b=[^;]+(; )?\", \"\"); \
+        set req.http.R = regsub(req.http.r, \"^;\\s*\", \"\"); \
+        set req.http.r = regsub(req.http.r, \"(c=)(.)\", \"\\2\\1\");";
+    let apart = chain.replace("; set", "; set req.http.x = \"1\"; set");
+    for (value, expect) in [("a=1; b=2; c=3", "3c="), ("", ""), ("a=1; ", ""), ("x; a=1; ", "x; "), (";  c=9", "9c=")] {
+        let before = format!("set req.http.r = \"{value}\"; ");
+        assert_eq!(recv_of(&format!("{before}{chain}")), format!("r: {expect}"), "{value}");
+        assert_eq!(recv_of(&format!("{before}{apart} unset req.http.x;")), recv_of(&format!("{before}{chain}")));
+    }
+    // Absent is empty from the first of them on.
+    assert_eq!(
+        recv_of(
+            "set req.http.n = regsub(req.http.n, \"a\", \"b\"); set req.http.n = regsub(req.http.n, \"^$\", \"e\");"
+        ),
+        "n: e"
+    );
+}

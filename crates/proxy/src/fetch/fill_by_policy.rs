@@ -45,7 +45,7 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
     made.head.fields.remove(FieldName::ContentLength);
     made.head.fields.shrink();
     let facts = dates(&made.head, received);
-    let rendered = stored_head::render(&made.head, &fetch.site);
+    let rendered = stored_head::render_by_policy(&made.head, &fetch.site);
     let head = Arc::new(made.head);
     let vary = match Vary::of(head.fields.view()) {
         Vary::Fields(spec) => Ok(Some(spec)),

@@ -353,7 +353,8 @@ impl Fetch {
             let arena = core.fresh_arena();
             let request = head.request();
             let policy = self.policy();
-            let mut scope = Scope::new(&core, &settings, &arena, Side::Fetch(policy), core.now());
+            let req = RequestHalf::none();
+            let mut scope = Scope::new(&core, &settings, &arena, Side::Fetch(policy), req, core.now());
             scope.take_bereq(RequestHalf::of(&request, &arena).ok()?);
             scope.original = Some(policy.original.request());
             scope.stored.set(stale);

@@ -26,7 +26,7 @@ pub(crate) enum Remembered {
 }
 
 /// The ends of a client's connection, for `client.ip` and its like. A UNIX socket has no address: 0.0.0.0, port 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ends {
     /// Who asks, and whom: by a PROXY header, else the ends of the connection.
     pub(crate) client: SocketAddr,
@@ -34,6 +34,8 @@ pub(crate) struct Ends {
     /// The other end of the connection, and ours.
     pub(crate) remote: SocketAddr,
     pub(crate) local: SocketAddr,
+    /// Who speaks to us, as X-Forwarded-For names it.
+    pub(crate) peer: Box<[u8]>,
 }
 
 /// The state of one request under a policy.

@@ -55,8 +55,8 @@ fn within<R>(
     let result = {
         let arena = core.fresh_arena();
         let request = head.request();
-        let mut scope = Scope::new(&core, &settings, &arena, Side::Client(state), core.now());
-        scope.req = RequestHalf::of(&request, &arena).ok()?;
+        let req = RequestHalf::of(&request, &arena).ok()?;
+        let mut scope = Scope::new(&core, &settings, &arena, Side::Client(state), req, core.now());
         scope.request = Some(request.clone());
         scope.original = state.original.as_ref().map(|original| original.request());
         scope.stored.set(beside.stored);
@@ -396,40 +396,31 @@ pub(crate) fn add_ours(tx: &Transaction, fields: &mut Fields, version: Version, 
 }
 
 /// The same as edits, where nothing is copied before the program has spoken.
-pub(crate) fn complete_in_place<'a>(fields: &EditedHead<'a>, arena: &'a Arena, client: IpAddr) -> Result<(), Fault> {
+pub(crate) fn complete_in_place<'a>(
+    head: &EditedHead<'a>,
+    arena: &'a Arena,
+    fields: FieldsView<'a>,
+    peer: &'a [u8],
+) -> Result<(), Fault> {
     let known = |known: FieldName| Name { known, text: known.canonical().as_bytes() };
-    let mut address = Vec::with_capacity(40);
-    message::write_address(&mut address, client);
-    let forwarded = join_lines(fields, known(FieldName::XForwardedFor), arena, Some(&address))?;
-    fields.set(known(FieldName::XForwardedFor), forwarded);
-    let control = known(FieldName::CacheControl);
-    let mut lines_count = 0;
-    fields.lines(control, &mut |_| lines_count += 1);
-    if lines_count > 1 {
-        let joined = join_lines(fields, control, arena, None)?;
-        fields.set(control, joined);
+    let forwarded = match fields.contains(FieldName::XForwardedFor) {
+        true => joined(fields.get_all(FieldName::XForwardedFor).chain([peer]), arena)?,
+        false => peer,
+    };
+    head.set(known(FieldName::XForwardedFor), forwarded);
+    if fields.get_all(FieldName::CacheControl).nth(1).is_some() {
+        head.set(known(FieldName::CacheControl), joined(fields.get_all(FieldName::CacheControl), arena)?);
     }
     Ok(())
 }
 
-fn join_lines<'a>(
-    fields: &EditedHead<'a>,
-    name: Name<'_>,
-    arena: &'a Arena,
-    last: Option<&[u8]>,
-) -> Result<&'a [u8], Fault> {
+fn joined<'a>(lines: impl Iterator<Item = &'a [u8]>, arena: &'a Arena) -> Result<&'a [u8], Fault> {
     let mut parts: SmallVec<[&[u8]; 8]> = SmallVec::new();
-    fields.lines(name, &mut |line| {
+    for line in lines {
         if !parts.is_empty() {
             parts.push(b", ");
         }
         parts.push(line);
-    });
-    if let Some(last) = last {
-        if !parts.is_empty() {
-            parts.push(b", ");
-        }
-        parts.push(last);
     }
     arena.join(&parts)
 }

@@ -40,21 +40,28 @@ struct Edit<'a> {
 /// Names that a usual policy edits in one head.
 const EDITS_USUAL: usize = 8;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct EditedHead<'a> {
     base: Cell<FieldsView<'a>>,
+    /// The names of the base.
+    seen: Cell<Seen>,
     edits: RefCell<SmallVec<[Edit<'a>; EDITS_USUAL]>>,
+    /// Their names: most questions are about others.
+    edited: Cell<Seen>,
 }
 
 impl<'a> EditedHead<'a> {
     pub(crate) fn new(base: FieldsView<'a>) -> EditedHead<'a> {
-        EditedHead { base: Cell::new(base), edits: RefCell::default() }
+        let (base, seen) = (Cell::new(base), Cell::new(Seen::of(base)));
+        EditedHead { base, seen, edits: RefCell::default(), edited: Cell::new(Seen::NONE) }
     }
 
     /// Forgets all edits and begins anew with these fields.
     pub(crate) fn reset(&self, base: FieldsView<'a>) {
         self.base.set(base);
+        self.seen.set(Seen::of(base));
         self.edits.borrow_mut().clear();
+        self.edited.set(Seen::NONE);
     }
 
     /// Was one of these fields set or added?
@@ -69,22 +76,15 @@ impl<'a> EditedHead<'a> {
     /// The first line of a name.
     #[inline]
     pub(crate) fn first(&self, name: Name<'_>) -> Option<&'a [u8]> {
-        let mut hidden = false;
-        for edit in self.edits.borrow().iter() {
-            if edit.name.is(name.known, name.text) {
-                if edit.value.is_some() {
-                    return edit.value;
-                }
-                hidden = true;
-            }
+        if self.edited.get().has(name.known)
+            && let Some(edit) = self.edits.borrow().iter().find(|edit| edit.name.is(name.known, name.text))
+        {
+            return edit.value;
         }
-        if hidden {
+        if !self.seen.get().has(name.known) {
             return None;
         }
-        match name.known {
-            FieldName::Other => self.base.get().get_all_named(name.text).next(),
-            known => self.base.get().get(known),
-        }
+        self.base.get().get_named(name.known, name.text)
     }
 
     /// Every line of a name, in order.
@@ -99,43 +99,74 @@ impl<'a> EditedHead<'a> {
     }
 
     fn hides(&self, name: Name<'_>) -> bool {
-        self.edits.borrow().iter().any(|edit| edit.name.is(name.known, name.text))
+        self.edited.get().has(name.known) && self.edits.borrow().iter().any(|edit| edit.name.is(name.known, name.text))
     }
 
     /// In place of all lines of the name.
     pub(crate) fn set(&self, name: Name<'a>, value: &'a [u8]) {
+        self.put(Edit { name, value: Some(value) });
+    }
+
+    #[inline]
+    fn put(&self, edit: Edit<'a>) {
         let mut edits = self.edits.borrow_mut();
-        edits.retain(|edit| !edit.name.is(name.known, name.text));
-        edits.push(Edit { name, value: Some(value) });
+        let edited = self.edited.get();
+        if !edited.has(edit.name.known) {
+            self.edited.set(edited.with(edit.name.known));
+            return edits.push(edit);
+        }
+        let is_same = |other: &Edit<'a>| other.name.is(edit.name.known, edit.name.text);
+        match edits.iter().position(is_same) {
+            None => edits.push(edit),
+            Some(at) => {
+                edits[at] = edit;
+                if edits[at + 1..].iter().any(is_same) {
+                    let mut place = 0;
+                    edits.retain(|other| {
+                        place += 1;
+                        place <= at + 1 || !is_same(other)
+                    });
+                }
+            }
+        }
     }
 
     /// Behind the lines of the name that are there.
     pub(crate) fn add(&self, name: Name<'a>, value: &'a [u8]) {
-        if !self.hides(name) {
-            let mut edits = self.edits.borrow_mut();
+        let is_hidden = self.hides(name);
+        let mut edits = self.edits.borrow_mut();
+        if !is_hidden {
             let below = self.base.get().get_all_named(name.text);
             edits.extend(below.map(|line| Edit { name, value: Some(line) }));
+            self.edited.set(self.edited.get().with(name.known));
         }
-        self.edits.borrow_mut().push(Edit { name, value: Some(value) });
+        let edit = Edit { name, value: Some(value) };
+        // The mark of what was unset stands alone.
+        match edits.iter().position(|edit| edit.value.is_none() && edit.name.is(name.known, name.text)) {
+            Some(mark) => edits[mark] = edit,
+            None => edits.push(edit),
+        }
     }
 
     pub(crate) fn unset(&self, name: Name<'a>) {
-        let mut edits = self.edits.borrow_mut();
-        edits.retain(|edit| !edit.name.is(name.known, name.text));
-        let is_below = match name.known {
-            FieldName::Other => self.base.get().get_all_named(name.text).next().is_some(),
-            known => self.base.get().contains(known),
-        };
+        let is_below = self.seen.get().has(name.known) && self.base.get().get_named(name.known, name.text).is_some();
         if is_below {
-            edits.push(Edit { name, value: None });
+            return self.put(Edit { name, value: None });
+        }
+        if !self.edited.get().has(name.known) {
+            return;
+        }
+        let mut edits = self.edits.borrow_mut();
+        if edits.iter().any(|edit| edit.name.is(name.known, name.text)) {
+            edits.retain(|edit| !edit.name.is(name.known, name.text));
         }
     }
 
     /// Every line as it stands now: what was not touched in its place, then what was set.
     pub(crate) fn each(&self, mut each: impl FnMut(FieldName, &'a [u8], &'a [u8])) {
-        let edits = self.edits.borrow();
+        let (edits, edited) = (self.edits.borrow(), self.edited.get());
         for field in self.base.get().iter() {
-            if !edits.iter().any(|edit| edit.name.is(field.name, field.name_text)) {
+            if !edited.has(field.name) || !edits.iter().any(|edit| edit.name.is(field.name, field.name_text)) {
                 each(field.name, field.name_text, field.value);
             }
         }
@@ -189,6 +220,31 @@ mod tests {
     fn setting_replaces_every_line_and_adding_none() {
         check(|head| head.set(Name::of(b"X-OWN"), b"3"), "host=a cookie=c x-own=3");
         check(|head| head.add(Name::of(b"X-Own"), b"3"), "host=a cookie=c x-own=1 x-own=2 x-own=3");
+        check(
+            |head| {
+                head.unset(Name::of(b"Host"));
+                head.add(Name::of(b"host"), b"c");
+                head.add(Name::of(b"host"), b"d");
+                assert_eq!(head.first(Name::of(b"HOST")), Some(&b"c"[..]));
+            },
+            "x-own=1 cookie=c x-own=2 host=c host=d",
+        );
+        check(
+            |head| {
+                head.add(Name::of(b"X-Own"), b"3");
+                head.set(Name::of(b"x-own"), b"4");
+            },
+            "host=a cookie=c x-own=4",
+        );
+        check(
+            |head| {
+                head.add(Name::of(b"X-Own"), b"3");
+                head.unset(Name::of(b"x-own"));
+                head.unset(Name::of(b"x-other"));
+                assert_eq!(head.first(Name::of(b"x-own")), None);
+            },
+            "host=a cookie=c",
+        );
         check(
             |head| {
                 head.unset(Name::of(b"Host"));

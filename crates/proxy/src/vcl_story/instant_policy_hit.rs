@@ -7,11 +7,12 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::{Key, Now, Object};
-use message::{FieldName, Method, Request, Status, Version};
+use cache::{Key, Object};
+use message::{FieldName, Method, Request, Status};
 use rules::{Freshness, RequestDirectives};
 use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerdict};
-use vcl::{Arena, Fault, Loaded};
+use vcl::subroutines::Method as Subroutine;
+use vcl::{Fault, Loaded};
 use wire::ReceivedRequest;
 
 use crate::clock::Moment;
@@ -20,17 +21,17 @@ use crate::instant_hit::{self, Instant, Shot};
 use crate::policy::CONDITIONAL;
 use crate::receive::Client;
 use crate::site::Site;
-use crate::stored_head::{self, Fate, via, write_field, write_number_field, write_status_and_reason};
+use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_and_reason};
 use crate::transaction::synth::Synth;
 use crate::transaction::{Outcome, State, Step, take_edge};
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::client_steps;
 use crate::vcl_story::head_edits::Name;
 use crate::vcl_story::log_notes::LogNotes;
 use crate::vcl_story::policy_scope::{Scope, Side};
-use crate::vcl_story::scope_heads::{RequestHalf, sent_status};
+use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::run_over;
+use crate::vcl_story::{builtin_hit, client_steps};
 use crate::worker::Core;
 
 /// A request as it came, and what is known of its connection.
@@ -74,6 +75,8 @@ impl OnItsWay {
 #[derive(Clone, Copy)]
 struct Sending {
     persistent: bool,
+    /// Before what is in the tail, the head as it is stored.
+    starts_as_stored: bool,
     has_body: bool,
 }
 
@@ -98,9 +101,16 @@ pub(crate) fn run(
     let found = OnceCell::new();
     let came = {
         let arena = core.fresh_arena();
-        match scope_over(core, site, &arena, state, request, visit.client, now) {
+        // Made where it stays: it is large.
+        let url = url_of(request, &arena);
+        let req = RequestHalf::with_url(request, url.as_ref().copied().unwrap_or_default());
+        let mut scope = Scope::new(core, site, &arena, Side::Client(state), req, now);
+        scope.original = Some(request.clone());
+        scope.completion = Some(&state.ends.peer);
+        let completed = client_steps::complete_in_place(&scope.req.fields, &arena, request.fields, &state.ends.peer);
+        match url.and(completed) {
             Err(_) => Err((State::Receive, Step::Synth(Synth::vcl_failed()), request.to_head())),
-            Ok(scope) => match play(core, &scope, &program.loaded, visit, &found) {
+            Ok(()) => match play(core, &scope, &program.loaded, visit, &found) {
                 Came::Ready(sending) => Ok(sending),
                 Came::Elsewhere(state, step) => Err((state, step, scope.req.to_head(request))),
             },
@@ -113,24 +123,6 @@ pub(crate) fn run(
             Reached::Step(Box::new(OnItsWay { head, state, step, outcome: Outcome::NONE }))
         }
     }
-}
-
-/// The scope of the whole visit, over the request as the program first sees it.
-fn scope_over<'a>(
-    core: &'a Core,
-    site: &'a Site,
-    arena: &'a Arena,
-    state: &'a ClientState,
-    request: &Request<'a>,
-    client: Client,
-    now: Now,
-) -> Result<Scope<'a>, Fault> {
-    let mut scope = Scope::new(core, site, arena, Side::Client(state), now);
-    scope.req = RequestHalf::of(request, arena)?;
-    client_steps::complete_in_place(&scope.req.fields, arena, client.peer.ip())?;
-    scope.original = Some(request.clone());
-    scope.completion = Some(client.peer.ip());
-    Ok(scope)
 }
 
 fn play<'a>(
@@ -197,7 +189,11 @@ fn hit_and_deliver<'a>(
     object: &'a Arc<Object>,
 ) -> Came {
     scope.stored.set(Some(StoredView::of(object, scope.now)));
-    let elsewhere = match run_over!(scope, program.hit) {
+    let said = match program.is_builtin(Subroutine::Hit) && core.watch.is_none() {
+        true => HitVerdict::Deliver,
+        false => run_over!(scope, program.hit),
+    };
+    let elsewhere = match said {
         HitVerdict::Deliver => None,
         HitVerdict::Miss => {
             // Of old: fetch it, and let the client wait. The loop asks for that right.
@@ -215,6 +211,9 @@ fn hit_and_deliver<'a>(
         return Came::Elsewhere(State::Hit, step);
     }
     take_edge(core, State::Hit, State::Deliver);
+    if program.is_builtin(Subroutine::Deliver) && core.watch.is_none() && builtin_hit::can_go_as_stored(object) {
+        return render_as_stored(core, scope, visit, object);
+    }
     if begin_response(scope, object).is_err() {
         return Came::Elsewhere(State::Deliver, Step::Synth(Synth::vcl_failed()));
     }
@@ -233,27 +232,34 @@ fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault
     let fields = object.head().fields.view();
     scope.response.begin(object.status().0, object.head().reason.as_deref(), fields);
     let resp = &scope.response.fields;
-    let mut text = Vec::with_capacity(48);
-    message::write_decimal(&mut text, state.xid.get());
-    if let Some(fetch) = fields.get_all_named(b"x-varnish").next() {
-        text.push(b' ');
-        text.extend_from_slice(fetch);
-    }
-    resp.set(Name { known: FieldName::Other, text: b"X-Varnish" }, scope.arena.copy(&text)?);
+    let digits = &mut [0; message::DIGITS_MAX];
+    let x_varnish = Name { known: FieldName::Other, text: b"X-Varnish" };
+    let xids = match fields.get_named(x_varnish.known, x_varnish.text) {
+        Some(fetch) => scope.arena.join(&[message::decimal(digits, state.xid.get()), b" ", fetch])?,
+        None => scope.arena.copy(message::decimal(digits, state.xid.get()))?,
+    };
+    resp.set(x_varnish, xids);
     let known = |known: FieldName| Name { known, text: known.canonical().as_bytes() };
-    text.clear();
-    message::write_decimal(&mut text, object.age_s(scope.now));
-    resp.set(known(FieldName::Age), scope.arena.copy(&text)?);
-    resp.add(known(FieldName::Via), scope.arena.copy(&via(Version::Http11, scope.settings))?);
+    resp.set(known(FieldName::Age), scope.arena.copy(message::decimal(digits, object.age_s(scope.now)))?);
+    resp.add(known(FieldName::Via), scope.settings.via.as_bytes());
     if object.status() == Status::OK && scope.settings.settings.vcl.http_range_support {
         resp.set(known(FieldName::AcceptRanges), b"bytes");
     }
     if stored_head::has_length(object.status().0) {
-        text.clear();
-        message::write_decimal(&mut text, object.body().len());
-        resp.set(known(FieldName::ContentLength), scope.arena.copy(&text)?);
+        resp.set(known(FieldName::ContentLength), scope.arena.copy(message::decimal(digits, object.body().len()))?);
     }
     Ok(())
+}
+
+/// What goes out behind the stored head, which the program leaves as it is.
+fn render_as_stored(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) -> Came {
+    let Side::Client(state) = scope.side else { unreachable!("as above") };
+    let mut out = core.tail.borrow_mut();
+    out.clear();
+    let (persistent, has_body) = (visit.persistent, stored_head::has_length(object.status().0));
+    let fate = Fate::of(persistent, visit.received.request.version);
+    builtin_hit::write_tail(&mut out, scope.settings, object, state.xid.get(), scope.now, fate);
+    Came::Ready(Sending { persistent, starts_as_stored: true, has_body })
 }
 
 /// The head that goes out, into the core's tail.
@@ -273,7 +279,7 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     }
     let persistent = visit.persistent && !closes;
     stored_head::write_fate(&mut out, Fate::of(persistent, visit.received.request.version));
-    Came::Ready(Sending { persistent, has_body: stored_head::has_length(status) })
+    Came::Ready(Sending { persistent, starts_as_stored: false, has_body: stored_head::has_length(status) })
 }
 
 /// The first write.
@@ -290,7 +296,8 @@ fn write(
     let head_only = request.method == Method::Head || !sending.has_body;
     let shot = Shot { request, head_only, persistent, client_ip, moment, notes };
     let tail = core.tail.borrow();
-    match instant_hit::send(connection, core, site, &shot, object, [&tail, b""]) {
+    let head = if sending.starts_as_stored { [&object.rendered()[..], &tail] } else { [&tail[..], b""] };
+    match instant_hit::send(connection, core, site, &shot, object, head) {
         Instant::Answered => Reached::Answered { persistent },
         Instant::Left => Reached::Left,
         Instant::Step(state, step, outcome) => {

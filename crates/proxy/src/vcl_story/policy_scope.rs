@@ -4,13 +4,15 @@
 //! the step that made it: heads as copies, if they were changed at all; the rest is in the cells of the states.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::net::IpAddr;
 
 use cache::{Key, Now};
 use message::{FieldName, Request, RequestHead};
 use smallvec::SmallVec;
 use vcl::typed_program::BackendId;
-use vcl::{Arena, Fault, HeaderName, Health, Host, LogKind, Message, Plain, Purge, Purged, Task, VariableId, World};
+use vcl::{
+    Arena, Fault, HeaderName, Health, Host, KeptName, LogKind, Message, Plain, Purge, Purged, Task, VariableId, World,
+    header_value,
+};
 
 use crate::site::Site;
 use crate::vcl_story::client_state::ClientState;
@@ -30,7 +32,9 @@ pub(crate) enum Side<'a> {
 
 /// Texts that a body made by a program usually has.
 const BODY_PARTS_USUAL: usize = 8;
-const HASH_BYTES_USUAL: usize = 192;
+pub(crate) const HASH_BYTES_USUAL: usize = 192;
+
+pub(crate) type Hashed = SmallVec<[u8; HASH_BYTES_USUAL]>;
 
 pub(crate) struct Scope<'a> {
     pub(crate) arena: &'a Arena,
@@ -39,7 +43,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) side: Side<'a>,
     pub(crate) now: Now,
     pub(crate) req: RequestHalf<'a>,
-    bereq: OnceCell<RequestHalf<'a>>,
+    bereq: OnceCell<Box<RequestHalf<'a>>>,
     /// `resp` on the client's side, `beresp` on the other.
     pub(crate) response: ResponseHalf<'a>,
     /// `obj` on the client's side, `obj_stale` on the other.
@@ -49,20 +53,28 @@ pub(crate) struct Scope<'a> {
     /// What `std.rollback` goes back to.
     pub(crate) original: Option<Request<'a>>,
     /// The original has not been completed: this client belongs into its X-Forwarded-For.
-    pub(crate) completion: Option<IpAddr>,
-    hashed: RefCell<SmallVec<[u8; HASH_BYTES_USUAL]>>,
+    pub(crate) completion: Option<&'a [u8]>,
+    hashed: RefCell<Hashed>,
     body: RefCell<SmallVec<[&'a [u8]; BODY_PARTS_USUAL]>>,
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(core: &'a Core, settings: &'a Site, arena: &'a Arena, side: Side<'a>, now: Now) -> Scope<'a> {
+    #[inline(always)]
+    pub(crate) fn new(
+        core: &'a Core,
+        settings: &'a Site,
+        arena: &'a Arena,
+        side: Side<'a>,
+        req: RequestHalf<'a>,
+        now: Now,
+    ) -> Scope<'a> {
         Scope {
             arena,
             core,
             settings,
             side,
             now,
-            req: RequestHalf::none(),
+            req,
             bereq: OnceCell::new(),
             response: ResponseHalf::none(),
             stored: Cell::new(None),
@@ -76,12 +88,12 @@ impl<'a> Scope<'a> {
 
     /// The request to the origin. Where there is none yet it is empty.
     pub(crate) fn bereq(&self) -> &RequestHalf<'a> {
-        self.bereq.get_or_init(RequestHalf::none)
+        self.bereq.get_or_init(|| Box::new(RequestHalf::none()))
     }
 
     /// Sets the request to the origin, once.
     pub(crate) fn take_bereq(&self, bereq: RequestHalf<'a>) {
-        let _ = self.bereq.set(bereq);
+        let _ = self.bereq.set(Box::new(bereq));
     }
 
     /// A copy of it, if the program changed it.
@@ -90,9 +102,9 @@ impl<'a> Scope<'a> {
         bereq.is_changed().then(|| bereq.to_head(like))
     }
 
-    /// The key of what was hashed. Each part counts by itself: `ab` and `c` are not `a` and `bc`.
+    /// The key of what was hashed.
     pub(crate) fn key(&self) -> Key {
-        self.core.shared.cache.key([&b"vcl"[..], &self.hashed.borrow()])
+        key_of(self.core, &self.hashed.borrow())
     }
 
     /// The body that the program made.
@@ -110,6 +122,19 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// Adds what is hashed as one part, in pieces. Each part counts by itself: `ab` and `c` are not `a` and `bc`; and absent
+/// is not empty.
+#[inline]
+pub(crate) fn hash_part(hashed: &mut Hashed, pieces: Option<&[&[u8]]>) {
+    let length = pieces.map_or(u32::MAX, |pieces| pieces.iter().map(|piece| piece.len() as u32).sum());
+    hashed.extend_from_slice(&length.to_le_bytes());
+    pieces.unwrap_or_default().iter().for_each(|piece| hashed.extend_from_slice(piece));
+}
+
+pub(crate) fn key_of(core: &Core, hashed: &[u8]) -> Key {
+    core.shared.cache.key([&b"vcl"[..], hashed])
+}
+
 /// A name of the program's, classified once.
 #[inline]
 fn name_of(name: &HeaderName) -> Name<'_> {
@@ -117,15 +142,12 @@ fn name_of(name: &HeaderName) -> Name<'_> {
     Name { known: FieldName::by_number(number), text: name.written() }
 }
 
-/// A header line that a program makes must be one line. Blanks before a value are the colon's; those behind it stay:
-/// files that drop cookies one after the other look for `; `.
-fn checked<'a>(name: &HeaderName, value: &'a [u8]) -> Result<&'a [u8], Fault> {
-    if value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-        let name = String::from_utf8_lossy(name.written()).into_owned();
-        return Err(Fault::new(format!("the value for {name} has more than one line, or a zero byte")));
+#[inline]
+fn kept_name(name: KeptName<'_>) -> Name<'_> {
+    match name {
+        KeptName::Known(name) => name_of(name),
+        KeptName::Made(text) => Name { known: FieldName::classify(text), text },
     }
-    let blank_count = value.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    Ok(&value[blank_count..])
 }
 
 impl<'a> Host<'a> for Scope<'a> {
@@ -175,23 +197,20 @@ impl<'a> Host<'a> for Scope<'a> {
         }
     }
 
-    fn set_header(&self, of: Message, name: &HeaderName, value: &'a [u8]) -> Result<(), Fault> {
-        let value = checked(name, value)?;
-        self.head(of).set(self.kept_name(name)?, value);
+    #[inline]
+    fn set_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
+        self.head(of).set(kept_name(name), header_value(value));
         Ok(())
     }
 
-    fn add_header(&self, of: Message, name: &HeaderName, value: &'a [u8]) -> Result<(), Fault> {
-        let value = checked(name, value)?;
-        self.head(of).add(self.kept_name(name)?, value);
+    fn add_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
+        self.head(of).add(kept_name(name), header_value(value));
         Ok(())
     }
 
-    fn unset_header(&self, of: Message, name: &HeaderName) {
-        // Without room for its name there is none for anything else, and the next step fails.
-        if let Ok(name) = self.kept_name(name) {
-            self.head(of).unset(name);
-        }
+    #[inline]
+    fn unset_header(&self, of: Message, name: KeptName<'a>) {
+        self.head(of).unset(kept_name(name));
     }
 
     fn rollback(&self, of: Message) -> Result<(), Fault> {
@@ -203,15 +222,21 @@ impl<'a> Host<'a> for Scope<'a> {
             _ => {
                 self.req.rollback(original, self.arena)?;
                 match self.completion {
-                    Some(client) => client_steps::complete_in_place(&self.req.fields, self.arena, client),
+                    Some(peer) => client_steps::complete_in_place(&self.req.fields, self.arena, original.fields, peer),
                     None => Ok(()),
                 }
             }
         }
     }
 
+    #[inline]
     fn variable(&self, of: VariableId) -> Plain<'a> {
-        scope_variables::read(self, of)
+        match of {
+            // What nearly every statement of vcl_recv and vcl_hash asks for.
+            VariableId::REQ_URL => Plain::Text(Some(self.req.url.get())),
+            VariableId::REQ_METHOD => Plain::Text(Some(self.req.method.get())),
+            of => scope_variables::read(self, of),
+        }
     }
 
     fn set_variable(&self, of: VariableId, to: Plain<'a>) -> Result<(), Fault> {
@@ -225,9 +250,7 @@ impl<'a> Host<'a> for Scope<'a> {
 
     fn hash_data(&self, part: Option<&[u8]>) {
         let mut hashed = self.hashed.borrow_mut();
-        let length = part.map_or(u32::MAX, |part| part.len() as u32);
-        hashed.extend_from_slice(&length.to_le_bytes());
-        hashed.extend_from_slice(part.unwrap_or_default());
+        hash_part(&mut hashed, part.as_ref().map(std::slice::from_ref));
     }
 
     fn synthetic(&self, part: &'a [u8]) -> Result<(), Fault> {
@@ -267,13 +290,5 @@ impl<'a> Host<'a> for Scope<'a> {
             Side::Client(state) => state.body.as_deref(),
             Side::Fetch(_) => None,
         }
-    }
-}
-
-impl<'a> Scope<'a> {
-    /// A name that outlives the program's borrow of it.
-    fn kept_name(&self, name: &HeaderName) -> Result<Name<'a>, Fault> {
-        let of = name_of(name);
-        Ok(Name { known: of.known, text: self.arena.copy(of.text)? })
     }
 }

@@ -21,13 +21,18 @@ pub(crate) struct RequestHalf<'a> {
 impl<'a> RequestHalf<'a> {
     /// The fault: no room for the URL.
     pub(crate) fn of(request: &Request<'a>, arena: &'a Arena) -> Result<RequestHalf<'a>, Fault> {
-        Ok(RequestHalf {
+        Ok(RequestHalf::with_url(request, url_of(request, arena)?))
+    }
+
+    #[inline(always)]
+    pub(crate) fn with_url(request: &Request<'a>, url: &'a [u8]) -> RequestHalf<'a> {
+        RequestHalf {
             method: Cell::new(request.method_text),
-            url: Cell::new(url_of(request, arena)?),
+            url: Cell::new(url),
             fields: EditedHead::new(request.fields),
             version: request.version,
             is_changed: Cell::new(false),
-        })
+        }
     }
 
     /// No message.
@@ -35,7 +40,7 @@ impl<'a> RequestHalf<'a> {
         RequestHalf {
             method: Cell::new(b""),
             url: Cell::new(b""),
-            fields: EditedHead::default(),
+            fields: EditedHead::new(FieldsView::default()),
             version: Version::Http11,
             is_changed: Cell::new(false),
         }
@@ -87,7 +92,8 @@ impl<'a> RequestHalf<'a> {
     }
 }
 
-fn url_of<'a>(request: &Request<'a>, arena: &'a Arena) -> Result<&'a [u8], Fault> {
+/// Path and query in one.
+pub(crate) fn url_of<'a>(request: &Request<'a>, arena: &'a Arena) -> Result<&'a [u8], Fault> {
     match request.query {
         None => Ok(request.path),
         Some(query) => arena.join(&[request.path, b"?", query]),

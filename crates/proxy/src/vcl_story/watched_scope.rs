@@ -11,7 +11,8 @@ use vcl::source_files::Span;
 use vcl::subroutines::Method;
 use vcl::typed_program::BackendId;
 use vcl::{
-    Arena, BackendRef, Fault, HeaderName, Health, Host, LogKind, Message, Plain, Purge, Purged, Task, VariableId, World,
+    Arena, BackendRef, Fault, HeaderName, Health, Host, KeptName, LogKind, Message, Plain, Purge, Purged, Task,
+    VariableId, World,
 };
 
 use crate::rehearsal::watch::Watch;
@@ -70,8 +71,8 @@ impl<'s, 'a> Watched<'s, 'a> {
         }
     }
 
-    fn header_now(&self, of: Message, name: &HeaderName) -> Option<String> {
-        self.scope.header(of, name).map(lossy)
+    fn header_now(&self, of: Message, name: KeptName<'_>) -> Option<String> {
+        self.scope.header(of, &HeaderName::new(name.written())).map(lossy)
     }
 
     /// Which statement decides is noted with what it decides.
@@ -104,7 +105,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn label(of: Message, name: &HeaderName) -> String {
+fn label(of: Message, name: KeptName<'_>) -> String {
     let message = match of {
         Message::Req => "req",
         Message::ReqTop => "req_top",
@@ -142,20 +143,20 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         self.scope.all_headers(of, each);
     }
 
-    fn set_header(&self, of: Message, name: &HeaderName, value: &'a [u8]) -> Result<(), Fault> {
+    fn set_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
         let before = self.watch.and_then(|_| self.header_now(of, name));
         self.scope.set_header(of, name, value)?;
         self.hear(|| Event::Set { name: label(of, name), before, after: lossy(value) });
         Ok(())
     }
 
-    fn add_header(&self, of: Message, name: &HeaderName, value: &'a [u8]) -> Result<(), Fault> {
+    fn add_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
         self.scope.add_header(of, name, value)?;
         self.hear(|| Event::Added { name: label(of, name), line: lossy(value) });
         Ok(())
     }
 
-    fn unset_header(&self, of: Message, name: &HeaderName) {
+    fn unset_header(&self, of: Message, name: KeptName<'a>) {
         let before = self.watch.and_then(|_| self.header_now(of, name));
         self.scope.unset_header(of, name);
         if let Some(before) = before {
@@ -256,6 +257,10 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
     }
 
     #[inline]
+    fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
     fn statement(&self, at: Span) {
         self.at.set(Some(at));
         self.hear(|| Event::Statement(at));

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::builtin_rules::BuiltinRule;
 use crate::header_names::HeaderName;
 use crate::host::Message;
 use crate::matching::acl_ranges::AclRanges;
@@ -25,6 +26,8 @@ use crate::vmods::VmodFunction;
 pub struct Compiled {
     pub subroutines: Vec<Vec<Step>>,
     pub methods: [Option<SubroutineId>; METHODS_COUNT],
+    /// The program has nothing of its own in these.
+    pub untouched: [bool; METHODS_COUNT],
     pub patterns: Vec<Pattern>,
     pub groups: Vec<Group>,
     pub sets_count: usize,
@@ -74,6 +77,14 @@ pub enum Act {
         of: Message,
         name: Arc<HeaderName>,
     },
+    /// Several substitutions in the same header, one after another.
+    RewriteHeader {
+        of: Message,
+        name: Arc<HeaderName>,
+        /// In shorter texts there is nothing to replace.
+        bytes_min: usize,
+        steps: Box<[Rewriting]>,
+    },
     /// For `+=` and its like the value is the whole sum.
     SetVariable {
         of: VariableId,
@@ -86,6 +97,7 @@ pub enum Act {
         value: Any,
     },
     Call(SubroutineId),
+    Builtin(BuiltinRule, SubroutineId),
     Leave,
     Return(Ending),
     If(Box<Branches>),
@@ -98,6 +110,15 @@ pub enum Act {
     Synthetic(Box<[Text]>),
     Function(Box<Call>),
     Block(Box<[Step]>),
+}
+
+/// `set name = regsub(name, pattern, replacement)`
+#[derive(Debug)]
+pub struct Rewriting {
+    pub all: bool,
+    pub pattern: RegexId,
+    pub replacement: Box<[u8]>,
+    pub at: Span,
 }
 
 #[derive(Debug)]

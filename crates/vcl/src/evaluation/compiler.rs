@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::builtin_rules::{BuiltinRule, is_untouched};
 use super::compiled::*;
 use crate::header_names::HeaderName;
 use crate::host::Message;
@@ -25,6 +26,7 @@ pub enum Operand {
 
 pub struct Compiler<'p> {
     pub program: &'p Program,
+    patterns: &'p [Pattern],
     pub names: HashMap<String, Arc<HeaderName>>,
     pub depth: u32,
     pub request_body_bytes: Option<u64>,
@@ -38,8 +40,10 @@ pub struct Compiler<'p> {
 /// The program as it is run. The error is for people.
 pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String> {
     let names = HashMap::new();
+    let patterns: Vec<Pattern> = program.regexes.iter().map(|written| Pattern::new(written)).collect();
     let mut compiler = Compiler {
         program,
+        patterns: &patterns,
         names,
         depth: 0,
         request_body_bytes: None,
@@ -57,7 +61,6 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         }
         subroutines.push(steps);
     }
-    let patterns: Vec<Pattern> = program.regexes.iter().map(|written| Pattern::new(written)).collect();
     let mut groups = compiler.groups;
     let mut sets_count = 0;
     for group in &mut groups {
@@ -69,7 +72,8 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
     let (methods, labels, sets_count) = (program.methods, program.labels.clone(), sets_count as usize);
     let looks_at = compiler.looks_at_body.then_some(REQUEST_BODY_BYTES_DEFAULT);
     let request_body_bytes = compiler.request_body_bytes.or(looks_at);
-    Ok(Compiled { subroutines, methods, patterns, groups, sets_count, acls, request_body_bytes, labels })
+    let untouched = methods.map(|method| method.is_some_and(|id| is_untouched(program, id)));
+    Ok(Compiled { subroutines, methods, untouched, patterns, groups, sets_count, acls, request_body_bytes, labels })
 }
 
 /// A set of those that are worth one.
@@ -92,6 +96,20 @@ fn set_of(members: &[RegexId], patterns: &[Pattern], number: u32) -> Option<Grou
     }
     let engine = PatternsSet::new(&syntaxes, looks_for_end)?;
     Some(GroupSet { engine, number, places })
+}
+
+/// A statement that rewrites a header by a regex and a fixed text; any other comes back.
+fn rewriting_of(step: Step) -> Result<(Message, Arc<HeaderName>, Rewriting), Step> {
+    let Step { act: Act::SetHeader { of, name, value: Text::Changed(change) }, at } = step else { return Err(step) };
+    match *change {
+        ChangedText::Substituted {
+            all,
+            text: Text::Header(from, read),
+            pattern,
+            replacement: Text::Constant(replacement),
+        } if from == of && read.lower() == name.lower() => Ok((of, name, Rewriting { all, pattern, replacement, at })),
+        other => Err(Step { act: Act::SetHeader { of, name, value: Text::Changed(Box::new(other)) }, at }),
+    }
 }
 
 impl Compiler<'_> {
@@ -121,7 +139,39 @@ impl Compiler<'_> {
             let act = self.act(&statement.kind)?;
             steps.extend(act.map(|act| Step { act, at: statement.span }));
         }
+        self.join_rewritings(steps);
         Ok(())
+    }
+
+    /// Templates clean a header by a chain of substitutions, in which mostly there is nothing to do.
+    fn join_rewritings(&self, steps: &mut Vec<Step>) {
+        let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
+        for step in steps.drain(..) {
+            let (of, name, rewriting) = match rewriting_of(step) {
+                Ok(rewriting) => rewriting,
+                Err(other) => {
+                    joined.push(other);
+                    continue;
+                }
+            };
+            let bytes = self.patterns[rewriting.pattern.index()].bytes_min();
+            match joined.last_mut() {
+                Some(Step { act: Act::RewriteHeader { of: before, name: known, bytes_min, steps }, .. })
+                    if *before == of && known.lower() == name.lower() =>
+                {
+                    *bytes_min = bytes.min(*bytes_min);
+                    let mut longer = std::mem::take(steps).into_vec();
+                    longer.push(rewriting);
+                    *steps = longer.into();
+                }
+                _ => {
+                    let at = rewriting.at;
+                    let act = Act::RewriteHeader { of, name, bytes_min: bytes, steps: Box::new([rewriting]) };
+                    joined.push(Step { act, at });
+                }
+            }
+        }
+        *steps = joined;
     }
 
     fn act(&mut self, kind: &StatementKind) -> Result<Option<Act>, String> {
@@ -142,7 +192,14 @@ impl Compiler<'_> {
                 Act::UnsetHeader { of: super::value_compiler::message(*row)?, name: self.header_name(name) }
             }
             StatementKind::Unset(Target::Variable(row)) => Act::UnsetVariable(row.first_of_name()),
-            StatementKind::Call(id) => Act::Call(*id),
+            StatementKind::Call(id) => match BuiltinRule::of(self.program, *id) {
+                Some(rule) => Act::Builtin(rule, *id),
+                // Such as vcl_builtin_hit.
+                None if self.program.subroutines[id.index()].bodies.iter().all(|body| body.statements.is_empty()) => {
+                    return Ok(None);
+                }
+                None => Act::Call(*id),
+            },
             StatementKind::Leave => Act::Leave,
             StatementKind::Return(verdict) => Act::Return(self.ending(verdict)?),
             StatementKind::If { branches, otherwise } => {

@@ -4,12 +4,14 @@
 //! language, and what is left, many calls of many calls, is counted (`STATEMENTS_MAX`). Whatever cannot be done ends it
 //! with a fault, which is logged here with its place.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use smallvec::SmallVec;
 
+use super::builtin_rules::{self, BuiltinRule};
 use super::compiled::*;
 use super::lawful_values::{lawful_line, lawful_status, lawful_value};
+use crate::header_names::KeptName;
 use crate::host::{Host, LogKind};
 use crate::limits::{RUN_DEPTH_MAX, STATEMENTS_MAX};
 use crate::loaded::Loaded;
@@ -30,21 +32,35 @@ pub struct Run<'a, 'h, H> {
     pub loaded: &'a Loaded,
     pub compiled: &'a Compiled,
     pub arena: &'a Arena,
-    /// One for each set of regexes.
-    pub last_passes: &'a [LastPass<'a>],
+    /// One for each set of regexes; made when the first is asked.
+    last_passes: OnceCell<&'a [LastPass<'a>]>,
     at: Cell<Span>,
     steps_left: Cell<u32>,
     depth: Cell<u32>,
     method: Method,
+    /// What was returned with. Beside the flow, which is passed on by every statement and so is small.
+    ending: Cell<Option<verdicts::Ending<'a>>>,
 }
 
 /// How a block ends.
-enum Flow<'a> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
     /// At its end; what follows it is next.
     Through,
     /// The subroutine is left, but not the one that called it.
     Leave,
-    Ended(verdicts::Ending<'a>),
+    /// By a return, see `Run::ending`.
+    Ended,
+}
+
+#[cold]
+fn too_deep() -> Fault {
+    Fault::new(format!("blocks and calls are nested more than {RUN_DEPTH_MAX} deep (RUN_DEPTH_MAX)"))
+}
+
+#[cold]
+fn too_long() -> Fault {
+    Fault::new(format!("the policy ran more than {STATEMENTS_MAX} statements (STATEMENTS_MAX)"))
 }
 
 const NOWHERE: Span = Span { file: FileId(u16::MAX), start: 0, end: 0 };
@@ -56,10 +72,7 @@ pub fn run<'a, H: Host<'a>>(
     host: &H,
     method: Method,
 ) -> verdicts::Ending<'a> {
-    let mut run = match Run::new(loaded, compiled, host, method) {
-        Ok(run) => run,
-        Err(fault) => return verdicts::Ending::Fail(fault),
-    };
+    let run = Run::new(loaded, compiled, host, method);
     let ending = match run.method(method) {
         Ok(verdicts::Ending::Fail(why)) | Err(why) => {
             let fault = run.placed(&why, method);
@@ -73,23 +86,30 @@ pub fn run<'a, H: Host<'a>>(
 }
 
 impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
-    fn new(loaded: &'a Loaded, compiled: &'a Compiled, host: &'h H, method: Method) -> Result<Run<'a, 'h, H>, Fault> {
-        let arena = host.arena();
-        let last_passes: &'a [LastPass<'a>] = match compiled.sets_count {
-            0 => &[],
-            count => arena.filled(count, |_| LastPass::default())?,
-        };
-        Ok(Run {
+    #[inline]
+    fn new(loaded: &'a Loaded, compiled: &'a Compiled, host: &'h H, method: Method) -> Run<'a, 'h, H> {
+        Run {
             host,
             loaded,
             compiled,
-            arena,
-            last_passes,
+            arena: host.arena(),
+            last_passes: OnceCell::new(),
             at: Cell::new(NOWHERE),
             steps_left: Cell::new(STATEMENTS_MAX),
             depth: Cell::new(0),
             method,
-        })
+            ending: Cell::new(None),
+        }
+    }
+
+    /// What the set of that number found in the last text.
+    #[inline]
+    pub fn last_pass(&self, number: u32) -> Result<&'a LastPass<'a>, Fault> {
+        if let Some(all) = self.last_passes.get() {
+            return Ok(&all[number as usize]);
+        }
+        let all: &'a [LastPass<'a>] = self.arena.filled(self.compiled.sets_count, |_| LastPass::default())?;
+        Ok(&self.last_passes.get_or_init(|| all)[number as usize])
     }
 
     /// In vcl_init and vcl_fini, where there is no request.
@@ -102,20 +122,19 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         MethodSet::BACKEND.has(self.method) || self.method == Method::Pipe
     }
 
-    fn method(&mut self, method: Method) -> Result<verdicts::Ending<'a>, Fault> {
+    fn method(&self, method: Method) -> Result<verdicts::Ending<'a>, Fault> {
         let Some(id) = self.compiled.methods[method as usize] else {
             return Err(Fault::new(format!("there is no {}", method.name())));
         };
-        match self.block(&self.compiled.subroutines[id.index()])? {
-            Flow::Ended(ending) => Ok(ending),
-            Flow::Through | Flow::Leave => Err(Fault::new(format!("{} ended without a return", method.name()))),
-        }
+        self.block(&self.compiled.subroutines[id.index()])?;
+        self.ending.take().ok_or_else(|| Fault::new(format!("{} ended without a return", method.name())))
     }
 
     /// A subroutine of one's own, called as a function. What it returns with is dropped unless it is a failure.
     pub fn call_for_time(&self, id: SubroutineId) -> Result<(), Fault> {
-        match self.block(&self.compiled.subroutines[id.index()])? {
-            Flow::Ended(verdicts::Ending::Fail(why)) => Err(why),
+        self.block(&self.compiled.subroutines[id.index()])?;
+        match self.ending.take() {
+            Some(verdicts::Ending::Fail(why)) => Err(why),
             _ => Ok(()),
         }
     }
@@ -135,15 +154,14 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
                 self.steps_left.set(left);
                 Ok(())
             }
-            None => Err(Fault::new(format!("the policy ran more than {STATEMENTS_MAX} statements (STATEMENTS_MAX)"))),
+            None => Err(too_long()),
         }
     }
 
-    fn block(&self, steps: &'a [Step]) -> Result<Flow<'a>, Fault> {
+    fn block(&self, steps: &'a [Step]) -> Result<Flow, Fault> {
         let depth = self.depth.get();
         if depth >= RUN_DEPTH_MAX {
-            let what = format!("blocks and calls are nested more than {RUN_DEPTH_MAX} deep (RUN_DEPTH_MAX)");
-            return Err(Fault::new(what));
+            return Err(too_deep());
         }
         self.depth.set(depth + 1);
         for step in steps {
@@ -162,19 +180,31 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         Ok(Flow::Through)
     }
 
-    fn act(&self, act: &'a Act) -> Result<Flow<'a>, Fault> {
+    fn act(&self, act: &'a Act) -> Result<Flow, Fault> {
         match act {
             Act::SetHeader { of, name, value } => {
                 let value = self.text(value)?.unwrap_or_default();
-                self.host.set_header(*of, name, lawful_line(name.written(), value)?)?;
+                self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), value)?)?;
             }
             Act::AddToHeader { of, name, value } => {
                 let before = self.host.header(*of, name).unwrap_or_default();
                 let value = self.text(value)?.unwrap_or_default();
                 let value = self.arena.join(&[before, value])?;
-                self.host.set_header(*of, name, lawful_line(name.written(), value)?)?;
+                self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), value)?)?;
             }
-            Act::UnsetHeader { of, name } => self.host.unset_header(*of, name),
+            Act::RewriteHeader { of, name, steps, .. } if self.host.is_watched() => {
+                for step in steps {
+                    let text = self.host.header(*of, name).unwrap_or_default();
+                    let text = self.rewritten(text, std::slice::from_ref(step))?;
+                    self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), text)?)?;
+                }
+            }
+            Act::RewriteHeader { of, name, bytes_min, steps } => {
+                let text = self.host.header(*of, name).unwrap_or_default();
+                let text = if text.len() < *bytes_min { text } else { self.rewritten(text, steps)? };
+                self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), text)?)?;
+            }
+            Act::UnsetHeader { of, name } => self.host.unset_header(*of, KeptName::Known(name)),
             Act::SetVariable { of, value } => {
                 let value = self.plain(value)?;
                 self.host.set_variable(*of, lawful_value(*of, value)?)?;
@@ -192,10 +222,21 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             }
             Act::Call(id) => match self.block(&self.compiled.subroutines[id.index()])? {
                 Flow::Leave | Flow::Through => {}
-                ended => return Ok(ended),
+                Flow::Ended => return Ok(Flow::Ended),
             },
+            Act::Builtin(_, id) if self.host.is_watched() => return self.block(&self.compiled.subroutines[id.index()]),
+            Act::Builtin(BuiltinRule::Recv, _) => {
+                if let Some(ending) = builtin_rules::recv(self)? {
+                    self.ending.set(Some(ending));
+                    return Ok(Flow::Ended);
+                }
+            }
+            Act::Builtin(BuiltinRule::Hash, _) => builtin_rules::hash(self)?,
             Act::Leave => return Ok(Flow::Leave),
-            Act::Return(ending) => return self.ending(ending).map(Flow::Ended),
+            Act::Return(ending) => {
+                self.ending.set(Some(self.ending(ending)?));
+                return Ok(Flow::Ended);
+            }
             Act::If(branches) => return self.branches(branches),
             Act::New { object, call } => self.make(*object, call)?,
             Act::Ban(text) => self.ban(text)?,
@@ -215,7 +256,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         Ok(Flow::Through)
     }
 
-    fn branches(&self, branches: &'a Branches) -> Result<Flow<'a>, Fault> {
+    fn branches(&self, branches: &'a Branches) -> Result<Flow, Fault> {
         for branch in &branches.branches {
             self.spend()?;
             let holds = self.cond(&branch.condition)?;

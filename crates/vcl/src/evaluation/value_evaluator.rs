@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::compiled::*;
 use super::evaluator::Run;
+use super::lawful_values::header_value;
 use super::text_forms;
 use crate::host::{Host, LogKind};
 use crate::matching::substitution::substitute;
@@ -54,10 +55,7 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
         match text {
             Text::Join(parts) => self.join(parts).map(Some),
             Text::Changed(change) => self.changed(change),
-            Text::Of(any) => {
-                let plain = self.plain(any)?;
-                text_forms::of_plain(plain, self.arena, |backend| self.backend_text(backend))
-            }
+            Text::Of(any) => self.text_of(self.plain(any)?),
             Text::Call(call) => Ok(self.call(call)?.text()),
             Text::HeaderCalled(of, name) => match self.text(name)? {
                 Some(name) => Ok(self.host.header(*of, &*HeaderArgument::called(name)?)),
@@ -65,6 +63,21 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
             },
             simple => self.text(simple),
         }
+    }
+
+    pub fn text_of(&self, plain: Plain<'a>) -> Given<Option<&'a [u8]>> {
+        text_forms::of_plain(plain, self.arena, |backend| self.backend_text(backend))
+    }
+
+    /// Substitutions one after another, each in what the one before left.
+    pub fn rewritten(&self, mut text: &'a [u8], steps: &'a [Rewriting]) -> Given<&'a [u8]> {
+        for step in steps {
+            self.host.statement(step.at);
+            self.spend()?;
+            let pattern = &self.compiled.patterns[step.pattern.index()];
+            text = header_value(substitute(pattern, text, &step.replacement, step.all, self.arena)?);
+        }
+        Ok(text)
     }
 
     fn backend_text(&self, backend: BackendRef) -> Given<&'a [u8]> {
@@ -163,7 +176,7 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
             && let Some(set) = &self.compiled.groups[group as usize].set
             && let Some(place) = set.places[member as usize]
         {
-            let last = &self.last_passes[set.number as usize];
+            let last = self.last_pass(set.number)?;
             if let Some(matched) = set.engine.is_match(place as usize, text, last, self.arena)? {
                 return Ok(matched != of.negated);
             }

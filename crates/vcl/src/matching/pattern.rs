@@ -40,6 +40,8 @@ struct LinearPattern {
     looks_for_end: bool,
     /// A repeated part can match nothing.
     has_empty_loop: bool,
+    /// Shorter texts do not match.
+    bytes_min: usize,
 }
 
 /// The same for PCRE2, and once more in the variant that takes no empty match.
@@ -72,9 +74,15 @@ impl Pattern {
         self.linear.as_ref().is_some_and(|linear| linear.shape.is_some())
     }
 
+    /// Shorter texts do not match; 0 where that is not known.
+    pub fn bytes_min(&self) -> usize {
+        self.linear.as_ref().map_or(0, |linear| linear.bytes_min)
+    }
+
     #[inline]
     pub fn is_match(&self, text: &[u8]) -> Result<bool, Fault> {
         match &self.linear {
+            Some(linear) if text.len() < linear.bytes_min => Ok(false),
             Some(linear) if !linear.looks_for_end || text.last() != Some(&b'\n') => Ok(match &linear.shape {
                 Some(shape) => shape.is_match(text),
                 None => linear.engine.is_match(text),
@@ -83,10 +91,18 @@ impl Pattern {
         }
     }
 
-    /// The first match from there on. `^` is still the start of the text.
-    pub fn find(&self, text: &[u8], from: usize, not_empty: bool, groups: &mut Groups) -> Result<bool, Fault> {
+    /// The first match from there on. `^` is still the start of the text. Groups beside the whole match are found only if
+    /// somebody wants them.
+    pub fn find(
+        &self,
+        text: &[u8],
+        from: usize,
+        not_empty: bool,
+        wants_groups: bool,
+        groups: &mut Groups,
+    ) -> Result<bool, Fault> {
         match &self.linear {
-            Some(linear) if linear.may_find(text, not_empty) => Ok(linear.find(text, from, groups)),
+            Some(linear) if linear.may_find(text, not_empty) => Ok(linear.find(text, from, wants_groups, groups)),
             _ => self.find_backtracking(text, from, not_empty, groups),
         }
     }
@@ -142,24 +158,34 @@ impl LinearPattern {
             engine,
             looks_for_end: syntax.properties().look_set().contains(Look::End),
             has_empty_loop: has_empty_loop(&syntax),
+            bytes_min: syntax.properties().minimum_len().unwrap_or(0),
             syntax,
         })
     }
 
     /// Whether PCRE2 would find the same part of the text.
     fn may_find(&self, text: &[u8], not_empty: bool) -> bool {
-        let can_be_empty = self.syntax.properties().minimum_len() == Some(0);
+        let can_be_empty = self.bytes_min == 0;
         let ends_oddly = self.looks_for_end && text.last() == Some(&b'\n');
         !(self.has_empty_loop || not_empty && can_be_empty || ends_oddly)
     }
 
-    fn find(&self, text: &[u8], from: usize, groups: &mut Groups) -> bool {
-        let mut found: Captures = self.engine.create_captures();
-        self.engine.search_captures(&Input::new(text).range(from..), &mut found);
-        for (index, group) in groups.iter_mut().enumerate() {
-            *group = found.get_group(index).map(|span| (span.start, span.end));
+    fn find(&self, text: &[u8], from: usize, wants_groups: bool, groups: &mut Groups) -> bool {
+        if text.len() < from + self.bytes_min {
+            return false;
         }
-        found.is_match()
+        let input = Input::new(text).range(from..);
+        // Most searches find nothing, and most replacements name no group.
+        let Some(whole) = self.engine.search(&input) else { return false };
+        groups[0] = Some((whole.start(), whole.end()));
+        if wants_groups {
+            let mut found: Captures = self.engine.create_captures();
+            self.engine.search_captures(&input, &mut found);
+            for (index, group) in groups.iter_mut().enumerate() {
+                *group = found.get_group(index).map(|span| (span.start, span.end));
+            }
+        }
+        true
     }
 }
 
@@ -221,9 +247,12 @@ mod tests {
             for not_empty in [false, true] {
                 for from in 0..=text.len() {
                     let (mut left, mut right) = (Groups::default(), Groups::default());
-                    let found = ours.find(text, from, not_empty, &mut left);
-                    assert_eq!(found, theirs.find(text, from, not_empty, &mut right), "{pattern} from {from}");
+                    let found = ours.find(text, from, not_empty, true, &mut left);
+                    assert_eq!(found, theirs.find(text, from, not_empty, true, &mut right), "{pattern} from {from}");
                     assert_eq!(left, right, "{pattern} {} from {from} {not_empty}", text.escape_ascii());
+                    let mut whole = Groups::default();
+                    assert_eq!(ours.find(text, from, not_empty, false, &mut whole), found);
+                    assert_eq!(whole[0], left[0], "{pattern} {} from {from} {not_empty}", text.escape_ascii());
                 }
             }
         }

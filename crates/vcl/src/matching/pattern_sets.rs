@@ -25,6 +25,8 @@ pub const SET_SHAPED_PATTERNS_MIN: usize = 16;
 pub struct PatternsSet {
     engine: Linear,
     looks_for_end: bool,
+    /// Shorter texts match none of them.
+    bytes_min: usize,
 }
 
 /// What is known of the last text that the set was asked about.
@@ -55,7 +57,8 @@ impl PatternsSet {
             .which_captures(regex_automata::nfa::thompson::WhichCaptures::None)
             .match_kind(regex_automata::MatchKind::All);
         let engine = Linear::builder().configure(config).build_many_from_hir(patterns).ok()?;
-        Some(PatternsSet { engine, looks_for_end })
+        let bytes_min = patterns.iter().map(|syntax| syntax.properties().minimum_len().unwrap_or(0)).min()?;
+        Some(PatternsSet { engine, looks_for_end, bytes_min })
     }
 
     /// Whether the regex of that number matches; `None` when the text must be asked about otherwise.
@@ -67,6 +70,9 @@ impl PatternsSet {
         last: &LastPass<'a>,
         arena: &'a Arena,
     ) -> Result<Option<bool>, Fault> {
+        if text.len() < self.bytes_min {
+            return Ok(Some(false));
+        }
         if !last.text.get().is_some_and(|known| std::ptr::eq(known, text)) {
             if self.looks_for_end && text.last() == Some(&b'\n') {
                 return Ok(None);

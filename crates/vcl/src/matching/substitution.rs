@@ -19,8 +19,12 @@ pub fn substitute<'a>(
     all: bool,
     arena: &'a Arena,
 ) -> Result<&'a [u8], Fault> {
+    if text.len() < pattern.bytes_min() {
+        return Ok(text);
+    }
+    let wants_groups = replacement.contains(&b'\\');
     let mut groups = Groups::default();
-    if !pattern.find(text, 0, false, &mut groups)? {
+    if !pattern.find(text, 0, false, wants_groups, &mut groups)? {
         return Ok(text);
     }
     let mut parts: SmallVec<[&[u8]; 16]> = SmallVec::new();
@@ -31,7 +35,7 @@ pub fn substitute<'a>(
         parts.push(text.get(copied..start).unwrap_or_default());
         expand(replacement, text, &groups, &mut parts);
         copied = end.max(copied);
-        if !all || !pattern.find(text, copied, true, &mut groups)? {
+        if !all || !pattern.find(text, copied, true, wants_groups, &mut groups)? {
             parts.push(&text[copied..]);
             return arena.join(&parts);
         }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{Arguments, NOTHING, functions};
 use crate::evaluation::evaluator::Run;
 use crate::evaluation::lawful_values::lawful_line;
-use crate::header_names::HeaderName;
+use crate::header_names::KeptName;
 use crate::host::{Host, Message};
 use crate::matching::substitution::substitute;
 use crate::plain_values::{Fault, Plain};
@@ -31,12 +31,12 @@ pub fn call<'a, H: Host<'a>>(
 ) -> Result<Plain<'a>, Fault> {
     match function {
         HeaderFunction::Append => {
-            let (of, name) = given.header(0)?;
+            let (of, name) = given.kept_header(0, run.arena)?;
             run.host.add_header(of, name, lawful_line(name.written(), given.bytes(1))?)?;
         }
         HeaderFunction::Copy => {
             let (from, name) = given.header(0)?;
-            let (to, new_name) = given.header(1)?;
+            let (to, new_name) = given.kept_header(1, run.arena)?;
             // All are read before the first is written: both may be the same header.
             let mut values: SmallVec<[&[u8]; 8]> = SmallVec::new();
             run.host.header_lines(from, name, &mut |value| values.push(value));
@@ -80,9 +80,9 @@ fn remove_matching<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 
     if !removed {
         return Ok(());
     }
-    run.host.unset_header(of, name);
+    run.host.unset_header(of, given.kept_header(0, run.arena)?.1);
     for (written, value) in kept {
-        run.host.add_header(of, &HeaderName::new(written), value)?;
+        run.host.add_header(of, KeptName::Made(written), value)?;
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ fn remove_matching<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 
 /// among lines of one name stays. A line of which nothing is left goes.
 fn rewrite_lines<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> Result<(), Fault> {
     let (of, pattern, replacement, all) = (given.message(0)?, given.pattern(1)?, given.bytes(2), given.truth(3));
-    let (mut lines, mut touched) = (all_lines(run, of), Vec::<HeaderName>::new());
+    let (mut lines, mut touched) = (all_lines(run, of), Vec::<KeptName<'a>>::new());
     for line in &mut lines {
         let text = run.arena.join(&[line.0, b": ", line.1])?;
         let made = substitute(pattern, text, replacement, all, run.arena)?;
@@ -100,15 +100,15 @@ fn rewrite_lines<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a
         }
         for name in [line.0, parted(made)?.0] {
             if !name.is_empty() && !touched.iter().any(|known| known.is(name)) {
-                touched.push(HeaderName::new(name));
+                touched.push(KeptName::Made(name));
             }
         }
         *line = parted(made)?;
     }
-    touched.iter().for_each(|name| run.host.unset_header(of, name));
+    touched.iter().for_each(|name| run.host.unset_header(of, *name));
     for (written, value) in lines {
         if touched.iter().any(|name| name.is(written)) {
-            run.host.add_header(of, &HeaderName::new(written), value)?;
+            run.host.add_header(of, KeptName::Made(written), value)?;
         }
     }
     Ok(())

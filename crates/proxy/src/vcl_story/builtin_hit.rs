@@ -1,0 +1,127 @@
+//! A hit under a program that leaves vcl_recv, vcl_hash, vcl_hit and vcl_deliver to builtin.vcl, as many do that only
+//! say how long things are stored: what builtin.vcl says of it is said here, and no scope is made.
+//!
+//! Whatever is not such a hit is none of this file's business: nothing has been done then.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::{Key, Now, Object};
+use message::{FieldName, Method, Request, Status};
+use rules::{Freshness, RequestDirectives};
+use vcl::Loaded;
+use vcl::subroutines::Method as Subroutine;
+
+use crate::connection::Connection;
+use crate::instant_hit::{self, Instant, Shot};
+use crate::policy::Seen;
+use crate::site::Site;
+use crate::stored_head::{self, Fate, write_number_field};
+use crate::transaction::{State, take_edge};
+use crate::vcl_story::instant_policy_hit::{OnItsWay, Reached, Visit};
+use crate::vcl_story::policy_scope::{Hashed, hash_part, key_of};
+use crate::worker::Core;
+
+/// What builtin.vcl passes.
+const PERSONAL: Seen = Seen::mask(&[FieldName::Authorization, FieldName::Cookie]);
+
+/// Does the program leave every step of a hit to builtin.vcl?
+pub(crate) fn are_left_to_builtin(program: &Loaded) -> bool {
+    [Subroutine::Recv, Subroutine::Hash, Subroutine::Hit, Subroutine::Deliver]
+        .into_iter()
+        .all(|method| program.is_builtin(method))
+}
+
+/// Answers a hit. `None`: it is something else.
+pub(crate) fn run(
+    connection: &mut Connection,
+    core: &Rc<Core>,
+    site: &Arc<Site>,
+    visit: &Visit<'_>,
+    seen: Seen,
+    xid: u64,
+) -> Option<Reached> {
+    let request = &visit.received.request;
+    let is_plain = matches!(request.method, Method::Get | Method::Head)
+        && !visit.is_conditional
+        && !seen.has_any(PERSONAL)
+        && request.path.starts_with(b"/");
+    if !is_plain {
+        return None;
+    }
+    let key = key_by_builtin(core, request)?;
+    let now = core.clock().at(visit.moment);
+    let mut hot = core.hot.borrow_mut();
+    let object = hot.get_plain(key)?;
+    let is_fresh = object.freshness(now, &RequestDirectives::default()) == Freshness::Fresh;
+    if !is_fresh || !can_go_as_stored(object) {
+        return None;
+    }
+    take_edge(core, State::Receive, State::Lookup);
+    take_edge(core, State::Lookup, State::Hit);
+    take_edge(core, State::Hit, State::Deliver);
+    object.touch(now);
+    let mut tail = core.tail.borrow_mut();
+    tail.clear();
+    let fate = Fate::of(visit.persistent, request.version);
+    write_tail(&mut tail, site, object, xid, now, fate);
+    let shot = Shot {
+        request,
+        head_only: request.method == Method::Head || !stored_head::has_length(object.status().0),
+        persistent: visit.persistent,
+        client_ip: visit.client.ip,
+        moment: visit.moment,
+        notes: None,
+    };
+    Some(match instant_hit::send(connection, core, site, &shot, object, [object.rendered(), &tail]) {
+        Instant::Answered => Reached::Answered { persistent: visit.persistent },
+        Instant::Left => Reached::Left,
+        Instant::Step(state, step, outcome) => {
+            Reached::Step(Box::new(OnItsWay { head: request.to_head(), state, step, outcome }))
+        }
+    })
+}
+
+/// By vcl_builtin_hash: URL and host. `None` where there is no host, or one that vcl_builtin_recv writes anew.
+fn key_by_builtin(core: &Core, request: &Request<'_>) -> Option<Key> {
+    let host = request.fields.get(FieldName::Host)?;
+    if host.iter().any(u8::is_ascii_uppercase) {
+        return None;
+    }
+    let mut hashed = Hashed::new();
+    match request.query {
+        None => hash_part(&mut hashed, Some(&[request.path])),
+        Some(query) => hash_part(&mut hashed, Some(&[request.path, b"?", query])),
+    }
+    hash_part(&mut hashed, Some(&[host]));
+    Some(key_of(core, &hashed))
+}
+
+/// Is the head as it is stored the one that goes out, when no program edits it?
+pub(crate) fn can_go_as_stored(object: &Object) -> bool {
+    object.head().reason.is_none()
+}
+
+/// What a hit adds to the stored head.
+pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, xid: u64, now: Now, fate: Fate) {
+    let (status, fields) = (object.status(), object.head().fields.view());
+    if stored_head::has_length(status.0) {
+        write_number_field(out, "Content-Length", object.body().len());
+    }
+    out.extend_from_slice(b"X-Varnish: ");
+    message::write_decimal(out, xid);
+    if let Some(fetch) = fields.get_named(FieldName::Other, b"x-varnish") {
+        out.push(b' ');
+        out.extend_from_slice(fetch);
+    }
+    out.extend_from_slice(b"\r\n");
+    write_number_field(out, "Age", object.age_s(now));
+    let ranges = match status == Status::OK && site.settings.vcl.http_range_support {
+        true => Some(&b"bytes"[..]),
+        false => fields.get(FieldName::AcceptRanges),
+    };
+    if let Some(ranges) = ranges {
+        stored_head::write_field(out, b"Accept-Ranges", ranges);
+    }
+    stored_head::write_fate(out, fate);
+}
