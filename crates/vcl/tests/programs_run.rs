@@ -388,6 +388,27 @@ fn builtin_rules_say_the_same_as_functions_and_as_text() {
     assert!(built_in(&as_functions) && !built_in(&as_text));
 }
 
+/// Regexes about one header, in one chain with other conditions between them: each says what it says by itself.
+#[test]
+fn a_chain_of_regexes_is_its_regexes() {
+    let chain = |three: &str| {
+        format!(
+            "set req.http.u = \"{three}\"; \
+             if (req.http.u ~ \"^abc.*d\") {{ set req.http.r = 1; }} \
+             elseif (req.http.u !~ \"[a-z]{{3}}\") {{ set req.http.r = 2; }} \
+             elseif (req.http.Host ~ \"no\" || req.http.u ~ \"x.z\" || req.http.u ~ \"q+\") {{ set req.http.r = 3; }} \
+             elseif (req.method == \"HEAD\") {{ set req.http.r = 4; }} \
+             elseif (req.http.u ~ \"f.o$\" && req.http.u !~ \"b.*o\") {{ set req.http.r = 5; }} \
+             elseif (req.http.u ~ \"b.*o\") {{ set req.http.u = \"xyz\"; if (req.http.u ~ \"x.z\") {{ set req.http.r = 6; }} }} \
+             else {{ set req.http.r = 7; }} unset req.http.u;"
+        )
+    };
+    let texts = [("abcxd", 1), ("ab", 2), ("", 2), ("xyzz", 3), ("aaaq", 3), ("aafoo", 5), ("bbbfoo", 6), ("mmm", 7)];
+    for (text, branch) in texts {
+        assert_eq!(recv_of(&chain(text)), format!("r: {branch}"), "{text}");
+    }
+}
+
 /// A chain of substitutions is one step; it does what its statements do one after another.
 #[test]
 fn a_chain_of_substitutions_is_its_statements() {

@@ -257,9 +257,10 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
     }
 
     fn branches(&self, branches: &'a Branches) -> Result<Flow, Fault> {
+        let mut asked = None;
         for branch in &branches.branches {
             self.spend()?;
-            let holds = self.cond(&branch.condition)?;
+            let holds = self.next_cond(&branch.condition, &mut asked)?;
             self.host.condition(branch.at, holds);
             if holds {
                 return self.block(&branch.steps);

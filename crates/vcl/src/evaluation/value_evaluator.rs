@@ -12,6 +12,7 @@ use super::evaluator::Run;
 use super::lawful_values::header_value;
 use super::text_forms;
 use crate::host::{Host, LogKind};
+use crate::matching::pattern_sets::MatchedSet;
 use crate::matching::substitution::substitute;
 use crate::plain_values::{BackendRef, Fault, Ip, Plain};
 use crate::syntax::BinaryOperator;
@@ -20,6 +21,12 @@ use crate::variables::VariableId;
 use crate::vmods::HeaderArgument;
 
 type Given<T> = Result<T, Fault>;
+
+/// What the set of that number found in its text just now.
+pub struct Asked<'a> {
+    set: u32,
+    matched: MatchedSet<'a>,
+}
 
 impl<'a, H: Host<'a>> Run<'a, '_, H> {
     pub fn plain(&self, any: &'a Any) -> Given<Plain<'a>> {
@@ -125,16 +132,18 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
             Cond::Match(of) => self.matches(of),
             Cond::Not(of) => Ok(!self.cond(of)?),
             Cond::And(parts) => {
+                let mut asked = None;
                 for part in parts {
-                    if !self.cond(part)? {
+                    if !self.next_cond(part, &mut asked)? {
                         return Ok(false);
                     }
                 }
                 Ok(true)
             }
             Cond::Or(parts) => {
+                let mut asked = None;
                 for part in parts {
-                    if self.cond(part)? {
+                    if self.next_cond(part, &mut asked)? {
                         return Ok(true);
                     }
                 }
@@ -169,17 +178,41 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
         })
     }
 
+    /// One of several conditions that are looked at one after another, with nothing in between: what a set of regexes said
+    /// for one is known for the next.
+    #[inline]
+    pub fn next_cond(&self, cond: &'a Cond, asked: &mut Option<Asked<'a>>) -> Given<bool> {
+        match cond {
+            Cond::Match(of) => self.matches_next(of, asked),
+            other => {
+                *asked = None;
+                self.cond(other)
+            }
+        }
+    }
+
     #[inline]
     fn matches(&self, of: &'a Match) -> Given<bool> {
-        let text = self.text(&of.text)?.unwrap_or_default();
-        if let Some((group, member)) = of.in_group
-            && let Some(set) = &self.compiled.groups[group as usize].set
-            && let Some(place) = set.places[member as usize]
+        self.matches_next(of, &mut None)
+    }
+
+    #[inline]
+    fn matches_next(&self, of: &'a Match, asked: &mut Option<Asked<'a>>) -> Given<bool> {
+        let in_set = of.in_group.and_then(|(group, member)| {
+            let set = self.compiled.groups[group as usize].set.as_ref()?;
+            Some((set, set.places[member as usize]?))
+        });
+        if let (Some((set, place)), Some(known)) = (in_set, &asked)
+            && set.number == known.set
         {
-            let last = self.last_pass(set.number)?;
-            if let Some(matched) = set.engine.is_match(place as usize, text, last, self.arena)? {
-                return Ok(matched != of.negated);
-            }
+            return Ok(known.matched.has(place) != of.negated);
+        }
+        let text = self.text(&of.text)?.unwrap_or_default();
+        if let Some((set, place)) = in_set
+            && let Some(matched) = set.engine.matched(text, self.last_pass(set.number)?, self.arena)?
+        {
+            *asked = Some(Asked { set: set.number, matched });
+            return Ok(matched.has(place) != of.negated);
         }
         Ok(self.compiled.patterns[of.pattern.index()].is_match(text)? != of.negated)
     }

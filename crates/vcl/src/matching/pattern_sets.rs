@@ -29,6 +29,17 @@ pub struct PatternsSet {
     bytes_min: usize,
 }
 
+/// Which of a set's regexes match a text: a bit for each.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchedSet<'a>(&'a [u64]);
+
+impl MatchedSet<'_> {
+    #[inline]
+    pub fn has(self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+}
+
 /// What is known of the last text that the set was asked about.
 #[derive(Debug)]
 pub struct LastPass<'a> {
@@ -61,17 +72,16 @@ impl PatternsSet {
         Some(PatternsSet { engine, looks_for_end, bytes_min })
     }
 
-    /// Whether the regex of that number matches; `None` when the text must be asked about otherwise.
+    /// Which regexes match; `None` when the text must be asked about otherwise.
     #[inline]
-    pub fn is_match<'a>(
+    pub fn matched<'a>(
         &self,
-        number: usize,
         text: &'a [u8],
         last: &LastPass<'a>,
         arena: &'a Arena,
-    ) -> Result<Option<bool>, Fault> {
+    ) -> Result<Option<MatchedSet<'a>>, Fault> {
         if text.len() < self.bytes_min {
-            return Ok(Some(false));
+            return Ok(Some(MatchedSet(&[])));
         }
         if !last.text.get().is_some_and(|known| std::ptr::eq(known, text)) {
             if self.looks_for_end && text.last() == Some(&b'\n') {
@@ -80,7 +90,7 @@ impl PatternsSet {
             last.matched.set(self.pass(text, arena)?);
             last.text.set(Some(text));
         }
-        Ok(Some(last.matched.get().get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)))
+        Ok(Some(MatchedSet(last.matched.get())))
     }
 
     fn pass<'a>(&self, text: &[u8], arena: &'a Arena) -> Result<&'a [u64], Fault> {
@@ -119,9 +129,9 @@ mod tests {
         for text in ["", "Mozilla/5.0 robot crawler.", "a spider 123 x\u{e9}", "bot 99", "CRAWL\n"] {
             for (number, pattern) in patterns.iter().enumerate() {
                 let alone = pattern.is_match(text.as_bytes()).expect("nothing explodes");
-                let together = set.is_match(number, text.as_bytes(), &last, &arena).expect("there is room");
+                let together = set.matched(text.as_bytes(), &last, &arena).expect("there is room");
                 let expect = if text.ends_with('\n') { None } else { Some(alone) };
-                assert_eq!(together, expect, "{} {text}", written[number]);
+                assert_eq!(together.map(|matched| matched.has(number as u32)), expect, "{} {text}", written[number]);
             }
         }
     }
