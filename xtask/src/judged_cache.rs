@@ -76,6 +76,17 @@ impl JudgedCache {
         }
     }
 
+    /// Loads another program beside the one that runs; larder only.
+    pub fn load(&self, name: &str, file: &Path) -> Result<(), String> {
+        let mut command = Command::new(&self.larder);
+        command.args(["vcl", "load", name, "--admin", "unix:a.sock"]).arg(file).current_dir(&self.folder);
+        let output = command.output().map_err(|e| format!("larder vcl load: {e}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(format!("larder vcl load: {}", String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
     fn ask_for_backends(&self) -> Command {
         let mut command = match self.which {
             Judged::Larder => Command::new(&self.larder),

@@ -24,6 +24,7 @@ mod source;
 mod suite;
 mod tidy;
 mod vcl_corpus;
+mod vcl_load_time;
 mod verdicts;
 
 const USAGE: &str = "\

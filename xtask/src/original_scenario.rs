@@ -58,6 +58,8 @@ pub struct Answer {
     pub when: BTreeMap<String, String>,
     #[serde(default = "ok")]
     pub status: u16,
+    #[serde(default = "said")]
+    pub reason: String,
     #[serde(default)]
     pub headers: Vec<String>,
     /// Method, target and how often that was asked for, unless something is said.
@@ -101,6 +103,11 @@ pub struct Step {
     pub asked: BTreeMap<String, String>,
     /// After a 101: what is sent through the tunnel, and comes back in capitals.
     pub tunnel: Option<String>,
+}
+
+/// None that a program would say of itself.
+fn said() -> String {
+    "Said".to_string()
 }
 
 fn ok() -> u16 {

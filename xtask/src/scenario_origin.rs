@@ -83,8 +83,7 @@ impl Shared {
         while let Some(request) = Message::read(&mut from, Unframed::Empty, true)? {
             let (answer, count) = self.pick(&request);
             let method = request.start.split(' ').next().unwrap_or_default();
-            let reason = if answer.status == 101 { "Switching Protocols" } else { "Said" };
-            let mut head = format!("HTTP/1.1 {} {reason}\r\n", answer.status);
+            let mut head = format!("HTTP/1.1 {} {}\r\n", answer.status, answer.reason);
             for field in &answer.headers {
                 head.push_str(&format!("{field}\r\n"));
             }
@@ -114,6 +113,7 @@ impl Shared {
             mode: None,
             when: Default::default(),
             status: 200,
+            reason: "Said".to_string(),
             headers: Vec::new(),
             body: None,
             unrecorded: false,

@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::originals;
 use crate::project::Project;
+use crate::{originals, vcl_load_time};
 
 const LIST: &str = "docs/vcl-differences.md";
 
@@ -41,6 +41,7 @@ pub fn task(project: &Project, folder: &str) -> Result<(), String> {
     }
     let varnish = Varnish::find()?;
     let mut tally = Tally::default();
+    let mut longest: Option<(usize, &PathBuf)> = None;
     for file in &files {
         let paths = ancestors(file, &copy);
         let outcome = compare(&varnish.check(file, &paths)?, &larder(project, file, &paths)?, &mut list);
@@ -48,16 +49,24 @@ pub fn task(project: &Project, folder: &str) -> Result<(), String> {
         if let Outcome::Unlisted(what) = &outcome {
             println!("{}: {what}", name.display());
         }
-        tally.add(name, &std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?, outcome);
+        let text = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        if matches!(outcome, Outcome::BothAccept) && is_whole(&text) {
+            longest = longest.max(Some((text.len(), file)));
+        }
+        tally.add(name, &text, outcome);
     }
     tally.print();
     println!();
     for row in list.rows.iter().filter(|row| row.used > 0) {
         println!("{:6}  differ as listed: {}", row.used, row.why);
     }
+    let loading = match &longest {
+        Some((_, file)) => vcl_load_time::measure(project, file, &ancestors(file, &copy)),
+        None => Ok(()),
+    };
     let at_work = originals::run(project, Path::new(folder), &[]);
     match tally.unlisted {
-        0 => at_work,
+        0 => loading.and(at_work),
         count => Err(format!("{count} files on which larder and Varnish differ without a reason in {LIST}")),
     }
 }

@@ -80,10 +80,7 @@ impl Connection {
 
     /// The ends of the connection, which are asked for once; and who asks, if a trusted proxy says so.
     fn ends_for(&mut self, client: &receive::Client) -> Rc<Ends> {
-        let ends = self.ends.get_or_insert_with(|| {
-            let (remote, local) = self.wire.addresses();
-            Rc::new(Ends { client: remote, server: local, remote, local, peer: client.peer.text() })
-        });
+        let ends = self.ends.get_or_insert_with(|| Rc::new(Ends::of(&self.wire, client.peer.text())));
         if client.ip == client.peer.ip() {
             return Rc::clone(ends);
         }

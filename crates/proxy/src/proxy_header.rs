@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
+use wire::proxy_triples::ProxyTriples;
 use wire::read_proxy_header;
 
 use crate::connection::Connection;
@@ -17,13 +18,17 @@ pub(crate) async fn read(connection: &mut Connection) -> bool {
     loop {
         match read_proxy_header(&connection.pending) {
             Ok(Some(header)) => {
+                let said = ProxyTriples::of(&connection.pending[..header.bytes]);
                 connection.pending.drain(..header.bytes);
                 if let Some(source) = header.source {
                     connection.peer = Peer::of(source);
-                    let (remote, local) = connection.wire.addresses();
-                    let server = header.destination.unwrap_or(local);
-                    let peer = connection.peer.text();
-                    connection.ends = Some(Rc::new(Ends { client: source, server, remote, local, peer }));
+                }
+                if header.source.is_some() || said.is_some() {
+                    let mut ends = Ends::of(&connection.wire, connection.peer.text());
+                    ends.client = header.source.unwrap_or(ends.client);
+                    ends.server = header.destination.unwrap_or(ends.server);
+                    ends.said = said.map(Rc::new);
+                    connection.ends = Some(Rc::new(ends));
                 }
                 connection.slot.phase.set(Phase::Waiting);
                 return true;

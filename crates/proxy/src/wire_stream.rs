@@ -10,6 +10,7 @@ use cache::Extent;
 use rustix::fs::sendfile;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use vcl::UnixPeer;
 
 pub(crate) enum Wire {
     Tcp(TcpStream),
@@ -31,6 +32,17 @@ impl Wire {
         match self {
             Wire::Tcp(stream) => (stream.peer_addr().unwrap_or(NONE), stream.local_addr().unwrap_or(NONE)),
             Wire::Unix(_) => (NONE, NONE),
+        }
+    }
+
+    /// Who is at the other end of a UNIX socket.
+    pub(crate) fn unix_peer(&self) -> Option<UnixPeer> {
+        match self {
+            Wire::Tcp(_) => None,
+            Wire::Unix(stream) => {
+                let peer = stream.peer_cred().ok()?;
+                Some(UnixPeer { user: peer.uid(), group: peer.gid() })
+            }
         }
     }
 

@@ -17,6 +17,7 @@ mod hop_by_hop;
 pub mod limits;
 mod proxy_protocol;
 mod proxy_protocol_writer;
+pub mod proxy_triples;
 mod refusal;
 mod request_head;
 mod request_target;

@@ -84,14 +84,7 @@ fn read_v2(buf: &[u8]) -> Result<Option<ProxyHeader>, Refusal> {
         0x21 => true,
         _ => return Err(refusals::PROXY_HEADER_INVALID),
     };
-    let address_bytes = match head[13] {
-        0x00 => 0,
-        0x11 => 12,
-        0x21 => 36,
-        0x31 => 216,
-        // Datagrams do not come over a stream, and no other family is defined.
-        _ => return Err(refusals::PROXY_HEADER_INVALID),
-    };
+    let address_bytes = address_bytes(head[13]).ok_or(refusals::PROXY_HEADER_INVALID)?;
     if body_bytes > PROXY_V2_BODY_BYTES_MAX {
         return Err(refusals::PROXY_HEADER_TOO_LARGE);
     }
@@ -113,6 +106,17 @@ fn read_v2(buf: &[u8]) -> Result<Option<ProxyHeader>, Refusal> {
     Ok(Some(ProxyHeader { source, destination, bytes }))
 }
 
+/// How long the addresses of a family are. Datagrams do not come over a stream, and no other family is defined.
+pub(crate) fn address_bytes(family: u8) -> Option<usize> {
+    match family {
+        0x00 => Some(0),
+        0x11 => Some(12),
+        0x21 => Some(36),
+        0x31 => Some(216),
+        _ => None,
+    }
+}
+
 fn v4_address(addresses: &[u8], at: usize, port_at: usize) -> Option<SocketAddr> {
     let octets: [u8; 4] = addresses.get(at..at + 4)?.try_into().ok()?;
     Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::from(octets)), be_port(addresses, port_at)?))
@@ -127,7 +131,7 @@ fn be_port(addresses: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(addresses.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// Type-length-value triples must fill what is left exactly; none of them means anything to us.
+/// Type-length-value triples must fill what is left exactly; `proxy_triples.rs` reads them.
 fn check_triples(mut rest: &[u8]) -> Result<(), Refusal> {
     while !rest.is_empty() {
         let Some((&[_, high, low], after)) = rest.split_first_chunk::<3>() else {

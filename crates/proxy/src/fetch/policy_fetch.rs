@@ -240,8 +240,14 @@ impl Fetch {
         let now_s = (received.wall_ms / 1_000) as i64;
         let defaults = self.site.settings.vcl.lifetimes();
         let announced = announced(head.status, head.fields.view(), now_s, &defaults);
-        self.policy().lifetimes.set(announced.lifetimes);
-        self.policy().life_by.set(LifeBy::announced(&announced));
+        let (mut lifetimes, mut life_by) = (announced.lifetimes, LifeBy::announced(&announced));
+        if self.policy().is_pass {
+            // Nothing is stored, and files that keep cookies off what has a lifetime must leave this one alone.
+            lifetimes = Lifetimes { ttl_ms: 0, grace_ms: 0, keep_ms: 0, ..lifetimes };
+            life_by = LifeBy::PASS;
+        }
+        self.policy().lifetimes.set(lifetimes);
+        self.policy().life_by.set(life_by);
         let stale = match &self.purpose {
             Purpose::Store(stale) => stale.clone(),
             _ => None,

@@ -11,10 +11,12 @@ use bytes::Bytes;
 use cache::{Key, Ticket};
 use message::RequestHead;
 use rules::Lifetimes;
-use vcl::{BackendRef, Task};
+use vcl::{BackendRef, Task, UnixPeer};
+use wire::proxy_triples::ProxyTriples;
 
 use crate::vcl_site::VclSite;
 use crate::vcl_story::log_notes::LogNotes;
+use crate::wire_stream::Wire;
 
 /// What the last look-up met, for `req.is_hitmiss` and `req.is_hitpass`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +38,18 @@ pub(crate) struct Ends {
     pub(crate) local: SocketAddr,
     /// Who speaks to us, as X-Forwarded-For names it.
     pub(crate) peer: Box<[u8]>,
+    /// Who is at the other end of a UNIX socket.
+    pub(crate) unix_peer: Option<UnixPeer>,
+    /// What a PROXY header says beside addresses.
+    pub(crate) said: Option<Rc<ProxyTriples>>,
+}
+
+impl Ends {
+    /// Without a PROXY header.
+    pub(crate) fn of(wire: &Wire, peer: Box<[u8]>) -> Ends {
+        let (remote, local) = wire.addresses();
+        Ends { client: remote, server: local, remote, local, peer, unix_peer: wire.unix_peer(), said: None }
+    }
 }
 
 /// The state of one request under a policy.

@@ -43,6 +43,9 @@ impl LifeBy {
     pub(crate) const ERROR: LifeBy =
         LifeBy { ttl: DecidedBy::Error, grace: DecidedBy::Error, keep: DecidedBy::Error, uncacheable: None };
 
+    pub(crate) const PASS: LifeBy =
+        LifeBy { ttl: DecidedBy::Pass, grace: DecidedBy::Pass, keep: DecidedBy::Pass, uncacheable: None };
+
     pub(crate) const VERDICT: LifeBy = LifeBy {
         ttl: DecidedBy::Verdict,
         grace: DecidedBy::Verdict,

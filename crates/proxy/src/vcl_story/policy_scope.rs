@@ -10,12 +10,13 @@ use message::{FieldName, Request, RequestHead};
 use smallvec::SmallVec;
 use vcl::typed_program::BackendId;
 use vcl::{
-    Arena, Fault, HeaderName, Health, Host, KeptName, LogKind, Message, Plain, Purge, Purged, Task, VariableId, World,
-    header_value,
+    Arena, Fault, HeaderName, Health, Host, KeptName, LogKind, Message, Plain, ProxyField, Purge, Purged, Task,
+    UnixPeer, VariableId, World, header_value,
 };
+use wire::proxy_triples;
 
 use crate::site::Site;
-use crate::vcl_story::client_state::ClientState;
+use crate::vcl_story::client_state::{ClientState, Ends};
 use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::head_edits::{EditedHead, Name};
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf};
@@ -112,6 +113,13 @@ impl<'a> Scope<'a> {
         self.body.borrow().concat()
     }
 
+    fn ends(&self) -> &Ends {
+        match self.side {
+            Side::Client(state) => &state.ends,
+            Side::Fetch(state) => &state.ends,
+        }
+    }
+
     fn head(&self, of: Message) -> &EditedHead<'a> {
         match of {
             Message::Req | Message::ReqTop => &self.req.fields,
@@ -166,6 +174,31 @@ impl<'a> Host<'a> for Scope<'a> {
         match self.side {
             Side::Client(state) => state.site.world(),
             Side::Fetch(state) => state.site.world(),
+        }
+    }
+
+    fn unix_peer(&self) -> Option<UnixPeer> {
+        self.ends().unix_peer
+    }
+
+    fn proxy_field(&self, of: ProxyField) -> Plain<'a> {
+        let said = self.ends().said.as_deref();
+        let copied = |text: &[u8]| self.arena.copy(text).ok();
+        let flag = |bit: u8| Plain::Bool(said.is_some_and(|said| said.tls_flags() & bit != 0));
+        let text = |kind: u8| Plain::Text(said.and_then(|said| said.value(kind)).and_then(copied));
+        let tls_text = |kind: u8| Plain::Text(said.and_then(|said| said.tls_value(kind)).and_then(copied));
+        match of {
+            ProxyField::Alpn => text(proxy_triples::ALPN),
+            ProxyField::Authority => text(proxy_triples::AUTHORITY),
+            ProxyField::IsTls => flag(proxy_triples::IS_TLS),
+            ProxyField::HasCertificateInSession => flag(proxy_triples::HAS_CERTIFICATE_IN_SESSION),
+            ProxyField::HasCertificateInConnection => flag(proxy_triples::HAS_CERTIFICATE_IN_CONNECTION),
+            ProxyField::VerifyResult => Plain::Int(said.map_or(0, |said| i64::from(said.tls_verify_result()))),
+            ProxyField::TlsVersion => tls_text(proxy_triples::TLS_VERSION),
+            ProxyField::CertificateName => tls_text(proxy_triples::TLS_CERTIFICATE_NAME),
+            ProxyField::Cipher => tls_text(proxy_triples::TLS_CIPHER),
+            ProxyField::CertificateSignature => tls_text(proxy_triples::TLS_SIGNATURE),
+            ProxyField::CertificateKey => tls_text(proxy_triples::TLS_KEY),
         }
     }
 
