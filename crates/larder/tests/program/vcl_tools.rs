@@ -219,6 +219,16 @@ fn programs_are_explained() {
         serde_json::from_str(&run("main.vcl --label shop=shop.vcl --request-file request --json", "")).expect("JSON");
     assert_eq!(labelled["subroutines"][0]["verdict"], "vcl(shop)");
     assert_eq!((&labelled["outcome"], &labelled["asked"][0]["backend"]), (&"miss".into(), &"web".into()));
+    // A chain is one step when nobody looks.
+    write(
+        "chain.vcl",
+        "vcl 4.1; backend a none; sub vcl_recv {\n\
+         set req.http.c = regsub(req.http.c, \"x\", \"\");\nset req.http.c = regsub(req.http.c, \"y\", \"\");\n}",
+    );
+    let chain = run("chain.vcl --request / -H Host:a -H c:xyz", "");
+    let expect = "  chain.vcl:2  set req.http.c = regsub(req.http.c, \"x\", \"\");\n      req.http.c: \"xyz\" becomes \"yz\"\n  \
+                  chain.vcl:3  set req.http.c = regsub(req.http.c, \"y\", \"\");\n      req.http.c: \"yz\" becomes \"z\"\n";
+    assert!(chain.contains(expect), "{chain}");
     let refused = run("shop.vcl --request /", "");
     assert!(refused.contains("no subroutine ran") && refused.contains("because  host-missing"), "{refused}");
     check(&folder, "vcl explain broken.vcl --request /", "", (1, "", "broken.vcl:2:15: error[missing-semicolon]"));

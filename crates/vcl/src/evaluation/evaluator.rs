@@ -146,6 +146,13 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         Fault::new(format!("{place}{why} (in {})", method.name()))
     }
 
+    /// A statement begins.
+    #[inline]
+    pub fn stand_at(&self, at: Span) -> Result<(), Fault> {
+        self.at.set(at);
+        self.spend()
+    }
+
     /// One more thing is done.
     #[inline]
     pub fn spend(&self) -> Result<(), Fault> {
@@ -165,9 +172,8 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         }
         self.depth.set(depth + 1);
         for step in steps {
-            self.at.set(step.at);
+            self.stand_at(step.at)?;
             self.host.statement(step.at);
-            self.spend()?;
             match self.act(&step.act)? {
                 Flow::Through => {}
                 ended => {
@@ -193,7 +199,10 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
                 self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), value)?)?;
             }
             Act::RewriteHeader { of, name, steps, .. } if self.host.is_watched() => {
-                for step in steps {
+                for (index, step) in steps.iter().enumerate() {
+                    if index > 0 {
+                        self.host.statement(step.at);
+                    }
                     let text = self.host.header(*of, name).unwrap_or_default();
                     let text = self.rewritten(text, std::slice::from_ref(step))?;
                     self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), text)?)?;

@@ -79,8 +79,7 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
     /// Substitutions one after another, each in what the one before left.
     pub fn rewritten(&self, mut text: &'a [u8], steps: &'a [Rewriting]) -> Given<&'a [u8]> {
         for step in steps {
-            self.host.statement(step.at);
-            self.spend()?;
+            self.stand_at(step.at)?;
             let pattern = &self.compiled.patterns[step.pattern.index()];
             text = header_value(substitute(pattern, text, &step.replacement, step.all, self.arena)?);
         }
