@@ -67,6 +67,12 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         group.set = set_of(&group.members, &patterns, sets_count);
         sets_count += u32::from(group.set.is_some());
     }
+    let mut is_in_set = vec![false; patterns.len()];
+    for (group, set) in groups.iter().filter_map(|group| Some((group, group.set.as_ref()?))) {
+        let placed = group.members.iter().zip(&set.places).filter(|(_, place)| place.is_some());
+        placed.for_each(|(member, _)| is_in_set[member.index()] = true);
+    }
+    patterns.iter().zip(&is_in_set).filter(|(_, in_set)| !**in_set).for_each(|(pattern, _)| pattern.prepare());
     let addresses = |name: &str| world.addresses(name);
     let acls = program.acls.iter().map(|acl| AclRanges::new(acl, &addresses)).collect::<Result<Vec<_>, String>>()?;
     let (methods, labels, sets_count) = (program.methods, program.labels.clone(), sets_count as usize);

@@ -34,7 +34,8 @@ pub struct Pattern {
 #[derive(Debug)]
 struct LinearPattern {
     shape: Option<Shape>,
-    engine: Linear,
+    /// Made when it is first needed: what has a shape or is in a set seldom needs one. `None`: it would be too large.
+    engine: OnceLock<Option<Linear>>,
     syntax: Hir,
     /// `$` is in it.
     looks_for_end: bool,
@@ -83,11 +84,27 @@ impl Pattern {
     pub fn is_match(&self, text: &[u8]) -> Result<bool, Fault> {
         match &self.linear {
             Some(linear) if text.len() < linear.bytes_min => Ok(false),
-            Some(linear) if !linear.looks_for_end || text.last() != Some(&b'\n') => Ok(match &linear.shape {
-                Some(shape) => shape.is_match(text),
-                None => linear.engine.is_match(text),
-            }),
-            _ => self.backtracking()?.any.is_match(text).map_err(|error| self.fault(&error, text)),
+            Some(linear) if !linear.looks_for_end || text.last() != Some(&b'\n') => {
+                if let Some(shape) = &linear.shape {
+                    return Ok(shape.is_match(text));
+                }
+                match linear.engine() {
+                    Some(engine) => Ok(engine.is_match(text)),
+                    None => self.is_match_backtracking(text),
+                }
+            }
+            _ => self.is_match_backtracking(text),
+        }
+    }
+
+    fn is_match_backtracking(&self, text: &[u8]) -> Result<bool, Fault> {
+        self.backtracking()?.any.is_match(text).map_err(|error| self.fault(&error, text))
+    }
+
+    /// Makes the engine that will be asked, so that no request waits for it.
+    pub fn prepare(&self) {
+        if let Some(linear) = self.linear.as_ref().filter(|linear| linear.shape.is_none()) {
+            linear.engine();
         }
     }
 
@@ -102,7 +119,10 @@ impl Pattern {
         groups: &mut Groups,
     ) -> Result<bool, Fault> {
         match &self.linear {
-            Some(linear) if linear.may_find(text, not_empty) => Ok(linear.find(text, from, wants_groups, groups)),
+            Some(linear) if linear.may_find(text, not_empty) => match linear.find(text, from, wants_groups, groups) {
+                Some(found) => Ok(found),
+                None => self.find_backtracking(text, from, not_empty, groups),
+            },
             _ => self.find_backtracking(text, from, not_empty, groups),
         }
     }
@@ -151,16 +171,23 @@ impl Pattern {
 impl LinearPattern {
     fn new(written: &[u8]) -> Option<LinearPattern> {
         let syntax = linear_syntax::parse_with(&translate(written)?, &syntax_config()).ok()?;
-        let config = Linear::config().utf8_empty(false);
-        let engine = Linear::builder().configure(config).build_from_hir(&syntax).ok()?;
         Some(LinearPattern {
             shape: Shape::of(&syntax),
-            engine,
+            engine: OnceLock::new(),
             looks_for_end: syntax.properties().look_set().contains(Look::End),
             has_empty_loop: has_empty_loop(&syntax),
             bytes_min: syntax.properties().minimum_len().unwrap_or(0),
             syntax,
         })
+    }
+
+    #[inline]
+    fn engine(&self) -> Option<&Linear> {
+        let make = || {
+            let config = Linear::config().utf8_empty(false);
+            Linear::builder().configure(config).build_from_hir(&self.syntax).ok()
+        };
+        self.engine.get_or_init(make).as_ref()
     }
 
     /// Whether PCRE2 would find the same part of the text.
@@ -170,22 +197,24 @@ impl LinearPattern {
         !(self.has_empty_loop || not_empty && can_be_empty || ends_oddly)
     }
 
-    fn find(&self, text: &[u8], from: usize, wants_groups: bool, groups: &mut Groups) -> bool {
+    /// `None` without an engine.
+    fn find(&self, text: &[u8], from: usize, wants_groups: bool, groups: &mut Groups) -> Option<bool> {
         if text.len() < from + self.bytes_min {
-            return false;
+            return Some(false);
         }
+        let engine = self.engine()?;
         let input = Input::new(text).range(from..);
         // Most searches find nothing, and most replacements name no group.
-        let Some(whole) = self.engine.search(&input) else { return false };
+        let Some(whole) = engine.search(&input) else { return Some(false) };
         groups[0] = Some((whole.start(), whole.end()));
         if wants_groups {
-            let mut found: Captures = self.engine.create_captures();
-            self.engine.search_captures(&input, &mut found);
+            let mut found: Captures = engine.create_captures();
+            engine.search_captures(&input, &mut found);
             for (index, group) in groups.iter_mut().enumerate() {
                 *group = found.get_group(index).map(|span| (span.start, span.end));
             }
         }
-        true
+        Some(true)
     }
 }
 

@@ -64,6 +64,8 @@ impl PatternsSet {
     pub fn new(patterns: &[&Hir], looks_for_end: bool) -> Option<PatternsSet> {
         let config = Linear::config()
             .utf8_empty(false)
+            // Of no use where all that match are wanted.
+            .auto_prefilter(false)
             .hybrid_cache_capacity(SET_CACHE_BYTES_MAX)
             .which_captures(regex_automata::nfa::thompson::WhichCaptures::None)
             .match_kind(regex_automata::MatchKind::All);
