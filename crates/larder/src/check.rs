@@ -90,9 +90,11 @@ fn row(path: &Path, result: &Result<Plan, ConfigError>) -> Value {
 fn summary(plan: &Plan) -> String {
     let counted = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     let settings = &plan.settings;
-    let origins = match settings.origins.len() {
-        0 => "no origin (give --origin to serve)".to_owned(),
-        n => counted(n, "origin"),
+    let origins = match (settings.origins.len(), settings.roots.len()) {
+        (0, 0) => "no origin (give --origin or --root to serve)".to_owned(),
+        (origins, 0) => counted(origins, "origin"),
+        (0, roots) => counted(roots, "root"),
+        (origins, roots) => format!("{}, {}", counted(origins, "origin"), counted(roots, "root")),
     };
     format!(
         "{}, {}, {origins}, {} of memory",

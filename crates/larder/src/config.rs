@@ -6,6 +6,7 @@
 mod complaint;
 mod limits_section;
 mod nearest;
+mod routes;
 mod section;
 mod sections;
 
@@ -58,6 +59,9 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     let beside = |file: PathBuf| path.parent().map_or_else(|| file.clone(), |folder| folder.join(&file));
     plan.vcl_file = plan.vcl_file.map(beside);
     plan.vcl_path = plan.vcl_path.into_iter().map(beside).collect();
+    for root in &mut plan.settings.roots {
+        root.directory = beside(std::mem::take(&mut root.directory));
+    }
     Ok(plan)
 }
 
@@ -93,7 +97,7 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     plan.settings.origins = sections::origins(top.section("origin"));
     let routes = top.sections("route");
-    plan.settings.routes = sections::routes(&top, routes, &plan.settings.origins);
+    (plan.settings.routes, plan.settings.roots) = routes::read(&top, routes, &plan.settings.origins);
     if let Some(section) = top.section("memory") {
         sections::memory(section, &mut plan.settings);
     }

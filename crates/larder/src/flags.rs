@@ -67,11 +67,12 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   larder serve --origin http://127.0.0.1:3000
   larder serve --listen '*:80' --origin http://10.0.0.5 --origin http://10.0.0.6 --memory 2GiB --log access.log
+  larder serve --root /srv/www --listen '*:80'
   larder serve --config larder.toml
   larder serve --vcl /etc/varnish/default.vcl --listen '*:80' -p default_ttl=1h
 
-Flags win over the config file: --listen replaces its [[listen]] sections, and --origin replaces its origins and
-routes. Sizes: K, M, G and KiB, MiB, GiB are 1024s; KB, MB, GB are 1000s.
+Flags win over the config file: --listen replaces its [[listen]] sections, --origin and --root replace its
+origins and routes. Sizes: K, M, G and KiB, MiB, GiB are 1024s; KB, MB, GB are 1000s.
 
 Signals: TERM or INT finishes what is in flight and ends, a second one ends at once; HUP reads the config again
 (a broken one is refused, the old one stays), loads the VCL file anew and reopens the log.
@@ -148,6 +149,10 @@ pub struct ServeFlags {
     /// The web server to stand in front of: http://HOST[:PORT] or unix:/PATH; several share the load
     #[arg(long = "origin", value_name = "URL", value_parser = parse_origin)]
     pub origins: Vec<OriginUrl>,
+
+    /// Serve the files of this directory; nothing above it is ever shown
+    #[arg(long, value_name = "DIR", conflicts_with = "origins")]
+    pub root: Option<PathBuf>,
 
     /// Where to listen: IP:PORT (port 0 picks one), *:PORT or unix:PATH; repeatable [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
@@ -267,6 +272,9 @@ impl ServeFlags {
         if !self.origins.is_empty() {
             plan.accelerate(self.origins.clone());
         }
+        if let Some(directory) = &self.root {
+            plan.serve_files(directory.clone());
+        }
         plan.workers = self.workers.or(plan.workers);
         if let Some(address) = &self.admin {
             plan.admin.address = address.clone();
@@ -327,6 +335,8 @@ mod tests {
     fn wrong_flags_are_refused_with_a_reason() {
         check(&["serve", "--origin", "http://127.0.0.1:3000", "--memory", "64M", "--admin", "off"], Ok(()));
         check(&["serve", "--listen", "unix:/tmp/x", "--log", "-", "--log-format", "json"], Ok(()));
+        check(&["serve", "--root", "/srv/www"], Ok(()));
+        check(&["serve", "--root", "/srv/www", "--origin", "http://a"], Err("cannot be used with"));
         check(&["serve", "--origin", "https://a"], Err("not supported yet"));
         check(&["serve", "--memory", "1"], Err("at least 1 MiB"));
         check(&["serve", "--memory", "12X"], Err("no unit of size"));

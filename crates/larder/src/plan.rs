@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use proxy::limits::Limits;
 use proxy::settings::{
     EvictionChoice, Greeting, ListenAddress, ListenerSettings, LogFormat, OriginSettings, OriginTimeouts, OriginUrl,
-    PolicySettings, ResolverSettings, RouteSettings, Settings, VclParameters,
+    PolicySettings, ResolverSettings, RootSettings, RouteSettings, RouteTarget, Settings, VclParameters,
 };
 
 use crate::addresses::AdminAddress;
@@ -65,6 +65,7 @@ impl Default for Plan {
                 }],
                 routes: Vec::new(),
                 origins: Vec::new(),
+                roots: Vec::new(),
                 policy: PolicySettings::default(),
                 vcl: VclParameters::default(),
                 limits: Limits::default(),
@@ -94,12 +95,29 @@ impl Plan {
     /// Everything goes to one origin: what `--origin` asks for.
     pub fn accelerate(&mut self, urls: Vec<OriginUrl>) {
         self.settings.origins = vec![origin_with_defaults("origin".to_owned(), urls)];
-        self.settings.routes = vec![RouteSettings { host: None, path_prefix: "/".to_owned(), origin: 0 }];
+        self.settings.roots = Vec::new();
+        self.settings.routes = vec![everything(RouteTarget::Origin(0))];
+    }
+
+    /// Files of one directory answer everything: what `--root` asks for.
+    pub fn serve_files(&mut self, directory: PathBuf) {
+        self.settings.origins = Vec::new();
+        self.settings.roots = vec![RootSettings::of(directory)];
+        self.settings.routes = vec![everything(RouteTarget::Root(0))];
+    }
+
+    /// Is there anybody to answer?
+    pub fn serves_something(&self) -> bool {
+        !self.settings.origins.is_empty() || !self.settings.roots.is_empty() || self.vcl_file.is_some()
     }
 
     pub fn workers_count(&self) -> usize {
         self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
+}
+
+pub fn everything(target: RouteTarget) -> RouteSettings {
+    RouteSettings { host: None, path_prefix: "/".to_owned(), target }
 }
 
 pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSettings {

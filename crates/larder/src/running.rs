@@ -194,8 +194,11 @@ fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
 
 fn warn_of_plan(plan: &Plan) {
     plan.warnings.iter().for_each(|warning| say!("warning: {warning}"));
-    if plan.vcl_file.is_some() && !plan.settings.origins.is_empty() {
-        say!("warning: a VCL decides: what --origin, [origin.NAME] and [[route]] say is not used");
+    if plan.vcl_file.is_some() && !plan.settings.routes.is_empty() {
+        say!("warning: a VCL decides: what --origin, --root, [origin.NAME] and [[route]] say is not used");
+    }
+    for root in plan.settings.roots.iter().filter(|root| !root.directory.is_dir()) {
+        say!("warning: {} is no directory now; it is looked for again at every request", root.directory.display());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use proxy::settings::ListenAddress;
+use proxy::settings::{ListenAddress, RouteTarget};
 
 use crate::addresses::{show_listen, show_origin};
 use crate::flags::ServeFlags;
@@ -30,7 +30,7 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
             return FAILED;
         }
     };
-    if plan.settings.origins.is_empty() && plan.vcl_file.is_none() {
+    if !plan.serves_something() {
         say!("{}", NO_ORIGIN);
         return if flags.config.is_some() { FAILED } else { ExitCode::from(WRONG_FLAGS) };
     }
@@ -46,8 +46,8 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
     obey(&mut signals, &mut running, &flags)
 }
 
-const NO_ORIGIN: &str = "error: there is nothing to stand in front of: give --origin http://HOST:PORT, a config \
-                         with [origin.NAME], or --vcl FILE (larder serve --help)";
+const NO_ORIGIN: &str = "error: there is nothing to stand in front of: give --origin http://HOST:PORT, --root DIR, a \
+                         config with [origin.NAME] or a route's root, or --vcl FILE (larder serve --help)";
 
 fn fail(sentence: &str) -> ExitCode {
     say!("error: {sentence}");
@@ -99,8 +99,8 @@ fn reload(running: &mut Running, flags: &ServeFlags) {
             return;
         }
     };
-    if plan.settings.origins.is_empty() && plan.vcl_file.is_none() {
-        say!("the new config is refused, the old one stays: it has no origin");
+    if !plan.serves_something() {
+        say!("the new config is refused, the old one stays: it has no origin and no root");
         return;
     }
     match running.reload(plan) {
@@ -122,12 +122,26 @@ fn introduce(running: &Running) {
     }
     let settings = &running.plan.settings;
     for route in &settings.routes {
-        let origin = &settings.origins[route.origin];
-        let urls: Vec<String> = origin.urls.iter().map(show_origin).collect();
-        let urls = urls.join(", ");
-        match (&route.host, route.path_prefix.as_str()) {
-            (None, "/") if settings.routes.len() == 1 => say!("in front of {urls}"),
-            (host, path) => say!("{}{path} goes to {} ({urls})", host.as_deref().unwrap_or("*"), origin.name),
+        let host = route.host.as_deref().unwrap_or("*");
+        let path = &route.path_prefix;
+        let is_all = settings.routes.len() == 1 && (host, path.as_str()) == ("*", "/");
+        match route.target {
+            RouteTarget::Origin(at) => {
+                let origin = &settings.origins[at];
+                let urls: Vec<String> = origin.urls.iter().map(show_origin).collect();
+                let urls = urls.join(", ");
+                match is_all {
+                    true => say!("in front of {urls}"),
+                    false => say!("{host}{path} goes to {} ({urls})", origin.name),
+                }
+            }
+            RouteTarget::Root(at) => {
+                let directory = settings.roots[at].directory.display();
+                match is_all {
+                    true => say!("serving the files of {directory}"),
+                    false => say!("{host}{path} is served from the files of {directory}"),
+                }
+            }
         }
     }
     let admin = match &running.admin_address {

@@ -43,6 +43,8 @@ pub struct Record<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CacheVerdict {
     Hit,
+    /// A file beneath a root.
+    File,
     /// A hit on an object that was no longer fresh.
     Stale,
     /// The origin confirmed what was stored.
@@ -65,6 +67,7 @@ impl CacheVerdict {
     pub const fn token(self) -> &'static str {
         match self {
             CacheVerdict::Hit => "hit",
+            CacheVerdict::File => "file",
             CacheVerdict::Stale => "stale",
             CacheVerdict::Revalidated => "revalidated",
             CacheVerdict::Miss => "miss",

@@ -15,6 +15,7 @@ use wire::{Event, ReceivedRequest, Refusal, read_request};
 use crate::access_log::CacheVerdict;
 use crate::client_places::ClientPlace;
 use crate::clock::{Moment, deadline_now_ms};
+use crate::instant_file;
 use crate::instant_hit::{self, Instant};
 use crate::linger;
 use crate::listener::{Accepted, Peer};
@@ -23,6 +24,7 @@ use crate::receive::{self, Verdict};
 use crate::request_body::OwedBody;
 use crate::service::complain;
 use crate::slots::{Doom, Phase, Slot, Watch};
+use crate::static_files::open_file_table::Kept;
 use crate::transaction::synth::Synth;
 use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge, transmit};
 use crate::vcl_story::client_state::Ends;
@@ -335,29 +337,35 @@ impl Connection {
         self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
         self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
         let visit = instant_hit::Visit { received: &received, found: &found, persistent, moment };
-        let step = match found.verdict {
+        let (ran, key) = match found.verdict {
             Verdict::Lookup(key) => {
                 take_edge(core, State::Receive, State::Lookup);
-                match instant_hit::run(self, core, &site, &policy, &visit, key) {
-                    Instant::Answered if persistent => {
-                        let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
-                        self.slot.set_idle(deadline_now_ms() + idle_ms);
-                        return None;
-                    }
-                    // The client said that nothing more comes; else it may be on its way.
-                    Instant::Answered if received.persistent => return Some(Turn::Linger),
-                    Instant::Answered | Instant::Left => return Some(Turn::Close),
-                    Instant::Step(state, step, outcome) => {
-                        return Some(self.begin(core, visit, policy, state, Some(key), step, outcome));
-                    }
-                }
+                (instant_hit::run(self, core, &site, &policy, &visit, key), Some(key))
             }
-            Verdict::Pass(_) => Step::Pass,
-            Verdict::Pipe => Step::Pipe,
-            Verdict::Purge => Step::Purge,
-            Verdict::Synth(ref synth) => Step::Synth(synth.clone()),
+            // The body of a request for a file is nobody's, and has to be drained first.
+            Verdict::Files(root) if self.owed.is_none() => (instant_file::run(self, core, &site, &visit, root), None),
+            _ => {
+                let step = match found.verdict {
+                    Verdict::Files(root) => Step::Files { root, file: Kept::Nothing },
+                    Verdict::Pipe => Step::Pipe,
+                    Verdict::Purge => Step::Purge,
+                    Verdict::Synth(ref synth) => Step::Synth(synth.clone()),
+                    Verdict::Pass(_) | Verdict::Lookup(_) => Step::Pass,
+                };
+                return Some(self.begin(core, visit, policy, State::Receive, None, step, Outcome::NONE));
+            }
         };
-        Some(self.begin(core, visit, policy, State::Receive, None, step, Outcome::NONE))
+        match ran {
+            Instant::Answered if persistent => {
+                let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
+                self.slot.set_idle(deadline_now_ms() + idle_ms);
+                None
+            }
+            // The client said that nothing more comes; else it may be on its way.
+            Instant::Answered if received.persistent => Some(Turn::Linger),
+            Instant::Answered | Instant::Left => Some(Turn::Close),
+            Instant::Step(state, step, outcome) => Some(self.begin(core, visit, policy, state, key, step, outcome)),
+        }
     }
 
     /// Copies what is borrowed: from here on it is a transaction.

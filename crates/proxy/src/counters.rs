@@ -72,6 +72,7 @@ counters! {
     connections_waiting: Gauge, "Idle keep-alive client connections";
     requests: Total, "Requests read";
     hits: Total, "Answered from the store";
+    files: Total, "Answered with a file beneath a root";
     hits_stale: Total, "Answered from the store while stale";
     revalidated: Total, "Answered from the store after the origin confirmed it";
     misses: Total, "Fetched and offered to the store";

@@ -8,13 +8,13 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::{Extent, Key, Now, Object};
+use cache::{Key, Now, Object};
 use message::{Method, Request};
 use rules::Freshness;
 use smallvec::SmallVec;
 use wire::{Event, ReceivedRequest};
 
-use crate::access_log::CacheVerdict;
+use crate::body_source::{Pages, Whole};
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::policy::{CONDITIONAL, Policy};
@@ -30,8 +30,6 @@ use crate::worker::Core;
 
 /// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
 pub(crate) const SLICES_MAX: usize = 18;
-/// What of a body the first write takes.
-const FIRST_WRITE_BYTES: u64 = 1 << 20;
 
 /// So much of a head and of a body is asked for ahead; the CPU itself goes on from there.
 const AHEAD_BYTES: usize = 256;
@@ -144,7 +142,7 @@ fn answer(
     send(connection, core, site, &shot, object, head)
 }
 
-/// An answer that is about to be sent, from the store and whole.
+/// An answer that is about to be sent, whole and as it is held.
 pub(crate) struct Shot<'a> {
     pub(crate) request: &'a Request<'a>,
     /// No body goes out, by the client's method or by the status.
@@ -163,17 +161,17 @@ pub(crate) fn send(
     core: &Core,
     site: &Site,
     shot: &Shot<'_>,
-    object: &Arc<Object>,
+    held: &impl Whole,
     head: [&[u8]; 2],
 ) -> Instant {
     connection.exchange(Event::AnswerBegun);
-    let (written, total) = write(connection, object, head, shot.head_only);
+    let (written, total) = write(connection, held, head, shot.head_only);
     let sent = match written {
         Ok(sent) => sent,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
         Err(_) => return Instant::Left,
     };
-    core.counters.hits.add(1);
+    count(held, core);
     core.counters.bytes_out.add(sent as u64);
     if sent as u64 == total {
         take_edge(core, State::Deliver, State::Transmit);
@@ -185,37 +183,42 @@ pub(crate) fn send(
         let ended = Moment::now();
         core.counters.latency_hit.record(shot.moment.micros_until(ended));
         if core.shared.logs() {
-            log::instant_hit(core, site, shot, object, total, ended);
+            log::instant_hit(core, site, shot, held, total, ended);
         }
         return Instant::Answered;
     }
-    rest_of(object, head, sent, shot)
+    rest_of(held, head, sent, shot)
+}
+
+#[inline]
+fn count<T: Whole>(_: &T, core: &Core) {
+    T::count(&core.counters);
 }
 
 /// One write of as much as fits into it. Returns also how many bytes the whole answer has.
 #[inline]
-fn write(connection: &Connection, object: &Object, head: [&[u8]; 2], head_only: bool) -> (io::Result<usize>, u64) {
+fn write(connection: &Connection, held: &impl Whole, head: [&[u8]; 2], head_only: bool) -> (io::Result<usize>, u64) {
     let mut slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> = SmallVec::new();
     slices.extend(head.map(IoSlice::new));
     let mut total = (head[0].len() + head[1].len()) as u64;
     if !head_only {
-        total += object.body().len();
-        if let Some(extent) = object.body().extent() {
-            return (write_pages(connection, &slices, extent), total);
+        total += held.length();
+        if let Some(pages) = held.pages() {
+            return (write_pages(connection, &slices, pages, held.length()), total);
         }
-        slices.extend(object.body().slices(0, FIRST_WRITE_BYTES).map(IoSlice::new));
+        held.slices(&mut slices);
     }
     (connection.wire.try_write(&slices), total)
 }
 
-/// Head and tail first, then the body as it lies in the page file.
-fn write_pages(connection: &Connection, head: &[IoSlice<'_>], extent: &Extent) -> io::Result<usize> {
+/// Head and tail first, then the body as it lies in its file.
+fn write_pages(connection: &Connection, head: &[IoSlice<'_>], pages: Pages<'_>, length: u64) -> io::Result<usize> {
     let head_len = head.iter().map(|slice| slice.len()).sum();
     let sent = connection.wire.try_write(head)?;
     if sent < head_len {
         return Ok(sent);
     }
-    match connection.wire.try_send_pages(extent, 0, extent.len()) {
+    match connection.wire.try_send_pages(pages, 0, length) {
         Ok(of_body) => Ok(sent + of_body),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(sent),
         Err(error) => Err(error),
@@ -224,7 +227,7 @@ fn write_pages(connection: &Connection, head: &[IoSlice<'_>], extent: &Extent) -
 
 /// The socket took only a part: pin the object and go on in the loop.
 #[cold]
-fn rest_of(object: &Arc<Object>, [rendered, tail]: [&[u8]; 2], sent: usize, shot: &Shot<'_>) -> Instant {
+fn rest_of<T: Whole>(held: &T, [rendered, tail]: [&[u8]; 2], sent: usize, shot: &Shot<'_>) -> Instant {
     let mut head = Vec::new();
     let head_len = rendered.len() + tail.len();
     if sent < head_len {
@@ -232,9 +235,9 @@ fn rest_of(object: &Arc<Object>, [rendered, tail]: [&[u8]; 2], sent: usize, shot
         head.extend_from_slice(&tail[sent.saturating_sub(rendered.len())..]);
     }
     let from = sent.saturating_sub(head_len) as u64;
-    let to = if shot.head_only { from } else { object.body().len() };
-    let mut outgoing = Outgoing::new(head, OutBody::Object { object: Arc::clone(object), from, to });
+    let to = if shot.head_only { from } else { held.length() };
+    let mut outgoing = Outgoing::new(head, OutBody::Held { source: held.source(), from, to });
     outgoing.body_bytes_sent = from;
-    let outcome = Outcome { status: object.status().0, verdict: CacheVerdict::Hit, ..Outcome::NONE };
+    let outcome = Outcome { status: held.status(), verdict: T::VERDICT, ..Outcome::NONE };
     Instant::Step(State::Deliver, Step::Transmit(Box::new(outgoing)), outcome)
 }

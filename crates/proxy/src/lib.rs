@@ -5,6 +5,7 @@
 
 pub mod access_log;
 mod backend_health;
+mod body_source;
 mod cache_groups;
 mod client_places;
 mod clock;
@@ -14,6 +15,7 @@ mod departure;
 mod edges;
 mod exchanges;
 mod fetch;
+mod instant_file;
 mod instant_hit;
 pub mod limits;
 mod linger;
@@ -36,6 +38,7 @@ mod service;
 pub mod settings;
 mod site;
 mod slots;
+mod static_files;
 mod stored_head;
 mod transaction;
 mod url_variations;

@@ -67,6 +67,14 @@ pub struct Limits {
     pub range_ahead_bytes_max: u64,
     /// A fetch that lost its last reader goes on when so little is left.
     pub quick_abort_bytes_max: u64,
+    /// Files beneath roots that are kept open or in memory, over all cores.
+    pub open_files_max: usize,
+    /// Of all files in memory together.
+    pub open_files_bytes_max: usize,
+    /// A larger file is not read into memory but sent from where it lies.
+    pub file_in_memory_bytes_max: u64,
+    /// An open file is looked at again after so long: by then at the latest a replaced one is served.
+    pub open_file_check_interval: Duration,
     /// Both directions of a tunnel silent for so long: closed.
     pub tunnel_idle_timeout: Duration,
     /// How long a drain waits for what is in flight.
@@ -105,11 +113,18 @@ impl Default for Limits {
             variants_max: 1024,
             range_ahead_bytes_max: 1 << 20,
             quick_abort_bytes_max: 64 << 10,
+            open_files_max: 512,
+            open_files_bytes_max: 64 << 20,
+            file_in_memory_bytes_max: 64 << 10,
+            open_file_check_interval: Duration::from_secs(1),
             tunnel_idle_timeout: Duration::from_secs(3600),
             drain_grace: Duration::from_secs(30),
         }
     }
 }
+
+/// Threads of one core that look for files; more wait in line, and the rest of the core goes on.
+pub(crate) const FILE_THREADS_MAX: usize = 16;
 
 /// Room that a head to be written gets at once: most heads with what we add, so that it need not grow.
 pub(crate) const HEAD_BYTES_USUAL: usize = 1 << 10;

@@ -10,8 +10,9 @@ use wire::ReceivedRequest;
 
 use crate::listener::Peer;
 use crate::policy::{Policy, ReceiveVerdict, Seen, trimmed_query};
-use crate::settings::{Network, Settings};
+use crate::settings::{Network, RouteTarget, Settings};
 use crate::site::Site;
+use crate::transaction::files;
 use crate::transaction::synth::Synth;
 use crate::worker::Core;
 
@@ -36,6 +37,8 @@ pub(crate) struct Received {
 
 pub(crate) enum Verdict {
     Lookup(Key),
+    /// A file beneath this root.
+    Files(usize),
     Pass(crate::policy::WhyPassed),
     Pipe,
     Purge,
@@ -54,8 +57,12 @@ pub(crate) fn run(
     let settings = &site.settings;
     let seen = Seen::of(received.request.fields);
     let client = client_of(settings, received, seen, peer);
-    let origin = site.route(&received.request);
-    let verdict = judge(core, site, policy, received, seen, client, origin);
+    let target = site.route(&received.request);
+    let verdict = judge(core, site, policy, received, seen, client, target);
+    let origin = match target {
+        Some(RouteTarget::Origin(origin)) => Some(origin),
+        _ => None,
+    };
     Received { verdict, seen, client, origin }
 }
 
@@ -67,17 +74,23 @@ fn judge(
     received: &ReceivedRequest<'_>,
     seen: Seen,
     client: Client,
-    origin: Option<usize>,
+    target: Option<RouteTarget>,
 ) -> Verdict {
     if let Some(synth) = refusal(site, received, seen) {
         return Verdict::Synth(synth);
+    }
+    if let Some(RouteTarget::Root(root)) = target {
+        return match files::method_refused(received.request.method) {
+            Some(synth) => Verdict::Synth(synth),
+            None => Verdict::Files(root),
+        };
     }
     let purge_from = &site.settings.policy.purge_from;
     let may_purge = || purge_from.iter().any(|network| network.contains(client.ip));
     match policy.receive(received, may_purge) {
         ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
         ReceiveVerdict::Purge => Verdict::Purge,
-        _ if origin.is_none() => Verdict::Synth(Synth::no_route()),
+        _ if target.is_none() => Verdict::Synth(Synth::no_route()),
         ReceiveVerdict::Lookup => Verdict::Lookup(policy.key(&core.shared, &received.request)),
         ReceiveVerdict::Pass(why) => Verdict::Pass(why),
         ReceiveVerdict::Pipe => Verdict::Pipe,

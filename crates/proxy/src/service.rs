@@ -19,7 +19,7 @@ use crate::listener;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::origin::OriginStatus;
 use crate::rehearsal::played_origins::Stage;
-use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, Settings};
+use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
 use crate::transaction::TRANSACTION_EDGES;
 use crate::url_variations::UrlVariations;
@@ -295,8 +295,12 @@ fn check(settings: &Settings) -> Result<(), StartError> {
             return setting("listen", "the same address stands twice");
         }
     }
-    if settings.routes.iter().any(|route| route.origin >= settings.origins.len()) {
-        return setting("route", "a route names an origin that does not exist");
+    let is_nowhere = |route: &RouteSettings| match route.target {
+        RouteTarget::Origin(origin) => origin >= settings.origins.len(),
+        RouteTarget::Root(root) => root >= settings.roots.len(),
+    };
+    if settings.routes.iter().any(is_nowhere) {
+        return setting("route", "a route names an origin or a root that does not exist");
     }
     Ok(())
 }

@@ -18,6 +18,8 @@ pub struct Settings {
     /// First match wins: by host, then by the longest path prefix.
     pub routes: Vec<RouteSettings>,
     pub origins: Vec<OriginSettings>,
+    /// Directories whose files are served.
+    pub roots: Vec<RootSettings>,
     pub policy: PolicySettings,
     /// Read when a VCL is loaded.
     pub vcl: VclParameters,
@@ -48,15 +50,46 @@ pub enum ListenAddress {
     Unix(PathBuf),
 }
 
-/// Requests for these hosts and below this path go to this origin.
+/// Requests for these hosts and below this path are answered from there.
 #[derive(Clone, Debug)]
 pub struct RouteSettings {
     /// Lower case, without port; `None` matches any. `*.example.org` matches one or more labels.
     pub host: Option<String>,
     /// Matches whole segments: `/a` matches `/a` and `/a/b`, not `/ab`. `/` matches all.
     pub path_prefix: String,
+    pub target: RouteTarget,
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteTarget {
     /// Index into `Settings::origins`.
-    pub origin: usize,
+    Origin(usize),
+    /// Index into `Settings::roots`.
+    Root(usize),
+}
+
+/// A directory whose files answer: the whole path of a request is a path beneath it.
+#[derive(Clone, Debug)]
+pub struct RootSettings {
+    /// Opened whenever a file is looked for, so that a link to it may be changed.
+    pub directory: PathBuf,
+    /// What answers for a directory: the first of these that is there.
+    pub index: Vec<String>,
+    /// Said in the Content-Type of text.
+    pub charset: Option<String>,
+    /// The field's value, for every file.
+    pub cache_control: Option<String>,
+    /// Show what begins with a dot. `/.well-known/` is shown in any case.
+    pub dotfiles: bool,
+}
+
+impl RootSettings {
+    /// With what ships.
+    pub fn of(directory: PathBuf) -> RootSettings {
+        let index = vec!["index.html".to_owned()];
+        RootSettings { directory, index, charset: None, cache_control: None, dotfiles: false }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use message::Request;
 
 use crate::origin::Origins;
-use crate::settings::{RouteSettings, Settings};
+use crate::settings::{RouteSettings, RouteTarget, Settings};
+use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
 
 pub(crate) struct Site {
     pub(crate) settings: Settings,
     pub(crate) origins: Arc<Origins>,
+    pub(crate) files: Arc<StaticFiles>,
     /// Who decides in place of the built-in policy, origins and routes.
     pub(crate) vcl: Option<Arc<VclSite>>,
     /// Our received-by in `Via`: the server's name and an instance id, so that we know ourselves again.
@@ -34,6 +36,7 @@ impl Site {
             pseudonym,
             hit_status: format!("{}; hit; ttl=", settings.server_name),
             origins,
+            files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits)),
             vcl: previous.and_then(|site| site.vcl.clone()),
             routes,
             settings,
@@ -45,6 +48,7 @@ impl Site {
         Site {
             settings: site.settings.clone(),
             origins: Arc::clone(&site.origins),
+            files: Arc::clone(&site.files),
             vcl,
             pseudonym: site.pseudonym.clone(),
             via: site.via.clone(),
@@ -53,10 +57,10 @@ impl Site {
         }
     }
 
-    /// The origin that answers this request: the most exact host, then the longest path.
+    /// Who answers this request: the most exact host, then the longest path.
     #[inline]
-    pub(crate) fn route(&self, request: &Request<'_>) -> Option<usize> {
-        self.routes.iter().find(|route| matches(route, &request.authority.host, request.path)).map(|route| route.origin)
+    pub(crate) fn route(&self, request: &Request<'_>) -> Option<RouteTarget> {
+        self.routes.iter().find(|route| matches(route, &request.authority.host, request.path)).map(|route| route.target)
     }
 }
 
@@ -97,7 +101,11 @@ mod tests {
     use super::*;
 
     fn route(host: Option<&str>, path: &str, origin: usize) -> RouteSettings {
-        RouteSettings { host: host.map(str::to_owned), path_prefix: path.to_owned(), origin }
+        RouteSettings {
+            host: host.map(str::to_owned),
+            path_prefix: path.to_owned(),
+            target: RouteTarget::Origin(origin),
+        }
     }
 
     fn check(host: &str, path: &str, expect: Option<usize>) {
@@ -109,8 +117,8 @@ mod tests {
             route(Some("x.b.test"), "/", 5),
         ];
         routes.sort_by_key(|route| std::cmp::Reverse(rank(route)));
-        let found = routes.iter().find(|r| matches(r, host.as_bytes(), path.as_bytes())).map(|r| r.origin);
-        assert_eq!(found, expect, "{host}{path}");
+        let found = routes.iter().find(|r| matches(r, host.as_bytes(), path.as_bytes())).map(|r| r.target);
+        assert_eq!(found, expect.map(RouteTarget::Origin), "{host}{path}");
     }
 
     #[test]

@@ -93,6 +93,12 @@ pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: N
     write_fate(out, fate);
 }
 
+/// Date, in answers of our own.
+#[inline]
+pub(crate) fn write_date(out: &mut Vec<u8>, now: Now) {
+    write_field(out, b"Date", &rules::date::write_date((now.wall_ms / 1000) as i64));
+}
+
 /// What an answer says of its connection (RFC 9112 §9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {

@@ -19,12 +19,14 @@ use crate::edges;
 use crate::policy::{Policy, Seen};
 use crate::receive::Client;
 use crate::site::Site;
+use crate::static_files::open_file_table::Kept;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
 pub(crate) mod deliver;
 mod deliver_by_policy;
+pub(crate) mod files;
 pub(crate) mod hit;
 pub(crate) mod log;
 pub(crate) mod lookup;
@@ -51,6 +53,8 @@ pub(crate) enum State {
     Pipe,
     Purge,
     Synth,
+    /// A file beneath a root is looked for.
+    Files,
     Deliver,
     Transmit,
     Log,
@@ -59,7 +63,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 45] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 48] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -67,6 +71,10 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 45] = {
         (Receive, Pipe),
         (Receive, Purge),
         (Receive, Synth),
+        (Receive, Files),
+        (Files, Deliver),
+        // There is none, it may not be shown, or it is a directory that was asked for without its slash.
+        (Files, Synth),
         (Lookup, Hit),
         // Somebody fetches it already.
         (Lookup, Wait),
@@ -158,6 +166,10 @@ pub(crate) enum Step {
     Pipe,
     Purge,
     Synth(synth::Synth),
+    Files {
+        root: usize,
+        file: Kept,
+    },
     Deliver(Box<deliver::Answer>),
     Transmit(Box<transmit::Outgoing>),
     Log(transmit::End),
@@ -176,6 +188,7 @@ impl Step {
             Step::Pipe => State::Pipe,
             Step::Purge => State::Purge,
             Step::Synth(_) => State::Synth,
+            Step::Files { .. } => State::Files,
             Step::Deliver(_) => State::Deliver,
             Step::Transmit(_) => State::Transmit,
             Step::Log(_) => State::Log,
@@ -199,7 +212,7 @@ pub(crate) struct Transaction {
     /// The client said that this is its last request on it.
     pub(crate) client_closes: bool,
     pub(crate) client: Client,
-    /// Index into the site's origins; absent for what we answer ourselves.
+    /// Index into the site's origins; absent for what we answer ourselves, files too.
     pub(crate) origin: Option<usize>,
     pub(crate) key: Option<Key>,
     pub(crate) directives: RequestDirectives,
@@ -266,6 +279,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             Step::Pipe => pipe::run(tx, connection).await,
             Step::Purge => purge::run(tx),
             Step::Synth(synth) => synth::run(tx, synth),
+            Step::Files { root, file } => files::run(tx, root, file).await,
             Step::Deliver(answer) => deliver::run(tx, *answer),
             Step::Transmit(outgoing) => transmit::run(tx, connection, *outgoing).await,
             Step::Log(end) => return log::run(tx, connection, end).await,

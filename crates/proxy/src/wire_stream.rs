@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use cache::Extent;
 use rustix::fs::sendfile;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use vcl::UnixPeer;
+
+use crate::body_source::Pages;
 
 pub(crate) enum Wire {
     Tcp(TcpStream),
@@ -66,11 +67,11 @@ impl Wire {
         }
     }
 
-    /// Sends pages of a file as they lie, `from..to` of the extent.
-    pub(crate) fn try_send_pages(&self, extent: &Extent, from: u64, to: u64) -> io::Result<usize> {
-        let mut offset = extent.offset() + from;
-        let count = usize::try_from(to - from).unwrap_or(usize::MAX);
-        let mut send = |fd: BorrowedFd<'_>| Ok(sendfile(fd, extent.file(), Some(&mut offset), count)?);
+    /// Sends pages of a file as they lie, of `from..to` of the body what may be sent at once.
+    pub(crate) fn try_send_pages(&self, pages: Pages<'_>, from: u64, to: u64) -> io::Result<usize> {
+        let mut offset = pages.offset + from;
+        let count = usize::try_from((to - from).min(pages.piece_bytes_max)).unwrap_or(usize::MAX);
+        let mut send = |fd: BorrowedFd<'_>| Ok(sendfile(fd, pages.file, Some(&mut offset), count)?);
         match self {
             Wire::Tcp(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
             Wire::Unix(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
@@ -81,7 +82,7 @@ impl Wire {
     pub(crate) fn poll_send_pages(
         &self,
         cx: &mut Context<'_>,
-        extent: &Extent,
+        pages: Pages<'_>,
         from: u64,
         to: u64,
     ) -> Poll<io::Result<usize>> {
@@ -91,7 +92,7 @@ impl Wire {
                 Wire::Unix(stream) => stream.poll_write_ready(cx),
             };
             std::task::ready!(ready)?;
-            match self.try_send_pages(extent, from, to) {
+            match self.try_send_pages(pages, from, to) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return Poll::Ready(done),
             }

@@ -18,6 +18,7 @@ use crate::client_places::ClientPlaces;
 use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
 use crate::edges::EdgeCounts;
+use crate::limits::FILE_THREADS_MAX;
 use crate::listener::{self, Listener};
 use crate::log_buffer::LogBuffer;
 use crate::mailbox::{Mailbox, Message};
@@ -214,6 +215,7 @@ pub(crate) fn run(index: usize, shared: Arc<Shared>) {
         .enable_all()
         .event_interval(256)
         .global_queue_interval(64)
+        .max_blocking_threads(FILE_THREADS_MAX)
         .build_local(Default::default())
         .unwrap_or_else(|error| panic!("core {index} has no runtime: {error}"));
     runtime.block_on(async {

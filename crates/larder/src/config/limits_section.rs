@@ -64,6 +64,10 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         variants_max => variants_max: number(1..=ANY);
         range_ahead_bytes_max => range_ahead_bytes_max: bytes(0..=ANY);
         quick_abort_bytes_max => quick_abort_bytes_max: bytes(0..=ANY);
+        open_files_max => open_files_max: number(0..=ANY);
+        open_files_bytes_max => open_files_bytes_max: bytes(0..=ANY);
+        file_in_memory_bytes_max => file_in_memory_bytes_max: bytes(0..=ANY);
+        open_file_check_interval => open_file_check_interval: time(false);
         tunnel_idle_timeout => tunnel_idle_timeout: time(true);
         drain_grace => drain_grace: time(false);
     }

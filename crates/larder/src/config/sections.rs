@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use message::{Authority, Scheme};
 use proxy::settings::{
     EvictionChoice, ListenAddress, ListenerSettings, LogFormat, Network, OriginSettings, PolicySettings,
-    ResolverSettings, RouteSettings, Settings,
+    ResolverSettings, Settings,
 };
 
 use super::complaint::Complaint;
-use super::nearest::nearest;
 use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
 use crate::addresses::{parse_admin, parse_listen, parse_origin};
 use crate::plan::{LogTarget, Plan, check_memory, origin_with_defaults};
@@ -100,79 +99,6 @@ fn is_empty_list(node: Node<'_>) -> bool {
     matches!(node.get_ref(), toml::de::DeValue::Array(items) if items.is_empty())
 }
 
-/// `[[route]]`. Without any, the only origin gets everything.
-pub fn routes(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSettings]) -> Vec<RouteSettings> {
-    if sections.is_empty() && origins.len() > 1 {
-        let last = &origins[origins.len() - 1].name;
-        let what = format!("there are {} origins and no [[route]] says who gets which request", origins.len());
-        let complaint = Complaint::new(top.span().start..top.span().start + 1, what, "somewhere in this file");
-        let suggestion =
-            format!("add [[route]] with path = \"/\" and origin = \"{last}\", and one for each other origin");
-        top.complaints().add(complaint.suggest(suggestion));
-    }
-    let mut routes: Vec<RouteSettings> = Vec::new();
-    if sections.is_empty() && origins.len() == 1 {
-        routes.push(RouteSettings { host: None, path_prefix: "/".to_owned(), origin: 0 });
-    }
-    for section in sections {
-        let span = section.span();
-        let complaints = section.complaints();
-        for route in route(section, origins) {
-            if routes.iter().any(|known| known.host == route.host && known.path_prefix == route.path_prefix) {
-                let host = route.host.as_deref().unwrap_or("any host");
-                let what = format!("a route for {host} and {} exists already", route.path_prefix);
-                complaints.add(Complaint::new(span.clone(), what, "the second one"));
-            }
-            routes.push(route);
-        }
-    }
-    routes
-}
-
-fn route(section: Section<'_>, origins: &[OriginSettings]) -> Vec<RouteSettings> {
-    let mut section = section.not_yet(&["root", "memcached", "respond", "redirect"]);
-    let hosts = section.read_list("host", |node| {
-        parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host)
-    });
-    let paths = section.read_list("path", |node| {
-        parsed(node, "path", "begins with / and has no ?, # or space", |written| {
-            let valid = written.starts_with('/')
-                && !written.contains(['?', '#'])
-                && written.bytes().all(|b| b.is_ascii_graphic());
-            valid.then(|| written.to_owned())
-        })
-    });
-    let origin = section.read("origin", |node| {
-        let written = text(node)?;
-        origins.iter().position(|origin| origin.name == written).ok_or_else(|| {
-            let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined");
-            match nearest(written, origins.iter().map(|o| o.name.as_str())) {
-                Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
-                None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
-            }
-        })
-    });
-    section.require("origin", "write origin = \"NAME\", where [origin.NAME] says where it is");
-    section.end();
-    let Some(origin) = origin else { return Vec::new() };
-    let hosts = hosts.map_or(vec![None], |hosts| hosts.into_iter().map(Some).collect());
-    let paths = paths.unwrap_or_else(|| vec!["/".to_owned()]);
-    let pairs = hosts.iter().flat_map(|host| paths.iter().map(move |path| (host.clone(), path.clone())));
-    pairs.map(|(host, path_prefix)| RouteSettings { host, path_prefix, origin }).collect()
-}
-
-fn route_host(written: &str) -> Option<String> {
-    let name = written.strip_prefix("*.").unwrap_or(written);
-    let authority = Authority::parse(name.as_bytes(), Scheme::Http)?;
-    let plain = !name.contains('*') && !name.ends_with(':') && !has_port(name);
-    let host = std::str::from_utf8(&authority.host).ok()?;
-    plain.then(|| if name.len() < written.len() { format!("*.{host}") } else { host.to_owned() })
-}
-
-fn has_port(name: &str) -> bool {
-    name.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'))
-}
-
 /// `[memory]`
 pub fn memory(mut section: Section<'_>, settings: &mut Settings) {
     let bytes = section.read("size", |node| {
@@ -207,7 +133,7 @@ pub fn policy(mut section: Section<'_>, plan: &mut Plan) {
     builtin_policy(section, &mut plan.settings.policy);
 }
 
-fn path(written: &str) -> Option<PathBuf> {
+pub fn path(written: &str) -> Option<PathBuf> {
     (!written.is_empty()).then(|| PathBuf::from(written))
 }
 

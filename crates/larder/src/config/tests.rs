@@ -2,7 +2,7 @@
 
 mod vcl_config_tests;
 
-use proxy::settings::{EvictionChoice, ListenAddress, OriginUrl};
+use proxy::settings::{EvictionChoice, ListenAddress, OriginUrl, RouteTarget};
 
 use super::*;
 use crate::addresses::AdminAddress;
@@ -25,10 +25,14 @@ fn a_whole_config_is_read() {
     assert_eq!(settings.listeners[1].address, ListenAddress::Unix("/run/larder.sock".into()));
     assert!(settings.listeners[1].proxy_protocol);
     let routes: Vec<_> =
-        settings.routes.iter().map(|r| (r.host.as_deref(), r.path_prefix.as_str(), r.origin)).collect();
+        settings.routes.iter().map(|r| (r.host.as_deref(), r.path_prefix.as_str(), r.target)).collect();
     assert_eq!(
         routes,
-        [(Some("a.test"), "/api", 1), (Some("*.a.test"), "/api", 1), (None, "/", 0)],
+        [
+            (Some("a.test"), "/api", RouteTarget::Origin(1)),
+            (Some("*.a.test"), "/api", RouteTarget::Origin(1)),
+            (None, "/", RouteTarget::Origin(0))
+        ],
         "hosts times paths, in the order of the file"
     );
     let (web, api) = (&settings.origins[0], &settings.origins[1]);

@@ -85,6 +85,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
     Settings {
         listeners: Vec::new(),
         routes: Vec::new(),
+        roots: Vec::new(),
         origins,
         policy: PolicySettings::default(),
         vcl: VclParameters::default(),

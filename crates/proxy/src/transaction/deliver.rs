@@ -1,20 +1,23 @@
 //! Deliver: from whatever answers the request to the head that goes out and the body behind it: conditions, ranges,
 //! framing, and the fields that name us.
 
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Follower, Object};
-use message::{FieldName, Request, ResponseHead, Status, Version};
+use message::{FieldName, Request, Response, ResponseHead, Status, Version};
 use rules::conditions::{self, Holder, Outcome as Condition};
 use rules::range::{self, ContentRange, RangeSpecs, Ranges};
 use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
+use crate::body_source::BodySource;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::policy::Seen;
+use crate::static_files::open_file::OpenFile;
 use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_line};
 use crate::transaction::synth::{self, Synth};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
@@ -34,6 +37,8 @@ pub(crate) enum Answer {
         follower: Follower,
         facts: Option<rules::Facts>,
     },
+    /// A file beneath a root.
+    File(Arc<OpenFile>),
     /// The origin, past the store.
     Origin {
         head: ResponseHead,
@@ -82,10 +87,23 @@ pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
         let wanted = RangeSpecs::of(request.fields).and_then(|specs| part.holds(specs.single()?));
         return Plan::Part(wanted.expect("the store gives a part only to who wants what it holds"));
     }
+    plan_ranges(request, seen, held, object.facts(), object.body().len())
+}
+
+/// The same for a file. That a condition fails by which nothing is to be sent at all has been seen before.
+fn plan_file(request: &Request<'_>, seen: Seen, file: &OpenFile) -> Plan {
+    let held = file.head().response();
+    match conditions::evaluate(request, held, file.facts(), Holder::Origin) {
+        Condition::NotModified => Plan::NotModified,
+        _ => plan_ranges(request, seen, held, file.facts(), file.length()),
+    }
+}
+
+fn plan_ranges(request: &Request<'_>, seen: Seen, held: Response<'_>, facts: &rules::Facts, length: u64) -> Plan {
     if !seen.has(FieldName::Range) {
         return Plan::Whole;
     }
-    match range::wanted(request, held, object.facts(), object.body().len()) {
+    match range::wanted(request, held, facts, length) {
         Ranges::Whole => Plan::Whole,
         Ranges::One(range) => Plan::Part(range),
         Ranges::Many(ranges) => Plan::Parts(ranges),
@@ -103,6 +121,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
         Answer::Followed { head, length, follower, facts } => {
             followed(tx, &head, length, follower, facts.as_ref(), head_only)
         }
+        Answer::File(file) => file_beneath(tx, &file, head_only),
         Answer::Origin { head, body } => passed(tx, &head, body, head_only),
         Answer::Synth(synth) => {
             tx.outcome.status = synth.status;
@@ -122,47 +141,20 @@ fn stored(tx: &mut Transaction, object: &Arc<Object>, why: hit::Why, head_only: 
     let now = tx.core.now();
     let plan = plan(&tx.head.request(), tx.seen, object);
     let mut out = Vec::with_capacity(object.rendered().len() + 256);
-    let complete = object.partial().map_or(Some(object.body().len()), |part| part.complete);
-    let offset = object.partial().map_or(0, |part| part.from);
-    let body = |range: Range<u64>| OutBody::Object {
-        object: Arc::clone(object),
-        from: range.start - offset,
-        to: range.end - offset,
-    };
+    let held = Held::of_object(object);
     let (status, body) = match plan {
         Plan::Whole => {
             out.extend_from_slice(object.rendered());
             if stored_head::has_length(object.status().0) {
                 write_number_field(&mut out, "Content-Length", object.body().len());
             }
-            (object.status().0, body(offset..offset + object.body().len()))
+            (object.status().0, held.body(held.offset..held.offset + object.body().len()))
         }
-        Plan::NotModified => {
-            write_status_line(&mut out, 304);
-            write_kept_in_304(&mut out, object.head());
+        Plan::Unsatisfiable => write_planned(&mut out, &held, Plan::Unsatisfiable),
+        plan => {
+            let planned = write_planned(&mut out, &held, plan);
             stored_head::write_via(&mut out, object.head(), &site);
-            (304, OutBody::Empty)
-        }
-        Plan::Part(range) => {
-            write_part_head(&mut out, object.head(), &range, complete);
-            stored_head::write_via(&mut out, object.head(), &site);
-            (206, body(range))
-        }
-        Plan::Parts(ranges) => {
-            write_status_line(&mut out, 206);
-            let (fields, body) = multipart(object, &ranges);
-            write_fields_but(&mut out, object.head(), &[FieldName::ContentType, FieldName::ContentLength]);
-            out.extend_from_slice(&fields);
-            stored_head::write_via(&mut out, object.head(), &site);
-            (206, body)
-        }
-        Plan::Unsatisfiable => {
-            write_status_line(&mut out, 416);
-            let mut value = Vec::new();
-            range::write_unsatisfied(object.body().len(), &mut value);
-            write_field(&mut out, b"Content-Range", &value);
-            write_number_field(&mut out, "Content-Length", 0);
-            (416, OutBody::Empty)
+            planned
         }
     };
     tx.outcome.status = status;
@@ -174,6 +166,97 @@ fn stored(tx: &mut Transaction, object: &Arc<Object>, why: hit::Why, head_only: 
         _ => stored_head::write_freshness(&mut out, &site, object, now),
     }
     finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
+}
+
+/// A file, whole or in part. We are its origin: no Via, no Age, no Cache-Status.
+fn file_beneath(tx: &mut Transaction, file: &Arc<OpenFile>, head_only: bool) -> Outgoing {
+    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
+    let held = Held::of_file(file);
+    let (status, body) = match plan_file(&tx.head.request(), tx.seen, file) {
+        Plan::Whole => {
+            out.extend_from_slice(file.rendered());
+            (200, held.body(0..file.length()))
+        }
+        plan => write_planned(&mut out, &held, plan),
+    };
+    tx.outcome.status = status;
+    stored_head::write_date(&mut out, tx.core.now());
+    finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
+}
+
+/// What is there as a whole, or as a part that begins somewhere.
+pub(crate) struct Held<'a> {
+    head: &'a ResponseHead,
+    source: BodySource,
+    /// Of the body that is held.
+    length: u64,
+    /// Where that begins in the complete one, and how long the complete one is, if that is known.
+    offset: u64,
+    complete: Option<u64>,
+    /// A body might hold any text: a boundary is made of what its author cannot have known.
+    secret: String,
+}
+
+impl<'a> Held<'a> {
+    pub(crate) fn of_object(object: &'a Arc<Object>) -> Held<'a> {
+        let length = object.body().len();
+        Held {
+            head: object.head(),
+            source: BodySource::Object(Arc::clone(object)),
+            length,
+            offset: object.partial().map_or(0, |part| part.from),
+            complete: object.partial().map_or(Some(length), |part| part.complete),
+            secret: format!("{:?}", object.key()),
+        }
+    }
+
+    fn of_file(file: &'a Arc<OpenFile>) -> Held<'a> {
+        let length = file.length();
+        Held {
+            head: file.head(),
+            source: BodySource::File(Arc::clone(file)),
+            length,
+            offset: 0,
+            complete: Some(length),
+            secret: format!("{:016x}", RandomState::new().hash_one(length)),
+        }
+    }
+
+    fn body(&self, range: Range<u64>) -> OutBody {
+        let (from, to) = (range.start - self.offset, range.end - self.offset);
+        OutBody::Held { source: self.source.clone(), from, to }
+    }
+}
+
+/// Status line, fields and body of everything but the whole.
+fn write_planned(out: &mut Vec<u8>, held: &Held<'_>, plan: Plan) -> (u16, OutBody) {
+    match plan {
+        Plan::Whole => unreachable!("the whole is sent with the head that was made for it"),
+        Plan::NotModified => {
+            write_status_line(out, 304);
+            write_kept_in_304(out, held.head);
+            (304, OutBody::Empty)
+        }
+        Plan::Part(range) => {
+            write_part_head(out, held.head, &range, held.complete);
+            (206, held.body(range))
+        }
+        Plan::Parts(ranges) => {
+            write_status_line(out, 206);
+            let (fields, body) = multipart(held, &ranges);
+            write_fields_but(out, held.head, &[FieldName::ContentType, FieldName::ContentLength]);
+            out.extend_from_slice(&fields);
+            (206, body)
+        }
+        Plan::Unsatisfiable => {
+            write_status_line(out, 416);
+            let mut value = Vec::new();
+            range::write_unsatisfied(held.length, &mut value);
+            write_field(out, b"Content-Range", &value);
+            write_number_field(out, "Content-Length", 0);
+            (416, OutBody::Empty)
+        }
+    }
 }
 
 /// A response that is still arriving. Its length may be unknown; its ranges then too.
@@ -333,16 +416,15 @@ fn write_part_head(out: &mut Vec<u8>, head: &ResponseHead, range: &Range<u64>, c
 }
 
 /// 206 with several parts (RFC 9110 §15.3.7.2): the fields that differ, and the body with its part heads.
-pub(crate) fn multipart(object: &Arc<Object>, ranges: &[Range<u64>]) -> (Vec<u8>, OutBody) {
-    let length = object.body().len();
-    // The body might hold any text; the object's key makes a boundary that its author cannot have known.
-    let boundary = format!("larder-{:?}", object.key()).replace(|c: char| !c.is_ascii_alphanumeric(), "");
+pub(crate) fn multipart(held: &Held<'_>, ranges: &[Range<u64>]) -> (Vec<u8>, OutBody) {
+    let length = held.length;
+    let boundary = format!("larder-{}", held.secret).replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let boundary = &boundary[..boundary.len().min(60)];
     let mut parts = Vec::new();
     let mut total = 0;
     for range in ranges {
         let mut head = format!("\r\n--{boundary}\r\n").into_bytes();
-        if let Some(kind) = object.head().fields.view().get(FieldName::ContentType) {
+        if let Some(kind) = held.head.fields.view().get(FieldName::ContentType) {
             write_field(&mut head, b"Content-Type", kind);
         }
         let mut value = Vec::new();
@@ -358,7 +440,7 @@ pub(crate) fn multipart(object: &Arc<Object>, ranges: &[Range<u64>]) -> (Vec<u8>
     write_field(&mut fields, b"Content-Type", format!("multipart/byteranges; boundary={boundary}").as_bytes());
     write_number_field(&mut fields, "Content-Length", total);
     parts.push((end, 0..0));
-    (fields, OutBody::Parts { object: Arc::clone(object), parts: parts.into() })
+    (fields, OutBody::Parts { source: held.source.clone(), parts: parts.into() })
 }
 
 fn write_cache_status(out: &mut Vec<u8>, tx: &Transaction, how: &str) {

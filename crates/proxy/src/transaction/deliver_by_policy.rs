@@ -14,10 +14,11 @@ use rules::conditions::{self, Holder, Outcome as Condition};
 use rules::range::{self, ContentRange, Ranges};
 use wire::{HopByHop, ResponseBody};
 
+use crate::body_source::BodySource;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_and_reason};
-use crate::transaction::deliver::{Answer, Made, framing_of, multipart};
+use crate::transaction::deliver::{Answer, Held, Made, framing_of, multipart};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
 use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::client_steps;
@@ -87,6 +88,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             Ok((made, Source::Bytes(body), Facts::default()))
         }
         Answer::Synth(_) | Answer::Piped(_) => unreachable!("these go by vcl_deliver"),
+        Answer::File(_) => unreachable!("a policy knows no roots"),
     }
 }
 
@@ -196,7 +198,7 @@ fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> 
         Part::Many(ranges) => {
             write_status_and_reason(&mut out, 206, None);
             let Source::Object(object) = &source else { unreachable!("only a stored body is sent in pieces") };
-            let (fields, body) = multipart(object, &ranges);
+            let (fields, body) = multipart(&Held::of_object(object), &ranges);
             write_kept(&made, &mut out, |name| !matches!(name, FieldName::ContentLength | FieldName::ContentType));
             out.extend_from_slice(&fields);
             (206, body, false)
@@ -268,7 +270,7 @@ impl Source {
         match self {
             Source::Object(object) => {
                 let to = object.body().len();
-                OutBody::Object { object, from: 0, to }
+                OutBody::Held { source: BodySource::Object(object), from: 0, to }
             }
             Source::Follower(follower, _) => OutBody::Follow { follower, framing },
             Source::Bytes(body) if body.is_empty() => OutBody::Empty,
@@ -279,7 +281,9 @@ impl Source {
 
     fn range(self, range: Range<u64>) -> OutBody {
         match self {
-            Source::Object(object) => OutBody::Object { object, from: range.start, to: range.end },
+            Source::Object(object) => {
+                OutBody::Held { source: BodySource::Object(object), from: range.start, to: range.end }
+            }
             Source::Follower(mut follower, _) => {
                 follower.seek(range.start);
                 let left = range.end - range.start;

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use cache::Object;
 use message::{FieldName, FieldsView, Method, Request, Version};
 use wire::{Afterwards, Refusal};
 
 use crate::access_log::{CacheVerdict, Record, write_record};
+use crate::body_source::Whole;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::instant_hit::Shot;
@@ -25,7 +25,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
     let counters = &tx.core.counters;
     let micros = tx.started.micros_until(ended);
     match tx.outcome.verdict {
-        CacheVerdict::Hit | CacheVerdict::Stale => counters.latency_hit.record(micros),
+        CacheVerdict::Hit | CacheVerdict::Stale | CacheVerdict::File => counters.latency_hit.record(micros),
         CacheVerdict::Pipe => {}
         _ => counters.latency_miss.record(micros),
     }
@@ -53,15 +53,15 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
     connection.leave(tx.persistent, tx.client_closes).await
 }
 
-/// The record of a hit that never became a transaction.
+/// The record of an answer that never became a transaction.
 #[inline]
-pub(crate) fn instant_hit(core: &Core, site: &Site, shot: &Shot<'_>, object: &Object, total: u64, ended: Moment) {
+pub(crate) fn instant_hit<T: Whole>(core: &Core, site: &Site, shot: &Shot<'_>, held: &T, total: u64, ended: Moment) {
     let request = shot.request;
     let outcome = crate::transaction::Outcome {
-        status: object.status().0,
-        verdict: CacheVerdict::Hit,
+        status: held.status(),
+        verdict: T::VERDICT,
         why: "",
-        body_bytes: if shot.head_only { 0 } else { object.body().len().min(total) },
+        body_bytes: if shot.head_only { 0 } else { held.length().min(total) },
     };
     let micros = shot.moment.micros_until(ended);
     log_notes::with(shot.notes, |logged, life| {

@@ -27,13 +27,14 @@ pub(crate) struct Synth {
     /// Where the client's message cannot be trusted any further.
     pub(crate) close: bool,
     allow: Option<&'static str>,
+    location: Option<Box<[u8]>>,
     /// What a policy calls it.
     pub(crate) reason: Option<Box<[u8]>>,
 }
 
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
-        Synth { status, token, text: text.into(), verdict, close: false, allow: None, reason: None }
+        Synth { status, token, text: text.into(), verdict, close: false, allow: None, location: None, reason: None }
     }
 
     /// What a policy asked for by `synth(…)`.
@@ -134,6 +135,33 @@ impl Synth {
         Synth::new(400, "purge-groups-unreadable", CacheVerdict::Refused, text)
     }
 
+    /// Why no file is shown.
+    pub(crate) fn file(status: u16, token: &'static str, text: &'static str) -> Synth {
+        Synth::new(status, token, CacheVerdict::File, text)
+    }
+
+    /// Why none can be.
+    pub(crate) fn file_error(status: u16, token: &'static str, text: &'static str) -> Synth {
+        Synth::new(status, token, CacheVerdict::Error, text)
+    }
+
+    /// A file is asked for by another method than GET and HEAD.
+    pub(crate) fn only_reading() -> Synth {
+        let text = "Files are only read here.";
+        Synth { allow: Some("GET, HEAD"), ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, text) }
+    }
+
+    /// To a path of this same host, which begins with one slash, and with the query that came.
+    pub(crate) fn moved(path: Vec<u8>, query: Option<&[u8]>) -> Synth {
+        let mut location = path;
+        if let Some(query) = query {
+            location.push(b'?');
+            location.extend_from_slice(query);
+        }
+        let text = "This is a directory: its path ends in a slash.";
+        Synth { location: Some(location.into()), ..Synth::file(301, "directory", text) }
+    }
+
     /// The whole answer.
     pub(crate) fn into_outgoing(self, core: &Core, version: Version, head_only: bool) -> Outgoing {
         self.render(core, version, head_only, true)
@@ -146,6 +174,9 @@ impl Synth {
         write_field(&mut head, b"Date", &rules::date::write_date((core.now().wall_ms / 1000) as i64));
         if let Some(allow) = self.allow {
             write_field(&mut head, b"Allow", allow.as_bytes());
+        }
+        if let Some(location) = &self.location {
+            write_field(&mut head, b"Location", location);
         }
         if !body.is_empty() {
             write_field(&mut head, b"Content-Type", b"text/plain; charset=utf-8");

@@ -5,17 +5,17 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use cache::{BodyPiece, Extent, Follower, Object};
+use cache::{BodyPiece, Follower};
 use message::Fields;
 use smallvec::SmallVec;
 use wire::{
     CHUNK_END, CHUNK_HEAD_BYTES_MAX, Event, LAST_CHUNK, LAST_CHUNK_AND_END, Writing, chunk_head, write_trailers,
 };
 
+use crate::body_source::{BodySource, Pages};
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::Connection;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
@@ -42,14 +42,15 @@ pub(crate) enum Framing {
 pub(crate) enum OutBody {
     Empty,
     Bytes(Bytes),
-    Object {
-        object: Arc<Object>,
+    /// `from..to` of what is there as a whole.
+    Held {
+        source: BodySource,
         from: u64,
         to: u64,
     },
     /// Part heads and ranges of a multipart answer, in order.
     Parts {
-        object: Arc<Object>,
+        source: BodySource,
         parts: VecDeque<(Vec<u8>, Range<u64>)>,
     },
     Follow {
@@ -147,17 +148,16 @@ impl Outgoing {
                 return self.wait_for_body(connection, cx);
             }
             if self.queue.is_empty()
-                && let Some((extent, from, to)) = self.body.pages()
+                && let Some((pages, from, to)) = self.body.pages()
             {
-                match connection.wire.poll_send_pages(cx, extent, *from, to) {
+                match connection.wire.poll_send_pages(cx, pages, *from, to) {
+                    // The file has become shorter than it was when its length was said.
+                    Poll::Ready(Ok(0)) => return Poll::Ready(End::Cut("file-cut-short")),
                     Poll::Ready(Ok(sent)) => {
                         *from += sent as u64;
                         connection.core.counters.bytes_out.add(sent as u64);
                         self.body_bytes_sent += sent as u64;
                         connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
-                        if sent == 0 {
-                            return Poll::Ready(End::ClientLeft);
-                        }
                         continue;
                     }
                     Poll::Ready(Err(_)) => return Poll::Ready(End::ClientLeft),
@@ -244,25 +244,25 @@ impl OutBody {
                 queue.push_back(std::mem::take(bytes));
                 *self = OutBody::Empty;
             }
-            OutBody::Object { from, to, .. } if from == to => *self = OutBody::Empty,
+            OutBody::Held { from, to, .. } if from == to => *self = OutBody::Empty,
             // Sent from where it lies, once the head has gone.
-            OutBody::Object { object, .. } if object.body().extent().is_some() => return Poll::Pending,
-            OutBody::Object { object, from, to } => {
+            OutBody::Held { source, .. } if source.pages().is_some() => return Poll::Pending,
+            OutBody::Held { source, from, to } => {
                 let piece_end = from.saturating_add(PIECES_BYTES_MAX).min(*to);
-                queue.extend(object.body().pieces(*from, piece_end));
+                source.put_pieces(queue, *from, piece_end);
                 *from = piece_end;
                 if from == to {
                     *self = OutBody::Empty;
                 }
             }
-            OutBody::Parts { object, parts } => match parts.front_mut() {
+            OutBody::Parts { source, parts } => match parts.front_mut() {
                 None => *self = OutBody::Empty,
                 Some((head, _)) if !head.is_empty() => queue.push_back(Bytes::from(std::mem::take(head))),
                 Some((_, range)) if range.is_empty() => drop(parts.pop_front()),
-                Some((_, range)) if sends_pages(object, range) => return Poll::Pending,
+                Some((_, range)) if sends_pages(source, range) => return Poll::Pending,
                 Some((_, range)) => {
                     let piece_end = range.start.saturating_add(PIECES_BYTES_MAX).min(range.end);
-                    queue.extend(object.body().pieces(range.start, piece_end));
+                    source.put_pieces(queue, range.start, piece_end);
                     range.start = piece_end;
                 }
             },
@@ -296,13 +296,13 @@ impl OutBody {
     }
 
     /// What comes next, if it is sent as it lies in the page file: where from, which moves, and where to.
-    fn pages(&mut self) -> Option<(&Extent, &mut u64, u64)> {
+    fn pages(&mut self) -> Option<(Pages<'_>, &mut u64, u64)> {
         match self {
-            OutBody::Object { object, from, to } if *from < *to => Some((object.body().extent()?, from, *to)),
-            OutBody::Parts { object, parts } => {
+            OutBody::Held { source, from, to } if *from < *to => Some((source.pages()?, from, *to)),
+            OutBody::Parts { source, parts } => {
                 let (_, range) =
-                    parts.front_mut().filter(|(head, range)| head.is_empty() && sends_pages(object, range))?;
-                Some((object.body().extent()?, &mut range.start, range.end))
+                    parts.front_mut().filter(|(head, range)| head.is_empty() && sends_pages(source, range))?;
+                Some((source.pages()?, &mut range.start, range.end))
             }
             _ => None,
         }
@@ -324,9 +324,10 @@ impl OutBody {
     }
 }
 
-/// Is a part sent as it lies in the page file? A short one is copied, and goes out with its head.
-fn sends_pages(object: &Object, range: &Range<u64>) -> bool {
-    object.body().extent().is_some() && range.end - range.start > COPIED_PART_BYTES_MAX
+/// Is a part sent as it lies in a file? A short one of the page file is copied, and goes out with its head.
+fn sends_pages(source: &BodySource, range: &Range<u64>) -> bool {
+    let is_short = range.end - range.start <= COPIED_PART_BYTES_MAX;
+    !range.is_empty() && source.pages().is_some() && !(is_short && source.is_in_memory())
 }
 
 impl Framing {

@@ -1,0 +1,154 @@
+//! Where the body of an answer lies that is there as a whole: in the store, or in a file beneath a root. What sends it
+//! asks here for slices of memory or for pages of a file, and knows no more of it.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cache::Object;
+use smallvec::SmallVec;
+
+use crate::access_log::CacheVerdict;
+use crate::counters::CoreCounters;
+use crate::instant_hit::SLICES_MAX;
+use crate::static_files::open_file::{FileBody, OpenFile};
+
+/// One piece of a file on disk that `sendfile` is asked for: a page that is not in memory holds the core up, and for no
+/// more than this.
+const DISK_PIECE_BYTES_MAX: u64 = 512 << 10;
+/// What of a first write is taken from memory.
+const FIRST_WRITE_BYTES: u64 = 1 << 20;
+
+/// A body that `sendfile` sends as it lies.
+#[derive(Clone, Copy)]
+pub(crate) struct Pages<'a> {
+    pub(crate) file: BorrowedFd<'a>,
+    /// Where the body begins in the file.
+    pub(crate) offset: u64,
+    /// At most so much at once.
+    pub(crate) piece_bytes_max: u64,
+}
+
+/// A whole answer whose head is rendered: what is sent at once if the socket takes it.
+pub(crate) trait Whole {
+    const VERDICT: CacheVerdict;
+    fn status(&self) -> u16;
+    fn length(&self) -> u64;
+    fn pages(&self) -> Option<Pages<'_>>;
+    /// The start of a body in memory, as much as one write takes.
+    fn slices<'a>(&'a self, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>);
+    fn count(counters: &CoreCounters);
+    /// Pins it.
+    fn source(&self) -> BodySource;
+}
+
+impl Whole for Arc<Object> {
+    const VERDICT: CacheVerdict = CacheVerdict::Hit;
+
+    #[inline]
+    fn status(&self) -> u16 {
+        Object::status(self).0
+    }
+
+    #[inline]
+    fn length(&self) -> u64 {
+        self.body().len()
+    }
+
+    #[inline]
+    fn pages(&self) -> Option<Pages<'_>> {
+        let extent = self.body().extent()?;
+        Some(Pages { file: extent.file(), offset: extent.offset(), piece_bytes_max: u64::MAX })
+    }
+
+    #[inline]
+    fn slices<'a>(&'a self, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>) {
+        out.extend(self.body().slices(0, FIRST_WRITE_BYTES).map(IoSlice::new));
+    }
+
+    #[inline]
+    fn count(counters: &CoreCounters) {
+        counters.hits.add(1);
+    }
+
+    fn source(&self) -> BodySource {
+        BodySource::Object(Arc::clone(self))
+    }
+}
+
+impl Whole for Arc<OpenFile> {
+    const VERDICT: CacheVerdict = CacheVerdict::File;
+
+    #[inline]
+    fn status(&self) -> u16 {
+        200
+    }
+
+    #[inline]
+    fn length(&self) -> u64 {
+        OpenFile::length(self)
+    }
+
+    #[inline]
+    fn pages(&self) -> Option<Pages<'_>> {
+        match self.body() {
+            FileBody::Memory(_) => None,
+            FileBody::Disk { file, .. } => {
+                Some(Pages { file: file.as_fd(), offset: 0, piece_bytes_max: DISK_PIECE_BYTES_MAX })
+            }
+        }
+    }
+
+    #[inline]
+    fn slices<'a>(&'a self, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>) {
+        if let FileBody::Memory(bytes) = self.body() {
+            out.push(IoSlice::new(&bytes[..bytes.len().min(FIRST_WRITE_BYTES as usize)]));
+        }
+    }
+
+    #[inline]
+    fn count(counters: &CoreCounters) {
+        counters.files.add(1);
+    }
+
+    fn source(&self) -> BodySource {
+        BodySource::File(Arc::clone(self))
+    }
+}
+
+/// A body that is held for as long as it is being sent.
+#[derive(Clone)]
+pub(crate) enum BodySource {
+    Object(Arc<Object>),
+    File(Arc<OpenFile>),
+}
+
+impl BodySource {
+    pub(crate) fn pages(&self) -> Option<Pages<'_>> {
+        match self {
+            BodySource::Object(object) => object.pages(),
+            BodySource::File(file) => file.pages(),
+        }
+    }
+
+    /// May a short part be copied, to go out with the head before it? Not from a disk, which may be slow.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        match self {
+            BodySource::Object(_) => true,
+            BodySource::File(file) => matches!(file.body(), FileBody::Memory(_)),
+        }
+    }
+
+    /// Queues `from..to` of what is in memory.
+    pub(crate) fn put_pieces(&self, queue: &mut VecDeque<Bytes>, from: u64, to: u64) {
+        match self {
+            BodySource::Object(object) => queue.extend(object.body().pieces(from, to)),
+            BodySource::File(file) => match file.body() {
+                FileBody::Memory(bytes) => queue.push_back(bytes.slice(from as usize..to as usize)),
+                FileBody::Disk { .. } => unreachable!("a file on disk is sent as pages"),
+            },
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The fast way of a file: when it is in the table of open files and nothing is asked of it but the whole, it is answered
+//! like a hit, synchronously over the borrowed head. Everything else is a transaction in the state Files.
+
+use message::Method;
+
+use crate::connection::Connection;
+use crate::instant_hit::{self, Instant, Shot, Visit};
+use crate::policy::CONDITIONAL;
+use crate::site::Site;
+use crate::static_files::open_file_table::Kept;
+use crate::stored_head::{self, Fate};
+use crate::transaction::{Outcome, State, Step, take_edge};
+use crate::worker::Core;
+
+/// Answers with a file of this root if that can be done at once.
+#[inline]
+pub(crate) fn run(connection: &mut Connection, core: &Core, site: &Site, visit: &Visit<'_>, root: usize) -> Instant {
+    let request = &visit.received.request;
+    let go_on = |file| Instant::Step(State::Receive, Step::Files { root, file }, Outcome::NONE);
+    let now = core.clock().at(visit.moment);
+    let file = match site.files.table.get(root, request.path, now.mono_ms) {
+        Kept::Current(file) if !visit.found.seen.has_any(CONDITIONAL) => file,
+        known => return go_on(known),
+    };
+    take_edge(core, State::Receive, State::Files);
+    take_edge(core, State::Files, State::Deliver);
+    let mut tail = core.tail.borrow_mut();
+    tail.clear();
+    stored_head::write_date(&mut tail, now);
+    stored_head::write_fate(&mut tail, Fate::of(visit.persistent, request.version));
+    let shot = Shot {
+        request,
+        head_only: request.method == Method::Head,
+        persistent: visit.persistent,
+        client_ip: visit.found.client.ip,
+        moment: visit.moment,
+        notes: None,
+    };
+    instant_hit::send(connection, core, site, &shot, &file, [file.rendered(), &tail])
+}

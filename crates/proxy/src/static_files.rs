@@ -1,0 +1,35 @@
+//! Files beneath a directory, as a route's `root` offers them: which file a path means, opening it without ever leaving
+//! the directory, and keeping what is asked for often.
+//!
+//! The step `transaction/files.rs` asks here, in a thread for blocking calls; `instant_file.rs` looks only into the
+//! table of open files. Conditions, ranges and heads are deliver's, as for what is stored. This module knows no request.
+
+use std::sync::Arc;
+
+use crate::limits::Limits;
+use crate::settings::RootSettings;
+
+mod beneath;
+pub(crate) mod file_path;
+mod file_types;
+pub(crate) mod finding;
+pub(crate) mod open_file;
+pub(crate) mod open_file_table;
+
+use open_file_table::OpenFileTable;
+
+/// The roots of one configuration, and the files of theirs that are open. A reload begins with none.
+pub(crate) struct StaticFiles {
+    pub(crate) roots: Vec<Arc<RootSettings>>,
+    pub(crate) table: OpenFileTable,
+    /// Larger files are sent from where they lie.
+    pub(crate) memory_bytes_max: u64,
+}
+
+impl StaticFiles {
+    pub(crate) fn new(roots: &[RootSettings], limits: &Limits) -> StaticFiles {
+        let table = OpenFileTable::new(limits);
+        let memory_bytes_max = limits.file_in_memory_bytes_max.min(table.file_bytes_max());
+        StaticFiles { roots: roots.iter().cloned().map(Arc::new).collect(), table, memory_bytes_max }
+    }
+}

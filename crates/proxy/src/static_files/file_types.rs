@@ -1,0 +1,149 @@
+//! What a file is, by the end of its name.
+
+/// For names that say nothing.
+const UNKNOWN: &str = "application/octet-stream";
+
+/// Extension, media type; sorted by extension.
+const TYPES: &[(&str, &str)] = &[
+    ("7z", "application/x-7z-compressed"),
+    ("aac", "audio/aac"),
+    ("apng", "image/apng"),
+    ("atom", "application/atom+xml"),
+    ("avi", "video/x-msvideo"),
+    ("avif", "image/avif"),
+    ("bmp", "image/bmp"),
+    ("bz2", "application/x-bzip2"),
+    ("cjs", "text/javascript"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("deb", "application/vnd.debian.binary-package"),
+    ("doc", "application/msword"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("eot", "application/vnd.ms-fontobject"),
+    ("epub", "application/epub+zip"),
+    ("flac", "audio/flac"),
+    ("geojson", "application/geo+json"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("heic", "image/heic"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("ico", "image/x-icon"),
+    ("ics", "text/calendar"),
+    ("jar", "application/java-archive"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("jsonld", "application/ld+json"),
+    ("jxl", "image/jxl"),
+    ("m3u8", "application/vnd.apple.mpegurl"),
+    ("m4a", "audio/mp4"),
+    ("m4s", "video/iso.segment"),
+    ("m4v", "video/mp4"),
+    ("map", "application/json"),
+    ("md", "text/markdown"),
+    ("mid", "audio/midi"),
+    ("mjs", "text/javascript"),
+    ("mkv", "video/matroska"),
+    ("mov", "video/quicktime"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("mpd", "application/dash+xml"),
+    ("mpeg", "video/mpeg"),
+    ("mpg", "video/mpeg"),
+    ("odp", "application/vnd.oasis.opendocument.presentation"),
+    ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
+    ("odt", "application/vnd.oasis.opendocument.text"),
+    ("oga", "audio/ogg"),
+    ("ogg", "audio/ogg"),
+    ("ogv", "video/ogg"),
+    ("opus", "audio/ogg"),
+    ("otf", "font/otf"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("ppt", "application/vnd.ms-powerpoint"),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    ("rss", "application/rss+xml"),
+    ("rtf", "application/rtf"),
+    ("shtml", "text/html"),
+    ("svg", "image/svg+xml"),
+    ("svgz", "image/svg+xml"),
+    ("swf", "application/x-shockwave-flash"),
+    ("tar", "application/x-tar"),
+    ("tif", "image/tiff"),
+    ("tiff", "image/tiff"),
+    ("toml", "application/toml"),
+    ("ts", "video/mp2t"),
+    ("ttf", "font/ttf"),
+    ("txt", "text/plain"),
+    ("vtt", "text/vtt"),
+    ("wasm", "application/wasm"),
+    ("wav", "audio/wav"),
+    ("weba", "audio/webm"),
+    ("webm", "video/webm"),
+    ("webmanifest", "application/manifest+json"),
+    ("webp", "image/webp"),
+    ("woff", "font/woff"),
+    ("woff2", "font/woff2"),
+    ("xhtml", "application/xhtml+xml"),
+    ("xls", "application/vnd.ms-excel"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("xml", "text/xml"),
+    ("xz", "application/x-xz"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("zip", "application/zip"),
+    ("zst", "application/zstd"),
+];
+
+/// The Content-Type of a file. Text gets the charset, if one is given: nothing in the file's name says which it is.
+pub(crate) fn content_type(name: &[u8], charset: Option<&str>) -> String {
+    let kind = media_type(name);
+    match charset {
+        Some(charset) if is_text(kind) => format!("{kind}; charset={charset}"),
+        _ => kind.to_owned(),
+    }
+}
+
+fn media_type(name: &[u8]) -> &'static str {
+    let name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
+    let Some(dot) = name.iter().rposition(|&b| b == b'.') else { return UNKNOWN };
+    let extension = name[dot + 1..].to_ascii_lowercase();
+    let found = TYPES.binary_search_by(|(known, _)| known.as_bytes().cmp(&extension));
+    found.map_or(UNKNOWN, |at| TYPES[at].1)
+}
+
+/// Text as its readers decode it by the charset: all `text/`, and XML of other kinds.
+fn is_text(kind: &str) -> bool {
+    kind.starts_with("text/") || kind.starts_with("application/") && kind.ends_with("+xml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, expect: &str) {
+        assert_eq!(content_type(name.as_bytes(), Some("gbk")), expect, "{name}");
+    }
+
+    #[test]
+    fn the_end_of_a_name_says_what_it_is() {
+        check("a/index.html", "text/html; charset=gbk");
+        check("A.HTML", "text/html; charset=gbk");
+        check("a.min.js", "text/javascript; charset=gbk");
+        check("feed.rss", "application/rss+xml; charset=gbk");
+        check("a.json", "application/json");
+        check("a.svg", "image/svg+xml");
+        check("a.tar.gz", "application/gzip");
+        check("b.html/a", "application/octet-stream");
+        check("README", "application/octet-stream");
+        check("a.", "application/octet-stream");
+        assert_eq!(content_type(b"a.txt", None), "text/plain");
+    }
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(TYPES.is_sorted_by(|a, b| a.0 < b.0));
+    }
+}

@@ -1,0 +1,238 @@
+//! What a path means beneath a root now, and opening it. Blocks, if the disk does: it runs in a thread for that, never
+//! on a worker.
+//!
+//! Everything is looked at through an `O_PATH` descriptor first, which opens no device, wakes no writer of a FIFO and
+//! waits for nothing; only what is a regular file is opened to be read, and looked at once more.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
+use rustix::io::Errno;
+
+use crate::settings::RootSettings;
+use crate::static_files::beneath;
+use crate::static_files::file_path::FilePath;
+use crate::static_files::open_file::{Identity, OpenFile};
+
+/// What there is.
+#[derive(Debug)]
+pub(crate) enum Found {
+    File(Arc<OpenFile>),
+    /// A directory that was asked for without its last slash.
+    Directory,
+}
+
+/// Why nothing is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotShown {
+    Absent,
+    Unreadable,
+    /// A link that leads out of the root, or in a circle.
+    LeadsOut,
+    /// A device, FIFO or socket.
+    NoFile,
+    /// A directory without an index file.
+    NoIndex,
+    /// The route's own directory cannot be opened.
+    NoRoot,
+    /// The process or the machine has no descriptor left.
+    Exhausted,
+    /// The disk failed.
+    Failed,
+}
+
+/// What may be kept of what was known, and when it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Larger files stay on disk.
+    pub(crate) memory_bytes_max: u64,
+    pub(crate) wall_s: i64,
+    pub(crate) mono_ms: u64,
+}
+
+/// Finds the file of a path. `known` is what was found before: it stays if it is still that file, unchanged.
+pub(crate) fn find(
+    settings: &RootSettings,
+    path: &FilePath,
+    known: Option<Arc<OpenFile>>,
+    terms: Terms,
+) -> Result<Found, NotShown> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(&settings.directory, flags, Mode::empty()).map_err(|errno| match why(errno) {
+        NotShown::Exhausted => NotShown::Exhausted,
+        _ => NotShown::NoRoot,
+    })?;
+    let root = root.as_fd();
+    let looked_at = look_at(root, &path.relative)?;
+    let (relative, looked_at) = match kind(&looked_at) {
+        FileType::RegularFile if path.is_directory => return Err(NotShown::Absent),
+        FileType::RegularFile => (path.relative.clone(), looked_at),
+        FileType::Directory if !path.is_directory => return Ok(Found::Directory),
+        FileType::Directory => index(settings, root, path)?,
+        _ => return Err(NotShown::NoFile),
+    };
+    if let Some(known) = known.filter(|known| known.identity() == &Identity::of(&looked_at)) {
+        return Ok(Found::File(known));
+    }
+    let (file, stat) = open_regular(root, &relative)?;
+    let made = OpenFile::read(settings, &relative, file, &stat, terms).map_err(why)?;
+    Ok(Found::File(Arc::new(made)))
+}
+
+/// The first of the index files that is there.
+fn index(settings: &RootSettings, root: BorrowedFd<'_>, path: &FilePath) -> Result<(Vec<u8>, Stat), NotShown> {
+    for name in &settings.index {
+        let relative = path.child(name);
+        match look_at(root, &relative) {
+            Ok(stat) if kind(&stat) == FileType::RegularFile => return Ok((relative, stat)),
+            Ok(_) | Err(NotShown::Absent) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    Err(NotShown::NoIndex)
+}
+
+fn look_at(root: BorrowedFd<'_>, relative: &[u8]) -> Result<Stat, NotShown> {
+    let opened = beneath::open(root, relative, OFlags::PATH).map_err(why)?;
+    let stat = fstat(&opened).map_err(why)?;
+    match kind(&stat) {
+        // The walk of an old kernel opens a link itself.
+        FileType::Symlink => Err(NotShown::LeadsOut),
+        _ => Ok(stat),
+    }
+}
+
+fn open_regular(root: BorrowedFd<'_>, relative: &[u8]) -> Result<(OwnedFd, Stat), NotShown> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = beneath::open(root, relative, flags).map_err(why)?;
+    let stat = fstat(&file).map_err(why)?;
+    match kind(&stat) {
+        FileType::RegularFile => Ok((file, stat)),
+        _ => Err(NotShown::NoFile),
+    }
+}
+
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+fn why(errno: Errno) -> NotShown {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::INVAL => NotShown::Absent,
+        Errno::ACCESS | Errno::PERM => NotShown::Unreadable,
+        Errno::XDEV | Errno::LOOP => NotShown::LeadsOut,
+        Errno::NXIO | Errno::NODEV => NotShown::NoFile,
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM => NotShown::Exhausted,
+        _ => NotShown::Failed,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A directory that is gone when the test is over.
+    pub(crate) struct TestFolder(PathBuf);
+
+    impl TestFolder {
+        pub(crate) fn new(name: &str) -> TestFolder {
+            let path = std::env::temp_dir().join(format!("larder-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            std::fs::create_dir_all(&path).unwrap();
+            TestFolder(path)
+        }
+
+        pub(crate) fn path(&self, relative: &str) -> PathBuf {
+            self.0.join(relative)
+        }
+
+        pub(crate) fn write(&self, relative: &str, text: &str) {
+            let path = self.path(relative);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        pub(crate) fn open(&self) -> OwnedFd {
+            rustix::fs::open(&self.0, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap()
+        }
+
+        fn find(&self, path: &str, known: Option<Arc<OpenFile>>) -> Result<Found, NotShown> {
+            let settings = RootSettings::of(self.0.clone());
+            let path = FilePath::read(path.as_bytes(), false).unwrap();
+            find(&settings, &path, known, Terms { memory_bytes_max: 8, wall_s: 1_000_000_000, mono_ms: 0 })
+        }
+
+        fn file(&self, path: &str) -> Arc<OpenFile> {
+            match self.find(path, None) {
+                Ok(Found::File(file)) => file,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    impl Drop for TestFolder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn check(folder: &TestFolder, path: &str, expect: Result<u64, NotShown>) {
+        let got = match folder.find(path, None) {
+            Ok(Found::File(file)) => Ok(file.length()),
+            Ok(Found::Directory) => panic!("{path} is a directory"),
+            Err(why) => Err(why),
+        };
+        assert_eq!(got, expect, "{path}");
+    }
+
+    #[test]
+    fn only_regular_files_are_shown() {
+        let folder = TestFolder::new("finding");
+        folder.write("a.txt", "four");
+        folder.write("large.txt", "more than eight");
+        folder.write("with/index.html", "ind");
+        folder.write("without/x", "x");
+        folder.write("odd/index.html/x", "x");
+        symlink("a.txt", folder.path("link")).unwrap();
+        symlink("/etc/passwd", folder.path("out")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, folder.path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(folder.path("socket")).unwrap();
+        check(&folder, "/a.txt", Ok(4));
+        check(&folder, "/large.txt", Ok(15));
+        check(&folder, "/link", Ok(4));
+        check(&folder, "/with/", Ok(3));
+        check(&folder, "/a.txt/", Err(NotShown::Absent));
+        check(&folder, "/none", Err(NotShown::Absent));
+        check(&folder, "/a.txt/none", Err(NotShown::Absent));
+        check(&folder, "/without/", Err(NotShown::NoIndex));
+        check(&folder, "/odd/", Err(NotShown::NoIndex));
+        check(&folder, "/out", Err(NotShown::LeadsOut));
+        check(&folder, "/fifo", Err(NotShown::NoFile));
+        check(&folder, "/socket", Err(NotShown::NoFile));
+        check(&folder, &format!("/{}", "a".repeat(5_000)), Err(NotShown::Absent));
+        assert!(matches!(folder.find("/with", None), Ok(Found::Directory)));
+        assert!(matches!(folder.find("/without", None), Ok(Found::Directory)));
+        std::fs::set_permissions(folder.path("a.txt"), std::fs::Permissions::from_mode(0o000)).unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        check(&folder, "/a.txt", if is_root { Ok(4) } else { Err(NotShown::Unreadable) });
+    }
+
+    #[test]
+    fn a_file_is_known_again_until_it_is_another() {
+        let folder = TestFolder::new("known");
+        folder.write("a", "one");
+        let first = folder.file("/a");
+        let Ok(Found::File(again)) = folder.find("/a", Some(Arc::clone(&first))) else { panic!() };
+        assert!(Arc::ptr_eq(&first, &again));
+        folder.write("b", "two");
+        std::fs::rename(folder.path("b"), folder.path("a")).unwrap();
+        let Ok(Found::File(other)) = folder.find("/a", Some(Arc::clone(&first))) else { panic!() };
+        assert!(!Arc::ptr_eq(&first, &other));
+        std::fs::remove_file(folder.path("a")).unwrap();
+        assert!(matches!(folder.find("/a", Some(other)), Err(NotShown::Absent)));
+    }
+}

@@ -1,0 +1,123 @@
+//! Files: which file beneath a root answers the request, unless it is known already. Looking is done in a thread for
+//! blocking calls, so that a slow disk or a dead network mount holds up nobody but who asked for it.
+
+use std::sync::Arc;
+
+use message::Method;
+use rules::conditions::{self, Holder, Outcome as Condition};
+
+use crate::access_log::CacheVerdict;
+use crate::settings::RouteTarget;
+use crate::static_files::file_path::{FilePath, NoPath};
+use crate::static_files::finding::{self, Found, NotShown, Terms};
+use crate::static_files::open_file::OpenFile;
+use crate::static_files::open_file_table::Kept;
+use crate::transaction::deliver::Answer;
+use crate::transaction::synth::Synth;
+use crate::transaction::{Step, Transaction};
+
+/// The step. `known` is what the table said of the path as it was sent.
+pub(crate) async fn run(tx: &mut Transaction, root: usize, known: Kept) -> Step {
+    tx.outcome.verdict = CacheVerdict::File;
+    match find(tx, root, known).await {
+        Ok(file) => show(tx, file),
+        Err(synth) => Step::Synth(synth),
+    }
+}
+
+async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile>, Synth> {
+    let files = &tx.site.files;
+    let settings = Arc::clone(&files.roots[root]);
+    let request = tx.head.request();
+    let now = tx.core.now();
+    let path = FilePath::read(request.path, settings.dotfiles).map_err(|why| match why {
+        NoPath::Malformed => {
+            Synth::file(400, "path-malformed", "The path cannot be decoded, or leads out of the root.")
+        }
+        NoPath::Hidden => absent(),
+    })?;
+    let canonical = path.canonical();
+    if canonical != request.path && route_of(tx, &canonical) != Some(RouteTarget::Root(root)) {
+        // Another spelling is no way round the routes.
+        return Err(absent());
+    }
+    let known = match known {
+        Kept::Nothing if canonical != request.path => files.table.get(root, &canonical, now.mono_ms),
+        known => known,
+    };
+    let known = match known {
+        Kept::Current(file) => return Ok(file),
+        Kept::Due(file) => Some(file),
+        Kept::Nothing => None,
+    };
+    let terms =
+        Terms { memory_bytes_max: files.memory_bytes_max, wall_s: (now.wall_ms / 1_000) as i64, mono_ms: now.mono_ms };
+    let before = known.clone();
+    let looking = tokio::task::spawn_blocking(move || (finding::find(&settings, &path, known, terms), path));
+    let Ok((found, path)) = looking.await else { return Err(refused(NotShown::Failed)) };
+    match found {
+        Ok(Found::File(file)) => {
+            files.table.keep(root, &canonical, &file);
+            Ok(file)
+        }
+        Ok(Found::Directory) => {
+            files.table.drop_path(root, &canonical);
+            let directory = FilePath { is_directory: true, ..path };
+            Err(Synth::moved(directory.canonical(), request.query))
+        }
+        // Nothing was learnt of the file: what was known of it is better than nothing.
+        Err(why @ (NotShown::Exhausted | NotShown::Failed)) => before.ok_or_else(|| refused(why)),
+        Err(why) => {
+            files.table.drop_path(root, &canonical);
+            Err(refused(why))
+        }
+    }
+}
+
+fn route_of(tx: &Transaction, path: &[u8]) -> Option<RouteTarget> {
+    let mut request = tx.head.request();
+    request.path = path;
+    tx.site.route(&request)
+}
+
+fn show(tx: &Transaction, file: Arc<OpenFile>) -> Step {
+    let request = tx.head.request();
+    let condition = conditions::evaluate(&request, file.head().response(), file.facts(), Holder::Origin);
+    if condition == Condition::PreconditionFailed {
+        let text = "The file is not the one that the request's conditions are about.";
+        return Step::Synth(Synth::file(412, "precondition-failed", text));
+    }
+    tx.core.counters.files.add(1);
+    Step::Deliver(Box::new(Answer::File(file)))
+}
+
+fn absent() -> Synth {
+    refused(NotShown::Absent)
+}
+
+/// What is said never tells what lies where: only an operator's own mistakes name a setting.
+fn refused(why: NotShown) -> Synth {
+    match why {
+        NotShown::Absent => Synth::file(404, "file-absent", "There is no such file."),
+        NotShown::Unreadable => Synth::file(403, "file-unreadable", "This file may not be read."),
+        NotShown::LeadsOut => Synth::file(403, "file-outside", "This file may not be read."),
+        NotShown::NoFile => Synth::file(403, "file-not-regular", "This is no file."),
+        NotShown::NoIndex => {
+            Synth::file(403, "index-absent", "This directory has no index file (index of its [[route]]).")
+        }
+        NotShown::NoRoot => {
+            let text = "The directory of this route cannot be opened (root of its [[route]]).";
+            Synth::file_error(500, "root-unreadable", text)
+        }
+        NotShown::Exhausted => {
+            let text = "Too many files are open (limits.open_files_max, limits.connections_max).";
+            Synth::file_error(503, "files-exhausted", text)
+        }
+        NotShown::Failed => Synth::file_error(500, "file-failed", "The file could not be read."),
+    }
+}
+
+/// A request for a file by another method than these.
+pub(crate) fn method_refused(method: Method) -> Option<Synth> {
+    (!matches!(method, Method::Get | Method::Head)).then(Synth::only_reading)
+}
