@@ -76,6 +76,8 @@ pub struct RootSettings {
     pub directory: PathBuf,
     /// What answers for a directory: the first of these that is there.
     pub index: Vec<String>,
+    /// The path whose file answers where there is none; it begins with a slash.
+    pub fallback: Option<String>,
     /// Said in the Content-Type of text.
     pub charset: Option<String>,
     /// The field's value, for every file.
@@ -88,7 +90,7 @@ impl RootSettings {
     /// With what ships.
     pub fn of(directory: PathBuf) -> RootSettings {
         let index = vec!["index.html".to_owned()];
-        RootSettings { directory, index, charset: None, cache_control: None, dotfiles: false }
+        RootSettings { directory, index, fallback: None, charset: None, cache_control: None, dotfiles: false }
     }
 }
 

@@ -102,6 +102,10 @@ fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         let form = "the name of a file, without a slash";
         parsed(node, "index file", form, |name| is_file_name(name).then(|| name.to_owned()))
     });
+    let fallback = section.read("fallback", |node| {
+        let form = "the path of a file, such as \"/index.html\"";
+        parsed(node, "fallback", form, |path| is_fallback(path).then(|| path.to_owned()))
+    });
     let charset = section.read("charset", |node| {
         parsed(node, "charset", "a name such as utf-8 or gbk", |name| is_token(name).then(|| name.to_owned()))
     });
@@ -114,7 +118,7 @@ fn root(section: &mut Section<'_>) -> Option<RootSettings> {
     });
     let dotfiles = section.read("dotfiles", switch);
     if directory.is_none() && section.get("root").is_none() {
-        for key in ["index", "charset", "cache_control", "dotfiles"] {
+        for key in ["index", "fallback", "charset", "cache_control", "dotfiles"] {
             if let Some(node) = section.get(key) {
                 let complaint =
                     Complaint::new(node.span(), format!("`{key}` is for routes with a root"), "no root here");
@@ -125,6 +129,7 @@ fn root(section: &mut Section<'_>) -> Option<RootSettings> {
     let ships = RootSettings::of(directory?);
     Some(RootSettings {
         index: index.unwrap_or(ships.index),
+        fallback,
         charset,
         cache_control,
         dotfiles: dotfiles.unwrap_or(ships.dotfiles),
@@ -134,6 +139,11 @@ fn root(section: &mut Section<'_>) -> Option<RootSettings> {
 
 fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
+}
+
+/// As it is asked for, with nothing to be decoded or resolved.
+fn is_fallback(path: &str) -> bool {
+    path.len() > 1 && path.starts_with('/') && !path.contains('%') && path[1..].split('/').all(is_file_name)
 }
 
 fn is_token(name: &str) -> bool {
@@ -160,7 +170,7 @@ mod tests {
     #[test]
     fn a_route_may_have_a_root() {
         let text = "[[route]]\nroot = \"/srv/www\"\n[[route]]\nhost = \"a.test\"\nroot = \"/srv/a\"\n\
-                    index = [\"index.htm\", \"a.html\"]\ncharset = \"gbk\"\ncache_control = \"max-age=60\"\ndotfiles = true\n";
+                    index = [\"index.htm\", \"a.html\"]\ncharset = \"gbk\"\nfallback = \"/a.html\"\ncache_control = \"max-age=60\"\ndotfiles = true\n";
         let settings = read_config(text).unwrap().settings;
         let targets: Vec<_> = settings.routes.iter().map(|route| route.target).collect();
         assert_eq!(targets, [RouteTarget::Root(0), RouteTarget::Root(1)]);
@@ -172,6 +182,7 @@ mod tests {
         assert_eq!(second.directory.as_os_str(), "/srv/a");
         assert_eq!(second.index, ["index.htm", "a.html"]);
         assert_eq!((second.charset.as_deref(), second.cache_control.as_deref()), (Some("gbk"), Some("max-age=60")));
+        assert_eq!((second.fallback.as_deref(), &first.fallback), (Some("/a.html"), &None));
         assert!(second.dotfiles && settings.origins.is_empty());
     }
 
@@ -190,6 +201,9 @@ mod tests {
         check("origin = \"web\"\ncharset = \"gbk\"", &["`charset` is for routes with a root"]);
         check("root = \"/a\"\ncharset = \"g b\"", &["`g b` is no charset"]);
         check("root = \"/a\"\nindex = \"a/b\"", &["`a/b` is no index file"]);
+        for fallback in ["index.html", "/", "/a/", "/a%20b", "/a/../b"] {
+            check(&format!("root = \"/a\"\nfallback = \"{fallback}\""), &[&format!("`{fallback}` is no fallback")]);
+        }
         check("root = \"/a\"\ncache_control = \"a\\nb\"", &["`a\nb` is no field value"]);
     }
 }

@@ -45,6 +45,32 @@ async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile
         Kept::Nothing if canonical != request.path => files.table.get(root, &canonical, now.mono_ms),
         known => known,
     };
+    match (look(tx, root, path, known).await, &settings.fallback) {
+        (Err(NotFound::Why(NotShown::Absent)), Some(fallback)) => {
+            // Kept under its own path alone: whoever asks for a thousand names that nobody has fills no table.
+            let path = FilePath::read(fallback.as_bytes(), true).map_err(|_| absent())?;
+            let known = files.table.get(root, &path.canonical(), now.mono_ms);
+            look(tx, root, path, known).await.map_err(|_| absent())
+        }
+        (Err(NotFound::Directory(directory)), _) => Err(Synth::moved(directory.canonical(), request.query)),
+        (Err(NotFound::Why(why)), _) => Err(refused(why)),
+        (Ok(file), _) => Ok(file),
+    }
+}
+
+/// No file, for now.
+enum NotFound {
+    /// It is a directory, which has this path.
+    Directory(FilePath),
+    Why(NotShown),
+}
+
+/// Looks for one file, unless what is known of it is young enough.
+async fn look(tx: &Transaction, root: usize, path: FilePath, known: Kept) -> Result<Arc<OpenFile>, NotFound> {
+    let files = &tx.site.files;
+    let settings = Arc::clone(&files.roots[root]);
+    let canonical = path.canonical();
+    let now = tx.core.now();
     let known = match known {
         Kept::Current(file) => return Ok(file),
         Kept::Due(file) => Some(file),
@@ -54,7 +80,7 @@ async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile
         Terms { memory_bytes_max: files.memory_bytes_max, wall_s: (now.wall_ms / 1_000) as i64, mono_ms: now.mono_ms };
     let before = known.clone();
     let looking = tokio::task::spawn_blocking(move || (finding::find(&settings, &path, known, terms), path));
-    let Ok((found, path)) = looking.await else { return Err(refused(NotShown::Failed)) };
+    let Ok((found, path)) = looking.await else { return Err(NotFound::Why(NotShown::Failed)) };
     match found {
         Ok(Found::File(file)) => {
             files.table.keep(root, &canonical, &file);
@@ -62,14 +88,13 @@ async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile
         }
         Ok(Found::Directory) => {
             files.table.drop_path(root, &canonical);
-            let directory = FilePath { is_directory: true, ..path };
-            Err(Synth::moved(directory.canonical(), request.query))
+            Err(NotFound::Directory(FilePath { is_directory: true, ..path }))
         }
         // Nothing was learnt of the file: what was known of it is better than nothing.
-        Err(why @ (NotShown::Exhausted | NotShown::Failed)) => before.ok_or_else(|| refused(why)),
+        Err(why @ (NotShown::Exhausted | NotShown::Failed)) => before.ok_or(NotFound::Why(why)),
         Err(why) => {
             files.table.drop_path(root, &canonical);
-            Err(refused(why))
+            Err(NotFound::Why(why))
         }
     }
 }
