@@ -36,5 +36,6 @@ pub(crate) fn run(connection: &mut Connection, core: &Core, site: &Site, visit: 
         moment: visit.moment,
         notes: None,
     };
-    instant_hit::send(connection, core, site, &shot, &file, [file.rendered(), &tail])
+    let file = file.chosen(request.fields);
+    instant_hit::send(connection, core, site, &shot, file, [file.rendered(), &tail])
 }

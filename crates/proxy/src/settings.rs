@@ -78,6 +78,8 @@ pub struct RootSettings {
     pub index: Vec<String>,
     /// The path whose file answers where there is none; it begins with a slash.
     pub fallback: Option<String>,
+    /// Send `NAME.br`, `NAME.zst` or `NAME.gz` in place of `NAME` to who accepts it.
+    pub precompressed: bool,
     /// Said in the Content-Type of text.
     pub charset: Option<String>,
     /// The field's value, for every file.
@@ -90,7 +92,15 @@ impl RootSettings {
     /// With what ships.
     pub fn of(directory: PathBuf) -> RootSettings {
         let index = vec!["index.html".to_owned()];
-        RootSettings { directory, index, fallback: None, charset: None, cache_control: None, dotfiles: false }
+        RootSettings {
+            directory,
+            index,
+            fallback: None,
+            precompressed: false,
+            charset: None,
+            cache_control: None,
+            dotfiles: false,
+        }
     }
 }
 

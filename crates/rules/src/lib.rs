@@ -10,6 +10,7 @@ pub mod byteranges;
 pub mod cache_control;
 pub mod cache_status;
 pub mod conditions;
+pub mod content_coding;
 pub mod date;
 pub mod entity_tag;
 pub mod forwarded;

@@ -117,8 +117,9 @@ fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         })
     });
     let dotfiles = section.read("dotfiles", switch);
+    let precompressed = section.read("precompressed", switch);
     if directory.is_none() && section.get("root").is_none() {
-        for key in ["index", "fallback", "charset", "cache_control", "dotfiles"] {
+        for key in ["index", "fallback", "charset", "cache_control", "dotfiles", "precompressed"] {
             if let Some(node) = section.get(key) {
                 let complaint =
                     Complaint::new(node.span(), format!("`{key}` is for routes with a root"), "no root here");
@@ -130,6 +131,7 @@ fn root(section: &mut Section<'_>) -> Option<RootSettings> {
     Some(RootSettings {
         index: index.unwrap_or(ships.index),
         fallback,
+        precompressed: precompressed.unwrap_or(ships.precompressed),
         charset,
         cache_control,
         dotfiles: dotfiles.unwrap_or(ships.dotfiles),

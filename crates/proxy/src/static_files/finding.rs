@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::settings::RootSettings;
 use crate::static_files::beneath;
 use crate::static_files::file_path::FilePath;
-use crate::static_files::open_file::{Identity, OpenFile};
+use crate::static_files::open_file::{CODINGS, Coding, Identity, Named, OpenFile};
 
 /// What there is.
 #[derive(Debug)]
@@ -72,12 +72,46 @@ pub(crate) fn find(
         FileType::Directory => index(settings, root, path)?,
         _ => return Err(NotShown::NoFile),
     };
-    if let Some(known) = known.filter(|known| known.identity() == &Identity::of(&looked_at)) {
+    let encoded = if settings.precompressed { encoded(root, &relative, &looked_at)? } else { Vec::new() };
+    if let Some(known) = known.filter(|known| is_same(known, &looked_at, &encoded)) {
         return Ok(Found::File(known));
     }
-    let (file, stat) = open_regular(root, &relative)?;
-    let made = OpenFile::read(settings, &relative, file, &stat, terms).map_err(why)?;
+    let open = |name: &[u8]| open_regular(root, name);
+    let (file, stat) = open(&relative)?;
+    let mut made =
+        OpenFile::read(settings, &Named { relative: &relative, coding: None }, file, &stat, terms).map_err(why)?;
+    for (coding, _) in encoded {
+        // One that went or changed meanwhile is left out, and seen again when it is time to look.
+        let Ok((file, stat)) = open(&coding.name_of(&relative)) else { continue };
+        let named = Named { relative: &relative, coding: Some(coding) };
+        made.add_encoded(OpenFile::read(settings, &named, file, &stat, terms).map_err(why)?);
+    }
     Ok(Found::File(Arc::new(made)))
+}
+
+fn is_same(known: &OpenFile, stat: &Stat, encoded: &[(Coding, Stat)]) -> bool {
+    known.identity() == &Identity::of(stat)
+        && known.encoded().len() == encoded.len()
+        && known.encoded().iter().zip(encoded).all(|(known, (_, stat))| known.identity() == &Identity::of(stat))
+}
+
+/// The compressed files beside a file, the dearest first, but those that are older than it is.
+fn encoded(root: BorrowedFd<'_>, relative: &[u8], source: &Stat) -> Result<Vec<(Coding, Stat)>, NotShown> {
+    let mut found = Vec::new();
+    for coding in CODINGS {
+        match look_at(root, &coding.name_of(relative)) {
+            Ok(stat) if kind(&stat) == FileType::RegularFile && modified(&stat) >= modified(source) => {
+                found.push((coding, stat));
+            }
+            Err(NotShown::Exhausted) => return Err(NotShown::Exhausted),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+fn modified(stat: &Stat) -> (i64, i64) {
+    (stat.st_mtime, stat.st_mtime_nsec)
 }
 
 /// The first of the index files that is there.

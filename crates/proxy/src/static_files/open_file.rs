@@ -1,13 +1,15 @@
 //! One file as it was found: its bytes, or the descriptor they are sent from, and the head that it is sent with.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
-use message::{FieldName, ResponseHead, Status};
-use rules::Facts;
+use message::{FieldName, FieldsView, ResponseHead, Status};
+use rules::{Facts, content_coding};
 use rustix::fs::{Advice, Stat, fadvise, fstat};
 use rustix::io::{Errno, pread};
+use smallvec::SmallVec;
 
 use crate::settings::RootSettings;
 use crate::static_files::file_types::content_type;
@@ -41,6 +43,34 @@ impl Identity {
     }
 }
 
+/// How a file beside another holds the same in fewer bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Coding {
+    /// As HTTP calls it.
+    name: &'static str,
+    /// What its name has behind the other's.
+    ending: &'static str,
+}
+
+/// The smallest first, as a rule.
+pub(crate) const CODINGS: [Coding; 3] = [
+    Coding { name: "br", ending: ".br" },
+    Coding { name: "zstd", ending: ".zst" },
+    Coding { name: "gzip", ending: ".gz" },
+];
+
+impl Coding {
+    pub(crate) fn name_of(self, relative: &[u8]) -> Vec<u8> {
+        [relative, self.ending.as_bytes()].concat()
+    }
+}
+
+/// By what name a file is asked for, and how its bytes stand for that.
+pub(crate) struct Named<'a> {
+    pub(crate) relative: &'a [u8],
+    pub(crate) coding: Option<Coding>,
+}
+
 #[derive(Debug)]
 pub(crate) enum FileBody {
     Memory(Bytes),
@@ -54,6 +84,9 @@ pub(crate) struct OpenFile {
     rendered: Bytes,
     facts: Facts,
     body: FileBody,
+    coding: Option<Coding>,
+    /// The same in other codings, in the order of `CODINGS`.
+    encoded: Vec<Arc<OpenFile>>,
     /// When it was last known to be what the path means.
     checked_ms: AtomicU64,
     /// Asked for since the table looked last.
@@ -64,7 +97,7 @@ impl OpenFile {
     /// Reads a regular file that has just been opened.
     pub(crate) fn read(
         settings: &RootSettings,
-        relative: &[u8],
+        named: &Named<'_>,
         file: OwnedFd,
         stat: &Stat,
         terms: Terms,
@@ -75,22 +108,49 @@ impl OpenFile {
             FileBody::Disk { length, .. } => *length,
         };
         let modified_s = stat.st_mtime.min(terms.wall_s);
-        let head = head(settings, relative, stat.st_mtime, modified_s, length);
-        let mut rendered = Vec::with_capacity(256);
-        write_status_line(&mut rendered, 200);
-        for field in head.fields.view().iter() {
-            write_field(&mut rendered, field.name_text, field.value);
-        }
-        write_number_field(&mut rendered, "Content-Length", length);
+        let head = head(settings, named, stat.st_mtime, modified_s, length);
+        let rendered = render(&head, length);
         Ok(OpenFile {
             identity: Identity::of(&stat),
             head,
-            rendered: Bytes::from(rendered.into_boxed_slice()),
+            rendered,
             facts: Facts { last_modified: Some(modified_s), date: terms.wall_s, ..Facts::default() },
             body,
+            coding: named.coding,
+            encoded: Vec::new(),
             checked_ms: AtomicU64::new(terms.mono_ms),
             used: AtomicBool::new(false),
         })
+    }
+
+    /// Takes in the same in another coding: from now on, answers say that there are several.
+    pub(crate) fn add_encoded(&mut self, mut other: OpenFile) {
+        other.say_varies();
+        if self.encoded.is_empty() {
+            self.say_varies();
+        }
+        self.encoded.push(Arc::new(other));
+    }
+
+    fn say_varies(&mut self) {
+        self.head.fields.push(FieldName::Vary, "Accept-Encoding");
+        self.rendered = render(&self.head, self.length());
+    }
+
+    pub(crate) fn encoded(&self) -> &[Arc<OpenFile>] {
+        &self.encoded
+    }
+
+    /// What of it goes to who sent these fields.
+    #[inline]
+    pub(crate) fn chosen<'a>(self: &'a Arc<Self>, fields: FieldsView<'_>) -> &'a Arc<OpenFile> {
+        if self.encoded.is_empty() { self } else { self.chosen_coding(fields) }
+    }
+
+    fn chosen_coding<'a>(self: &'a Arc<Self>, fields: FieldsView<'_>) -> &'a Arc<OpenFile> {
+        let names: SmallVec<[&[u8]; CODINGS.len()]> =
+            self.encoded.iter().map(|file| file.coding.map_or(&b""[..], |coding| coding.name.as_bytes())).collect();
+        content_coding::preferred(fields, &names).map_or(self, |at| &self.encoded[at])
     }
 
     pub(crate) fn identity(&self) -> &Identity {
@@ -127,10 +187,11 @@ impl OpenFile {
 
     /// Memory that the table answers for.
     pub(crate) fn memory_bytes(&self) -> usize {
-        match &self.body {
+        let own = match &self.body {
             FileBody::Memory(bytes) => bytes.len(),
             FileBody::Disk { .. } => 0,
-        }
+        };
+        own + self.encoded.iter().map(|file| file.memory_bytes()).sum::<usize>()
     }
 
     /// Is it time to look again? One asker is told so, and what he does not do for as long again, the next one does.
@@ -191,13 +252,29 @@ fn read_all(file: &OwnedFd, length: usize) -> Result<Bytes, Errno> {
     Ok(Bytes::from(bytes))
 }
 
-fn head(settings: &RootSettings, relative: &[u8], mtime_s: i64, modified_s: i64, length: u64) -> ResponseHead {
+/// The head of a whole answer but for what differs from answer to answer.
+fn render(head: &ResponseHead, length: u64) -> Bytes {
+    let mut rendered = Vec::with_capacity(256);
+    write_status_line(&mut rendered, 200);
+    for field in head.fields.view().iter() {
+        write_field(&mut rendered, field.name_text, field.value);
+    }
+    write_number_field(&mut rendered, "Content-Length", length);
+    Bytes::from(rendered.into_boxed_slice())
+}
+
+fn head(settings: &RootSettings, named: &Named<'_>, mtime_s: i64, modified_s: i64, length: u64) -> ResponseHead {
     let mut head = ResponseHead::new(Status(200));
     let fields = &mut head.fields;
-    fields.push(FieldName::ContentType, content_type(relative, settings.charset.as_deref()));
+    fields.push(FieldName::ContentType, content_type(named.relative, settings.charset.as_deref()));
     fields.push(FieldName::LastModified, rules::date::write_date(modified_s));
     // Strong, and of the same form as nginx's, so that machines of both kinds agree on one file.
-    fields.push(FieldName::Etag, format!("\"{mtime_s:x}-{length:x}\""));
+    let ending = named.coding.map_or("", |coding| coding.name);
+    let dash = if ending.is_empty() { "" } else { "-" };
+    fields.push(FieldName::Etag, format!("\"{mtime_s:x}-{length:x}{dash}{ending}\""));
+    if let Some(coding) = named.coding {
+        fields.push(FieldName::ContentEncoding, coding.name);
+    }
     if let Some(control) = &settings.cache_control {
         fields.push(FieldName::CacheControl, control);
     }
@@ -220,7 +297,7 @@ mod tests {
         settings.charset = Some("utf-8".to_owned());
         settings.cache_control = Some("max-age=60".to_owned());
         let terms = Terms { memory_bytes_max, wall_s: 1_700_000_000, mono_ms: 5_000 };
-        OpenFile::read(&settings, name.as_bytes(), file, &stat, terms).unwrap()
+        OpenFile::read(&settings, &Named { relative: name.as_bytes(), coding: None }, file, &stat, terms).unwrap()
     }
 
     #[test]

@@ -180,13 +180,23 @@ mod tests {
     use crate::static_files::beneath;
     use crate::static_files::finding::Terms;
     use crate::static_files::finding::tests::TestFolder;
+    use crate::static_files::open_file::Named;
 
     fn file(folder: &TestFolder, text: &str) -> Arc<OpenFile> {
         folder.write("file", text);
         let file = beneath::open(folder.open().as_fd(), b"file", rustix::fs::OFlags::RDONLY).unwrap();
         let stat = rustix::fs::fstat(&file).unwrap();
         let terms = Terms { memory_bytes_max: 100, wall_s: 0, mono_ms: 0 };
-        Arc::new(OpenFile::read(&RootSettings::of(folder.path("")), b"file", file, &stat, terms).unwrap())
+        Arc::new(
+            OpenFile::read(
+                &RootSettings::of(folder.path("")),
+                &Named { relative: b"file", coding: None },
+                file,
+                &stat,
+                terms,
+            )
+            .unwrap(),
+        )
     }
 
     fn table(files_max: usize, bytes_max: usize) -> OpenFileTable {

@@ -107,6 +107,7 @@ fn route_of(tx: &Transaction, path: &[u8]) -> Option<RouteTarget> {
 
 fn show(tx: &Transaction, file: Arc<OpenFile>) -> Step {
     let request = tx.head.request();
+    let file = Arc::clone(file.chosen(request.fields));
     let condition = conditions::evaluate(&request, file.head().response(), file.facts(), Holder::Origin);
     if condition == Condition::PreconditionFailed {
         let text = "The file is not the one that the request's conditions are about.";
