@@ -8,6 +8,9 @@ use wire::limits::{ChunkedLimits, HeadLimits};
 /// For so long at least a policy's uncacheable answer is remembered.
 pub(crate) const MARK_TTL_MIN_MS: i64 = 1_000;
 
+/// Lines that programs write by std.syslog on one core.
+pub(crate) const SYSLOG_LINES_PER_SECOND_MAX: u32 = 100;
+
 /// A body that a rehearsed origin makes by a Content-Length.
 pub const PLAYED_BODY_BYTES_MAX: usize = 1 << 20;
 /// One rehearsed request, with the refresh that it may leave behind.

@@ -11,20 +11,28 @@ use crate::vcl_story::scope_heads::usual_reason;
 /// The status line and the fields of a response to be stored, `Via` of ours included; no Content-Length, no Age,
 /// no empty line.
 pub(crate) fn render(head: &ResponseHead, site: &Site) -> Bytes {
-    render_without(head, site, |_| false)
+    render_without(head, site, None, |_| false)
 }
 
 /// The same for what was fetched under a program: without X-Varnish, in which every answer has its own number, and
 /// Accept-Ranges, which we say.
 pub(crate) fn render_by_policy(head: &ResponseHead, site: &Site) -> Bytes {
-    render_without(head, site, |field| {
+    render_without(head, site, Some(usual_reason(head.status.0)), |field| {
         field.name == FieldName::AcceptRanges || field.name_text.eq_ignore_ascii_case(b"x-varnish")
     })
 }
 
-fn render_without(head: &ResponseHead, site: &Site, is_left_out: impl Fn(&Field<'_>) -> bool) -> Bytes {
+fn render_without(
+    head: &ResponseHead,
+    site: &Site,
+    reason: Option<&[u8]>,
+    is_left_out: impl Fn(&Field<'_>) -> bool,
+) -> Bytes {
     let mut out = Vec::with_capacity(512);
-    write_status_line(&mut out, head.status.0);
+    match reason {
+        Some(_) => write_status_and_reason(&mut out, head.status.0, reason),
+        None => write_status_line(&mut out, head.status.0),
+    }
     for field in head.fields.view().iter() {
         if matches!(field.name, FieldName::ContentLength | FieldName::Age) || is_left_out(&field) {
             continue;

@@ -102,6 +102,8 @@ pub(crate) struct Core {
     pub(crate) xids: Cell<Xids>,
     /// The second in which a program's failure was said on stderr last: one a second is enough.
     pub(crate) complained_s: Cell<u64>,
+    /// The second in which std.syslog spoke last, and how often in it.
+    pub(crate) syslogged: Cell<(u64, u32)>,
     pub(crate) log: RefCell<LogBuffer>,
     /// Somebody looks at everything that programs do: a rehearsal.
     pub(crate) watch: Option<Rc<Watch>>,
@@ -133,6 +135,7 @@ impl Core {
             arena: RefCell::default(),
             xids: Cell::default(),
             complained_s: Cell::new(0),
+            syslogged: Cell::new((0, 0)),
             log: RefCell::new(LogBuffer::default()),
             watch: None,
             dates: DateCache::default(),

@@ -409,6 +409,19 @@ fn a_chain_of_regexes_is_its_regexes() {
     }
 }
 
+/// A text that is made by running something may change what the regexes of the chain are asked about.
+#[test]
+fn a_chain_of_regexes_looks_again_after_a_call() {
+    let program = format!(
+        "{HEAD} sub change {{ set req.http.u = \"b1\"; }} sub vcl_recv {{ set req.http.u = \"none\"; \
+         if (req.http.u ~ \"a+c1\" || req.http.u ~ \"a+c2\" || req.http.u ~ \"a+c3\" \
+             || \"\" + std.timed_call(change) ~ \"never+a\" || req.http.u ~ \"b+1\") {{ return (pass); }} return (hash); }}"
+    );
+    let loaded = load(&program).unwrap_or_else(|why| panic!("{why}"));
+    let arena = Arena::default();
+    assert_eq!(loaded.recv(&request(&arena)), RecvVerdict::Pass);
+}
+
 /// A chain of substitutions is one step; it does what its statements do one after another.
 #[test]
 fn a_chain_of_substitutions_is_its_statements() {
@@ -422,6 +435,10 @@ fn a_chain_of_substitutions_is_its_statements() {
         assert_eq!(recv_of(&format!("{before}{chain}")), format!("r: {expect}"), "{value}");
         assert_eq!(recv_of(&format!("{before}{apart} unset req.http.x;")), recv_of(&format!("{before}{chain}")));
     }
+    // What fails by itself fails in a chain.
+    let broken = "set req.http.n = \"xay\"; set req.http.n = regsub(req.http.n, \"a\", {\"\n\"}); \
+        set req.http.n = regsub(req.http.n, \"\\s\", \"-\");";
+    assert!(recv_of(broken).contains("it holds a control byte"), "{}", recv_of(broken));
     // Absent is empty from the first of them on.
     assert_eq!(
         recv_of(

@@ -1,7 +1,7 @@
 //! What version 2 of the PROXY protocol says beside addresses: the client's ALPN and the name it asked for, and of the
 //! TLS that ended before us its version, cipher and certificate. Kept as it came, and looked up when somebody asks.
 //!
-//! `read_proxy_header` has checked its form; what the words mean is for the program that asks.
+//! `read_proxy_header` has checked the form of what it took; what the words mean is for the program that asks.
 
 use crate::proxy_protocol::{V2_SIGNATURE, address_bytes};
 
@@ -21,6 +21,8 @@ pub const HAS_CERTIFICATE_IN_CONNECTION: u8 = 0x02;
 pub const HAS_CERTIFICATE_IN_SESSION: u8 = 0x04;
 
 const HEAD_BYTES: usize = 16;
+/// Version 2, and a command that is not LOCAL: of a proxy's own connection nothing is believed.
+const PROXY: u8 = 0x21;
 const TLS_HEAD_BYTES: usize = 5;
 
 /// The type-length-value triples of one header.
@@ -30,7 +32,7 @@ pub struct ProxyTriples(Box<[u8]>);
 impl ProxyTriples {
     /// Of a header that `read_proxy_header` took; `None` when it has none, as version 1 never has.
     pub fn of(header: &[u8]) -> Option<ProxyTriples> {
-        let body = header.get(HEAD_BYTES..).filter(|_| header.starts_with(V2_SIGNATURE))?;
+        let body = header.get(HEAD_BYTES..).filter(|_| header.starts_with(V2_SIGNATURE) && header[12] == PROXY)?;
         let triples = body.get(address_bytes(header[13])?..).filter(|triples| !triples.is_empty())?;
         Some(ProxyTriples(triples.into()))
     }

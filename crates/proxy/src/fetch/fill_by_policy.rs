@@ -8,7 +8,7 @@ use cache::{Description, Failure, Mark, MarkKind, Now, Renewal, StoreAs, Ticket}
 use message::{FieldName, ResponseHead};
 use rules::date::parse_date;
 use rules::{Facts, Lifetimes, Vary, VarySpec};
-use wire::ResponseBody;
+use wire::{HopByHop, ResponseBody};
 
 use crate::fetch::fill::{Course, pour};
 use crate::fetch::notes::FetchNotes;
@@ -40,6 +40,8 @@ pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<Fetch
 async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
     let Settled { mut made, body, keeping, lifetimes, received, streams, .. } = settled;
     let policy = fetch.vcl.as_deref().expect("only a fetch under a policy comes here");
+    // What a program says of a connection is about no other one.
+    made.head.fields = HopByHop::end_to_end(made.head.fields.view());
     made.head.fields.retain(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish"));
     made.head.fields.push_named(b"X-Varnish", policy.xid.get().to_string().as_bytes());
     made.head.fields.remove(FieldName::ContentLength);

@@ -116,12 +116,10 @@ pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, xid: u
     }
     out.extend_from_slice(b"\r\n");
     write_number_field(out, "Age", object.age_s(now));
-    let ranges = match status == Status::OK && site.settings.vcl.http_range_support {
-        true => Some(&b"bytes"[..]),
-        false => fields.get(FieldName::AcceptRanges),
-    };
-    if let Some(ranges) = ranges {
-        stored_head::write_field(out, b"Accept-Ranges", ranges);
+    if status == Status::OK && site.settings.vcl.http_range_support {
+        stored_head::write_field(out, b"Accept-Ranges", b"bytes");
+    } else {
+        fields.get_all(FieldName::AcceptRanges).for_each(|line| stored_head::write_field(out, b"Accept-Ranges", line));
     }
     stored_head::write_fate(out, fate);
 }

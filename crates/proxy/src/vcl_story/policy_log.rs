@@ -2,6 +2,7 @@
 
 use vcl::LogKind;
 
+use crate::limits::SYSLOG_LINES_PER_SECOND_MAX;
 use crate::service::complain;
 use crate::vcl_story::policy_scope::{Scope, Side};
 
@@ -27,7 +28,7 @@ pub(crate) fn note(scope: &Scope<'_>, kind: LogKind, text: &[u8]) {
                 note_text(scope, text.as_bytes());
             }
         }
-        LogKind::System(priority) => say(scope, format_args!("<{priority}> {}", text.escape_debug())),
+        LogKind::System(priority) => say_for_program(scope, priority, &text),
         LogKind::Timestamp => {}
     }
 }
@@ -41,6 +42,21 @@ fn note_text(scope: &Scope<'_>, text: &[u8]) {
             }
         }
     }
+}
+
+/// What std.syslog says, on stderr: so many lines a second and core, and then how many more there were.
+fn say_for_program(scope: &Scope<'_>, priority: i64, text: &str) {
+    let now_s = scope.now.mono_ms / 1_000 + 1;
+    let said = scope.core.syslogged.get();
+    let (second, count) = if said.0 == now_s { said } else { (now_s, 0) };
+    if said.0 != now_s && said.1 > SYSLOG_LINES_PER_SECOND_MAX {
+        let more = said.1 - SYSLOG_LINES_PER_SECOND_MAX;
+        complain(format_args!("vcl: {more} more lines of std.syslog in a second (SYSLOG_LINES_PER_SECOND_MAX)"));
+    }
+    if count < SYSLOG_LINES_PER_SECOND_MAX {
+        complain(format_args!("vcl: <{priority}> {}", text.escape_debug()));
+    }
+    scope.core.syslogged.set((second, count.saturating_add(1)));
 }
 
 /// On stderr, once a second at most and core: who sends requests must not fill the operator's disk.

@@ -11,8 +11,8 @@ use vcl::source_files::Span;
 use vcl::subroutines::Method;
 use vcl::typed_program::BackendId;
 use vcl::{
-    Arena, BackendRef, Fault, HeaderName, Health, Host, KeptName, LogKind, Message, Plain, Purge, Purged, Task,
-    VariableId, World,
+    Arena, BackendRef, Fault, HeaderName, Health, Host, KeptName, LogKind, Message, Plain, ProxyField, Purge, Purged,
+    Task, UnixPeer, VariableId, World,
 };
 
 use crate::rehearsal::watch::Watch;
@@ -257,6 +257,14 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
     }
 
     #[inline]
+    fn unix_peer(&self) -> Option<UnixPeer> {
+        self.scope.unix_peer()
+    }
+
+    fn proxy_field(&self, of: ProxyField) -> Plain<'a> {
+        self.scope.proxy_field(of)
+    }
+
     fn is_watched(&self) -> bool {
         self.watch.is_some()
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::builtin_rules::{BuiltinRule, is_untouched};
 use super::compiled::*;
+use super::lawful_values::lawful_line;
 use crate::header_names::HeaderName;
 use crate::host::Message;
 use crate::limits::REQUEST_BODY_BYTES_DEFAULT;
@@ -113,7 +114,9 @@ fn rewriting_of(step: Step) -> Result<(Message, Arc<HeaderName>, Rewriting), Ste
             text: Text::Header(from, read),
             pattern,
             replacement: Text::Constant(replacement),
-        } if from == of && read.lower() == name.lower() => Ok((of, name, Rewriting { all, pattern, replacement, at })),
+        } if from == of && read.lower() == name.lower() && lawful_line(b"", &replacement).is_ok() => {
+            Ok((of, name, Rewriting { all, pattern, replacement, at }))
+        }
         other => Err(Step { act: Act::SetHeader { of, name, value: Text::Changed(Box::new(other)) }, at }),
     }
 }
@@ -163,7 +166,7 @@ impl Compiler<'_> {
             let bytes = self.patterns[rewriting.pattern.index()].bytes_min();
             match joined.last_mut() {
                 Some(Step { act: Act::RewriteHeader { of: before, name: known, bytes_min, steps }, .. })
-                    if *before == of && known.lower() == name.lower() =>
+                    if *before == of && known.written() == name.written() =>
                 {
                     *bytes_min = bytes.min(*bytes_min);
                     let mut longer = std::mem::take(steps).into_vec();

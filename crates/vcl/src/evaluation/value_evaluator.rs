@@ -206,6 +206,10 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
         {
             return Ok(known.matched.has(place) != of.negated);
         }
+        if of.in_group.is_none() {
+            // What is called for this text may change that one.
+            *asked = None;
+        }
         let text = self.text(&of.text)?.unwrap_or_default();
         if let Some((set, place)) = in_set
             && let Some(matched) = set.engine.matched(text, self.last_pass(set.number)?, self.arena)?
