@@ -1,5 +1,5 @@
 //! How long larder takes to load the longest whole file of the corpus, by the admin address of a larder that runs, which
-//! compiles all of its regexes too.
+//! makes its sets of regexes and the engines of those that are in none.
 //!
 //! The limit is the task's own, of 58,000 bytes and in proportion above; Varnish needs a run of the C compiler.
 

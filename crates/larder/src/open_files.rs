@@ -22,9 +22,23 @@ pub fn connections_that_fit(asked: usize, files_max: Option<u64>) -> usize {
     asked.min(files.saturating_sub(reserved).max(1) as usize)
 }
 
+/// What is left of the files when so many are kept open for longer, as those beneath the roots of routes are.
+pub fn files_beside(kept_open_max: usize, files_max: Option<u64>) -> Option<u64> {
+    files_max.map(|files| files.saturating_sub(kept_open_max as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_files_beneath_roots_leave_room_for_connections_to_ask_for_them() {
+        let fit = |kept_open, files| connections_that_fit(19_000, files_beside(kept_open, files));
+        assert_eq!(fit(512, None), 19_000);
+        assert_eq!(fit(512, Some(20_000)), 18_514);
+        assert_eq!(fit(512, Some(1024)), 487);
+        assert_eq!(fit(512, Some(64)), 1);
+    }
 
     #[test]
     fn connections_leave_files_for_everything_else() {

@@ -127,7 +127,7 @@ pub fn play(
 /// Brings into the store what the same request leaves there. Says so where that is not what was wished for.
 fn warm(rehearsal: &mut Rehearsal, scene: &Scene, cached: Cached) -> Result<Option<String>, String> {
     let before = rehearsal.ask(scene)?;
-    let life = before.settled.iter().rev().map(|settled| &settled.life).next();
+    let life = before.settled.last().map(|settled| &settled.life);
     let note = match life {
         Some(life) if life.kept == Kept::Stored => None,
         Some(life) => Some(format!("the same request asked before left {} in the cache", life.kept.token())),

@@ -18,7 +18,7 @@ use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
 use crate::edge_report;
 use crate::limits;
 use crate::log_writer::LogWriter;
-use crate::open_files::{connections_that_fit, raise_limit};
+use crate::open_files::{connections_that_fit, files_beside, raise_limit};
 use crate::plan::{LogTarget, Plan};
 use crate::quantities::show_size;
 use crate::say::say;
@@ -243,7 +243,8 @@ fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
 /// A limit of connections that the files do not allow would end in refused connections at the worst moment.
 fn fit_connections(plan: &mut Plan, files_max: Option<u64>) {
     let asked = plan.settings.limits.connections_max;
-    let fit = connections_that_fit(asked, files_max);
+    let kept_open_max = if plan.settings.roots.is_empty() { 0 } else { plan.settings.limits.open_files_max };
+    let fit = connections_that_fit(asked, files_beside(kept_open_max, files_max));
     if fit < asked {
         let files = files_max.unwrap_or_default();
         say!(

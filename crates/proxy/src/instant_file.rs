@@ -1,10 +1,8 @@
 //! The fast way of a file: when it is in the table of open files and nothing is asked of it but the whole, it is answered
 //! like a hit, synchronously over the borrowed head. Everything else is a transaction in the state Files.
 
-use message::Method;
-
 use crate::connection::Connection;
-use crate::instant_hit::{self, Instant, Shot, Visit};
+use crate::instant_hit::{self, Instant, Visit};
 use crate::policy::CONDITIONAL;
 use crate::site::Site;
 use crate::static_files::open_file_table::Kept;
@@ -28,14 +26,6 @@ pub(crate) fn run(connection: &mut Connection, core: &Core, site: &Site, visit: 
     tail.clear();
     stored_head::write_date(&mut tail, now);
     stored_head::write_fate(&mut tail, Fate::of(visit.persistent, request.version));
-    let shot = Shot {
-        request,
-        head_only: request.method == Method::Head,
-        persistent: visit.persistent,
-        client_ip: visit.found.client.ip,
-        moment: visit.moment,
-        notes: None,
-    };
     let file = file.chosen(request.fields);
-    instant_hit::send(connection, core, site, &shot, file, [file.rendered(), &tail])
+    instant_hit::send(connection, core, site, &visit.shot(), file, [file.rendered(), &tail])
 }

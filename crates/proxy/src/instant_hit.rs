@@ -43,6 +43,22 @@ pub(crate) struct Visit<'a> {
     pub(crate) moment: Moment,
 }
 
+impl<'a> Visit<'a> {
+    /// Its answer, of which nothing but the method says whether it has a body.
+    #[inline]
+    pub(crate) fn shot(&self) -> Shot<'a> {
+        let request = &self.received.request;
+        Shot {
+            request,
+            head_only: request.method == Method::Head,
+            persistent: self.persistent,
+            client_ip: self.found.client.ip,
+            moment: self.moment,
+            notes: None,
+        }
+    }
+}
+
 /// How far the run came.
 pub(crate) enum Instant {
     /// The whole answer is with the kernel.
@@ -130,14 +146,7 @@ fn answer(
     let mut tail = core.tail.borrow_mut();
     tail.clear();
     stored_head::write_tail(&mut tail, site, object, now, Fate::of(visit.persistent, request.version));
-    let shot = Shot {
-        request,
-        head_only: request.method == Method::Head,
-        persistent: visit.persistent,
-        client_ip: visit.found.client.ip,
-        moment: visit.moment,
-        notes: None,
-    };
+    let shot = visit.shot();
     let head = [&object.rendered()[..], &tail];
     send(connection, core, site, &shot, object, head)
 }

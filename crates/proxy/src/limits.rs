@@ -70,7 +70,7 @@ pub struct Limits {
     pub range_ahead_bytes_max: u64,
     /// A fetch that lost its last reader goes on when so little is left.
     pub quick_abort_bytes_max: u64,
-    /// Files beneath roots that are kept open or in memory, over all cores.
+    /// Files beneath roots that are kept open or in memory, over all cores; each coding of a file is one.
     pub open_files_max: usize,
     /// Of all files in memory together.
     pub open_files_bytes_max: usize,

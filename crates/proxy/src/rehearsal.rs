@@ -388,6 +388,6 @@ fn lines(fields: FieldsView<'_>) -> Vec<(String, String)> {
     fields.iter().map(|field| (lossy(field.name_text), lossy(field.value))).collect()
 }
 
-fn lossy(bytes: &[u8]) -> String {
+pub(crate) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

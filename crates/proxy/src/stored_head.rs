@@ -75,6 +75,12 @@ pub(crate) fn write_status_line(out: &mut Vec<u8>, status: u16) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Is the field about the connection or the framing, and so ours to write?
+#[inline]
+pub(crate) fn is_of_connection(name: FieldName) -> bool {
+    matches!(name, FieldName::Connection | FieldName::TransferEncoding | FieldName::KeepAlive | FieldName::Upgrade)
+}
+
 #[inline]
 pub(crate) fn write_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);

@@ -29,6 +29,7 @@ use crate::site::Site;
 use crate::slots::{Doom, Slots};
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::VclShelf;
+use crate::vcl_story::policy_log::SyslogAllowance;
 use crate::vcl_story::xids::Xids;
 use crate::{connection, origin};
 
@@ -102,8 +103,7 @@ pub(crate) struct Core {
     pub(crate) xids: Cell<Xids>,
     /// The second in which a program's failure was said on stderr last: one a second is enough.
     pub(crate) complained_s: Cell<u64>,
-    /// The second in which std.syslog spoke last, and how often in it.
-    pub(crate) syslogged: Cell<(u64, u32)>,
+    pub(crate) syslogged: Cell<SyslogAllowance>,
     pub(crate) log: RefCell<LogBuffer>,
     /// Somebody looks at everything that programs do: a rehearsal.
     pub(crate) watch: Option<Rc<Watch>>,
@@ -135,7 +135,7 @@ impl Core {
             arena: RefCell::default(),
             xids: Cell::default(),
             complained_s: Cell::new(0),
-            syslogged: Cell::new((0, 0)),
+            syslogged: Cell::default(),
             log: RefCell::new(LogBuffer::default()),
             watch: None,
             dates: DateCache::default(),

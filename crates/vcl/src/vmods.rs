@@ -74,9 +74,7 @@ impl<'a> HeaderArgument<'a> {
         }
         Ok(HeaderArgument::Called(Box::new(HeaderName::new(name))))
     }
-}
 
-impl<'a> HeaderArgument<'a> {
     fn kept(&self, arena: &'a Arena) -> Result<KeptName<'a>, Fault> {
         Ok(match self {
             HeaderArgument::Fixed(name) => KeptName::Known(name),

@@ -93,6 +93,11 @@ mod tests {
         check(b"\x01\x00\x09h2", ALPN, None);
         assert_eq!(ProxyTriples::of(b"PROXY UNKNOWN\r\n"), None);
         assert_eq!(ProxyTriples::of(&header(0x31, b"short")), None);
+        // Of a proxy's own connection, by LOCAL, nothing is believed.
+        let mut local = header(0x11, &[&[0; 12], &b"\x01\x00\x02h2"[..]].concat());
+        assert!(ProxyTriples::of(&local).is_some());
+        local[12] = 0x20;
+        assert_eq!(ProxyTriples::of(&local), None);
     }
 
     #[test]

@@ -127,6 +127,14 @@ fn root(section: &mut Section<'_>) -> Option<RootSettings> {
             }
         }
     }
+    if let (Some(node), Some(hidden)) =
+        (section.get("fallback"), fallback.as_deref().filter(|path| path.contains("/.")))
+        && dotfiles != Some(true)
+    {
+        let what = format!("the fallback `{hidden}` is hidden: set `dotfiles = true`, or call it otherwise");
+        let complaint = Complaint::new(node.span(), what, "nobody is shown this");
+        section.complaints().add(complaint);
+    }
     let ships = RootSettings::of(directory?);
     Some(RootSettings {
         index: index.unwrap_or(ships.index),
@@ -206,6 +214,12 @@ mod tests {
         for fallback in ["index.html", "/", "/a/", "/a%20b", "/a/../b"] {
             check(&format!("root = \"/a\"\nfallback = \"{fallback}\""), &[&format!("`{fallback}` is no fallback")]);
         }
+        check(
+            "root = \"/a\"\nfallback = \"/.a.html\"",
+            &["the fallback `/.a.html` is hidden: set `dotfiles = true`, or call it otherwise"],
+        );
+        let shown = "[[route]]\nroot = \"/a\"\nfallback = \"/.a.html\"\ndotfiles = true\n";
+        assert!(read_config(shown).is_ok());
         check("root = \"/a\"\ncache_control = \"a\\nb\"", &["`a\nb` is no field value"]);
     }
 }

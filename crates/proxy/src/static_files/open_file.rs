@@ -194,6 +194,11 @@ impl OpenFile {
         own + self.encoded.iter().map(|file| file.memory_bytes()).sum::<usize>()
     }
 
+    /// Files that it stands for: itself, and the same in other codings.
+    pub(crate) fn count(&self) -> usize {
+        1 + self.encoded.len()
+    }
+
     /// Is it time to look again? One asker is told so, and what he does not do for as long again, the next one does.
     #[inline]
     pub(crate) fn is_due(&self, now_ms: u64, every_ms: u64) -> bool {

@@ -42,6 +42,7 @@ struct Shard {
     places: HashTable<usize>,
     entries: Vec<Entry>,
     hand: usize,
+    files: usize,
     bytes: usize,
 }
 
@@ -94,10 +95,10 @@ impl OpenFileTable {
             }
             shard.remove(place);
         }
-        if self.files_max == 0 || file.memory_bytes() > self.bytes_max {
+        if file.count() > self.files_max || file.memory_bytes() > self.bytes_max {
             return;
         }
-        while shard.entries.len() >= self.files_max || shard.bytes + file.memory_bytes() > self.bytes_max {
+        while shard.files + file.count() > self.files_max || shard.bytes + file.memory_bytes() > self.bytes_max {
             shard.evict();
         }
         shard.add(Entry { hash, root, path: path.into(), file: Arc::clone(file) });
@@ -132,6 +133,7 @@ impl Shard {
     }
 
     fn add(&mut self, entry: Entry) {
+        self.files += entry.file.count();
         self.bytes += entry.file.memory_bytes();
         let hash = entry.hash;
         self.entries.push(entry);
@@ -143,6 +145,7 @@ impl Shard {
         self.forget_place(self.entries[place].hash, place);
         let last = self.entries.len() - 1;
         let removed = self.entries.swap_remove(place);
+        self.files -= removed.file.count();
         self.bytes -= removed.file.memory_bytes();
         if place < last {
             // What stood last stands here now.
@@ -242,6 +245,26 @@ mod tests {
         assert_eq!((kept(&table), table.shards[0].read().bytes), ("bce".to_owned(), 10));
         table.keep(0, b"f", &file(&folder, "1234567890"));
         assert_eq!((kept(&table), table.shards[0].read().bytes), ("f".to_owned(), 10));
+    }
+
+    #[test]
+    fn every_coding_of_a_file_counts_as_a_file() {
+        let folder = TestFolder::new("table-codings");
+        let with_coding = || {
+            let mut both = Arc::into_inner(file(&folder, "12")).unwrap();
+            both.add_encoded(Arc::into_inner(file(&folder, "1")).unwrap());
+            Arc::new(both)
+        };
+        let table = table(3, 1_000);
+        table.keep(0, b"a", &with_coding());
+        table.keep(0, b"b", &file(&folder, "1"));
+        assert_eq!((kept(&table), table.shards[0].read().files), ("ab".to_owned(), 3));
+        table.keep(0, b"c", &with_coding());
+        let files = table.shards[0].read().files;
+        assert!(files <= 3 && kept(&table).contains('c'), "{files} {}", kept(&table));
+        table.drop_path(0, b"c");
+        table.drop_path(0, b"b");
+        assert_eq!((kept(&table), table.shards[0].read().files), (String::new(), 0));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use wire::{HopByHop, ResponseBody};
 use crate::body_source::BodySource;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
-use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_and_reason};
+use crate::stored_head::{self, Fate, is_of_connection, write_field, write_number_field, write_status_and_reason};
 use crate::transaction::deliver::{Answer, Held, Made, framing_of, multipart};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
 use crate::transaction::{Step, Transaction, hit};
@@ -299,11 +299,7 @@ impl Source {
 fn write_kept(made: &MadeHead, out: &mut Vec<u8>, keeps: impl Fn(FieldName) -> bool) {
     let fields = made.head.fields.view();
     for field in fields.iter() {
-        let is_connections = matches!(
-            field.name,
-            FieldName::Connection | FieldName::TransferEncoding | FieldName::KeepAlive | FieldName::Upgrade
-        );
-        if !is_connections && keeps(field.name) {
+        if !is_of_connection(field.name) && keeps(field.name) {
             write_field(out, field.name_text, field.value);
         }
     }

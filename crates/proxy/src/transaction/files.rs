@@ -48,7 +48,7 @@ async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile
     match (look(tx, root, path, known).await, &settings.fallback) {
         (Err(NotFound::Why(NotShown::Absent)), Some(fallback)) => {
             // Kept under its own path alone: whoever asks for a thousand names that nobody has fills no table.
-            let path = FilePath::read(fallback.as_bytes(), true).map_err(|_| absent())?;
+            let path = FilePath::read(fallback.as_bytes(), settings.dotfiles).map_err(|_| absent())?;
             let known = files.table.get(root, &path.canonical(), now.mono_ms);
             look(tx, root, path, known).await.map_err(|_| absent())
         }

@@ -13,12 +13,11 @@ use vcl::Loaded;
 use vcl::subroutines::Method as Subroutine;
 
 use crate::connection::Connection;
-use crate::instant_hit::{self, Instant, Shot};
 use crate::policy::Seen;
 use crate::site::Site;
 use crate::stored_head::{self, Fate, write_number_field};
 use crate::transaction::{State, take_edge};
-use crate::vcl_story::instant_policy_hit::{OnItsWay, Reached, Visit};
+use crate::vcl_story::instant_policy_hit::{self, Reached, Sending, Visit};
 use crate::vcl_story::policy_scope::{Hashed, hash_part, key_of};
 use crate::worker::Core;
 
@@ -65,21 +64,10 @@ pub(crate) fn run(
     tail.clear();
     let fate = Fate::of(visit.persistent, request.version);
     write_tail(&mut tail, site, object, xid, now, fate);
-    let shot = Shot {
-        request,
-        head_only: request.method == Method::Head || !stored_head::has_length(object.status().0),
-        persistent: visit.persistent,
-        client_ip: visit.client.ip,
-        moment: visit.moment,
-        notes: None,
-    };
-    Some(match instant_hit::send(connection, core, site, &shot, object, [object.rendered(), &tail]) {
-        Instant::Answered => Reached::Answered { persistent: visit.persistent },
-        Instant::Left => Reached::Left,
-        Instant::Step(state, step, outcome) => {
-            Reached::Step(Box::new(OnItsWay { head: request.to_head(), state, step, outcome }))
-        }
-    })
+    let has_body = stored_head::has_length(object.status().0);
+    let sending = Sending { persistent: visit.persistent, starts_as_stored: true, has_body };
+    let head = [&object.rendered()[..], &tail];
+    Some(instant_policy_hit::send(connection, core, site, (visit, None), object, head, sending))
 }
 
 /// By vcl_builtin_hash: URL and host. `None` where there is no host, or one that vcl_builtin_recv writes anew.

@@ -73,11 +73,11 @@ impl OnItsWay {
 
 /// How the answer that lies in the core's tail is sent.
 #[derive(Clone, Copy)]
-struct Sending {
-    persistent: bool,
+pub(crate) struct Sending {
+    pub(crate) persistent: bool,
     /// Before what is in the tail, the head as it is stored.
-    starts_as_stored: bool,
-    has_body: bool,
+    pub(crate) starts_as_stored: bool,
+    pub(crate) has_body: bool,
 }
 
 /// What the subroutines came to, before anything is written.
@@ -269,10 +269,11 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     out.clear();
     write_status_and_reason(&mut out, status, scope.response.reason.get());
     let mut closes = false;
-    scope.response.fields.each(|known, name, value| match known {
-        FieldName::Connection => closes |= value.eq_ignore_ascii_case(b"close"),
-        FieldName::ContentLength | FieldName::TransferEncoding | FieldName::KeepAlive | FieldName::Upgrade => {}
-        _ => write_field(&mut out, name, value),
+    scope.response.fields.each(|known, name, value| {
+        closes |= known == FieldName::Connection && value.eq_ignore_ascii_case(b"close");
+        if known != FieldName::ContentLength && !stored_head::is_of_connection(known) {
+            write_field(&mut out, name, value);
+        }
     });
     if stored_head::has_length(status) {
         write_number_field(&mut out, "Content-Length", object.body().len());
@@ -291,12 +292,24 @@ fn write(
     object: &Arc<Object>,
     sending: Sending,
 ) -> Reached {
-    let (request, client_ip, moment) = (&visit.received.request, visit.client.ip, visit.moment);
-    let persistent = sending.persistent;
-    let head_only = request.method == Method::Head || !sending.has_body;
-    let shot = Shot { request, head_only, persistent, client_ip, moment, notes };
     let tail = core.tail.borrow();
     let head = if sending.starts_as_stored { [&object.rendered()[..], &tail] } else { [&tail[..], b""] };
+    send(connection, core, site, (visit, notes), object, head, sending)
+}
+
+/// Sends the head and, if it has one, the body.
+pub(crate) fn send(
+    connection: &mut Connection,
+    core: &Core,
+    site: &Site,
+    (visit, notes): (&Visit<'_>, Option<&Rc<LogNotes>>),
+    object: &Arc<Object>,
+    head: [&[u8]; 2],
+    Sending { persistent, has_body, .. }: Sending,
+) -> Reached {
+    let request = &visit.received.request;
+    let head_only = request.method == Method::Head || !has_body;
+    let shot = Shot { request, head_only, persistent, client_ip: visit.client.ip, moment: visit.moment, notes };
     match instant_hit::send(connection, core, site, &shot, object, head) {
         Instant::Answered => Reached::Answered { persistent },
         Instant::Left => Reached::Left,

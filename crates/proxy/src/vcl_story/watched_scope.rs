@@ -16,7 +16,7 @@ use vcl::{
 };
 
 use crate::rehearsal::watch::Watch;
-use crate::rehearsal::{Event, Ran, RanHead};
+use crate::rehearsal::{Event, Ran, RanHead, lossy};
 use crate::vcl_story::log_notes::DecidedBy;
 use crate::vcl_story::policy_scope::{Scope, Side};
 
@@ -99,10 +99,6 @@ impl<'s, 'a> Watched<'s, 'a> {
         };
         RanHead { method: lossy(method), url: lossy(url), status: self.scope.response.status.get(), fields }
     }
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn label(of: Message, name: KeptName<'_>) -> String {
