@@ -1,4 +1,4 @@
-//! What messages look like in bytes: HTTP/1.1 heads and bodies, and the PROXY protocol.
+//! What messages look like in bytes: HTTP/1.1 heads and bodies, memcached's text protocols, and the PROXY protocol.
 //!
 //! Everything here is a function of bytes. `proxy` reads and writes the sockets and asks this crate what the
 //! bytes mean; whatever RFC 9112 calls invalid is refused with a stable token and never repaired. How a body is
@@ -15,6 +15,14 @@ mod framing;
 mod head_lines;
 mod hop_by_hop;
 pub mod limits;
+/// What memcached is asked and what it answers, as text.
+pub mod memcached {
+    mod command_text;
+    mod reply_reader;
+
+    pub use command_text::{Command, Direction, Expected, StoreVerb, is_key, is_key_byte};
+    pub use reply_reader::{Asked, Blame, Item, Progress, Reply, ReplyFault, read_reply};
+}
 mod proxy_protocol;
 mod proxy_protocol_writer;
 pub mod proxy_triples;

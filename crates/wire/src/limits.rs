@@ -68,6 +68,15 @@ pub const PROXY_V1_BYTES_MAX: usize = 107;
 /// A PROXY protocol v2 header's addresses and type-length-value triples.
 pub const PROXY_V2_BODY_BYTES_MAX: usize = 4 << 10;
 
+/// A memcached's key, as its protocol says.
+pub const MEMCACHED_KEY_BYTES_MAX: usize = 250;
+
+/// One line of a memcached's reply: the longest names a key, and what the server says of an error.
+pub const MEMCACHED_LINE_BYTES_MAX: usize = 2048;
+
+/// A memcached's statistics, all lines of them.
+pub const MEMCACHED_LINES_BYTES_MAX: usize = 1 << 20;
+
 const _: () = {
     let (request, response) = (HeadLimits::REQUEST, HeadLimits::RESPONSE);
     assert!(request.target_bytes_max > 8_000 && request.target_bytes_max < request.head_bytes_max);
