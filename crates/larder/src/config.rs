@@ -9,6 +9,7 @@ mod nearest;
 mod routes;
 mod section;
 mod sections;
+mod static_root;
 
 use std::path::{Path, PathBuf};
 
@@ -97,7 +98,10 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     plan.settings.origins = sections::origins(top.section("origin"));
     let routes = top.sections("route");
-    (plan.settings.routes, plan.settings.roots) = routes::read(&top, routes, &plan.settings.origins);
+    let routes = routes::read(&top, routes, &plan.settings.origins);
+    plan.settings.routes = routes.routes;
+    plan.settings.roots = routes.roots;
+    plan.settings.status_pages = routes.status_pages;
     if let Some(section) = top.section("memory") {
         sections::memory(section, &mut plan.settings);
     }

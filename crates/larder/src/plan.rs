@@ -66,6 +66,7 @@ impl Default for Plan {
                 routes: Vec::new(),
                 origins: Vec::new(),
                 roots: Vec::new(),
+                status_pages: Vec::new(),
                 policy: PolicySettings::default(),
                 vcl: VclParameters::default(),
                 limits: Limits::default(),
@@ -96,6 +97,7 @@ impl Plan {
     pub fn accelerate(&mut self, urls: Vec<OriginUrl>) {
         self.settings.origins = vec![origin_with_defaults("origin".to_owned(), urls)];
         self.settings.roots = Vec::new();
+        self.settings.status_pages = Vec::new();
         self.settings.routes = vec![everything(RouteTarget::Origin(0))];
     }
 
@@ -103,6 +105,7 @@ impl Plan {
     pub fn serve_files(&mut self, directory: PathBuf) {
         self.settings.origins = Vec::new();
         self.settings.roots = vec![RootSettings::of(directory)];
+        self.settings.status_pages = Vec::new();
         self.settings.routes = vec![everything(RouteTarget::Root(0))];
     }
 
@@ -117,7 +120,7 @@ impl Plan {
 }
 
 pub fn everything(target: RouteTarget) -> RouteSettings {
-    RouteSettings { host: None, path_prefix: "/".to_owned(), target }
+    RouteSettings { host: None, path_prefix: "/".to_owned(), target, error_pages: None }
 }
 
 pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSettings {

@@ -44,8 +44,12 @@ mod raw_client;
 mod recording_origin;
 #[path = "program/rehearsed_and_real.rs"]
 mod rehearsed_and_real;
+#[path = "program/site_folder.rs"]
+mod site_folder;
 #[path = "program/slow_and_many.rs"]
 mod slow_and_many;
+#[path = "program/static_faults.rs"]
+mod static_faults;
 #[path = "program/stillness.rs"]
 mod stillness;
 #[path = "program/strict_head.rs"]

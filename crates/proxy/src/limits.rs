@@ -78,6 +78,8 @@ pub struct Limits {
     pub file_in_memory_bytes_max: u64,
     /// An open file is looked at again after so long: by then at the latest a replaced one is served.
     pub open_file_check_interval: Duration,
+    /// A directory with more entries is not listed.
+    pub listing_entries_max: usize,
     /// Both directions of a tunnel silent for so long: closed.
     pub tunnel_idle_timeout: Duration,
     /// How long a drain waits for what is in flight.
@@ -120,6 +122,7 @@ impl Default for Limits {
             open_files_bytes_max: 64 << 20,
             file_in_memory_bytes_max: 64 << 10,
             open_file_check_interval: Duration::from_secs(1),
+            listing_entries_max: 10_000,
             tunnel_idle_timeout: Duration::from_secs(3600),
             drain_grace: Duration::from_secs(30),
         }

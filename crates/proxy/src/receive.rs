@@ -12,6 +12,7 @@ use crate::listener::Peer;
 use crate::policy::{Policy, ReceiveVerdict, Seen, trimmed_query};
 use crate::settings::{Network, RouteTarget, Settings};
 use crate::site::Site;
+use crate::stub_status;
 use crate::transaction::files;
 use crate::transaction::synth::Synth;
 use crate::worker::Core;
@@ -57,7 +58,7 @@ pub(crate) fn run(
     let settings = &site.settings;
     let seen = Seen::of(received.request.fields);
     let client = client_of(settings, received, seen, peer);
-    let target = site.route(&received.request);
+    let target = site.route(&received.request).map(|route| route.target);
     let verdict = judge(core, site, policy, received, seen, client, target);
     let origin = match target {
         Some(RouteTarget::Origin(origin)) => Some(origin),
@@ -79,11 +80,17 @@ fn judge(
     if let Some(synth) = refusal(site, received, seen) {
         return Verdict::Synth(synth);
     }
-    if let Some(RouteTarget::Root(root)) = target {
-        return match files::method_refused(received.request.method) {
-            Some(synth) => Verdict::Synth(synth),
-            None => Verdict::Files(root),
-        };
+    match target {
+        Some(RouteTarget::Root(root)) => {
+            return match files::method_refused(received.request.method) {
+                Some(synth) => Verdict::Synth(synth),
+                None => Verdict::Files(root),
+            };
+        }
+        Some(RouteTarget::StatusPage(page)) => {
+            return Verdict::Synth(stub_status::answer(site, page, received.request.method, client));
+        }
+        Some(RouteTarget::Origin(_)) | None => {}
     }
     let purge_from = &site.settings.policy.purge_from;
     let may_purge = || purge_from.iter().any(|network| network.contains(client.ip));

@@ -298,9 +298,10 @@ fn check(settings: &Settings) -> Result<(), StartError> {
     let is_nowhere = |route: &RouteSettings| match route.target {
         RouteTarget::Origin(origin) => origin >= settings.origins.len(),
         RouteTarget::Root(root) => root >= settings.roots.len(),
+        RouteTarget::StatusPage(page) => page >= settings.status_pages.len(),
     };
     if settings.routes.iter().any(is_nowhere) {
-        return setting("route", "a route names an origin or a root that does not exist");
+        return setting("route", "a route names an origin, a root or a status page that does not exist");
     }
     Ok(())
 }

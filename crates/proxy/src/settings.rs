@@ -1,12 +1,15 @@
 //! What an operator may decide, as plain values. The program reads flags and files and makes these; nothing in
 //! this crate reads either. A reload makes a new `Settings` and swaps it in whole.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use wire::ProxyVersion;
 
+pub use crate::error_pages::{ErrorClass, ErrorPages};
 use crate::limits::Limits;
 pub use crate::rehearsal::played_origins::PlayedOrigin;
 pub use crate::vcl_parameters::VclParameters;
@@ -20,6 +23,7 @@ pub struct Settings {
     pub origins: Vec<OriginSettings>,
     /// Directories whose files are served.
     pub roots: Vec<RootSettings>,
+    pub status_pages: Vec<StatusPageSettings>,
     pub policy: PolicySettings,
     /// Read when a VCL is loaded.
     pub vcl: VclParameters,
@@ -58,6 +62,8 @@ pub struct RouteSettings {
     /// Matches whole segments: `/a` matches `/a` and `/a/b`, not `/ab`. `/` matches all.
     pub path_prefix: String,
     pub target: RouteTarget,
+    /// Files that answer in place of errors that we would answer ourselves.
+    pub error_pages: Option<Arc<ErrorPages>>,
 }
 
 /// Who answers.
@@ -67,6 +73,8 @@ pub enum RouteTarget {
     Origin(usize),
     /// Index into `Settings::roots`.
     Root(usize),
+    /// Index into `Settings::status_pages`.
+    StatusPage(usize),
 }
 
 /// A directory whose files answer: the whole path of a request is a path beneath it.
@@ -86,6 +94,22 @@ pub struct RootSettings {
     pub cache_control: Option<String>,
     /// Show what begins with a dot. `/.well-known/` is shown in any case.
     pub dotfiles: bool,
+    /// What answers for a directory without an index file.
+    pub listing: Listing,
+    /// Content-Types by the ends of names, in lower case and without their dot, sent as they stand here.
+    pub types: BTreeMap<String, String>,
+    /// The same for names that say nothing.
+    pub default_type: Option<String>,
+}
+
+/// What a directory is listed as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    Off,
+    Html,
+    Json,
+    /// JSON to who would rather have it, by Accept.
+    Negotiated,
 }
 
 impl RootSettings {
@@ -100,7 +124,23 @@ impl RootSettings {
             charset: None,
             cache_control: None,
             dotfiles: false,
+            listing: Listing::Off,
+            types: BTreeMap::new(),
+            default_type: None,
         }
+    }
+}
+
+/// A page with the server's numbers, in the form of nginx's stub_status.
+#[derive(Clone, Debug)]
+pub struct StatusPageSettings {
+    /// Who may look. Loopback unless configured; a UNIX socket counts as loopback.
+    pub allow_from: Vec<Network>,
+}
+
+impl Default for StatusPageSettings {
+    fn default() -> StatusPageSettings {
+        StatusPageSettings { allow_from: Network::LOOPBACK.to_vec() }
     }
 }
 
@@ -181,7 +221,7 @@ pub struct PolicySettings {
 impl Default for PolicySettings {
     fn default() -> PolicySettings {
         PolicySettings {
-            purge_from: vec![Network::v4([127, 0, 0, 0], 8), Network::v6_loopback()],
+            purge_from: Network::LOOPBACK.to_vec(),
             honour_client_cache_control: true,
             share_set_cookie: false,
             ignore_query: Vec::new(),
@@ -215,6 +255,9 @@ pub struct Network {
 }
 
 impl Network {
+    /// The machine itself.
+    pub const LOOPBACK: [Network; 2] = [Network::v4([127, 0, 0, 0], 8), Network::v6_loopback()];
+
     pub const fn v4(octets: [u8; 4], prefix_bits: u8) -> Network {
         let [a, b, c, d] = octets;
         Network { address: std::net::IpAddr::V4(std::net::Ipv4Addr::new(a, b, c, d)), prefix_bits }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use message::Request;
 
 use crate::origin::Origins;
-use crate::settings::{RouteSettings, RouteTarget, Settings};
+use crate::settings::{RouteSettings, Settings};
 use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
 
@@ -59,8 +59,15 @@ impl Site {
 
     /// Who answers this request: the most exact host, then the longest path.
     #[inline]
-    pub(crate) fn route(&self, request: &Request<'_>) -> Option<RouteTarget> {
-        self.routes.iter().find(|route| matches(route, &request.authority.host, request.path)).map(|route| route.target)
+    pub(crate) fn route(&self, request: &Request<'_>) -> Option<&RouteSettings> {
+        self.routes.iter().find(|route| matches(route, &request.authority.host, request.path))
+    }
+}
+
+impl RouteSettings {
+    /// Which of these routes answers for a path on a host, which is in lower case.
+    pub fn among<'a>(routes: &'a [RouteSettings], host: &[u8], path: &[u8]) -> Option<&'a RouteSettings> {
+        routes.iter().filter(|route| matches(route, host, path)).max_by_key(|route| rank(route))
     }
 }
 
@@ -99,12 +106,14 @@ fn path_fits(prefix: &[u8], path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::RouteTarget;
 
     fn route(host: Option<&str>, path: &str, origin: usize) -> RouteSettings {
         RouteSettings {
             host: host.map(str::to_owned),
             path_prefix: path.to_owned(),
             target: RouteTarget::Origin(origin),
+            error_pages: None,
         }
     }
 

@@ -112,6 +112,21 @@ pub(crate) struct Census {
     pub(crate) writing: u64,
 }
 
+impl Census {
+    fn count(&mut self, phase: Phase) {
+        match phase {
+            Phase::Waiting => self.waiting += 1,
+            Phase::Reading => self.reading += 1,
+            Phase::Writing => self.writing += 1,
+        }
+    }
+
+    /// Those that read and those that write.
+    pub(crate) fn busy(self) -> (u64, u64) {
+        (self.reading, self.writing)
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Slots {
     slots: RefCell<Vec<Option<Rc<Slot>>>>,
@@ -144,15 +159,18 @@ impl Slots {
         self.free.borrow_mut().push(slot.index.get());
     }
 
+    /// Who is doing what at this moment.
+    pub(crate) fn census(&self) -> Census {
+        let mut census = Census::default();
+        self.slots.borrow().iter().flatten().for_each(|slot| census.count(slot.phase.get()));
+        census
+    }
+
     /// Wakes every connection whose deadline has passed or whose client has to be looked after, and counts.
     pub(crate) fn sweep(&self, now_ms: u64) -> Census {
         let mut census = Census::default();
         for slot in self.slots.borrow().iter().flatten() {
-            match slot.phase.get() {
-                Phase::Waiting => census.waiting += 1,
-                Phase::Reading => census.reading += 1,
-                Phase::Writing => census.writing += 1,
-            }
+            census.count(slot.phase.get());
             if slot.deadline_ms.get() <= now_ms && matches!(slot.doom.get(), Doom::None | Doom::Drain) {
                 slot.doom_by(Doom::Late);
             }

@@ -10,12 +10,15 @@ use crate::limits::Limits;
 use crate::settings::RootSettings;
 
 mod beneath;
+mod directory_entries;
 pub(crate) mod file_path;
 mod file_types;
 pub(crate) mod finding;
+pub(crate) mod listing_page;
 pub(crate) mod open_file;
 pub(crate) mod open_file_table;
 
+use finding::ListingBounds;
 use open_file_table::OpenFileTable;
 
 /// The roots of one configuration, and the files of theirs that are open. A reload begins with none.
@@ -24,12 +27,18 @@ pub(crate) struct StaticFiles {
     pub(crate) table: OpenFileTable,
     /// Larger files are sent from where they lie.
     pub(crate) memory_bytes_max: u64,
+    pub(crate) listing: ListingBounds,
 }
 
 impl StaticFiles {
     pub(crate) fn new(roots: &[RootSettings], limits: &Limits) -> StaticFiles {
         let table = OpenFileTable::new(limits);
         let memory_bytes_max = limits.file_in_memory_bytes_max.min(table.file_bytes_max());
-        StaticFiles { roots: roots.iter().cloned().map(Arc::new).collect(), table, memory_bytes_max }
+        let listing = ListingBounds {
+            entries_max: limits.listing_entries_max,
+            // One that cannot be kept would be made anew for everybody who asks.
+            bytes_max: if limits.open_files_max == 0 { usize::MAX } else { table.file_bytes_max() as usize },
+        };
+        StaticFiles { roots: roots.iter().cloned().map(Arc::new).collect(), table, memory_bytes_max, listing }
     }
 }

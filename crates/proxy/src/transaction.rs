@@ -26,6 +26,7 @@ use crate::worker::Core;
 
 pub(crate) mod deliver;
 mod deliver_by_policy;
+pub(crate) mod error_page;
 pub(crate) mod files;
 pub(crate) mod hit;
 pub(crate) mod log;
@@ -53,7 +54,7 @@ pub(crate) enum State {
     Pipe,
     Purge,
     Synth,
-    /// A file beneath a root is looked for.
+    /// A file beneath a root is looked for, or the page for an error.
     Files,
     Deliver,
     Transmit,
@@ -63,7 +64,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 48] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 49] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -105,6 +106,8 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 48] = {
         (Pipe, Log),
         (Purge, Synth),
         (Synth, Deliver),
+        // There may be a page for this error.
+        (Synth, Files),
         (Deliver, Transmit),
         (Transmit, Log),
         // From here on only where a policy says so. Any of its subroutines may send the request elsewhere …
@@ -170,6 +173,7 @@ pub(crate) enum Step {
         root: usize,
         file: Kept,
     },
+    ErrorPage(Box<error_page::ErrorPage>),
     Deliver(Box<deliver::Answer>),
     Transmit(Box<transmit::Outgoing>),
     Log(transmit::End),
@@ -188,7 +192,7 @@ impl Step {
             Step::Pipe => State::Pipe,
             Step::Purge => State::Purge,
             Step::Synth(_) => State::Synth,
-            Step::Files { .. } => State::Files,
+            Step::Files { .. } | Step::ErrorPage(_) => State::Files,
             Step::Deliver(_) => State::Deliver,
             Step::Transmit(_) => State::Transmit,
             Step::Log(_) => State::Log,
@@ -280,6 +284,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             Step::Purge => purge::run(tx),
             Step::Synth(synth) => synth::run(tx, synth),
             Step::Files { root, file } => files::run(tx, root, file).await,
+            Step::ErrorPage(page) => error_page::run(tx, *page).await,
             Step::Deliver(answer) => deliver::run(tx, *answer),
             Step::Transmit(outgoing) => transmit::run(tx, connection, *outgoing).await,
             Step::Log(end) => return log::run(tx, connection, end).await,

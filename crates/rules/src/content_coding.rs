@@ -45,7 +45,7 @@ fn is_named(name: &[u8], coding: &[u8]) -> bool {
 }
 
 /// `q=0.5`; what cannot be read is as good as not named.
-fn weight(parameter: &[u8]) -> Option<u32> {
+pub(crate) fn weight(parameter: &[u8]) -> Option<u32> {
     let (b"q=" | b"Q=", value) = parameter.split_at_checked(2)? else { return None };
     let (whole, fraction) = match value {
         [whole @ (b'0' | b'1')] => (whole, &b""[..]),

@@ -19,6 +19,7 @@ pub mod groups;
 pub mod invalidation;
 pub mod lifetimes;
 pub mod limits;
+pub mod media_range;
 pub mod range;
 pub mod reference;
 pub mod storing;

@@ -1,7 +1,7 @@
 //! `/status`: an observation as one JSON object.
 //!
 //! Fields: `version`, `server_name`, `uptime_seconds`, `workers`; `connections` (accepted, handled, refused, active,
-//! reading, writing, waiting); every other counter of `proxy::counters` under its own name (`requests`, `hits`,
+//! reading, writing, waiting); `stub_status`, nginx's seven numbers under nginx's names; every other counter of `proxy::counters` under its own name (`requests`, `hits`,
 //! `misses` …); `hit_percent`; `memory` (limit_bytes, used_bytes, leaving_bytes, resident_bytes), `objects`, `keys`,
 //! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`;
 //! `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
@@ -30,6 +30,7 @@ pub fn status(seen: &Observation) -> String {
         };
     }
     top.insert("connections".to_owned(), Value::Object(connections));
+    top.insert("stub_status".to_owned(), stub_status(seen));
     top.insert("hit_percent".to_owned(), json!(seen.hit_percent().map(|percent| (percent * 100.0).round() / 100.0)));
     let cache = &seen.cache;
     top.insert(
@@ -57,6 +58,20 @@ pub fn status(seen: &Observation) -> String {
     top.insert("origins".to_owned(), seen.origins.iter().map(origin).collect());
     top.insert("vcls".to_owned(), vcls_json(&seen.vcls));
     format!("{}\n", Value::Object(top))
+}
+
+/// What nginx calls handled is what we call accepted and not refused.
+fn stub_status(seen: &Observation) -> Value {
+    let accepts = seen.counter("connections_accepted");
+    json!({
+        "active": seen.counter("connections_active"),
+        "accepts": accepts,
+        "handled": accepts.saturating_sub(seen.counter("connections_refused")),
+        "requests": seen.counter("requests"),
+        "reading": seen.counter("connections_reading"),
+        "writing": seen.counter("connections_writing"),
+        "waiting": seen.counter("connections_waiting"),
+    })
 }
 
 fn latency(latencies: &Latencies) -> Value {
@@ -110,6 +125,13 @@ mod tests {
         for field in ["accepted", "handled", "refused", "active", "reading", "writing", "waiting"] {
             assert_eq!(status["connections"][field], seen.counter(&format!("connections_{field}")), "{field}");
         }
+        for field in ["active", "reading", "writing", "waiting"] {
+            assert_eq!(status["stub_status"][field], seen.counter(&format!("connections_{field}")), "{field}");
+        }
+        let numbers = &status["stub_status"];
+        let (accepts, refused) = (seen.counter("connections_accepted"), seen.counter("connections_refused"));
+        assert_eq!((&numbers["accepts"], &numbers["requests"]), (&json!(accepts), &json!(seen.counter("requests"))));
+        assert_eq!(numbers["handled"], accepts.saturating_sub(refused));
         for field in ["requests", "hits", "misses", "passes", "coalesced", "bytes_out", "origin_errors_connect"] {
             assert_eq!(status[field], seen.counter(field), "{field}");
         }

@@ -68,6 +68,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         open_files_bytes_max => open_files_bytes_max: bytes(0..=ANY);
         file_in_memory_bytes_max => file_in_memory_bytes_max: bytes(0..=ANY);
         open_file_check_interval => open_file_check_interval: time(false);
+        listing_entries_max => listing_entries_max: number(0..=ANY);
         tunnel_idle_timeout => tunnel_idle_timeout: time(true);
         drain_grace => drain_grace: time(false);
     }

@@ -1,23 +1,35 @@
-//! `[[route]]`: which requests are answered by whom, an origin or the files of a directory.
+//! `[[route]]`: which requests are answered by whom, an origin or the files of a directory, and the pages for errors.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use message::{Authority, Scheme};
-use proxy::settings::{OriginSettings, RootSettings, RouteSettings, RouteTarget};
+use proxy::settings::{
+    ErrorClass, ErrorPages, OriginSettings, RootSettings, RouteSettings, RouteTarget, StatusPageSettings,
+};
 
 use super::complaint::Complaint;
 use super::nearest::nearest;
-use super::section::{Section, parsed, switch, text};
-use super::sections::path;
+use super::section::{Complaints, Section, parsed, switch, text};
+use super::sections::network;
+use super::static_root::{file_path, root};
 use crate::plan::everything;
 
 /// Keys that the design has and this version does not.
 const NOT_YET: [&str; 3] = ["memcached", "respond", "redirect"];
 
+/// The routes, and what of the answering is theirs alone.
+#[derive(Debug, Default)]
+pub struct Routes {
+    pub routes: Vec<RouteSettings>,
+    pub roots: Vec<RootSettings>,
+    pub status_pages: Vec<StatusPageSettings>,
+    /// Where each route's `error_pages` stand.
+    pages_spans: Vec<Option<Range<usize>>>,
+}
+
 /// `[[route]]`. Without any, the only origin gets everything.
-pub fn read(
-    top: &Section<'_>,
-    sections: Vec<Section<'_>>,
-    origins: &[OriginSettings],
-) -> (Vec<RouteSettings>, Vec<RootSettings>) {
+pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSettings]) -> Routes {
     if sections.is_empty() && origins.len() > 1 {
         let last = &origins[origins.len() - 1].name;
         let what = format!("there are {} origins and no [[route]] says who gets which request", origins.len());
@@ -26,26 +38,82 @@ pub fn read(
             format!("add [[route]] with path = \"/\" and origin = \"{last}\", and one for each other origin");
         top.complaints().add(complaint.suggest(suggestion));
     }
-    let (mut routes, mut roots): (Vec<RouteSettings>, Vec<RootSettings>) = Default::default();
+    let mut all = Routes::default();
     if sections.is_empty() && origins.len() == 1 {
-        routes.push(everything(RouteTarget::Origin(0)));
+        all.routes.push(everything(RouteTarget::Origin(0)));
     }
     for section in sections {
         let span = section.span();
         let complaints = section.complaints();
-        for route in route(section, origins, &mut roots) {
-            if routes.iter().any(|known| known.host == route.host && known.path_prefix == route.path_prefix) {
+        for route in route(section, origins, &mut all) {
+            if all.routes.iter().any(|known| known.host == route.host && known.path_prefix == route.path_prefix) {
                 let host = route.host.as_deref().unwrap_or("any host");
                 let what = format!("a route for {host} and {} exists already", route.path_prefix);
                 complaints.add(Complaint::new(span.clone(), what, "the second one"));
             }
-            routes.push(route);
+            all.routes.push(route);
         }
+        all.pages_spans.resize(all.routes.len(), None);
     }
-    (routes, roots)
+    check_pages(&all, top.complaints());
+    all
 }
 
-fn route(section: Section<'_>, origins: &[OriginSettings], roots: &mut Vec<RootSettings>) -> Vec<RouteSettings> {
+/// Every error's page belongs to a route with a root, or nobody would ever see it.
+fn check_pages(all: &Routes, complaints: &Complaints) {
+    for (route, span) in all.routes.iter().zip(&all.pages_spans) {
+        let (Some(pages), Some(span)) = (&route.error_pages, span) else { continue };
+        let host = route.host.as_deref().unwrap_or_default().replace('*', "any");
+        for path in pages.paths() {
+            let page = RouteSettings::among(&all.routes, host.as_bytes(), path.as_bytes()).map(|route| route.target);
+            let what = match page {
+                Some(RouteTarget::Root(at)) if path.contains("/.") && !all.roots[at].dotfiles => {
+                    format!("the error page `{path}` is hidden: set `dotfiles = true`, or call it otherwise")
+                }
+                Some(RouteTarget::Root(_)) => continue,
+                _ => format!("the error page `{path}` belongs to no route with a root"),
+            };
+            let complaint = Complaint::new(span.clone(), what, "nobody is shown this");
+            let suggestion = format!("add [[route]] with path = \"{path}\" and root = \"DIR\"");
+            complaints.add(if page.is_some_and(|page| matches!(page, RouteTarget::Root(_))) {
+                complaint
+            } else {
+                complaint.suggest(suggestion)
+            });
+        }
+    }
+}
+
+fn error_pages(section: &mut Section<'_>) -> Option<(ErrorPages, Range<usize>)> {
+    let span = section.get("error_pages")?.span();
+    let table = section.section("error_pages")?;
+    let mut pages = ErrorPages::default();
+    for (key, span, node) in table.entries() {
+        let Some(class) = ErrorClass::parse(key) else {
+            let complaint = Complaint::new(span, format!("`{key}` is no error"), "400 to 599, \"4xx\" or \"5xx\"");
+            table.complaints().add(complaint);
+            continue;
+        };
+        match file_path(node, "error page") {
+            Ok(path) => pages.add(class, path),
+            Err(complaint) => table.complaints().add(complaint),
+        }
+    }
+    Some((pages, span))
+}
+
+/// `stub_status = true`, and who may look.
+fn status_page(section: &mut Section<'_>) -> Option<StatusPageSettings> {
+    let is_on = section.read("stub_status", switch).unwrap_or(false);
+    let allow_from = section.read_list("allow_from", network);
+    if let (false, Some(node)) = (is_on, section.get("allow_from")) {
+        let what = "`allow_from` is for routes with stub_status = true";
+        section.complaints().add(Complaint::new(node.span(), what, "no such page here"));
+    }
+    is_on.then(|| allow_from.map_or_else(StatusPageSettings::default, |allow_from| StatusPageSettings { allow_from }))
+}
+
+fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> Vec<RouteSettings> {
     let mut section = section.not_yet(&NOT_YET);
     let hosts = section.read_list("host", |node| {
         parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host)
@@ -70,17 +138,26 @@ fn route(section: Section<'_>, origins: &[OriginSettings], roots: &mut Vec<RootS
     });
     let origin_span = section.get("origin").map(|node| node.span());
     let root = root(&mut section);
-    let target = match (origin, root) {
-        (_, Some(root)) => {
-            if let Some(span) = origin_span {
-                let complaint = Complaint::new(span, "a route has an origin or a root, not both", "beside `root`");
-                section.complaints().add(complaint.suggest("write two routes with a path each"));
-            }
-            roots.push(root);
-            Some(RouteTarget::Root(roots.len() - 1))
+    let status_page = status_page(&mut section);
+    let pages = error_pages(&mut section);
+    let answerers = [origin_span.is_some(), root.is_some(), status_page.is_some()];
+    if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
+        let what = "a route has an origin, a root or a page of numbers, and only one of them";
+        let complaint = Complaint::new(origin_span.unwrap_or(section.span()), what, "beside another");
+        section.complaints().add(complaint.suggest("write two routes with a path each"));
+    }
+    let target = match (origin, root, status_page) {
+        (_, Some(root), _) => {
+            all.roots.push(root);
+            Some(RouteTarget::Root(all.roots.len() - 1))
         }
-        (origin, None) => {
-            if section.get("root").is_none() {
+        (_, _, Some(page)) => {
+            all.status_pages.push(page);
+            Some(RouteTarget::StatusPage(all.status_pages.len() - 1))
+        }
+        (origin, None, None) => {
+            let is_off = section.get("stub_status").is_none_or(|node| matches!(switch(node), Ok(false)));
+            if section.get("root").is_none() && is_off {
                 let suggestion = "write origin = \"NAME\", where [origin.NAME] says where it is, or root = \"DIR\"";
                 section.require("origin", suggestion);
             }
@@ -92,72 +169,12 @@ fn route(section: Section<'_>, origins: &[OriginSettings], roots: &mut Vec<RootS
     let hosts = hosts.map_or(vec![None], |hosts| hosts.into_iter().map(Some).collect());
     let paths = paths.unwrap_or_else(|| vec!["/".to_owned()]);
     let pairs = hosts.iter().flat_map(|host| paths.iter().map(move |path| (host.clone(), path.clone())));
-    pairs.map(|(host, path_prefix)| RouteSettings { host, path_prefix, target }).collect()
-}
-
-/// The keys of a route that serves files.
-fn root(section: &mut Section<'_>) -> Option<RootSettings> {
-    let directory = section.read("root", |node| parsed(node, "directory", "a path", path));
-    let index = section.read_list("index", |node| {
-        let form = "the name of a file, without a slash";
-        parsed(node, "index file", form, |name| is_file_name(name).then(|| name.to_owned()))
-    });
-    let fallback = section.read("fallback", |node| {
-        let form = "the path of a file, such as \"/index.html\"";
-        parsed(node, "fallback", form, |path| is_fallback(path).then(|| path.to_owned()))
-    });
-    let charset = section.read("charset", |node| {
-        parsed(node, "charset", "a name such as utf-8 or gbk", |name| is_token(name).then(|| name.to_owned()))
-    });
-    let cache_control = section.read("cache_control", |node| {
-        parsed(node, "field value", "such as \"public, max-age=3600\"", |value| {
-            let is_value =
-                !value.is_empty() && value.trim() == value && value.bytes().all(|b| (b' '..=b'~').contains(&b));
-            is_value.then(|| value.to_owned())
-        })
-    });
-    let dotfiles = section.read("dotfiles", switch);
-    let precompressed = section.read("precompressed", switch);
-    if directory.is_none() && section.get("root").is_none() {
-        for key in ["index", "fallback", "charset", "cache_control", "dotfiles", "precompressed"] {
-            if let Some(node) = section.get(key) {
-                let complaint =
-                    Complaint::new(node.span(), format!("`{key}` is for routes with a root"), "no root here");
-                section.complaints().add(complaint);
-            }
-        }
-    }
-    if let (Some(node), Some(hidden)) =
-        (section.get("fallback"), fallback.as_deref().filter(|path| path.contains("/.")))
-        && dotfiles != Some(true)
-    {
-        let what = format!("the fallback `{hidden}` is hidden: set `dotfiles = true`, or call it otherwise");
-        let complaint = Complaint::new(node.span(), what, "nobody is shown this");
-        section.complaints().add(complaint);
-    }
-    let ships = RootSettings::of(directory?);
-    Some(RootSettings {
-        index: index.unwrap_or(ships.index),
-        fallback,
-        precompressed: precompressed.unwrap_or(ships.precompressed),
-        charset,
-        cache_control,
-        dotfiles: dotfiles.unwrap_or(ships.dotfiles),
-        directory: ships.directory,
-    })
-}
-
-fn is_file_name(name: &str) -> bool {
-    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
-}
-
-/// As it is asked for, with nothing to be decoded or resolved.
-fn is_fallback(path: &str) -> bool {
-    path.len() > 1 && path.starts_with('/') && !path.contains('%') && path[1..].split('/').all(is_file_name)
-}
-
-fn is_token(name: &str) -> bool {
-    !name.is_empty() && name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:+".contains(&b))
+    let (pages, span) = pages.map_or((None, None), |(pages, span)| (Some(pages), Some(span)));
+    let error_pages = pages.filter(|pages| !pages.is_empty()).map(Arc::new);
+    let route = |(host, path_prefix)| RouteSettings { host, path_prefix, target, error_pages: error_pages.clone() };
+    let routes: Vec<RouteSettings> = pairs.map(route).collect();
+    all.pages_spans.resize(all.routes.len() + routes.len(), span);
+    routes
 }
 
 fn route_host(written: &str) -> Option<String> {
@@ -174,6 +191,8 @@ fn has_port(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proxy::settings::Listing;
+
     use super::super::read as read_config;
     use super::*;
 
@@ -207,7 +226,11 @@ mod tests {
     fn what_a_route_cannot_be_is_said() {
         check("root = \"\"", &["`` is no directory"]);
         check("path = \"/\"", &["`origin` is missing"]);
-        check("origin = \"web\"\nroot = \"/a\"", &["a route has an origin or a root, not both"]);
+        let several = "a route has an origin, a root or a page of numbers, and only one of them";
+        check("origin = \"web\"\nroot = \"/a\"", &[several]);
+        check("root = \"/a\"\nstub_status = true", &[several]);
+        check("origin = \"web\"\nallow_from = \"::1\"", &["`allow_from` is for routes with stub_status = true"]);
+        check("stub_status = false", &["`origin` is missing"]);
         check("origin = \"web\"\ncharset = \"gbk\"", &["`charset` is for routes with a root"]);
         check("root = \"/a\"\ncharset = \"g b\"", &["`g b` is no charset"]);
         check("root = \"/a\"\nindex = \"a/b\"", &["`a/b` is no index file"]);
@@ -221,5 +244,47 @@ mod tests {
         let shown = "[[route]]\nroot = \"/a\"\nfallback = \"/.a.html\"\ndotfiles = true\n";
         assert!(read_config(shown).is_ok());
         check("root = \"/a\"\ncache_control = \"a\\nb\"", &["`a\nb` is no field value"]);
+        check("root = \"/a\"\nlisting = \"xml\"", &["`xml` is no listing"]);
+        check("root = \"/a\"\ntypes = { \".js\" = \"text/plain\" }", &["`.js` is no end of a name"]);
+        check("root = \"/a\"\ntypes = { js = \"javascript\" }", &["`javascript` is no media type"]);
+        check("origin = \"web\"\ndefault_type = \"text/plain\"", &["`default_type` is for routes with a root"]);
+    }
+
+    #[test]
+    fn a_root_lists_and_names_types() {
+        let text = "[[route]]\nroot = \"/a\"\nlisting = \"negotiated\"\ndefault_type = \"text/plain\"\n\
+                    types = { JS = \"application/javascript; charset=GBK\", 7z = \"a/b\" }\n";
+        let root = read_config(text).unwrap().settings.roots.remove(0);
+        assert_eq!((root.listing, root.default_type.as_deref()), (Listing::Negotiated, Some("text/plain")));
+        let types: Vec<_> = root.types.iter().map(|(end, kind)| (end.as_str(), kind.as_str())).collect();
+        assert_eq!(types, [("7z", "a/b"), ("js", "application/javascript; charset=GBK")]);
+    }
+
+    #[test]
+    fn errors_have_pages() {
+        let text = "[[route]]\nroot = \"/a\"\nerror_pages = { 404 = \"/404.html\", 5xx = \"/50x.html\" }\n\
+                    [[route]]\npath = \"/50x.html\"\nroot = \"/b\"\n[[route]]\npath = \"/numbers\"\nstub_status = true\n\
+                    [[route]]\npath = \"/all\"\nstub_status = true\nallow_from = [\"0.0.0.0/0\", \"::/0\"]\n";
+        let settings = read_config(text).unwrap().settings;
+        let pages = settings.routes[0].error_pages.as_ref().unwrap();
+        assert_eq!((pages.page(404), pages.page(502)), (Some("/404.html"), Some("/50x.html")));
+        assert!(settings.routes[1].error_pages.is_none());
+        assert_eq!(settings.routes[2].target, RouteTarget::StatusPage(0));
+        assert_eq!(settings.status_pages[0].allow_from, proxy::settings::Network::LOOPBACK);
+        assert_eq!(settings.status_pages[1].allow_from.len(), 2);
+    }
+
+    #[test]
+    fn a_page_that_nobody_would_see_is_said() {
+        check("root = \"/a\"\nerror_pages = { 200 = \"/a.html\" }", &["`200` is no error"]);
+        check("root = \"/a\"\nerror_pages = { 404 = \"a.html\" }", &["`a.html` is no error page"]);
+        let elsewhere = "the error page `/502.html` belongs to no route with a root";
+        check("origin = \"web\"\nerror_pages = { 502 = \"/502.html\" }", &[elsewhere]);
+        let hidden = "the error page `/.e.html` is hidden: set `dotfiles = true`, or call it otherwise";
+        check("root = \"/a\"\nerror_pages = { 4xx = \"/.e.html\" }", &[hidden]);
+        let by_host = "host = \"a.test\"\norigin = \"web\"\nerror_pages = { 502 = \"/e/502.html\" }\n\
+                       [[route]]\nhost = [\"a.test\"]\npath = \"/e\"\nroot = \"/e\"";
+        let text = format!("[[route]]\n{by_host}\n[origin.web]\nurls = \"http://a\"\n");
+        assert!(read_config(&text).is_ok());
     }
 }

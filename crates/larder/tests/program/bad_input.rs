@@ -64,7 +64,7 @@ pub fn report_on_group(group: &str, kind: Kind) -> (Vec<String>, usize) {
             scope.spawn(|| {
                 run_lane(
                     kind,
-                    &Setup { log_format: Some("combined"), ..Setup::default() },
+                    &Setup { log_format: Some("combined"), files: true, ..Setup::default() },
                     &plain,
                     &next,
                     &report,
@@ -401,6 +401,11 @@ mod tests {
     #[test]
     fn j_cache() {
         play_group("j", Kind::from_environment());
+    }
+
+    #[test]
+    fn k_static_files() {
+        play_group("k", Kind::from_environment());
     }
 
     #[test]

@@ -238,6 +238,12 @@ pub const GROUPS: &[Group] = &[
     ("f", "F", 21, &[(4, 2), (8, 3), (9, 3), (12, 6), (16, 2), (19, 3)]),
     ("i", "I", 11, &[]),
     ("j", "J", 20, &[(1, 3), (2, 6), (4, 5), (5, 8), (6, 7), (8, 2), (9, 2), (10, 4), (11, 2), (19, 4)]),
+    (
+        "k",
+        "K",
+        14,
+        &[(1, 9), (2, 2), (4, 4), (5, 5), (6, 5), (7, 2), (8, 9), (9, 2), (10, 2), (11, 2), (12, 2), (13, 4)],
+    ),
     ("o", "O-", 17, &[(1, 7), (2, 3), (3, 4), (5, 2), (6, 2), (7, 3), (9, 4), (10, 2), (11, 3), (12, 4)]),
 ];
 
@@ -309,8 +315,12 @@ mod tests {
 
     #[test]
     fn every_function_that_a_row_names_is_there() {
-        const SOURCES: &[&str] =
-            &[include_str!("slow_and_many.rs"), include_str!("process_faults.rs"), include_str!("log_faults.rs")];
+        const SOURCES: &[&str] = &[
+            include_str!("slow_and_many.rs"),
+            include_str!("process_faults.rs"),
+            include_str!("log_faults.rs"),
+            include_str!("static_faults.rs"),
+        ];
         for group in GROUPS.iter().map(|group| group.0).chain(["nx"]) {
             for row in load(group).rows {
                 let Plan::Function(name) = &row.plan else { continue };

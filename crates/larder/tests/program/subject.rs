@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::lane::now_ms;
+use crate::site_folder;
 use crate::stillness::Stillness;
 
 /// Which program.
@@ -47,6 +48,8 @@ pub struct Setup {
     pub shell: String,
     /// Where the log goes instead of a file of its own.
     pub log_path: Option<String>,
+    /// With the files and routes of `site_folder`.
+    pub files: bool,
 }
 
 #[derive(Debug)]
@@ -87,6 +90,9 @@ impl Subject {
         let ports = directory.join("ports");
         let log = setup.log_format.map(|_| directory.join("access.log"));
         let log_path = setup.log_path.clone().or(log.as_ref().map(|log| log.display().to_string()));
+        if setup.files {
+            site_folder::fill(&directory);
+        }
         let text = larder_config(origin, setup, log_path.as_deref());
         std::fs::write(&config, text).expect("the target folder can be written");
         let program = std::env::var("LARDER_BAD_INPUT_BINARY").unwrap_or(env!("CARGO_BIN_EXE_larder").to_string());
@@ -276,12 +282,13 @@ impl Drop for Subject {
 /// no ejection of the origin, which fails on purpose all the time.
 pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> String {
     let Setup { limits, extra, .. } = setup;
+    let files = if setup.files { site_folder::ROUTES } else { "" };
     let format = setup.log_format.unwrap_or("combined");
     let log = log.map(|path| format!("[log]\npath = \"{path}\"\nformat = \"{format}\"\n")).unwrap_or_default();
     format!(
         "server_name = \"badinput\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
          [[listen]]\naddress = \"127.0.0.2:0\"\nproxy_protocol = true\n\
-         [[route]]\npath = \"/refused\"\norigin = \"refused\"\n[[route]]\norigin = \"main\"\n\
+         {files}[[route]]\npath = \"/refused\"\norigin = \"refused\"\n[[route]]\norigin = \"main\"\n\
          [origin.main]\nurls = [\"http://{origin}\"]\nejection_failures = 1000000\n\
          [origin.refused]\nurls = [\"http://127.0.0.1:1\"]\nejection_failures = 1000000\n\
          [memory]\nsize = \"64MiB\"\n[policy]\npurge_from = [\"192.0.2.1\"]\n{log}[limits]\n{limits}\n{extra}\n"

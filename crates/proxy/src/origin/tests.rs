@@ -86,6 +86,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         listeners: Vec::new(),
         routes: Vec::new(),
         roots: Vec::new(),
+        status_pages: Vec::new(),
         origins,
         policy: PolicySettings::default(),
         vcl: VclParameters::default(),

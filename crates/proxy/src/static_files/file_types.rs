@@ -1,7 +1,9 @@
 //! What a file is, by the end of its name.
 
+use crate::settings::RootSettings;
+
 /// For names that say nothing.
-const UNKNOWN: &str = "application/octet-stream";
+pub const UNKNOWN: &str = "application/octet-stream";
 
 /// Extension, media type; sorted by extension.
 const TYPES: &[(&str, &str)] = &[
@@ -98,24 +100,40 @@ const TYPES: &[(&str, &str)] = &[
 ];
 
 /// The Content-Type of a file. Text gets the charset, if one is given: nothing in the file's name says which it is.
-pub(crate) fn content_type(name: &[u8], charset: Option<&str>) -> String {
-    let kind = media_type(name);
-    match charset {
+pub(crate) fn content_type(name: &[u8], settings: &RootSettings) -> String {
+    let extension = extension(name);
+    if let Some(kind) = extension.as_ref().and_then(|extension| settings.types.get(extension)) {
+        return kind.clone();
+    }
+    let Some(kind) = extension.and_then(|extension| shipped_type(&extension)) else {
+        return settings.default_type.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+    };
+    match &settings.charset {
         Some(charset) if is_text(kind) => format!("{kind}; charset={charset}"),
         _ => kind.to_owned(),
     }
 }
 
-fn media_type(name: &[u8]) -> &'static str {
+/// What ships, by the end of a name in lower case and without its dot.
+pub fn shipped_type(extension: &str) -> Option<&'static str> {
+    TYPES.binary_search_by(|(known, _)| (*known).cmp(extension)).ok().map(|at| TYPES[at].1)
+}
+
+/// Every end of a name that something ships for.
+#[allow(dead_code)]
+pub fn shipped_extensions() -> impl Iterator<Item = &'static str> {
+    TYPES.iter().map(|(extension, _)| *extension)
+}
+
+/// What is behind the last dot, in lower case.
+fn extension(name: &[u8]) -> Option<String> {
     let name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
-    let Some(dot) = name.iter().rposition(|&b| b == b'.') else { return UNKNOWN };
-    let extension = name[dot + 1..].to_ascii_lowercase();
-    let found = TYPES.binary_search_by(|(known, _)| known.as_bytes().cmp(&extension));
-    found.map_or(UNKNOWN, |at| TYPES[at].1)
+    let dot = name.iter().rposition(|&b| b == b'.')?;
+    String::from_utf8(name[dot + 1..].to_ascii_lowercase()).ok()
 }
 
 /// Text as its readers decode it by the charset: all `text/`, and XML of other kinds.
-fn is_text(kind: &str) -> bool {
+pub fn is_text(kind: &str) -> bool {
     kind.starts_with("text/") || kind.starts_with("application/") && kind.ends_with("+xml")
 }
 
@@ -123,8 +141,12 @@ fn is_text(kind: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn settings() -> RootSettings {
+        RootSettings { charset: Some("gbk".to_owned()), ..RootSettings::of("/".into()) }
+    }
+
     fn check(name: &str, expect: &str) {
-        assert_eq!(content_type(name.as_bytes(), Some("gbk")), expect, "{name}");
+        assert_eq!(content_type(name.as_bytes(), &settings()), expect, "{name}");
     }
 
     #[test]
@@ -139,7 +161,20 @@ mod tests {
         check("b.html/a", "application/octet-stream");
         check("README", "application/octet-stream");
         check("a.", "application/octet-stream");
-        assert_eq!(content_type(b"a.txt", None), "text/plain");
+        check("a.\u{e9}", "application/octet-stream");
+        assert_eq!(content_type(b"a.txt", &RootSettings::of("/".into())), "text/plain");
+    }
+
+    #[test]
+    fn an_operator_s_types_go_before_those_that_ship() {
+        let mut settings = settings();
+        settings.types.insert("txt".to_owned(), "text/plain; charset=utf-8".to_owned());
+        settings.default_type = Some("text/plain".to_owned());
+        for (name, expect) in
+            [("a.TXT", "text/plain; charset=utf-8"), ("a.html", "text/html; charset=gbk"), ("README", "text/plain")]
+        {
+            assert_eq!(content_type(name.as_bytes(), &settings), expect, "{name}");
+        }
     }
 
     #[test]

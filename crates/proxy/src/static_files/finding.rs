@@ -10,10 +10,11 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
-use crate::settings::RootSettings;
-use crate::static_files::beneath;
+use crate::settings::{Listing, RootSettings};
 use crate::static_files::file_path::FilePath;
+use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::{CODINGS, Coding, Identity, Named, OpenFile};
+use crate::static_files::{beneath, directory_entries};
 
 /// What there is.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) enum Found {
     File(Arc<OpenFile>),
     /// A directory that was asked for without its last slash.
     Directory,
+    /// What is in a directory.
+    Listing(Arc<OpenFile>),
 }
 
 /// Why nothing is shown.
@@ -34,6 +37,8 @@ pub(crate) enum NotShown {
     NoFile,
     /// A directory without an index file.
     NoIndex,
+    /// A directory with more entries than are listed.
+    TooMany,
     /// The route's own directory cannot be opened.
     NoRoot,
     /// The process or the machine has no descriptor left.
@@ -49,6 +54,16 @@ pub(crate) struct Terms {
     pub(crate) memory_bytes_max: u64,
     pub(crate) wall_s: i64,
     pub(crate) mono_ms: u64,
+    /// What a directory without an index file is listed in, if it is.
+    pub(crate) form: Option<ListingForm>,
+    pub(crate) listing: ListingBounds,
+}
+
+/// A directory with more is not listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListingBounds {
+    pub(crate) entries_max: usize,
+    pub(crate) bytes_max: usize,
 }
 
 /// Finds the file of a path. `known` is what was found before: it stays if it is still that file, unchanged.
@@ -69,7 +84,12 @@ pub(crate) fn find(
         FileType::RegularFile if path.is_directory => return Err(NotShown::Absent),
         FileType::RegularFile => (path.relative.clone(), looked_at),
         FileType::Directory if !path.is_directory => return Ok(Found::Directory),
-        FileType::Directory => index(settings, root, path)?,
+        FileType::Directory => match (index(settings, root, path), terms.form) {
+            (Err(NotShown::NoIndex), Some(form)) => {
+                return listing(settings, root, (path, &looked_at), known, form, terms);
+            }
+            (found, _) => found?,
+        },
         _ => return Err(NotShown::NoFile),
     };
     let encoded = if settings.precompressed { encoded(root, &relative, &looked_at)? } else { Vec::new() };
@@ -127,7 +147,29 @@ fn index(settings: &RootSettings, root: BorrowedFd<'_>, path: &FilePath) -> Resu
     Err(NotShown::NoIndex)
 }
 
-fn look_at(root: BorrowedFd<'_>, relative: &[u8]) -> Result<Stat, NotShown> {
+/// The listing of a directory: the one that is known, if it would be the same again.
+fn listing(
+    settings: &RootSettings,
+    root: BorrowedFd<'_>,
+    (path, directory): (&FilePath, &Stat),
+    known: Option<Arc<OpenFile>>,
+    form: ListingForm,
+    terms: Terms,
+) -> Result<Found, NotShown> {
+    let entries = directory_entries::read(root, &path.relative, settings.dotfiles, terms.listing.entries_max)?;
+    let page = form.page(&path.relative, &entries);
+    if page.len() > terms.listing.bytes_max {
+        return Err(NotShown::TooMany);
+    }
+    let varies = settings.listing == Listing::Negotiated;
+    let made = OpenFile::listing(form, varies, page, directory, terms);
+    Ok(Found::Listing(match known.filter(|known| known.is_same_listing(&made)) {
+        Some(known) => known,
+        None => Arc::new(made),
+    }))
+}
+
+pub(crate) fn look_at(root: BorrowedFd<'_>, relative: &[u8]) -> Result<Stat, NotShown> {
     let opened = beneath::open(root, relative, OFlags::PATH).map_err(why)?;
     let stat = fstat(&opened).map_err(why)?;
     match kind(&stat) {
@@ -147,11 +189,11 @@ fn open_regular(root: BorrowedFd<'_>, relative: &[u8]) -> Result<(OwnedFd, Stat)
     }
 }
 
-fn kind(stat: &Stat) -> FileType {
+pub(crate) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-fn why(errno: Errno) -> NotShown {
+pub(crate) fn why(errno: Errno) -> NotShown {
     match errno {
         Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::INVAL => NotShown::Absent,
         Errno::ACCESS | Errno::PERM => NotShown::Unreadable,
@@ -168,6 +210,17 @@ pub(crate) mod tests {
     use std::path::PathBuf;
 
     use super::*;
+
+    impl Terms {
+        /// Nothing in memory, no time gone by, no listings.
+        pub(crate) const PLAIN: Terms = Terms {
+            memory_bytes_max: 0,
+            wall_s: 0,
+            mono_ms: 0,
+            form: None,
+            listing: ListingBounds { entries_max: 0, bytes_max: 0 },
+        };
+    }
 
     /// A directory that is gone when the test is over.
     pub(crate) struct TestFolder(PathBuf);
@@ -197,7 +250,7 @@ pub(crate) mod tests {
         fn find(&self, path: &str, known: Option<Arc<OpenFile>>) -> Result<Found, NotShown> {
             let settings = RootSettings::of(self.0.clone());
             let path = FilePath::read(path.as_bytes(), false).unwrap();
-            find(&settings, &path, known, Terms { memory_bytes_max: 8, wall_s: 1_000_000_000, mono_ms: 0 })
+            find(&settings, &path, known, Terms { memory_bytes_max: 8, wall_s: 1_000_000_000, ..Terms::PLAIN })
         }
 
         fn file(&self, path: &str) -> Arc<OpenFile> {
@@ -217,7 +270,7 @@ pub(crate) mod tests {
     fn check(folder: &TestFolder, path: &str, expect: Result<u64, NotShown>) {
         let got = match folder.find(path, None) {
             Ok(Found::File(file)) => Ok(file.length()),
-            Ok(Found::Directory) => panic!("{path} is a directory"),
+            Ok(other) => panic!("{path} is {other:?}"),
             Err(why) => Err(why),
         };
         assert_eq!(got, expect, "{path}");
@@ -253,6 +306,35 @@ pub(crate) mod tests {
         std::fs::set_permissions(folder.path("a.txt"), std::fs::Permissions::from_mode(0o000)).unwrap();
         let is_root = rustix::process::geteuid().is_root();
         check(&folder, "/a.txt", if is_root { Ok(4) } else { Err(NotShown::Unreadable) });
+    }
+
+    #[test]
+    fn a_directory_is_listed_where_it_has_no_index() {
+        let folder = TestFolder::new("listed");
+        folder.write("with/index.html", "index");
+        folder.write("without/a", "12");
+        let mut settings = RootSettings::of(folder.path(""));
+        settings.listing = Listing::Html;
+        let bounds = ListingBounds { entries_max: 2, bytes_max: 10_000 };
+        let list = |path: &str, known, listing| {
+            let path = FilePath::read(path.as_bytes(), false).unwrap();
+            let terms = Terms { memory_bytes_max: 8, form: Some(ListingForm::Html), listing, ..Terms::PLAIN };
+            find(&settings, &path, known, terms)
+        };
+        assert!(matches!(list("/with/", None, bounds), Ok(Found::File(_))));
+        assert!(matches!(list("/without", None, bounds), Ok(Found::Directory)));
+        let Ok(Found::Listing(first)) = list("/without/", None, bounds) else { panic!() };
+        let Ok(Found::Listing(again)) = list("/without/", Some(Arc::clone(&first)), bounds) else { panic!() };
+        assert!(Arc::ptr_eq(&first, &again));
+        // Nothing in the directory itself has changed, but what it says has.
+        folder.write("without/a", "123");
+        let Ok(Found::Listing(other)) = list("/without/", Some(first), bounds) else { panic!() };
+        assert!(!Arc::ptr_eq(&again, &other) && again.rendered() != other.rendered());
+        let small = ListingBounds { bytes_max: 100, ..bounds };
+        assert!(matches!(list("/without/", None, small), Err(NotShown::TooMany)));
+        folder.write("without/b", "");
+        folder.write("without/c", "");
+        assert!(matches!(list("/without/", None, bounds), Err(NotShown::TooMany)));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! One file as it was found: its bytes, or the descriptor they are sent from, and the head that it is sent with.
 
+use std::hash::BuildHasher;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
+use foldhash::quality::FixedState;
 use message::{FieldName, FieldsView, ResponseHead, Status};
 use rules::{Facts, content_coding};
 use rustix::fs::{Advice, Stat, fadvise, fstat};
@@ -14,6 +16,7 @@ use smallvec::SmallVec;
 use crate::settings::RootSettings;
 use crate::static_files::file_types::content_type;
 use crate::static_files::finding::Terms;
+use crate::static_files::listing_page::ListingForm;
 use crate::stored_head::{write_field, write_number_field, write_status_line};
 
 /// A file that goes on changing while it is read is taken as it is after so many tries.
@@ -121,6 +124,39 @@ impl OpenFile {
             checked_ms: AtomicU64::new(terms.mono_ms),
             used: AtomicBool::new(false),
         })
+    }
+
+    /// A page that says what is in a directory. Its tag is made of its bytes, since no time tells that the length of a
+    /// file in there has changed.
+    pub(crate) fn listing(form: ListingForm, varies: bool, page: Vec<u8>, directory: &Stat, terms: Terms) -> OpenFile {
+        let mut head = ResponseHead::new(Status(200));
+        let digest = FixedState::default().hash_one(&page);
+        head.fields.push(FieldName::ContentType, form.content_type());
+        head.fields.push(FieldName::Etag, format!("\"{digest:x}-{:x}\"", page.len()));
+        head.fields.push(FieldName::CacheControl, "no-cache");
+        head.fields.push(FieldName::AcceptRanges, "bytes");
+        head.fields.push_named(b"X-Content-Type-Options", b"nosniff");
+        head.fields.push_named(b"Content-Security-Policy", b"default-src 'none'; style-src 'unsafe-inline'");
+        if varies {
+            head.fields.push(FieldName::Vary, "Accept");
+        }
+        OpenFile {
+            identity: Identity::of(directory),
+            rendered: render(&head, page.len() as u64),
+            head,
+            facts: Facts { date: terms.wall_s, ..Facts::default() },
+            body: FileBody::Memory(Bytes::from(page)),
+            coding: None,
+            encoded: Vec::new(),
+            checked_ms: AtomicU64::new(terms.mono_ms),
+            used: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn is_same_listing(&self, other: &OpenFile) -> bool {
+        matches!((&self.body, &other.body), (FileBody::Memory(own), FileBody::Memory(new)) if own == new)
+            && self.identity.inode == other.identity.inode
+            && self.rendered == other.rendered
     }
 
     /// Takes in the same in another coding: from now on, answers say that there are several.
@@ -271,7 +307,7 @@ fn render(head: &ResponseHead, length: u64) -> Bytes {
 fn head(settings: &RootSettings, named: &Named<'_>, mtime_s: i64, modified_s: i64, length: u64) -> ResponseHead {
     let mut head = ResponseHead::new(Status(200));
     let fields = &mut head.fields;
-    fields.push(FieldName::ContentType, content_type(named.relative, settings.charset.as_deref()));
+    fields.push(FieldName::ContentType, content_type(named.relative, settings));
     fields.push(FieldName::LastModified, rules::date::write_date(modified_s));
     // Strong, and of the same form as nginx's, so that machines of both kinds agree on one file.
     let ending = named.coding.map_or("", |coding| coding.name);
@@ -301,7 +337,7 @@ mod tests {
         let mut settings = RootSettings::of(folder.path(""));
         settings.charset = Some("utf-8".to_owned());
         settings.cache_control = Some("max-age=60".to_owned());
-        let terms = Terms { memory_bytes_max, wall_s: 1_700_000_000, mono_ms: 5_000 };
+        let terms = Terms { memory_bytes_max, wall_s: 1_700_000_000, mono_ms: 5_000, ..Terms::PLAIN };
         OpenFile::read(&settings, &Named { relative: name.as_bytes(), coding: None }, file, &stat, terms).unwrap()
     }
 

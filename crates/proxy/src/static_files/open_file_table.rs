@@ -189,7 +189,7 @@ mod tests {
         folder.write("file", text);
         let file = beneath::open(folder.open().as_fd(), b"file", rustix::fs::OFlags::RDONLY).unwrap();
         let stat = rustix::fs::fstat(&file).unwrap();
-        let terms = Terms { memory_bytes_max: 100, wall_s: 0, mono_ms: 0 };
+        let terms = Terms { memory_bytes_max: 100, ..Terms::PLAIN };
         Arc::new(
             OpenFile::read(
                 &RootSettings::of(folder.path("")),

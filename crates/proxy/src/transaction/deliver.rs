@@ -45,6 +45,11 @@ pub(crate) enum Answer {
         body: Box<OriginBody>,
     },
     Synth(Synth),
+    /// An error of ours, for which the operator has a page.
+    ErrorPage {
+        synth: Synth,
+        file: Arc<OpenFile>,
+    },
     Made(Made),
     /// What the origin answered to a request that a policy pipes.
     Piped(Box<Answer>),
@@ -127,6 +132,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
             tx.outcome.status = synth.status;
             synth::deliver(tx, synth, head_only)
         }
+        Answer::ErrorPage { synth, file } => error_page(tx, &synth, &file, head_only),
         Answer::Piped(answer) => match *answer {
             Answer::Origin { head, body } => passed(tx, &head, body, head_only),
             _ => unreachable!("only what an origin answered is piped"),
@@ -182,6 +188,23 @@ fn file_beneath(tx: &mut Transaction, file: &Arc<OpenFile>, head_only: bool) -> 
     tx.outcome.status = status;
     stored_head::write_date(&mut out, tx.core.now());
     finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
+}
+
+/// The operator's page for an error of ours: the whole of it, whatever conditions and ranges the request names. What is
+/// true of the page as a file of its own is not said, but its tag, as by nginx.
+fn error_page(tx: &mut Transaction, synth: &Synth, file: &Arc<OpenFile>, head_only: bool) -> Outgoing {
+    let file = file.chosen(tx.head.request().fields);
+    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
+    synth.write_start(&mut out, &tx.core);
+    write_fields_but(
+        &mut out,
+        file.head(),
+        &[FieldName::LastModified, FieldName::CacheControl, FieldName::AcceptRanges],
+    );
+    synth.write_rest(&mut out, &tx.core, file.length());
+    tx.outcome.status = synth.status;
+    let body = if head_only { OutBody::Empty } else { Held::of_file(file).body(0..file.length()) };
+    finish(tx, out, body, false)
 }
 
 /// What is there as a whole, or as a part that begins somewhere.

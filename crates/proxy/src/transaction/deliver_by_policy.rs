@@ -88,7 +88,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             Ok((made, Source::Bytes(body), Facts::default()))
         }
         Answer::Synth(_) | Answer::Piped(_) => unreachable!("these go by vcl_deliver"),
-        Answer::File(_) => unreachable!("a policy knows no roots"),
+        Answer::File(_) | Answer::ErrorPage { .. } => unreachable!("a policy knows no roots"),
     }
 }
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use message::Method;
 use rules::conditions::{self, Holder, Outcome as Condition};
+use rules::media_range;
 
 use crate::access_log::CacheVerdict;
-use crate::settings::RouteTarget;
+use crate::settings::{Listing, RootSettings, RouteTarget};
 use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, Found, NotShown, Terms};
+use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::OpenFile;
 use crate::static_files::open_file_table::Kept;
 use crate::transaction::deliver::Answer;
@@ -59,50 +61,95 @@ async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile
 }
 
 /// No file, for now.
-enum NotFound {
+pub(crate) enum NotFound {
     /// It is a directory, which has this path.
     Directory(FilePath),
     Why(NotShown),
 }
 
 /// Looks for one file, unless what is known of it is young enough.
-async fn look(tx: &Transaction, root: usize, path: FilePath, known: Kept) -> Result<Arc<OpenFile>, NotFound> {
+pub(crate) async fn look(
+    tx: &Transaction,
+    root: usize,
+    path: FilePath,
+    known: Kept,
+) -> Result<Arc<OpenFile>, NotFound> {
     let files = &tx.site.files;
     let settings = Arc::clone(&files.roots[root]);
     let canonical = path.canonical();
     let now = tx.core.now();
+    let form = if path.is_directory { listing_form(tx, &settings) } else { None };
+    let listed = form.map(|form| listing_key(form, &canonical));
+    let known = match (known, &listed) {
+        (Kept::Nothing, Some(key)) => files.table.get(root, key, now.mono_ms),
+        (known, _) => known,
+    };
     let known = match known {
         Kept::Current(file) => return Ok(file),
         Kept::Due(file) => Some(file),
         Kept::Nothing => None,
     };
-    let terms =
-        Terms { memory_bytes_max: files.memory_bytes_max, wall_s: (now.wall_ms / 1_000) as i64, mono_ms: now.mono_ms };
+    let terms = Terms {
+        memory_bytes_max: files.memory_bytes_max,
+        wall_s: (now.wall_ms / 1_000) as i64,
+        mono_ms: now.mono_ms,
+        form,
+        listing: files.listing,
+    };
     let before = known.clone();
     let looking = tokio::task::spawn_blocking(move || (finding::find(&settings, &path, known, terms), path));
     let Ok((found, path)) = looking.await else { return Err(NotFound::Why(NotShown::Failed)) };
+    let forget = |key: &[u8]| files.table.drop_path(root, key);
     match found {
         Ok(Found::File(file)) => {
             files.table.keep(root, &canonical, &file);
+            listed.iter().for_each(|key| forget(key));
             Ok(file)
         }
+        Ok(Found::Listing(page)) => {
+            forget(&canonical);
+            listed.iter().for_each(|key| files.table.keep(root, key, &page));
+            Ok(page)
+        }
         Ok(Found::Directory) => {
-            files.table.drop_path(root, &canonical);
+            forget(&canonical);
             Err(NotFound::Directory(FilePath { is_directory: true, ..path }))
         }
         // Nothing was learnt of the file: what was known of it is better than nothing.
         Err(why @ (NotShown::Exhausted | NotShown::Failed)) => before.ok_or(NotFound::Why(why)),
         Err(why) => {
-            files.table.drop_path(root, &canonical);
+            listed.iter().chain([&canonical]).for_each(|key| forget(key));
             Err(NotFound::Why(why))
         }
     }
 }
 
+/// What a directory is to be listed in for this request.
+fn listing_form(tx: &Transaction, settings: &RootSettings) -> Option<ListingForm> {
+    match settings.listing {
+        Listing::Off => None,
+        Listing::Html => Some(ListingForm::Html),
+        Listing::Json => Some(ListingForm::Json),
+        Listing::Negotiated => {
+            let wants_json = media_range::prefers(tx.head.request().fields, "application/json", "text/html");
+            Some(if wants_json { ListingForm::Json } else { ListingForm::Html })
+        }
+    }
+}
+
+/// Listings are kept under names that no request has, since which one answers is not decided by the path alone.
+fn listing_key(form: ListingForm, canonical: &[u8]) -> Vec<u8> {
+    let prefix = match form {
+        ListingForm::Html => &b"html "[..],
+        ListingForm::Json => b"json ",
+    };
+    [prefix, canonical].concat()
+}
+
 fn route_of(tx: &Transaction, path: &[u8]) -> Option<RouteTarget> {
     let mut request = tx.head.request();
     request.path = path;
-    tx.site.route(&request)
+    tx.site.route(&request).map(|route| route.target)
 }
 
 fn show(tx: &Transaction, file: Arc<OpenFile>) -> Step {
@@ -130,6 +177,10 @@ fn refused(why: NotShown) -> Synth {
         NotShown::NoFile => Synth::file(403, "file-not-regular", "This is no file."),
         NotShown::NoIndex => {
             Synth::file(403, "index-absent", "This directory has no index file (index of its [[route]]).")
+        }
+        NotShown::TooMany => {
+            let text = "This directory has more entries than are listed (limits.listing_entries_max).";
+            Synth::file(403, "listing-too-long", text)
         }
         NotShown::NoRoot => {
             let text = "The directory of this route cannot be opened (root of its [[route]]).";

@@ -9,9 +9,9 @@ use wire::Refusal;
 
 use crate::access_log::CacheVerdict;
 use crate::stored_head::{write_field, write_number_field, write_status_line};
-use crate::transaction::deliver::Answer;
+use crate::stub_status;
 use crate::transaction::transmit::{OutBody, Outgoing};
-use crate::transaction::{Step, Transaction};
+use crate::transaction::{Step, Transaction, error_page};
 use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
@@ -21,8 +21,8 @@ pub(crate) struct Synth {
     pub(crate) status: u16,
     /// A stable word for the log.
     pub(crate) token: &'static str,
-    /// A sentence for people. Never holds bytes of a request.
-    text: Arc<str>,
+    /// Never holds bytes of a request.
+    text: Text,
     pub(crate) verdict: CacheVerdict,
     /// Where the client's message cannot be trusted any further.
     pub(crate) close: bool,
@@ -32,9 +32,19 @@ pub(crate) struct Synth {
     pub(crate) reason: Option<Box<[u8]>>,
 }
 
+/// What is said.
+#[derive(Clone, Debug)]
+enum Text {
+    /// A sentence for people.
+    Sentence(Arc<str>),
+    /// The numbers of the moment at which it is sent.
+    StubStatus,
+}
+
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
-        Synth { status, token, text: text.into(), verdict, close: false, allow: None, location: None, reason: None }
+        let text = Text::Sentence(text.into());
+        Synth { status, token, text, verdict, close: false, allow: None, location: None, reason: None }
     }
 
     /// What a policy asked for by `synth(…)`.
@@ -151,6 +161,15 @@ impl Synth {
         Synth { allow: Some("GET, HEAD"), ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, text) }
     }
 
+    pub(crate) fn stub_status() -> Synth {
+        Synth { text: Text::StubStatus, ..Synth::new(200, "stub-status", CacheVerdict::Synth, "") }
+    }
+
+    pub(crate) fn status_forbidden() -> Synth {
+        let text = "This client may not see the server's numbers (allow_from of this [[route]]).";
+        Synth::new(403, "status-forbidden", CacheVerdict::Refused, text)
+    }
+
     /// To a path of this same host, which begins with one slash, and with the query that came.
     pub(crate) fn moved(path: Vec<u8>, query: Option<&[u8]>) -> Synth {
         let mut location = path;
@@ -168,28 +187,15 @@ impl Synth {
     }
 
     fn render(self, core: &Core, version: Version, head_only: bool, close: bool) -> Outgoing {
-        let body = self.body();
+        let body = self.body(core);
         let mut head = Vec::with_capacity(256);
-        write_status_line(&mut head, self.status);
-        write_field(&mut head, b"Date", &rules::date::write_date((core.now().wall_ms / 1000) as i64));
-        if let Some(allow) = self.allow {
-            write_field(&mut head, b"Allow", allow.as_bytes());
-        }
-        if let Some(location) = &self.location {
-            write_field(&mut head, b"Location", location);
-        }
+        self.write_start(&mut head, core);
         if !body.is_empty() {
-            write_field(&mut head, b"Content-Type", b"text/plain; charset=utf-8");
+            let kind = if matches!(self.text, Text::StubStatus) { "text/plain" } else { "text/plain; charset=utf-8" };
+            write_field(&mut head, b"Content-Type", kind.as_bytes());
             write_field(&mut head, b"X-Content-Type-Options", b"nosniff");
         }
-        write_field(&mut head, b"Cache-Control", b"no-store");
-        write_number_field(&mut head, "Content-Length", body.len() as u64);
-        let site = core.site_ref();
-        write_field(
-            &mut head,
-            b"Cache-Status",
-            format!("{}; detail={}", site.settings.server_name, self.token).as_bytes(),
-        );
+        self.write_rest(&mut head, core, body.len() as u64);
         if close {
             write_field(&mut head, b"Connection", b"close");
         } else if version == Version::Http10 {
@@ -200,11 +206,32 @@ impl Synth {
         Outgoing::new(head, body)
     }
 
-    fn body(&self) -> String {
-        if self.text.is_empty() {
-            return String::new();
+    /// The status line, and the fields before those of the body.
+    pub(crate) fn write_start(&self, head: &mut Vec<u8>, core: &Core) {
+        write_status_line(head, self.status);
+        write_field(head, b"Date", &rules::date::write_date((core.now().wall_ms / 1000) as i64));
+        if let Some(allow) = self.allow {
+            write_field(head, b"Allow", allow.as_bytes());
         }
-        format!("{} {}\n\n{}\n", self.status, Status(self.status).reason(), self.text)
+        if let Some(location) = &self.location {
+            write_field(head, b"Location", location);
+        }
+    }
+
+    /// The fields behind those of the body, but for the connection's fate.
+    pub(crate) fn write_rest(&self, head: &mut Vec<u8>, core: &Core, length: u64) {
+        write_field(head, b"Cache-Control", b"no-store");
+        write_number_field(head, "Content-Length", length);
+        let name = &core.site_ref().settings.server_name;
+        write_field(head, b"Cache-Status", format!("{name}; detail={}", self.token).as_bytes());
+    }
+
+    fn body(&self, core: &Core) -> String {
+        match &self.text {
+            Text::Sentence(text) if text.is_empty() => String::new(),
+            Text::Sentence(text) => format!("{} {}\n\n{text}\n", self.status, Status(self.status).reason()),
+            Text::StubStatus => stub_status::text(core),
+        }
     }
 }
 
@@ -227,7 +254,7 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
     if tx.vcl.is_some() && !synth.close {
         return client_steps::synthesize(tx, &synth);
     }
-    Step::Deliver(Box::new(Answer::Synth(synth)))
+    error_page::answer(tx, synth)
 }
 
 /// The answer, as deliver wants it.
