@@ -1,6 +1,7 @@
 //! The ordered fields of a message: one block of bytes and a list of ranges into it.
 //!
-//! Reading never allocates. Editing appends to the block and changes the list; what was in the block stays
+//! Fields of our own lie in it as they are written on the wire, `Name: value` and a line end, so that many of them are
+//! written by one copy. Reading never allocates. Editing appends to the block and changes the list; what was in the block stays
 //! where it is, so a view of a received head and an edited copy of it have the same shape.
 
 use crate::FieldName;
@@ -23,17 +24,37 @@ pub struct Field<'a> {
     pub value: &'a [u8],
 }
 
+/// A field of which the name is known and the texts are looked up when they are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldAt<'a, 'v> {
+    pub name: FieldName,
+    view: &'v FieldsView<'a>,
+    span: &'v FieldSpan,
+}
+
+impl<'a> FieldAt<'a, '_> {
+    #[inline]
+    pub fn field(self) -> Field<'a> {
+        self.view.field(self.span)
+    }
+}
+
 /// Fields that somebody else owns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FieldsView<'a> {
     block: &'a [u8],
     spans: &'a [FieldSpan],
+    /// Each field lies in the block as `LINE_PARTS` and a line are.
+    is_lines: bool,
 }
+
+/// Between name and value, and behind the value, where a field lies in its block as a line.
+const LINE_PARTS: (&[u8], &[u8]) = (b": ", b"\r\n");
 
 impl<'a> FieldsView<'a> {
     /// `spans` must have been made for `block`; a range outside it panics when it is read.
     pub fn new(block: &'a [u8], spans: &'a [FieldSpan]) -> FieldsView<'a> {
-        FieldsView { block, spans }
+        FieldsView { block, spans, is_lines: false }
     }
 
     #[inline]
@@ -51,6 +72,31 @@ impl<'a> FieldsView<'a> {
     pub fn iter(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
         let view = *self;
         self.spans.iter().map(move |span| view.field(span))
+    }
+
+    /// Writes the fields that are wanted as lines: `Name: value`, CR and LF.
+    #[inline]
+    pub fn write_lines(&self, out: &mut Vec<u8>, mut wants: impl FnMut(FieldAt<'a, '_>) -> bool) {
+        let (colon, end) = LINE_PARTS;
+        // Lines that lie behind one another go out together.
+        let mut run = 0..0;
+        for span in self.spans {
+            if !wants(FieldAt { name: span.name, view: self, span }) {
+                continue;
+            }
+            if !self.is_lines {
+                let field = self.field(span);
+                [field.name_text, colon, field.value, end].iter().for_each(|part| out.extend_from_slice(part));
+                continue;
+            }
+            let line = span.name_at as usize..(span.value_at + span.value_len) as usize + end.len();
+            if line.start != run.end {
+                out.extend_from_slice(&self.block[run]);
+                run = line.start..line.start;
+            }
+            run.end = line.end;
+        }
+        out.extend_from_slice(&self.block[run]);
     }
 
     /// The names alone, in the same order: for questions that need no text.
@@ -113,7 +159,8 @@ impl<'a> FieldsView<'a> {
 
     pub fn to_fields(&self) -> Fields {
         // One allocation each for block and ranges: heads are copied for every miss and pass.
-        let bytes = self.spans.iter().map(|span| usize::from(span.name_len) + span.value_len as usize).sum();
+        let around = LINE_PARTS.0.len() + LINE_PARTS.1.len();
+        let bytes = self.spans.iter().map(|span| usize::from(span.name_len) + span.value_len as usize + around).sum();
         let mut fields = Fields { block: Vec::with_capacity(bytes), spans: Vec::with_capacity(self.spans.len() + 1) };
         for field in self.iter() {
             fields.push_bytes(field.name, field.name_text, field.value);
@@ -161,14 +208,9 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Takes over a block and the ranges made for it.
-    pub fn from_parts(block: Vec<u8>, spans: Vec<FieldSpan>) -> Fields {
-        Fields { block, spans }
-    }
-
     #[inline]
     pub fn view(&self) -> FieldsView<'_> {
-        FieldsView { block: &self.block, spans: &self.spans }
+        FieldsView { block: &self.block, spans: &self.spans, is_lines: true }
     }
 
     /// Appends a known field. The caller vouches for the value: no CR, LF or NUL.
@@ -185,8 +227,10 @@ impl Fields {
         debug_assert!(!text.is_empty() && !value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
         let name_at = self.block.len();
         self.block.extend_from_slice(text);
+        self.block.extend_from_slice(LINE_PARTS.0);
         let value_at = self.block.len();
         self.block.extend_from_slice(value);
+        self.block.extend_from_slice(LINE_PARTS.1);
         let small = |n: usize| u32::try_from(n).expect("a head is limited far below 4 GiB");
         self.spans.push(FieldSpan {
             name,
@@ -210,7 +254,7 @@ impl Fields {
     /// Keeps the fields the predicate says yes to.
     pub fn retain(&mut self, mut keep: impl FnMut(Field<'_>) -> bool) {
         let block = std::mem::take(&mut self.block);
-        self.spans.retain(|span| keep(FieldsView { block: &block, spans: &[] }.field(span)));
+        self.spans.retain(|span| keep(FieldsView { block: &block, ..FieldsView::default() }.field(span)));
         self.block = block;
     }
 
@@ -255,5 +299,31 @@ mod tests {
         let all: Vec<_> = fields.view().iter().map(|f| (f.name_text.to_vec(), f.value.to_vec())).collect();
         assert_eq!(all, [(b"X-Own".to_vec(), b"\xa0v".to_vec()), (b"Vary".to_vec(), b"Z".to_vec())]);
         assert_eq!(fields.view().get_all_named(b"x-OWN").count(), 1);
+    }
+
+    #[test]
+    fn lines_are_written_one_or_many_at_a_time() {
+        let owned = sample();
+        // As they may be received: other blanks between.
+        let block = b"vary:Accept, \"a,b\" ,, X  Vary:\t Y X-Own:\xa0v";
+        let at = |text: &[u8]| block.windows(text.len()).position(|part| part == text).expect("it is there") as u32;
+        let span = |field: Field<'_>| FieldSpan {
+            name: field.name,
+            name_len: field.name_text.len() as u16,
+            name_at: at(field.name_text),
+            value_at: at(field.value),
+            value_len: field.value.len() as u32,
+        };
+        let spans: Vec<FieldSpan> = owned.view().iter().map(span).collect();
+        let lines = ["vary: Accept, \"a,b\" ,, X\r\n", "Vary: Y\r\n", "X-Own: \u{fffd}v\r\n"];
+        for (view, wanted) in
+            (0..8).flat_map(|wanted| [owned.view(), FieldsView::new(block, &spans)].map(|v| (v, wanted)))
+        {
+            let is_wanted = |at: usize| wanted >> at & 1 == 1;
+            let (mut out, mut at) = (Vec::new(), 0);
+            view.write_lines(&mut out, |_| (is_wanted(at), at += 1).0);
+            let expect: String = (0..3).filter(|&at| is_wanted(at)).map(|at| lines[at]).collect();
+            assert_eq!(String::from_utf8_lossy(&out), expect, "{wanted:b}");
+        }
     }
 }

@@ -16,7 +16,7 @@ mod version;
 
 pub use authority::{Authority, Scheme};
 pub use field_name::FieldName;
-pub use fields::{Field, FieldSpan, Fields, FieldsView, list_members};
+pub use fields::{Field, FieldAt, FieldSpan, Fields, FieldsView, list_members};
 pub use method::Method;
 pub use plain_text::{DIGITS_MAX, decimal, write_address, write_decimal};
 pub use request::{Request, RequestHead, TargetForm};

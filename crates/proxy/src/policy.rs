@@ -59,13 +59,6 @@ impl Seen {
         Seen(fields.iter().fold(0, |seen, field| seen | 1 << field.name as u32))
     }
 
-    pub(crate) const NONE: Seen = Seen(0);
-
-    #[inline]
-    pub(crate) fn with(self, name: FieldName) -> Seen {
-        Seen(self.0 | 1 << name as u32)
-    }
-
     #[inline]
     pub(crate) fn has(self, name: FieldName) -> bool {
         self.0 & 1 << name as u32 != 0

@@ -75,10 +75,13 @@ pub(crate) fn write_status_line(out: &mut Vec<u8>, status: u16) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Is the field about the connection or the framing, and so ours to write?
+/// The fields about the connection or the framing, which are ours to write.
+pub(crate) const OF_CONNECTION: [FieldName; 4] =
+    [FieldName::Connection, FieldName::TransferEncoding, FieldName::KeepAlive, FieldName::Upgrade];
+
 #[inline]
 pub(crate) fn is_of_connection(name: FieldName) -> bool {
-    matches!(name, FieldName::Connection | FieldName::TransferEncoding | FieldName::KeepAlive | FieldName::Upgrade)
+    OF_CONNECTION.contains(&name)
 }
 
 #[inline]

@@ -44,24 +44,28 @@ pub enum BackendRef {
     Director(ObjectId),
 }
 
-/// Why a transaction fails.
+/// Why a transaction fails. One word wide: nearly every step of a program gives a value or one of these, and as long as
+/// it is no wider, both fit into registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(Box<str>);
+pub struct Fault(Box<Reason>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reason(Box<str>);
 
 impl Fault {
     #[cold]
     pub fn new(reason: impl Into<Box<str>>) -> Fault {
-        Fault(reason.into())
+        Fault(Box::new(Reason(reason.into())))
     }
 
     pub fn reason(&self) -> &str {
-        &self.0
+        &self.0.0
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.reason())
     }
 }
 

@@ -27,7 +27,8 @@ use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::client_state::{ClientState, Remembered};
-use crate::vcl_story::head_edits::{EditedHead, Name};
+use crate::vcl_story::field_bits::Name;
+use crate::vcl_story::head_edits::EditedHead;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
@@ -402,14 +403,13 @@ pub(crate) fn complete_in_place<'a>(
     fields: FieldsView<'a>,
     peer: &'a [u8],
 ) -> Result<(), Fault> {
-    let known = |known: FieldName| Name { known, text: known.canonical().as_bytes() };
     let forwarded = match fields.contains(FieldName::XForwardedFor) {
         true => joined(fields.get_all(FieldName::XForwardedFor).chain([peer]), arena)?,
         false => peer,
     };
-    head.set(known(FieldName::XForwardedFor), forwarded);
+    head.set(Name::of_known(FieldName::XForwardedFor), forwarded);
     if fields.get_all(FieldName::CacheControl).nth(1).is_some() {
-        head.set(known(FieldName::CacheControl), joined(fields.get_all(FieldName::CacheControl), arena)?);
+        head.set(Name::of_known(FieldName::CacheControl), joined(fields.get_all(FieldName::CacheControl), arena)?);
     }
     Ok(())
 }

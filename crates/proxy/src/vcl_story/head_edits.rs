@@ -6,29 +6,12 @@
 
 use std::cell::{Cell, RefCell};
 
-use message::{FieldName, Fields, FieldsView};
+use message::{Field, FieldName, Fields, FieldsView};
 use smallvec::SmallVec;
 
 use crate::policy::Seen;
-
-/// A field's name, known or not, as the list keeps it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Name<'a> {
-    pub(crate) known: FieldName,
-    pub(crate) text: &'a [u8],
-}
-
-impl<'a> Name<'a> {
-    #[cfg(test)]
-    pub(crate) fn of(text: &'a [u8]) -> Name<'a> {
-        Name { known: FieldName::classify(text), text }
-    }
-
-    #[inline]
-    fn is(self, known: FieldName, text: &[u8]) -> bool {
-        self.known == known && (known != FieldName::Other || self.text.eq_ignore_ascii_case(text))
-    }
-}
+use crate::stored_head::write_field;
+use crate::vcl_story::field_bits::{FieldBits, Name};
 
 /// One line that was set, or (`None`) the mark that a name was unset.
 #[derive(Clone, Copy, Debug)]
@@ -38,35 +21,45 @@ struct Edit<'a> {
 }
 
 /// Names that a usual policy edits in one head.
-const EDITS_USUAL: usize = 8;
+const EDITS_USUAL: usize = 12;
 
 #[derive(Debug)]
 pub(crate) struct EditedHead<'a> {
     base: Cell<FieldsView<'a>>,
     /// The names of the base.
-    seen: Cell<Seen>,
+    seen: Cell<FieldBits>,
     edits: RefCell<SmallVec<[Edit<'a>; EDITS_USUAL]>>,
-    /// Their names: most questions are about others.
-    edited: Cell<Seen>,
+    /// Their names.
+    edited: Cell<FieldBits>,
+    /// The names of both: most questions are about others.
+    either: Cell<FieldBits>,
 }
 
 impl<'a> EditedHead<'a> {
     pub(crate) fn new(base: FieldsView<'a>) -> EditedHead<'a> {
-        let (base, seen) = (Cell::new(base), Cell::new(Seen::of(base)));
-        EditedHead { base, seen, edits: RefCell::default(), edited: Cell::new(Seen::NONE) }
+        let seen = FieldBits::of(base);
+        EditedHead {
+            base: Cell::new(base),
+            seen: Cell::new(seen),
+            edits: RefCell::default(),
+            edited: Cell::new(FieldBits::NONE),
+            either: Cell::new(seen),
+        }
     }
 
     /// Forgets all edits and begins anew with these fields.
     pub(crate) fn reset(&self, base: FieldsView<'a>) {
         self.base.set(base);
-        self.seen.set(Seen::of(base));
+        let seen = FieldBits::of(base);
+        self.seen.set(seen);
+        self.either.set(seen);
         self.edits.borrow_mut().clear();
-        self.edited.set(Seen::NONE);
+        self.edited.set(FieldBits::NONE);
     }
 
     /// Was one of these fields set or added?
     pub(crate) fn sets_any(&self, names: Seen) -> bool {
-        self.edits.borrow().iter().any(|edit| edit.value.is_some() && names.has(edit.name.known))
+        self.edits.borrow().iter().any(|edit| edit.value.is_some() && names.has(edit.name.known()))
     }
 
     pub(crate) fn is_edited(&self) -> bool {
@@ -74,24 +67,32 @@ impl<'a> EditedHead<'a> {
     }
 
     /// The first line of a name.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&self, name: Name<'_>) -> Option<&'a [u8]> {
-        if self.edited.get().has(name.known)
-            && let Some(edit) = self.edits.borrow().iter().find(|edit| edit.name.is(name.known, name.text))
+        if self.either.get().may_have(name) { self.first_of_either(name) } else { None }
+    }
+
+    #[inline(never)]
+    fn first_of_either(&self, name: Name<'_>) -> Option<&'a [u8]> {
+        if self.edited.get().may_have(name)
+            && let Some(edit) = self.edits.borrow().iter().find(|edit| edit.name.is(name))
         {
             return edit.value;
         }
-        if !self.seen.get().has(name.known) {
+        if !self.seen.get().may_have(name) {
             return None;
         }
-        self.base.get().get_named(name.known, name.text)
+        self.base.get().get_named(name.known(), name.text)
     }
 
     /// Every line of a name, in order.
     pub(crate) fn lines(&self, name: Name<'_>, each: &mut dyn FnMut(&'a [u8])) {
+        if !self.either.get().may_have(name) {
+            return;
+        }
         if self.hides(name) {
             let edits: SmallVec<[Edit<'a>; EDITS_USUAL]> = self.edits.borrow().clone();
-            let of_name = edits.iter().filter(|edit| edit.name.is(name.known, name.text));
+            let of_name = edits.iter().filter(|edit| edit.name.is(name));
             of_name.filter_map(|edit| edit.value).for_each(each);
             return;
         }
@@ -99,7 +100,7 @@ impl<'a> EditedHead<'a> {
     }
 
     fn hides(&self, name: Name<'_>) -> bool {
-        self.edited.get().has(name.known) && self.edits.borrow().iter().any(|edit| edit.name.is(name.known, name.text))
+        self.edited.get().may_have(name) && self.edits.borrow().iter().any(|edit| edit.name.is(name))
     }
 
     /// In place of all lines of the name.
@@ -111,11 +112,11 @@ impl<'a> EditedHead<'a> {
     fn put(&self, edit: Edit<'a>) {
         let mut edits = self.edits.borrow_mut();
         let edited = self.edited.get();
-        if !edited.has(edit.name.known) {
-            self.edited.set(edited.with(edit.name.known));
+        if !edited.may_have(edit.name) {
+            self.note(edit.name);
             return edits.push(edit);
         }
-        let is_same = |other: &Edit<'a>| other.name.is(edit.name.known, edit.name.text);
+        let is_same = |other: &Edit<'a>| other.name.is(edit.name);
         match edits.iter().position(is_same) {
             None => edits.push(edit),
             Some(at) => {
@@ -131,6 +132,13 @@ impl<'a> EditedHead<'a> {
         }
     }
 
+    /// The name stands in the list from here on.
+    #[inline]
+    fn note(&self, name: Name<'_>) {
+        self.edited.set(self.edited.get().with(name));
+        self.either.set(self.either.get().with(name));
+    }
+
     /// Behind the lines of the name that are there.
     pub(crate) fn add(&self, name: Name<'a>, value: &'a [u8]) {
         let is_hidden = self.hides(name);
@@ -138,41 +146,67 @@ impl<'a> EditedHead<'a> {
         if !is_hidden {
             let below = self.base.get().get_all_named(name.text);
             edits.extend(below.map(|line| Edit { name, value: Some(line) }));
-            self.edited.set(self.edited.get().with(name.known));
+            self.note(name);
         }
         let edit = Edit { name, value: Some(value) };
         // The mark of what was unset stands alone.
-        match edits.iter().position(|edit| edit.value.is_none() && edit.name.is(name.known, name.text)) {
+        match edits.iter().position(|edit| edit.value.is_none() && edit.name.is(name)) {
             Some(mark) => edits[mark] = edit,
             None => edits.push(edit),
         }
     }
 
+    #[inline(always)]
     pub(crate) fn unset(&self, name: Name<'a>) {
-        let is_below = self.seen.get().has(name.known) && self.base.get().get_named(name.known, name.text).is_some();
+        if self.either.get().may_have(name) {
+            self.unset_of_either(name);
+        }
+    }
+
+    #[inline(never)]
+    fn unset_of_either(&self, name: Name<'a>) {
+        let is_below = self.seen.get().may_have(name) && self.base.get().get_named(name.known(), name.text).is_some();
         if is_below {
             return self.put(Edit { name, value: None });
         }
-        if !self.edited.get().has(name.known) {
+        if !self.edited.get().may_have(name) {
             return;
         }
         let mut edits = self.edits.borrow_mut();
-        if edits.iter().any(|edit| edit.name.is(name.known, name.text)) {
-            edits.retain(|edit| !edit.name.is(name.known, name.text));
+        if edits.iter().any(|edit| edit.name.is(name)) {
+            edits.retain(|edit| !edit.name.is(name));
         }
     }
 
     /// Every line as it stands now: what was not touched in its place, then what was set.
     pub(crate) fn each(&self, mut each: impl FnMut(FieldName, &'a [u8], &'a [u8])) {
         let (edits, edited) = (self.edits.borrow(), self.edited.get());
-        for field in self.base.get().iter() {
-            if !edited.has(field.name) || !edits.iter().any(|edit| edit.name.is(field.name, field.name_text)) {
-                each(field.name, field.name_text, field.value);
-            }
+        for field in self.base.get().iter().filter(|field| stays(field, edited, &edits)) {
+            each(field.name, field.name_text, field.value);
         }
         for edit in edits.iter() {
             if let Some(value) = edit.value {
-                each(edit.name.known, edit.name.text, value);
+                each(edit.name.known(), edit.name.text, value);
+            }
+        }
+    }
+
+    /// The same lines as bytes, but for those of the names that somebody else writes.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, without: FieldBits) {
+        let edits = self.edits.borrow();
+        let (edited, touched) = (self.edited.get(), self.edited.get().or(without));
+        self.base.get().write_lines(out, |at| {
+            // The names of most are in neither.
+            if at.name != FieldName::Other && !touched.may_have(Name::of_known(at.name)) {
+                return true;
+            }
+            let field = at.field();
+            let name = Name::classified(field.name, field.name_text);
+            !touched.may_have(name) || !without.may_have(name) && stays(&field, edited, &edits)
+        });
+        for edit in edits.iter() {
+            if let Some(value) = edit.value.filter(|_| !without.may_have(edit.name)) {
+                write_field(out, edit.name.text, value);
             }
         }
     }
@@ -183,6 +217,13 @@ impl<'a> EditedHead<'a> {
         self.each(|_, name, value| fields.push_named(name, value));
         fields
     }
+}
+
+/// Whether a line below the list shows.
+#[inline]
+fn stays(field: &Field<'_>, edited: FieldBits, edits: &[Edit<'_>]) -> bool {
+    let name = Name::classified(field.name, field.name_text);
+    !edited.may_have(name) || !edits.iter().any(|edit| edit.name.is(name))
 }
 
 #[cfg(test)]
@@ -207,6 +248,11 @@ mod tests {
             all.push(format!("{}={}", text(name).to_lowercase(), text(value)));
         });
         assert_eq!(all.join(" "), expect);
+        let mut written = Vec::new();
+        head.write(&mut written, FieldBits::of_known(&[FieldName::Host]));
+        let lines = all.iter().filter(|line| !line.starts_with("host="));
+        let lines: String = lines.map(|line| line.replacen('=', ": ", 1) + "\r\n").collect();
+        assert_eq!(String::from_utf8_lossy(&written).to_lowercase(), lines);
     }
 
     #[test]

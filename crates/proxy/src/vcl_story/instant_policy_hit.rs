@@ -21,11 +21,11 @@ use crate::instant_hit::{self, Instant, Shot};
 use crate::policy::CONDITIONAL;
 use crate::receive::Client;
 use crate::site::Site;
-use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_and_reason};
+use crate::stored_head::{self, Fate, write_number_field, write_status_and_reason};
 use crate::transaction::synth::Synth;
 use crate::transaction::{Outcome, State, Step, take_edge};
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::head_edits::Name;
+use crate::vcl_story::field_bits::{FieldBits, Name};
 use crate::vcl_story::log_notes::LogNotes;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
@@ -226,6 +226,8 @@ fn hit_and_deliver<'a>(
     Came::Elsewhere(State::Deliver, elsewhere)
 }
 
+const X_VARNISH: Name<'static> = Name::classified(FieldName::Other, b"X-Varnish");
+
 /// `resp` as vcl_deliver first sees it: the stored head, with what every answer of ours carries.
 fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault> {
     let Side::Client(state) = scope.side else { return Ok(()) };
@@ -233,20 +235,21 @@ fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault
     scope.response.begin(object.status().0, object.head().reason.as_deref(), fields);
     let resp = &scope.response.fields;
     let digits = &mut [0; message::DIGITS_MAX];
-    let x_varnish = Name { known: FieldName::Other, text: b"X-Varnish" };
-    let xids = match fields.get_named(x_varnish.known, x_varnish.text) {
+    let xids = match resp.first(X_VARNISH) {
         Some(fetch) => scope.arena.join(&[message::decimal(digits, state.xid.get()), b" ", fetch])?,
         None => scope.arena.copy(message::decimal(digits, state.xid.get()))?,
     };
-    resp.set(x_varnish, xids);
-    let known = |known: FieldName| Name { known, text: known.canonical().as_bytes() };
-    resp.set(known(FieldName::Age), scope.arena.copy(message::decimal(digits, object.age_s(scope.now)))?);
-    resp.add(known(FieldName::Via), scope.settings.via.as_bytes());
+    resp.set(X_VARNISH, xids);
+    resp.set(Name::of_known(FieldName::Age), scope.arena.copy(message::decimal(digits, object.age_s(scope.now)))?);
+    resp.add(Name::of_known(FieldName::Via), scope.settings.via.as_bytes());
     if object.status() == Status::OK && scope.settings.settings.vcl.http_range_support {
-        resp.set(known(FieldName::AcceptRanges), b"bytes");
+        resp.set(Name::of_known(FieldName::AcceptRanges), b"bytes");
     }
     if stored_head::has_length(object.status().0) {
-        resp.set(known(FieldName::ContentLength), scope.arena.copy(message::decimal(digits, object.body().len()))?);
+        resp.set(
+            Name::of_known(FieldName::ContentLength),
+            scope.arena.copy(message::decimal(digits, object.body().len()))?,
+        );
     }
     Ok(())
 }
@@ -262,19 +265,19 @@ fn render_as_stored(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &
     Came::Ready(Sending { persistent, starts_as_stored: true, has_body })
 }
 
+/// What is about the connection or the framing, whatever a program makes of it.
+const WRITTEN_BY_US: FieldBits =
+    FieldBits::of_known(&stored_head::OF_CONNECTION).or(FieldBits::of_known(&[FieldName::ContentLength]));
+
 /// The head that goes out, into the core's tail.
 fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) -> Came {
     let status = sent_status(scope.response.status.get());
     let mut out = core.tail.borrow_mut();
     out.clear();
     write_status_and_reason(&mut out, status, scope.response.reason.get());
-    let mut closes = false;
-    scope.response.fields.each(|known, name, value| {
-        closes |= known == FieldName::Connection && value.eq_ignore_ascii_case(b"close");
-        if known != FieldName::ContentLength && !stored_head::is_of_connection(known) {
-            write_field(&mut out, name, value);
-        }
-    });
+    let (mut closes, fields) = (false, &scope.response.fields);
+    fields.lines(Name::of_known(FieldName::Connection), &mut |value| closes |= value.eq_ignore_ascii_case(b"close"));
+    fields.write(&mut out, WRITTEN_BY_US);
     if stored_head::has_length(status) {
         write_number_field(&mut out, "Content-Length", object.body().len());
     }

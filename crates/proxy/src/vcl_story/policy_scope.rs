@@ -6,7 +6,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 
 use cache::{Key, Now};
-use message::{FieldName, Request, RequestHead};
+use message::{Request, RequestHead};
 use smallvec::SmallVec;
 use vcl::typed_program::BackendId;
 use vcl::{
@@ -18,7 +18,8 @@ use wire::proxy_triples;
 use crate::site::Site;
 use crate::vcl_story::client_state::{ClientState, Ends};
 use crate::vcl_story::fetch_state::FetchState;
-use crate::vcl_story::head_edits::{EditedHead, Name};
+use crate::vcl_story::field_bits::Name;
+use crate::vcl_story::head_edits::EditedHead;
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::{bans, client_steps, policy_log, policy_purge, scope_variables};
@@ -120,6 +121,7 @@ impl<'a> Scope<'a> {
         }
     }
 
+    #[inline(always)]
     fn head(&self, of: Message) -> &EditedHead<'a> {
         match of {
             Message::Req | Message::ReqTop => &self.req.fields,
@@ -146,15 +148,14 @@ pub(crate) fn key_of(core: &Core, hashed: &[u8]) -> Key {
 /// A name of the program's, classified once.
 #[inline]
 fn name_of(name: &HeaderName) -> Name<'_> {
-    let number = name.number(|lower| FieldName::classify(lower) as u16);
-    Name { known: FieldName::by_number(number), text: name.written() }
+    Name::numbered(name.number(|lower| Name::of(lower).number()), name.written())
 }
 
 #[inline]
 fn kept_name(name: KeptName<'_>) -> Name<'_> {
     match name {
         KeptName::Known(name) => name_of(name),
-        KeptName::Made(text) => Name { known: FieldName::classify(text), text },
+        KeptName::Made(text) => Name::of(text),
     }
 }
 
@@ -202,7 +203,7 @@ impl<'a> Host<'a> for Scope<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn header(&self, of: Message, name: &HeaderName) -> Option<&'a [u8]> {
         match of {
             Message::Obj | Message::ObjStale => self.stored.get()?.fields.get_all_named(name.written()).next(),
@@ -241,7 +242,7 @@ impl<'a> Host<'a> for Scope<'a> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn unset_header(&self, of: Message, name: KeptName<'a>) {
         self.head(of).unset(kept_name(name));
     }
@@ -268,6 +269,8 @@ impl<'a> Host<'a> for Scope<'a> {
             // What nearly every statement of vcl_recv and vcl_hash asks for.
             VariableId::REQ_URL => Plain::Text(Some(self.req.url.get())),
             VariableId::REQ_METHOD => Plain::Text(Some(self.req.method.get())),
+            // And vcl_hit and vcl_deliver.
+            VariableId::OBJ_HITS if let Some(stored) = self.stored.get() => Plain::Int(i64::from(stored.hits)),
             of => scope_variables::read(self, of),
         }
     }

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(half.url.get(), b"/a?x=1");
         assert!(!half.is_changed());
         half.set_url(b"/b?");
-        half.fields.set(crate::vcl_story::head_edits::Name::of(b"Host"), b"T.test:80");
+        half.fields.set(crate::vcl_story::field_bits::Name::of(b"Host"), b"T.test:80");
         let head = half.to_head(&base);
         let copy = head.request();
         assert_eq!((copy.path, copy.query), (&b"/b"[..], Some(&b""[..])));

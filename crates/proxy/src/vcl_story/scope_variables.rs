@@ -48,9 +48,13 @@ fn hostname() -> &'static str {
 
 /// What is the same on both sides.
 fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
-    let (ends, identity) = match scope.side {
-        Side::Client(state) => (&state.ends, state.identity.borrow().as_deref().map(|id| scope.arena.copy(id))),
-        Side::Fetch(state) => (&state.ends, state.identity.as_deref().map(Ok)),
+    let ends = match scope.side {
+        Side::Client(state) => &state.ends,
+        Side::Fetch(state) => &state.ends,
+    };
+    let identity = || match scope.side {
+        Side::Client(state) => state.identity.borrow().as_deref().map(|id| scope.arena.copy(id)),
+        Side::Fetch(state) => state.identity.as_deref().map(Ok),
     };
     Some(match of {
         V::NOW => Plain::Time(seconds(scope.now.wall_ms)),
@@ -58,7 +62,7 @@ fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::REMOTE_IP => return ip(ends.remote),
         V::SERVER_IP => return ip(ends.server),
         V::LOCAL_IP => return ip(ends.local),
-        V::CLIENT_IDENTITY => match identity {
+        V::CLIENT_IDENTITY => match identity() {
             Some(Ok(identity)) => Plain::Text(Some(identity)),
             _ => {
                 let address = ends.client.ip().to_string();

@@ -67,6 +67,8 @@ pub enum Act {
         of: Message,
         name: Arc<HeaderName>,
         value: Text,
+        /// Whatever the value turns out to be, it can stand in a line.
+        is_lawful: bool,
     },
     AddToHeader {
         of: Message,
@@ -158,6 +160,17 @@ pub enum Text {
     Call(Box<Call>),
 }
 
+impl Text {
+    /// Both are the same header or the same variable.
+    pub fn reads_as(&self, other: &Text) -> bool {
+        match (self, other) {
+            (Text::Header(of, name), Text::Header(of_other, other)) => of == of_other && name.lower() == other.lower(),
+            (Text::Variable(id), Text::Variable(other)) => id == other,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub enum ChangedText {
     Upper(Text),
@@ -186,6 +199,8 @@ pub enum Cond {
         acl: AclId,
     },
     Texts(BinaryOperator, Box<(Text, Text)>),
+    /// The text of a header or variable is one of these, or none of them.
+    Among(Box<Among>),
     Ints(BinaryOperator, Box<(Int, Int)>),
     Reals(BinaryOperator, Box<(Real, Real)>),
     /// The same or not, of any other type.
@@ -197,10 +212,19 @@ pub enum Cond {
 }
 
 #[derive(Debug)]
+pub struct Among {
+    pub negated: bool,
+    pub text: Text,
+    pub constants: Vec<Box<[u8]>>,
+}
+
+#[derive(Debug)]
 pub struct Match {
     pub negated: bool,
     pub text: Text,
     pub pattern: RegexId,
+    /// Shorter texts do not match.
+    pub bytes_min: usize,
     /// Of which group, and as which member.
     pub in_group: Option<(u32, u32)>,
 }

@@ -27,7 +27,7 @@ pub enum Operand {
 
 pub struct Compiler<'p> {
     pub program: &'p Program,
-    patterns: &'p [Pattern],
+    pub patterns: &'p [Pattern],
     pub names: HashMap<String, Arc<HeaderName>>,
     pub depth: u32,
     pub request_body_bytes: Option<u64>,
@@ -107,7 +107,9 @@ fn set_of(members: &[RegexId], patterns: &[Pattern], number: u32) -> Option<Grou
 
 /// A statement that rewrites a header by a regex and a fixed text; any other comes back.
 fn rewriting_of(step: Step) -> Result<(Message, Arc<HeaderName>, Rewriting), Step> {
-    let Step { act: Act::SetHeader { of, name, value: Text::Changed(change) }, at } = step else { return Err(step) };
+    let Step { act: Act::SetHeader { of, name, value: Text::Changed(change), is_lawful }, at } = step else {
+        return Err(step);
+    };
     match *change {
         ChangedText::Substituted {
             all,
@@ -117,7 +119,10 @@ fn rewriting_of(step: Step) -> Result<(Message, Arc<HeaderName>, Rewriting), Ste
         } if from == of && read.lower() == name.lower() && lawful_line(b"", &replacement).is_ok() => {
             Ok((of, name, Rewriting { all, pattern, replacement, at }))
         }
-        other => Err(Step { act: Act::SetHeader { of, name, value: Text::Changed(Box::new(other)) }, at }),
+        other => {
+            let value = Text::Changed(Box::new(other));
+            Err(Step { act: Act::SetHeader { of, name, value, is_lawful }, at })
+        }
     }
 }
 
@@ -190,7 +195,14 @@ impl Compiler<'_> {
                 let (of, name) = (super::value_compiler::message(*row)?, self.header_name(name));
                 let value = self.text(value)?;
                 match operator {
-                    AssignOperator::Set => Act::SetHeader { of, name, value },
+                    AssignOperator::Set => {
+                        let is_lawful = match &value {
+                            Text::Constant(text) => lawful_line(b"", text).is_ok(),
+                            Text::Of(any) => matches!(**any, Any::Int(_) | Any::Bytes(_) | Any::Bool(_)),
+                            _ => false,
+                        };
+                        Act::SetHeader { of, name, value, is_lawful }
+                    }
                     _ => Act::AddToHeader { of, name, value },
                 }
             }

@@ -18,7 +18,7 @@ use crate::loaded::Loaded;
 use crate::matching::pattern_sets::LastPass;
 use crate::plain_values::{Fault, Plain};
 use crate::scope_arena::Arena;
-use crate::source_files::{FileId, Span};
+use crate::source_files::Span;
 use crate::subroutine_verdicts::{self as verdicts, Status};
 use crate::subroutines::{Method, MethodSet};
 use crate::typed_program::SubroutineId;
@@ -34,7 +34,7 @@ pub struct Run<'a, 'h, H> {
     pub arena: &'a Arena,
     /// One for each set of regexes; made when the first is asked.
     last_passes: OnceCell<&'a [LastPass<'a>]>,
-    at: Cell<Span>,
+    at: Cell<Option<&'a Span>>,
     steps_left: Cell<u32>,
     depth: Cell<u32>,
     method: Method,
@@ -62,8 +62,6 @@ fn too_deep() -> Fault {
 fn too_long() -> Fault {
     Fault::new(format!("the policy ran more than {STATEMENTS_MAX} statements (STATEMENTS_MAX)"))
 }
-
-const NOWHERE: Span = Span { file: FileId(u16::MAX), start: 0, end: 0 };
 
 /// Runs a built-in subroutine. A fault is logged, with the place where it happened.
 pub fn run<'a, H: Host<'a>>(
@@ -94,7 +92,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             compiled,
             arena: host.arena(),
             last_passes: OnceCell::new(),
-            at: Cell::new(NOWHERE),
+            at: Cell::new(None),
             steps_left: Cell::new(STATEMENTS_MAX),
             depth: Cell::new(0),
             method,
@@ -141,20 +139,19 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
 
     #[cold]
     fn placed(&self, why: &Fault, method: Method) -> Fault {
-        let at = self.at.get();
-        let place = if at == NOWHERE { String::new() } else { format!("{}: ", self.loaded.sources().show_place(at)) };
+        let place = self.at.get().map(|at| format!("{}: ", self.loaded.sources().show_place(*at))).unwrap_or_default();
         Fault::new(format!("{place}{why} (in {})", method.name()))
     }
 
     /// A statement begins.
-    #[inline]
-    pub fn stand_at(&self, at: Span) -> Result<(), Fault> {
-        self.at.set(at);
+    #[inline(always)]
+    pub fn stand_at(&self, at: &'a Span) -> Result<(), Fault> {
+        self.at.set(Some(at));
         self.spend()
     }
 
     /// One more thing is done.
-    #[inline]
+    #[inline(always)]
     pub fn spend(&self) -> Result<(), Fault> {
         match self.steps_left.get().checked_sub(1) {
             Some(left) => {
@@ -172,7 +169,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         }
         self.depth.set(depth + 1);
         for step in steps {
-            self.stand_at(step.at)?;
+            self.stand_at(&step.at)?;
             self.host.statement(step.at);
             match self.act(&step.act)? {
                 Flow::Through => {}
@@ -188,9 +185,10 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
 
     fn act(&self, act: &'a Act) -> Result<Flow, Fault> {
         match act {
-            Act::SetHeader { of, name, value } => {
+            Act::SetHeader { of, name, value, is_lawful } => {
                 let value = self.text(value)?.unwrap_or_default();
-                self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), value)?)?;
+                let value = if *is_lawful { value } else { lawful_line(name.written(), value)? };
+                self.host.set_header(*of, KeptName::Known(name), value)?;
             }
             Act::AddToHeader { of, name, value } => {
                 let before = self.host.header(*of, name).unwrap_or_default();
@@ -216,6 +214,9 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             Act::UnsetHeader { of, name } => self.host.unset_header(*of, KeptName::Known(name)),
             Act::SetVariable { of, value } => {
                 let value = self.plain(value)?;
+                if self.is_as_it_is(*of, value) {
+                    return Ok(Flow::Through);
+                }
                 self.host.set_variable(*of, lawful_value(*of, value)?)?;
                 if *of == VariableId::BEREQ_BACKEND {
                     self.host.backend_chosen(value.backend());
@@ -263,6 +264,13 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             Act::Block(steps) => return self.block(steps),
         }
         Ok(Flow::Through)
+    }
+
+    /// A function gave back the very text of the variable: it found nothing to change.
+    #[inline]
+    fn is_as_it_is(&self, of: VariableId, value: Plain<'a>) -> bool {
+        let (VariableId::REQ_URL | VariableId::BEREQ_URL, Plain::Text(Some(value))) = (of, value) else { return false };
+        self.host.variable(of).text().is_some_and(|text| std::ptr::eq(text, value))
     }
 
     fn branches(&self, branches: &'a Branches) -> Result<Flow, Fault> {
@@ -322,8 +330,12 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
     #[inline(never)]
     pub fn call(&self, call: &'a Call) -> Result<Plain<'a>, Fault> {
         self.spend()?;
-        let arguments = self.arguments(call)?;
-        let given = crate::vmods::call(self, call.function, call.object, &Arguments(&arguments))?;
+        let with = |given: &[Argument<'a>]| crate::vmods::call(self, call.function, call.object, &Arguments(given));
+        let given = match &*call.arguments {
+            [] => with(&[])?,
+            [Some(only)] => with(&[self.argument(only)?])?,
+            _ => with(&self.arguments(call)?)?,
+        };
         debug_assert!(call.gives == Type::Void || given.is_of(call.gives), "{call:?} gave {given:?}");
         Ok(given)
     }

@@ -19,7 +19,7 @@ pub fn of_plain<'a>(
     match plain {
         Plain::Text(text) | Plain::Storage(text) => Ok(text),
         Plain::Bool(truth) => Ok(Some(of_bool(truth).as_bytes())),
-        Plain::Int(number) | Plain::Bytes(number) => written(arena, format_args!("{number}")),
+        Plain::Int(number) | Plain::Bytes(number) => decimal(number, arena).map(Some),
         Plain::Real(number) | Plain::Duration(number) => of_real(number, arena),
         Plain::Time(seconds) => {
             let date = http_dates::format(seconds)?;
@@ -38,6 +38,24 @@ fn of_real(number: f64, arena: &Arena) -> Result<Option<&[u8]>, Fault> {
         return Err(Fault::new(format!("{number} is too large to be written as text")));
     }
     written(arena, format_args!("{number:.3}"))
+}
+
+fn decimal(number: i64, arena: &Arena) -> Result<&[u8], Fault> {
+    // A sign and nineteen digits.
+    let (mut room, mut at, mut rest) = ([0u8; 20], 20, number.unsigned_abs());
+    loop {
+        at -= 1;
+        room[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        at -= 1;
+        room[at] = b'-';
+    }
+    arena.copy(&room[at..])
 }
 
 fn written<'a>(arena: &'a Arena, text: std::fmt::Arguments<'_>) -> Result<Option<&'a [u8]>, Fault> {

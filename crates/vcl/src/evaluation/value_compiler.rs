@@ -139,8 +139,14 @@ impl Compiler<'_> {
                 Cond::Not(inside) => *inside,
                 inside => Cond::Not(Box::new(inside)),
             },
-            ValueKind::And(parts) => Cond::And(parts.iter().map(|part| self.cond(part)).collect::<Made<_>>()?),
-            ValueKind::Or(parts) => Cond::Or(parts.iter().map(|part| self.cond(part)).collect::<Made<_>>()?),
+            ValueKind::And(parts) => match self.conds(parts, true)? {
+                Ok(only) => only,
+                Err(several) => Cond::And(several),
+            },
+            ValueKind::Or(parts) => match self.conds(parts, false)? {
+                Ok(only) => only,
+                Err(several) => Cond::Or(several),
+            },
             ValueKind::Match { negated, text, regex } => {
                 let text = self.text(text)?;
                 let in_group = match &text {
@@ -149,7 +155,8 @@ impl Compiler<'_> {
                     _ => None,
                 };
                 let in_group = in_group.map(|operand| self.grouped(operand, *regex));
-                Cond::Match(Box::new(Match { negated: *negated, text, pattern: *regex, in_group }))
+                let bytes_min = self.patterns[regex.index()].bytes_min();
+                Cond::Match(Box::new(Match { negated: *negated, text, pattern: *regex, bytes_min, in_group }))
             }
             ValueKind::AclMatch { negated, address, acl } => match acl.kind {
                 ValueKind::Acl(acl) => Cond::AclMatch { negated: *negated, address: self.ip(address)?, acl },
@@ -159,6 +166,23 @@ impl Compiler<'_> {
             ValueKind::Call { .. } => Cond::Call(self.call(value)?),
             _ => return odd(value, "a condition"),
         })
+    }
+
+    /// The parts of an `&&` or `||`, or the only one that is left of them: `a != "x" && a != "y"` asks once whether `a` is
+    /// none of these, and `||` with `==` whether it is one.
+    fn conds(&mut self, parts: &[Value], negated: bool) -> Made<Result<Cond, Box<[Cond]>>> {
+        let mut conds: Vec<Cond> = Vec::with_capacity(parts.len());
+        for part in parts {
+            match (conds.last_mut(), self.cond(part)?) {
+                (Some(Cond::Among(before)), Cond::Among(next))
+                    if before.negated == negated && next.negated == negated && before.text.reads_as(&next.text) =>
+                {
+                    before.constants.extend(next.constants);
+                }
+                (_, next) => conds.push(next),
+            }
+        }
+        Ok(if conds.len() == 1 { Ok(conds.remove(0)) } else { Err(conds.into()) })
     }
 
     fn truth(&mut self, value: &Value) -> Made<Cond> {
@@ -179,7 +203,15 @@ impl Compiler<'_> {
     fn comparison(&mut self, operator: BinaryOperator, left: &Value, right: &Value) -> Made<Cond> {
         Ok(match left.of {
             Type::String | Type::Strands | Type::Header => {
-                Cond::Texts(operator, Box::new((self.text(left)?, self.text(right)?)))
+                let negated = operator == BinaryOperator::NotEqual;
+                match (self.text(left)?, self.text(right)?) {
+                    (text @ (Text::Header(..) | Text::Variable(_)), Text::Constant(constant))
+                        if negated || operator == BinaryOperator::Equal =>
+                    {
+                        Cond::Among(Box::new(Among { negated, text, constants: vec![constant] }))
+                    }
+                    (left, right) => Cond::Texts(operator, Box::new((left, right))),
+                }
             }
             Type::Int | Type::Bytes => Cond::Ints(operator, Box::new((self.int(left)?, self.int(right)?))),
             Type::Real | Type::Duration | Type::Time => {

@@ -79,7 +79,7 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
     /// Substitutions one after another, each in what the one before left.
     pub fn rewritten(&self, mut text: &'a [u8], steps: &'a [Rewriting]) -> Given<&'a [u8]> {
         for step in steps {
-            self.stand_at(step.at)?;
+            self.stand_at(&step.at)?;
             let pattern = &self.compiled.patterns[step.pattern.index()];
             text = header_value(substitute(pattern, text, &step.replacement, step.all, self.arena)?);
         }
@@ -148,6 +148,7 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
                 }
                 Ok(false)
             }
+            Cond::Among(among) => self.among(among),
             Cond::Texts(operator, sides) => Ok(compare_texts(*operator, self.text(&sides.0)?, self.text(&sides.1)?)),
             other => self.other_cond(other),
         }
@@ -183,11 +184,22 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
     pub fn next_cond(&self, cond: &'a Cond, asked: &mut Option<Asked<'a>>) -> Given<bool> {
         match cond {
             Cond::Match(of) => self.matches_next(of, asked),
+            // The most frequent of the others, where no call is needed to look at them; they change nothing.
+            Cond::HeaderIsThere(of, name) => Ok(self.host.header(*of, name).is_some()),
+            Cond::Among(among) => self.among(among),
             other => {
                 *asked = None;
                 self.cond(other)
             }
         }
+    }
+
+    #[inline]
+    fn among(&self, among: &'a Among) -> Given<bool> {
+        // What is absent is none of them.
+        let text = self.text(&among.text)?;
+        let is_one = text.is_some_and(|text| among.constants.iter().any(|constant| **constant == *text));
+        Ok(is_one != among.negated)
     }
 
     #[inline]
@@ -197,6 +209,16 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
 
     #[inline]
     fn matches_next(&self, of: &'a Match, asked: &mut Option<Asked<'a>>) -> Given<bool> {
+        if let Text::Header(message, name) = &of.text
+            && of.bytes_min > 0
+            && self.host.header(*message, name).is_none()
+        {
+            return Ok(of.negated);
+        }
+        self.matches_text(of, asked)
+    }
+
+    fn matches_text(&self, of: &'a Match, asked: &mut Option<Asked<'a>>) -> Given<bool> {
         let in_set = of.in_group.and_then(|(group, member)| {
             let set = self.compiled.groups[group as usize].set.as_ref()?;
             Some((set, set.places[member as usize]?))

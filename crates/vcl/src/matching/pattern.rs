@@ -202,6 +202,11 @@ impl LinearPattern {
         if text.len() < from + self.bytes_min {
             return Some(false);
         }
+        if let Some(found) = self.shape.as_ref().and_then(|shape| shape.find(text, from)) {
+            *groups = Groups::default();
+            groups[0] = found;
+            return Some(found.is_some());
+        }
         let engine = self.engine()?;
         let input = Input::new(text).range(from..);
         // Most searches find nothing, and most replacements name no group.

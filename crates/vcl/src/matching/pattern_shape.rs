@@ -14,8 +14,15 @@ pub enum Shape {
     Prefix(Texts),
     Suffix(Texts),
     /// Any of these bytes, anywhere.
-    AnyByte(Box<[bool; 256]>),
+    AnyByte(ByteClass),
+    /// A text and then one or more of these bytes, anywhere: `:[0-9]+`.
+    Led {
+        text: Box<[u8]>,
+        by: ByteClass,
+    },
 }
+
+type ByteClass = Box<[bool; 256]>;
 
 /// One of these, in these letters or in any.
 #[derive(Debug)]
@@ -39,7 +46,8 @@ impl Shape {
             (true, false) => Texts::of(inner).map(Shape::Prefix),
             (false, true) => Texts::of(inner).map(Shape::Suffix),
             (false, false) => match inner {
-                [only] => any_byte(only),
+                [only] => class_of(only).map(Shape::AnyByte),
+                [text, repeated] => led(text, repeated),
                 _ => None,
             },
         }
@@ -56,6 +64,16 @@ impl Shape {
                 texts.any(|known| text.len() >= known.len() && texts.same(&text[text.len() - known.len()..], known))
             }
             Shape::AnyByte(bytes) => text.iter().any(|byte| bytes[usize::from(*byte)]),
+            Shape::Led { text: lead, by } => find_led(lead, by, text, 0).is_some(),
+        }
+    }
+
+    /// Where the first match from there on is; the outer `None` is for shapes that do not tell.
+    #[inline]
+    pub fn find(&self, text: &[u8], from: usize) -> Option<Option<(usize, usize)>> {
+        match self {
+            Shape::Led { text: lead, by } => Some(find_led(lead, by, text, from)),
+            _ => None,
         }
     }
 }
@@ -130,11 +148,61 @@ fn literal(part: &Hir, text: &mut Vec<u8>, is_exact: &mut bool, is_any_case: &mu
     }
 }
 
-fn any_byte(part: &Hir) -> Option<Shape> {
+fn class_of(part: &Hir) -> Option<ByteClass> {
     let HirKind::Class(Class::Bytes(class)) = stripped(part).kind() else { return None };
     let mut bytes = Box::new([false; 256]);
     for range in class.iter() {
         (range.start()..=range.end()).for_each(|byte| bytes[usize::from(byte)] = true);
     }
-    Some(Shape::AnyByte(bytes))
+    Some(bytes)
+}
+
+/// Without groups, which whoever finds it might ask for.
+fn led(text: &Hir, repeated: &Hir) -> Option<Shape> {
+    let (HirKind::Literal(text), HirKind::Repetition(repeated)) = (text.kind(), repeated.kind()) else { return None };
+    let takes_all = repeated.min == 1 && repeated.max.is_none() && repeated.greedy;
+    let is_class = matches!(repeated.sub.kind(), HirKind::Class(_));
+    let by = if takes_all && is_class { class_of(&repeated.sub) } else { None };
+    by.map(|by| Shape::Led { text: text.0.clone(), by })
+}
+
+fn find_led(lead: &[u8], by: &ByteClass, text: &[u8], from: usize) -> Option<(usize, usize)> {
+    let (&first, rest) = lead.split_first()?;
+    let mut at = from;
+    loop {
+        at += text.get(at..)?.iter().position(|byte| *byte == first)?;
+        if text[at + 1..].starts_with(rest) {
+            let begin = at + lead.len();
+            let count = text[begin..].iter().take_while(|byte| by[usize::from(**byte)]).count();
+            if count > 0 {
+                return Some((at, begin + count));
+            }
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pattern::{Groups, Pattern};
+
+    /// A pattern of that shape finds what the same in brackets finds, which has none.
+    #[test]
+    fn a_text_and_a_run_of_bytes_is_found_where_the_engine_finds_it() {
+        let texts = ["", ":", "a:80", "a:80:90", "::1", "a:b:7c", "xyx", "xyxy12", "xyxyyx", ":0:"];
+        for (written, text, from) in [":[0-9]+", "xy[xy]+", "xy[0-9]+"].iter().flat_map(|written| {
+            texts.iter().flat_map(move |text| (0..=text.len()).map(move |from| (written, text, from)))
+        }) {
+            let (shaped, other) = (Pattern::new(written.as_bytes()), Pattern::new(format!("({written})").as_bytes()));
+            assert!(shaped.has_shape() && !other.has_shape());
+            let find = |pattern: &Pattern| {
+                let mut groups = Groups::default();
+                let found = pattern.find(text.as_bytes(), from, false, false, &mut groups).expect("it is short");
+                found.then_some(groups[0])
+            };
+            assert_eq!(find(&shaped), find(&other), "{written} in {text} from {from}");
+            let matches = |pattern: &Pattern| pattern.is_match(text.as_bytes()).expect("it is short");
+            assert_eq!(matches(&shaped), matches(&other), "{written} in {text}");
+        }
+    }
 }
