@@ -1,4 +1,5 @@
-//! `larder import FILE.vcl`: a file for Varnish 1 to 3 in, VCL 4.1 out, and a list of what could not be carried over.
+//! `larder import FILE`: a file for Varnish 1 to 3 in, VCL 4.1 out, and a list of what could not be carried over. What is
+//! nginx's goes to `import_nginx.rs`.
 //!
 //! The translation is `vcl::old_vcl`. Here its result is checked, with what it includes translated on the way, so that
 //! exit code 0 means a file that can be used.
@@ -13,10 +14,11 @@ use vcl::old_vcl::{Dialect, Translated, is_present_vcl, translate};
 use vcl::{Checked, Code, Diagnostic, IncludeRequest, Included, Includes, Severity, Sources};
 
 use crate::check_vcl::{Disk, diagnostic_row, read_vcl};
+use crate::import_nginx;
 
 #[derive(Clone, Debug, Args)]
 pub struct ImportFlags {
-    /// A VCL file for Varnish 1, 2 or 3
+    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf, of which larder.toml is made
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -33,12 +35,20 @@ pub struct ImportFlags {
     #[arg(long, value_name = "DIR")]
     pub vcl_path: Vec<PathBuf>,
 
+    /// Where relative names of an nginx.conf begin [default: the directory that holds conf/, or the
+    /// file's own]
+    #[arg(long, value_name = "DIR")]
+    pub prefix: Option<PathBuf>,
+
     /// Print the new text and what is said of it as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
+    if let Some(code) = read_vcl(&flags.file).ok().and_then(|bytes| import_nginx::import(flags, &bytes)) {
+        return code;
+    }
     let done = run(flags);
     let (import, written) = match done {
         Ok(done) => done,

@@ -58,6 +58,7 @@ pub use clock::{Moment, wall_now_ms};
 pub use edges::Edge;
 pub use origin::OriginStatus;
 pub use service::{LogSink, MEMORY_BYTES_MIN, Proxy, Start, StartError};
+pub use static_files::file_types;
 pub use vcl_service::{BackendStatus, BanStatus, ProbeStatus, VclStatus};
 pub use vcl_shelf::VclError;
 pub use vcl_site::VclProgram;

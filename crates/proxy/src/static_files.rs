@@ -12,7 +12,7 @@ use crate::settings::RootSettings;
 mod beneath;
 mod directory_entries;
 pub(crate) mod file_path;
-mod file_types;
+pub mod file_types;
 pub(crate) mod finding;
 pub(crate) mod listing_page;
 pub(crate) mod open_file;

@@ -85,6 +85,7 @@ pub(crate) struct Launch {
 
 pub(crate) const PROFILES: &[&Profile] = &[
     &larder_profile::LARDER,
+    &larder_profile::LARDER_STATIC,
     &larder_profile::NULL,
     &nginx_profile::NGINX_CACHE,
     &nginx_profile::NGINX_STATIC,

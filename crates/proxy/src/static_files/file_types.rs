@@ -120,7 +120,6 @@ pub fn shipped_type(extension: &str) -> Option<&'static str> {
 }
 
 /// Every end of a name that something ships for.
-#[allow(dead_code)]
 pub fn shipped_extensions() -> impl Iterator<Item = &'static str> {
     TYPES.iter().map(|(extension, _)| *extension)
 }

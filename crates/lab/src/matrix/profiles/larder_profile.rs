@@ -13,6 +13,10 @@ pub(super) const LARDER: Profile = Profile {
     launch: larder,
 };
 
+/// The files themselves, without an origin.
+pub(super) const LARDER_STATIC: Profile =
+    Profile { name: "larder-static", role: Role::Static, options: &[], launch: files, ..LARDER };
+
 pub(super) const NULL: Profile = Profile {
     name: "null",
     binary: None,
@@ -43,6 +47,13 @@ fn larder(site: &Site<'_>) -> Result<Launch, String> {
     let mut arguments = words(front);
     arguments.extend(words(["--workers", &workers, "--admin", "off"]));
     Ok(Launch { arguments, ..Launch::default() })
+}
+
+fn files(site: &Site<'_>) -> Result<Launch, String> {
+    let (listen, root) = (site.address().to_string(), site.docroot.display().to_string());
+    let workers = site.workers.to_string();
+    let arguments = ["serve", "--listen", &listen, "--root", &root, "--workers", &workers, "--admin", "off"];
+    Ok(Launch { arguments: words(arguments), ..Launch::default() })
 }
 
 fn null(site: &Site<'_>) -> Result<Launch, String> {

@@ -1,0 +1,277 @@
+//! One `location` of nginx as a `[[route]]`: what is inherited from the server around it, and the keys that come of it.
+
+use std::path::{Path, PathBuf};
+
+use crate::import_nginx::{Findings, quoted};
+use crate::nginx_conf::Directive;
+use crate::nginx_types::Types;
+
+/// What a level says and the levels inside it inherit.
+#[derive(Clone, Debug, Default)]
+pub struct Level {
+    root: Option<PathBuf>,
+    index: Option<Vec<String>>,
+    types: Types,
+    /// As lines of `error_pages`, with the paths.
+    error_pages: Option<Vec<(String, String)>>,
+    listing: Option<&'static str>,
+    cache_control: Option<String>,
+    precompressed: Option<bool>,
+    fallback: Option<String>,
+}
+
+/// What a location is besides what it inherits.
+#[derive(Clone, Debug, Default)]
+pub struct Location {
+    pub level: Level,
+    pub stub_status: bool,
+    allow_from: Vec<String>,
+    denies_rest: bool,
+    /// Something that answers in place of files, and that larder was not given.
+    pub answered_otherwise: bool,
+}
+
+/// Directives that change nothing of what is answered, or that larder does by itself.
+const NEEDS_NOTHING: [&str; 30] = [
+    "sendfile",
+    "sendfile_max_chunk",
+    "tcp_nopush",
+    "tcp_nodelay",
+    "aio",
+    "directio",
+    "output_buffers",
+    "postpone_output",
+    "server_names_hash_bucket_size",
+    "server_names_hash_max_size",
+    "types_hash_max_size",
+    "types_hash_bucket_size",
+    "open_file_cache_min_uses",
+    "open_file_cache_errors",
+    "log_not_found",
+    "log_format",
+    "server_tokens",
+    "etag",
+    "reset_timedout_connection",
+    "keepalive_requests",
+    "client_body_temp_path",
+    "proxy_temp_path",
+    "fastcgi_temp_path",
+    "uwsgi_temp_path",
+    "scgi_temp_path",
+    "read_ahead",
+    "gzip_vary",
+    "connection_pool_size",
+    "request_pool_size",
+    "internal",
+];
+
+impl Level {
+    pub fn within(self, outer: &Level) -> Level {
+        Level {
+            root: self.root.or_else(|| outer.root.clone()),
+            index: self.index.or_else(|| outer.index.clone()),
+            types: self.types.within(&outer.types),
+            error_pages: self.error_pages.or_else(|| outer.error_pages.clone()),
+            listing: self.listing.or(outer.listing),
+            cache_control: self.cache_control.or_else(|| outer.cache_control.clone()),
+            precompressed: self.precompressed.or(outer.precompressed),
+            fallback: self.fallback.or_else(|| outer.fallback.clone()),
+        }
+    }
+
+    pub fn trust_larder_types(&mut self) {
+        self.types.trust_larder();
+    }
+
+    /// Takes a directive in that may stand at any level. False: it is another one.
+    pub fn take(&mut self, directive: &Directive, prefix: &Path, findings: &mut Findings) -> bool {
+        if self.types.take(directive) {
+            return true;
+        }
+        let first = directive.argument(0);
+        match directive.name.as_str() {
+            "root" if first.contains('$') => findings.leave(directive, "a root with variables"),
+            "root" => self.root = Some(prefix.join(first)),
+            "index" => self.take_index(directive, findings),
+            "error_page" => self.take_error_page(directive, findings),
+            "autoindex" => self.listing = Some(if first == "on" { "html" } else { "off" }),
+            "autoindex_format" if first == "json" => self.listing = Some("json"),
+            "autoindex_format" if first == "html" => {}
+            "autoindex_exact_size" | "autoindex_localtime" => {
+                findings.note(directive, "listings give lengths in bytes and times in GMT");
+            }
+            "gzip_static" => {
+                self.precompressed = Some(first != "off");
+                findings.note(directive, "precompressed = true sends .br and .zst files too, where they are");
+            }
+            "try_files" => self.take_try_files(directive, findings),
+            "expires" => self.take_expires(directive, findings),
+            "add_header" if first.eq_ignore_ascii_case("cache-control") && !directive.argument(1).contains('$') => {
+                self.cache_control = Some(directive.argument(1).to_owned());
+            }
+            "access_log" if first == "off" => {
+                findings.note(directive, "there is one access log for all routes, and none unless [log] asks for it");
+            }
+            name if NEEDS_NOTHING.contains(&name) => findings.note(directive, "needs nothing"),
+            _ => return false,
+        }
+        true
+    }
+
+    fn take_index(&mut self, directive: &Directive, findings: &mut Findings) {
+        let is_name = |name: &&String| !name.contains(['/', '$']);
+        let (names, others): (Vec<_>, Vec<_>) = directive.arguments.iter().partition(is_name);
+        if !others.is_empty() {
+            findings.leave(directive, "an index file by a path or a variable");
+        }
+        self.index = Some(names.into_iter().cloned().collect());
+    }
+
+    fn take_error_page(&mut self, directive: &Directive, findings: &mut Findings) {
+        let Some((page, statuses)) = directive.arguments.split_last() else { return };
+        if !page.starts_with('/') || page.contains(['$', '%', '?']) || statuses.iter().any(|word| word.starts_with('='))
+        {
+            return findings.leave(directive, "an error page must be the path of a file, and keeps the error's status");
+        }
+        let pages = self.error_pages.get_or_insert_default();
+        for status in statuses {
+            match status.parse() {
+                Ok(400..=493u16 | 500..=599) => pages.push((status.clone(), page.clone())),
+                _ => findings.leave(directive, "pages are for statuses from 400 to 599 that HTTP has"),
+            }
+        }
+    }
+
+    fn take_try_files(&mut self, directive: &Directive, findings: &mut Findings) {
+        let words: Vec<&str> = directive.arguments.iter().map(String::as_str).collect();
+        let (tries, last) = words.split_at(words.len().saturating_sub(1));
+        let is_usual = !tries.is_empty() && tries.iter().all(|word| matches!(*word, "$uri" | "$uri/"));
+        match last {
+            ["=404"] if is_usual => findings.note(directive, "needs nothing"),
+            [path] if is_usual && path.starts_with('/') && !path.contains('$') => {
+                self.fallback = Some((*path).to_owned())
+            }
+            _ => findings.leave(directive, "tries other than $uri and $uri/ before one file"),
+        }
+    }
+
+    fn take_expires(&mut self, directive: &Directive, findings: &mut Findings) {
+        let seconds = match directive.argument(0) {
+            "off" => return,
+            "epoch" => None,
+            "max" => Some(315_360_000),
+            text => match seconds(text) {
+                Some(seconds) => Some(seconds),
+                None => return findings.leave(directive, "a time that is no plain number and unit"),
+            },
+        };
+        self.cache_control = Some(seconds.map_or("no-cache".to_owned(), |seconds| format!("max-age={seconds}")));
+        findings.note(directive, "Cache-Control says it; no Expires is sent beside it");
+    }
+
+    /// The keys of a route that serves files.
+    pub fn root_lines(&self, prefix: &Path, exact_path: Option<&str>) -> Vec<String> {
+        let root = self.root.clone().unwrap_or_else(|| prefix.join("html"));
+        let mut lines = vec![format!("root = {}", quoted(&root.display().to_string()))];
+        if let Some(index) = self.index.as_ref().filter(|index| !index.is_empty()) {
+            let names: Vec<String> = index.iter().map(|name| quoted(name)).collect();
+            lines.push(format!("index = [{}]", names.join(", ")));
+        }
+        let end = exact_path.and_then(|path| path.rsplit('/').next()?.rsplit_once('.')).map(|(_, end)| end);
+        lines.extend(self.types.lines(end));
+        for (key, value) in [("cache_control", &self.cache_control), ("fallback", &self.fallback)] {
+            lines.extend(value.as_ref().map(|value| format!("{key} = {}", quoted(value))));
+        }
+        if self.precompressed == Some(true) {
+            lines.push("precompressed = true".to_owned());
+        }
+        if let Some(listing) = self.listing.filter(|listing| *listing != "off") {
+            lines.push(format!("listing = {}", quoted(listing)));
+        }
+        // nginx hides nothing.
+        lines.push("dotfiles = true".to_owned());
+        lines
+    }
+
+    /// Pages and their statuses.
+    pub fn error_pages(&self) -> &[(String, String)] {
+        self.error_pages.as_deref().unwrap_or_default()
+    }
+
+    /// For `alias`, whose directory stands in the place of the location's own path.
+    fn take_alias(&mut self, directive: &Directive, path: &str, prefix: &Path, findings: &mut Findings) {
+        let alias = prefix.join(directive.argument(0)).display().to_string();
+        match alias.strip_suffix(path) {
+            Some(root) if path != "/" => self.root = Some(PathBuf::from(if root.is_empty() { "/" } else { root })),
+            _ if path == "/" => self.root = Some(PathBuf::from(alias)),
+            _ => findings
+                .leave(directive, "the whole path of a request is a path beneath a root: name the directory above"),
+        }
+    }
+}
+
+impl Location {
+    /// What stands in a location with this path.
+    pub fn read(block: &Directive, path: &str, prefix: &Path, findings: &mut Findings) -> Location {
+        let mut location = Location::default();
+        for directive in block.children() {
+            match directive.name.as_str() {
+                "alias" => location.level.take_alias(directive, path, prefix, findings),
+                "stub_status" => location.stub_status = directive.argument(0) != "off",
+                "allow" if directive.argument(0) == "all" => {
+                    location.allow_from.extend(["0.0.0.0/0", "::/0"].map(str::to_owned));
+                }
+                "allow" => location.allow_from.push(directive.argument(0).to_owned()),
+                "deny" if directive.argument(0) == "all" => location.denies_rest = true,
+                "proxy_pass" | "fastcgi_pass" | "uwsgi_pass" | "scgi_pass" | "grpc_pass" | "memcached_pass"
+                | "return" => {
+                    location.answered_otherwise = true;
+                    findings.leave(directive, "only the files of a configuration are carried over");
+                }
+                _ if location.level.take(directive, prefix, findings) => {}
+                _ => findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
+            }
+        }
+        if !location.stub_status && (location.denies_rest || !location.allow_from.is_empty()) {
+            location.answered_otherwise = true;
+            findings.leave(block, "files are shown to everybody: this location is left out");
+        }
+        location
+    }
+
+    /// The keys of a page of numbers.
+    pub fn status_lines(&self) -> Vec<String> {
+        let from: Vec<String> = match self.denies_rest {
+            true => self.allow_from.iter().map(|network| quoted(network)).collect(),
+            false => ["0.0.0.0/0", "::/0"].map(quoted).into(),
+        };
+        vec!["stub_status = true".to_owned(), format!("allow_from = [{}]", from.join(", "))]
+    }
+}
+
+/// `30d`, `1h30m`, `3600`.
+pub fn seconds(text: &str) -> Option<u64> {
+    let (mut total, mut number) = (0u64, String::new());
+    for c in text.chars() {
+        let unit = match c {
+            '0'..='9' => {
+                number.push(c);
+                continue;
+            }
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            'w' => 604_800,
+            'M' => 2_592_000,
+            'y' => 31_536_000,
+            _ => return None,
+        };
+        total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(unit)?)?;
+        number.clear();
+    }
+    match number.is_empty() {
+        true => (!text.is_empty()).then_some(total),
+        false => total.checked_add(number.parse().ok()?),
+    }
+}

@@ -1,0 +1,329 @@
+//! What `larder import` makes of an nginx configuration, beside the real nginx with that configuration: the same paths
+//! have the same answers.
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    use crate::lane::{PATIENCE_MS, now_ms};
+
+    /// A site as they are written: types, a charset, pages for errors in a directory of their own, numbers, listings,
+    /// an application with a fallback, lives by directory, and things that files alone do not make.
+    const CONF: &str = r#"
+daemon off; master_process off; pid logs/pid; error_log logs/error.log;
+worker_processes 1;
+events { worker_connections 256; use epoll; }
+http {
+    include mime.types;
+    default_type application/octet-stream;
+    sendfile on;
+    tcp_nopush on;
+    charset GBK;   # what the pages are written in
+    keepalive_timeout 60;
+    client_header_buffer_size 2k;
+    large_client_header_buffers 4 4k;
+    client_max_body_size 8m;
+    open_file_cache max=102400 inactive=20s;
+    access_log off;
+    client_body_temp_path tmp; proxy_temp_path tmp; fastcgi_temp_path tmp; uwsgi_temp_path tmp; scgi_temp_path tmp;
+    server {
+        listen ADDRESS;
+        root site;
+        index index.html index.htm;
+        error_page 404 405 /404.html;
+        error_page 403 /403.html;
+        error_page 500 502 503 504 /50x.html;
+        location / { }
+        location = /50x.html { root pages; }
+        location = /404.html { root pages; }
+        location /files/ { autoindex on; autoindex_format json; }
+        location /app/ { try_files $uri $uri/ /app/start.html; charset utf-8; }
+        location /static/ { expires 1h; gzip_static on; }
+        location /media/ { alias other/media/; default_type text/plain; }
+        location = /numbers { stub_status; allow 127.0.0.1; deny all; }
+        location ~ \.php$ { fastcgi_pass 127.0.0.1:1; }
+    }
+    server {
+        listen ADDRESS;
+        server_name second.test .third.test;
+        root second;
+        charset off;
+        types { text/plain html; }
+    }
+}
+"#;
+
+    struct Running(Child);
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("nginx-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        for (name, text) in [
+            ("logs/x", ""),
+            ("tmp/x", ""),
+            ("site/index.htm", "\u{fffd} the start"),
+            ("site/a.html", "<p>a</p>"),
+            ("site/a.css", "p {}"),
+            ("site/a.js", "a()"),
+            ("site/a.json", "{}"),
+            ("site/a.xml", "<a/>"),
+            ("site/a.txt", "plain"),
+            ("site/a.md", "# a"),
+            ("site/a.bmp", "BM"),
+            ("site/README", "read me"),
+            ("site/.hidden", "shown by nginx"),
+            ("site/403.html", "not you"),
+            ("site/dir/index.html", "an index"),
+            ("site/empty/x", "x"),
+            ("pages/404.html", "<h1>not here</h1>"),
+            ("pages/50x.html", "later"),
+            ("site/files/one.txt", "1"),
+            ("site/files/two.txt", "22"),
+            ("site/files/sub/x", "x"),
+            ("site/app/start.html", "the application"),
+            ("site/app/app.js", "app()"),
+            ("site/static/s.js", "uncompressed, and a little longer"),
+            ("other/media/m", "media"),
+            ("second/index.html", "the second"),
+            ("second/a.html", "another a"),
+        ] {
+            let path = path.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        std::fs::write(path.join("site/big.bin"), vec![b'x'; 200_000]).unwrap();
+        std::fs::write(path.join("site/static/s.js.gz"), b"\x1f\x8b not looked into").unwrap();
+        path
+    }
+
+    fn wait_until_it_listens(address: SocketAddr) {
+        let deadline_ms = now_ms() + PATIENCE_MS;
+        while TcpStream::connect(address).is_err() {
+            assert!(now_ms() < deadline_ms, "nothing listens on {address}");
+            std::thread::yield_now();
+        }
+    }
+
+    fn free_address() -> SocketAddr {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    }
+
+    #[derive(Debug, Default)]
+    struct Answer {
+        status: u16,
+        fields: BTreeMap<String, String>,
+        body: Vec<u8>,
+    }
+
+    fn ask(address: SocketAddr, head: &str) -> Answer {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(PATIENCE_MS))).unwrap();
+        stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").expect("a whole head");
+        let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let mut lines = text.split("\r\n");
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let field = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+        let fields: BTreeMap<String, String> = lines.filter_map(field).collect();
+        let mut body = bytes[end + 4..].to_vec();
+        if fields.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+            body = dechunked(&body);
+        }
+        Answer { status, fields, body }
+    }
+
+    fn dechunked(mut bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        while let Some(line) = bytes.windows(2).position(|window| window == b"\r\n") {
+            let length = usize::from_str_radix(std::str::from_utf8(&bytes[..line]).unwrap(), 16).unwrap();
+            out.extend_from_slice(&bytes[line + 2..line + 2 + length]);
+            bytes = &bytes[(line + 4 + length).min(bytes.len())..];
+        }
+        out
+    }
+
+    /// What must be the same, by what kind of answer it is.
+    fn compared(answer: &Answer) -> Vec<(&'static str, String)> {
+        let names: &[&str] = match answer.status {
+            200 => &[
+                "content-type",
+                "content-length",
+                "content-encoding",
+                "etag",
+                "last-modified",
+                "accept-ranges",
+                "cache-control",
+            ],
+            206 => &["content-type", "content-length", "content-range", "etag", "last-modified"],
+            304 => &["etag"],
+            301 => &["location"],
+            416 => &["content-range"],
+            _ => &["content-type", "content-length", "etag", "last-modified", "accept-ranges"],
+        };
+        let value = |name: &str| {
+            let value = answer.fields.get(name).cloned().unwrap_or_default();
+            // nginx says where it is, larder which path.
+            match value.split_once("://").and_then(|(_, rest)| rest.split_once('/')) {
+                Some((_, path)) if name == "location" => format!("/{path}"),
+                _ => value,
+            }
+        };
+        let mut all: Vec<_> = names.iter().map(|name| (*name, value(name))).collect();
+        if !matches!(answer.status, 301 | 416) {
+            all.push(("body", format!("{} bytes {:?}", answer.body.len(), &answer.body[..answer.body.len().min(80)])));
+        }
+        all
+    }
+
+    const REQUESTS: &[&str] = &[
+        "GET / HTTP/1.1",
+        "HEAD / HTTP/1.1",
+        "GET /a.html HTTP/1.1",
+        "GET /a.css HTTP/1.1",
+        "GET /a.js HTTP/1.1",
+        "GET /a.json HTTP/1.1",
+        "GET /a.xml HTTP/1.1",
+        "GET /a.txt HTTP/1.1",
+        "GET /a.md HTTP/1.1",
+        "GET /a.bmp HTTP/1.1",
+        "GET /README HTTP/1.1",
+        "GET /.hidden HTTP/1.1",
+        "GET /big.bin HTTP/1.1",
+        "GET /big.bin HTTP/1.1\r\nRange: bytes=70000-70009",
+        "GET /big.bin HTTP/1.1\r\nRange: bytes=-5",
+        "GET /big.bin HTTP/1.1\r\nRange: bytes=200000-",
+        "GET /a.txt HTTP/1.1\r\nIf-None-Match: *",
+        "GET /a.txt HTTP/1.1\r\nIf-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT",
+        "GET /dir HTTP/1.1",
+        "GET /dir?a=b HTTP/1.1",
+        "GET /dir/ HTTP/1.1",
+        "GET /empty/ HTTP/1.1",
+        "GET /none HTTP/1.1",
+        "HEAD /none HTTP/1.1",
+        "GET /none HTTP/1.1\r\nIf-None-Match: *",
+        "GET /none HTTP/1.1\r\nRange: bytes=0-1",
+        "POST /a.html HTTP/1.1\r\nContent-Length: 0",
+        "GET /404.html HTTP/1.1",
+        "GET /50x.html HTTP/1.1",
+        "GET /app/ HTTP/1.1",
+        "GET /app/some/page HTTP/1.1",
+        "GET /app/app.js HTTP/1.1",
+        "GET /static/s.js HTTP/1.1",
+        "GET /static/none HTTP/1.1",
+        "GET /media/m HTTP/1.1",
+        "GET /../x HTTP/1.1",
+    ];
+
+    fn import(conf: &Path, output: &Path) -> (Option<i32>, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+        command.args(["import", "-o"]).arg(output).arg(conf);
+        let done = command.output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    }
+
+    #[test]
+    fn an_imported_nginx_serves_what_nginx_serves() {
+        let folder = folder("import");
+        let (theirs, ours) = (free_address(), free_address());
+        let conf = folder.join("nginx.conf");
+        std::fs::write(&conf, CONF.replace("ADDRESS", &theirs.to_string())).unwrap();
+        std::fs::copy("/etc/nginx/mime.types", folder.join("mime.types")).unwrap();
+
+        let (code, said) = import(&conf, &folder.join("larder.toml"));
+        // Of what is not files it says so, each thing with its line, and nothing else is missing.
+        let left: Vec<&str> = said.lines().filter(|line| line.contains(": not carried over: ")).collect();
+        assert_eq!((code, left.len()), (Some(1), 1), "{said}");
+        assert!(left[0].contains("nginx.conf:33: not carried over: location ~ \\.php$"), "{said}");
+
+        let mut nginx = Command::new("nginx");
+        nginx.arg("-p").arg(&folder).arg("-c").arg(&conf).stdin(Stdio::null()).stderr(Stdio::null());
+        let _nginx = Running(nginx.spawn().expect("nginx is installed"));
+        let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
+        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
+        let larder = larder.arg(folder.join("larder.toml")).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+        let _larder = Running(larder.unwrap());
+        wait_until_it_listens(theirs);
+        wait_until_it_listens(ours);
+
+        let mut differences = Vec::new();
+        let hosts = ["any.test", "second.test", "third.test", "www.third.test"];
+        for (host, request) in hosts.iter().flat_map(|host| REQUESTS.iter().map(move |request| (host, request))) {
+            let (line, more) = request.split_once("\r\n").unwrap_or((request, "X-None: 1"));
+            let head = format!("{line}\r\nHost: {host}\r\n{more}");
+            let (theirs, ours) = (ask(theirs, &head), ask(ours, &head));
+            // The second server has no pages: what is said without one is each one's own.
+            let has_page = *host == hosts[0] && theirs.status != 400 || theirs.status < 400;
+            let same = theirs.status == ours.status && (!has_page || compared(&theirs) == compared(&ours));
+            if !same {
+                differences.push(format!(
+                    "{head:?}\n  {} {:?}\n  {} {:?}",
+                    theirs.status,
+                    compared(&theirs),
+                    ours.status,
+                    compared(&ours)
+                ));
+            }
+        }
+        assert!(differences.is_empty(), "{} differ\n{}\n{said}", differences.len(), differences.join("\n"));
+
+        // Compressed where it is accepted, in JSON what is in a directory, and numbers in one form.
+        let accepts = "GET /static/s.js HTTP/1.1\r\nHost: any.test\r\nAccept-Encoding: gzip";
+        let (of_nginx, of_larder) = (ask(theirs, accepts), ask(ours, accepts));
+        assert_eq!((of_nginx.body, of_nginx.status), (of_larder.body, of_larder.status));
+        assert_eq!(of_larder.fields["content-encoding"], "gzip");
+        let list = |address| {
+            serde_json::from_slice::<serde_json::Value>(&ask(address, "GET /files/ HTTP/1.1\r\nHost: any.test").body)
+                .unwrap()
+        };
+        let (of_nginx, mut of_larder) = (list(theirs), list(ours));
+        of_larder
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .for_each(|entry| drop(entry.as_object_mut().unwrap().remove("href")));
+        assert_eq!(of_nginx, of_larder);
+        let numbers = |address| {
+            let answer = ask(address, "GET /numbers HTTP/1.1\r\nHost: any.test");
+            let form: String = String::from_utf8(answer.body)
+                .unwrap()
+                .split(|c: char| c.is_ascii_digit())
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join("#");
+            (answer.status, form)
+        };
+        assert_eq!(numbers(theirs), numbers(ours));
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    #[test]
+    fn what_is_no_configuration_is_said() {
+        let folder = folder("wrong");
+        let conf = folder.join("nginx.conf");
+        for (text, expect) in [
+            ("http {\n  server { root site }\n}\n", "nginx.conf:2: a ; is missing before this }"),
+            ("http { include none.conf; server { } }", "include none.conf: there is no such file"),
+            ("http { server { listen 443 ssl; } }", "listen 443 ssl: only HTTP/1.1 in the clear"),
+            ("http { server { location / { proxy_pass http://a; } } }", "only the files of a configuration"),
+        ] {
+            std::fs::write(&conf, text).unwrap();
+            let (code, said) = import(&conf, &folder.join("out.toml"));
+            assert!(code == Some(1) && said.contains(expect), "{text}: {code:?} {said}");
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}
