@@ -22,8 +22,12 @@ pub(crate) fn answer(tx: &Transaction, synth: Synth) -> Step {
     }
 }
 
-/// The page's path belongs to whatever route it would belong to if it were asked for on this host.
+/// The page's path belongs to whatever route it would belong to if it were asked for on this host. Under a policy there
+/// are no routes, not even for what is refused before it is asked.
 fn place(tx: &Transaction, synth: &Synth) -> Option<(usize, FilePath)> {
+    if tx.vcl.is_some() {
+        return None;
+    }
     let mut request = tx.head.request();
     let page = tx.site.route(&request)?.error_pages.as_ref()?.page(synth.status)?;
     request.path = page.as_bytes();
