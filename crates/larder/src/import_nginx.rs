@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::import::ImportFlags;
 use crate::nginx_conf::{self, Directive, Place};
-use crate::nginx_location::{Level, Location, seconds};
+use crate::nginx_location::{Level, Location, guards, seconds};
 
 /// More files than this need more descriptors than most processes may have.
 const OPEN_FILES_CARRIED_MAX: u64 = 8_192;
@@ -163,6 +163,24 @@ struct Carried {
     has_files: bool,
 }
 
+impl Carried {
+    /// For what nginx keeps people out of, or answers otherwise: the route around it would show its files.
+    fn closed(path: &str) -> Carried {
+        let comment = "# Not carried over: nobody is answered here, with 403.".to_owned();
+        let lines = vec![comment, "stub_status = true".to_owned(), "allow_from = []".to_owned()];
+        Carried { path: path.to_owned(), lines, pages: Vec::new(), has_files: false }
+    }
+}
+
+/// Names with a dot in front are forbidden, in one of the ways in which that is usually written.
+fn is_dotfile_guard(location: &Directive) -> bool {
+    let is_regex = location.argument(0).starts_with('~') && location.argument(1).starts_with("/\\.");
+    let forbids = |directive: &Directive| {
+        matches!((directive.name.as_str(), directive.argument(0)), ("deny", "all") | ("return", "403" | "404"))
+    };
+    is_regex && location.children().iter().any(forbids)
+}
+
 impl Import {
     fn carry(&mut self, directives: &[Directive], prefix: &Path, is_whole: bool) {
         for directive in directives {
@@ -187,7 +205,7 @@ impl Import {
         if !is_whole {
             level.trust_larder_types();
         }
-        let mut servers = Vec::new();
+        let (mut servers, mut is_guarded) = (Vec::new(), false);
         let mut buffers: (u64, u64) = (1 << 10, 8 << 10);
         let mut buffers_count = None;
         for directive in http.children() {
@@ -198,9 +216,13 @@ impl Import {
                     buffers.1 = bytes(directive.argument(1)).unwrap_or(buffers.1);
                     buffers_count = directive.argument(0).parse::<u64>().ok();
                 }
+                _ if guards(directive, &mut self.findings) => is_guarded = true,
                 _ if self.limit(directive) || level.take(directive, prefix, &mut self.findings) => {}
                 _ => self.findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
             }
+        }
+        if is_guarded {
+            return;
         }
         if let Some(count) = buffers_count {
             // One line has to fit into one buffer, and all of them into all.
@@ -253,7 +275,7 @@ impl Import {
 
     fn server(&mut self, server: &Directive, is_first: bool, http: &Level, prefix: &Path) {
         let (mut level, mut locations, mut names) = (Level::default(), Vec::new(), Vec::new());
-        let (mut is_default, mut listens) = (is_first, false);
+        let (mut is_default, mut listens, mut is_guarded) = (is_first, false, false);
         for directive in server.children() {
             match directive.name.as_str() {
                 "location" => locations.push(directive),
@@ -263,6 +285,7 @@ impl Import {
                     self.listen(directive);
                 }
                 "server_name" => names.extend(directive.arguments.iter().cloned()),
+                _ if guards(directive, &mut self.findings) => is_guarded = true,
                 _ if level.take(directive, prefix, &mut self.findings) => {}
                 _ if self.limit(directive) => self.findings.note(directive, "holds for all routes now"),
                 _ => self.findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
@@ -279,14 +302,18 @@ impl Import {
             return self.findings.leave(server, "a server without a name that a host could have");
         }
         let level = level.within(http);
+        let hides_dotfiles = locations.iter().any(|location| is_dotfile_guard(location));
         let mut routes = Vec::new();
         let is_all = |location: &Directive| location.arguments == ["/"] || location.arguments == ["^~", "/"];
         if !locations.iter().any(|location| is_all(location)) {
-            let (lines, pages) = (level.root_lines(prefix, None), level.error_pages().to_vec());
+            let (lines, pages) = (level.root_lines(prefix, None, hides_dotfiles), level.error_pages().to_vec());
             routes.push(Carried { path: "/".to_owned(), lines, pages, has_files: true });
         }
         for block in locations {
-            routes.extend(self.location(block, &level, prefix));
+            routes.extend(self.location(block, &level, prefix, hides_dotfiles));
+        }
+        if is_guarded {
+            routes = vec![Carried::closed("/")];
         }
         // A page belongs to the route that it would belong to if it were asked for.
         let has_root = |page: &str| {
@@ -313,19 +340,28 @@ impl Import {
         }
     }
 
-    fn location(&mut self, block: &Directive, server: &Level, prefix: &Path) -> Option<Carried> {
+    fn location(&mut self, block: &Directive, server: &Level, prefix: &Path, hides_dotfiles: bool) -> Option<Carried> {
         let (path, is_exact) = match block.arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             [path] if path.starts_with('/') => (path, false),
             ["^~", path] => (path, false),
             ["=", path] => (path, true),
+            _ if is_dotfile_guard(block) => {
+                self.findings.note(block, "what begins with a dot is hidden");
+                return None;
+            }
+            [name] if name.starts_with('@') => {
+                self.findings.leave(block, "a location by a name");
+                return None;
+            }
             _ => {
-                self.findings.leave(block, "locations by regexes and names");
+                let why = "a location by a regex: what it matches is served as files now, sources of programs too";
+                self.findings.leave(block, why);
                 return None;
             }
         };
         let location = Location::read(block, path, prefix, &mut self.findings);
         if location.answered_otherwise {
-            return None;
+            return Some(Carried::closed(path));
         }
         match (is_exact, path.ends_with('/')) {
             (true, _) => self.findings.note(block, "what lies beneath this path belongs to its route too"),
@@ -337,7 +373,7 @@ impl Import {
             return Some(Carried { path: path.to_owned(), lines, pages: Vec::new(), has_files: false });
         }
         let level = location.level.within(server);
-        let lines = level.root_lines(prefix, is_exact.then_some(path));
+        let lines = level.root_lines(prefix, is_exact.then_some(path), hides_dotfiles);
         Some(Carried { path: path.to_owned(), lines, pages: level.error_pages().to_vec(), has_files: true })
     }
 

@@ -32,7 +32,7 @@ pub struct Location {
 }
 
 /// Directives that change nothing of what is answered, or that larder does by itself.
-const NEEDS_NOTHING: [&str; 30] = [
+const NEEDS_NOTHING: [&str; 29] = [
     "sendfile",
     "sendfile_max_chunk",
     "tcp_nopush",
@@ -62,8 +62,43 @@ const NEEDS_NOTHING: [&str; 30] = [
     "gzip_vary",
     "connection_pool_size",
     "request_pool_size",
-    "internal",
 ];
+
+/// Directives that keep people out or answer in place of files. What they stand in is not shown to anybody, since larder
+/// would show it to everybody.
+const GUARDS: [&str; 22] = [
+    "allow",
+    "deny",
+    "satisfy",
+    "auth_basic",
+    "auth_basic_user_file",
+    "auth_request",
+    "auth_jwt",
+    "limit_except",
+    "secure_link",
+    "secure_link_secret",
+    "valid_referers",
+    "internal",
+    "if",
+    "rewrite",
+    "return",
+    "location",
+    "proxy_pass",
+    "fastcgi_pass",
+    "uwsgi_pass",
+    "scgi_pass",
+    "grpc_pass",
+    "memcached_pass",
+];
+
+/// Is it one of those? With a word on it, if so.
+pub fn guards(directive: &Directive, findings: &mut Findings) -> bool {
+    let is_guard = GUARDS.contains(&directive.name.as_str());
+    if is_guard {
+        findings.leave(directive, "nobody is shown what this stands in: only files for everybody are carried over");
+    }
+    is_guard
+}
 
 impl Level {
     pub fn within(self, outer: &Level) -> Level {
@@ -170,7 +205,7 @@ impl Level {
     }
 
     /// The keys of a route that serves files.
-    pub fn root_lines(&self, prefix: &Path, exact_path: Option<&str>) -> Vec<String> {
+    pub fn root_lines(&self, prefix: &Path, exact_path: Option<&str>, hides_dotfiles: bool) -> Vec<String> {
         let root = self.root.clone().unwrap_or_else(|| prefix.join("html"));
         let mut lines = vec![format!("root = {}", quoted(&root.display().to_string()))];
         if let Some(index) = self.index.as_ref().filter(|index| !index.is_empty()) {
@@ -188,8 +223,10 @@ impl Level {
         if let Some(listing) = self.listing.filter(|listing| *listing != "off") {
             lines.push(format!("listing = {}", quoted(listing)));
         }
-        // nginx hides nothing.
-        lines.push("dotfiles = true".to_owned());
+        // nginx hides nothing unless it is told to.
+        if !hides_dotfiles {
+            lines.push("dotfiles = true".to_owned());
+        }
         lines
     }
 
@@ -223,18 +260,18 @@ impl Location {
                 }
                 "allow" => location.allow_from.push(directive.argument(0).to_owned()),
                 "deny" if directive.argument(0) == "all" => location.denies_rest = true,
-                "proxy_pass" | "fastcgi_pass" | "uwsgi_pass" | "scgi_pass" | "grpc_pass" | "memcached_pass"
-                | "return" => {
-                    location.answered_otherwise = true;
-                    findings.leave(directive, "only the files of a configuration are carried over");
+                // A page for errors, as a rule.
+                "internal" if block.argument(0) == "=" => {
+                    findings.note(directive, "it can be asked for by its own name")
                 }
+                _ if guards(directive, findings) => location.answered_otherwise = true,
                 _ if location.level.take(directive, prefix, findings) => {}
                 _ => findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
             }
         }
         if !location.stub_status && (location.denies_rest || !location.allow_from.is_empty()) {
             location.answered_otherwise = true;
-            findings.leave(block, "files are shown to everybody: this location is left out");
+            findings.leave(block, "files are shown to everybody: nobody is shown what lies here");
         }
         location
     }
@@ -273,5 +310,28 @@ pub fn seconds(text: &str) -> Option<u64> {
     match number.is_empty() {
         true => (!text.is_empty()).then_some(total),
         false => total.checked_add(number.parse().ok()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Option<u64>) {
+        assert_eq!(seconds(text), expect, "{text}");
+    }
+
+    #[test]
+    fn times_are_numbers_with_units() {
+        check("60", Some(60));
+        check("1h30m", Some(5_400));
+        check("1h 30m", None);
+        check("30d", Some(2_592_000));
+        check("1d12", Some(86_412));
+        check("", None);
+        check("d", None);
+        check("99999999999999999999y", None);
+        check("9999999999999999y", None);
+        check("modified", None);
     }
 }

@@ -310,6 +310,39 @@ http {
         let _ = std::fs::remove_dir_all(&folder);
     }
 
+    /// Whatever keeps people out with nginx keeps everybody out, and never becomes a plain file of the route around it.
+    #[test]
+    fn what_nginx_guards_is_not_shown() {
+        let folder = folder("guards");
+        let conf = folder.join("nginx.conf");
+        let shut = "stub_status = true\nallow_from = []";
+        for (inside, shut_path) in [
+            ("location /private/ { deny all; }", "/private/"),
+            ("location /private/ { allow 10.0.0.0/8; deny all; }", "/private/"),
+            ("location /members/ { auth_basic x; auth_basic_user_file f; }", "/members/"),
+            ("location /app/ { proxy_pass http://127.0.0.1:1; }", "/app/"),
+            ("location /old/ { return 301 /; }", "/old/"),
+            ("location /sent/ { internal; }", "/sent/"),
+            ("location /outer/ { location /outer/inner/ { deny all; } }", "/outer/"),
+            ("auth_basic x;", "/"),
+            ("return 301 https://$host/;", "/"),
+            ("if ($scheme = http) { return 403; }", "/"),
+        ] {
+            std::fs::write(&conf, format!("http {{ server {{ root site; {inside} }} }}")).unwrap();
+            let (code, said) = import(&conf, &folder.join("out.toml"));
+            let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+            let route =
+                format!("path = \"{shut_path}\"\n# Not carried over: nobody is answered here, with 403.\n{shut}");
+            assert!(code == Some(1) && text.contains(&route), "{inside}\n{said}\n{text}");
+            assert_eq!(text.contains("root = "), shut_path != "/", "{text}");
+        }
+        std::fs::write(&conf, "http { server { root site; location ~ /\\.ht { deny all; } } }").unwrap();
+        let (code, said) = import(&conf, &folder.join("out.toml"));
+        let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+        assert!(code == Some(0) && !text.contains("dotfiles = true"), "{said}\n{text}");
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
     #[test]
     fn what_is_no_configuration_is_said() {
         let folder = folder("wrong");
@@ -318,7 +351,7 @@ http {
             ("http {\n  server { root site }\n}\n", "nginx.conf:2: a ; is missing before this }"),
             ("http { include none.conf; server { } }", "include none.conf: there is no such file"),
             ("http { server { listen 443 ssl; } }", "listen 443 ssl: only HTTP/1.1 in the clear"),
-            ("http { server { location / { proxy_pass http://a; } } }", "only the files of a configuration"),
+            ("http { server { location / { proxy_pass http://a; } } }", "only files for everybody are carried over"),
         ] {
             std::fs::write(&conf, text).unwrap();
             let (code, said) = import(&conf, &folder.join("out.toml"));
