@@ -9,7 +9,7 @@ use message::{Request, ResponseHead};
 use rules::Facts;
 use store::sync::Mutex;
 use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use store::{Account, Eviction, EvictionKind, Lru, PageFile, S3Fifo};
+use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
 use crate::directory::{Directory, Entry, Leavers};
@@ -117,10 +117,7 @@ pub struct Cache {
 impl Cache {
     pub fn new(settings: CacheSettings, courier: Arc<dyn Courier>) -> Arc<Cache> {
         let limit = settings.memory_bytes_max;
-        let eviction: Box<dyn Eviction<Object>> = match settings.eviction {
-            EvictionKind::S3Fifo => Box::new(S3Fifo::new(limit)),
-            EvictionKind::Lru => Box::new(Lru::new()),
-        };
+        let eviction = store::by_kind(settings.eviction, limit);
         Arc::new(Cache {
             settings,
             digester: Digester::random(),

@@ -65,6 +65,7 @@ pub use constructed_body::{append_constructed, body_seed};
 pub use error_kind::ErrorKind;
 pub use fake_origin::{FakeOrigin, LOG_COLUMNS, OriginSettings, Stalls, WORDS as ORIGIN_WORDS, catalogue_size};
 pub use lab_url::{LabUrl, Scheme};
+pub use log_line::{LogLine, parse_line as parse_log_line};
 pub use matrix::{MatrixOrder, Nearest, keep_groups, run_matrix};
 pub use memcached_catalogue::MemcachedItems;
 pub use null_server::NullServer;

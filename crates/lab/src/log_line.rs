@@ -10,14 +10,18 @@ use serde::Deserialize;
 use crate::log_times::{common_millis, epoch_millis, rfc3339_millis};
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct LogLine<'a> {
+pub struct LogLine<'a> {
     /// Since 1970.
-    pub(crate) millis: u64,
-    pub(crate) is_whole_second: bool,
+    pub millis: u64,
+    pub is_whole_second: bool,
     /// Empty when there was no request.
-    pub(crate) method: &'a str,
-    pub(crate) target: Cow<'a, str>,
-    pub(crate) host: Option<&'a str>,
+    pub method: &'a str,
+    pub target: Cow<'a, str>,
+    pub host: Option<&'a str>,
+    /// How it was answered, if the line says so.
+    pub status: Option<u16>,
+    /// How many bytes the answer had; what a server counts, head and all or the body alone, is its own affair.
+    pub bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -30,10 +34,12 @@ struct JsonLine<'a> {
     target: Cow<'a, str>,
     #[serde(borrow)]
     host: Option<&'a str>,
+    status: Option<u16>,
+    bytes: Option<u64>,
 }
 
 /// What is wrong is a few words.
-pub(crate) fn parse_line(line: &[u8]) -> Result<LogLine<'_>, String> {
+pub fn parse_line(line: &[u8]) -> Result<LogLine<'_>, String> {
     if line.starts_with(b"{") {
         return json(line);
     }
@@ -51,9 +57,12 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<LogLine<'_>, String> {
 fn common(text: &str) -> Result<LogLine<'_>, String> {
     let (date, rest) = text.split_once("] \"").ok_or("no request in quotes behind the date")?;
     let millis = common_millis(date).ok_or("no date such as [10/Oct/2000:13:55:36 -0700]")?;
-    let request = &rest[..closing_quote(rest).ok_or("the request's quotes are not closed")?];
+    let (request, behind) = rest.split_at(closing_quote(rest).ok_or("the request's quotes are not closed")?);
     let mut words = request.split(' ');
-    let line = |method, target| LogLine { millis, is_whole_second: true, method, target, host: None };
+    let mut numbers = behind[1..].split_ascii_whitespace();
+    let status = numbers.next().and_then(|word| word.parse().ok());
+    let bytes = numbers.next().and_then(|word| word.parse().ok());
+    let line = |method, target| LogLine { millis, is_whole_second: true, method, target, host: None, status, bytes };
     match (words.next(), words.next(), words.next(), words.next()) {
         (Some(method), Some(target), version, None) if version.is_none_or(|version| version.starts_with("HTTP/")) => {
             Ok(line(method, unescaped(target)))
@@ -68,10 +77,13 @@ fn common(text: &str) -> Result<LogLine<'_>, String> {
 fn squid(text: &str) -> Result<LogLine<'_>, String> {
     let mut words = text.split_ascii_whitespace();
     let millis = words.next().and_then(epoch_millis);
-    let (method, target) = (words.nth(4), words.next());
+    let status = words.nth(2).and_then(|word| word.rsplit('/').next()?.parse().ok());
+    let bytes = words.next().and_then(|word| word.parse().ok());
+    let (method, target) = (words.next(), words.next());
     match (millis, method, target) {
         (Some(millis), Some(method), Some(target)) => {
-            Ok(LogLine { millis, is_whole_second: false, method, target: Cow::Borrowed(target), host: None })
+            let target = Cow::Borrowed(target);
+            Ok(LogLine { millis, is_whole_second: false, method, target, host: None, status, bytes })
         }
         _ => Err("no date in brackets, and not squid's format".to_owned()),
     }
@@ -79,11 +91,12 @@ fn squid(text: &str) -> Result<LogLine<'_>, String> {
 
 fn json(line: &[u8]) -> Result<LogLine<'_>, String> {
     let wrong = |_| "no JSON object with time, method and target".to_owned();
-    let JsonLine { time, method, target, host } = serde_json::from_slice(line).map_err(wrong)?;
+    let JsonLine { time, method, target, host, status, bytes } = serde_json::from_slice(line).map_err(wrong)?;
     let millis = rfc3339_millis(&time).ok_or("no time such as 2000-10-10T13:55:36.007Z")?;
     let plain = target.bytes().all(|b| b.is_ascii_graphic());
     let target = if plain { target } else { Cow::Owned(percent(target.as_bytes())) };
-    Ok(LogLine { millis, is_whole_second: false, method, target, host: host.filter(|host| !host.is_empty()) })
+    let host = host.filter(|host| !host.is_empty());
+    Ok(LogLine { millis, is_whole_second: false, method, target, host, status, bytes })
 }
 
 fn closing_quote(text: &str) -> Option<usize> {

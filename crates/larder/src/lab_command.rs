@@ -7,6 +7,7 @@ use clap::Subcommand;
 use crate::lab_compare::{CompareFlags, ReportFlags, compare, report};
 use crate::lab_origin::{NullFlags, OriginFlags, null, origin};
 use crate::lab_run::{RunFlags, run};
+use crate::lab_simulate::{SimulateFlags, simulate};
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum LabCommand {
@@ -17,6 +18,9 @@ pub enum LabCommand {
     Report(ReportFlags),
     /// Say what became better or worse from one run to another; exit 1 when anything became worse
     Compare(CompareFlags),
+    /// Replay an access log or a trace over sizes of memory and orders of eviction: how much memory is needed?
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(SimulateFlags),
     /// Answer as the path and the query say: sizes, delays, statuses, and faults
     Origin(OriginFlags),
     /// Answer everything with the same bytes, as cheaply as can be: the ceiling of the load generator
@@ -46,11 +50,20 @@ lighttpd, trafficserver, memcached, null. Servers that are not installed are ski
 
 Exit codes: 0 measured; 1 a bad file, a server that does not start, interrupted; 2 wrong flags.";
 
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  larder lab simulate /var/log/nginx/access.log
+  larder lab simulate access.log --memory 64MiB,256MiB,1GiB --ttl 10m --plot curves.svg
+  zstd -dc trace.oracleGeneral.zst | larder lab simulate - --first 10000000 --json
+
+Exit codes: 0 simulated; 1 no such file, or no trace; 2 wrong flags.";
+
 pub fn lab(command: &LabCommand) -> ExitCode {
     match command {
         LabCommand::Run(flags) => run(flags),
         LabCommand::Report(flags) => report(flags),
         LabCommand::Compare(flags) => compare(flags),
+        LabCommand::Simulate(flags) => simulate(flags),
         LabCommand::Origin(flags) => origin(flags),
         LabCommand::Null(flags) => null(flags),
         LabCommand::Keeper => {

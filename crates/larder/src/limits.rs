@@ -21,6 +21,11 @@ pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 /// Mistakes of one file that are shown.
 pub const COMPLAINTS_MAX: usize = 50;
 
+/// Requests of a trace that `larder lab simulate` holds, 12 bytes each.
+pub const SIMULATED_REQUESTS_MAX: u64 = 400_000_000;
+/// A longer line of a trace is not understood.
+pub const TRACE_LINE_BYTES_MAX: u64 = 64 << 10;
+
 /// A file that a VCL reads as a text (std.fileread).
 pub const VCL_READ_BYTES_MAX: u64 = 1 << 20;
 

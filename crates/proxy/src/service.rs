@@ -312,6 +312,7 @@ fn cache_settings(settings: &Settings, cores: usize) -> CacheSettings {
         object_bytes_max: settings.limits.object_bytes_max,
         eviction: match settings.eviction {
             EvictionChoice::S3Fifo => EvictionKind::S3Fifo,
+            EvictionChoice::Sieve => EvictionKind::Sieve,
             EvictionChoice::Lru => EvictionKind::Lru,
         },
         cores,

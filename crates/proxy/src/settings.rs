@@ -236,6 +236,7 @@ impl Default for PolicySettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictionChoice {
     S3Fifo,
+    Sieve,
     Lru,
 }
 

@@ -84,6 +84,25 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
         tenant.seat().place().map(|index| self.unlink(index))
     }
 
+    /// The place of the oldest.
+    pub fn oldest(&self, queue: usize) -> Option<u32> {
+        some_place(self.queues[queue].oldest)
+    }
+
+    /// The place of who came next after the one that sits there.
+    pub fn newer(&self, place: u32) -> Option<u32> {
+        some_place(self.nodes[place as usize].newer)
+    }
+
+    pub fn tenant(&self, place: u32) -> Option<&Arc<T>> {
+        self.nodes[place as usize].tenant.as_ref()
+    }
+
+    /// Takes out who sits there.
+    pub fn take(&mut self, place: u32) -> Option<Arc<T>> {
+        self.nodes[place as usize].tenant.is_some().then(|| self.unlink(place))
+    }
+
     fn unlink(&mut self, index: u32) -> Arc<T> {
         let node = &mut self.nodes[index as usize];
         let tenant = node.tenant.take().expect("a place in a seat names a taken node");
@@ -103,4 +122,8 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
         tenant.seat().set_place(None);
         tenant
     }
+}
+
+fn some_place(index: u32) -> Option<u32> {
+    (index != NONE).then_some(index)
 }

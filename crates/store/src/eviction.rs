@@ -6,13 +6,39 @@
 use std::sync::Arc;
 
 use crate::limits::SEAT_HITS_MAX;
+use crate::lru::Lru;
+use crate::s3_fifo::S3Fifo;
+use crate::sieve::Sieve;
 use crate::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 /// Which policy to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictionKind {
     S3Fifo,
+    Sieve,
     Lru,
+}
+
+impl EvictionKind {
+    pub const ALL: [EvictionKind; 3] = [EvictionKind::S3Fifo, EvictionKind::Sieve, EvictionKind::Lru];
+
+    /// As settings and tables call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EvictionKind::S3Fifo => "s3-fifo",
+            EvictionKind::Sieve => "sieve",
+            EvictionKind::Lru => "lru",
+        }
+    }
+}
+
+/// The policy of that kind for so many bytes.
+pub fn by_kind<T: Tenant + 'static>(kind: EvictionKind, limit: usize) -> Box<dyn Eviction<T>> {
+    match kind {
+        EvictionKind::S3Fifo => Box::new(S3Fifo::new(limit)),
+        EvictionKind::Sieve => Box::new(Sieve::new()),
+        EvictionKind::Lru => Box::new(Lru::new()),
+    }
 }
 
 /// What a policy needs of the things it orders.

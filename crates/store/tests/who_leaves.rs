@@ -1,11 +1,11 @@
-//! Who leaves first: S3-FIFO and LRU over the same small world of weighted tenants.
+//! Who leaves first: S3-FIFO, SIEVE and LRU over the same small world of weighted tenants.
 #![cfg(not(feature = "shuttle"))]
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use store::{Eviction, Lru, S3Fifo, Seat, Tenant};
+use store::{Eviction, EvictionKind, Lru, S3Fifo, Seat, Sieve, Tenant, by_kind};
 
 struct Guest {
     name: u64,
@@ -82,6 +82,17 @@ fn s3_fifo_keeps_the_hot_set_under_a_scan() {
 }
 
 #[test]
+fn sieve_keeps_who_was_used_between_two_visits_of_its_hand() {
+    let mut house = House::new(Sieve::new(), 1_000);
+    for _ in 0..2 {
+        house.hits(0..50, 10);
+    }
+    // As much as fits, once: the hand passes those who were used and takes newcomers.
+    house.hits(1_000..1_100, 10);
+    assert_eq!(house.hits(0..50, 10), 50);
+}
+
+#[test]
 fn lru_does_not_and_that_is_the_difference() {
     let mut house = House::new(Lru::new(), 1_000);
     for _ in 0..3 {
@@ -133,8 +144,8 @@ fn one_large_guest_does_not_cost_the_small_hot_ones_their_place() {
 
 #[test]
 fn touched_without_end_still_lets_somebody_go() {
-    for policy in [Box::new(S3Fifo::new(100)) as Box<dyn Eviction<Guest>>, Box::new(Lru::new())] {
-        let mut policy = policy;
+    for kind in EvictionKind::ALL {
+        let mut policy = by_kind(kind, 100);
         for name in 0..10 {
             let guest = Arc::new(Guest { name, weight: 10, seat: Seat::default() });
             (0..9).for_each(|_| guest.seat.touch());
@@ -182,6 +193,7 @@ proptest! {
     #[test]
     fn the_limit_is_respected_and_nobody_is_lost(steps in prop::collection::vec(step(), 1..300)) {
         run(S3Fifo::new(1_000), &steps);
+        run(Sieve::new(), &steps);
         run(Lru::new(), &steps);
     }
 }

@@ -108,7 +108,7 @@ pub fn memory(mut section: Section<'_>, settings: &mut Settings) {
     if let Some(bytes) = bytes {
         settings.memory_bytes_max = bytes;
     }
-    let kinds = [("s3-fifo", EvictionChoice::S3Fifo), ("lru", EvictionChoice::Lru)];
+    let kinds = [("s3-fifo", EvictionChoice::S3Fifo), ("sieve", EvictionChoice::Sieve), ("lru", EvictionChoice::Lru)];
     if let Some(eviction) = section.read("eviction", |node| choice(node, &kinds)) {
         settings.eviction = eviction;
     }

@@ -1,6 +1,6 @@
-//! The examples of docs/vcl-tools.md: what stands there as the output of a command is what the command prints.
+//! The examples of pages of docs/: what stands there as the output of a command is what the command prints.
 //!
-//! A block `vcl NAME` or `toml NAME` is a file; in a block `console` each `$ command` is run in the folder of these
+//! A block with a language and a name, such as `vcl NAME`, is a file; in a block `console` each `$ command` is run in the folder of these
 //! files, and the lines behind it are its output and errors, with a last line for an exit code that is not 0.
 //! `UPDATE_DOCS=1` writes the outputs anew.
 
@@ -10,14 +10,23 @@ use std::process::Command;
 /// One fenced block, or what stands between two.
 enum Part {
     Plain(String),
-    File { name: String, text: String },
+    File { language: String, name: String, text: String },
     Console(String),
 }
 
 #[test]
 fn the_examples_of_the_vcl_tools_print_what_the_page_says() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/vcl-tools.md");
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("documented-examples");
+    check("vcl-tools.md", 3);
+}
+
+#[test]
+fn the_examples_of_the_simulation_print_what_the_page_says() {
+    check("simulate.md", 2);
+}
+
+fn check(page_name: &str, commands_min: usize) {
+    let page = &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page_name);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("documented-examples").join(page_name);
     let _ = std::fs::remove_dir_all(&folder); // it may not be there
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     let text = std::fs::read_to_string(page).expect("the page is part of the repository");
@@ -26,9 +35,8 @@ fn the_examples_of_the_vcl_tools_print_what_the_page_says() {
     for part in parts(&text) {
         match part {
             Part::Plain(text) => now.push_str(&text),
-            Part::File { name, text } => {
+            Part::File { language, name, text } => {
                 std::fs::write(folder.join(&name), &text).expect("a file can be written");
-                let language = if name.ends_with(".toml") { "toml" } else { "vcl" };
                 now.push_str(&format!("```{language} {name}\n{text}```\n"));
             }
             Part::Console(text) => {
@@ -41,7 +49,7 @@ fn the_examples_of_the_vcl_tools_print_what_the_page_says() {
             }
         }
     }
-    assert!(commands_count >= 3, "the page has only {commands_count} examples");
+    assert!(commands_count >= commands_min, "{page_name} has only {commands_count} examples");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(page, &now).expect("docs/ can be written");
     }
@@ -59,7 +67,9 @@ fn parts(text: &str) -> Vec<Part> {
         };
         let inside: String = lines.by_ref().take_while(|line| line.trim_end() != "```").collect();
         match language.split_once(' ') {
-            Some((_, name)) => parts.push(Part::File { name: name.to_owned(), text: inside }),
+            Some((language, name)) => {
+                parts.push(Part::File { language: language.to_owned(), name: name.to_owned(), text: inside });
+            }
             None if language == "console" => parts.push(Part::Console(inside)),
             None => parts.push(Part::Plain(format!("{line}{inside}```\n"))),
         }

@@ -266,9 +266,12 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         Ok(Flow::Through)
     }
 
-    /// A function gave back the very text of the variable: it found nothing to change.
+    /// A function gave back the very text of the variable: it found nothing to change. Who watches is told that it stays.
     #[inline]
     fn is_as_it_is(&self, of: VariableId, value: Plain<'a>) -> bool {
+        if self.host.is_watched() {
+            return false;
+        }
         let (VariableId::REQ_URL | VariableId::BEREQ_URL, Plain::Text(Some(value))) = (of, value) else { return false };
         self.host.variable(of).text().is_some_and(|text| std::ptr::eq(text, value))
     }

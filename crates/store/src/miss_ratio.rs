@@ -1,0 +1,171 @@
+//! What a cache of a given size would have missed: a trace of requests, replayed over the policies that the memory tier
+//! itself evicts by. Nothing is stored but who sits where.
+
+use std::sync::Arc;
+
+use crate::eviction::{Eviction, EvictionKind, Seat, Tenant};
+
+/// One request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Which object, from 0 on without gaps.
+    pub object: u32,
+    /// How long its body is.
+    pub bytes: u32,
+    /// Seconds since the trace began.
+    pub at_s: u32,
+}
+
+/// The cache that a trace is replayed through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tried {
+    pub kind: EvictionKind,
+    /// What bodies and their objects may take together.
+    pub limit_bytes: u64,
+    /// What an object takes beside its body.
+    pub object_bytes: u64,
+    /// From when on a stored object is fetched again.
+    pub ttl_s: Option<u32>,
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Misses {
+    pub requests: u64,
+    pub missed: u64,
+    pub bytes: u64,
+    pub missed_bytes: u64,
+}
+
+impl Misses {
+    /// Of the requests, 0 to 1.
+    pub fn ratio(&self) -> f64 {
+        self.missed as f64 / self.requests.max(1) as f64
+    }
+
+    /// Of the bytes asked for, 0 to 1.
+    pub fn bytes_ratio(&self) -> f64 {
+        self.missed_bytes as f64 / self.bytes.max(1) as f64
+    }
+}
+
+struct Guest {
+    object: u32,
+    bytes: u32,
+    stored_s: u32,
+    weight: usize,
+    seat: Seat,
+}
+
+impl Tenant for Guest {
+    fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    fn weight(&self) -> usize {
+        self.weight
+    }
+
+    fn fingerprint(&self) -> u64 {
+        u64::from(self.object)
+    }
+}
+
+/// Replays the whole trace. An object whose length is another than it was counts as another; one that is longer than
+/// the whole cache is not kept.
+pub fn replay(trace: &[Ask], tried: Tried) -> Misses {
+    let limit = usize::try_from(tried.limit_bytes).unwrap_or(usize::MAX);
+    let mut policy = crate::eviction::by_kind::<Guest>(tried.kind, limit);
+    let objects = trace.iter().map(|ask| ask.object as usize + 1).max().unwrap_or(0);
+    let mut stored: Vec<Option<Arc<Guest>>> = vec![None; objects];
+    let mut misses = Misses::default();
+    for ask in trace {
+        let place = &mut stored[ask.object as usize];
+        misses.requests += 1;
+        misses.bytes += u64::from(ask.bytes);
+        if let Some(guest) = place.as_ref().filter(|guest| is_same(guest, ask, tried.ttl_s)) {
+            guest.seat.touch();
+            continue;
+        }
+        misses.missed += 1;
+        misses.missed_bytes += u64::from(ask.bytes);
+        let guest = Arc::new(guest_of(ask, tried.object_bytes));
+        if let Some(before) = place.take() {
+            guest.seat.inherit(&before.seat);
+            policy.remove(&before);
+        }
+        if guest.weight <= limit {
+            *place = Some(Arc::clone(&guest));
+            policy.admit(guest);
+            make_room(&mut *policy, &mut stored, limit);
+        }
+    }
+    misses
+}
+
+fn is_same(guest: &Guest, ask: &Ask, ttl_s: Option<u32>) -> bool {
+    guest.bytes == ask.bytes && ttl_s.is_none_or(|ttl_s| ask.at_s.saturating_sub(guest.stored_s) < ttl_s)
+}
+
+fn guest_of(ask: &Ask, object_bytes: u64) -> Guest {
+    let weight = usize::try_from(u64::from(ask.bytes) + object_bytes).unwrap_or(usize::MAX);
+    Guest { object: ask.object, bytes: ask.bytes, stored_s: ask.at_s, weight, seat: Seat::default() }
+}
+
+fn make_room(policy: &mut dyn Eviction<Guest>, stored: &mut [Option<Arc<Guest>>], limit: usize) {
+    while policy.weight() > limit {
+        let Some(victim) = policy.victim() else { return };
+        stored[victim.object as usize] = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Objects by letter, each of one byte.
+    fn check(kind: EvictionKind, limit_bytes: u64, trace: &str, expect_missed: u64) {
+        let ask = |(at, letter): (usize, u8)| Ask { object: u32::from(letter - b'a'), bytes: 1, at_s: at as u32 };
+        let trace: Vec<Ask> = trace.bytes().enumerate().map(ask).collect();
+        let tried = Tried { kind, limit_bytes, object_bytes: 0, ttl_s: None };
+        let misses = replay(&trace, tried);
+        assert_eq!((misses.requests, misses.missed), (trace.len() as u64, expect_missed), "{kind:?} {limit_bytes}");
+    }
+
+    #[test]
+    fn what_fits_is_missed_once() {
+        for kind in EvictionKind::ALL {
+            check(kind, 3, "abcabcabc", 3);
+            check(kind, 0, "aaa", 3);
+        }
+    }
+
+    #[test]
+    fn the_least_recently_used_leaves_first() {
+        check(EvictionKind::Lru, 2, "abacabac", 5);
+        check(EvictionKind::Lru, 2, "abcabcabc", 9);
+    }
+
+    /// The hand passes `a`, which was used, takes `b`, and stays before `c`. Did it begin with the oldest each time, `d` would
+    /// be there in the end.
+    #[test]
+    fn the_hand_of_sieve_goes_on_where_it_was() {
+        check(EvictionKind::Sieve, 3, "abcadabed", 7);
+        check(EvictionKind::Sieve, 3, "abcad", 4);
+    }
+
+    #[test]
+    fn lengths_and_lives_count() {
+        let ask = |at_s, bytes| Ask { object: 0, bytes, at_s };
+        let tried = |limit_bytes, object_bytes, ttl_s| {
+            replay(
+                &[ask(0, 10), ask(1, 10), ask(2, 20), ask(62, 20)],
+                Tried { kind: EvictionKind::S3Fifo, limit_bytes, object_bytes, ttl_s },
+            )
+        };
+        assert_eq!(tried(100, 0, None), Misses { requests: 4, missed: 2, bytes: 60, missed_bytes: 30 });
+        assert_eq!(tried(100, 0, Some(60)).missed, 3);
+        assert_eq!(tried(19, 0, None).missed, 3, "the longer one has no room");
+        assert_eq!(tried(19, 10, None).missed, 4, "nor has any with what it costs beside its body");
+    }
+}
