@@ -88,6 +88,10 @@ fn check_accepted(data: &[u8], received: &ReceivedRequest<'_>) {
     assert!(request.query.unwrap_or_default().iter().all(|b| (0x21..0x7f).contains(b) && *b != b'#'));
     match request.form {
         TargetForm::Origin => assert!(request.path.starts_with(b"/") && request.method != Method::Connect),
+        TargetForm::Absolute => {
+            let whole_server = request.path == b"*" && request.method == Method::Options;
+            assert!((request.path.starts_with(b"/") || whole_server) && request.method != Method::Connect);
+        }
         TargetForm::Asterisk => assert!(request.path == b"*" && request.method == Method::Options),
         TargetForm::Authority => assert!(request.path.is_empty() && request.authority.port.is_some()),
     }

@@ -4,6 +4,7 @@
 //! level and how the parts refer to each other. Nothing is opened or resolved here: `larder check` runs the same code.
 
 mod complaint;
+mod forward_section;
 mod limits_section;
 mod nearest;
 mod routes;
@@ -110,6 +111,9 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     if let Some(section) = top.section("limits") {
         limits_section::read(section, &mut plan.settings.limits);
+    }
+    if let Some(section) = top.section("forward") {
+        forward_section::read(section, &mut plan.settings.forward);
     }
     if let Some(section) = top.section("log") {
         sections::log(section, &mut plan);

@@ -51,7 +51,7 @@ fn plan(flags: &DemoFlags, origin: &SlowOrigin) -> Plan {
     let mut plan = Plan::default();
     plan.accelerate(vec![OriginUrl::Tcp { host: origin.address.ip().to_string(), port: origin.address.port() }]);
     let address = flags.listen.clone().unwrap_or_else(|| any_port.clone());
-    plan.settings.listeners = vec![ListenerSettings { address, proxy_protocol: false }];
+    plan.settings.listeners = vec![ListenerSettings::at(address)];
     plan.settings.memory_bytes_max = limits::DEMO_MEMORY_BYTES;
     plan.admin.address = flags.admin.clone().unwrap_or(AdminAddress::At(any_port));
     plan.admin.asked_for = true;

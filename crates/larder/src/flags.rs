@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use proxy::settings::{ListenAddress, ListenerSettings, LogFormat, OriginUrl};
+use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginUrl};
 
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
 use crate::bench_flags::BenchFlags;
@@ -13,7 +13,7 @@ use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
 use crate::import::ImportFlags;
 use crate::lab_command::LabCommand;
 use crate::limits;
-use crate::plan::{LogTarget, Plan, check_memory};
+use crate::plan::{LogTarget, Plan, check_memory, listener_by_default};
 use crate::quantities::parse_size;
 use crate::varnish_parameters;
 use crate::vcl_command::VclCommand;
@@ -68,10 +68,11 @@ Examples:
   larder serve --origin http://127.0.0.1:3000
   larder serve --listen '*:80' --origin http://10.0.0.5 --origin http://10.0.0.6 --memory 2GiB --log access.log
   larder serve --root /srv/www --listen '*:80'
+  larder serve --forward 127.0.0.1:3128           curl -x http://127.0.0.1:3128 http://example.org/
   larder serve --config larder.toml
   larder serve --vcl /etc/varnish/default.vcl --listen '*:80' -p default_ttl=1h
 
-Flags win over the config file: --listen replaces its [[listen]] sections, --origin and --root replace its
+Flags win over the config file: --listen and --forward replace its [[listen]] sections, --origin and --root replace its
 origins and routes. Sizes: K, M, G and KiB, MiB, GiB are 1024s; KB, MB, GB are 1000s.
 
 Signals: TERM or INT finishes what is in flight and ends, a second one ends at once; HUP reads the config again
@@ -157,6 +158,10 @@ pub struct ServeFlags {
     /// Where to listen: IP:PORT (port 0 picks one), *:PORT or unix:PATH; repeatable [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub listen: Vec<ListenAddress>,
+
+    /// Where to be a caching forward proxy, for this machine alone unless [forward] says otherwise; repeatable
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
+    pub forward: Vec<ListenAddress>,
 
     /// How much memory the store may take [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
@@ -249,14 +254,21 @@ pub enum LogFormatFlag {
 }
 
 impl ServeFlags {
+    fn listeners(&self) -> Vec<ListenerSettings> {
+        let accelerates = self.listen.iter().cloned().map(ListenerSettings::at);
+        let forwards = self
+            .forward
+            .iter()
+            .map(|address| ListenerSettings { mode: ListenMode::Forward, ..ListenerSettings::at(address.clone()) });
+        accelerates.chain(forwards).collect()
+    }
+
     /// The config's plan, or the default one, with these flags on top.
     pub fn plan(&self) -> Result<Plan, ConfigError> {
         let mut plan = self.config.as_deref().map_or_else(|| Ok(Plan::default()), config::load)?;
         let settings = &mut plan.settings;
-        if !self.listen.is_empty() {
-            let listener =
-                |address: &ListenAddress| ListenerSettings { address: address.clone(), proxy_protocol: false };
-            settings.listeners = self.listen.iter().map(listener).collect();
+        if !self.listen.is_empty() || !self.forward.is_empty() {
+            settings.listeners = self.listeners();
         }
         if let Some(bytes) = self.memory {
             settings.memory_bytes_max = bytes;
@@ -274,6 +286,10 @@ impl ServeFlags {
         }
         if let Some(directory) = &self.root {
             plan.serve_files(directory.clone());
+        }
+        // --forward alone adds to nothing, unless there is something to stand in front of.
+        if self.listen.is_empty() && !self.forward.is_empty() && plan.accelerates_something() {
+            plan.settings.listeners.insert(0, listener_by_default());
         }
         plan.workers = self.workers.or(plan.workers);
         if let Some(address) = &self.admin {

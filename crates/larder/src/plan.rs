@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use proxy::limits::Limits;
 use proxy::settings::{
-    EvictionChoice, Greeting, ListenAddress, ListenerSettings, LogFormat, OriginSettings, OriginTimeouts, OriginUrl,
-    PolicySettings, ResolverSettings, RootSettings, RouteSettings, RouteTarget, Settings, VclParameters,
+    EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginSettings,
+    OriginTimeouts, OriginUrl, PolicySettings, ResolverSettings, RootSettings, RouteSettings, RouteTarget, Settings,
+    VclParameters,
 };
 
 use crate::addresses::AdminAddress;
@@ -59,14 +60,12 @@ impl Default for Plan {
     fn default() -> Plan {
         Plan {
             settings: Settings {
-                listeners: vec![ListenerSettings {
-                    address: ListenAddress::Tcp(LISTEN_DEFAULT.into()),
-                    proxy_protocol: false,
-                }],
+                listeners: vec![listener_by_default()],
                 routes: Vec::new(),
                 origins: Vec::new(),
                 roots: Vec::new(),
                 status_pages: Vec::new(),
+                forward: ForwardSettings::default(),
                 policy: PolicySettings::default(),
                 vcl: VclParameters::default(),
                 limits: Limits::default(),
@@ -111,12 +110,21 @@ impl Plan {
 
     /// Is there anybody to answer?
     pub fn serves_something(&self) -> bool {
+        self.accelerates_something() || self.settings.listeners.iter().any(|l| l.mode == ListenMode::Forward)
+    }
+
+    /// Is there anything that a listener could stand in front of?
+    pub fn accelerates_something(&self) -> bool {
         !self.settings.origins.is_empty() || !self.settings.roots.is_empty() || self.vcl_file.is_some()
     }
 
     pub fn workers_count(&self) -> usize {
         self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
+}
+
+pub fn listener_by_default() -> ListenerSettings {
+    ListenerSettings::at(ListenAddress::Tcp(LISTEN_DEFAULT.into()))
 }
 
 pub fn everything(target: RouteTarget) -> RouteSettings {

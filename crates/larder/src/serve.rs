@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use proxy::settings::{ListenAddress, RouteTarget};
+use proxy::settings::{ListenAddress, ListenMode, RouteTarget};
 
 use crate::addresses::{show_listen, show_origin};
 use crate::flags::ServeFlags;
@@ -46,8 +46,8 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
     obey(&mut signals, &mut running, &flags)
 }
 
-const NO_ORIGIN: &str = "error: there is nothing to stand in front of: give --origin http://HOST:PORT, --root DIR, a \
-                         config with [origin.NAME] or a route's root, or --vcl FILE (larder serve --help)";
+const NO_ORIGIN: &str = "error: there is nothing to stand in front of: give --origin http://HOST:PORT, --root DIR, \
+                         --forward ADDRESS, a config with [origin.NAME] or a route's root, or --vcl FILE (larder serve --help)";
 
 fn fail(sentence: &str) -> ExitCode {
     say!("error: {sentence}");
@@ -100,7 +100,7 @@ fn reload(running: &mut Running, flags: &ServeFlags) {
         }
     };
     if !plan.serves_something() {
-        say!("the new config is refused, the old one stays: it has no origin and no root");
+        say!("the new config is refused, the old one stays: it has no origin, no root and no forward proxy");
         return;
     }
     match running.reload(plan) {
@@ -118,7 +118,10 @@ fn reload(running: &mut Running, flags: &ServeFlags) {
 fn introduce(running: &Running) {
     for (settings, address) in running.proxy.listen_addresses() {
         let note = if settings.proxy_protocol { " (PROXY protocol)" } else { "" };
-        say!("listening on {}{note}", show_url(&address));
+        match settings.mode {
+            ListenMode::Accelerate => say!("listening on {}{note}", show_url(&address)),
+            ListenMode::Forward => say!("a forward proxy on {}{note}", show_url(&address)),
+        }
     }
     let settings = &running.plan.settings;
     for route in &settings.routes {

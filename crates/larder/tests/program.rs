@@ -22,6 +22,8 @@ mod documented_examples;
 mod faulty_origin;
 #[path = "program/imported_nginx.rs"]
 mod imported_nginx;
+#[path = "program/forward_proxy.rs"]
+mod forward_proxy;
 #[path = "program/input_table.rs"]
 mod input_table;
 #[path = "program/judge.rs"]
@@ -32,6 +34,8 @@ mod lab_matrix;
 mod lane;
 #[path = "program/log_faults.rs"]
 mod log_faults;
+#[path = "program/lying_name_server.rs"]
+mod lying_name_server;
 #[path = "program/notation.rs"]
 mod notation;
 #[path = "program/origin_process.rs"]

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 
 use crate::{Authority, FieldSpan, FieldsView, Method, Scheme, Version};
 
-/// RFC 9112 §3.2. Absolute-form has been resolved into scheme, authority, path and query, and counts as origin-form.
+/// RFC 9112 §3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetForm {
     Origin,
+    /// Resolved into scheme, authority, path and query. What is asked of a proxy keeps it to its end; a server takes it as
+    /// origin-form. `path` is `*` where an OPTIONS is about the server as a whole.
+    Absolute,
     /// `*`: OPTIONS only; `path` is `*`.
     Asterisk,
     /// `host:port`: CONNECT only; `path` is empty and the authority is the target.
@@ -28,6 +31,18 @@ pub struct Request<'a> {
     /// What follows the first `?`; `Some(b"")` for a bare `?`.
     pub query: Option<&'a [u8]>,
     pub fields: FieldsView<'a>,
+}
+
+impl TargetForm {
+    /// What an absolute-form with this path is to the server that it names (RFC 9112 §3.2.2, §3.2.4).
+    #[inline]
+    pub fn at_origin(self, path: &[u8]) -> TargetForm {
+        match self {
+            TargetForm::Absolute if path == b"*" => TargetForm::Asterisk,
+            TargetForm::Absolute => TargetForm::Origin,
+            form => form,
+        }
+    }
 }
 
 impl Request<'_> {

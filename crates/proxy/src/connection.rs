@@ -15,6 +15,7 @@ use wire::{Event, ReceivedRequest, Refusal, read_request};
 use crate::access_log::CacheVerdict;
 use crate::client_places::ClientPlace;
 use crate::clock::{Moment, deadline_now_ms};
+use crate::forward::admission;
 use crate::instant_file;
 use crate::instant_hit::{self, Instant};
 use crate::linger;
@@ -23,6 +24,7 @@ use crate::policy::Policy;
 use crate::receive::{self, Verdict};
 use crate::request_body::OwedBody;
 use crate::service::complain;
+use crate::settings::ListenMode;
 use crate::slots::{Doom, Phase, Slot, Watch};
 use crate::static_files::open_file_table::Kept;
 use crate::transaction::synth::Synth;
@@ -45,6 +47,8 @@ pub(crate) struct Connection {
     /// Bytes of `pending` that have been looked at and were not a whole head.
     looked_at: u32,
     pub(crate) peer: Peer,
+    /// It came to a listener where a proxy is asked, not a server.
+    is_forward: bool,
     /// What a policy of the operator's was told of the connection's ends.
     pub(crate) ends: Option<Rc<Ends>>,
     pub(crate) requests_count: u32,
@@ -95,6 +99,7 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
         pending: Vec::new(),
         looked_at: 0,
         peer: accepted.peer,
+        is_forward: accepted.mode == ListenMode::Forward,
         ends: None,
         requests_count: 0,
         exchange: wire::Exchange::new(),
@@ -321,16 +326,22 @@ impl Connection {
         core.counters.requests.add(1);
         self.requests_count += 1;
         let site = core.site_ref();
-        if let Some(program) = core.site_ref().vcl.clone() {
-            return self.take_by_policy(core, &received, program, moment);
+        let mut received = received;
+        if !self.is_forward {
+            received.request.form = received.request.form.at_origin(received.request.path);
+            if let Some(program) = core.site_ref().vcl.clone() {
+                return self.take_by_policy(core, &received, program, moment);
+            }
         }
         let policy = Policy::Builtin;
         let trimmed = receive::trimmed(&site.settings, &received);
-        let mut received = received;
         if let Some(query) = &trimmed {
             received.request.query = (!query.is_empty()).then_some(query);
         }
-        let found = receive::run(core, &site, &policy, &mut received, self.peer);
+        let found = match self.is_forward {
+            false => receive::run(core, &site, &policy, &mut received, self.peer),
+            true => admission::run(core, &site, &policy, &mut received, self.peer),
+        };
         let persistent = received.persistent
             && !core.draining()
             && self.requests_count < site.settings.limits.requests_per_connection_max;
@@ -401,7 +412,7 @@ impl Connection {
             persistent: visit.persistent,
             client_closes: !received.persistent,
             client: visit.found.client,
-            origin: visit.found.origin,
+            backend: visit.found.backend,
             key,
             started: visit.moment,
             outcome,

@@ -79,6 +79,10 @@ counters! {
     coalesced: Total, "Waited for somebody else's fetch and were served from it";
     passes: Total, "Sent to the origin without looking at the store";
     pipes: Total, "Tunnels opened";
+    tunnels: Total, "CONNECT tunnels opened";
+    tunnel_bytes_up: Total, "Bytes carried from clients through tunnels and pipes";
+    tunnel_bytes_down: Total, "Bytes carried to clients through tunnels and pipes";
+    forward_denied: Total, "Requests to the forward proxy refused by its rules";
     purges: Total, "PURGE requests carried out";
     refused: Total, "Requests refused as malformed or over a limit";
     errors: Total, "Answers that we made because an origin failed";

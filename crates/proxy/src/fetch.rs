@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cache::{Began, Failure, Now, Object, Ticket};
-use message::{FieldName, Method, Request, RequestHead, ResponseHead};
+use message::{FieldName, Method, Request, RequestHead, ResponseHead, TargetForm};
 use rules::StoreDefaults;
 use wire::{Parties, Refusal, RequestBody, ResponseBody};
 
@@ -21,7 +21,7 @@ use crate::limits::Limits;
 use crate::origin::Origin;
 use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
-use crate::site::Site;
+use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
 use crate::vcl_story::fetch_state::FetchState as PolicyState;
@@ -41,7 +41,7 @@ mod retry;
 mod send;
 mod upload;
 
-pub(crate) use self::failed::SERVER_ERROR;
+pub(crate) use self::failed::{SERVER_ERROR, unconnected};
 pub(crate) use self::fill::store_passed;
 use self::notes::FetchNotes;
 use self::origin_body::Arriving;
@@ -192,11 +192,12 @@ pub(crate) enum Broken {
 impl Fetch {
     /// The fetch of a transaction. Fails when no origin is routed to.
     pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Fetch, Synth> {
-        let origin = tx.origin.ok_or_else(Synth::no_route)?;
+        let backend = tx.backend.ok_or_else(Synth::no_route)?;
+        let origin = tx.site.origin(backend, &tx.head.request(), tx.core.now().mono_ms);
         Ok(Fetch {
             core: Rc::clone(&tx.core),
             site: Arc::clone(&tx.site),
-            chosen: Some(Arc::clone(tx.site.origins.get(origin))),
+            chosen: Some(origin.map_err(|failure| Synth::failed(&failure))?),
             body: if matches!(purpose, Purpose::Store(_)) { RequestBody::None } else { tx.body },
             expects_continue: tx.expects_continue,
             purpose,
@@ -283,6 +284,11 @@ impl Fetch {
         Some(Parties { source: policy.ends.client, destination: policy.ends.server })
     }
 
+    /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.
+    fn is_forwarded(&self) -> bool {
+        self.head.form == TargetForm::Absolute
+    }
+
     fn method(&self) -> Method {
         self.head.method
     }
@@ -329,7 +335,12 @@ impl Fetch {
     }
 
     pub(crate) fn store_defaults(&self) -> StoreDefaults {
-        store_defaults(&self.site)
+        let mut defaults = store_defaults(&self.site);
+        if self.is_forwarded() {
+            // Nobody's device is asked for what it has to say to us: we did not announce ourselves.
+            defaults.surrogate_device = None;
+        }
+        defaults
     }
 }
 
@@ -358,19 +369,20 @@ pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
         Ok(fetch) => {
             tokio::task::spawn_local(fill::run(fetch, ticket, Some(Rc::clone(&notes))));
         }
-        // Receive answers requests without a route itself.
-        Err(_) => drop(ticket),
+        Err(synth) => ticket.fail(synth.as_failure(), tx.core.now()),
     }
     notes
 }
 
 /// Refreshes something stale in the background, for nobody in particular.
-pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, origin: Option<usize>, ticket: Ticket) {
-    let Some(origin) = origin else { return };
+pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, backend: Option<Backend>, ticket: Ticket) {
+    let Some(backend) = backend else { return };
+    // Without one what is stale stays stale, and the next request asks again.
+    let Ok(origin) = site.origin(backend, &ticket.request(), core.now().mono_ms) else { return };
     let fetch = Fetch {
         core: Rc::clone(core),
         site: Arc::clone(site),
-        chosen: Some(Arc::clone(site.origins.get(origin))),
+        chosen: Some(origin),
         purpose: Purpose::Store(ticket.stale().cloned()),
         policy: Policy::Builtin,
         head: Rc::new(ticket.request().to_head()),

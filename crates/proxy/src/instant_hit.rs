@@ -94,7 +94,7 @@ pub(crate) fn run(
         request,
         seen: visit.found.seen,
         directives: &directives,
-        origin: visit.found.origin,
+        backend: visit.found.backend,
         ignore_busy: false,
     };
     match lookup::find(core, site, &question, now) {

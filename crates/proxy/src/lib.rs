@@ -16,6 +16,7 @@ mod edges;
 mod error_pages;
 mod exchanges;
 mod fetch;
+mod forward;
 mod instant_file;
 mod instant_hit;
 pub mod limits;

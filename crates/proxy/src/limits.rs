@@ -80,6 +80,16 @@ pub struct Limits {
     pub open_file_check_interval: Duration,
     /// A directory with more entries is not listed.
     pub listing_entries_max: usize,
+    /// Hosts and ports that a forward proxy has origins for at once.
+    pub forward_targets_max: usize,
+    /// Connections to one of them, tunnels included, over all cores.
+    pub forward_target_connections_max: usize,
+    /// An origin that nobody asked for in so long is forgotten.
+    pub forward_target_idle: Duration,
+    /// CONNECT tunnels at once, over all cores; each holds two files.
+    pub tunnels_max: usize,
+    /// A tunnel of which one side has ended, and the other is silent for so long: closed.
+    pub tunnel_half_closed_timeout: Duration,
     /// Both directions of a tunnel silent for so long: closed.
     pub tunnel_idle_timeout: Duration,
     /// How long a drain waits for what is in flight.
@@ -123,11 +133,20 @@ impl Default for Limits {
             file_in_memory_bytes_max: 64 << 10,
             open_file_check_interval: Duration::from_secs(1),
             listing_entries_max: 10_000,
+            forward_targets_max: 4096,
+            forward_target_connections_max: 1024,
+            forward_target_idle: crate::forward::targets::IDLE_DEFAULT,
+            tunnels_max: 8192,
+            tunnel_half_closed_timeout: Duration::from_secs(60),
             tunnel_idle_timeout: Duration::from_secs(3600),
             drain_grace: Duration::from_secs(30),
         }
     }
 }
+
+/// Requests that may wait for a connection to one target of a forward proxy, and how long.
+pub(crate) const FORWARD_QUEUE_MAX: usize = 1024;
+pub(crate) const FORWARD_QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Threads of one core that look for files; more wait in line, and the rest of the core goes on.
 pub(crate) const FILE_THREADS_MAX: usize = 16;

@@ -19,7 +19,7 @@ use crate::client_places::ClientPlace;
 use crate::connection;
 use crate::mailbox::Message;
 use crate::service::complain;
-use crate::settings::{ListenAddress, ListenerSettings};
+use crate::settings::{ListenAddress, ListenMode, ListenerSettings};
 use crate::worker::Core;
 
 /// Connections the kernel may keep for us between two accepts.
@@ -41,6 +41,7 @@ pub(crate) struct Accepted {
     pub(crate) is_unix: bool,
     pub(crate) peer: Peer,
     pub(crate) proxy_protocol: bool,
+    pub(crate) mode: ListenMode,
     /// Its place among the connections of its client, where these are limited.
     pub(crate) place: Option<Box<ClientPlace>>,
 }
@@ -143,6 +144,7 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         Err(error) => panic!("the runtime takes no more sockets: {error}"),
     };
     let (is_unix, proxy_protocol) = (unix_path.is_some(), listener.settings.proxy_protocol);
+    let mode = listener.settings.mode;
     let mut closing = core.listener_closing(&listener.settings);
     loop {
         let full = core.shared.connections_open() >= core.site().settings.limits.connections_max;
@@ -161,12 +163,14 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         };
         match accepted {
             Ok(None) => {}
-            Ok(Some((fd, peer))) => place(&core, Accepted { socket: fd, is_unix, peer, proxy_protocol, place: None }),
+            Ok(Some((fd, peer))) => {
+                place(&core, Accepted { socket: fd, is_unix, peer, proxy_protocol, mode, place: None })
+            }
             Err(error) => pause_after(&core, &error).await,
         }
     }
     while let Ok((fd, peer)) = accept(socket.get_ref().as_fd()) {
-        place(&core, Accepted { socket: fd, is_unix, peer, proxy_protocol, place: None });
+        place(&core, Accepted { socket: fd, is_unix, peer, proxy_protocol, mode, place: None });
     }
     if let Some(path) = unix_path {
         remove_socket(&core, &path);

@@ -17,13 +17,13 @@ mod origin_status;
 mod origin_stream;
 mod resolver;
 mod servers;
+mod staggered_dial;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
 use wire::Parties;
 
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
@@ -35,7 +35,8 @@ use self::limits::DIAL_ATTEMPTS_MAX;
 use self::origin_pool::{Idle, IdleAccount};
 use self::origin_queue::Grant;
 use self::resolver::Resolver;
-use self::servers::{Lease, Returned, Servers, Waiting};
+use self::servers::{Lease, Returned, Servers, Unresolved, Waiting};
+use self::staggered_dial::{Addresses, Dialled, dial_staggered};
 use crate::clock::Moment;
 use crate::counters::CoreCounters;
 use crate::limits::Limits;
@@ -67,6 +68,11 @@ pub struct Origin {
     ejection: Ejection,
     servers: Arc<Servers>,
     resolver: Arc<Resolver>,
+}
+
+/// Asked of every address that a name stands for, before it is used.
+pub trait AddressGate: std::fmt::Debug + Send + Sync {
+    fn admits(&self, address: std::net::IpAddr) -> bool;
 }
 
 /// Who asks, and when.
@@ -151,6 +157,13 @@ impl Origins {
         Origins::with(backends, Declared::InVcl, &self.account, Arc::clone(&self.resolver), inherited.collect())
     }
 
+    /// An origin that nobody configured, for a target that somebody asks a proxy for. `gate` says which of its addresses
+    /// may be connected to.
+    pub fn of_target(&self, settings: &OriginSettings, gate: Arc<dyn AddressGate>) -> Arc<Origin> {
+        let servers = Servers::new(settings.urls.clone(), settings.connections_max, &self.account, Some(gate));
+        Arc::new(Origin::new(settings, Declared::AsTarget, servers, Arc::clone(&self.resolver)))
+    }
+
     fn with(
         settings: &[OriginSettings],
         declared: Declared,
@@ -162,7 +175,7 @@ impl Origins {
             // Programs live side by side: one that is only loaded must not change what another one has.
             let by_name_only = declared == Declared::InVcl;
             let servers = inherit(&mut inherited, origin, by_name_only)
-                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, account));
+                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, account, None));
             servers.set_connections_max(origin.connections_max);
             Arc::new(Origin::new(origin, declared, servers, Arc::clone(&resolver)))
         });
@@ -177,10 +190,7 @@ impl Origins {
     /// For the tick of each core: closes its connections that lay idle for too long or were closed by the origin, and
     /// renews names.
     pub fn sweep(&self, core: usize, now_ms: u64) {
-        for origin in &self.origins {
-            origin.servers.sweep(core, now_ms);
-            origin.servers.renew_names(&origin.resolver, now_ms);
-        }
+        self.origins.iter().for_each(|origin| origin.sweep(core, now_ms));
     }
 
     /// Idle connections to all origins, those of former configurations included.
@@ -220,6 +230,17 @@ impl Origin {
             servers,
             resolver,
         }
+    }
+
+    /// Of this one alone, what [`Origins::sweep`] does.
+    pub fn sweep(&self, core: usize, now_ms: u64) {
+        self.servers.sweep(core, now_ms);
+        self.servers.renew_names(&self.resolver, now_ms);
+    }
+
+    /// May who asks be told which address it has? Not who only asks to be led to a name.
+    pub fn shows_address(&self) -> bool {
+        self.declared != Declared::AsTarget
     }
 
     /// The URLs it was configured with.
@@ -273,7 +294,7 @@ impl Origin {
         let began = Moment::now();
         let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
         let found = self.servers.look_up(&self.resolver, now_ms, elapsed_ms, timeout).await;
-        found.map_err(|nowhere| self.error(Some(nowhere.host), OriginErrorKind::Resolve { why: nowhere.why }))?;
+        found.map_err(|nowhere| self.nowhere(nowhere))?;
         let address = self.servers.book().in_turn(turn).next().cloned();
         let Some(address) = address else { return Err(self.error(None, OriginErrorKind::Nowhere)) };
         let call = Call { reuse: Reuse::Fresh, connect_timeout: timeout, parties: None };
@@ -303,7 +324,7 @@ impl Origin {
         self.servers.look_up(&self.resolver, core.now_ms, elapsed_ms, call.connect_timeout).await.map_err(
             |nowhere| {
                 core.counters.origin_errors_resolve.add(1);
-                self.error(Some(nowhere.host), OriginErrorKind::Resolve { why: nowhere.why })
+                self.nowhere(nowhere)
             },
         )?;
         let at = || core.now_ms + elapsed_ms();
@@ -311,14 +332,18 @@ impl Origin {
             Entered::Connection(connection) => return Ok(connection),
             Entered::Slot(lease) => lease,
         };
-        let mut tried: SmallVec<[Arc<Address>; DIAL_ATTEMPTS_MAX]> = SmallVec::new();
+        let mut tried = Addresses::new();
         loop {
             let address = self.servers.book().pick(turn, at(), &tried).cloned();
             let Some(address) = address else {
                 // All addresses went away while we waited.
                 return Err(self.error(None, OriginErrorKind::Resolve { why: "no address is left".into() }));
             };
-            match greeting::dial_and_greet(&address.place, &self.greeting, &call).await {
+            let (dialled, address) = match self.declared {
+                Declared::AsTarget => self.dial_one_of(core, turn, at(), address, &mut tried, &call).await,
+                _ => (greeting::dial_and_greet(&address.place, &self.greeting, &call).await, address),
+            };
+            match dialled {
                 Ok(stream) => {
                     core.counters.origin_connections_opened.add(1);
                     return Ok(OriginConnection {
@@ -338,12 +363,34 @@ impl Origin {
                     }
                     tried.push(Arc::clone(&address));
                     let more = self.servers.book().pick(turn, at(), &tried).is_some();
-                    if !blamed || tried.len() == DIAL_ATTEMPTS_MAX || !more {
+                    if !blamed || tried.len() >= DIAL_ATTEMPTS_MAX || !more {
                         return Err(self.error(Some(Arc::clone(&address.label)), kind));
                     }
                 }
             }
         }
+    }
+
+    /// The first that answers of a few addresses that somebody else wrote down, of which some may lead nowhere.
+    async fn dial_one_of(
+        &self,
+        core: &CoreHandle<'_>,
+        turn: usize,
+        now_ms: u64,
+        first: Arc<Address>,
+        tried: &mut Addresses,
+        call: &Call,
+    ) -> (Dialled, Arc<Address>) {
+        let next = |begun: &[Arc<Address>]| self.servers.book().beside(turn, now_ms, begun).cloned();
+        let dial = async |address: Arc<Address>| greeting::dial_and_greet(&address.place, &self.greeting, call).await;
+        dial_staggered(first, next, dial, |address| {
+            core.counters.origin_errors_connect.add(1);
+            if address.failed(self.ejection, now_ms) {
+                core.counters.origin_ejections.add(1);
+            }
+            tried.push(Arc::clone(address));
+        })
+        .await
     }
 
     /// Gets the right to a connection: with one that is open already, or to open one.
@@ -427,6 +474,15 @@ impl Origin {
             is_personal: false,
             lease,
         })
+    }
+
+    #[cold]
+    fn nowhere(&self, nowhere: Unresolved) -> OriginError {
+        let kind = match nowhere.forbidden {
+            true => OriginErrorKind::Forbidden,
+            false => OriginErrorKind::Resolve { why: nowhere.why },
+        };
+        self.error(Some(nowhere.host), kind)
     }
 
     #[cold]

@@ -115,7 +115,7 @@ impl Connection {
             persistent: visit.persistent,
             client_closes: !received.persistent,
             client: visit.client,
-            origin: None,
+            backend: None,
             key,
             directives: RequestDirectives::default(),
             started: visit.moment,

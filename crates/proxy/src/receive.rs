@@ -11,7 +11,7 @@ use wire::ReceivedRequest;
 use crate::listener::Peer;
 use crate::policy::{Policy, ReceiveVerdict, Seen, trimmed_query};
 use crate::settings::{Network, RouteTarget, Settings};
-use crate::site::Site;
+use crate::site::{Backend, Site};
 use crate::stub_status;
 use crate::transaction::files;
 use crate::transaction::synth::Synth;
@@ -33,7 +33,7 @@ pub(crate) struct Received {
     pub(crate) verdict: Verdict,
     pub(crate) seen: Seen,
     pub(crate) client: Client,
-    pub(crate) origin: Option<usize>,
+    pub(crate) backend: Option<Backend>,
 }
 
 pub(crate) enum Verdict {
@@ -57,14 +57,14 @@ pub(crate) fn run(
 ) -> Received {
     let settings = &site.settings;
     let seen = Seen::of(received.request.fields);
-    let client = client_of(settings, received, seen, peer);
+    let client = client_of_hop(settings, received, seen, peer);
     let target = site.route(&received.request).map(|route| route.target);
     let verdict = judge(core, site, policy, received, seen, client, target);
-    let origin = match target {
-        Some(RouteTarget::Origin(origin)) => Some(origin),
+    let backend = match target {
+        Some(RouteTarget::Origin(origin)) => Some(Backend::Origin(origin)),
         _ => None,
     };
-    Received { verdict, seen, client, origin }
+    Received { verdict, seen, client, backend }
 }
 
 #[inline]
@@ -109,13 +109,13 @@ pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: P
     let seen = Seen::of(received.request.fields);
     let client = match site.settings.trusted_proxies.is_empty() {
         true => Client { peer, ip: peer.ip(), peer_is_trusted: false },
-        false => client_of(&site.settings, &mut received.clone(), seen, peer),
+        false => client_of_hop(&site.settings, &mut received.clone(), seen, peer),
     };
     (client, seen, refusal(site, received, seen))
 }
 
 #[inline]
-fn refusal(site: &Site, received: &ReceivedRequest<'_>, seen: Seen) -> Option<Synth> {
+pub(crate) fn refusal(site: &Site, received: &ReceivedRequest<'_>, seen: Seen) -> Option<Synth> {
     if seen.has(FieldName::Via) && passed_here(site, received) {
         return Some(Synth::loop_detected(&site.pseudonym));
     }
@@ -129,7 +129,7 @@ fn refusal(site: &Site, received: &ReceivedRequest<'_>, seen: Seen) -> Option<Sy
 
 /// Only a trusted proxy may say who its client is and by which scheme it came.
 #[inline]
-fn client_of(settings: &Settings, received: &mut ReceivedRequest<'_>, seen: Seen, peer: Peer) -> Client {
+pub(crate) fn client_of_hop(settings: &Settings, received: &mut ReceivedRequest<'_>, seen: Seen, peer: Peer) -> Client {
     let ip = peer.ip();
     let trusted = &settings.trusted_proxies;
     if trusted.is_empty() || !is_in(trusted, ip) {

@@ -36,7 +36,7 @@ use crate::rehearsal::played_origins::{Collected, Stage};
 use crate::rehearsal::rehearsal_world::RehearsalWorld;
 use crate::rehearsal::watch::Watch;
 use crate::service::{LogSink, Start, StartError, share};
-use crate::settings::Settings;
+use crate::settings::{ListenMode, Settings};
 use crate::site::Site;
 use crate::vcl_site::VclProgram;
 use crate::worker::Core;
@@ -322,7 +322,17 @@ async fn converse(core: &Rc<Core>, scene: &Scene) -> io::Result<Option<Got>> {
     let mut stream = UnixStream::from_std(ours)?;
     core.shared.loads[core.index].fetch_add(1, Ordering::Relaxed);
     let peer = Peer::of((scene.client, 0).into());
-    connection::spawn(core, Accepted { socket: theirs.into(), is_unix: true, peer, proxy_protocol: true, place: None });
+    connection::spawn(
+        core,
+        Accepted {
+            socket: theirs.into(),
+            is_unix: true,
+            peer,
+            proxy_protocol: true,
+            mode: ListenMode::Accelerate,
+            place: None,
+        },
+    );
     let (family, here) = match scene.client {
         IpAddr::V4(_) => ("TCP4", IpAddr::V4(Ipv4Addr::LOCALHOST)),
         IpAddr::V6(_) => ("TCP6", IpAddr::V6(Ipv6Addr::LOCALHOST)),

@@ -10,6 +10,7 @@ use std::time::Duration;
 pub use wire::ProxyVersion;
 
 pub use crate::error_pages::{ErrorClass, ErrorPages};
+pub use crate::forward::forward_settings::{Destination, ForwardSettings, Whither};
 use crate::limits::Limits;
 pub use crate::rehearsal::played_origins::PlayedOrigin;
 pub use crate::vcl_parameters::VclParameters;
@@ -24,6 +25,8 @@ pub struct Settings {
     /// Directories whose files are served.
     pub roots: Vec<RootSettings>,
     pub status_pages: Vec<StatusPageSettings>,
+    /// What listeners of [`ListenMode::Forward`] allow.
+    pub forward: ForwardSettings,
     pub policy: PolicySettings,
     /// Read when a VCL is loaded.
     pub vcl: VclParameters,
@@ -46,6 +49,23 @@ pub struct ListenerSettings {
     pub address: ListenAddress,
     /// Expect a PROXY protocol header (v1 or v2) before the first request.
     pub proxy_protocol: bool,
+    pub mode: ListenMode,
+}
+
+impl ListenerSettings {
+    /// One that accelerates.
+    pub fn at(address: ListenAddress) -> ListenerSettings {
+        ListenerSettings { address, proxy_protocol: false, mode: ListenMode::Accelerate }
+    }
+}
+
+/// What is asked there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenMode {
+    /// A server: routes, or a policy program, say who answers.
+    Accelerate,
+    /// A proxy: the request itself says where it is to go.
+    Forward,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

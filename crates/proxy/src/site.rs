@@ -3,17 +3,29 @@
 
 use std::sync::Arc;
 
+use cache::Failure;
 use message::Request;
 
-use crate::origin::Origins;
+use crate::forward::Forward;
+use crate::origin::{Origin, Origins};
 use crate::settings::{RouteSettings, Settings};
 use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
+
+/// From whom an answer is fetched that is not ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    /// Index into the site's origins.
+    Origin(usize),
+    /// Whoever the request names.
+    Forward,
+}
 
 pub(crate) struct Site {
     pub(crate) settings: Settings,
     pub(crate) origins: Arc<Origins>,
     pub(crate) files: Arc<StaticFiles>,
+    pub(crate) forward: Arc<Forward>,
     /// Who decides in place of the built-in policy, origins and routes.
     pub(crate) vcl: Option<Arc<VclSite>>,
     /// Our received-by in `Via`: the server's name and an instance id, so that we know ourselves again.
@@ -28,6 +40,8 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn new(settings: Settings, instance: &str, previous: Option<&Site>) -> Site {
         let origins = Origins::new(&settings, previous.map(|site| &*site.origins));
+        let former = previous.map(|site| &*site.forward);
+        let forward = Forward::new(&settings.forward, &settings.limits, &origins, former);
         let mut routes = settings.routes.clone();
         routes.sort_by_key(|route| std::cmp::Reverse(rank(route)));
         let pseudonym = format!("{}-{instance}", settings.server_name);
@@ -35,6 +49,7 @@ impl Site {
             via: format!("{} {pseudonym}", message::Version::Http11.number()),
             pseudonym,
             hit_status: format!("{}; hit; ttl=", settings.server_name),
+            forward: Arc::new(forward),
             origins,
             files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits)),
             vcl: previous.and_then(|site| site.vcl.clone()),
@@ -49,11 +64,20 @@ impl Site {
             settings: site.settings.clone(),
             origins: Arc::clone(&site.origins),
             files: Arc::clone(&site.files),
+            forward: Arc::clone(&site.forward),
             vcl,
             pseudonym: site.pseudonym.clone(),
             via: site.via.clone(),
             hit_status: site.hit_status.clone(),
             routes: site.routes.clone(),
+        }
+    }
+
+    /// The origin to fetch from.
+    pub(crate) fn origin(&self, backend: Backend, request: &Request<'_>, now_ms: u64) -> Result<Arc<Origin>, Failure> {
+        match backend {
+            Backend::Origin(index) => Ok(Arc::clone(self.origins.get(index))),
+            Backend::Forward => self.forward.origin(request, now_ms),
         }
     }
 

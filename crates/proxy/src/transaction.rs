@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::edges;
 use crate::policy::{Policy, Seen};
 use crate::receive::Client;
-use crate::site::Site;
+use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::Kept;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
@@ -39,6 +39,7 @@ pub(crate) mod receive_by_policy;
 pub(crate) mod restart;
 pub(crate) mod synth;
 pub(crate) mod transmit;
+mod tunnel;
 pub(crate) mod wait;
 
 /// The states of the machine.
@@ -216,8 +217,8 @@ pub(crate) struct Transaction {
     /// The client said that this is its last request on it.
     pub(crate) client_closes: bool,
     pub(crate) client: Client,
-    /// Index into the site's origins; absent for what we answer ourselves, files too.
-    pub(crate) origin: Option<usize>,
+    /// Absent for what we answer ourselves, files too.
+    pub(crate) backend: Option<Backend>,
     pub(crate) key: Option<Key>,
     pub(crate) directives: RequestDirectives,
     pub(crate) started: Moment,

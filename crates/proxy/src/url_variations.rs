@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use cache::{Began, Cache, Elsewhere, Key};
 use hashbrown::HashMap;
-use message::Request;
+use message::{Request, TargetForm};
 use parking_lot::Mutex;
 use rules::UrlVariation;
 
@@ -25,6 +25,9 @@ const SIEVE_BITS: usize = 32 * URL_VARIATIONS_MAX;
 /// Tells keys under a variation, and digests of paths, from keys of URLs.
 const UNDER_VARIATION: u8 = 0x80;
 const PATH: u8 = 0x40;
+/// Tells what a proxy was asked for from what a server was: a client that may choose where a proxy looks must not choose
+/// what a server of the same name answers.
+const OF_PROXY: u8 = 0x20;
 
 /// One for all cores.
 pub(crate) struct UrlVariations {
@@ -214,14 +217,15 @@ fn key_under(cache: &Cache, request: &Request<'_>, remembered: &Remembered) -> K
 #[inline]
 pub(crate) fn shape(request: &Request<'_>, kind: u8) -> [u8; 4] {
     let [high, low] = request.authority.port.unwrap_or(0).to_be_bytes();
-    [request.scheme as u8, high, low, kind]
+    let asked_of = if request.form == TargetForm::Absolute { OF_PROXY } else { 0 };
+    [request.scheme as u8, high, low, kind | asked_of]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use cache::{CacheSettings, Courier, Flight};
-    use message::{Authority, FieldName, Fields, FieldsView, Method, Scheme, TargetForm, Version};
+    use message::{Authority, FieldName, Fields, FieldsView, Method, Scheme, Version};
 
     struct Nobody;
 

@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) draining: AtomicBool,
     pub(crate) client_places: Arc<ClientPlaces>,
     pub(crate) partial_heads_bytes: AtomicUsize,
+    /// CONNECT tunnels, over all cores.
+    pub(crate) tunnels_open: AtomicUsize,
     pub(crate) variations: UrlVariations,
 }
 
@@ -320,6 +322,7 @@ async fn tick(core: Rc<Core>) {
 fn sweep_origins(core: &Core) {
     let (site, now_ms) = (core.site(), core.now().mono_ms);
     site.origins.sweep(core.index, now_ms);
+    site.forward.targets.sweep(core.index, now_ms);
     let shelf = &core.shared.shelf;
     for vcl in &**shelf.programs() {
         vcl.sweep(core.index, now_ms);

@@ -23,6 +23,8 @@ fn outcome(bytes: &[u8], scheme: Scheme) -> Option<String> {
     request.authority.write_to(&mut uri);
     uri.push(match request.form {
         TargetForm::Origin => b' ',
+        TargetForm::Absolute if request.path == b"*" => b'!',
+        TargetForm::Absolute => b' ',
         TargetForm::Asterisk => b'!',
         TargetForm::Authority => b'@',
     });
@@ -189,6 +191,20 @@ fn targets_hold_only_what_a_uri_may() {
     check_target("J04", "/x??a=1&%61=%zz", "GET http://t.test /x??a=1&%61=%zz 1.1 None");
     check_target("J05", "/a//b/../%2e%2E/%2fA", "GET http://t.test /a//b/../%2e%2E/%2fA 1.1 None");
     check_target("A32", "//t.test/x", "GET http://t.test //t.test/x 1.1 None");
+}
+
+#[test]
+fn who_is_asked_as_a_proxy_can_tell() {
+    let form = |target: &str| {
+        let bytes = format!("OPTIONS {target} HTTP/1.1\r\nHost: t\r\n\r\n");
+        let mut spans = Vec::new();
+        let received = read_request(bytes.as_bytes(), &mut spans, &HeadLimits::REQUEST, Scheme::Http).unwrap().unwrap();
+        (received.request.form, received.request.form.at_origin(received.request.path))
+    };
+    assert_eq!(form("/a"), (TargetForm::Origin, TargetForm::Origin));
+    assert_eq!(form("http://o.test/a"), (TargetForm::Absolute, TargetForm::Origin));
+    assert_eq!(form("http://o.test"), (TargetForm::Absolute, TargetForm::Asterisk));
+    assert_eq!(form("*"), (TargetForm::Asterisk, TargetForm::Asterisk));
 }
 
 #[test]

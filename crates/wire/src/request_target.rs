@@ -65,10 +65,10 @@ fn resolve_absolute_form(target: &[u8], method: Method, scheme: Scheme) -> Resul
     match path {
         // RFC 9112 §3.2.4: the last proxy turns this into the asterisk-form.
         b"" if method == Method::Options && query.is_none() => {
-            Ok(Target { form: TargetForm::Asterisk, authority, path: b"*", query })
+            Ok(Target { form: TargetForm::Absolute, authority, path: b"*", query })
         }
-        b"" => Ok(Target { form: TargetForm::Origin, authority, path: b"/", query }),
-        _ => Ok(Target { form: TargetForm::Origin, authority, path, query }),
+        b"" => Ok(Target { form: TargetForm::Absolute, authority, path: b"/", query }),
+        _ => Ok(Target { form: TargetForm::Absolute, authority, path, query }),
     }
 }
 

@@ -65,6 +65,11 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         range_ahead_bytes_max => range_ahead_bytes_max: bytes(0..=ANY);
         quick_abort_bytes_max => quick_abort_bytes_max: bytes(0..=ANY);
         open_files_max => open_files_max: number(0..=ANY);
+        forward_targets_max => forward_targets_max: number(1..=ANY);
+        forward_target_connections_max => forward_target_connections_max: number(1..=ANY);
+        forward_target_idle => forward_target_idle: time(false);
+        tunnels_max => tunnels_max: number(0..=ANY);
+        tunnel_half_closed_timeout => tunnel_half_closed_timeout: time(true);
         open_files_bytes_max => open_files_bytes_max: bytes(0..=ANY);
         file_in_memory_bytes_max => file_in_memory_bytes_max: bytes(0..=ANY);
         open_file_check_interval => open_file_check_interval: time(false);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use message::{Authority, Scheme};
 use proxy::settings::{
-    EvictionChoice, ListenAddress, ListenerSettings, LogFormat, Network, OriginSettings, PolicySettings,
+    EvictionChoice, ListenAddress, ListenMode, ListenerSettings, LogFormat, Network, OriginSettings, PolicySettings,
     ResolverSettings, Settings,
 };
 
@@ -33,15 +33,11 @@ pub fn listeners(sections: Vec<Section<'_>>) -> Vec<ListenerSettings> {
                 false => Ok(address),
             }
         });
-        section.read("mode", |node| match text(node)? {
-            "forward" => {
-                Err(Complaint::new(node.span(), "mode = \"forward\" is not supported by this version", "not yet"))
-            }
-            _ => choice(node, &[("accelerate", ())]),
-        });
+        let modes = [("accelerate", ListenMode::Accelerate), ("forward", ListenMode::Forward)];
+        let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(ListenMode::Accelerate);
         let proxy_protocol = section.read("proxy_protocol", switch).unwrap_or(false);
         section.require("address", "write address = \"127.0.0.1:8080\"");
-        listeners.extend(address.map(|address| ListenerSettings { address, proxy_protocol }));
+        listeners.extend(address.map(|address| ListenerSettings { address, proxy_protocol, mode }));
         section.end();
     }
     listeners

@@ -425,17 +425,12 @@ fn what_comes_later_says_so() {
 [[listen]]
 address = "127.0.0.1:443"
 tls = true
-mode = "forward"
 "#,
         r#"
 larder.toml:3:1: error: `tls` in [[listen]] is not supported by this version of larder
    |
  3 | tls = true
    | ^^^ not yet
-larder.toml:4:8: error: mode = "forward" is not supported by this version
-   |
- 4 | mode = "forward"
-   |        ^^^^^^^^^ not yet
 "#,
     );
 }

@@ -81,6 +81,9 @@ fn read_status_line(line: &str) -> Result<u16, String> {
 fn framing_of_answer(head: &Head, status: u16, method: &str) -> Result<Framing, String> {
     let announced = strict_head::read_framing(head)?;
     match (status, method, announced) {
+        // RFC 9110 §9.3.6: what follows is the tunnel's.
+        (200..=299, "CONNECT", Framing::None) => Ok(Framing::None),
+        (200..=299, "CONNECT", _) => Err("a tunnel with framing fields".into()),
         (204, _, Framing::Length(_) | Framing::Chunked) => Err("a 204 with framing fields".into()),
         (304, _, Framing::Chunked) => Err("a 304 with Transfer-Encoding".into()),
         (204 | 304, _, _) | (_, "HEAD", _) => Ok(Framing::None),
@@ -114,6 +117,7 @@ mod tests {
         check("HTTP/1.1 200 OK¶Content-Length: 5¶¶ok", &[], Ok("200!:2"));
         check("HTTP/1.1 200 OK¶Transfer-Encoding: chunked¶¶2¶ok¶", &[], Ok("200!:2"));
         check("HTTP/1.1 101 x¶¶raw", &[], Ok("101:0 +3"));
+        check("HTTP/1.1 200 OK¶¶HTTP/1.1 204 x¶¶", &["CONNECT", "GET"], Ok("200:0 204:0"));
         check("HTTP/1.1 20", &[], Ok("+11"));
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::input_table::{self, Act, Plan, Play, Row, Splits};
 use crate::judge::{Around, Course, Verdict};
 use crate::lane::{Lane, PATIENCE_MS, Waited, now_ms};
-use crate::notation::{self, Script, Step, push_bytes, script_bytes};
+use crate::notation::{self, Names, Script, Step, push_bytes, script_bytes};
 use crate::raw_client::Client;
 use crate::recording_origin::{Behaviour, RecordingOrigin};
 use crate::subject::{Kind, Setup, Subject};
@@ -42,7 +42,11 @@ const FAILURES_PER_ROW_MAX: usize = 3;
 
 /// Plays one group and fails with a report of all that went wrong.
 pub fn play_group(group: &str, kind: Kind) {
-    let (report, played) = report_on_group(group, kind);
+    play_group_with(group, kind, false);
+}
+
+fn play_group_with(group: &str, kind: Kind, forward: bool) {
+    let (report, played) = report_on_group(group, kind, forward);
     println!("group {group}: {played} connections' worth of inputs played");
     match kind {
         Kind::Larder => assert!(report.is_empty(), "{} failures\n\n{}", report.len(), report.join("\n\n")),
@@ -51,7 +55,7 @@ pub fn play_group(group: &str, kind: Kind) {
 }
 
 /// The failures of a group, one text each, and how many cases were played.
-pub fn report_on_group(group: &str, kind: Kind) -> (Vec<String>, usize) {
+pub fn report_on_group(group: &str, kind: Kind, forward: bool) -> (Vec<String>, usize) {
     let only = std::env::var("LARDER_BAD_INPUT_ROW").ok();
     let is_asked = |row: &Row| only.as_ref().is_none_or(|id| row.id == *id || row.id.starts_with(&format!("{id}.")));
     let rows: Vec<Row> = input_table::load(group).rows.into_iter().filter(is_asked).collect();
@@ -64,7 +68,7 @@ pub fn report_on_group(group: &str, kind: Kind) -> (Vec<String>, usize) {
             scope.spawn(|| {
                 run_lane(
                     kind,
-                    &Setup { log_format: Some("combined"), files: true, ..Setup::default() },
+                    &Setup { log_format: Some("combined"), files: !forward, forward, ..Setup::default() },
                     &plain,
                     &next,
                     &report,
@@ -74,7 +78,7 @@ pub fn report_on_group(group: &str, kind: Kind) -> (Vec<String>, usize) {
         }
         if !brief.is_empty() {
             let own = AtomicUsize::new(0);
-            run_lane(kind, &brief_setup(), &brief, &own, &report, &played);
+            run_lane(kind, &Setup { forward, ..brief_setup() }, &brief, &own, &report, &played);
         }
     });
     let mut report = report.into_inner().expect("no lane panicked");
@@ -132,6 +136,7 @@ pub fn start_lane(kind: Kind, setup: &Setup) -> Lane {
     let origin = RecordingOrigin::start();
     let subject = Subject::start(kind, origin.address(), setup);
     let mut lane = Lane::new(subject, origin);
+    lane.names.forwarded_to = setup.forward.then(|| lane.origin.address().to_string());
     let script = notation::read("{good}", &lane.names).expect("a macro");
     let mut clients = [Client::connect(lane.subject.address, script).expect("it listens")];
     let waited = lane.wait_until(&mut clients, PATIENCE_MS, |_, clients| clients[0].received.ends_with(b"000000\n"));
@@ -229,7 +234,7 @@ fn play_once(lane: &mut Lane, play: &Play, mode: Mode, is_first_failure: bool) -
 fn play_act(lane: &mut Lane, act: &Act, mode: Mode, is_answer: bool, patient: bool) -> Result<(), String> {
     let names = lane.names.clone();
     let read = |text: &str| notation::read(text, &names).unwrap_or_else(|error| panic!("{error}"));
-    let own = read(&act.send);
+    let own = read(&whole_urls(&act.send, &names));
     let mut answers: Vec<Script> = act.answers.iter().map(|text| read(text)).collect();
     let client_mode = match (is_answer, mode) {
         (true, Mode::Split(_) | Mode::Trickle) => {
@@ -289,6 +294,17 @@ fn play_act(lane: &mut Lane, act: &Act, mode: Mode, is_answer: bool, patient: bo
     clients[0].close();
     lane.settle(&mut clients);
     result
+}
+
+/// What begins with a method and a path is asked of a forward proxy by a whole URL.
+fn whole_urls(send: &str, names: &Names) -> String {
+    let methods_end = send.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(0);
+    match &names.forwarded_to {
+        Some(origin) if send[methods_end..].starts_with(" /") && methods_end > 0 => {
+            format!("{} http://{origin}{}", &send[..methods_end], &send[methods_end + 1..])
+        }
+        _ => send.to_owned(),
+    }
 }
 
 fn client_script(own: Script, mode: Mode, around: Around, read: &dyn Fn(&str) -> Script) -> Script {
@@ -414,6 +430,17 @@ mod tests {
     }
 
     #[test]
+    fn l_forward_proxy() {
+        play_group_with("l", Kind::Larder, true);
+    }
+
+    /// What frames a body is as strict where a proxy is asked for it.
+    #[test]
+    fn c_to_e_at_a_forward_proxy() {
+        ["c", "d", "e"].iter().for_each(|group| play_group_with(group, Kind::Larder, true));
+    }
+
+    #[test]
     fn n_error_pages() {
         play_group("nx", Kind::from_environment());
     }
@@ -421,7 +448,7 @@ mod tests {
     /// A harness that cannot fail is worthless: a proxy that copies bytes fails wherever strictness is asked.
     #[test]
     fn a_proxy_that_copies_is_caught() {
-        let (report, played) = report_on_group("d", Kind::Copier);
+        let (report, played) = report_on_group("d", Kind::Copier, false);
         let rows: std::collections::BTreeSet<_> = report.iter().filter_map(|text| text.split(' ').next()).collect();
         for id in ["D01.1", "D02.1", "D03.1", "D06.1", "D10.1", "D16.1", "D19.1"] {
             assert!(rows.contains(id), "{id} is not among {rows:?} of {played}");

@@ -2,7 +2,7 @@
 //!
 //! `¶` CR LF, `·` space, `→` tab, `\r \n \0 \t \\ \" \' \{ \} \xNN` single bytes, `{text*N}` repetition (nestable; `{i}`
 //! inside it counts from 0), `{n}` the run's six digits, `{#S}` the length of macro S, `{wait}` until everything is at
-//! rest, `{eof}` half-close, `{rst}` reset, and the macros below. It knows nothing of HTTP.
+//! rest, `{o}` the origin of a forward proxy, `{eof}` half-close, `{rst}` reset, and the macros below. It knows nothing of HTTP.
 
 use std::collections::VecDeque;
 
@@ -40,6 +40,8 @@ pub struct Names {
     pub run: u32,
     /// The `Via` member that the program under test adds.
     pub via: String,
+    /// Host and port of the origin, where the program under test is a forward proxy: then the macros ask for whole URLs.
+    pub forwarded_to: Option<String>,
 }
 
 /// Reads the notation; an error names the place.
@@ -155,6 +157,7 @@ impl Reader<'_> {
             "eof" => out.push_back(Step::Eof),
             "rst" => out.push_back(Step::Reset),
             "n" => push_bytes(out, format!("{:06}", self.names.run).as_bytes()),
+            "o" => push_bytes(out, self.names.forwarded_to.as_deref().unwrap_or("o.test").as_bytes()),
             "via" => push_bytes(out, self.names.via.as_bytes()),
             "i" => {
                 let count = self.counters.last().ok_or("{i} outside of a repetition")?;
@@ -165,7 +168,11 @@ impl Reader<'_> {
                     let bytes = read_bytes(&format!("{{{name}}}"), self.names)?;
                     push_bytes(out, bytes.len().to_string().as_bytes());
                 } else if let Some((_, text)) = MACROS.iter().find(|(name, _)| *name == inner) {
-                    self.read(text, out)?;
+                    let target = self.names.forwarded_to.as_ref().map(|origin| format!(" http://{origin}/"));
+                    match target.filter(|_| text.starts_with("GET /") || text.starts_with("POST /")) {
+                        Some(target) => self.read(&text.replacen(" /", &target, 1), out)?,
+                        None => self.read(text, out)?,
+                    }
                 } else if let Some((text, count)) = inner.rsplit_once('*') {
                     self.repeat(text, count, out)?;
                 } else {
@@ -238,7 +245,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &[u8]) {
-        let names = Names { run: 7, via: "1.1 me".into() };
+        let names = Names { run: 7, via: "1.1 me".into(), forwarded_to: None };
         assert_eq!(read_bytes(text, &names).as_deref(), Ok(expect), "{text}");
     }
 

@@ -50,6 +50,10 @@ pub struct Setup {
     pub log_path: Option<String>,
     /// With the files and routes of `site_folder`.
     pub files: bool,
+    /// A forward proxy, to which only this origin is open.
+    pub forward: bool,
+    /// Whom a forward proxy asks for names; nobody, unless it is said.
+    pub name_server: Option<SocketAddr>,
 }
 
 #[derive(Debug)]
@@ -283,15 +287,30 @@ impl Drop for Subject {
 pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> String {
     let Setup { limits, extra, .. } = setup;
     let files = if setup.files { site_folder::ROUTES } else { "" };
+    let (mode, extra) = match setup.forward {
+        false => ("accelerate", extra.clone()),
+        true => ("forward", format!("{}{extra}", forward_sections(origin, setup.name_server))),
+    };
     let format = setup.log_format.unwrap_or("combined");
     let log = log.map(|path| format!("[log]\npath = \"{path}\"\nformat = \"{format}\"\n")).unwrap_or_default();
     format!(
-        "server_name = \"badinput\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
-         [[listen]]\naddress = \"127.0.0.2:0\"\nproxy_protocol = true\n\
+        "server_name = \"badinput\"\n[[listen]]\naddress = \"127.0.0.1:0\"\nmode = \"{mode}\"\n\
+         [[listen]]\naddress = \"127.0.0.2:0\"\nmode = \"{mode}\"\nproxy_protocol = true\n\
          {files}[[route]]\npath = \"/refused\"\norigin = \"refused\"\n[[route]]\norigin = \"main\"\n\
          [origin.main]\nurls = [\"http://{origin}\"]\nejection_failures = 1000000\n\
          [origin.refused]\nurls = [\"http://127.0.0.1:1\"]\nejection_failures = 1000000\n\
          [memory]\nsize = \"64MiB\"\n[policy]\npurge_from = [\"192.0.2.1\"]\n{log}[limits]\n{limits}\n{extra}\n"
+    )
+}
+
+/// The origin is open by address and port; tunnels lead to every port, so that only what is open counts.
+fn forward_sections(origin: SocketAddr, name_server: Option<SocketAddr>) -> String {
+    let name_server = name_server.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 9)));
+    format!(
+        "[forward]\nallow_destinations = [\"{origin}\"]\nports = \"1-65535\"\nconnect_ports = [443, {}]\n\
+         [resolver]\nservers = [\"{name_server}\"]\n[resolver.hosts]\n\
+         \"both.test\" = [\"10.0.0.1\", \"127.0.0.1\"]\n\"inside.test\" = [\"10.0.0.1\", \"::1\"]\n",
+        origin.port()
     )
 }
 

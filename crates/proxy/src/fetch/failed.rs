@@ -21,7 +21,10 @@ pub(crate) fn unconnected(error: &OriginError) -> Failure {
 }
 
 fn says(origin: &Origin, connection: &OriginConnection, what: &str) -> Arc<str> {
-    format!("origin \"{}\" ({}): {what}", origin.name, connection.label()).into()
+    match origin.shows_address() {
+        true => format!("origin \"{}\" ({}): {what}", origin.name, connection.label()).into(),
+        false => format!("destination \"{}\": {what}", origin.name).into(),
+    }
 }
 
 /// No answer in time.

@@ -44,6 +44,7 @@ pub(crate) struct OriginBody {
     persistent: bool,
     early: Vec<u8>,
     origin: Arc<str>,
+    shows_address: bool,
     timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
 }
@@ -64,6 +65,7 @@ impl Arriving {
             persistent: self.persistent,
             early: self.early,
             origin: Arc::clone(&fetch.origin().name),
+            shows_address: fetch.origin().shows_address(),
             timeout: fetch.timeouts.between_bytes,
             timer: None,
         }
@@ -214,7 +216,7 @@ impl OriginBody {
         let label = match self.connection.take() {
             Some(connection) => {
                 connection.failed(&self.core.handle(), kind);
-                Arc::clone(connection.label())
+                if self.shows_address { Arc::clone(connection.label()) } else { Arc::from("its address") }
             }
             None => Arc::from("closed"),
         };

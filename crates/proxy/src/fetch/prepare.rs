@@ -1,7 +1,7 @@
 //! Prepare: the request as the origin gets it. The head is generated: nothing that frames a message or belongs to a
 //! connection is ever copied.
 
-use message::{Field, FieldName, Fields, FieldsView, Method, TargetForm};
+use message::{Field, FieldName, Fields, FieldsView, Method, Request, TargetForm};
 use rules::conditions::{self, Validators};
 use rules::forwarded;
 use wire::{HopByHop, RequestBody};
@@ -20,7 +20,7 @@ pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
     }
     out.extend_from_slice(request.method_text);
     out.push(b' ');
-    if request.form == TargetForm::Asterisk {
+    if request.form.at_origin(request.path) == TargetForm::Asterisk {
         out.push(b'*');
     } else {
         request.write_target(&mut out);
@@ -162,6 +162,10 @@ fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
     if let Some(kept) = &kept {
         request.fields = kept.view();
     }
+    if fetch.is_forwarded() {
+        write_via(fetch, &request, out);
+        return;
+    }
     if let Some(client) = &fetch.client {
         let (peer, trusted) = (client.peer.ip(), client.peer_is_trusted);
         out.extend_from_slice(b"X-Forwarded-For: ");
@@ -190,6 +194,10 @@ fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\r\n");
         }
     }
+    write_via(fetch, &request, out);
+}
+
+fn write_via(fetch: &Fetch, request: &Request<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Via: ");
     forwarded::write_via(request.fields, request.version, &fetch.site.pseudonym, out);
     out.extend_from_slice(b"\r\n");

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Addresses tried for one request before its client is told that the origin is not there.
 pub const DIAL_ATTEMPTS_MAX: usize = 3;
+/// Where several addresses are tried beside one another, each is alone for so long (RFC 8305 §8 recommends it).
+pub const DIAL_HEAD_START: Duration = Duration::from_millis(250);
 /// Addresses taken from one name.
 pub const ADDRESSES_PER_NAME_MAX: usize = 64;
 /// An answer's time to live is not believed below this: a TTL of 0 would mean a lookup per request.

@@ -15,6 +15,8 @@ pub enum Declared {
     InConfig,
     /// `backend NAME { … }`
     InVcl,
+    /// Nowhere: a proxy was asked for it. Who asked is told no address.
+    AsTarget,
 }
 
 /// No connection, and why.
@@ -33,6 +35,8 @@ pub enum OriginErrorKind {
     Resolve {
         why: Arc<str>,
     },
+    /// All its addresses are held back by a gate.
+    Forbidden,
     /// The address refused, or the network did.
     Connect {
         why: io::Error,
@@ -58,6 +62,7 @@ impl OriginError {
     /// The answer's status (RFC 9110 §15.6).
     pub fn status(&self) -> u16 {
         match self.kind {
+            OriginErrorKind::Forbidden => 403,
             OriginErrorKind::Resolve { .. } | OriginErrorKind::Connect { .. } => 502,
             OriginErrorKind::Exhausted { .. }
             | OriginErrorKind::QueueFull { .. }
@@ -70,6 +75,7 @@ impl OriginError {
     /// A word that never changes, for logs and counters.
     pub fn token(&self) -> &'static str {
         match self.kind {
+            OriginErrorKind::Forbidden => "forward-address-refused",
             OriginErrorKind::Resolve { .. } => "origin-resolve",
             OriginErrorKind::Connect { .. } => "origin-connect",
             OriginErrorKind::ConnectTimeout { .. } => "origin-connect-timeout",
@@ -89,6 +95,7 @@ impl OriginErrorKind {
             OriginErrorKind::Connect { .. } | OriginErrorKind::ConnectTimeout { .. } => true,
             OriginErrorKind::Exhausted { why } => why.raw_os_error() == Some(Errno::ADDRNOTAVAIL.raw_os_error()),
             OriginErrorKind::Resolve { .. }
+            | OriginErrorKind::Forbidden
             | OriginErrorKind::QueueFull { .. }
             | OriginErrorKind::QueueTimeout { .. }
             | OriginErrorKind::Nowhere => false,
@@ -100,12 +107,25 @@ impl std::error::Error for OriginError {}
 
 impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.declared == Declared::InVcl { "backend" } else { "origin" };
+        let word = match self.declared {
+            Declared::InConfig => "origin",
+            Declared::InVcl => "backend",
+            Declared::AsTarget => "destination",
+        };
         write!(f, "{word} \"{}\"", self.origin)?;
-        if let Some(address) = &self.address {
+        if let Some(address) = self.address.as_ref().filter(|_| self.declared != Declared::AsTarget) {
             write!(f, " ({address})")?;
         }
         match &self.kind {
+            OriginErrorKind::Forbidden => write!(
+                f,
+                ": it has no public address: it belongs to this machine or to a network of its own \
+                 (forward.allow_destinations)"
+            ),
+            // What name servers say of each other is not for strangers.
+            OriginErrorKind::Resolve { .. } if self.declared == Declared::AsTarget => {
+                write!(f, ": its name did not resolve")
+            }
             OriginErrorKind::Resolve { why } => write!(f, ": name did not resolve: {why} (resolver)"),
             OriginErrorKind::Connect { why } => write!(f, ": connect failed: {why} ({})", self.setting("urls")),
             OriginErrorKind::ConnectTimeout { after } => {
@@ -133,6 +153,10 @@ impl OriginError {
     fn setting(&self, name: &str) -> String {
         match (self.declared, name) {
             (Declared::InConfig, "connect_timeout") => "limits.connect_timeout".to_owned(),
+            (Declared::AsTarget, "urls") => "forward".to_owned(),
+            (Declared::AsTarget, "max_connections") => "limits.forward_target_connections_max".to_owned(),
+            (Declared::AsTarget, "connect_timeout") => "limits.connect_timeout".to_owned(),
+            (Declared::AsTarget, _) => "limits".to_owned(),
             (Declared::InConfig, _) => format!("origin.{}.{name}", self.origin),
             (Declared::InVcl, "urls") => ".host, .port or .path".to_owned(),
             (Declared::InVcl, "queue_max") => ".wait_limit".to_owned(),

@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use super::AddressGate;
 use super::dial::Place;
 use super::limits::{
     ADDRESSES_PER_NAME_MAX, QUESTION_LOST_MS, RESOLVE_RETRY_MS, STALE_WAIT_MS, TTL_MAX_MS, TTL_MIN_MS,
@@ -24,11 +25,14 @@ use crate::settings::OriginUrl;
 #[derive(Debug)]
 pub struct OriginNames {
     parts: Vec<Part>,
+    gate: Option<Arc<dyn AddressGate>>,
 }
 
 #[derive(Debug)]
 enum Part {
     Fixed(Place),
+    /// An address that the gate does not let through.
+    Forbidden(Arc<str>),
     Named(Name),
 }
 
@@ -39,6 +43,8 @@ struct Name {
     phase: Phase,
     /// The last addresses heard, used as long as nothing newer is known.
     addresses: Vec<IpAddr>,
+    /// It stands for addresses of which the gate lets none through.
+    forbidden: bool,
 }
 
 #[derive(Debug)]
@@ -56,6 +62,14 @@ pub struct NameAnswer {
     pub ttl_ms: u64,
 }
 
+/// A name without an address, or a forbidden address.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Nameless {
+    pub host: Arc<str>,
+    pub why: Option<Arc<str>>,
+    pub forbidden: bool,
+}
+
 /// A name that is to be looked up now.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Question {
@@ -64,24 +78,27 @@ pub struct Question {
 }
 
 impl OriginNames {
-    pub fn new(urls: &[OriginUrl]) -> OriginNames {
+    pub fn new(urls: &[OriginUrl], gate: Option<Arc<dyn AddressGate>>) -> OriginNames {
+        let admits = |ip| gate.as_ref().is_none_or(|gate| gate.admits(ip));
         let part = |url: &OriginUrl| match url {
             OriginUrl::Unix(path) => Part::Fixed(Place::Unix(path.clone())),
             OriginUrl::Played(origin) => Part::Fixed(Place::Played(origin.clone())),
             OriginUrl::Tcp { host, port } => {
                 let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
                 match bare.parse::<IpAddr>() {
+                    Ok(ip) if !admits(ip) => Part::Forbidden(host.as_str().into()),
                     Ok(ip) => Part::Fixed(Place::Tcp(SocketAddr::new(ip, *port))),
                     Err(_) => Part::Named(Name {
                         host: host.as_str().into(),
                         port: *port,
                         phase: Phase::Unknown,
                         addresses: Vec::new(),
+                        forbidden: false,
                     }),
                 }
             }
         };
-        OriginNames { parts: urls.iter().map(part).collect() }
+        OriginNames { parts: urls.iter().map(part).collect(), gate }
     }
 
     /// The names that are due at `now_ms`, `ahead` also those whose answer ends soon. They count as asked from here on.
@@ -106,15 +123,20 @@ impl OriginNames {
 
     /// The answer to a question. Addresses stay when the lookup failed.
     pub fn heard(&mut self, index: usize, answer: Result<NameAnswer, Arc<str>>, now_ms: u64) {
+        let gate = self.gate.clone();
         let Some((_, name)) = self.names().find(|(i, _)| *i == index) else { return };
         name.phase = match answer {
-            Ok(answer) if !answer.addresses.is_empty() => {
+            Ok(mut answer) if !answer.addresses.is_empty() => {
                 let ttl_ms = answer.ttl_ms.clamp(TTL_MIN_MS, TTL_MAX_MS);
+                answer.addresses.truncate(ADDRESSES_PER_NAME_MAX);
+                if let Some(gate) = gate {
+                    answer.addresses.retain(|&address| gate.admits(address));
+                    name.forbidden = answer.addresses.is_empty();
+                }
                 name.addresses = answer.addresses;
                 // Sorted, so that the rotation that name servers practise does not look like a change.
                 name.addresses.sort_unstable();
                 name.addresses.dedup();
-                name.addresses.truncate(ADDRESSES_PER_NAME_MAX);
                 Phase::Heard { until_ms: now_ms + ttl_ms, renew_from_ms: now_ms + ttl_ms - ttl_ms / 8 }
             }
             Ok(_) => Phase::Failed { until_ms: now_ms + RESOLVE_RETRY_MS, why: "it has no address".into() },
@@ -128,6 +150,7 @@ impl OriginNames {
         for part in &self.parts {
             match part {
                 Part::Fixed(place) => places.push(place.clone()),
+                Part::Forbidden(_) => {}
                 Part::Named(name) => {
                     places.extend(name.addresses.iter().map(|&ip| Place::Tcp(SocketAddr::new(ip, name.port))));
                 }
@@ -142,7 +165,7 @@ impl OriginNames {
     /// Until when nothing has to be asked, and from when it may be asked ahead of need.
     pub fn fresh_until_ms(&self) -> (u64, u64) {
         let bounds = |part: &Part| match part {
-            Part::Fixed(_) => (u64::MAX, u64::MAX),
+            Part::Fixed(_) | Part::Forbidden(_) => (u64::MAX, u64::MAX),
             Part::Named(name) => match name.phase {
                 Phase::Unknown | Phase::Asking { .. } => (0, 0),
                 Phase::Heard { until_ms, renew_from_ms } => (until_ms, renew_from_ms),
@@ -170,7 +193,7 @@ impl OriginNames {
     }
 
     /// The first name without an address, and why it has none.
-    pub fn failure(&self) -> Option<(Arc<str>, Option<Arc<str>>)> {
+    pub fn failure(&self) -> Option<Nameless> {
         self.parts.iter().find_map(|part| match part {
             Part::Named(name) if name.addresses.is_empty() => {
                 let why = match &name.phase {
@@ -178,8 +201,9 @@ impl OriginNames {
                     Phase::Asking { after, .. } => after.clone(),
                     Phase::Unknown | Phase::Heard { .. } => None,
                 };
-                Some((Arc::clone(&name.host), why))
+                Some(Nameless { host: Arc::clone(&name.host), why, forbidden: name.forbidden })
             }
+            Part::Forbidden(host) => Some(Nameless { host: Arc::clone(host), why: None, forbidden: true }),
             _ => None,
         })
     }
@@ -187,7 +211,7 @@ impl OriginNames {
     fn names(&mut self) -> impl Iterator<Item = (usize, &mut Name)> {
         self.parts.iter_mut().enumerate().filter_map(|(index, part)| match part {
             Part::Named(name) => Some((index, name)),
-            Part::Fixed(_) => None,
+            Part::Fixed(_) | Part::Forbidden(_) => None,
         })
     }
 }
@@ -210,20 +234,23 @@ mod tests {
 
     #[test]
     fn addresses_and_sockets_need_no_questions() {
-        let mut names = OriginNames::new(&[
-            tcp("10.0.0.1", 80),
-            tcp("::1", 81),
-            tcp("[::2]", 82),
-            OriginUrl::Unix("/run/a".into()),
-            tcp("10.0.0.1", 80),
-        ]);
+        let mut names = OriginNames::new(
+            &[
+                tcp("10.0.0.1", 80),
+                tcp("::1", 81),
+                tcp("[::2]", 82),
+                OriginUrl::Unix("/run/a".into()),
+                tcp("10.0.0.1", 80),
+            ],
+            None,
+        );
         check(&names, &["10.0.0.1:80", "[::1]:81", "[::2]:82", "unix:/run/a"]);
         assert_eq!((names.ask(u64::MAX, true), names.fresh_until_ms().0), (vec![], u64::MAX));
     }
 
     #[test]
     fn a_name_is_asked_for_once_until_its_answer_ends() {
-        let mut names = OriginNames::new(&[tcp("10.0.0.9", 80), tcp("a.test", 80)]);
+        let mut names = OriginNames::new(&[tcp("10.0.0.9", 80), tcp("a.test", 80)], None);
         let question = || vec![Question { index: 1, host: "a.test".into() }];
         assert_eq!((names.ask(0, false), names.ask(1, false)), (question(), vec![]));
         names.heard(1, answer(&["10.0.0.2", "10.0.0.1", "10.0.0.2", "fd00::1"], 8_000), 100);
@@ -236,7 +263,7 @@ mod tests {
     #[test]
     fn a_time_to_live_is_bounded_on_both_sides() {
         for (ttl_ms, expect_ms) in [(0, TTL_MIN_MS), (5_000, 5_000), (u64::MAX, TTL_MAX_MS)] {
-            let mut names = OriginNames::new(&[tcp("a.test", 80)]);
+            let mut names = OriginNames::new(&[tcp("a.test", 80)], None);
             names.heard(0, answer(&["10.0.0.1"], ttl_ms), 0);
             assert_eq!(names.fresh_until_ms().0, expect_ms, "of {ttl_ms}");
         }
@@ -244,7 +271,7 @@ mod tests {
 
     #[test]
     fn old_addresses_stay_while_a_lookup_fails() {
-        let mut names = OriginNames::new(&[tcp("a.test", 80)]);
+        let mut names = OriginNames::new(&[tcp("a.test", 80)], None);
         names.heard(0, answer(&["10.0.0.1"], 1_000), 0);
         for failed in [Err("no such name".into()), answer(&[], 1_000)] {
             let now_ms = names.fresh_until_ms().0;
@@ -257,7 +284,7 @@ mod tests {
 
     #[test]
     fn only_who_has_nowhere_to_go_waits_for_a_name_server_that_is_down() {
-        let mut names = OriginNames::new(&[tcp("a.test", 80)]);
+        let mut names = OriginNames::new(&[tcp("a.test", 80)], None);
         names.ask(0, false);
         assert_eq!((names.wait_ms(0, 5_000), names.wait_ms(4_000, 5_000)), (Some(5_000), Some(1_000)));
         assert_eq!(names.wait_ms(5_000, 5_000), None, "patience ends");
@@ -272,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_question_that_was_lost_is_asked_again() {
-        let mut names = OriginNames::new(&[tcp("a.test", 80)]);
+        let mut names = OriginNames::new(&[tcp("a.test", 80)], None);
         names.ask(5, false);
         assert_eq!(
             (names.ask(QUESTION_LOST_MS + 4, false).len(), names.ask(QUESTION_LOST_MS + 5, false).len()),
@@ -282,9 +309,38 @@ mod tests {
 
     #[test]
     fn the_name_without_an_address_is_the_one_that_is_blamed() {
-        let mut names = OriginNames::new(&[tcp("a.test", 80), tcp("b.test", 80)]);
+        let mut names = OriginNames::new(&[tcp("a.test", 80), tcp("b.test", 80)], None);
         names.heard(0, answer(&["10.0.0.1"], 1_000), 0);
         names.heard(1, Err("no such name".into()), 0);
-        assert_eq!(names.failure(), Some(("b.test".into(), Some("no such name".into()))));
+        let nameless = Nameless { host: "b.test".into(), why: Some("no such name".into()), forbidden: false };
+        assert_eq!(names.failure(), Some(nameless));
+    }
+
+    /// Lets through what does not begin with 10.
+    #[derive(Debug)]
+    struct NotTen;
+
+    impl AddressGate for NotTen {
+        fn admits(&self, address: IpAddr) -> bool {
+            !address.to_string().starts_with("10.")
+        }
+    }
+
+    #[test]
+    fn what_the_gate_holds_back_is_no_place() {
+        let mut names = OriginNames::new(&[tcp("a.test", 80)], Some(Arc::new(NotTen)));
+        names.heard(0, answer(&["10.0.0.1", "192.0.2.1"], 8_000), 0);
+        check(&names, &["192.0.2.1:80"]);
+        // The next answer leads inside: nothing that was heard before is used in its place.
+        names.heard(0, answer(&["10.0.0.1"], 8_000), 8_000);
+        check(&names, &[]);
+        assert_eq!(names.failure().map(|nameless| nameless.forbidden), Some(true));
+        assert_eq!(names.fresh_until_ms().0, 16_000, "asked again when the answer ends");
+        names.heard(0, answer(&["192.0.2.7"], 8_000), 16_000);
+        check(&names, &["192.0.2.7:80"]);
+        let names = OriginNames::new(&[tcp("10.0.0.1", 80)], Some(Arc::new(NotTen)));
+        check(&names, &[]);
+        let nameless = Nameless { host: "10.0.0.1".into(), why: None, forbidden: true };
+        assert_eq!(names.failure(), Some(nameless));
     }
 }

@@ -10,10 +10,11 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::AddressGate;
 use super::balance::{Address, Book};
 use super::limits::{SHELVES_MAX, SHELVES_MIN};
 use super::origin_error::Span;
-use super::origin_names::{NameAnswer, OriginNames};
+use super::origin_names::{NameAnswer, Nameless, OriginNames};
 use super::origin_pool::{Idle, IdleAccount, Oldest};
 use super::origin_queue::{Grant, Place, Slots};
 use super::resolver::Resolver;
@@ -60,10 +61,15 @@ enum Holds {
 }
 
 impl Servers {
-    pub fn new(urls: Vec<OriginUrl>, connections_max: usize, account: &Arc<IdleAccount>) -> Arc<Servers> {
+    pub fn new(
+        urls: Vec<OriginUrl>,
+        connections_max: usize,
+        account: &Arc<IdleAccount>,
+        gate: Option<Arc<dyn AddressGate>>,
+    ) -> Arc<Servers> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let servers = Arc::new(Servers {
-            names: Mutex::new(OriginNames::new(&urls)),
+            names: Mutex::new(OriginNames::new(&urls, gate)),
             urls,
             book: ArcSwap::default(),
             turn: AtomicUsize::new(0),
@@ -247,9 +253,13 @@ impl Servers {
         if !self.book.load().addresses.is_empty() {
             return Ok(());
         }
-        let (host, why) = self.names.lock().failure().unwrap_or_else(|| ("".into(), None));
-        let why = why.unwrap_or_else(|| format!("no answer within {} (limits.connect_timeout)", Span(patience)).into());
-        Err(Unresolved { host, why })
+        let no_answer = || format!("no answer within {} (limits.connect_timeout)", Span(patience)).into();
+        Err(match self.names.lock().failure() {
+            None => Unresolved { host: "".into(), why: no_answer(), forbidden: false },
+            Some(Nameless { host, why, forbidden }) => {
+                Unresolved { host, why: why.unwrap_or_else(no_answer), forbidden }
+            }
+        })
     }
 
     /// Ends when the next answer about a name came.
@@ -330,6 +340,8 @@ impl Drop for Servers {
 pub struct Unresolved {
     pub host: Arc<str>,
     pub why: Arc<str>,
+    /// It has addresses, and none that may be connected to.
+    pub forbidden: bool,
 }
 
 impl Lease {

@@ -87,6 +87,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         routes: Vec::new(),
         roots: Vec::new(),
         status_pages: Vec::new(),
+        forward: Default::default(),
         origins,
         policy: PolicySettings::default(),
         vcl: VclParameters::default(),

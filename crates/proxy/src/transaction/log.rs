@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use message::{FieldName, FieldsView, Method, Request, Version};
+use message::{FieldName, FieldsView, Method, Request, TargetForm, Version};
 use wire::{Afterwards, Refusal};
 
 use crate::access_log::{CacheVerdict, Record, write_record};
@@ -79,7 +79,7 @@ pub(crate) fn refused(core: &Core, peer: Peer, refusal: &Refusal, verdict: Cache
         method: Method::Other,
         method_text: b"",
         version: Version::Http11,
-        form: message::TargetForm::Origin,
+        form: TargetForm::Origin,
         scheme: message::Scheme::Http,
         authority: message::Authority::EMPTY,
         path: b"",
@@ -103,11 +103,12 @@ struct Closing<'a> {
 #[inline]
 fn append(core: &Core, site: &Site, request: &Request<'_>, client: IpAddr, closing: &Closing<'_>) {
     let &Closing { outcome, micros, ended, logged, life } = closing;
+    let target = asked_of_proxy(request);
     let record = Record {
         wall_ms: core.clock().at(ended).wall_ms,
         client,
         method: request.method_text,
-        path: request.path,
+        path: target.as_deref().unwrap_or(request.path),
         query: request.query,
         version: request.version,
         host: request.fields.get(FieldName::Host),
@@ -126,6 +127,25 @@ fn append(core: &Core, site: &Site, request: &Request<'_>, client: IpAddr, closi
     }
     let format = site.settings.log_format;
     core.log.borrow_mut().append(core, |out| write_record(out, &record, &core.dates, format));
+}
+
+/// What a proxy is asked for has a host of its own, whatever Host says: a URL in absolute-form up to its query, or the
+/// host and port of a CONNECT.
+#[inline]
+fn asked_of_proxy(request: &Request<'_>) -> Option<Vec<u8>> {
+    if matches!(request.form, TargetForm::Origin | TargetForm::Asterisk) {
+        return None;
+    }
+    let mut target = Vec::new();
+    if request.form == TargetForm::Absolute {
+        target.extend_from_slice(request.scheme.text().as_bytes());
+        target.extend_from_slice(b"://");
+    }
+    request.authority.write_to(&mut target);
+    if request.path != b"*" {
+        target.extend_from_slice(request.path);
+    }
+    Some(target)
 }
 
 impl Connection {

@@ -11,7 +11,7 @@ use rules::{Freshness, RequestDirectives};
 use crate::access_log::CacheVerdict;
 use crate::fetch;
 use crate::policy::Seen;
-use crate::site::Site;
+use crate::site::{Backend, Site};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Outcome, Step, Transaction, hit};
@@ -34,7 +34,7 @@ pub(crate) struct Question<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) seen: Seen,
     pub(crate) directives: &'a RequestDirectives,
-    pub(crate) origin: Option<usize>,
+    pub(crate) backend: Option<Backend>,
     /// Wait for nobody.
     pub(crate) ignore_busy: bool,
 }
@@ -54,7 +54,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
         request: &tx.head.request(),
         seen: tx.seen,
         directives: &tx.directives,
-        origin: tx.origin,
+        backend: tx.backend,
         ignore_busy: tx.asked_again_count > ASKED_AGAIN_MAX,
     };
     match find(&core, &tx.site, &question, core.now()) {
@@ -84,7 +84,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
         Answer::Fresh(object) => return Found::Fresh(object),
         Answer::Stale(object, refresh) => {
             if let Some(ticket) = refresh {
-                fetch::spawn_refresh(core, site, question.origin, ticket);
+                fetch::spawn_refresh(core, site, question.backend, ticket);
             }
             (Step::Hit(object, hit::Why::Stale), verdict(CacheVerdict::Stale))
         }
@@ -137,7 +137,7 @@ fn refresh_behind(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, ob
     let request = Request { method: Method::Get, method_text: b"GET", ..question.request.clone() };
     let wishes = Wishes { core: core.index, ..Wishes::default() };
     if let Some(ticket) = core.shared.cache.refresh(object, &request, &wishes, now) {
-        fetch::spawn_refresh(core, site, question.origin, ticket);
+        fetch::spawn_refresh(core, site, question.backend, ticket);
     }
 }
 

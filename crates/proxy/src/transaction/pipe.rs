@@ -6,6 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use message::Method;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::{Event, ResponseBody};
 
@@ -18,20 +19,23 @@ use crate::stored_head::{write_field, write_status_line, write_via};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::transmit::{self, OutBody, Outgoing};
-use crate::transaction::{Step, Transaction};
+use crate::transaction::{Step, Transaction, tunnel};
 use crate::vcl_story::client_steps;
 
 /// One direction's buffer.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// Exists only after a 101: the permission to treat bytes as a tunnel's (bad-inputs F10).
-struct Tunnel {
-    origin: OriginConnection,
-    /// What the origin sent behind its 101.
-    early: Vec<u8>,
+/// Exists only after a 101, or a 200 to CONNECT: the permission to treat bytes as a tunnel's (bad-inputs F10).
+pub(super) struct Tunnel {
+    pub(super) origin: OriginConnection,
+    /// What the origin sent behind its head.
+    pub(super) early: Vec<u8>,
 }
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
+    if tx.head.method == Method::Connect {
+        return tunnel::run(tx, connection).await;
+    }
     tx.outcome.verdict = CacheVerdict::Pipe;
     if tx.vcl.is_some()
         && let Some(elsewhere) = client_steps::pipe(tx)
@@ -156,10 +160,14 @@ impl Flow {
     }
 }
 
-/// Carries bytes both ways until both sides have ended, one broke, or nothing moved for `limits.tunnel_idle_timeout`.
-/// Returns how many went to the client.
-async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
-    let idle_ms = connection.core.site_ref().settings.limits.tunnel_idle_timeout.as_millis() as u64;
+/// Carries bytes both ways until both sides have ended, one broke, or nothing moved for `limits.tunnel_idle_timeout`,
+/// `limits.tunnel_half_closed_timeout` once one of them has ended: many that end never say so. Returns how many went to the
+/// client.
+pub(super) async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
+    let (idle_ms, half_closed_ms) = {
+        let limits = &connection.core.site_ref().settings.limits;
+        (limits.tunnel_idle_timeout.as_millis() as u64, limits.tunnel_half_closed_timeout.as_millis() as u64)
+    };
     let mut up = Flow::new(std::mem::take(&mut connection.pending));
     let mut down = Flow::new(tunnel.early);
     let mut origin = tunnel.origin;
@@ -172,11 +180,15 @@ async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
             return Poll::Ready(());
         }
         if went_up || went_down {
-            connection.slot.set_deadline(deadline_now_ms() + idle_ms);
+            let patience_ms = if up.shut || down.shut { idle_ms.min(half_closed_ms) } else { idle_ms };
+            connection.slot.set_deadline(deadline_now_ms() + patience_ms);
         }
         connection.slot.park(cx.waker());
         Poll::Pending
     })
     .await;
+    let counters = &connection.core.counters;
+    counters.tunnel_bytes_up.add(up.bytes);
+    counters.tunnel_bytes_down.add(down.bytes);
     down.bytes
 }

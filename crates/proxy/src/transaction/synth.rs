@@ -8,6 +8,7 @@ use message::{Status, Version};
 use wire::Refusal;
 
 use crate::access_log::CacheVerdict;
+use crate::forward::destinations::WhyDenied;
 use crate::stored_head::{write_field, write_number_field, write_status_line};
 use crate::stub_status;
 use crate::transaction::transmit::{OutBody, Outgoing};
@@ -80,9 +81,41 @@ impl Synth {
         Synth { close: true, ..Synth::new(refusal.status, refusal.token, CacheVerdict::Refused, text) }
     }
 
-    /// An origin that failed.
+    /// An origin that failed, or to which nobody is led.
     pub(crate) fn failed(failure: &Failure) -> Synth {
-        Synth::new(failure.status, failure.token, CacheVerdict::Error, Arc::clone(&failure.text))
+        let verdict = if failure.status == 403 { CacheVerdict::Refused } else { CacheVerdict::Error };
+        Synth::new(failure.status, failure.token, verdict, Arc::clone(&failure.text))
+    }
+
+    /// The same for all who wait.
+    pub(crate) fn as_failure(&self) -> Failure {
+        Failure { status: self.status, token: self.token, text: Arc::clone(&self.text), remember_ms: 0 }
+    }
+
+    /// A forward proxy has its own clients.
+    pub(crate) fn client_refused() -> Synth {
+        let text = "This client may not use this proxy (forward.allow_clients).";
+        Synth { close: true, ..Synth::new(403, "forward-client-refused", CacheVerdict::Refused, text) }
+    }
+
+    pub(crate) fn wants_absolute_form() -> Synth {
+        let text = "This is a forward proxy: it is asked for a whole URL, such as http://example.org/, or by CONNECT. \
+                    What is no proxy listens elsewhere (mode of [[listen]]).";
+        Synth { close: true, ..Synth::new(400, "forward-wants-absolute-form", CacheVerdict::Refused, text) }
+    }
+
+    pub(crate) fn destination_refused(why: WhyDenied) -> Synth {
+        Synth::new(403, why.token(), CacheVerdict::Refused, why.text())
+    }
+
+    pub(crate) fn tunnels_too_many() -> Synth {
+        let text = "All tunnels are in use (limits.tunnels_max).";
+        Synth { close: true, ..Synth::new(503, "tunnels-too-many", CacheVerdict::Error, text) }
+    }
+
+    /// Nothing behind this can be read as a request.
+    pub(crate) fn closing(self) -> Synth {
+        Synth { close: true, ..self }
     }
 
     /// What the built-in policy answers by itself.

@@ -1,0 +1,92 @@
+//! Receive, on a forward listener: who asks, whether it may, and where it wants to be led. From a verdict on, the story is
+//! everybody's.
+
+use cache::Key;
+use message::{FieldName, Method, TargetForm};
+use wire::ReceivedRequest;
+
+use crate::forward::destinations::{self, Asked};
+use crate::listener::Peer;
+use crate::policy::{Policy, ReceiveVerdict, Seen};
+use crate::receive::{self, Client, Received, Verdict};
+use crate::site::{Backend, Site};
+use crate::transaction::synth::Synth;
+use crate::worker::Core;
+
+/// Runs the step.
+pub(crate) fn run(
+    core: &Core,
+    site: &Site,
+    policy: &Policy,
+    received: &mut ReceivedRequest<'_>,
+    peer: Peer,
+) -> Received {
+    let seen = Seen::of(received.request.fields);
+    let client = receive::client_of_hop(&site.settings, received, seen, peer);
+    if seen.has(FieldName::ProxyConnection) && asks_to_close(received) {
+        received.persistent = false;
+    }
+    let verdict = match judge(core, site, policy, received, seen, client) {
+        // Behind a CONNECT there may be bytes that were meant for a tunnel: nothing is read as a request any more.
+        Verdict::Synth(synth) if received.request.method == Method::Connect => Verdict::Synth(synth.closing()),
+        verdict => verdict,
+    };
+    Received { verdict, seen, client, backend: Some(Backend::Forward) }
+}
+
+/// What clients said to proxies before HTTP/1.1 was sure of itself. Only its `close` is heard: `keep-alive` is the rule,
+/// and from HTTP/1.0 a promise that others between us may not keep.
+fn asks_to_close(received: &ReceivedRequest<'_>) -> bool {
+    received.request.fields.has_token(FieldName::ProxyConnection, "close")
+}
+
+fn judge(
+    core: &Core,
+    site: &Site,
+    policy: &Policy,
+    received: &ReceivedRequest<'_>,
+    seen: Seen,
+    client: Client,
+) -> Verdict {
+    let settings = &site.forward.settings;
+    let request = &received.request;
+    let is_connect = request.method == Method::Connect;
+    if !settings.allow_clients.iter().any(|network| network.contains(client.ip)) {
+        return denied(core, Synth::client_refused());
+    }
+    if request.form == TargetForm::Origin {
+        return Verdict::Synth(Synth::wants_absolute_form());
+    }
+    if let Some(synth) = receive::refusal(site, received, seen) {
+        return Verdict::Synth(synth);
+    }
+    // `OPTIONS *` is about us.
+    if request.form != TargetForm::Asterisk {
+        let port = request.authority.port.unwrap_or(request.scheme.default_port());
+        let asked = Asked { host: &request.authority.host, port, by_connect: is_connect };
+        if let Err(why) = destinations::judge(settings, &asked) {
+            return denied(core, Synth::destination_refused(why));
+        }
+    }
+    if is_connect {
+        return Verdict::Pipe;
+    }
+    let purge_from = &site.settings.policy.purge_from;
+    let may_purge = || purge_from.iter().any(|network| network.contains(client.ip));
+    match policy.receive(received, may_purge) {
+        ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
+        ReceiveVerdict::Purge => Verdict::Purge,
+        ReceiveVerdict::Lookup => Verdict::Lookup(key(core, policy, received)),
+        ReceiveVerdict::Pass(why) => Verdict::Pass(why),
+        ReceiveVerdict::Pipe => Verdict::Pipe,
+    }
+}
+
+fn key(core: &Core, policy: &Policy, received: &ReceivedRequest<'_>) -> Key {
+    policy.key(&core.shared, &received.request)
+}
+
+fn denied(core: &Core, synth: Synth) -> Verdict {
+    core.counters.forward_denied.add(1);
+    Verdict::Synth(synth)
+}

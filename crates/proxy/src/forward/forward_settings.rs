@@ -1,0 +1,126 @@
+//! What an operator may decide about the forward proxy. What ships is for this machine's own use, and leads to public
+//! addresses alone.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use message::{Authority, Scheme};
+
+use crate::settings::Network;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForwardSettings {
+    /// Who may use it at all; a UNIX socket counts as loopback.
+    pub allow_clients: Vec<Network>,
+    /// Addresses that are not public and are opened all the same, by name or by network.
+    pub allow_destinations: Vec<Destination>,
+    /// Closed, whatever else opens them.
+    pub deny_destinations: Vec<Destination>,
+    /// If there is such a list, nothing else is led to.
+    pub only_destinations: Option<Vec<Destination>>,
+    /// Ports of http URLs.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// Ports that tunnels lead to.
+    pub connect_ports: Vec<RangeInclusive<u16>>,
+}
+
+impl Default for ForwardSettings {
+    fn default() -> ForwardSettings {
+        ForwardSettings {
+            allow_clients: vec![Network::v4([127, 0, 0, 0], 8), Network::v6_loopback()],
+            allow_destinations: Vec::new(),
+            deny_destinations: Vec::new(),
+            only_destinations: None,
+            ports: vec![80..=80, 443..=443, 1025..=u16::MAX],
+            connect_ports: vec![443..=443],
+        }
+    }
+}
+
+/// Where a client wants to be led, as a rule says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    pub whither: Whither,
+    /// `None`: any.
+    pub port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whither {
+    Anywhere,
+    /// This host, as an authority has it.
+    Name(String),
+    /// This domain and everything below it.
+    Below(String),
+    /// What has an address in it.
+    Network(Network),
+}
+
+impl FromStr for Destination {
+    type Err = ();
+
+    /// `example.org`, `.example.org`, `10.0.0.0/8`, `fc00::/7`, each with `:PORT` behind it if need be (an IPv6 network is
+    /// in brackets then), or `:PORT` alone.
+    fn from_str(text: &str) -> Result<Destination, ()> {
+        if let Ok(network) = text.parse() {
+            return Ok(Destination { whither: Whither::Network(network), port: None });
+        }
+        let (who, port) = match text.rsplit_once(':') {
+            Some((who, port)) if !port.ends_with(']') => (who, Some(read_port(port)?)),
+            _ => (text, None),
+        };
+        let bare = who.strip_prefix('[').and_then(|who| who.strip_suffix(']')).unwrap_or(who);
+        let whither = if who.is_empty() && port.is_some() {
+            Whither::Anywhere
+        } else if let Ok(network) = bare.parse() {
+            Whither::Network(network)
+        } else if let Some(domain) = who.strip_prefix('.') {
+            Whither::Below(read_name(domain)?)
+        } else {
+            Whither::Name(read_name(who)?)
+        };
+        Ok(Destination { whither, port })
+    }
+}
+
+fn read_port(text: &str) -> Result<u16, ()> {
+    text.parse().ok().filter(|&port| port > 0).ok_or(())
+}
+
+fn read_name(text: &str) -> Result<String, ()> {
+    let authority = Authority::parse(text.as_bytes(), Scheme::Http).ok_or(())?;
+    let is_name = authority.port.is_none() && !text.contains([':', '[', '*', '/']) && !text.starts_with('.');
+    String::from_utf8(authority.host.into_owned()).ok().filter(|_| is_name).ok_or(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, whither: Whither, port: Option<u16>) {
+        assert_eq!(text.parse(), Ok(Destination { whither, port }), "{text}");
+    }
+
+    #[test]
+    fn a_destination_is_a_name_a_domain_a_network_or_a_port() {
+        check("Example.org", Whither::Name("example.org".to_owned()), None);
+        check("example.org:8080", Whither::Name("example.org".to_owned()), Some(8080));
+        check(".example.org", Whither::Below("example.org".to_owned()), None);
+        check(".example.org:443", Whither::Below("example.org".to_owned()), Some(443));
+        check("10.0.0.0/8", Whither::Network("10.0.0.0/8".parse().unwrap()), None);
+        check("127.0.0.1:8080", Whither::Network("127.0.0.1".parse().unwrap()), Some(8080));
+        check("fc00::/7", Whither::Network("fc00::/7".parse().unwrap()), None);
+        check("[fc00::/7]:443", Whither::Network("fc00::/7".parse().unwrap()), Some(443));
+        check("[::1]", Whither::Network("::1".parse().unwrap()), None);
+        check(":25", Whither::Anywhere, Some(25));
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        for text in
+            ["", ":", ".", "a b", "*.example.org", "http://a.test", "a.test/x", "a.test:0", "a.test:x", "..a", "[::1"]
+        {
+            assert_eq!(text.parse::<Destination>(), Err(()), "{text}");
+        }
+    }
+}
