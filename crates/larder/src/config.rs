@@ -61,6 +61,8 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     let beside = |file: PathBuf| path.parent().map_or_else(|| file.clone(), |folder| folder.join(&file));
     plan.vcl_file = plan.vcl_file.map(beside);
     plan.vcl_path = plan.vcl_path.into_iter().map(beside).collect();
+    let users = &mut plan.settings.forward.password_file;
+    *users = users.take().map(beside);
     for root in &mut plan.settings.roots {
         root.directory = beside(std::mem::take(&mut root.directory));
     }

@@ -26,7 +26,6 @@ use crate::request_body::OwedBody;
 use crate::service::complain;
 use crate::settings::ListenMode;
 use crate::slots::{Doom, Phase, Slot, Watch};
-use crate::static_files::open_file_table::Kept;
 use crate::transaction::synth::Synth;
 use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge, transmit};
 use crate::vcl_story::client_state::Ends;
@@ -356,13 +355,7 @@ impl Connection {
             // The body of a request for a file is nobody's, and has to be drained first.
             Verdict::Files(root) if self.owed.is_none() => (instant_file::run(self, core, &site, &visit, root), None),
             _ => {
-                let step = match found.verdict {
-                    Verdict::Files(root) => Step::Files { root, file: Kept::Nothing },
-                    Verdict::Pipe => Step::Pipe,
-                    Verdict::Purge => Step::Purge,
-                    Verdict::Synth(ref synth) => Step::Synth(synth.clone()),
-                    Verdict::Pass(_) | Verdict::Lookup(_) => Step::Pass,
-                };
+                let step = found.verdict.clone().into_step();
                 return Some(self.begin(core, visit, policy, State::Receive, None, step, Outcome::NONE));
             }
         };

@@ -5,6 +5,7 @@
 //! request in absolute-form is looked up, fetched and stored like any other, under keys of its own. This module knows no
 //! sockets.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use cache::Failure;
@@ -12,21 +13,28 @@ use message::Request;
 
 use crate::limits::Limits;
 use crate::origin::{Origin, Origins};
+use crate::service::complain;
 use crate::settings::ForwardSettings;
 
 pub(crate) mod admission;
 pub(crate) mod destinations;
 pub(crate) mod forward_settings;
+mod known_credentials;
+pub(crate) mod password_file;
+pub(crate) mod passwords;
 mod public_addresses;
 mod target_gate;
 pub(crate) mod targets;
 
+use self::passwords::Passwords;
 use self::targets::Targets;
 
 /// The forward proxy of one configuration.
 pub(crate) struct Forward {
     pub(crate) settings: Arc<ForwardSettings>,
     pub(crate) targets: Targets,
+    /// Of the users, where only users may come.
+    pub(crate) passwords: Option<Arc<Passwords>>,
 }
 
 impl Forward {
@@ -38,12 +46,26 @@ impl Forward {
         previous: Option<&Forward>,
     ) -> Forward {
         let settings = Arc::new(settings.clone());
+        let passwords = settings.password_file.as_deref().and_then(|path| users_of(path, previous));
         let inherited = previous.filter(|former| former.settings == settings).map(|former| &former.targets);
-        Forward { targets: Targets::new(&settings, limits, origins, inherited), settings }
+        Forward { targets: Targets::new(&settings, limits, origins, inherited), passwords, settings }
     }
 
     /// Where a request that was admitted goes.
     pub(crate) fn origin(&self, request: &Request<'_>, now_ms: u64) -> Result<Arc<Origin>, Failure> {
         self.targets.of(&request.authority, request.scheme, now_ms)
     }
+}
+
+/// The users of this file, who are the same ones across a reload. It was read a moment ago to see whether it can be; if it
+/// cannot any more, nobody is a user.
+fn users_of(path: &Path, previous: Option<&Forward>) -> Option<Arc<Passwords>> {
+    let former = previous.and_then(|former| former.passwords.clone()).filter(|passwords| passwords.is_of(path));
+    former.or_else(|| match Passwords::open(path) {
+        Ok(passwords) => Some(passwords),
+        Err(why) => {
+            complain(format_args!("forward.password_file: {why}; nobody is let in"));
+            None
+        }
+    })
 }

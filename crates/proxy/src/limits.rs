@@ -148,6 +148,16 @@ impl Default for Limits {
 pub(crate) const FORWARD_QUEUE_MAX: usize = 1024;
 pub(crate) const FORWARD_QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A file of users and their hashes, and the costliest hash in it: some two seconds.
+pub(crate) const PASSWORD_FILE_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const BCRYPT_COST_MAX: u32 = 15;
+/// What a client says who it is, in base64.
+pub(crate) const CREDENTIALS_BYTES_MAX: usize = 1 << 10;
+/// Requests whose credentials wait to be verified.
+pub(crate) const VERIFICATIONS_WAITING_MAX: usize = 256;
+/// Credentials of which is known whether they are right, and so many of which they are wrong; more users than a file holds.
+pub(crate) const KNOWN_CREDENTIALS_MAX: usize = 16 << 10;
+
 /// Threads of one core that look for files; more wait in line, and the rest of the core goes on.
 pub(crate) const FILE_THREADS_MAX: usize = 16;
 

@@ -12,9 +12,11 @@ use crate::listener::Peer;
 use crate::policy::{Policy, ReceiveVerdict, Seen, trimmed_query};
 use crate::settings::{Network, RouteTarget, Settings};
 use crate::site::{Backend, Site};
+use crate::static_files::open_file_table::Kept;
 use crate::stub_status;
-use crate::transaction::files;
+use crate::transaction::admit::Unverified;
 use crate::transaction::synth::Synth;
+use crate::transaction::{Step, files};
 use crate::worker::Core;
 
 /// Who sent the request, as far as we believe it.
@@ -36,6 +38,7 @@ pub(crate) struct Received {
     pub(crate) backend: Option<Backend>,
 }
 
+#[derive(Clone)]
 pub(crate) enum Verdict {
     Lookup(Key),
     /// A file beneath this root.
@@ -44,6 +47,23 @@ pub(crate) enum Verdict {
     Pipe,
     Purge,
     Synth(Synth),
+    /// Who asks a forward proxy has to be verified first.
+    Admit(Box<Unverified>),
+}
+
+impl Verdict {
+    /// The step that it asks for, in the loop.
+    pub(crate) fn into_step(self) -> Step {
+        match self {
+            Verdict::Lookup(_) => Step::Lookup,
+            Verdict::Files(root) => Step::Files { root, file: Kept::Nothing },
+            Verdict::Pass(_) => Step::Pass,
+            Verdict::Pipe => Step::Pipe,
+            Verdict::Purge => Step::Purge,
+            Verdict::Synth(synth) => Step::Synth(synth),
+            Verdict::Admit(unverified) => Step::Admit(unverified),
+        }
+    }
 }
 
 /// Runs the step. May change the request's scheme, on a trusted proxy's word.

@@ -15,6 +15,7 @@ use crate::clock::{Clock, Moment};
 use crate::counters::CoreCounters;
 use crate::edges::{Edge, EdgeCounts};
 use crate::fetch::FETCH_EDGES;
+use crate::forward::password_file::PasswordFile;
 use crate::listener;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::origin::OriginStatus;
@@ -295,6 +296,11 @@ fn check(settings: &Settings) -> Result<(), StartError> {
         if !picks_a_port && seen.insert(&listener.address, ()).is_some() {
             return setting("listen", "the same address stands twice");
         }
+    }
+    if let Some(path) = &settings.forward.password_file
+        && let Err(why) = PasswordFile::read(path)
+    {
+        return setting("forward.password_file", &why);
     }
     let is_nowhere = |route: &RouteSettings| match route.target {
         RouteTarget::Origin(origin) => origin >= settings.origins.len(),

@@ -24,6 +24,7 @@ use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
+pub(crate) mod admit;
 pub(crate) mod deliver;
 mod deliver_by_policy;
 pub(crate) mod error_page;
@@ -57,6 +58,8 @@ pub(crate) enum State {
     Synth,
     /// A file beneath a root is looked for, or the page for an error.
     Files,
+    /// Credentials for the forward proxy are being verified.
+    Admit,
     Deliver,
     Transmit,
     Log,
@@ -65,7 +68,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 49] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 56] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -74,6 +77,15 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 49] = {
         (Receive, Purge),
         (Receive, Synth),
         (Receive, Files),
+        (Receive, Admit),
+        (Admit, Lookup),
+        (Admit, Pass),
+        (Admit, Pipe),
+        (Admit, Purge),
+        // Wrong ones; or right ones, and what is asked for is refused.
+        (Admit, Synth),
+        // The client left.
+        (Admit, Log),
         (Files, Deliver),
         // There is none, it may not be shown, or it is a directory that was asked for without its slash.
         (Files, Synth),
@@ -175,6 +187,7 @@ pub(crate) enum Step {
         file: Kept,
     },
     ErrorPage(Box<error_page::ErrorPage>),
+    Admit(Box<admit::Unverified>),
     Deliver(Box<deliver::Answer>),
     Transmit(Box<transmit::Outgoing>),
     Log(transmit::End),
@@ -194,6 +207,7 @@ impl Step {
             Step::Purge => State::Purge,
             Step::Synth(_) => State::Synth,
             Step::Files { .. } | Step::ErrorPage(_) => State::Files,
+            Step::Admit(_) => State::Admit,
             Step::Deliver(_) => State::Deliver,
             Step::Transmit(_) => State::Transmit,
             Step::Log(_) => State::Log,
@@ -286,6 +300,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             Step::Synth(synth) => synth::run(tx, synth),
             Step::Files { root, file } => files::run(tx, root, file).await,
             Step::ErrorPage(page) => error_page::run(tx, *page).await,
+            Step::Admit(unverified) => admit::run(tx, connection, *unverified).await,
             Step::Deliver(answer) => deliver::run(tx, *answer),
             Step::Transmit(outgoing) => transmit::run(tx, connection, *outgoing).await,
             Step::Log(end) => return log::run(tx, connection, end).await,

@@ -6,7 +6,7 @@ use proxy::settings::{Destination, ForwardSettings};
 
 use super::complaint::Complaint;
 use super::section::{Node, Section, count, parsed};
-use super::sections::network;
+use super::sections::{network, path};
 
 pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
     if let Some(networks) = section.read_list("allow_clients", network) {
@@ -25,7 +25,18 @@ pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
     if let Some(ranges) = section.read_list("connect_ports", ports) {
         forward.connect_ports = ranges;
     }
+    forward.password_file = section.read("password_file", |node| parsed(node, "password file", "a path", path));
+    if let Some(realm) =
+        section.read("realm", |node| parsed(node, "realm", "a few printable words without quotes", realm))
+    {
+        forward.realm = realm;
+    }
     section.end();
+}
+
+fn realm(written: &str) -> Option<String> {
+    let is_plain = |b: u8| (b' '..=b'~').contains(&b) && b != b'"' && b != b'\\';
+    (!written.is_empty() && written.len() <= 64 && written.bytes().all(is_plain)).then(|| written.to_owned())
 }
 
 fn destination(node: Node<'_>) -> Result<Destination, Complaint> {
@@ -66,12 +77,13 @@ mod tests {
     fn every_rule_can_be_set() {
         let text = "[forward]\nallow_clients = \"10.0.0.0/8\"\nallow_destinations = [\"intranet.test\", \"127.0.0.1:8080\"]\n\
                     deny_destinations = \".ads.test\"\nonly_destinations = [\".example.org\"]\nports = [80, \"8000-8999\"]\n\
-                    connect_ports = 443\n";
+                    connect_ports = 443\npassword_file = \"users\"\nrealm = \"the proxy\"\n";
         let forward = read_config(text).unwrap().settings.forward;
         assert_eq!(forward.allow_clients, ["10.0.0.0/8".parse().unwrap()]);
         assert_eq!(forward.allow_destinations.len(), 2);
         assert_eq!(forward.deny_destinations, [".ads.test".parse().unwrap()]);
         assert_eq!(forward.only_destinations.map(|only| only.len()), Some(1));
+        assert_eq!((forward.password_file, &*forward.realm), (Some("users".into()), "the proxy"));
         assert_eq!((forward.ports, forward.connect_ports), (vec![80..=80, 8000..=8999], vec![443..=443]));
     }
 
@@ -86,6 +98,7 @@ mod tests {
         check("deny_destinations = \"*.ads.test\"", "`*.ads.test` is no destination");
         check("ports = 0", "that port cannot be");
         check("connect_ports = \"99-1\"", "`99-1` is no range of ports");
+        check("realm = \"a\\\"b\"", "is no realm");
         check("allow_clients = \"everybody\"", "`everybody` is no network");
     }
 }

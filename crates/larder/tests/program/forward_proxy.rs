@@ -139,6 +139,41 @@ mod tests {
         }
     }
 
+    /// L08: by the first look, by the second, and by none; what is not base64, and what is as long as a field may be.
+    #[test]
+    fn only_who_is_in_the_password_file_may_use_the_proxy() {
+        let origin = plain_origin();
+        // `htpasswd -nbB -C 4 ann secret`
+        let users = "ann:$2y$04$5NSSZIpLDFpBBYhR/Sbade1CozX8FF/a1rpjazVCxqeWISC5WrWKC\n";
+        let file = std::env::temp_dir().join(format!("larder-users-{}", std::process::id()));
+        std::fs::write(&file, users).expect("the folder for such files can be written");
+        let password_file = Some(file.clone());
+        let mut subject = proxy(origin, Setup { password_file, ..Setup::default() });
+        let status = |authorization: &str| {
+            let mut stream = connect(&subject);
+            write!(stream, "GET http://{origin}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{authorization}\r\n")
+                .expect("it reads");
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            String::from_utf8_lossy(answer.get(9..12).unwrap_or_default()).into_owned()
+        };
+        for _ in 0..3 {
+            assert_eq!(status("Proxy-Authorization: Basic YW5uOnNlY3JldA==\r\n"), "200");
+            assert_eq!(status("proxy-authorization: bASIC YW5uOnNlY3JldA==\r\n"), "200");
+            for wrong in
+                ["", "Basic YW5uOndyb25n", "Basic YW5uOg==", "Basic Og==", "Basic YW5u", "Basic ann:secret", "Basic"]
+            {
+                let field = if wrong.is_empty() { String::new() } else { format!("Proxy-Authorization: {wrong}\r\n") };
+                assert_eq!(status(&field), "407", "{wrong}");
+            }
+            // A site's credentials are not the proxy's.
+            assert_eq!(status("Authorization: Basic YW5uOnNlY3JldA==\r\n"), "407");
+            assert_eq!(status(&format!("Proxy-Authorization: Basic {}\r\n", "QUFB".repeat(2_000))), "407");
+        }
+        std::fs::remove_file(&file).expect("it was written");
+        assert!(subject.is_alive());
+    }
+
     /// A tunnel through the proxy, and its other end.
     fn tunnel(subject: &Subject, to: &TcpListener) -> (TcpStream, TcpStream) {
         let mut near = connect(subject);

@@ -54,6 +54,7 @@ pub struct Setup {
     pub forward: bool,
     /// Whom a forward proxy asks for names; nobody, unless it is said.
     pub name_server: Option<SocketAddr>,
+    pub password_file: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -289,7 +290,7 @@ pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> St
     let files = if setup.files { site_folder::ROUTES } else { "" };
     let (mode, extra) = match setup.forward {
         false => ("accelerate", extra.clone()),
-        true => ("forward", format!("{}{extra}", forward_sections(origin, setup.name_server))),
+        true => ("forward", format!("{}{extra}", forward_sections(origin, setup))),
     };
     let format = setup.log_format.unwrap_or("combined");
     let log = log.map(|path| format!("[log]\npath = \"{path}\"\nformat = \"{format}\"\n")).unwrap_or_default();
@@ -304,10 +305,11 @@ pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> St
 }
 
 /// The origin is open by address and port; tunnels lead to every port, so that only what is open counts.
-fn forward_sections(origin: SocketAddr, name_server: Option<SocketAddr>) -> String {
-    let name_server = name_server.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 9)));
+fn forward_sections(origin: SocketAddr, setup: &Setup) -> String {
+    let name_server = setup.name_server.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 9)));
+    let users = setup.password_file.as_ref().map(|file| format!("password_file = {file:?}\n")).unwrap_or_default();
     format!(
-        "[forward]\nallow_destinations = [\"{origin}\"]\nports = \"1-65535\"\nconnect_ports = [443, {}]\n\
+        "[forward]\nallow_destinations = [\"{origin}\"]\nports = \"1-65535\"\nconnect_ports = [443, {}]\n{users}\
          [resolver]\nservers = [\"{name_server}\"]\n[resolver.hosts]\n\
          \"both.test\" = [\"10.0.0.1\", \"127.0.0.1\"]\n\"inside.test\" = [\"10.0.0.1\", \"::1\"]\n",
         origin.port()

@@ -6,10 +6,12 @@ use message::{FieldName, Method, TargetForm};
 use wire::ReceivedRequest;
 
 use crate::forward::destinations::{self, Asked};
+use crate::forward::passwords::Known;
 use crate::listener::Peer;
 use crate::policy::{Policy, ReceiveVerdict, Seen};
 use crate::receive::{self, Client, Received, Verdict};
 use crate::site::{Backend, Site};
+use crate::transaction::admit::Unverified;
 use crate::transaction::synth::Synth;
 use crate::worker::Core;
 
@@ -29,6 +31,9 @@ pub(crate) fn run(
     let verdict = match judge(core, site, policy, received, seen, client) {
         // Behind a CONNECT there may be bytes that were meant for a tunnel: nothing is read as a request any more.
         Verdict::Synth(synth) if received.request.method == Method::Connect => Verdict::Synth(synth.closing()),
+        Verdict::Admit(unverified) if received.request.method == Method::Connect => {
+            Verdict::Admit(unverified.closing())
+        }
         verdict => verdict,
     };
     Received { verdict, seen, client, backend: Some(Backend::Forward) }
@@ -50,7 +55,6 @@ fn judge(
 ) -> Verdict {
     let settings = &site.forward.settings;
     let request = &received.request;
-    let is_connect = request.method == Method::Connect;
     if !settings.allow_clients.iter().any(|network| network.contains(client.ip)) {
         return denied(core, Synth::client_refused());
     }
@@ -60,6 +64,44 @@ fn judge(
     if let Some(synth) = receive::refusal(site, received, seen) {
         return Verdict::Synth(synth);
     }
+    match who_is_it(site, received) {
+        Who::Known => lead(core, site, policy, received, client),
+        Who::Unknown(credentials) => {
+            let then = lead(core, site, policy, received, client);
+            Verdict::Admit(Box::new(Unverified { credentials, then }))
+        }
+        Who::Nobody => denied(core, Synth::wants_credentials(&settings.realm)),
+    }
+}
+
+/// Who asks, by name and password.
+enum Who {
+    /// One of the users, or nobody has to be.
+    Known,
+    /// Credentials that have to be verified first.
+    Unknown(Box<[u8]>),
+    Nobody,
+}
+
+fn who_is_it(site: &Site, received: &ReceivedRequest<'_>) -> Who {
+    if site.forward.settings.password_file.is_none() {
+        return Who::Known;
+    }
+    let credentials = received.request.fields.get(FieldName::ProxyAuthorization);
+    match (credentials, &site.forward.passwords) {
+        (Some(credentials), Some(passwords)) => match passwords.known(credentials) {
+            Known::Right => Who::Known,
+            Known::Nothing => Who::Unknown(credentials.into()),
+            Known::Wrong => Who::Nobody,
+        },
+        _ => Who::Nobody,
+    }
+}
+
+/// Where a client that may come is led.
+fn lead(core: &Core, site: &Site, policy: &Policy, received: &ReceivedRequest<'_>, client: Client) -> Verdict {
+    let (settings, request) = (&site.forward.settings, &received.request);
+    let is_connect = request.method == Method::Connect;
     // `OPTIONS *` is about us.
     if request.form != TargetForm::Asterisk {
         let port = request.authority.port.unwrap_or(request.scheme.default_port());

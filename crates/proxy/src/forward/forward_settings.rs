@@ -2,6 +2,7 @@
 //! addresses alone.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use message::{Authority, Scheme};
@@ -22,6 +23,10 @@ pub struct ForwardSettings {
     pub ports: Vec<RangeInclusive<u16>>,
     /// Ports that tunnels lead to.
     pub connect_ports: Vec<RangeInclusive<u16>>,
+    /// If there is one, only its users may come: Basic authentication, by bcrypt.
+    pub password_file: Option<PathBuf>,
+    /// What users are told they are asked for.
+    pub realm: String,
 }
 
 impl Default for ForwardSettings {
@@ -33,6 +38,8 @@ impl Default for ForwardSettings {
             only_destinations: None,
             ports: vec![80..=80, 443..=443, 1025..=u16::MAX],
             connect_ports: vec![443..=443],
+            password_file: None,
+            realm: "larder".to_owned(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! known; where it is missing or may not be shown the sentence is said after all, so one error never becomes another.
 
 use crate::settings::RouteTarget;
+use crate::site::Backend;
 use crate::static_files::file_path::FilePath;
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
@@ -25,7 +26,8 @@ pub(crate) fn answer(tx: &Transaction, synth: Synth) -> Step {
 /// The page's path belongs to whatever route it would belong to if it were asked for on this host. Under a policy there
 /// are no routes, not even for what is refused before it is asked.
 fn place(tx: &Transaction, synth: &Synth) -> Option<(usize, FilePath)> {
-    if tx.vcl.is_some() {
+    // What a proxy is asked for has none either.
+    if tx.vcl.is_some() || tx.backend == Some(Backend::Forward) {
         return None;
     }
     let mut request = tx.head.request();

@@ -29,6 +29,8 @@ pub(crate) struct Synth {
     pub(crate) close: bool,
     allow: Option<&'static str>,
     location: Option<Box<[u8]>>,
+    /// For whom a proxy asks for name and password.
+    realm: Option<Arc<str>>,
     /// What a policy calls it.
     pub(crate) reason: Option<Box<[u8]>>,
 }
@@ -45,7 +47,8 @@ enum Text {
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
         let text = Text::Sentence(text.into());
-        Synth { status, token, text, verdict, close: false, allow: None, location: None, reason: None }
+        let (allow, location, realm, reason) = (None, None, None, None);
+        Synth { status, token, text, verdict, close: false, allow, location, realm, reason }
     }
 
     /// What a policy asked for by `synth(…)`.
@@ -89,7 +92,11 @@ impl Synth {
 
     /// The same for all who wait.
     pub(crate) fn as_failure(&self) -> Failure {
-        Failure { status: self.status, token: self.token, text: Arc::clone(&self.text), remember_ms: 0 }
+        let text = match &self.text {
+            Text::Sentence(text) => Arc::clone(text),
+            Text::StubStatus => "".into(),
+        };
+        Failure { status: self.status, token: self.token, text, remember_ms: 0 }
     }
 
     /// A forward proxy has its own clients.
@@ -106,6 +113,19 @@ impl Synth {
 
     pub(crate) fn destination_refused(why: WhyDenied) -> Synth {
         Synth::new(403, why.token(), CacheVerdict::Refused, why.text())
+    }
+
+    /// RFC 9110 §15.5.8.
+    pub(crate) fn wants_credentials(realm: &str) -> Synth {
+        let text = "This proxy is for its users: name and password are needed, and these are not right \
+                    (forward.password_file).";
+        let synth = Synth::new(407, "forward-credentials", CacheVerdict::Refused, text);
+        Synth { realm: Some(realm.into()), ..synth }
+    }
+
+    pub(crate) fn verifier_busy() -> Synth {
+        let text = "Too many passwords are being verified.";
+        Synth { close: true, ..Synth::new(503, "forward-credentials-busy", CacheVerdict::Error, text) }
     }
 
     pub(crate) fn tunnels_too_many() -> Synth {
@@ -245,6 +265,10 @@ impl Synth {
         write_field(head, b"Date", &rules::date::write_date((core.now().wall_ms / 1000) as i64));
         if let Some(allow) = self.allow {
             write_field(head, b"Allow", allow.as_bytes());
+        }
+        if let Some(realm) = &self.realm {
+            let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");
+            write_field(head, b"Proxy-Authenticate", challenge.as_bytes());
         }
         if let Some(location) = &self.location {
             write_field(head, b"Location", location);

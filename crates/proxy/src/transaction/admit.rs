@@ -1,0 +1,67 @@
+//! Admit: the credentials of a client of the forward proxy are being verified, in another thread. What the request is to
+//! come to is known already, and is not begun before they are right.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use message::Method;
+use wire::Event;
+
+use crate::access_log::CacheVerdict;
+use crate::connection::Connection;
+use crate::receive::Verdict;
+use crate::transaction::synth::Synth;
+use crate::transaction::{Step, Transaction, transmit};
+
+/// A request whose client is not known yet.
+#[derive(Clone)]
+pub(crate) struct Unverified {
+    /// The value of Proxy-Authorization.
+    pub(crate) credentials: Box<[u8]>,
+    /// Where it goes on.
+    pub(crate) then: Verdict,
+}
+
+impl Unverified {
+    /// Whatever it comes to but a tunnel, nothing is read behind it.
+    pub(crate) fn closing(mut self: Box<Self>) -> Box<Unverified> {
+        if let Verdict::Synth(synth) = self.then {
+            self.then = Verdict::Synth(synth.closing());
+        }
+        self
+    }
+}
+
+pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection, unverified: Unverified) -> Step {
+    tx.outcome.verdict = CacheVerdict::Refused;
+    let is_connect = tx.head.method == Method::Connect;
+    let passwords = tx.site.forward.passwords.as_ref();
+    let asked = passwords.and_then(|passwords| passwords.verify(&unverified.credentials).ok());
+    let Some(answer) = asked else { return Step::Synth(Synth::verifier_busy()) };
+    let mut answer = pin!(answer);
+    let verified = poll_fn(|cx| {
+        if let Poll::Ready(verified) = answer.as_mut().poll(cx) {
+            return Poll::Ready(Some(verified.unwrap_or(false)));
+        }
+        if connection.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
+    })
+    .await;
+    match verified {
+        Some(true) => {
+            if let Verdict::Pass(why) = unverified.then {
+                tx.outcome.why = why.token();
+            }
+            unverified.then.into_step()
+        }
+        Some(false) => {
+            tx.core.counters.forward_denied.add(1);
+            let synth = Synth::wants_credentials(&tx.site.forward.settings.realm);
+            Step::Synth(if is_connect { synth.closing() } else { synth })
+        }
+        None => {
+            connection.exchange(Event::AnswerCut);
+            Step::Log(transmit::End::ClientLeft)
+        }
+    }
+}
