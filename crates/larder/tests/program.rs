@@ -20,10 +20,10 @@ mod bench_paces;
 mod documented_examples;
 #[path = "program/faulty_origin.rs"]
 mod faulty_origin;
-#[path = "program/imported_nginx.rs"]
-mod imported_nginx;
 #[path = "program/forward_proxy.rs"]
 mod forward_proxy;
+#[path = "program/imported_nginx.rs"]
+mod imported_nginx;
 #[path = "program/input_table.rs"]
 mod input_table;
 #[path = "program/judge.rs"]

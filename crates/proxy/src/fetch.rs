@@ -17,6 +17,8 @@ use crate::cache_groups;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::edges;
+use crate::forward::Taken;
+use crate::forward::parents::Ways;
 use crate::limits::Limits;
 use crate::origin::Origin;
 use crate::policy::Policy;
@@ -127,6 +129,10 @@ pub(crate) struct Fetch {
     pub(crate) site: Arc<Site>,
     /// Under a policy it is chosen only when the program has spoken.
     chosen: Option<Arc<Origin>>,
+    /// It is a proxy, which is asked for the whole URL.
+    to_proxy: bool,
+    /// Whom else to ask when it cannot be connected to.
+    ways: Ways,
     purpose: Purpose,
     policy: Policy,
     head: Rc<RequestHead>,
@@ -193,11 +199,15 @@ impl Fetch {
     /// The fetch of a transaction. Fails when no origin is routed to.
     pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Fetch, Synth> {
         let backend = tx.backend.ok_or_else(Synth::no_route)?;
-        let origin = tx.site.origin(backend, &tx.head.request(), tx.core.now().mono_ms);
+        let mut ways = Ways::new();
+        let taken = tx.site.origin(backend, &tx.head.request(), tx.core.now().mono_ms, &mut ways);
+        let Taken { origin, is_parent } = taken.map_err(|failure| Synth::failed(&failure))?;
         Ok(Fetch {
             core: Rc::clone(&tx.core),
             site: Arc::clone(&tx.site),
-            chosen: Some(origin.map_err(|failure| Synth::failed(&failure))?),
+            chosen: Some(origin),
+            to_proxy: is_parent,
+            ways,
             body: if matches!(purpose, Purpose::Store(_)) { RequestBody::None } else { tx.body },
             expects_continue: tx.expects_continue,
             purpose,
@@ -240,6 +250,8 @@ impl Fetch {
         Fetch {
             site: Arc::clone(&tx.site),
             chosen: None,
+            to_proxy: false,
+            ways: Ways::new(),
             body: if is_pass && client.body.is_none() { tx.body } else { RequestBody::None },
             carried: client.body.clone(),
             expects_continue: tx.expects_continue,
@@ -286,7 +298,7 @@ impl Fetch {
 
     /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.
     fn is_forwarded(&self) -> bool {
-        self.head.form == TargetForm::Absolute
+        matches!(self.head.form, TargetForm::Absolute | TargetForm::Authority)
     }
 
     fn method(&self) -> Method {
@@ -303,7 +315,7 @@ impl Fetch {
 
     /// From Prepare to a final head: sends the request and reads answers until one is final.
     pub(crate) async fn converse(&mut self, client: &mut Client<'_>) -> Result<Reply, Broken> {
-        let request = prepare::render(self);
+        let mut request = prepare::render(self);
         loop {
             self.enter(FetchState::Send);
             let sent = send::run(self, client, &request).await;
@@ -321,11 +333,50 @@ impl Fetch {
                     self.retried = true;
                     self.core.counters.origin_retries.add(1);
                 }
+                Err(lost) if lost.unconnected && self.go_another_way() => {
+                    self.enter(FetchState::Retry);
+                    request = prepare::render(self);
+                }
                 Err(lost) => {
                     self.enter(FetchState::Failed);
                     return Err(lost.broken);
                 }
             }
+        }
+    }
+
+    /// Nothing was sent: somebody else may be asked. False when there is nobody.
+    fn go_another_way(&mut self) -> bool {
+        if self.ways.is_empty() {
+            return false;
+        }
+        let taken = self.site.forward.take_way(&mut self.ways, &self.head.request(), self.core.now().mono_ms);
+        let Ok(Taken { origin, is_parent }) = taken else { return false };
+        self.chosen = Some(origin);
+        self.to_proxy = is_parent;
+        true
+    }
+
+    /// CONNECT, to a proxy.
+    pub(crate) fn tunnelled(tx: &Transaction, parent: Arc<Origin>) -> Fetch {
+        Fetch {
+            core: Rc::clone(&tx.core),
+            site: Arc::clone(&tx.site),
+            chosen: Some(parent),
+            to_proxy: true,
+            ways: Ways::new(),
+            body: RequestBody::None,
+            expects_continue: false,
+            purpose: Purpose::Pass,
+            policy: tx.policy.clone(),
+            head: Rc::clone(&tx.head),
+            client: Some(tx.client),
+            state: FetchState::Prepare,
+            retried: true,
+            sent: tx.started,
+            timeouts: Timeouts::of(&tx.site.settings.limits),
+            carried: None,
+            vcl: None,
         }
     }
 
@@ -378,11 +429,15 @@ pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
 pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, backend: Option<Backend>, ticket: Ticket) {
     let Some(backend) = backend else { return };
     // Without one what is stale stays stale, and the next request asks again.
-    let Ok(origin) = site.origin(backend, &ticket.request(), core.now().mono_ms) else { return };
+    let mut ways = Ways::new();
+    let taken = site.origin(backend, &ticket.request(), core.now().mono_ms, &mut ways);
+    let Ok(Taken { origin, is_parent }) = taken else { return };
     let fetch = Fetch {
         core: Rc::clone(core),
         site: Arc::clone(site),
         chosen: Some(origin),
+        to_proxy: is_parent,
+        ways,
         purpose: Purpose::Store(ticket.stale().cloned()),
         policy: Policy::Builtin,
         head: Rc::new(ticket.request().to_head()),

@@ -17,15 +17,19 @@ use crate::service::complain;
 use crate::settings::ForwardSettings;
 
 pub(crate) mod admission;
+pub(crate) mod client_shares;
 pub(crate) mod destinations;
 pub(crate) mod forward_settings;
 mod known_credentials;
+pub(crate) mod parents;
 pub(crate) mod password_file;
 pub(crate) mod passwords;
 mod public_addresses;
 mod target_gate;
 pub(crate) mod targets;
 
+use self::client_shares::RequestShares;
+use self::parents::{Parents, Way, Ways};
 use self::passwords::Passwords;
 use self::targets::Targets;
 
@@ -33,6 +37,9 @@ use self::targets::Targets;
 pub(crate) struct Forward {
     pub(crate) settings: Arc<ForwardSettings>,
     pub(crate) targets: Targets,
+    pub(crate) parents: Parents,
+    /// Of those whose requests are limited.
+    pub(crate) request_shares: Arc<RequestShares>,
     /// Of the users, where only users may come.
     pub(crate) passwords: Option<Arc<Passwords>>,
 }
@@ -48,13 +55,38 @@ impl Forward {
         let settings = Arc::new(settings.clone());
         let passwords = settings.password_file.as_deref().and_then(|path| users_of(path, previous));
         let inherited = previous.filter(|former| former.settings == settings).map(|former| &former.targets);
-        Forward { targets: Targets::new(&settings, limits, origins, inherited), passwords, settings }
+        Forward {
+            targets: Targets::new(&settings, limits, origins, inherited),
+            parents: Parents::new(&settings, limits, origins, previous.map(|former| &former.parents)),
+            request_shares: previous.map_or_else(Arc::default, |former| Arc::clone(&former.request_shares)),
+            passwords,
+            settings,
+        }
     }
 
-    /// Where a request that was admitted goes.
-    pub(crate) fn origin(&self, request: &Request<'_>, now_ms: u64) -> Result<Arc<Origin>, Failure> {
-        self.targets.of(&request.authority, request.scheme, now_ms)
+    /// Where a request that was admitted goes: takes the next of its ways.
+    pub(crate) fn take_way(&self, ways: &mut Ways, request: &Request<'_>, now_ms: u64) -> Result<Taken, Failure> {
+        match ways.pop() {
+            Some(Way::Parent(index)) => Ok(Taken { origin: Arc::clone(self.parents.origin(index)), is_parent: true }),
+            Some(Way::Direct) | None => {
+                let origin = self.targets.of(&request.authority, request.scheme, now_ms)?;
+                Ok(Taken { origin, is_parent: false })
+            }
+        }
     }
+
+    /// For the tick of each core.
+    pub(crate) fn sweep(&self, core: usize, now_ms: u64) {
+        self.targets.sweep(core, now_ms);
+        self.parents.origins.sweep(core, now_ms);
+    }
+}
+
+/// Whom a request is sent to.
+pub(crate) struct Taken {
+    pub(crate) origin: Arc<Origin>,
+    /// A proxy, which is asked for the whole URL.
+    pub(crate) is_parent: bool,
 }
 
 /// The users of this file, who are the same ones across a reload. It was read a moment ago to see whether it can be; if it

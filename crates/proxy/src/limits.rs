@@ -158,6 +158,9 @@ pub(crate) const VERIFICATIONS_WAITING_MAX: usize = 256;
 /// Credentials of which is known whether they are right, and so many of which they are wrong; more users than a file holds.
 pub(crate) const KNOWN_CREDENTIALS_MAX: usize = 16 << 10;
 
+/// Clients of a forward proxy whose requests are counted.
+pub(crate) const CLIENT_SHARES_MAX: usize = 64 << 10;
+
 /// Threads of one core that look for files; more wait in line, and the rest of the core goes on.
 pub(crate) const FILE_THREADS_MAX: usize = 16;
 

@@ -17,6 +17,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::client_places::ClientPlace;
 use crate::connection;
+use crate::forward::client_shares::client_network;
 use crate::mailbox::Message;
 use crate::service::complain;
 use crate::settings::{ListenAddress, ListenMode, ListenerSettings};
@@ -206,12 +207,22 @@ async fn pause_after(core: &Core, error: &io::Error) {
     }
 }
 
+/// How many connections who this is from may have, if that is limited, and as whom they are counted.
+fn connections_limit(core: &Core, accepted: &Accepted) -> Option<(IpAddr, usize)> {
+    let site = core.site_ref();
+    let forward_max = site.settings.forward.client_connections_max;
+    if accepted.mode == ListenMode::Forward && forward_max > 0 {
+        return Some((client_network(accepted.peer.ip()), forward_max));
+    }
+    let per_client_max = site.settings.limits.connections_per_client_max;
+    (per_client_max > 0).then_some((accepted.peer.ip(), per_client_max))
+}
+
 /// Keeps the connection here, or hands it to the core with the fewest.
 fn place(core: &Rc<Core>, mut accepted: Accepted) {
     core.counters.connections_accepted.add(1);
-    let per_client_max = core.site_ref().settings.limits.connections_per_client_max;
-    if per_client_max > 0 {
-        let Some(place) = core.shared.client_places.take(accepted.peer.ip(), per_client_max) else {
+    if let Some((client, per_client_max)) = connections_limit(core, &accepted) {
+        let Some(place) = core.shared.client_places.take(client, per_client_max) else {
             core.counters.connections_refused.add(1);
             return;
         };

@@ -164,6 +164,13 @@ impl Origins {
         Arc::new(Origin::new(settings, Declared::AsTarget, servers, Arc::clone(&self.resolver)))
     }
 
+    /// Proxies that are asked in place of destinations. They go on with the connections of those in `previous` that are the
+    /// same.
+    pub fn of_parents(&self, parents: &[OriginSettings], previous: Option<&Origins>) -> Arc<Origins> {
+        let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
+        Origins::with(parents, Declared::AsParent, &self.account, Arc::clone(&self.resolver), inherited)
+    }
+
     fn with(
         settings: &[OriginSettings],
         declared: Declared,
@@ -240,7 +247,13 @@ impl Origin {
 
     /// May who asks be told which address it has? Not who only asks to be led to a name.
     pub fn shows_address(&self) -> bool {
-        self.declared != Declared::AsTarget
+        matches!(self.declared, Declared::InConfig | Declared::InVcl)
+    }
+
+    /// Has every address that is known been left out for its failures?
+    pub fn sits_out(&self, now_ms: u64) -> bool {
+        let book = self.servers.book();
+        !book.addresses.is_empty() && book.addresses.iter().all(|address| address.is_ejected(now_ms))
     }
 
     /// The URLs it was configured with.

@@ -11,11 +11,12 @@ use cache::{Cache, CacheSettings, CacheStats, EvictionKind};
 use parking_lot::Mutex;
 use vcl::World;
 
-use crate::clock::{Clock, Moment};
+use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
 use crate::edges::{Edge, EdgeCounts};
 use crate::fetch::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
+use crate::hit_history::{HitHistory, HitRatios};
 use crate::listener;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::origin::OriginStatus;
@@ -200,6 +201,17 @@ impl Proxy {
         self.shared.cache.stats()
     }
 
+    /// What was answered from the store in the last so many minutes, an hour at most.
+    pub fn hit_ratios(&self, minutes: u64) -> HitRatios {
+        let counters = self.shared.counters.iter().map(|core| &**core);
+        self.shared.hit_history.ratios(counters, deadline_now_ms(), minutes)
+    }
+
+    /// The proxies that a forward proxy asks.
+    pub fn parents_status(&self) -> Vec<OriginStatus> {
+        self.shared.site.load().forward.parents.origins.status(Clock::read().at(Moment::now()).mono_ms)
+    }
+
     pub fn origins_status(&self) -> Vec<OriginStatus> {
         self.shared.site.load().origins.status(Clock::read().at(Moment::now()).mono_ms)
     }
@@ -280,6 +292,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         client_places: Arc::default(),
         partial_heads_bytes: AtomicUsize::new(0),
         tunnels_open: AtomicUsize::new(0),
+        hit_history: HitHistory::default(),
         variations: UrlVariations::default(),
     }))
 }

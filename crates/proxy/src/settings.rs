@@ -10,7 +10,7 @@ use std::time::Duration;
 pub use wire::ProxyVersion;
 
 pub use crate::error_pages::{ErrorClass, ErrorPages};
-pub use crate::forward::forward_settings::{Destination, ForwardSettings, Whither};
+pub use crate::forward::forward_settings::{Destination, ForwardSettings, ParentBalance, ParentSettings, Whither};
 use crate::limits::Limits;
 pub use crate::rehearsal::played_origins::PlayedOrigin;
 pub use crate::vcl_parameters::VclParameters;

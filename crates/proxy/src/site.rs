@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cache::Failure;
 use message::Request;
 
-use crate::forward::Forward;
-use crate::origin::{Origin, Origins};
+use crate::forward::parents::Ways;
+use crate::forward::{Forward, Taken};
+use crate::origin::Origins;
 use crate::settings::{RouteSettings, Settings};
 use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
@@ -73,11 +74,20 @@ impl Site {
         }
     }
 
-    /// The origin to fetch from.
-    pub(crate) fn origin(&self, backend: Backend, request: &Request<'_>, now_ms: u64) -> Result<Arc<Origin>, Failure> {
+    /// Whom to fetch from, and in `ways` whom else when that one is not there.
+    pub(crate) fn origin(
+        &self,
+        backend: Backend,
+        request: &Request<'_>,
+        now_ms: u64,
+        ways: &mut Ways,
+    ) -> Result<Taken, Failure> {
         match backend {
-            Backend::Origin(index) => Ok(Arc::clone(self.origins.get(index))),
-            Backend::Forward => self.forward.origin(request, now_ms),
+            Backend::Origin(index) => Ok(Taken { origin: Arc::clone(self.origins.get(index)), is_parent: false }),
+            Backend::Forward => {
+                *ways = self.forward.parents.ways(request, now_ms);
+                self.forward.take_way(ways, request, now_ms)
+            }
         }
     }
 

@@ -18,6 +18,7 @@ use crate::client_places::ClientPlaces;
 use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
 use crate::edges::EdgeCounts;
+use crate::hit_history::HitHistory;
 use crate::limits::FILE_THREADS_MAX;
 use crate::listener::{self, Listener};
 use crate::log_buffer::LogBuffer;
@@ -61,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) partial_heads_bytes: AtomicUsize,
     /// CONNECT tunnels, over all cores.
     pub(crate) tunnels_open: AtomicUsize,
+    pub(crate) hit_history: HitHistory,
     pub(crate) variations: UrlVariations,
 }
 
@@ -308,6 +310,7 @@ async fn tick(core: Rc<Core>) {
         gauges.connections_active.set(core.shared.loads[core.index].load(Ordering::Relaxed) as u64);
         core.hot.borrow_mut().sweep();
         if core.index == 0 {
+            core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
             core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);
             if core.site_ref().vcl.is_some() {
                 core.shared.cache.reap(core.now(), REAPED_PER_TICK_MAX);
@@ -322,7 +325,7 @@ async fn tick(core: Rc<Core>) {
 fn sweep_origins(core: &Core) {
     let (site, now_ms) = (core.site(), core.now().mono_ms);
     site.origins.sweep(core.index, now_ms);
-    site.forward.targets.sweep(core.index, now_ms);
+    site.forward.sweep(core.index, now_ms);
     let shelf = &core.shared.shelf;
     for vcl in &**shelf.programs() {
         vcl.sweep(core.index, now_ms);

@@ -4,7 +4,7 @@
 
 use cache::CacheStats;
 use proxy::counters::{COUNTERS, CounterKind, HISTOGRAM_BUCKETS, Histogram};
-use proxy::{Edge, OriginStatus, Proxy, VclStatus};
+use proxy::{Edge, HitRatios, OriginStatus, Proxy, VclStatus};
 
 /// The figures of one moment.
 #[derive(Clone, Debug)]
@@ -18,6 +18,10 @@ pub struct Observation {
     pub latency_miss: Latencies,
     pub cache: CacheStats,
     pub origins: Vec<OriginStatus>,
+    /// Proxies that the forward proxy asks.
+    pub parents: Vec<OriginStatus>,
+    /// Of the last five minutes, and of the last hour.
+    pub hit_ratios: [HitRatios; 2],
     pub vcls: Vec<VclStatus>,
     pub edges: Vec<Edge>,
     /// Lines that the log took and could not write.
@@ -97,6 +101,8 @@ impl Observation {
             latency_miss: Latencies::of(cores.iter().map(|core| &core.latency_miss)),
             cache: proxy.cache_stats(),
             origins: proxy.origins_status(),
+            parents: proxy.parents_status(),
+            hit_ratios: [5, 60].map(|minutes| proxy.hit_ratios(minutes)),
             vcls: proxy.vcls_status(),
             edges: proxy.edges(),
             log_lines_lost: circumstances.log_lines_lost,
@@ -162,6 +168,13 @@ pub mod tests {
                 connections_max: 100,
                 queued: 1,
             }],
+            parents: Vec::new(),
+            hit_ratios: [(300, Some(87.654)), (61, None)].map(|(seconds, percent)| HitRatios {
+                seconds,
+                request_percent: percent,
+                byte_percent: percent.map(|percent| -percent),
+                memory_percent: percent.map(|_| 100.0),
+            }),
             vcls: vec![VclStatus {
                 name: "boot".to_owned(),
                 is_active: true,

@@ -4,12 +4,13 @@
 //! reading, writing, waiting); `stub_status`, nginx's seven numbers under nginx's names; every other counter of `proxy::counters` under its own name (`requests`, `hits`,
 //! `misses` …); `hit_percent`; `memory` (limit_bytes, used_bytes, leaving_bytes, resident_bytes), `objects`, `keys`,
 //! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`;
+//! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent), `parents` as `origins`;
 //! `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
 
-use proxy::OriginStatus;
 use proxy::counters::COUNTERS;
 use proxy::origin::AddressState;
+use proxy::{HitRatios, OriginStatus};
 use serde_json::{Map, Value, json};
 
 use super::observation::{Latencies, Observation};
@@ -55,6 +56,9 @@ pub fn status(seen: &Observation) -> String {
     }
     let latency = json!({ "hit": latency(&seen.latency_hit), "miss": latency(&seen.latency_miss) });
     top.insert("latency_micros".to_owned(), latency);
+    let ratios = json!({ "5min": hit_ratios(&seen.hit_ratios[0]), "60min": hit_ratios(&seen.hit_ratios[1]) });
+    top.insert("hit_ratios".to_owned(), ratios);
+    top.insert("parents".to_owned(), seen.parents.iter().map(origin).collect());
     top.insert("origins".to_owned(), seen.origins.iter().map(origin).collect());
     top.insert("vcls".to_owned(), vcls_json(&seen.vcls));
     format!("{}\n", Value::Object(top))
@@ -71,6 +75,16 @@ fn stub_status(seen: &Observation) -> Value {
         "reading": seen.counter("connections_reading"),
         "writing": seen.counter("connections_writing"),
         "waiting": seen.counter("connections_waiting"),
+    })
+}
+
+fn hit_ratios(ratios: &HitRatios) -> Value {
+    let percent = |share: Option<f64>| json!(share.map(|percent| (percent * 10.0).round() / 10.0));
+    json!({
+        "seconds": ratios.seconds,
+        "request_percent": percent(ratios.request_percent),
+        "byte_percent": percent(ratios.byte_percent),
+        "memory_percent": percent(ratios.memory_percent),
     })
 }
 
@@ -139,6 +153,10 @@ mod tests {
         assert_eq!((&status["memory"]["used_bytes"], &status["objects"]), (&json!(77), &json!(5)));
         assert_eq!(status["latency_micros"]["hit"]["p50"], 3);
         assert_eq!(status["latency_micros"]["miss"]["p50"], Value::Null);
+        assert_eq!(status["hit_ratios"]["5min"]["request_percent"], 87.7);
+        assert_eq!(status["hit_ratios"]["5min"]["byte_percent"], -87.7);
+        assert_eq!(status["hit_ratios"]["60min"]["seconds"], 61);
+        assert_eq!(status["hit_ratios"]["60min"]["request_percent"], Value::Null);
         assert_eq!(status["origins"][0]["addresses"][1]["state"], "ejected");
         assert_eq!(status["origins"][0]["addresses"][1]["back_in_ms"], 1_500);
         let vcl = &status["vcls"][0];

@@ -2,11 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use proxy::settings::{Destination, ForwardSettings};
+use proxy::settings::{Destination, ForwardSettings, ParentBalance, ParentSettings};
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, count, parsed};
-use super::sections::{network, path};
+use super::section::{Node, Section, choice, count, parsed, switch};
+use super::sections::{network, path, whole};
+use crate::addresses::parse_origin;
 
 pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
     if let Some(networks) = section.read_list("allow_clients", network) {
@@ -25,6 +26,23 @@ pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
     if let Some(ranges) = section.read_list("connect_ports", ports) {
         forward.connect_ports = ranges;
     }
+    for parent in section.sections("parent") {
+        forward.parents.extend(read_parent(parent));
+    }
+    let balances = [("round-robin", ParentBalance::RoundRobin), ("hash", ParentBalance::Hash)];
+    if let Some(balance) = section.read("balance", |node| choice(node, &balances)) {
+        forward.balance = balance;
+    }
+    if let Some(destinations) = section.read_list("always_direct", destination) {
+        forward.always_direct = destinations;
+    }
+    forward.never_direct = section.read("never_direct", switch).unwrap_or(false);
+    if let Some(connections) = section.read("client_connections_max", whole) {
+        forward.client_connections_max = connections;
+    }
+    if let Some(requests) = section.read("client_requests_per_second_max", whole) {
+        forward.client_requests_per_second_max = requests;
+    }
     forward.password_file = section.read("password_file", |node| parsed(node, "password file", "a path", path));
     if let Some(realm) =
         section.read("realm", |node| parsed(node, "realm", "a few printable words without quotes", realm))
@@ -32,6 +50,26 @@ pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
         forward.realm = realm;
     }
     section.end();
+}
+
+/// `[[forward.parent]]`
+fn read_parent(mut section: Section<'_>) -> Option<ParentSettings> {
+    let url = section.read("address", |node| {
+        parsed(node, "parent proxy", "HOST:PORT, or unix:PATH", |written| match written.starts_with("unix:") {
+            true => parse_origin(written).ok(),
+            false => parse_origin(&format!("http://{written}")).ok().filter(|_| !written.contains('/')),
+        })
+    });
+    let weight = section.read("weight", |node| {
+        let weight = count(node)?;
+        u32::try_from(weight)
+            .ok()
+            .filter(|weight| (1..=1_000).contains(weight))
+            .ok_or_else(|| Complaint::new(node.span(), "that weight cannot be", "must be 1 to 1000"))
+    });
+    section.require("address", "write address = \"10.0.0.5:3128\"");
+    section.end();
+    Some(ParentSettings { url: url?, weight: weight.unwrap_or(1) })
 }
 
 fn realm(written: &str) -> Option<String> {
@@ -77,13 +115,19 @@ mod tests {
     fn every_rule_can_be_set() {
         let text = "[forward]\nallow_clients = \"10.0.0.0/8\"\nallow_destinations = [\"intranet.test\", \"127.0.0.1:8080\"]\n\
                     deny_destinations = \".ads.test\"\nonly_destinations = [\".example.org\"]\nports = [80, \"8000-8999\"]\n\
-                    connect_ports = 443\npassword_file = \"users\"\nrealm = \"the proxy\"\n";
+                    connect_ports = 443\npassword_file = \"users\"\nrealm = \"the proxy\"\nbalance = \"hash\"\n\
+                    always_direct = \".here.test\"\nnever_direct = true\nclient_connections_max = 9\n\
+                    client_requests_per_second_max = 7\n[[forward.parent]]\naddress = \"10.0.0.5:3128\"\nweight = 2\n\
+                    [[forward.parent]]\naddress = \"unix:/run/p.sock\"\n";
         let forward = read_config(text).unwrap().settings.forward;
         assert_eq!(forward.allow_clients, ["10.0.0.0/8".parse().unwrap()]);
         assert_eq!(forward.allow_destinations.len(), 2);
         assert_eq!(forward.deny_destinations, [".ads.test".parse().unwrap()]);
         assert_eq!(forward.only_destinations.map(|only| only.len()), Some(1));
         assert_eq!((forward.password_file, &*forward.realm), (Some("users".into()), "the proxy"));
+        assert_eq!((forward.client_connections_max, forward.client_requests_per_second_max), (9, 7));
+        assert_eq!((forward.balance, forward.never_direct), (proxy::settings::ParentBalance::Hash, true));
+        assert_eq!(forward.parents.iter().map(|parent| parent.weight).collect::<Vec<_>>(), [2, 1]);
         assert_eq!((forward.ports, forward.connect_ports), (vec![80..=80, 8000..=8999], vec![443..=443]));
     }
 
@@ -98,6 +142,8 @@ mod tests {
         check("deny_destinations = \"*.ads.test\"", "`*.ads.test` is no destination");
         check("ports = 0", "that port cannot be");
         check("connect_ports = \"99-1\"", "`99-1` is no range of ports");
+        check("[[forward.parent]]\naddress = \"http://a:3128/\"", "is no parent proxy");
+        check("[[forward.parent]]\nweight = 2", "`address` is missing");
         check("realm = \"a\\\"b\"", "is no realm");
         check("allow_clients = \"everybody\"", "`everybody` is no network");
     }

@@ -255,7 +255,7 @@ pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
     parsed(node, "network", "an address or a prefix, such as 10.0.0.0/8 or ::1", |written| written.parse().ok())
 }
 
-fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
+pub fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
     let number = count(node)?;
     number.try_into().map_err(|_| Complaint::new(node.span(), format!("{number} is out of range"), "too large"))
 }

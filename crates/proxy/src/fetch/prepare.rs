@@ -20,11 +20,7 @@ pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
     }
     out.extend_from_slice(request.method_text);
     out.push(b' ');
-    if request.form.at_origin(request.path) == TargetForm::Asterisk {
-        out.push(b'*');
-    } else {
-        request.write_target(&mut out);
-    }
+    write_target(fetch, &request, &mut out);
     out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
     match &fetch.origin().host {
         Some(host) => out.extend_from_slice(host.as_bytes()),
@@ -37,6 +33,23 @@ pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
     write_framing(fetch, &mut out);
     out.extend_from_slice(b"\r\n");
     out
+}
+
+/// RFC 9112 §3.2: a proxy is asked for the whole URL.
+fn write_target(fetch: &Fetch, request: &Request<'_>, out: &mut Vec<u8>) {
+    if request.form == TargetForm::Authority {
+        return request.authority.write_to(out);
+    }
+    if fetch.to_proxy {
+        out.extend_from_slice(request.scheme.text().as_bytes());
+        out.extend_from_slice(b"://");
+        request.authority.write_to(out);
+    }
+    match request.form.at_origin(request.path) {
+        TargetForm::Asterisk if fetch.to_proxy => {}
+        TargetForm::Asterisk => out.push(b'*'),
+        _ => request.write_target(out),
+    }
 }
 
 /// Under a policy the head is what the program made of it: only framing, the connection's fields and Via are ours.

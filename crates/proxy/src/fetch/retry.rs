@@ -10,11 +10,17 @@ pub(crate) struct Lost {
     pub(crate) on_dead_pooled_connection: bool,
     /// Bytes of the client's body were taken, and are gone.
     pub(crate) body_was_taken: bool,
+    /// There was no connection, so nothing was sent.
+    pub(crate) unconnected: bool,
 }
 
 impl Lost {
     pub(crate) fn for_good(broken: Broken) -> Lost {
-        Lost { broken, on_dead_pooled_connection: false, body_was_taken: true }
+        Lost { broken, on_dead_pooled_connection: false, body_was_taken: true, unconnected: false }
+    }
+
+    pub(crate) fn unconnected(broken: Broken) -> Lost {
+        Lost { unconnected: true, ..Lost::for_good(broken) }
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8])
     };
     let mut connection = match connected {
         None => return Err(Lost::for_good(Broken::ClientLeft)),
-        Some(Err(error)) => return Err(Lost::for_good(Broken::Origin(failed::unconnected(&error)))),
+        Some(Err(error)) => return Err(Lost::unconnected(Broken::Origin(failed::unconnected(&error)))),
         Some(Ok(connection)) => connection,
     };
     fetch.core.counters.origin_requests.add(1);
@@ -55,6 +55,7 @@ pub(crate) fn died(fetch: &Fetch, connection: OriginConnection, body_was_taken: 
         broken: Broken::Origin(failed::hung_up(fetch.origin(), &connection)),
         on_dead_pooled_connection: connection.reused,
         body_was_taken,
+        unconnected: false,
     }
 }
 

@@ -5,6 +5,7 @@ use cache::Key;
 use message::{FieldName, Method, TargetForm};
 use wire::ReceivedRequest;
 
+use crate::clock::deadline_now_ms;
 use crate::forward::destinations::{self, Asked};
 use crate::forward::passwords::Known;
 use crate::listener::Peer;
@@ -58,6 +59,10 @@ fn judge(
     if !settings.allow_clients.iter().any(|network| network.contains(client.ip)) {
         return denied(core, Synth::client_refused());
     }
+    let per_second_max = settings.client_requests_per_second_max;
+    if per_second_max > 0 && !site.forward.request_shares.take(client.ip, per_second_max, deadline_now_ms()) {
+        return denied(core, Synth::requests_too_many());
+    }
     if request.form == TargetForm::Origin {
         return Verdict::Synth(Synth::wants_absolute_form());
     }
@@ -70,7 +75,7 @@ fn judge(
             let then = lead(core, site, policy, received, client);
             Verdict::Admit(Box::new(Unverified { credentials, then }))
         }
-        Who::Nobody => denied(core, Synth::wants_credentials(&settings.realm)),
+        Who::Nobody => denied(core, Synth::wants_credentials()),
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn judge(settings: &ForwardSettings, asked: &Asked<'_>) -> Result<(),
     if address.is_none() && ends_in_number(asked.host) {
         return Err(WhyDenied::NumericName);
     }
-    let is_named = |list: &[Destination]| list.iter().any(|one| names(one, asked.host, asked.port));
+    let is_named = |list: &[Destination]| is_named(list, asked.host, asked.port);
     if is_named(&settings.deny_destinations) {
         return Err(WhyDenied::Denied);
     }
@@ -88,9 +88,11 @@ pub(crate) fn judge(settings: &ForwardSettings, asked: &Asked<'_>) -> Result<(),
         // Whether it is this machine's own is asked of the kernel when it is dialled, not for every request.
         return judge_address(settings, asked.host, asked.port, address, |_| false);
     }
-    // A network among them may still have the address that the name stands for.
-    let may_be_among =
-        |list: &[Destination]| is_named(list) || list.iter().any(|one| matches!(one.whither, Whither::Network(_)));
+    // A network among them may still have the address that the name stands for, if it is us who look it up.
+    let looks_up = settings.parents.is_empty();
+    let may_be_among = |list: &[Destination]| {
+        is_named(list) || (looks_up && list.iter().any(|one| matches!(one.whither, Whither::Network(_))))
+    };
     match &settings.only_destinations {
         Some(only) if !may_be_among(only) => Err(WhyDenied::NotAmongOnly),
         _ => Ok(()),
@@ -119,6 +121,11 @@ pub(crate) fn judge_address(
         true => Ok(()),
         false => Err(WhyDenied::NotPublic),
     }
+}
+
+/// Is the host among these by its name?
+pub(crate) fn is_named(list: &[Destination], host: &[u8], port: u16) -> bool {
+    list.iter().any(|one| names(one, host, port))
 }
 
 /// Is the host meant by its name?
@@ -156,6 +163,7 @@ fn ends_in_number(host: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{OriginUrl, ParentSettings};
 
     fn settings() -> ForwardSettings {
         let list = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<Destination>>();
@@ -245,6 +253,10 @@ mod tests {
         check_of(&settings, "1.1.1.1:80", Err(WhyDenied::NotAmongOnly));
         // What it stands for decides.
         check_of(&settings, "example.com:80", Ok(()));
+        let parent = ParentSettings { url: OriginUrl::Unix("/run/p".into()), weight: 1 };
+        let with_parent = ForwardSettings { parents: vec![parent], ..settings.clone() };
+        check_of(&with_parent, "example.com:80", Err(WhyDenied::NotAmongOnly));
+        check_of(&with_parent, "www.example.org:80", Ok(()));
         let found = judge_address(&settings, b"example.com", 80, "1.1.1.1".parse().unwrap(), |_| false);
         assert_eq!(found, Err(WhyDenied::NotAmongOnly));
     }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use message::{Authority, Scheme};
 
-use crate::settings::Network;
+use crate::settings::{Network, OriginUrl};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForwardSettings {
@@ -25,6 +25,17 @@ pub struct ForwardSettings {
     pub connect_ports: Vec<RangeInclusive<u16>>,
     /// If there is one, only its users may come: Basic authentication, by bcrypt.
     pub password_file: Option<PathBuf>,
+    /// Proxies that are asked in place of the destinations.
+    pub parents: Vec<ParentSettings>,
+    pub balance: ParentBalance,
+    /// By name: these are asked themselves.
+    pub always_direct: Vec<Destination>,
+    /// Without a parent that answers, nobody is asked.
+    pub never_direct: bool,
+    /// Connections of one client; 0: no limit but that of all listeners.
+    pub client_connections_max: usize,
+    /// Requests of one client a second; 0: no limit.
+    pub client_requests_per_second_max: u32,
     /// What users are told they are asked for.
     pub realm: String,
 }
@@ -39,9 +50,31 @@ impl Default for ForwardSettings {
             ports: vec![80..=80, 443..=443, 1025..=u16::MAX],
             connect_ports: vec![443..=443],
             password_file: None,
+            parents: Vec::new(),
+            balance: ParentBalance::RoundRobin,
+            always_direct: Vec::new(),
+            never_direct: false,
+            client_connections_max: 0,
+            client_requests_per_second_max: 0,
             realm: "larder".to_owned(),
         }
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParentSettings {
+    pub url: OriginUrl,
+    /// One of twice the weight gets twice the requests.
+    pub weight: u32,
+}
+
+/// Which parent is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParentBalance {
+    /// One after the other.
+    RoundRobin,
+    /// The same for the same URL.
+    Hash,
 }
 
 /// Where a client wants to be led, as a rule says it.

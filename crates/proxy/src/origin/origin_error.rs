@@ -15,6 +15,8 @@ pub enum Declared {
     InConfig,
     /// `backend NAME { … }`
     InVcl,
+    /// `[[forward.parent]]`
+    AsParent,
     /// Nowhere: a proxy was asked for it. Who asked is told no address.
     AsTarget,
 }
@@ -111,9 +113,11 @@ impl fmt::Display for OriginError {
             Declared::InConfig => "origin",
             Declared::InVcl => "backend",
             Declared::AsTarget => "destination",
+            Declared::AsParent => "proxy",
         };
         write!(f, "{word} \"{}\"", self.origin)?;
-        if let Some(address) = self.address.as_ref().filter(|_| self.declared != Declared::AsTarget) {
+        let is_strangers = matches!(self.declared, Declared::AsTarget | Declared::AsParent);
+        if let Some(address) = self.address.as_ref().filter(|_| !is_strangers) {
             write!(f, " ({address})")?;
         }
         match &self.kind {
@@ -123,7 +127,7 @@ impl fmt::Display for OriginError {
                  (forward.allow_destinations)"
             ),
             // What name servers say of each other is not for strangers.
-            OriginErrorKind::Resolve { .. } if self.declared == Declared::AsTarget => {
+            OriginErrorKind::Resolve { .. } if is_strangers => {
                 write!(f, ": its name did not resolve")
             }
             OriginErrorKind::Resolve { why } => write!(f, ": name did not resolve: {why} (resolver)"),
@@ -154,9 +158,12 @@ impl OriginError {
         match (self.declared, name) {
             (Declared::InConfig, "connect_timeout") => "limits.connect_timeout".to_owned(),
             (Declared::AsTarget, "urls") => "forward".to_owned(),
-            (Declared::AsTarget, "max_connections") => "limits.forward_target_connections_max".to_owned(),
-            (Declared::AsTarget, "connect_timeout") => "limits.connect_timeout".to_owned(),
-            (Declared::AsTarget, _) => "limits".to_owned(),
+            (Declared::AsParent, "urls") => "forward.parent".to_owned(),
+            (Declared::AsTarget | Declared::AsParent, "max_connections") => {
+                "limits.forward_target_connections_max".to_owned()
+            }
+            (Declared::AsTarget | Declared::AsParent, "connect_timeout") => "limits.connect_timeout".to_owned(),
+            (Declared::AsTarget | Declared::AsParent, _) => "limits".to_owned(),
             (Declared::InConfig, _) => format!("origin.{}.{name}", self.origin),
             (Declared::InVcl, "urls") => ".host, .port or .path".to_owned(),
             (Declared::InVcl, "queue_max") => ".wait_limit".to_owned(),

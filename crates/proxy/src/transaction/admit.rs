@@ -56,7 +56,7 @@ pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection, unver
         }
         Some(false) => {
             tx.core.counters.forward_denied.add(1);
-            let synth = Synth::wants_credentials(&tx.site.forward.settings.realm);
+            let synth = Synth::wants_credentials();
             Step::Synth(if is_connect { synth.closing() } else { synth })
         }
         None => {

@@ -29,8 +29,8 @@ pub(crate) struct Synth {
     pub(crate) close: bool,
     allow: Option<&'static str>,
     location: Option<Box<[u8]>>,
-    /// For whom a proxy asks for name and password.
-    realm: Option<Arc<str>>,
+    /// A proxy asks for name and password.
+    challenges: bool,
     /// What a policy calls it.
     pub(crate) reason: Option<Box<[u8]>>,
 }
@@ -47,8 +47,8 @@ enum Text {
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
         let text = Text::Sentence(text.into());
-        let (allow, location, realm, reason) = (None, None, None, None);
-        Synth { status, token, text, verdict, close: false, allow, location, realm, reason }
+        let (allow, location, reason) = (None, None, None);
+        Synth { status, token, text, verdict, close: false, challenges: false, allow, location, reason }
     }
 
     /// What a policy asked for by `synth(…)`.
@@ -116,16 +116,28 @@ impl Synth {
     }
 
     /// RFC 9110 §15.5.8.
-    pub(crate) fn wants_credentials(realm: &str) -> Synth {
+    pub(crate) fn wants_credentials() -> Synth {
         let text = "This proxy is for its users: name and password are needed, and these are not right \
                     (forward.password_file).";
         let synth = Synth::new(407, "forward-credentials", CacheVerdict::Refused, text);
-        Synth { realm: Some(realm.into()), ..synth }
+        Synth { challenges: true, ..synth }
     }
 
     pub(crate) fn verifier_busy() -> Synth {
         let text = "Too many passwords are being verified.";
         Synth { close: true, ..Synth::new(503, "forward-credentials-busy", CacheVerdict::Error, text) }
+    }
+
+    /// The next proxy makes no tunnel.
+    pub(crate) fn refused_by_parent(status: u16) -> Synth {
+        let text = format!("The next proxy (forward.parent) refuses this tunnel with {status}.");
+        let ours = if status == 403 { 403 } else { 502 };
+        Synth { close: true, ..Synth::new(ours, "forward-parent-refused", CacheVerdict::Refused, text) }
+    }
+
+    pub(crate) fn requests_too_many() -> Synth {
+        let text = "This client asks too much at once (forward.client_requests_per_second_max).";
+        Synth::new(429, "forward-requests-too-many", CacheVerdict::Refused, text)
     }
 
     pub(crate) fn tunnels_too_many() -> Synth {
@@ -266,7 +278,8 @@ impl Synth {
         if let Some(allow) = self.allow {
             write_field(head, b"Allow", allow.as_bytes());
         }
-        if let Some(realm) = &self.realm {
+        if self.challenges {
+            let realm = &core.site_ref().settings.forward.realm;
             let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");
             write_field(head, b"Proxy-Authenticate", challenge.as_bytes());
         }

@@ -4,15 +4,18 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use wire::Event;
+use wire::{Event, ResponseBody};
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
-use crate::fetch::unconnected;
-use crate::origin::{Call, OriginConnection, Reuse};
+use crate::fetch::{Broken, Client, Fetch, unconnected};
+use crate::forward::Taken;
+use crate::forward::parents::Ways;
+use crate::origin::{Call, Origin, Reuse};
 use crate::transaction::pipe::{self, Tunnel};
 use crate::transaction::synth::Synth;
 use crate::transaction::transmit::{self, OutBody, Outgoing};
@@ -28,8 +31,8 @@ pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
     let Some(_place) = TunnelPlace::take(&tx.core, tx.site.settings.limits.tunnels_max) else {
         return Step::Synth(Synth::tunnels_too_many());
     };
-    let origin = match open(tx, connection).await {
-        Ok(origin) => origin,
+    let tunnel = match open(tx, connection).await {
+        Ok(tunnel) => tunnel,
         Err(step) => return step,
     };
     tx.outcome.status = 200;
@@ -39,19 +42,49 @@ pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
     }
     connection.exchange(Event::Switched);
     tx.core.counters.tunnels.add(1);
-    tx.outcome.body_bytes = pipe::carry(connection, Tunnel { origin, early: Vec::new() }).await;
+    tx.outcome.body_bytes = pipe::carry(connection, tunnel).await;
     Step::Log(transmit::End::TunnelClosed)
 }
 
-/// Connects, for as long as the client is there.
-async fn open(tx: &mut Transaction, connection: &mut Connection) -> Result<OriginConnection, Step> {
+/// Why there is no tunnel.
+enum Untunnelled {
+    /// Nobody is there; somebody else may be.
+    Unconnected(Synth),
+    For(Step),
+}
+
+/// Goes one way after the other until one of them can be gone.
+async fn open(tx: &mut Transaction, connection: &mut Connection) -> Result<Tunnel, Step> {
     let refused = |synth: Synth| Step::Synth(synth.closing());
     let backend = tx.backend.ok_or_else(|| refused(Synth::no_route()))?;
-    let core = Rc::clone(&tx.core);
-    let origin = tx.site.origin(backend, &tx.head.request(), core.now().mono_ms);
-    let origin = origin.map_err(|failure| refused(Synth::failed(&failure)))?;
+    let (core, site) = (Rc::clone(&tx.core), Arc::clone(&tx.site));
+    let mut ways = Ways::new();
+    let mut taken = site.origin(backend, &tx.head.request(), core.now().mono_ms, &mut ways);
+    loop {
+        let Taken { origin, is_parent } = taken.map_err(|failure| refused(Synth::failed(&failure)))?;
+        let opened = match is_parent {
+            true => open_by_parent(tx, connection, origin).await,
+            false => open_directly(tx, connection, &origin).await,
+        };
+        match opened {
+            Ok(tunnel) => return Ok(tunnel),
+            Err(Untunnelled::Unconnected(synth)) if ways.is_empty() => {
+                if synth.status == 403 {
+                    core.counters.forward_denied.add(1);
+                }
+                return Err(refused(synth));
+            }
+            Err(Untunnelled::Unconnected(_)) => {}
+            Err(Untunnelled::For(step)) => return Err(step),
+        }
+        taken = site.forward.take_way(&mut ways, &tx.head.request(), core.now().mono_ms);
+    }
+}
+
+/// Connects, for as long as the client is there.
+async fn open_directly(tx: &Transaction, connection: &mut Connection, origin: &Origin) -> Result<Tunnel, Untunnelled> {
     let connect_timeout = origin.connect_timeout(&tx.site.settings.limits);
-    let handle = core.handle();
+    let handle = tx.core.handle();
     let mut connecting = pin!(origin.call(&handle, Call { reuse: Reuse::Fresh, connect_timeout, parties: None }));
     let connected = poll_fn(|cx| {
         if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
@@ -61,19 +94,38 @@ async fn open(tx: &mut Transaction, connection: &mut Connection) -> Result<Origi
     })
     .await;
     match connected {
-        Some(Ok(opened)) => Ok(opened),
-        Some(Err(error)) => {
-            let synth = Synth::failed(&unconnected(&error));
-            if synth.status == 403 {
-                core.counters.forward_denied.add(1);
-            }
-            Err(refused(synth))
-        }
-        None => {
-            connection.exchange(Event::AnswerCut);
-            Err(Step::Log(transmit::End::ClientLeft))
-        }
+        Some(Ok(origin)) => Ok(Tunnel { origin, early: Vec::new() }),
+        Some(Err(error)) => Err(Untunnelled::Unconnected(Synth::failed(&unconnected(&error)))),
+        None => Err(Untunnelled::For(client_left(connection))),
     }
+}
+
+/// Asks another proxy for the tunnel.
+async fn open_by_parent(
+    tx: &Transaction,
+    connection: &mut Connection,
+    parent: Arc<Origin>,
+) -> Result<Tunnel, Untunnelled> {
+    let mut fetch = Fetch::tunnelled(tx, parent);
+    match fetch.converse(&mut Client::Attached(connection)).await {
+        Ok(reply) if reply.framing == ResponseBody::Tunnel => {
+            let (origin, early) = reply.body.into_tunnel();
+            Ok(Tunnel { origin, early })
+        }
+        // Its words may be about things that are not our client's business, its name and our credentials for one.
+        Ok(reply) => {
+            fetch.passed();
+            Err(Untunnelled::For(Step::Synth(Synth::refused_by_parent(reply.head.status.0))))
+        }
+        Err(Broken::ClientLeft) => Err(Untunnelled::For(client_left(connection))),
+        Err(Broken::ClientFault(refusal)) => Err(Untunnelled::For(Step::Synth(Synth::refused(&refusal)))),
+        Err(Broken::Origin(failure)) => Err(Untunnelled::Unconnected(Synth::failed(&failure))),
+    }
+}
+
+fn client_left(connection: &mut Connection) -> Step {
+    connection.exchange(Event::AnswerCut);
+    Step::Log(transmit::End::ClientLeft)
 }
 
 /// One of `limits.tunnels_max`; given back when it is dropped.

@@ -1,0 +1,138 @@
+//! What share of requests and bytes was answered from the store in the last minutes: the ratios that Squid shows. A sample
+//! of the counters every ten seconds, for an hour.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+
+use crate::counters::CoreCounters;
+
+/// Between two samples.
+const SAMPLE_MS: u64 = 10_000;
+/// An hour of them, and the one before.
+const SAMPLES_MAX: usize = 361;
+
+/// One for all cores.
+#[derive(Default)]
+pub(crate) struct HitHistory(Mutex<VecDeque<Sample>>);
+
+/// The counters of all cores at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sample {
+    at_ms: u64,
+    requests: u64,
+    hits: u64,
+    bytes_out: u64,
+    origin_bytes_in: u64,
+}
+
+/// Shares in per cent since `seconds` ago; `None` where there was nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HitRatios {
+    /// How far back they reach: less than asked for when the program is younger.
+    pub seconds: u64,
+    /// Of requests, those answered from the store, also when the origin confirmed it first.
+    pub request_percent: Option<f64>,
+    /// Of bytes sent to clients, those that no origin sent; negative when more came in than went out.
+    pub byte_percent: Option<f64>,
+    /// Of what was answered from the store, what came from memory.
+    pub memory_percent: Option<f64>,
+}
+
+impl Sample {
+    fn of<'a>(counters: impl Iterator<Item = &'a CoreCounters>, at_ms: u64) -> Sample {
+        counters.fold(Sample { at_ms, ..Sample::default() }, |mut sum, core| {
+            let hits = core.hits.get() + core.hits_stale.get() + core.revalidated.get();
+            sum.hits += hits;
+            sum.requests += hits + core.misses.get() + core.coalesced.get() + core.passes.get();
+            sum.bytes_out += core.bytes_out.get();
+            sum.origin_bytes_in += core.origin_bytes_in.get();
+            sum
+        })
+    }
+
+    fn since(&self, former: &Sample) -> HitRatios {
+        let requests = self.requests.saturating_sub(former.requests);
+        let hits = self.hits.saturating_sub(former.hits);
+        let (out, from_origins) = (
+            self.bytes_out.saturating_sub(former.bytes_out) as f64,
+            self.origin_bytes_in.saturating_sub(former.origin_bytes_in) as f64,
+        );
+        HitRatios {
+            seconds: self.at_ms.saturating_sub(former.at_ms) / 1_000,
+            request_percent: (requests > 0).then(|| hits as f64 * 100.0 / requests as f64),
+            byte_percent: (out > 0.0).then(|| (out - from_origins) * 100.0 / out),
+            // There is no other place yet.
+            memory_percent: (hits > 0).then_some(100.0),
+        }
+    }
+}
+
+impl HitHistory {
+    /// For a tick: takes a sample when one is due.
+    pub(crate) fn note<'a>(&self, counters: impl Iterator<Item = &'a CoreCounters>, now_ms: u64) {
+        let mut samples = self.0.lock();
+        if samples.back().is_some_and(|last| now_ms < last.at_ms + SAMPLE_MS) {
+            return;
+        }
+        if samples.len() == SAMPLES_MAX {
+            samples.pop_front();
+        }
+        samples.push_back(Sample::of(counters, now_ms));
+    }
+
+    /// Since so many minutes ago, or since there is anything to tell.
+    pub(crate) fn ratios<'a>(
+        &self,
+        counters: impl Iterator<Item = &'a CoreCounters>,
+        now_ms: u64,
+        minutes: u64,
+    ) -> HitRatios {
+        let now = Sample::of(counters, now_ms);
+        let from_ms = now_ms.saturating_sub(minutes * 60_000);
+        let samples = self.0.lock();
+        // The last that is old enough; the first there is, if none is.
+        let former = samples.iter().rev().find(|sample| sample.at_ms <= from_ms).or_else(|| samples.front());
+        now.since(former.unwrap_or(&Sample { at_ms: now_ms, ..Sample::default() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_the_last_minutes_alone() {
+        let (history, core) = (HitHistory::default(), CoreCounters::default());
+        let ratios = |now_ms, minutes| history.ratios([&core].into_iter(), now_ms, minutes);
+        assert_eq!(ratios(0, 5).request_percent, None);
+        history.note([&core].into_iter(), 0);
+        core.misses.add(100);
+        core.bytes_out.add(1_000);
+        core.origin_bytes_in.add(1_000);
+        for at_ms in (SAMPLE_MS..=600_000).step_by(SAMPLE_MS as usize) {
+            history.note([&core].into_iter(), at_ms);
+        }
+        core.hits.add(30);
+        core.passes.add(10);
+        core.bytes_out.add(1_000);
+        core.origin_bytes_in.add(250);
+        let five = ratios(600_000, 5);
+        assert_eq!((five.seconds, five.request_percent, five.byte_percent), (300, Some(75.0), Some(75.0)));
+        assert_eq!(five.memory_percent, Some(100.0));
+        let sixty = ratios(600_000, 60);
+        assert_eq!((sixty.seconds, sixty.byte_percent), (600, Some(37.5)));
+        assert_eq!(sixty.request_percent.map(|percent| percent as u32), Some(21));
+    }
+
+    #[test]
+    fn an_hour_is_kept_and_no_more() {
+        let (history, core) = (HitHistory::default(), CoreCounters::default());
+        for n in 0..1_000 {
+            history.note([&core].into_iter(), n * SAMPLE_MS);
+            history.note([&core].into_iter(), n * SAMPLE_MS + 1);
+        }
+        assert_eq!(history.0.lock().len(), SAMPLES_MAX);
+        assert_eq!(history.ratios([&core].into_iter(), 999 * SAMPLE_MS, 60).seconds, 3_600);
+    }
+}
