@@ -88,13 +88,21 @@ fn row(path: &Path, result: &Result<Plan, ConfigError>) -> Value {
 
 /// The plan in one line.
 fn summary(plan: &Plan) -> String {
-    let counted = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    let counted = |n: usize, one: &str| match (n, one.split_once(' ')) {
+        (1, _) => format!("1 {one}"),
+        (_, None) => format!("{n} {one}s"),
+        (_, Some((one, rest))) => format!("{n} {one}s {rest}"),
+    };
     let settings = &plan.settings;
-    let origins = match (settings.origins.len(), settings.roots.len()) {
-        (0, 0) => "no origin (give --origin or --root to serve)".to_owned(),
-        (origins, 0) => counted(origins, "origin"),
-        (0, roots) => counted(roots, "root"),
-        (origins, roots) => format!("{}, {}", counted(origins, "origin"), counted(roots, "root")),
+    let answerers = [
+        (settings.origins.len(), "origin"),
+        (settings.roots.len(), "root"),
+        (settings.memcached.len(), "route to memcached"),
+    ];
+    let answerers: Vec<String> = answerers.iter().filter(|(n, _)| *n > 0).map(|&(n, one)| counted(n, one)).collect();
+    let origins = match answerers.is_empty() {
+        true => "no origin (give --origin or --root to serve)".to_owned(),
+        false => answerers.join(", "),
     };
     format!(
         "{}, {}, {origins}, {} of memory",

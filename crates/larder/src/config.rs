@@ -6,6 +6,7 @@
 mod complaint;
 mod forward_section;
 mod limits_section;
+mod memcached_route;
 mod nearest;
 mod routes;
 mod section;
@@ -85,7 +86,7 @@ pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
 }
 
 fn read_top(top: Section<'_>) -> Plan {
-    let mut top = top.not_yet(&["disk", "tls", "memcached"]);
+    let mut top = top.not_yet(&["disk", "tls"]);
     let mut plan = Plan::default();
     if let Some(name) = top.read("server_name", server_name) {
         plan.settings.server_name = name;
@@ -105,6 +106,7 @@ fn read_top(top: Section<'_>) -> Plan {
     plan.settings.routes = routes.routes;
     plan.settings.roots = routes.roots;
     plan.settings.status_pages = routes.status_pages;
+    plan.settings.memcached = routes.memcached;
     if let Some(section) = top.section("memory") {
         sections::memory(section, &mut plan.settings);
     }

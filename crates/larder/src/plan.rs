@@ -66,6 +66,7 @@ impl Default for Plan {
                 roots: Vec::new(),
                 status_pages: Vec::new(),
                 forward: ForwardSettings::default(),
+                memcached: Vec::new(),
                 policy: PolicySettings::default(),
                 vcl: VclParameters::default(),
                 limits: Limits::default(),
@@ -97,6 +98,7 @@ impl Plan {
         self.settings.origins = vec![origin_with_defaults("origin".to_owned(), urls)];
         self.settings.roots = Vec::new();
         self.settings.status_pages = Vec::new();
+        self.settings.memcached = Vec::new();
         self.settings.routes = vec![everything(RouteTarget::Origin(0))];
     }
 
@@ -105,6 +107,7 @@ impl Plan {
         self.settings.origins = Vec::new();
         self.settings.roots = vec![RootSettings::of(directory)];
         self.settings.status_pages = Vec::new();
+        self.settings.memcached = Vec::new();
         self.settings.routes = vec![everything(RouteTarget::Root(0))];
     }
 
@@ -115,7 +118,9 @@ impl Plan {
 
     /// Is there anything that a listener could stand in front of?
     pub fn accelerates_something(&self) -> bool {
-        !self.settings.origins.is_empty() || !self.settings.roots.is_empty() || self.vcl_file.is_some()
+        let settings = &self.settings;
+        let answers = !settings.origins.is_empty() || !settings.roots.is_empty() || !settings.memcached.is_empty();
+        answers || self.vcl_file.is_some()
     }
 
     pub fn workers_count(&self) -> usize {

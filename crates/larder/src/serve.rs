@@ -146,6 +146,11 @@ fn introduce(running: &Running) {
                     false => say!("{host}{path} is served from the files of {directory}"),
                 }
             }
+            RouteTarget::Memcached(at) => {
+                let servers: Vec<String> =
+                    settings.memcached[at].servers.iter().map(|s| s.address.to_string()).collect();
+                say!("{host}{path} is memcached's ({})", servers.join(", "));
+            }
         }
     }
     let admin = match &running.admin_address {

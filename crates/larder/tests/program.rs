@@ -18,6 +18,8 @@ mod bench_latency;
 mod bench_paces;
 #[path = "program/documented_examples.rs"]
 mod documented_examples;
+#[path = "program/fake_memcached.rs"]
+mod fake_memcached;
 #[path = "program/faulty_origin.rs"]
 mod faulty_origin;
 #[path = "program/forward_proxy.rs"]
@@ -36,6 +38,10 @@ mod lane;
 mod log_faults;
 #[path = "program/lying_name_server.rs"]
 mod lying_name_server;
+#[path = "program/memc_module.rs"]
+mod memc_module;
+#[path = "program/memcached_faults.rs"]
+mod memcached_faults;
 #[path = "program/notation.rs"]
 mod notation;
 #[path = "program/origin_process.rs"]

@@ -45,6 +45,8 @@ pub enum CacheVerdict {
     Hit,
     /// A file beneath a root.
     File,
+    /// Of memcached's.
+    Memcached,
     /// A hit on an object that was no longer fresh.
     Stale,
     /// The origin confirmed what was stored.
@@ -68,6 +70,7 @@ impl CacheVerdict {
         match self {
             CacheVerdict::Hit => "hit",
             CacheVerdict::File => "file",
+            CacheVerdict::Memcached => "memcached",
             CacheVerdict::Stale => "stale",
             CacheVerdict::Revalidated => "revalidated",
             CacheVerdict::Miss => "miss",

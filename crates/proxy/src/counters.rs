@@ -73,6 +73,12 @@ counters! {
     requests: Total, "Requests read";
     hits: Total, "Answered from the store";
     files: Total, "Answered with a file beneath a root";
+    memcached_requests: Total, "Requests that are commands to memcached";
+    memcached_coalesced: Total, "Gets that waited for somebody else's of the same key";
+    memcached_replies: Total, "Replies of memcached's";
+    memcached_errors: Total, "Commands that no memcached replied to";
+    memcached_ejections: Total, "Times that a memcached was left alone for failing too often";
+    memcached_connections_opened: Total, "Connections opened to memcached";
     hits_stale: Total, "Answered from the store while stale";
     revalidated: Total, "Answered from the store after the origin confirmed it";
     misses: Total, "Fetched and offered to the store";

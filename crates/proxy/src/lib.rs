@@ -27,6 +27,7 @@ mod log_buffer;
 mod log_texts;
 mod made_backends;
 mod mailbox;
+pub mod memcached_gateway;
 pub mod origin;
 mod policy;
 pub mod policy_columns;

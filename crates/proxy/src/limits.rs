@@ -161,6 +161,19 @@ pub(crate) const KNOWN_CREDENTIALS_MAX: usize = 16 << 10;
 /// Clients of a forward proxy whose requests are counted.
 pub(crate) const CLIENT_SHARES_MAX: usize = 64 << 10;
 
+/// A connection to memcached that nobody wants anything of is closed after so long.
+pub(crate) const MEMCACHED_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Commands on one connection to memcached, above which another one is opened …
+pub(crate) const MEMCACHED_LANE_WAITING_USUAL: usize = 256;
+/// … and above which none is taken, when all that may be opened are.
+pub(crate) const MEMCACHED_LANE_WAITING_MAX: usize = 4096;
+/// Bytes of commands on one connection that the server has not taken.
+pub(crate) const MEMCACHED_LANE_QUEUE_BYTES_MAX: usize = 8 << 20;
+/// Keys that one request may name.
+pub const MEMCACHED_MULTI_KEYS_MAX: usize = 100;
+/// A key that is stored under its hash.
+pub const MEMCACHED_LONG_KEY_BYTES_MAX: usize = 8 << 10;
+
 /// Threads of one core that look for files; more wait in line, and the rest of the core goes on.
 pub(crate) const FILE_THREADS_MAX: usize = 16;
 

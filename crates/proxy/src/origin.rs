@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use wire::Parties;
 
+pub(crate) use self::dial::{Place, dial};
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
 pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
 pub use self::origin_stream::OriginStream;

@@ -43,6 +43,8 @@ pub(crate) enum Verdict {
     Lookup(Key),
     /// A file beneath this root.
     Files(usize),
+    /// A command to memcached, by this route.
+    Memcached(usize),
     Pass(crate::policy::WhyPassed),
     Pipe,
     Purge,
@@ -57,6 +59,7 @@ impl Verdict {
         match self {
             Verdict::Lookup(_) => Step::Lookup,
             Verdict::Files(root) => Step::Files { root, file: Kept::Nothing },
+            Verdict::Memcached(route) => Step::Memcached(route),
             Verdict::Pass(_) => Step::Pass,
             Verdict::Pipe => Step::Pipe,
             Verdict::Purge => Step::Purge,
@@ -82,6 +85,7 @@ pub(crate) fn run(
     let verdict = judge(core, site, policy, received, seen, client, target);
     let backend = match target {
         Some(RouteTarget::Origin(origin)) => Some(Backend::Origin(origin)),
+        Some(RouteTarget::Memcached(route)) => settings.memcached[route].origin.map(Backend::Origin),
         _ => None,
     };
     Received { verdict, seen, client, backend }
@@ -110,6 +114,7 @@ fn judge(
         Some(RouteTarget::StatusPage(page)) => {
             return Verdict::Synth(stub_status::answer(site, page, received.request.method, client));
         }
+        Some(RouteTarget::Memcached(route)) => return Verdict::Memcached(route),
         Some(RouteTarget::Origin(_)) | None => {}
     }
     let purge_from = &site.settings.policy.purge_from;

@@ -319,9 +319,10 @@ fn check(settings: &Settings) -> Result<(), StartError> {
         RouteTarget::Origin(origin) => origin >= settings.origins.len(),
         RouteTarget::Root(root) => root >= settings.roots.len(),
         RouteTarget::StatusPage(page) => page >= settings.status_pages.len(),
+        RouteTarget::Memcached(route) => route >= settings.memcached.len(),
     };
     if settings.routes.iter().any(is_nowhere) {
-        return setting("route", "a route names an origin, a root or a status page that does not exist");
+        return setting("route", "a route names an origin, a root, a memcached or a status page that does not exist");
     }
     Ok(())
 }

@@ -12,6 +12,10 @@ pub use wire::ProxyVersion;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::forward::forward_settings::{Destination, ForwardSettings, ParentBalance, ParentSettings, Whither};
 use crate::limits::Limits;
+pub use crate::memcached_gateway::gateway_settings::{
+    LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode, MemcachedServer,
+    MemcachedSettings, NextServer, RequestPart,
+};
 pub use crate::rehearsal::played_origins::PlayedOrigin;
 pub use crate::vcl_parameters::VclParameters;
 
@@ -27,6 +31,8 @@ pub struct Settings {
     pub status_pages: Vec<StatusPageSettings>,
     /// What listeners of [`ListenMode::Forward`] allow.
     pub forward: ForwardSettings,
+    /// Routes whose requests are commands to memcached.
+    pub memcached: Vec<MemcachedSettings>,
     pub policy: PolicySettings,
     /// Read when a VCL is loaded.
     pub vcl: VclParameters,
@@ -95,6 +101,8 @@ pub enum RouteTarget {
     Root(usize),
     /// Index into `Settings::status_pages`.
     StatusPage(usize),
+    /// Index into `Settings::memcached`.
+    Memcached(usize),
 }
 
 /// A directory whose files answer: the whole path of a request is a path beneath it.

@@ -8,6 +8,7 @@ use message::Request;
 
 use crate::forward::parents::Ways;
 use crate::forward::{Forward, Taken};
+use crate::memcached_gateway::Gateways;
 use crate::origin::Origins;
 use crate::settings::{RouteSettings, Settings};
 use crate::static_files::StaticFiles;
@@ -27,6 +28,7 @@ pub(crate) struct Site {
     pub(crate) origins: Arc<Origins>,
     pub(crate) files: Arc<StaticFiles>,
     pub(crate) forward: Arc<Forward>,
+    pub(crate) memcached: Arc<Gateways>,
     /// Who decides in place of the built-in policy, origins and routes.
     pub(crate) vcl: Option<Arc<VclSite>>,
     /// Our received-by in `Via`: the server's name and an instance id, so that we know ourselves again.
@@ -53,6 +55,7 @@ impl Site {
             forward: Arc::new(forward),
             origins,
             files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits)),
+            memcached: Arc::new(Gateways::new(&settings.memcached, previous.map(|site| &*site.memcached))),
             vcl: previous.and_then(|site| site.vcl.clone()),
             routes,
             settings,
@@ -66,6 +69,7 @@ impl Site {
             origins: Arc::clone(&site.origins),
             files: Arc::clone(&site.files),
             forward: Arc::clone(&site.forward),
+            memcached: Arc::clone(&site.memcached),
             vcl,
             pseudonym: site.pseudonym.clone(),
             via: site.via.clone(),

@@ -32,6 +32,7 @@ pub(crate) mod files;
 pub(crate) mod hit;
 pub(crate) mod log;
 pub(crate) mod lookup;
+pub(crate) mod memcached;
 pub(crate) mod miss;
 pub(crate) mod pass;
 pub(crate) mod pipe;
@@ -60,6 +61,8 @@ pub(crate) enum State {
     Files,
     /// Credentials for the forward proxy are being verified.
     Admit,
+    /// memcached is asked.
+    Memcached,
     Deliver,
     Transmit,
     Log,
@@ -68,7 +71,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 56] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 61] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -89,6 +92,13 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 56] = {
         (Files, Deliver),
         // There is none, it may not be shown, or it is a directory that was asked for without its slash.
         (Files, Synth),
+        (Receive, Memcached),
+        (Memcached, Deliver),
+        // A miss, a refusal, or nobody who replies.
+        (Memcached, Synth),
+        // The same, where an origin stands behind it.
+        (Memcached, Pass),
+        (Memcached, Log),
         (Lookup, Hit),
         // Somebody fetches it already.
         (Lookup, Wait),
@@ -188,6 +198,8 @@ pub(crate) enum Step {
     },
     ErrorPage(Box<error_page::ErrorPage>),
     Admit(Box<admit::Unverified>),
+    /// By this route.
+    Memcached(usize),
     Deliver(Box<deliver::Answer>),
     Transmit(Box<transmit::Outgoing>),
     Log(transmit::End),
@@ -208,6 +220,7 @@ impl Step {
             Step::Synth(_) => State::Synth,
             Step::Files { .. } | Step::ErrorPage(_) => State::Files,
             Step::Admit(_) => State::Admit,
+            Step::Memcached(_) => State::Memcached,
             Step::Deliver(_) => State::Deliver,
             Step::Transmit(_) => State::Transmit,
             Step::Log(_) => State::Log,
@@ -301,6 +314,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             Step::Files { root, file } => files::run(tx, root, file).await,
             Step::ErrorPage(page) => error_page::run(tx, *page).await,
             Step::Admit(unverified) => admit::run(tx, connection, *unverified).await,
+            Step::Memcached(route) => memcached::run(tx, connection, route).await,
             Step::Deliver(answer) => deliver::run(tx, *answer),
             Step::Transmit(outgoing) => transmit::run(tx, connection, *outgoing).await,
             Step::Log(end) => return log::run(tx, connection, end).await,

@@ -23,6 +23,7 @@ use crate::limits::FILE_THREADS_MAX;
 use crate::listener::{self, Listener};
 use crate::log_buffer::LogBuffer;
 use crate::mailbox::{Mailbox, Message};
+use crate::memcached_gateway::lane_table::LaneTable;
 use crate::rehearsal::watch::Watch;
 use crate::service::LogSink;
 use crate::settings::ListenerSettings;
@@ -102,6 +103,7 @@ pub(crate) struct Core {
     pub(crate) spans: RefCell<Vec<FieldSpan>>,
     /// The changing end of a stored head is written here.
     pub(crate) tail: RefCell<Vec<u8>>,
+    pub(crate) memcached_lanes: RefCell<LaneTable>,
     /// Where programs make their texts, for as long as one scope lasts.
     arena: RefCell<vcl::Arena>,
     pub(crate) xids: Cell<Xids>,
@@ -136,6 +138,7 @@ impl Core {
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             spans: RefCell::new(Vec::with_capacity(128)),
             tail: RefCell::new(Vec::with_capacity(1024)),
+            memcached_lanes: RefCell::default(),
             arena: RefCell::default(),
             xids: Cell::default(),
             complained_s: Cell::new(0),
@@ -318,6 +321,7 @@ async fn tick(core: Rc<Core>) {
         }
         core.log.borrow_mut().flush(&core);
         sweep_origins(&core);
+        core.memcached_lanes.borrow_mut().sweep();
     }
 }
 

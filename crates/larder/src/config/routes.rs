@@ -1,14 +1,16 @@
-//! `[[route]]`: which requests are answered by whom, an origin or the files of a directory, and the pages for errors.
+//! `[[route]]`: which requests are answered by whom, an origin, the files of a directory or memcached, and the pages for errors.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use message::{Authority, Scheme};
 use proxy::settings::{
-    ErrorClass, ErrorPages, OriginSettings, RootSettings, RouteSettings, RouteTarget, StatusPageSettings,
+    ErrorClass, ErrorPages, MemcachedSettings, OriginSettings, RootSettings, RouteSettings, RouteTarget,
+    StatusPageSettings,
 };
 
 use super::complaint::Complaint;
+use super::memcached_route;
 use super::nearest::nearest;
 use super::section::{Complaints, Section, parsed, switch, text};
 use super::sections::network;
@@ -16,13 +18,14 @@ use super::static_root::{file_path, root};
 use crate::plan::everything;
 
 /// Keys that the design has and this version does not.
-const NOT_YET: [&str; 3] = ["memcached", "respond", "redirect"];
+const NOT_YET: [&str; 2] = ["respond", "redirect"];
 
 /// The routes, and what of the answering is theirs alone.
 #[derive(Debug, Default)]
 pub struct Routes {
     pub routes: Vec<RouteSettings>,
     pub roots: Vec<RootSettings>,
+    pub memcached: Vec<MemcachedSettings>,
     pub status_pages: Vec<StatusPageSettings>,
     /// Where each route's `error_pages` stand.
     pages_spans: Vec<Option<Range<usize>>>,
@@ -140,13 +143,20 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
     let root = root(&mut section);
     let status_page = status_page(&mut section);
     let pages = error_pages(&mut section);
-    let answerers = [origin_span.is_some(), root.is_some(), status_page.is_some()];
+    let memcached = memcached_route::read(&mut section);
+    // Beside memcached an origin answers what that has not.
+    let has_origin = origin_span.is_some() && memcached.is_none();
+    let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some()];
     if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
-        let what = "a route has an origin, a root or a page of numbers, and only one of them";
+        let what = "a route has an origin, a root, memcached or a page of numbers, and only one of them";
         let complaint = Complaint::new(origin_span.unwrap_or(section.span()), what, "beside another");
         section.complaints().add(complaint.suggest("write two routes with a path each"));
     }
     let target = match (origin, root, status_page) {
+        (origin, None, None) if memcached.is_some() => {
+            all.memcached.extend(memcached.map(|memcached| MemcachedSettings { origin, ..memcached }));
+            Some(RouteTarget::Memcached(all.memcached.len() - 1))
+        }
         (_, Some(root), _) => {
             all.roots.push(root);
             Some(RouteTarget::Root(all.roots.len() - 1))
@@ -157,8 +167,8 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
         }
         (origin, None, None) => {
             let is_off = section.get("stub_status").is_none_or(|node| matches!(switch(node), Ok(false)));
-            if section.get("root").is_none() && is_off {
-                let suggestion = "write origin = \"NAME\", where [origin.NAME] says where it is, or root = \"DIR\"";
+            if section.get("root").is_none() && section.get("memcached").is_none() && is_off {
+                let suggestion = "write origin = \"NAME\", where [origin.NAME] says where it is, root = \"DIR\", or memcached = [\"HOST:PORT\"]";
                 section.require("origin", suggestion);
             }
             origin.map(RouteTarget::Origin)
@@ -226,7 +236,7 @@ mod tests {
     fn what_a_route_cannot_be_is_said() {
         check("root = \"\"", &["`` is no directory"]);
         check("path = \"/\"", &["`origin` is missing"]);
-        let several = "a route has an origin, a root or a page of numbers, and only one of them";
+        let several = "a route has an origin, a root, memcached or a page of numbers, and only one of them";
         check("origin = \"web\"\nroot = \"/a\"", &[several]);
         check("root = \"/a\"\nstub_status = true", &[several]);
         check("origin = \"web\"\nallow_from = \"::1\"", &["`allow_from` is for routes with stub_status = true"]);

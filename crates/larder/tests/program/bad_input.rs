@@ -432,6 +432,11 @@ mod tests {
     }
 
     #[test]
+    fn m_memcached() {
+        play_group("m", Kind::from_environment());
+    }
+
+    #[test]
     fn o_hostile_origins() {
         play_group("o", Kind::from_environment());
     }

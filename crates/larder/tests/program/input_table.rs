@@ -245,6 +245,7 @@ pub const GROUPS: &[Group] = &[
         &[(1, 9), (2, 2), (4, 4), (5, 5), (6, 5), (7, 2), (8, 9), (9, 2), (10, 2), (11, 2), (12, 2), (13, 4)],
     ),
     ("l", "L", 12, &[(1, 2), (2, 8), (3, 20), (4, 2), (5, 2), (6, 6), (8, 4), (12, 2)]),
+    ("m", "M", 11, &[(1, 6), (2, 2), (3, 3)]),
     ("o", "O-", 17, &[(1, 7), (2, 3), (3, 4), (5, 2), (6, 2), (7, 3), (9, 4), (10, 2), (11, 3), (12, 4)]),
 ];
 
@@ -322,6 +323,7 @@ mod tests {
             include_str!("log_faults.rs"),
             include_str!("static_faults.rs"),
             include_str!("forward_proxy.rs"),
+            include_str!("memcached_faults.rs"),
         ];
         for group in GROUPS.iter().map(|group| group.0).chain(["nx"]) {
             for row in load(group).rows {

@@ -283,8 +283,8 @@ impl Drop for Subject {
     }
 }
 
-/// The configuration of larder: a plain listener, one for PROXY headers, a route to an origin that is not there, and
-/// no ejection of the origin, which fails on purpose all the time.
+/// The configuration of larder: a plain listener, one for PROXY headers, routes to an origin and to a memcached that
+/// are not there, and no ejection of the origin, which fails on purpose all the time.
 pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> String {
     let Setup { limits, extra, .. } = setup;
     let files = if setup.files { site_folder::ROUTES } else { "" };
@@ -298,6 +298,10 @@ pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> St
         "server_name = \"badinput\"\n[[listen]]\naddress = \"127.0.0.1:0\"\nmode = \"{mode}\"\n\
          [[listen]]\naddress = \"127.0.0.2:0\"\nmode = \"{mode}\"\nproxy_protocol = true\n\
          {files}[[route]]\npath = \"/refused\"\norigin = \"refused\"\n[[route]]\norigin = \"main\"\n\
+         [[route]]\npath = \"/mc\"\nmemcached = \"127.0.0.1:1\"\n\
+         [[route]]\npath = \"/mcw\"\nmemcached = \"127.0.0.1:1\"\nlong_keys = \"refuse\"\n\
+         commands = [\"get\", \"set\", \"stats\"]\n\
+         [[route]]\npath = \"/memc\"\nmemcached = \"127.0.0.1:1\"\nmode = \"nginx-memc\"\n\
          [origin.main]\nurls = [\"http://{origin}\"]\nejection_failures = 1000000\n\
          [origin.refused]\nurls = [\"http://127.0.0.1:1\"]\nejection_failures = 1000000\n\
          [memory]\nsize = \"64MiB\"\n[policy]\npurge_from = [\"192.0.2.1\"]\n{log}[limits]\n{limits}\n{extra}\n"

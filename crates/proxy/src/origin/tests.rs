@@ -88,6 +88,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         roots: Vec::new(),
         status_pages: Vec::new(),
         forward: Default::default(),
+        memcached: Vec::new(),
         origins,
         policy: PolicySettings::default(),
         vcl: VclParameters::default(),

@@ -125,6 +125,11 @@ pub fn shipped_extensions() -> impl Iterator<Item = &'static str> {
 }
 
 /// What is behind the last dot, in lower case.
+/// What ships for this name.
+pub(crate) fn type_by_name(name: &[u8]) -> &'static str {
+    extension(name).and_then(|extension| shipped_type(&extension)).unwrap_or(UNKNOWN)
+}
+
 fn extension(name: &[u8]) -> Option<String> {
     let name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
     let dot = name.iter().rposition(|&b| b == b'.')?;

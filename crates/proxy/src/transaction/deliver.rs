@@ -16,6 +16,7 @@ use crate::access_log::CacheVerdict;
 use crate::body_source::BodySource;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
+use crate::memcached_gateway::item_answer::ItemAnswer;
 use crate::policy::Seen;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_line};
@@ -39,6 +40,8 @@ pub(crate) enum Answer {
     },
     /// A file beneath a root.
     File(Arc<OpenFile>),
+    /// What memcached replied.
+    Item(ItemAnswer),
     /// The origin, past the store.
     Origin {
         head: ResponseHead,
@@ -127,6 +130,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
             followed(tx, &head, length, follower, facts.as_ref(), head_only)
         }
         Answer::File(file) => file_beneath(tx, &file, head_only),
+        Answer::Item(item) => item_of_memcached(tx, item, head_only),
         Answer::Origin { head, body } => passed(tx, &head, body, head_only),
         Answer::Synth(synth) => {
             tx.outcome.status = synth.status;
@@ -204,6 +208,20 @@ fn error_page(tx: &mut Transaction, synth: &Synth, file: &Arc<OpenFile>, head_on
     synth.write_rest(&mut out, &tx.core, file.length());
     tx.outcome.status = synth.status;
     let body = if head_only { OutBody::Empty } else { Held::of_file(file).body(0..file.length()) };
+    finish(tx, out, body, false)
+}
+
+/// What memcached has. We are its origin as we are a file's.
+fn item_of_memcached(tx: &mut Transaction, item: ItemAnswer, head_only: bool) -> Outgoing {
+    let mut out = Vec::with_capacity(item.fields.len() + 160);
+    write_status_line(&mut out, item.status);
+    stored_head::write_date(&mut out, tx.core.now());
+    out.extend_from_slice(&item.fields);
+    if stored_head::has_length(item.status) {
+        write_number_field(&mut out, "Content-Length", item.body.len() as u64);
+    }
+    tx.outcome.status = item.status;
+    let body = if head_only || item.body.is_empty() { OutBody::Empty } else { OutBody::Bytes(item.body) };
     finish(tx, out, body, false)
 }
 

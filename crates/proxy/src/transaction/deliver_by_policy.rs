@@ -89,6 +89,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
         }
         Answer::Synth(_) | Answer::Piped(_) => unreachable!("these go by vcl_deliver"),
         Answer::File(_) | Answer::ErrorPage { .. } => unreachable!("a policy knows no roots"),
+        Answer::Item(_) => unreachable!("a policy knows no memcached"),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
 }
 
 /// `None`: it is longer.
-async fn read_whole(connection: &mut Connection, bytes_max: u64) -> Result<Option<Bytes>, Broken> {
+pub(crate) async fn read_whole(connection: &mut Connection, bytes_max: u64) -> Result<Option<Bytes>, Broken> {
     let mut body = BytesMut::new();
     loop {
         match poll_fn(|cx| connection.poll_body(cx)).await? {

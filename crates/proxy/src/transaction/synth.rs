@@ -235,6 +235,33 @@ impl Synth {
         Synth::new(403, "status-forbidden", CacheVerdict::Refused, text)
     }
 
+    /// What memcached has not, or will not do.
+    pub(crate) fn memcached(status: u16, token: &'static str, text: &'static str) -> Synth {
+        Synth::new(status, token, CacheVerdict::Memcached, text)
+    }
+
+    /// What is no command, or none that is offered.
+    pub(crate) fn memcached_refused(status: u16, token: &'static str, text: &'static str) -> Synth {
+        Synth::new(status, token, CacheVerdict::Refused, text)
+    }
+
+    /// Nobody who replies, or who replies well.
+    pub(crate) fn memcached_error(status: u16, token: &'static str, text: impl Into<Arc<str>>) -> Synth {
+        Synth::new(status, token, CacheVerdict::Error, text)
+    }
+
+    pub(crate) fn memcached_value_too_large(bytes_max: usize) -> Synth {
+        let text = format!("The value is larger than {bytes_max} B (value_bytes_max of the [[route]]).");
+        Synth { close: true, ..Synth::new(413, "value-too-large", CacheVerdict::Refused, text) }
+    }
+
+    /// A method that stands for no command.
+    pub(crate) fn memcached_method() -> Synth {
+        let text = "This method is no command of memcached's.";
+        let allow = Some("GET, HEAD, POST, PUT, DELETE");
+        Synth { allow, ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, text) }
+    }
+
     /// To a path of this same host, which begins with one slash, and with the query that came.
     pub(crate) fn moved(path: Vec<u8>, query: Option<&[u8]>) -> Synth {
         let mut location = path;

@@ -125,7 +125,7 @@ pub fn read_reply(input: &[u8], asked: &Asked<'_>) -> Result<Progress, ReplyFaul
     let reply = match asked.expected {
         Expected::Value if line == b"END" => Reply::Miss,
         Expected::Value => return read_value(input, line_end, asked),
-        Expected::MetaValue if line == b"EN" => Reply::Miss,
+        Expected::MetaValue if is_meta_miss(line, asked.key)? => Reply::Miss,
         Expected::MetaValue => return read_meta_value(input, line_end, asked),
         Expected::MetaNumber if line.starts_with(b"VA ") => return read_meta_number(input, line_end),
         Expected::Lines if line != b"OK" && line != b"RESET" => return read_lines(input),
@@ -177,12 +177,24 @@ fn read_word(line: &[u8], expected: Expected) -> Option<Reply> {
 
 const VERSION: &[u8] = b"VERSION ";
 
+/// `EN`, behind which old servers say the key that was asked for.
+fn is_meta_miss(line: &[u8], key: &[u8]) -> Result<bool, ReplyFault> {
+    match line.strip_prefix(b"EN").map(|rest| rest.strip_prefix(b" k")) {
+        None => Ok(false),
+        Some(None) => Ok(line == b"EN"),
+        Some(Some(said)) if said == key => Ok(true),
+        Some(Some(_)) => Err(ReplyFault::OtherKey),
+    }
+}
+
 fn read_meta_status(line: &[u8]) -> Option<Reply> {
     let (word, rest) = line.split_at_checked(2)?;
     let mut cas = None;
     for flag in words(rest) {
         match flag.split_first()? {
             (b'c', digits) => cas = Some(number::<u64>(digits)?),
+            // Of a stale item: this one, or another, is to fetch it anew.
+            (b'W' | b'X' | b'Z', b"") => {}
             _ => return None,
         }
     }

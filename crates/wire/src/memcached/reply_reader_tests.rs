@@ -52,6 +52,7 @@ fn values_are_read() {
     let gets = Item { cas: Some(77), ..item(1, 16..17) };
     check(Expected::Value, "VALUE k 1 1 77\r\nx\r\nEND\r\n", Reply::Item(gets));
     check(Expected::MetaValue, "EN\r\n", Reply::Miss);
+    check(Expected::MetaValue, "EN kk\r\n", Reply::Miss);
     let meta = Item { cas: Some(9), ttl_s: Some(-1), ..item(3, 19..21) };
     check(Expected::MetaValue, "VA 2 f3 c9 t-1 kk\r\nxy\r\n", Reply::Item(meta.clone()));
     let stale = Item { is_stale: true, is_won: true, value: 22..24, ttl_s: Some(5), ..meta };
@@ -79,6 +80,7 @@ fn words_are_read() {
     check(Expected::MetaStatus, "EX\r\n", Reply::Exists);
     check(Expected::MetaStatus, "NF\r\n", Reply::NotFound);
     check(Expected::MetaStatus, "EN\r\n", Reply::Miss);
+    check(Expected::MetaStatus, "HD Z X\r\n", Reply::Stored { cas: None });
     check(Expected::MetaNumber, "VA 2 c7\r\n12\r\n", Reply::Number { digits: 9..11 });
     check(Expected::MetaNumber, "NF\r\n", Reply::NotFound);
 }
@@ -123,6 +125,8 @@ fn what_is_no_reply_is_a_fault() {
     check_fault(Expected::Lines, "STAT a 1\r\nPID 1\r\n", ReplyFault::Unexpected);
     check_fault(MetaValue, "VA 1 f0 c1 t-1 kl\r\n", ReplyFault::OtherKey);
     check_fault(MetaValue, "VA 1 f0 c1 t-1\r\n", ReplyFault::OtherKey);
+    check_fault(MetaValue, "EN kl\r\n", ReplyFault::OtherKey);
+    check_fault(MetaValue, "ENk\r\n", ReplyFault::Unexpected);
     for line in ["VA 1 f0 c1 kk\r\n", "VA 1 f0 f0 c1 t1 kk\r\n", "VA 1 f0 c1 t-2 kk\r\n", "VA x kk\r\n", "VA 1  kk\r\n"]
     {
         check_fault(MetaValue, line, ReplyFault::ValueLine);

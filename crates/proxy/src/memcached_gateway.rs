@@ -1,0 +1,228 @@
+//! memcached behind HTTP: a request is a command, and what memcached answers is its answer.
+//!
+//! The step of the story is `transaction/memcached.rs`. Here is what it asks: what a request means (`errand.rs` and
+//! `memc_errand.rs`), which server has a key (`server_ring.rs`) and whether it is asked at all (`memcached_server.rs`),
+//! the connections of a core (`lane_table.rs`, `memcached_lane.rs`), gets that wait for one another (`read_flights.rs`),
+//! and what the answer looks like. What the bytes on the wire mean is `wire`'s.
+
+pub(crate) mod errand;
+pub(crate) mod gateway_call;
+pub mod gateway_settings;
+pub(crate) mod item_answer;
+pub(crate) mod item_key;
+pub(crate) mod lane_table;
+pub(crate) mod memc_answer;
+mod memc_errand;
+pub(crate) mod memcached_lane;
+pub(crate) mod memcached_server;
+pub(crate) mod multi_answer;
+pub(crate) mod read_flights;
+pub(crate) mod request_part;
+pub mod server_ring;
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use wire::memcached::{Command, Reply};
+
+use crate::clock::deadline_now_ms;
+use crate::connection::Connection;
+use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got};
+use crate::memcached_gateway::gateway_settings::MemcachedSettings;
+use crate::memcached_gateway::lane_table::{LaneTable, deadline_ms};
+use crate::memcached_gateway::memcached_server::{Server, ServerTerms};
+use crate::memcached_gateway::read_flights::Seat;
+use crate::memcached_gateway::server_ring::ServerRing;
+use crate::worker::Core;
+
+/// Servers that are asked for one request, if each fails.
+const SERVERS_TRIED_MAX: usize = 4;
+
+/// All routes to memcached of one configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Gateways {
+    pub(crate) routes: Vec<Gateway>,
+}
+
+/// One route to memcached.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) settings: MemcachedSettings,
+    /// In the order of the settings.
+    servers: Vec<Arc<Server>>,
+    ring: ServerRing,
+}
+
+/// Nothing will be answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Unanswered {
+    ClientLeft,
+    Failed { failure: Failure, server: Arc<Server> },
+}
+
+impl Gateways {
+    /// Servers that `previous` knows under the same terms keep connections, gets and health.
+    pub(crate) fn new(settings: &[MemcachedSettings], previous: Option<&Gateways>) -> Gateways {
+        let mut known: Vec<Arc<Server>> = previous
+            .into_iter()
+            .flat_map(|gateways| &gateways.routes)
+            .flat_map(|route| &route.servers)
+            .cloned()
+            .collect();
+        let mut server = |terms: ServerTerms| match known.iter().find(|server| server.terms == terms) {
+            Some(server) => Arc::clone(server),
+            None => {
+                known.push(Arc::new(Server::new(terms)));
+                Arc::clone(&known[known.len() - 1])
+            }
+        };
+        let routes = settings.iter().map(|settings| Gateway {
+            servers: settings.servers.iter().map(|at| server(ServerTerms::of(settings, &at.address))).collect(),
+            ring: ServerRing::new(&settings.servers, settings.hash),
+            settings: settings.clone(),
+        });
+        Gateways { routes: routes.collect() }
+    }
+}
+
+impl Gateway {
+    /// Asks the server that has `key`, and others after it where the settings say so.
+    pub(crate) async fn ask(
+        &self,
+        connection: &mut Connection,
+        key: &[u8],
+        command: &Command<'_>,
+    ) -> Result<Got, Unanswered> {
+        let core = Rc::clone(&connection.core);
+        let next = self.settings.next_server;
+        let (mut unanswered, mut missed) = (None, None);
+        for at in self.ring.order(key).take(SERVERS_TRIED_MAX) {
+            let server = &self.servers[at];
+            let failure = match self.ask_server(&core, connection, server, key, command).await {
+                Ok(got) if next.not_found && matches!(got.reply, Reply::Miss | Reply::NotFound) => {
+                    missed = Some(got);
+                    continue;
+                }
+                Ok(got) => return Ok(got),
+                Err(None) => return Err(Unanswered::ClientLeft),
+                Err(Some(failure)) => failure,
+            };
+            let goes_on = match failure.kind {
+                FailureKind::Fault(_) => next.invalid_response,
+                FailureKind::Timeout | FailureKind::ConnectTimeout => next.timeout,
+                FailureKind::Busy => false,
+                _ => next.error,
+            };
+            let may_ask_again = failure.unsent || command.is_read();
+            unanswered = Some(Unanswered::Failed { failure, server: Arc::clone(server) });
+            if !goes_on || !may_ask_again {
+                break;
+            }
+        }
+        match (missed, unanswered) {
+            (Some(got), _) => Ok(got),
+            (None, Some(unanswered)) => Err(unanswered),
+            (None, None) => unreachable!("a route has a server"),
+        }
+    }
+
+    /// One command for each key, all on their way at once.
+    pub(crate) async fn ask_each<'a>(
+        &self,
+        connection: &mut Connection,
+        keys: &[&'a [u8]],
+        command: impl Fn(&'a [u8]) -> Command<'a>,
+    ) -> Result<Vec<Got>, Unanswered> {
+        let core = Rc::clone(&connection.core);
+        let first = |key: &[u8]| self.ring.order(key).next().map(|at| &self.servers[at]);
+        let begin = |key: &'a [u8]| first(key).map(|server| self.call(&core, server, key, &command(key)));
+        let calls: Vec<Option<Arc<Call>>> = keys.iter().map(|&key| begin(key)).collect();
+        let mut all = Vec::with_capacity(keys.len());
+        for (&key, call) in keys.iter().zip(calls) {
+            let ended = match call {
+                Some(call) => wait(connection, &call).await.ok_or(Unanswered::ClientLeft)?.ok(),
+                None => None,
+            };
+            all.push(match ended {
+                Some(got) => got,
+                // By the rules of a single one.
+                None => self.ask(connection, key, &command(key)).await?,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Tells every server; the first that does not reply is the answer.
+    pub(crate) async fn tell_all(&self, connection: &mut Connection, command: &Command<'_>) -> Result<Got, Unanswered> {
+        let core = Rc::clone(&connection.core);
+        let mut last = None;
+        for server in &self.servers {
+            match self.ask_server(&core, connection, server, b"", command).await {
+                Ok(got) => last = Some(got),
+                Err(None) => return Err(Unanswered::ClientLeft),
+                Err(Some(failure)) => return Err(Unanswered::Failed { failure, server: Arc::clone(server) }),
+            }
+        }
+        Ok(last.expect("a route has a server"))
+    }
+
+    /// One server; a lost connection is tried once more. `None`: the client left.
+    async fn ask_server(
+        &self,
+        core: &Rc<Core>,
+        connection: &mut Connection,
+        server: &Arc<Server>,
+        key: &[u8],
+        command: &Command<'_>,
+    ) -> Result<Got, Option<Failure>> {
+        let mut lost_once = false;
+        loop {
+            let call = self.call(core, server, key, command);
+            match wait(connection, &call).await {
+                None => return Err(None),
+                Some(Ok(got)) => return Ok(got),
+                Some(Err(failure)) => {
+                    let is_lost = failure.kind == FailureKind::Lost && (failure.unsent || command.is_read());
+                    if !is_lost || std::mem::replace(&mut lost_once, true) {
+                        return Err(Some(failure));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A call that is on its way: somebody else's, or one that is sent now.
+    fn call(&self, core: &Rc<Core>, server: &Arc<Server>, key: &[u8], command: &Command<'_>) -> Arc<Call> {
+        let settings = &self.settings;
+        let begin = || Call::new(command, key, deadline_ms(settings.reply_timeout), settings.value_bytes_max);
+        let call = match settings.coalesce && matches!(command, Command::MetaGet { exptime: None, .. }) {
+            false => Arc::new(begin()),
+            true => match server.flights.join(key, begin) {
+                Seat::Leading(call) => call,
+                Seat::Joined(call) => {
+                    core.counters.memcached_coalesced.add(1);
+                    return call;
+                }
+            },
+        };
+        match server.admits(deadline_now_ms()) {
+            true => LaneTable::push(core, server, &call, command),
+            false => {
+                server.flights.leave(&call);
+                call.end(Err(Failure { kind: FailureKind::Ejected, unsent: true }));
+            }
+        }
+        call
+    }
+}
+
+/// The end of a call; `None` when the client left before.
+async fn wait(connection: &mut Connection, call: &Call) -> Option<Result<Got, Failure>> {
+    poll_fn(|cx| match call.poll(cx) {
+        Poll::Pending if connection.has_left(cx) => Poll::Ready(None),
+        polled => polled.map(Some),
+    })
+    .await
+}

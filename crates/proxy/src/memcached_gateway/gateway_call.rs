@@ -1,0 +1,112 @@
+//! One command on its way to a memcached and back: who waits for it, and what became of it. The lane that carries it
+//! ends it; any number of transactions, on any core, wait for its end.
+
+use std::io;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use wire::memcached::{Command, Expected, Reply, ReplyFault};
+
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// As it is sent; empty for what has none.
+    pub(crate) key: Box<[u8]>,
+    pub(crate) expected: Expected,
+    /// It changes nothing, so that it may be asked once more.
+    pub(crate) is_read: bool,
+    /// It changes every key.
+    pub(crate) is_flush: bool,
+    pub(crate) deadline_ms: u64,
+    pub(crate) value_bytes_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting(SmallVec<[Waker; 1]>),
+    Done(Result<Got, Failure>),
+}
+
+/// A reply, with the bytes that its ranges are about.
+#[derive(Clone, Debug)]
+pub(crate) struct Got {
+    pub(crate) reply: Reply,
+    pub(crate) bytes: Bytes,
+}
+
+/// Why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) kind: FailureKind,
+    /// Nothing of the command can have been done.
+    pub(crate) unsent: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    Connect(io::ErrorKind),
+    ConnectTimeout,
+    /// The server refused user and password.
+    Login,
+    /// The connection ended before the reply did.
+    Lost,
+    Timeout,
+    Fault(ReplyFault),
+    /// It failed too often, and is left alone for a while.
+    Ejected,
+    /// More wait for this server on this core than may.
+    Busy,
+}
+
+impl FailureKind {
+    /// A stable word for the log.
+    pub(crate) const fn token(self) -> &'static str {
+        match self {
+            FailureKind::Connect(_) => "memcached-connect",
+            FailureKind::ConnectTimeout => "memcached-connect-timeout",
+            FailureKind::Login => "memcached-login",
+            FailureKind::Lost => "memcached-lost",
+            FailureKind::Timeout => "memcached-timeout",
+            FailureKind::Fault(fault) => fault.token(),
+            FailureKind::Ejected => "memcached-ejected",
+            FailureKind::Busy => "memcached-busy",
+        }
+    }
+}
+
+impl Call {
+    pub(crate) fn new(command: &Command<'_>, key: &[u8], deadline_ms: u64, value_bytes_max: usize) -> Call {
+        Call {
+            key: key.into(),
+            expected: command.expected(),
+            is_read: command.is_read(),
+            is_flush: matches!(command, Command::FlushAll { .. }),
+            deadline_ms,
+            value_bytes_max,
+            state: Mutex::new(State::Waiting(SmallVec::new())),
+        }
+    }
+
+    /// Its end, or the task is woken by it.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Got, Failure>> {
+        match &mut *self.state.lock() {
+            State::Done(outcome) => Poll::Ready(outcome.clone()),
+            State::Waiting(wakers) => {
+                if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    wakers.push(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Tells all who wait. A call ends once.
+    pub(crate) fn end(&self, outcome: Result<Got, Failure>) {
+        let former = std::mem::replace(&mut *self.state.lock(), State::Done(outcome));
+        if let State::Waiting(wakers) = former {
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What HTTP's answer is to what memcached replied, in the clean mode: an item is a representation with an ETag, a
+//! command that does something has no body, and every failure a status of its own.
+
+use bytes::Bytes;
+use message::{FieldName, Request, ResponseHead, Status};
+use rules::conditions::{self, Holder, Outcome as Condition};
+use wire::memcached::{Blame, Item, Reply};
+
+use crate::memcached_gateway::errand::{Errand, long_key, tag_of_cas};
+use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
+use crate::static_files::file_types::type_by_name;
+use crate::stored_head::{write_field, write_number_field};
+use crate::transaction::synth::Synth;
+
+/// A value up to here is copied: it would hold a whole buffer of the lane's for as long as the client takes.
+const COPIED_VALUE_BYTES_MAX: usize = 16 << 10;
+/// Room that the lines of an item's head get at once.
+const FIELDS_BYTES_USUAL: usize = 192;
+
+/// An answer, but for its framing, its date and what it says of the connection.
+#[derive(Debug)]
+pub(crate) struct ItemAnswer {
+    pub(crate) status: u16,
+    /// Lines of fields.
+    pub(crate) fields: Vec<u8>,
+    pub(crate) body: Bytes,
+}
+
+impl ItemAnswer {
+    pub(crate) fn text(status: u16, content_type: &[u8], body: Bytes) -> ItemAnswer {
+        let mut fields = Vec::with_capacity(FIELDS_BYTES_USUAL);
+        write_field(&mut fields, b"Content-Type", content_type);
+        ItemAnswer { status, fields, body }
+    }
+
+    fn empty(status: u16) -> ItemAnswer {
+        ItemAnswer { status, fields: Vec::new(), body: Bytes::new() }
+    }
+}
+
+/// There is no such item. Not an error: an origin behind may have what is asked for.
+pub(crate) fn missed() -> Synth {
+    Synth::memcached(404, "memcached-miss", "memcached has no such item.")
+}
+
+pub(crate) fn answer(
+    request: &Request<'_>,
+    errand: &Errand,
+    settings: &MemcachedSettings,
+    got: Got,
+    now_s: i64,
+) -> Result<ItemAnswer, Synth> {
+    let unmet = |status: u16, token, text| match errand.by_condition {
+        true => Synth::memcached(412, "precondition-failed", "The item is not the one that the request is about."),
+        false => Synth::memcached(status, token, text),
+    };
+    match &got.reply {
+        Reply::Item(item) => item_answer(request, errand, settings, item, &got.bytes, now_s),
+        Reply::Miss | Reply::NotFound if errand.by_condition || errand.cas.is_some() => Err(unmet_cas()),
+        Reply::Miss | Reply::NotFound => Err(missed()),
+        Reply::Exists => Err(unmet_cas()),
+        Reply::NotStored if errand.command == MemcachedCommand::Add => {
+            Err(unmet(409, "memcached-exists", "There is such an item already."))
+        }
+        Reply::NotStored => Err(unmet(404, "memcached-miss", "memcached has no such item.")),
+        Reply::Stored { cas } => Ok(stored(errand, *cas)),
+        Reply::Deleted | Reply::Done => Ok(ItemAnswer::empty(204)),
+        Reply::Number { digits } => {
+            let text = [&got.bytes[digits.clone()], b"\n"].concat();
+            Ok(ItemAnswer::text(200, TEXT, text.into()))
+        }
+        Reply::Lines => Ok(ItemAnswer::text(200, TEXT, got.bytes)),
+        Reply::Version { text } => Ok(ItemAnswer::text(200, TEXT, [&got.bytes[text.clone()], b"\n"].concat().into())),
+        Reply::Error { of, text } => Err(error(errand, *of, &got.bytes[text.clone()])),
+    }
+}
+
+const TEXT: &[u8] = b"text/plain; charset=utf-8";
+
+fn unmet_cas() -> Synth {
+    Synth::memcached(412, "precondition-failed", "The item is not the one that the request is about.")
+}
+
+fn stored(errand: &Errand, cas: Option<u64>) -> ItemAnswer {
+    let status = if errand.command == MemcachedCommand::Add { 201 } else { 204 };
+    let mut answer = ItemAnswer::empty(status);
+    if let Some(cas) = cas.filter(|&cas| cas != 0 && errand.command.stores().is_some()) {
+        write_field(&mut answer.fields, b"ETag", tag_of_cas(cas).as_bytes());
+    }
+    answer
+}
+
+/// What memcached calls an error, in HTTP's terms: its own words may hold anything, so they are not passed on.
+fn error(errand: &Errand, of: Blame, text: &[u8]) -> Synth {
+    match of {
+        Blame::Client if text.ends_with(b"non-numeric value") => {
+            Synth::memcached(409, "memcached-no-number", "The item is no number.")
+        }
+        Blame::Server if text.starts_with(b"SERVER_ERROR object too large") => {
+            Synth::memcached(413, "memcached-item-too-large", "memcached takes no item of this size (its option -I).")
+        }
+        Blame::Server if text.starts_with(b"SERVER_ERROR out of memory") => {
+            Synth::memcached_error(503, "memcached-out-of-memory", "memcached has no room for this item.")
+        }
+        Blame::Command => {
+            let text =
+                "This memcached does not know the command: larder wants 1.6.10 or newer, or mode = \"nginx-memc\".";
+            Synth::memcached_error(502, "memcached-command-unknown", text)
+        }
+        _ if errand.keys.iter().any(|key| !wire::memcached::is_key(&key.name)) => long_key(414),
+        _ => Synth::memcached_error(502, "memcached-error", "memcached answered with an error."),
+    }
+}
+
+/// The item as a representation, or what the request's conditions make of it.
+fn item_answer(
+    request: &Request<'_>,
+    errand: &Errand,
+    settings: &MemcachedSettings,
+    item: &Item,
+    bytes: &Bytes,
+    now_s: i64,
+) -> Result<ItemAnswer, Synth> {
+    let key = &errand.keys[0];
+    let stored = &bytes[item.value.clone()];
+    // Somebody else's, under the same hash.
+    let begins = key.unwrap(stored).ok_or_else(missed)?;
+    let modified_s = (settings.flags_as_time && item.flags != 0).then_some(i64::from(item.flags));
+    let tag = item.cas.filter(|&cas| cas != 0).map(tag_of_cas);
+    let condition = condition(request, tag.as_deref(), modified_s, now_s);
+    if condition == Condition::PreconditionFailed {
+        return Err(unmet_cas());
+    }
+    let mut fields = Vec::with_capacity(FIELDS_BYTES_USUAL);
+    if let Some(tag) = &tag {
+        write_field(&mut fields, b"ETag", tag.as_bytes());
+    }
+    if let Some(modified_s) = modified_s {
+        write_field(&mut fields, b"Last-Modified", &rules::date::write_date(modified_s));
+    }
+    // The item's time to live, which is the answer's as well.
+    if let Some(ttl_s) = item.ttl_s.and_then(|ttl_s| u64::try_from(ttl_s).ok()) {
+        fields.extend_from_slice(b"Cache-Control: max-age=");
+        message::write_decimal(&mut fields, ttl_s);
+        fields.extend_from_slice(b"\r\n");
+    }
+    if condition == Condition::NotModified {
+        return Ok(ItemAnswer { status: 304, fields, body: Bytes::new() });
+    }
+    match &settings.content_type {
+        Some(kind) => write_field(&mut fields, b"Content-Type", kind.as_bytes()),
+        None if !key.is_long() && key.name.contains(&b'.') => {
+            write_field(&mut fields, b"Content-Type", type_by_name(&key.name).as_bytes());
+        }
+        None => write_field(&mut fields, b"Content-Type", b"application/octet-stream"),
+    }
+    if item.flags & settings.gzip_flag != 0 {
+        write_field(&mut fields, b"Content-Encoding", b"gzip");
+    }
+    if item.flags != 0 && modified_s.is_none() {
+        write_number_field(&mut fields, "Memcached-Flags", u64::from(item.flags));
+    }
+    if item.is_stale || item.is_won {
+        let state: &[u8] = match (item.is_stale, item.is_won) {
+            (true, true) => b"stale, won",
+            (true, false) => b"stale",
+            _ => b"won",
+        };
+        write_field(&mut fields, b"Memcached-State", state);
+    }
+    let value = item.value.start + begins..item.value.end;
+    let body = match value.len() <= COPIED_VALUE_BYTES_MAX {
+        true => Bytes::copy_from_slice(&bytes[value]),
+        false => bytes.slice(value),
+    };
+    Ok(ItemAnswer { status: 200, fields, body })
+}
+
+/// RFC 9110 §13.2.2: an item is a resource of ours.
+pub(crate) fn condition(request: &Request<'_>, tag: Option<&str>, modified_s: Option<i64>, now_s: i64) -> Condition {
+    const NAMES: [FieldName; 4] =
+        [FieldName::IfMatch, FieldName::IfNoneMatch, FieldName::IfModifiedSince, FieldName::IfUnmodifiedSince];
+    if !NAMES.iter().any(|&name| request.fields.contains(name)) {
+        return Condition::Proceed;
+    }
+    let mut head = ResponseHead::new(Status(200));
+    if let Some(tag) = tag {
+        head.fields.push(FieldName::Etag, tag);
+    }
+    let facts = rules::Facts { last_modified: modified_s, date: now_s, ..rules::Facts::default() };
+    conditions::evaluate(request, head.response(), &facts, Holder::Origin)
+}

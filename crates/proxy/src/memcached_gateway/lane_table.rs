@@ -1,0 +1,60 @@
+//! The lanes of one core: to each server that was asked, as many as its load wants and its settings allow.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+use wire::memcached::Command;
+
+use crate::clock::deadline_now_ms;
+use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind};
+use crate::memcached_gateway::memcached_lane::Lane;
+use crate::memcached_gateway::memcached_server::Server;
+use crate::worker::Core;
+
+#[derive(Default)]
+pub(crate) struct LaneTable {
+    by_server: HashMap<u64, SmallVec<[Rc<Lane>; 1]>, RandomState>,
+}
+
+impl LaneTable {
+    /// Sends a command to this server, on the first lane that has room, or on a new one.
+    pub(crate) fn push(core: &Rc<Core>, server: &Arc<Server>, call: &Arc<Call>, command: &Command<'_>) {
+        let mut table = core.memcached_lanes.borrow_mut();
+        let lanes = table.by_server.entry(server.id).or_default();
+        if lanes.iter().any(|lane| lane.is_closed()) {
+            lanes.retain(|lane| !lane.is_closed());
+        }
+        let lane = match lanes.iter().find(|lane| lane.has_room()) {
+            Some(lane) => lane,
+            None if lanes.len() < server.terms.connections_max => {
+                lanes.push(Lane::open(core, server));
+                &lanes[lanes.len() - 1]
+            }
+            None => match lanes.iter().filter(|lane| !lane.is_full()).min_by_key(|lane| lane.waiting_count()) {
+                Some(lane) => lane,
+                None => {
+                    drop(table);
+                    server.flights.leave(call);
+                    return call.end(Err(Failure { kind: FailureKind::Busy, unsent: true }));
+                }
+            },
+        };
+        lane.push(Arc::clone(call), command);
+    }
+
+    /// For the core's tick: forgets servers that nothing leads to any more.
+    pub(crate) fn sweep(&mut self) {
+        self.by_server.retain(|_, lanes| {
+            lanes.retain(|lane| !lane.is_closed());
+            !lanes.is_empty()
+        });
+    }
+}
+
+/// Until when a command that is sent now may be answered.
+pub(crate) fn deadline_ms(reply_timeout: std::time::Duration) -> u64 {
+    deadline_now_ms().saturating_add(reply_timeout.as_millis().try_into().unwrap_or(u64::MAX))
+}

@@ -1,0 +1,53 @@
+//! What nginx's memc module answers to what memcached replied: memcached's own words are the body, and incr and decr
+//! are a 201, as the module's code has it and its manual has not.
+
+use bytes::Bytes;
+use message::Request;
+use rules::conditions::Outcome as Condition;
+use wire::memcached::{Blame, Reply};
+
+use crate::memcached_gateway::errand::Errand;
+use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
+use crate::memcached_gateway::item_answer::{self, ItemAnswer, missed};
+use crate::static_files::file_types::type_by_name;
+use crate::stored_head::write_field;
+use crate::transaction::synth::Synth;
+
+pub(crate) fn answer(
+    request: &Request<'_>,
+    errand: &Errand,
+    settings: &MemcachedSettings,
+    got: Got,
+    now_s: i64,
+) -> Result<ItemAnswer, Synth> {
+    // By the path, whatever the key.
+    let kind = settings.content_type.as_deref().unwrap_or_else(|| type_by_name(request.path));
+    let raw = |status| Ok(ItemAnswer::text(status, kind.as_bytes(), got.bytes.clone()));
+    match &got.reply {
+        Reply::Item(item) => {
+            let modified_s = settings.flags_as_time.then_some(i64::from(item.flags));
+            let mut answer = ItemAnswer::text(200, kind.as_bytes(), got.bytes.slice(item.value.clone()));
+            if let Some(modified_s) = modified_s {
+                write_field(&mut answer.fields, b"Last-Modified", &rules::date::write_date(modified_s));
+            }
+            if item.flags & settings.gzip_flag != 0 {
+                write_field(&mut answer.fields, b"Content-Encoding", b"gzip");
+            }
+            match item_answer::condition(request, None, modified_s, now_s) {
+                Condition::NotModified => Ok(ItemAnswer { status: 304, body: Bytes::new(), ..answer }),
+                _ => Ok(answer),
+            }
+        }
+        Reply::Miss | Reply::NotFound => Err(missed()),
+        Reply::Stored { .. } | Reply::Number { .. } => raw(201),
+        Reply::NotStored | Reply::Exists | Reply::Deleted | Reply::Done | Reply::Lines | Reply::Version { .. } => {
+            raw(200)
+        }
+        // To a get the module makes a page of an error, to everything else it is the body.
+        Reply::Error { .. } if errand.command == MemcachedCommand::Get => {
+            Err(Synth::memcached_error(502, "memcached-error", "memcached answered with an error."))
+        }
+        Reply::Error { of: Blame::Command | Blame::Client | Blame::Server, .. } => raw(502),
+    }
+}

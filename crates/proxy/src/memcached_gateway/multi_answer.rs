@@ -1,0 +1,97 @@
+//! Several items in one answer: a JSON object by key. What is not there is left out; a value that is no text is base64.
+
+use crate::memcached_gateway::errand::{Errand, tag_of_cas};
+use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::item_answer::ItemAnswer;
+use wire::memcached::Reply;
+
+/// The items in the order of their keys.
+pub(crate) fn answer(errand: &Errand, names: &[Vec<u8>], items: &[Got]) -> ItemAnswer {
+    let mut out = b"{".to_vec();
+    for ((key, name), got) in errand.keys.iter().zip(names).zip(items) {
+        let Reply::Item(item) = &got.reply else { continue };
+        let stored = &got.bytes[item.value.clone()];
+        let Some(begins) = key.unwrap(stored) else { continue };
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\n");
+        put_text(&mut out, &String::from_utf8_lossy(name));
+        out.extend_from_slice(format!(": {{\"flags\": {}", item.flags).as_bytes());
+        if let Some(cas) = item.cas.filter(|&cas| cas != 0) {
+            out.extend_from_slice(b", \"etag\": ");
+            put_text(&mut out, &tag_of_cas(cas));
+        }
+        if let Some(ttl_s) = item.ttl_s.filter(|&ttl_s| ttl_s >= 0) {
+            out.extend_from_slice(format!(", \"ttl\": {ttl_s}").as_bytes());
+        }
+        match std::str::from_utf8(&stored[begins..]) {
+            Ok(text) => {
+                out.extend_from_slice(b", \"value\": ");
+                put_text(&mut out, text);
+            }
+            Err(_) => {
+                out.extend_from_slice(b", \"base64\": \"");
+                put_base64(&mut out, &stored[begins..]);
+                out.push(b'"');
+            }
+        }
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"\n}\n");
+    ItemAnswer::text(200, b"application/json", out.into())
+}
+
+/// RFC 8259 §7.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..0x20 | 0x7f => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+}
+
+/// RFC 4648 §4.
+fn put_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for three in bytes.chunks(3) {
+        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for digit in 0..4 {
+            match digit <= three.len() {
+                true => out.push(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]),
+                false => out.push(b'='),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &[u8], expect: &str) {
+        let mut out = Vec::new();
+        put_base64(&mut out, bytes);
+        assert_eq!(String::from_utf8_lossy(&out), expect);
+    }
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        for (bytes, expect) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+            check(bytes.as_bytes(), expect);
+        }
+        check(b"\xff\xfe\xfd", "//79");
+    }
+
+    #[test]
+    fn text_stays_inside_its_quotes() {
+        let mut out = Vec::new();
+        put_text(&mut out, "a\"b\\c\n\u{7f}\u{e9}");
+        assert_eq!(String::from_utf8_lossy(&out), "\"a\\\"b\\\\c\\u000a\\u007f\u{e9}\"");
+    }
+}
