@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use proxy::settings::ListenMode;
 use serde_json::{Value, json};
 
 use crate::check_vcl::{self, VclResult};
@@ -99,7 +100,13 @@ fn summary(plan: &Plan) -> String {
         (settings.roots.len(), "root"),
         (settings.memcached.len(), "route to memcached"),
     ];
-    let answerers: Vec<String> = answerers.iter().filter(|(n, _)| *n > 0).map(|&(n, one)| counted(n, one)).collect();
+    let forwards = settings.listeners.iter().any(|listener| listener.mode == ListenMode::Forward);
+    let answerers: Vec<String> = answerers
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|&(n, one)| counted(n, one))
+        .chain(forwards.then(|| "a forward proxy".to_owned()))
+        .collect();
     let origins = match answerers.is_empty() {
         true => "no origin (give --origin or --root to serve)".to_owned(),
         false => answerers.join(", "),
@@ -121,5 +128,7 @@ mod tests {
         let plan = config::read("[origin.web]\nurls = \"http://127.0.0.1:3000\"\n[memory]\nsize = \"64MiB\"").unwrap();
         assert_eq!(summary(&plan), "1 listener, 1 route, 1 origin, 64 MiB of memory");
         assert!(summary(&Plan::default()).contains("no origin"));
+        let plan = config::read("[[listen]]\naddress = \"127.0.0.1:3128\"\nmode = \"forward\"").unwrap();
+        assert_eq!(summary(&plan), "1 listener, 0 routes, a forward proxy, 256 MiB of memory");
     }
 }

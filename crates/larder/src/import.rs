@@ -1,5 +1,5 @@
 //! `larder import FILE`: a file for Varnish 1 to 3 in, VCL 4.1 out, and a list of what could not be carried over. What is
-//! nginx's goes to `import_nginx.rs`.
+//! nginx's goes to `import_nginx.rs`, what is squid's to `import_squid.rs`.
 //!
 //! The translation is `vcl::old_vcl`. Here its result is checked, with what it includes translated on the way, so that
 //! exit code 0 means a file that can be used.
@@ -14,11 +14,11 @@ use vcl::old_vcl::{Dialect, Translated, is_present_vcl, translate};
 use vcl::{Checked, Code, Diagnostic, IncludeRequest, Included, Includes, Severity, Sources};
 
 use crate::check_vcl::{Disk, diagnostic_row, read_vcl};
-use crate::import_nginx;
+use crate::{import_nginx, import_squid};
 
 #[derive(Clone, Debug, Args)]
 pub struct ImportFlags {
-    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf, of which larder.toml is made
+    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf or squid.conf, of which larder.toml is made
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -46,7 +46,9 @@ pub struct ImportFlags {
 }
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
-    if let Some(code) = read_vcl(&flags.file).ok().and_then(|bytes| import_nginx::import(flags, &bytes)) {
+    if let Ok(bytes) = read_vcl(&flags.file)
+        && let Some(code) = import_nginx::import(flags, &bytes).or_else(|| import_squid::import(flags, &bytes))
+    {
         return code;
     }
     let done = run(flags);

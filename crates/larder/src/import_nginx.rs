@@ -4,14 +4,12 @@
 //! Files are read by `nginx_conf.rs`; one location becomes one route in `nginx_location.rs`. Here are servers, what holds
 //! for all of them, and what is said of it.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
-
 use crate::import::ImportFlags;
-use crate::nginx_conf::{self, Directive, Place};
+use crate::import_findings::{self, Findings, quoted};
+use crate::nginx_conf::{self, Directive};
 use crate::nginx_location::{Level, Location, guards, seconds};
 
 /// More files than this need more descriptors than most processes may have.
@@ -35,70 +33,21 @@ const OF_THE_PROCESS: [&str; 14] = [
     "load_module",
 ];
 
-/// What is said of the import: what is missing now, and what deserves a look.
-#[derive(Debug, Default)]
-pub struct Findings {
-    left: Vec<Remark>,
-    notes: Vec<Remark>,
-}
-
-#[derive(Debug)]
-struct Remark {
-    place: Place,
-    what: String,
-    why: &'static str,
-}
-
-impl Findings {
-    /// Not carried over.
-    pub fn leave(&mut self, directive: &Directive, why: &'static str) {
-        self.left.push(Remark { place: directive.place.clone(), what: directive.text(), why });
-    }
-
-    pub fn note(&mut self, directive: &Directive, why: &'static str) {
-        self.notes.push(Remark { place: directive.place.clone(), what: directive.text(), why });
-    }
-}
-
-/// As a string of TOML.
-pub fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push_str(&format!("\\u{:04X}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out + "\""
-}
-
 /// A file that is nginx's; `None`: it is something else.
 pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
     if !nginx_conf::is_nginx(&String::from_utf8_lossy(bytes)) {
         return None;
     }
-    let done = nginx_conf::read(&flags.file).and_then(|conf| {
+    let done = nginx_conf::read(&flags.file).map(|conf| {
         let prefix = flags.prefix.clone().unwrap_or_else(|| usual_prefix(&flags.file));
         let prefix = std::path::absolute(&prefix).unwrap_or(prefix);
         let mut import = Import::default();
         import.carry(&conf.directives, &prefix, conf.absent.is_empty());
         conf.absent.iter().for_each(|include| import.findings.leave(include, "there is no such file"));
         let text = import.text(&flags.file);
-        if let Err(complaints) = crate::config::read(&text) {
-            let said: Vec<&str> = complaints.iter().map(|complaint| complaint.what.as_str()).collect();
-            return Err(format!("what came of it is no good config: {}", said.join("; ")));
-        }
-        Ok((import.findings, text))
+        (import.findings, text)
     });
-    Some(match done.and_then(|(findings, text)| write(flags, &findings, &text).map(|()| findings)) {
-        Ok(findings) if findings.left.is_empty() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(why) => {
-            let _ = writeln!(std::io::stderr(), "{}: error: {why}", flags.file.display());
-            ExitCode::FAILURE
-        }
-    })
+    Some(import_findings::finish(flags, done))
 }
 
 /// nginx's own place: where `conf/` is, if the file lies in there.
@@ -109,36 +58,6 @@ fn usual_prefix(file: &Path) -> PathBuf {
         (true, Some(parent)) => parent.to_owned(),
         _ => folder,
     }
-}
-
-/// The text, and what is said of it. A closed pipe must not end this with a panic: the exit code still tells.
-fn write(flags: &ImportFlags, findings: &Findings, text: &str) -> Result<(), String> {
-    if let Some(output) = &flags.output {
-        std::fs::write(output, text).map_err(|error| format!("{}: {error}", output.display()))?;
-    }
-    if flags.json {
-        let row = |remark: &Remark| json!({ "file": remark.place.file.display().to_string(), "line": remark.place.line, "directive": remark.what, "why": remark.why });
-        let rows = |all: &[Remark]| Value::Array(all.iter().map(row).collect());
-        let mut all = json!({ "file": flags.file.display().to_string(), "ok": findings.left.is_empty(),
-                              "left": rows(&findings.left), "notes": rows(&findings.notes) });
-        if flags.output.is_none() {
-            all["text"] = text.into();
-        }
-        let _ = writeln!(std::io::stdout(), "{all}");
-        return Ok(());
-    }
-    if flags.output.is_none() {
-        std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
-    }
-    let mut out = std::io::stderr();
-    for (label, all) in [("note", &findings.notes), ("not carried over", &findings.left)] {
-        for Remark { place, what, why } in all {
-            let _ = writeln!(out, "{}:{}: {label}: {what}: {why}", place.file.display(), place.line);
-        }
-    }
-    let (left, notes) = (findings.left.len(), findings.notes.len());
-    let _ = writeln!(out, "{}: {notes} notes, {left} directives not carried over", flags.file.display());
-    Ok(())
 }
 
 /// The larder.toml that is being made.

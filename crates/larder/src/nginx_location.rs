@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::import_nginx::{Findings, quoted};
+use crate::import_findings::{Findings, quoted};
 use crate::nginx_conf::Directive;
 use crate::nginx_types::Types;
 

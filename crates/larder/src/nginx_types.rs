@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proxy::file_types::{UNKNOWN, is_text, shipped_extensions, shipped_type};
 
-use crate::import_nginx::quoted;
+use crate::import_findings::quoted;
 use crate::nginx_conf::Directive;
 
 /// Without a `types` block.
