@@ -165,6 +165,7 @@ fn behaviour(path: &Path, text: &str, findings: &mut Findings) {
     if !lines.next().is_some_and(|line| line.starts_with("varnishtest \"") && line.ends_with('"')) {
         findings.complain(path, "line 1 must be: varnishtest \"a sentence\"");
     }
+    shells(path, text, findings);
     let guarded = lines.next().and_then(|line| line.strip_prefix("# guards: "));
     if guarded.is_none_or(|what| what.len() <= 5) {
         findings.complain(path, "line 2 must be: # guards: RFC clause, or edge");
@@ -175,6 +176,33 @@ fn behaviour(path: &Path, text: &str, findings: &mut Findings) {
             findings.complain(path, format!("{}: waits for time to pass; use a barrier", index + 3));
         }
     }
+}
+
+/// Of a shell's commands only the last one's result counts, unless it is told to stop at the first that fails: a check
+/// before the last cannot fail.
+fn shells(path: &Path, text: &str, findings: &mut Findings) {
+    let mut block: Option<(usize, Vec<&str>)> = None;
+    for (index, line) in text.lines().enumerate() {
+        match &mut block {
+            None if line.trim_end() == "shell {" => block = Some((index + 1, Vec::new())),
+            None => {}
+            Some((began, lines)) if line == "}" => {
+                let stops = lines.iter().any(|line| line.starts_with("set -e"));
+                let checks = lines[..lines.len().saturating_sub(1)].iter().any(|line| is_check(line));
+                if checks && !stops {
+                    findings.complain(path, format!("{began}: a check before the last cannot fail: begin with set -e"));
+                }
+                block = None;
+            }
+            Some((_, lines)) => lines.extend(Some(line.trim()).filter(|line| !line.is_empty())),
+        }
+    }
+}
+
+/// A command that only says yes or no, and whose answer nothing in its line hears.
+fn is_check(line: &str) -> bool {
+    let command = line.trim_start_matches("! ").split(' ').next().unwrap_or_default();
+    matches!(command, "grep" | "test" | "[" | "diff" | "cmp") && !line.contains("||") && !line.contains("&&")
 }
 
 /// A check that nobody saw fail may be one that cannot; and a row leads to a file that is there.
@@ -239,6 +267,16 @@ mod tests {
         check(|f| behaviour(path, "varnishtest \"A hit\"\n\n", f), &["line 2"]);
         check(|f| behaviour(path, "# A hit\n# guards: RFC 9111 §4\n", f), &["line 1"]);
         check(|f| behaviour(path, "varnishtest \"A\"\n# guards: RFC 9111 §4\n  delay 1\n", f), &["3: waits"]);
+    }
+
+    #[test]
+    fn every_check_of_a_shell_can_fail() {
+        let path = Path::new("spec/hit/a.vtc");
+        let shell = |lines: &str| format!("x\nshell {{\n{lines}\n}}\n");
+        check(|f| shells(path, &shell("\tgrep -q a b\n\tgrep -q c d"), f), &["2: a check before the last"]);
+        check(|f| shells(path, &shell("\tset -e\n\tgrep -q a b\n\tgrep -q c d"), f), &[]);
+        check(|f| shells(path, &shell("\tgrep -q a b || exit 1\n\ttest -s d && exit 1\n\t! diff a b"), f), &[]);
+        check(|f| shells(path, &shell("\techo a\n\t[origin.site]\n\ttest -s d"), f), &[]);
     }
 
     #[test]
