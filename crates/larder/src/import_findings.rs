@@ -29,6 +29,11 @@ impl Findings {
         self.left.push(Remark { place: directive.place.clone(), what: directive.text(), why });
     }
 
+    #[cfg(test)]
+    pub fn left_count(&self) -> usize {
+        self.left.len()
+    }
+
     pub fn note(&mut self, directive: &Directive, why: &'static str) {
         self.notes.push(Remark { place: directive.place.clone(), what: directive.text(), why });
     }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use crate::import::ImportFlags;
 use crate::import_findings::{self, Findings, quoted};
 use crate::nginx_conf::Directive;
-use crate::squid_access::{Access, Acl, access, built_in};
+use crate::squid_access::{Acl, access, built_in};
 use crate::squid_conf;
 
 /// Directives that say how squid runs, and not what it serves.
@@ -100,7 +100,8 @@ impl Import {
         }
         let rules: Vec<&Directive> = directives.iter().filter(|one| one.name == "http_access").collect();
         if self.listeners.iter().any(|(_, is_forward)| *is_forward) {
-            let Access { lines, .. } = access(&rules, &self.acls, &mut self.findings);
+            let has_users = self.forward.iter().any(|line| line.starts_with("password_file"));
+            let lines = access(&rules, &self.acls, has_users, &mut self.findings);
             self.forward.extend(lines);
         } else {
             for rule in rules {
@@ -232,7 +233,7 @@ impl Import {
                 break;
             }
         }
-        if options.is_empty() || !has("no-query") && directive.argument(3) != "0" {
+        if !has("no-query") && directive.argument(3) != "0" {
             self.findings.note(directive, "nobody is asked by ICP what they have");
         }
         self.peers.push(Peer {

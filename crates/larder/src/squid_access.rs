@@ -32,18 +32,19 @@ pub fn built_in() -> BTreeMap<String, Acl> {
     .collect()
 }
 
-/// The lines of `[forward]`.
-#[derive(Debug, Default)]
-pub struct Access {
-    pub lines: Vec<String>,
-}
-
-pub fn access(rules: &[&Directive], acls: &BTreeMap<String, Acl>, findings: &mut Findings) -> Access {
-    let mut made = Rules { clients: Vec::new(), denied: Vec::new(), lines: Vec::new(), ended: false };
+/// The lines of `[forward]`. Users count only where their file was carried over: who may come with a password must not
+/// come without one.
+pub fn access(
+    rules: &[&Directive],
+    acls: &BTreeMap<String, Acl>,
+    has_users: bool,
+    findings: &mut Findings,
+) -> Vec<String> {
+    let mut made = Rules { has_users, ..Rules::default() };
     for rule in rules {
         made.take(rule, acls, findings);
     }
-    if let Some(last) = rules.last().filter(|last| !made.ended && last.argument(0) == "deny") {
+    if let Some(last) = rules.last().filter(|last| !made.ended && !made.closed && last.argument(0) == "deny") {
         // Squid does the opposite of its last rule where none fits.
         findings.note(last, "no rule is for the rest: whoever is not denied may come");
         made.clients = EVERYBODY.map(str::to_owned).to_vec();
@@ -55,17 +56,21 @@ pub fn access(rules: &[&Directive], acls: &BTreeMap<String, Acl>, findings: &mut
     if !made.denied.is_empty() {
         made.lines.push(format!("deny_destinations = [{}]", list(&made.denied)));
     }
-    Access { lines: made.lines }
+    made.lines
 }
 
 const EVERYBODY: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
+#[derive(Default)]
 struct Rules {
+    has_users: bool,
     clients: Vec<String>,
     denied: Vec<String>,
     lines: Vec<String>,
     /// A rule for all has come: nobody gets to the next.
     ended: bool,
+    /// Something is denied that could not be carried over: what is allowed behind it would be more than squid allows.
+    closed: bool,
 }
 
 impl Rules {
@@ -83,46 +88,63 @@ impl Rules {
             .collect();
         let kinds: Vec<(bool, &str)> = conditions.iter().map(|(not, acl)| (*not, acl.kind.as_str())).collect();
         let values = |at: usize| conditions[at].1.values.as_slice();
-        let is_connect = |at: usize| values(at) == ["CONNECT"];
-        match (rule.argument(0), kinds.as_slice()) {
+        let allows = rule.argument(0) == "allow";
+        if allows && self.closed {
+            return findings.leave(rule, "a rule before it denies what [forward] has no key for: it admits nobody");
+        }
+        let carried = match (allows, kinds.as_slice()) {
             (_, kinds) if kinds.iter().any(|(not, kind)| !not && *kind == "manager") => {
                 findings.note(rule, "squid's own pages: larder's are at the admin address");
+                true
             }
-            ("deny", [(false, "to_self")]) => findings.note(rule, "so it is by itself"),
-            ("deny", [(true, "port")]) => self.ports("ports", values(0), rule, findings),
-            ("deny", [(false, "method"), (true, "port")]) if is_connect(0) => {
-                self.ports("connect_ports", values(1), rule, findings);
+            (false, [(false, "to_self")]) => {
+                findings.note(rule, "so it is by itself");
+                true
             }
-            ("deny", [(false, "src")]) if values(0) == ["all"] => self.ended = true,
-            ("deny", [(false, "dstdomain" | "dst")]) => self.denied.extend(values(0).iter().cloned()),
-            ("deny", [(true, "proxy_auth")]) | ("allow", [(false, "proxy_auth")]) => {
-                // Whoever has a password may come from anywhere; the password file asks for it.
-                if rule.argument(0) == "allow" {
-                    self.clients = EVERYBODY.map(str::to_owned).to_vec();
-                }
+            (false, [(true, "port")]) => self.ports("ports", values(0)),
+            (false, [(false, "method"), (true, "port")]) if values(0) == ["CONNECT"] => {
+                self.ports("connect_ports", values(1))
             }
-            ("allow", [(false, "src")] | [(false, "src"), (false, "proxy_auth")]) => {
-                self.ended |= values(0) == ["all"];
-                self.admit(values(0), rule, findings);
+            (false, [(false, "src")]) if values(0) == ["all"] => {
+                self.ended = true;
+                true
             }
-            ("allow", [(false, "proxy_auth"), (false, "src")]) => self.admit(values(1), rule, findings),
-            _ => findings.leave(rule, "a rule that [forward] has no key for"),
+            (false, [(false, "dstdomain")]) => {
+                self.denied.extend(values(0).iter().cloned());
+                true
+            }
+            (false, [(false, "dst")]) => networks(values(0)).map(|all| self.denied.extend(all)).is_some(),
+            // The file of users asks everybody.
+            (false, [(true, "proxy_auth")]) => self.has_users,
+            // From wherever they come.
+            (true, [(false, "proxy_auth")]) if self.has_users => self.admit(&["all".to_owned()]),
+            (true, [(false, "src"), (false, "proxy_auth")]) if self.has_users => self.admit(values(0)),
+            (true, [(false, "proxy_auth"), (false, "src")]) if self.has_users => self.admit(values(1)),
+            (true, [(false, "src")]) => {
+                self.ended = values(0) == ["all"];
+                self.admit(values(0))
+            }
+            _ => false,
+        };
+        if !carried {
+            self.closed |= !allows;
+            findings.leave(rule, "a rule that [forward] has no key for");
         }
     }
 
-    fn admit(&mut self, sources: &[String], rule: &Directive, findings: &mut Findings) {
-        for source in sources {
-            match network(source) {
-                Some(networks) => self
-                    .clients
-                    .extend(networks.into_iter().filter(|one| !self.clients.contains(one)).collect::<Vec<_>>()),
-                None => findings.leave(rule, "a source that is no network"),
+    /// False: one of them is no network, and none is admitted.
+    fn admit(&mut self, sources: &[String]) -> bool {
+        let Some(networks) = networks(sources) else { return false };
+        for network in networks {
+            if !self.clients.contains(&network) {
+                self.clients.push(network);
             }
         }
+        true
     }
 
-    /// `80`, `1025-65535`.
-    fn ports(&mut self, key: &str, ports: &[String], rule: &Directive, findings: &mut Findings) {
+    /// `80`, `1025-65535`. False: one of them is none.
+    fn ports(&mut self, key: &str, ports: &[String]) -> bool {
         let is_port = |text: &str| text.parse::<u16>().is_ok_and(|port| port > 0);
         let is_range = |text: &str| text.split_once('-').is_some_and(|(from, to)| is_port(from) && is_port(to));
         let written = ports.iter().map(|port| match port.as_str() {
@@ -130,11 +152,14 @@ impl Rules {
             port if is_range(port) => Some(quoted(port)),
             _ => None,
         });
-        match written.collect::<Option<Vec<String>>>() {
-            Some(written) => self.lines.push(format!("{key} = [{}]", written.join(", "))),
-            None => findings.leave(rule, "a port that is no number"),
-        }
+        let written = written.collect::<Option<Vec<String>>>();
+        written.map(|written| self.lines.push(format!("{key} = [{}]", written.join(", ")))).is_some()
     }
+}
+
+/// `None`: one of them is none.
+fn networks(values: &[String]) -> Option<Vec<String>> {
+    Some(values.iter().map(|value| network(value)).collect::<Option<Vec<_>>>()?.concat())
 }
 
 /// A source of squid's as networks: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, an address, `all`.
@@ -156,6 +181,7 @@ fn network(text: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nginx_conf::Place;
 
     #[test]
     fn sources_are_networks() {
@@ -171,5 +197,81 @@ mod tests {
         check("10.0.0.0/255.0.255.0", None);
         check("10.0.0.1-10.0.0.9", None);
         check("host.example", None);
+    }
+
+    fn check(has_users: bool, rules: &[&str], expect: &[&str], left_count: usize) {
+        let mut acls = built_in();
+        for (name, kind, values) in [
+            ("ours", "src", "10.0.0.0/8"),
+            ("users", "proxy_auth", "REQUIRED"),
+            ("Safe", "port", "80 1025-65535"),
+            ("odd", "port", "x"),
+            ("bad", "dstdomain", ".bad.test"),
+            ("far", "dst", "192.0.2.0/255.255.255.0"),
+            ("browser", "browser", "x"),
+        ] {
+            let values = values.split(' ').map(str::to_owned).collect();
+            acls.insert(name.to_owned(), Acl { kind: kind.to_owned(), values });
+        }
+        let rule = |text: &&str| Directive {
+            name: "http_access".to_owned(),
+            arguments: text.split(' ').map(str::to_owned).collect(),
+            block: None,
+            place: Place { file: "s".into(), line: 1 },
+        };
+        let directives: Vec<Directive> = rules.iter().map(rule).collect();
+        let mut findings = Findings::default();
+        let lines = access(&directives.iter().collect::<Vec<_>>(), &acls, has_users, &mut findings);
+        assert_eq!(
+            (lines, findings.left_count()),
+            (expect.iter().map(|s| (*s).to_owned()).collect(), left_count),
+            "{rules:?}"
+        );
+    }
+
+    #[test]
+    fn usual_rules_have_keys() {
+        check(
+            false,
+            &[
+                "deny !Safe",
+                "deny CONNECT !Safe",
+                "deny manager",
+                "deny bad",
+                "deny far",
+                "allow ours",
+                "deny all",
+                "allow all",
+            ],
+            &[
+                "allow_clients = [\"10.0.0.0/8\"]",
+                "ports = [80, \"1025-65535\"]",
+                "connect_ports = [80, \"1025-65535\"]",
+                "deny_destinations = [\".bad.test\", \"192.0.2.0/24\"]",
+            ],
+            0,
+        );
+        check(
+            false,
+            &["deny bad"],
+            &["allow_clients = [\"0.0.0.0/0\", \"::/0\"]", "deny_destinations = [\".bad.test\"]"],
+            0,
+        );
+        let all = "allow_clients = [\"0.0.0.0/0\", \"::/0\"]";
+        check(true, &["deny !users", "allow all"], &[all], 0);
+        check(true, &["allow users", "deny all"], &[all], 0);
+        check(true, &["allow ours users", "deny all"], &["allow_clients = [\"10.0.0.0/8\"]"], 0);
+    }
+
+    /// What could not be carried over never leaves more open than it was.
+    #[test]
+    fn nobody_is_admitted_by_what_is_left() {
+        check(false, &["allow users", "deny all"], &[], 1);
+        check(false, &["allow ours users", "deny all"], &[], 1);
+        check(false, &["deny !users", "allow all"], &[], 2);
+        check(false, &["deny browser", "allow ours", "deny all"], &[], 2);
+        check(false, &["deny !odd", "allow ours", "deny all"], &[], 2);
+        check(false, &["deny browser"], &[], 1);
+        check(false, &["allow unknown", "deny all"], &[], 1);
     }
 }

@@ -11,11 +11,10 @@ use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
 
 use crate::forward::destinations::is_named;
-use crate::limits::{
-    EJECTION_FAILURES_DEFAULT, EJECTION_TIME_DEFAULT, FORWARD_QUEUE_MAX, FORWARD_QUEUE_TIMEOUT, Limits,
-};
+use crate::forward::targets::origin_settings;
+use crate::limits::Limits;
 use crate::origin::{Origin, Origins};
-use crate::settings::{ForwardSettings, Greeting, OriginSettings, OriginTimeouts, ParentBalance};
+use crate::settings::{ForwardSettings, OriginSettings, ParentBalance};
 
 /// All parents of a configuration.
 pub(crate) struct Parents {
@@ -43,17 +42,9 @@ impl Parents {
         origins: &Origins,
         previous: Option<&Parents>,
     ) -> Parents {
-        let parent = |(index, parent): (usize, &crate::settings::ParentSettings)| OriginSettings {
-            name: format!("parent {}", index + 1),
-            urls: vec![parent.url.clone()],
-            connections_max: limits.forward_target_connections_max,
-            queue_max: FORWARD_QUEUE_MAX,
-            queue_timeout: FORWARD_QUEUE_TIMEOUT,
-            ejection_failures: EJECTION_FAILURES_DEFAULT,
-            ejection_time: EJECTION_TIME_DEFAULT,
-            host: None,
-            timeouts: OriginTimeouts::default(),
-            greeting: Greeting::default(),
+        let connections_max = limits.forward_target_connections_max;
+        let parent = |(index, parent): (usize, &crate::settings::ParentSettings)| {
+            origin_settings(format!("parent {}", index + 1), parent.url.clone(), connections_max)
         };
         let parents: Vec<OriginSettings> = settings.parents.iter().enumerate().map(parent).collect();
         let origins = origins.of_parents(&parents, previous.map(|former| &*former.origins));

@@ -83,18 +83,8 @@ impl Targets {
 
     fn make(&self, (host, port): &Name) -> Arc<Origin> {
         let host_text = String::from_utf8_lossy(host).into_owned();
-        let origin = OriginSettings {
-            name: format!("{host_text}:{port}"),
-            urls: vec![OriginUrl::Tcp { host: host_text, port: *port }],
-            connections_max: self.connections_max,
-            queue_max: FORWARD_QUEUE_MAX,
-            queue_timeout: FORWARD_QUEUE_TIMEOUT,
-            ejection_failures: EJECTION_FAILURES_DEFAULT,
-            ejection_time: EJECTION_TIME_DEFAULT,
-            host: None,
-            timeouts: OriginTimeouts::default(),
-            greeting: Greeting::default(),
-        };
+        let name = format!("{host_text}:{port}");
+        let origin = origin_settings(name, OriginUrl::Tcp { host: host_text, port: *port }, self.connections_max);
         let gate = TargetGate { settings: Arc::clone(&self.settings), host: host.clone(), port: *port };
         self.origins.of_target(&origin, Arc::new(gate))
     }
@@ -122,6 +112,22 @@ impl Targets {
     #[cfg(test)]
     fn count(&self) -> usize {
         self.table.lock().len()
+    }
+}
+
+/// How a forward proxy asks somebody: a target, or a parent.
+pub(super) fn origin_settings(name: String, url: OriginUrl, connections_max: usize) -> OriginSettings {
+    OriginSettings {
+        name,
+        urls: vec![url],
+        connections_max,
+        queue_max: FORWARD_QUEUE_MAX,
+        queue_timeout: FORWARD_QUEUE_TIMEOUT,
+        ejection_failures: EJECTION_FAILURES_DEFAULT,
+        ejection_time: EJECTION_TIME_DEFAULT,
+        host: None,
+        timeouts: OriginTimeouts::default(),
+        greeting: Greeting::default(),
     }
 }
 
