@@ -83,7 +83,7 @@ impl MemcachedItems {
     }
 
     /// Random letters, which the number makes unique: where digits end, a letter stands.
-    fn key(&self, number: usize) -> String {
+    pub(crate) fn key(&self, number: usize) -> String {
         let mut key = number.to_string();
         let mut dice = fastrand::Rng::with_seed(number as u64);
         while key.len() < self.key_bytes {

@@ -45,8 +45,8 @@ A lab file:
   size = [6221, 75356]                  # or urls = { count = 10000, mean_bytes = 12000, order = \"zipf\" }
   connections = [64, 1000]              # also rate, sessions, keep_alive, headers, kind = \"pass\" or \"idle\"
 
-Profiles: larder, larder-static, nginx-cache, nginx-static, varnish, squid, haproxy, apache, apache-static, h2o,
-lighttpd, trafficserver, memcached, null. Servers that are not installed are skipped.
+Profiles: larder, larder-static, larder-forward, larder-memc, nginx-cache, nginx-static, nginx-memc, varnish, squid,
+squid-forward, haproxy, apache, apache-static, h2o, lighttpd, trafficserver, memcached, null. Servers that are not installed are skipped.
 
 Exit codes: 0 measured; 1 a bad file, a server that does not start, interrupted; 2 wrong flags.";
 

@@ -31,6 +31,8 @@ pub(crate) struct Shot<'a> {
     pub(crate) row: &'a PlannedRow,
     /// The paths, a line each.
     pub(crate) list: &'a str,
+    /// Is a memcached's item asked for by its own protocol? A gateway has it under a path.
+    pub(crate) speaks_memcached: bool,
     /// Length and CRC-32 of what stands behind each of them.
     pub(crate) known: Option<&'a Arc<[(u64, u32)]>>,
     /// Sessions are not what a server is warmed up with: they think most of the time.
@@ -85,9 +87,9 @@ impl<'a> Shot<'a> {
         let recipe = Recipe { fields: self.row.fields.clone(), short: !used.keep_alive, proxied, ..Recipe::default() };
         let catalogue = match self.row.pages {
             // Each key once is each key set.
-            Pages::Items { items, .. } if time.is_none() => items.preload(),
-            Pages::Items { items, .. } => items.catalogue(),
-            Pages::One(_) | Pages::Many { .. } => Catalogue::of_list(&url, self.list, &recipe),
+            Pages::Items { items, .. } if self.speaks_memcached && time.is_none() => items.preload(),
+            Pages::Items { items, .. } if self.speaks_memcached => items.catalogue(),
+            _ => Catalogue::of_list(&url, self.list, &recipe),
         };
         let catalogue = catalogue.map_err(|error| format!("row {}: {error}", used.name))?;
         let (load, length) = match (&self.row.sessions, time) {
@@ -100,7 +102,8 @@ impl<'a> Shot<'a> {
         let order = match (self.row.pages, time) {
             (Pages::Many { order: UrlOrder::Random, .. }, Some(_)) => Order::Random,
             (Pages::Many { order: UrlOrder::Zipf, .. }, Some(_)) => Order::Zipf { alpha: ZIPF_ALPHA },
-            (Pages::Items { set_share, .. }, Some(_)) => MemcachedItems::order(set_share),
+            (Pages::Items { set_share, .. }, Some(_)) if self.speaks_memcached => MemcachedItems::order(set_share),
+            (Pages::Items { .. }, Some(_)) => Order::Random,
             _ => Order::InTurn,
         };
         let workload = Workload {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::limits::{CONNECTIONS_MAX, RATE_MAX, ROW_PAGE_BYTES_MAX, ROW_URLS_MAX, ROWS_MAX};
 use crate::matrix::lab_file::{ItemsSection, RowSection, SessionsSection, Source, UrlOrder};
+use crate::matrix::profiles::GATEWAY_PATH;
 use crate::memcached_catalogue::MemcachedItems;
 use crate::results::{RowKind, RowUsed};
 
@@ -237,6 +238,11 @@ impl Pages {
     }
 }
 
+/// Where a gateway has the value of a key.
+pub(crate) fn asked_of_a_gateway(key: &str) -> String {
+    format!("{GATEWAY_PATH}?key={key}")
+}
+
 impl PlannedRow {
     fn in_words(&self, what: &str, browser: bool) -> String {
         let used = &self.used;
@@ -285,13 +291,18 @@ impl PlannedRow {
         matches!(self.pages, Pages::Items { .. })
     }
 
-    /// What is asked for over HTTP, without host.
+    /// Of a memcached: is anything stored while it is measured?
+    pub(crate) fn sets(&self) -> bool {
+        matches!(self.pages, Pages::Items { set_share, .. } if set_share > 0.0)
+    }
+
+    /// What is asked for over HTTP, without host: of what a memcached holds, from a gateway.
     pub(crate) fn paths(&self) -> Vec<String> {
         let query = if self.used.kind == RowKind::Pass { "?c=0" } else { "" };
         match self.pages {
             Pages::One(size) => vec![format!("/f{size}.html{query}")],
             Pages::Many { count, .. } => (0..count).map(|n| format!("/u/{n}.html{query}")).collect(),
-            Pages::Items { .. } => Vec::new(),
+            Pages::Items { items, .. } => (0..items.keys).map(|n| asked_of_a_gateway(&items.key(n))).collect(),
         }
     }
 }

@@ -53,7 +53,12 @@ pub(crate) enum Role {
     Null,
     /// It does not speak HTTP.
     Memcached,
+    /// It is asked over HTTP for what a memcached holds.
+    Gateway,
 }
+
+/// Where a gateway is asked: the key is the argument `key`.
+pub(crate) const GATEWAY_PATH: &str = "/memc";
 
 /// The place of one server in one run.
 pub(crate) struct Site<'a> {
@@ -86,9 +91,12 @@ pub(crate) struct Launch {
 pub(crate) const PROFILES: &[&Profile] = &[
     &larder_profile::LARDER,
     &larder_profile::LARDER_STATIC,
+    &larder_profile::LARDER_FORWARD,
+    &larder_profile::LARDER_MEMC,
     &larder_profile::NULL,
     &nginx_profile::NGINX_CACHE,
     &nginx_profile::NGINX_STATIC,
+    &nginx_profile::NGINX_MEMC,
     &varnish_profile::VARNISH,
     &squid_profile::SQUID,
     &squid_profile::SQUID_FORWARD,
@@ -112,6 +120,9 @@ impl Profile {
         match self.role {
             Role::Memcached if row.is_of_memcached() => None,
             Role::Memcached => Some(format!("{name} speaks memcached's protocol, this row asks over HTTP")),
+            Role::Gateway if row.sets() => Some(format!("{name} is asked for values: `set_share = 0` asks it")),
+            Role::Gateway if row.is_of_memcached() => None,
+            Role::Gateway => Some(format!("{name} stands before a memcached: `items = {{ … }}` asks it")),
             _ if row.is_of_memcached() => Some(format!("{name} speaks HTTP, this row asks a memcached")),
             Role::Forward if !row.forward => Some(format!("{name} is a forward proxy: `forward = true` asks it")),
             Role::Cache | Role::Static if row.forward => {
@@ -167,6 +178,8 @@ pub(crate) fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::matrix::lab_file::tests::source;
+    use crate::matrix::planned_rows::planned_rows;
 
     #[test]
     fn profiles_are_named_once_and_say_how_to_get_them() {
@@ -177,10 +190,40 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_row_is_asked_of_those_who_can_answer_it() {
+        let text = "title = \"t\"\nreference = \"a\"\n[[row]]\nname = \"r\"\nconnections = 1\n";
+        let check = |row: &str, name: &str, expect: Option<&str>| {
+            let text = format!("{text}{row}\n");
+            let source = source(&text);
+            let row = &planned_rows(&source.read().unwrap().row, &[], &source).unwrap()[0];
+            let refusal = profile(name).unwrap().refusal(row);
+            match expect {
+                None => assert_eq!(refusal, None, "{name}"),
+                Some(part) => assert!(refusal.as_ref().is_some_and(|why| why.contains(part)), "{name}: {refusal:?}"),
+            }
+        };
+        let page = "size = 1000";
+        let gets = "items = { keys = 10, key_bytes = 8, value_bytes = 8 }";
+        let sets = "items = { keys = 10, key_bytes = 8, value_bytes = 8, set_share = 0.1 }";
+        check(gets, "larder-memc", None);
+        check(gets, "memcached", None);
+        check(sets, "memcached", None);
+        check(sets, "nginx-memc", Some("set_share = 0"));
+        check(page, "nginx-memc", Some("stands before a memcached"));
+        check(gets, "larder", Some("speaks HTTP"));
+        check(page, "memcached", Some("speaks memcached's protocol"));
+        check(page, "larder-forward", Some("forward = true"));
+        check("size = 1000\nforward = true", "larder-forward", None);
+        check("size = 1000\nforward = true", "larder", Some("forwards to none"));
+    }
+
+    #[test]
     fn every_profile_writes_what_it_starts_with() {
         let dir = std::env::temp_dir().join(format!("larder-lab-profiles-{}", std::process::id()));
         for profile in PROFILES.iter().chain(&[&NGINX_ORIGIN, &LAB_ORIGIN]) {
             open_directory(&dir).unwrap();
+            // A module need not be installed for its name to be written down.
+            let options = BTreeMap::from([("module".to_owned(), "/dev/null".to_owned())]);
             let site = Site {
                 dir: &dir,
                 docroot: &dir,
@@ -190,14 +233,15 @@ pub(crate) mod tests {
                 open_files: 20_000,
                 passes: false,
                 size_bytes: Some(10),
-                options: &BTreeMap::new(),
+                options: &options,
                 defaults: profile.options,
             };
             let launch = (profile.launch)(&site).unwrap_or_else(|error| panic!("{}: {error}", profile.name));
             let texts: String = launch.configs.iter().map(|config| config.text.as_str()).collect();
             let all = format!("{texts} {:?}", launch.arguments);
             assert!(all.contains("12345"), "{}: {all}", profile.name);
-            assert_eq!(all.contains("23456"), profile.role == Role::Cache, "{}: {all}", profile.name);
+            let asks = matches!(profile.role, Role::Cache | Role::Gateway);
+            assert_eq!(all.contains("23456"), asks, "{}: {all}", profile.name);
             fs::remove_dir_all(&dir).unwrap();
         }
     }

@@ -107,10 +107,11 @@ impl<'a> RowRun<'a> {
     fn shot(&self, role: Role) -> Shot<'_> {
         let method = &self.stage.method;
         // The null server has one page; of a catalogue it knows nothing.
-        let is_known = !self.row.is_of_memcached() && (role != Role::Null || matches!(self.row.pages, Pages::One(_)));
+        let is_known = role != Role::Memcached && (role != Role::Null || matches!(self.row.pages, Pages::One(_)));
         Shot {
             row: self.row,
             list: &self.list,
+            speaks_memcached: role == Role::Memcached,
             known: is_known.then_some(&self.known),
             is_warm_up: false,
             cpus: &method.client_cpus,
@@ -182,8 +183,17 @@ impl<'a> RowRun<'a> {
             }
         };
         let (stop, role) = (self.stage.stop.clone(), self.contestants[place].planned.profile.role);
-        // Values are compared as they come.
-        if role != Role::Null && !self.row.is_of_memcached() {
+        if role == Role::Gateway
+            && let Err(what) = self.fill_memcached()
+        {
+            (self.say)(&what);
+            let cell = self.cell(place);
+            cell.trouble.push(what);
+            cell.is_lost = true;
+            return false;
+        }
+        // What a memcached says by its own protocol is compared as it comes.
+        if role != Role::Null && role != Role::Memcached {
             let seen = gate(self.row, server.address, self.origin_address, &|| {
                 stop.load(std::sync::atomic::Ordering::Relaxed)
             });
@@ -221,6 +231,16 @@ impl<'a> RowRun<'a> {
         server.settle();
         self.up[place] = Some(server);
         true
+    }
+
+    /// What stands behind the gateways holds all of the row's items, set as a client of its own would.
+    fn fill_memcached(&mut self) -> Result<(), String> {
+        let address = self.stage.memcached_address()?;
+        let filled = self.shot(Role::Memcached).fire(address, None, &mut |_, _| {})?;
+        match (filled.tally.failed(), filled.tally.good) {
+            (0, good) if good >= self.row.used.urls => Ok(()),
+            (failed, good) => Err(format!("the memcached behind the gateways took {good} items and refused {failed}")),
+        }
     }
 
     fn watched(&self, server: &ServerProcess) -> Watched {

@@ -39,6 +39,8 @@ pub(crate) struct Stage {
     ports: Vec<u16>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) origin: Option<Origin>,
+    /// What stands behind the gateways: all of a run have the same one.
+    memcached: Option<ServerProcess>,
     ours: PathBuf,
     search: Vec<PathBuf>,
     /// Last, because every server that still runs is ended before it.
@@ -79,6 +81,7 @@ impl Stage {
             ports: Vec::new(),
             stop: Arc::clone(stop),
             origin: None,
+            memcached: None,
             ours: order.larder.clone(),
             search: order.search.clone(),
             keeper: Arc::new(GroupKeeper::start(&order.larder)?),
@@ -118,6 +121,27 @@ impl Stage {
         self.origin.as_ref().map(|origin| origin.process.address)
     }
 
+    /// Of the memcached behind the gateways, which is started when the first of them asks. It shares their processors:
+    /// it is a part of what they answer with, as it is all of what a native client is answered with.
+    pub(crate) fn memcached_address(&mut self) -> Result<SocketAddr, String> {
+        if let Some(running) = self.memcached.as_mut() {
+            // Another one would have another port, which no gateway that runs knows of.
+            let is_gone = running.has_died(true);
+            return if is_gone {
+                Err("the memcached behind the gateways has ended".to_owned())
+            } else {
+                Ok(running.address)
+            };
+        }
+        let profile = profile("memcached").expect("it is among the profiles");
+        let planned = PlannedServer::plain("memcached-behind", profile);
+        let binary = planned.find_binary(&self.ours, &self.search).map_err(|why| format!("behind it: {why}"))?;
+        let mut behind = Contestant { used: planned.skipped(None), binary: Some(binary), planned };
+        let cpus = self.method.server_cpus.clone();
+        let started = self.start_on(&mut behind, None, &cpus)?;
+        Ok(self.memcached.insert(started).address)
+    }
+
     pub(crate) fn origin_used(&self) -> Option<ServerUsed> {
         self.origin.as_ref().map(|origin| origin.used.clone())
     }
@@ -125,6 +149,9 @@ impl Stage {
     /// Starts a server for a row, in an empty directory.
     pub(crate) fn start(&mut self, contestant: &mut Contestant, row: &PlannedRow) -> Result<ServerProcess, String> {
         let cpus = self.method.server_cpus.clone();
+        if contestant.planned.profile.role == Role::Gateway {
+            self.memcached_address()?;
+        }
         self.start_on(contestant, Some(row), &cpus)
     }
 
@@ -153,7 +180,11 @@ impl Stage {
             None => free_port(&mut self.dice, &self.ports)?,
         };
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
-        let origin = self.origin.as_ref().map_or(nowhere, |origin| origin.process.address);
+        let origin = match planned.profile.role {
+            Role::Gateway => self.memcached.as_ref().map(|behind| behind.address),
+            _ => self.origin.as_ref().map(|origin| origin.process.address),
+        };
+        let origin = origin.unwrap_or(nowhere);
         let site = Site {
             dir: &dir,
             docroot: &self.docroot,

@@ -11,16 +11,18 @@ use crate::constructed_body::{append_constructed, body_seed};
 use crate::limits::GATE_URLS_MAX;
 use crate::matrix::plain_fetch::fetch;
 use crate::matrix::planned_rows::{Pages, PlannedRow};
+use crate::matrix::profiles::GATEWAY_PATH;
 use crate::results::Gate;
 
 /// Of an error's list in a gate.
 const BAD_SHOWN_MAX: usize = 5;
 
-/// The body that belongs to a path; the query does not change it.
+/// The body that belongs to a path; the query does not change it. Of a memcached's item it is the key that it belongs to.
 fn body_of(path: &str, size: u64) -> Vec<u8> {
-    let path = path.split('?').next().unwrap_or(path);
+    let named = path.split('?').next().unwrap_or(path);
+    let named = path.strip_prefix(GATEWAY_PATH).and_then(|query| query.strip_prefix("?key=")).unwrap_or(named);
     let mut body = Vec::with_capacity(size as usize);
-    append_constructed(&mut body, body_seed(path), 0, size);
+    append_constructed(&mut body, body_seed(named), 0, size);
     body
 }
 
@@ -96,6 +98,18 @@ pub(crate) fn url_list(row: &PlannedRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::planned_rows::asked_of_a_gateway;
+    use crate::memcached_catalogue::MemcachedItems;
+
+    #[test]
+    fn a_gateway_has_the_values_that_were_set() {
+        let items = MemcachedItems { keys: 3, key_bytes: 20, value_bytes: 70 };
+        let catalogue = items.catalogue().unwrap();
+        for number in 0..3 {
+            let path = asked_of_a_gateway(&items.key(number));
+            assert_eq!(Some(&body_of(&path, 70)[..]), catalogue.value(number), "{path}");
+        }
+    }
 
     #[test]
     fn a_wrong_byte_is_found() {

@@ -88,8 +88,18 @@ mod tests {
         known(&mut bodies);
         let (list, bodies, stop) = (url_list(row), bodies.into(), Arc::new(AtomicBool::new(false)));
         let (known, cpus) = (Some(&bodies), &[][..]);
-        let shot =
-            Shot { row, list: &list, known, is_warm_up: true, cpus, threads: 1, origin: None, seed: 1, stop: &stop };
+        let shot = Shot {
+            row,
+            list: &list,
+            known,
+            speaks_memcached: false,
+            is_warm_up: true,
+            cpus,
+            threads: 1,
+            origin: None,
+            seed: 1,
+            stop: &stop,
+        };
         let watched = Watched { pid: std::process::id() as i32, cpus: 1 };
         let came = warm_up(&shot, origin.address, &watched, (WINDOW, 4 * WINDOW), &mut || None);
         drop(origin);

@@ -1,6 +1,8 @@
-//! nginx: as a cache, as a server of files, and as the origin.
+//! nginx: as a cache, as a server of files, as a gateway to a memcached, and as the origin.
 
-use super::{Launch, Profile, Role, Site, words};
+use std::path::Path;
+
+use super::{GATEWAY_PATH, Launch, Profile, Role, Site, words};
 
 pub(super) const NGINX_CACHE: Profile = Profile {
     name: "nginx-cache",
@@ -23,6 +25,16 @@ pub(super) const NGINX_STATIC: Profile = Profile {
     options: &[("extra", "")],
     keeps_children: true,
     launch: files,
+};
+
+/// With agentzh's module, as Debian packages it.
+pub(super) const NGINX_MEMC: Profile = Profile {
+    name: "nginx-memc",
+    install: "apt-get install nginx libnginx-mod-http-memc memcached",
+    role: Role::Gateway,
+    options: &[("module", "/usr/lib/nginx/modules/ngx_http_memc_module.so"), ("keepalive", "2048"), ("extra", "")],
+    launch: gateway,
+    ..NGINX_STATIC
 };
 
 /// Not to be measured: what stands behind those that are.
@@ -51,13 +63,39 @@ fn cache(site: &Site<'_>) -> Result<Launch, String> {
         port = site.port,
         extra = site.option("extra"),
     );
-    nginx(site, &server)
+    nginx(site, "", &server)
+}
+
+fn gateway(site: &Site<'_>) -> Result<Launch, String> {
+    let module = site.option("module");
+    if !Path::new(module).exists() {
+        return Err(format!("no {module}: apt-get install libnginx-mod-http-memc"));
+    }
+    let server = format!(
+        "    upstream m {{ server {memcached}; keepalive {keepalive}; }}
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        {extra}
+        location {GATEWAY_PATH} {{
+            set $memc_key $arg_key;
+            memc_cmds_allowed get;
+            memc_pass m;
+        }}
+    }}
+",
+        memcached = site.origin,
+        keepalive = site.option("keepalive"),
+        port = site.port,
+        extra = site.option("extra"),
+    );
+    nginx(site, &format!("load_module {module};\n"), &server)
 }
 
 fn files(site: &Site<'_>) -> Result<Launch, String> {
     let (port, docroot, extra) = (site.port, site.docroot.display(), site.option("extra"));
     nginx(
         site,
+        "",
         &format!(
             "    server {{\n        listen 127.0.0.1:{port} backlog=4096;\n        root {docroot};\n        {extra}\n    }}\n"
         ),
@@ -76,17 +114,17 @@ fn origin(site: &Site<'_>) -> Result<Launch, String> {
     }}
 "
     );
-    nginx(site, &server)
+    nginx(site, "", &server)
 }
 
-fn nginx(site: &Site<'_>, http: &str) -> Result<Launch, String> {
+fn nginx(site: &Site<'_>, modules: &str, http: &str) -> Result<Launch, String> {
     let temporary = site.directory("temporary")?;
     let (error_log, pid) = (site.path("error.log"), site.path("nginx.pid"));
     let (files, connections) = (site.open_files, site.open_files.saturating_sub(site.open_files / 10).max(64));
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
     let config = format!(
         "daemon off;
-{user}worker_processes {workers};
+{modules}{user}worker_processes {workers};
 worker_rlimit_nofile {files};
 error_log {error_log};
 pid {pid};
