@@ -7,6 +7,7 @@
 mod account;
 mod arena;
 mod blocks;
+pub mod disk;
 mod eviction;
 mod growing;
 pub mod limits;

@@ -1,0 +1,83 @@
+//! The threads of a disk: one that writes and several that read. None of them is ever waited for by a worker.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::disk_log::{Command, DiskLog};
+use super::disk_queue::{CommandQueue, QuestionQueue};
+use super::limits::{PROBE_TICKS, TICK_MS};
+use super::one_disk::OneDisk;
+
+const TICK: Duration = Duration::from_millis(TICK_MS);
+/// Nothing comes any more, so there is nothing to look for.
+const FOR_GOOD: Duration = Duration::from_secs(3600);
+
+/// The writer. Ends when it was told to close.
+pub fn start_log(mut log: DiskLog, queue: Arc<CommandQueue>) -> io::Result<JoinHandle<()>> {
+    let disk = Arc::clone(&log.disk);
+    let run = move || {
+        let outcome = catch_unwind(AssertUnwindSafe(|| write_until_closed(&mut log, &queue)));
+        if outcome.is_err() {
+            // What is half done stays so, and nothing is written on top of it: the disk is out until the next start.
+            disk.drop_it(&io::Error::other("its writer has a defect"));
+            drop(log);
+            refuse_until_closed(&queue);
+        }
+    };
+    std::thread::Builder::new().name("disk-log".into()).spawn(run)
+}
+
+fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
+    let (mut patience, mut idle_ticks) = (TICK, 0);
+    loop {
+        let batch = queue.take(patience);
+        let is_idle = batch.is_empty();
+        for (command, bytes) in batch {
+            let is_last = matches!(command, Command::Close { .. });
+            log.apply(command);
+            queue.done(bytes);
+            if is_last {
+                return;
+            }
+        }
+        log.commit_if_due(is_idle);
+        let has_more = log.work();
+        patience = if has_more { Duration::ZERO } else { TICK };
+        idle_ticks = if is_idle && !has_more { idle_ticks + 1 } else { idle_ticks };
+        // Only when nothing waits: what was refused while the disk was out stays refused.
+        if idle_ticks >= PROBE_TICKS && is_idle {
+            idle_ticks = 0;
+            log.probe();
+        }
+    }
+}
+
+fn refuse_until_closed(queue: &CommandQueue) {
+    loop {
+        for (command, bytes) in queue.take(FOR_GOOD) {
+            queue.done(bytes);
+            if let Command::Close { done } = command {
+                done.keep(());
+                return;
+            }
+        }
+    }
+}
+
+/// The readers. They end when their queue is closed.
+pub fn start_readers(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>) -> io::Result<Vec<JoinHandle<()>>> {
+    let start = |number: usize| {
+        let queue = Arc::clone(queue);
+        let run = move || {
+            while let Some(question) = queue.take() {
+                // Who asked gets no answer, and takes that for a miss.
+                let _ = catch_unwind(AssertUnwindSafe(question));
+            }
+        };
+        std::thread::Builder::new().name(format!("disk-read-{number}")).spawn(run)
+    };
+    (0..disk.settings.readers.max(1)).map(start).collect()
+}

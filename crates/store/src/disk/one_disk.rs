@@ -1,0 +1,206 @@
+//! One disk as all its threads see it: its device, where everything is on it, how it is, and what it counts.
+//!
+//! Only the log (`disk_log.rs`), on a thread of its own, writes to the device.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::device::Device;
+use super::disk_event::DiskEvent;
+use super::disk_index::DiskIndex;
+use super::disk_settings::DiskSettings;
+use super::geometry::{Geometry, Superblock};
+use super::limits::READ_ERRORS_MAX;
+use super::refused::Refused;
+use super::segment_table::SegmentTable;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+pub type Told = Arc<dyn Fn(DiskEvent) + Send + Sync>;
+
+/// How a disk is.
+///
+/// | it is | read | written | leaves by |
+/// |---|---|---|---|
+/// | `Up` | yes | yes | an error of a write: `ReadOnly` or `Dropped`; errors of reads, or of a sync: `Dropped` |
+/// | `ReadOnly` | yes | no | a probe that succeeds: `Up`; errors of reads: `Dropped` |
+/// | `Dropped` | no | no | a probe that succeeds: `Up` |
+/// | `Closed` | yes | no | – |
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DiskState {
+    Up,
+    ReadOnly,
+    Dropped,
+    Closed,
+}
+
+impl DiskState {
+    pub const fn token(self) -> &'static str {
+        match self {
+            DiskState::Up => "up",
+            DiskState::ReadOnly => "read-only",
+            DiskState::Dropped => "dropped",
+            DiskState::Closed => "closed",
+        }
+    }
+}
+
+/// Figures since the start.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub hits: AtomicU64,
+    pub hits_at_hand: AtomicU64,
+    pub lost_gone: AtomicU64,
+    pub lost_damaged: AtomicU64,
+    pub lost_busy: AtomicU64,
+    pub lost_failed: AtomicU64,
+    pub bytes_read: AtomicU64,
+    pub stored: AtomicU64,
+    pub refreshed: AtomicU64,
+    pub refused: [AtomicU64; Refused::ALL.len()],
+    pub bytes_written: AtomicU64,
+    pub deleted: AtomicU64,
+    pub acknowledged: AtomicU64,
+    pub reclaimed_segments: AtomicU64,
+    pub reinserted: AtomicU64,
+    pub checkpoints: AtomicU64,
+    pub commits: AtomicU64,
+    pub dropped: AtomicU64,
+    pub taken_back: AtomicU64,
+}
+
+/// See the module.
+pub struct OneDisk {
+    pub device: Arc<dyn Device>,
+    pub path: PathBuf,
+    pub settings: DiskSettings,
+    pub superblock: Mutex<Superblock>,
+    pub geometry: Geometry,
+    pub index: DiskIndex,
+    pub segments: SegmentTable,
+    pub counters: Counters,
+    /// The last sequence number given to a record.
+    pub sequence: AtomicU64,
+    /// The caller's time, in its units.
+    pub now: AtomicU64,
+    state: Mutex<DiskState>,
+    read_errors: AtomicU32,
+    told: Told,
+}
+
+impl OneDisk {
+    pub fn new(
+        device: Arc<dyn Device>,
+        settings: DiskSettings,
+        superblock: Superblock,
+        state: DiskState,
+        told: Told,
+    ) -> OneDisk {
+        OneDisk {
+            device,
+            path: settings.path.clone(),
+            index: DiskIndex::new(settings.objects_max),
+            segments: SegmentTable::new(superblock.geometry.segments),
+            geometry: superblock.geometry,
+            superblock: Mutex::new(superblock),
+            settings,
+            counters: Counters::default(),
+            sequence: AtomicU64::new(0),
+            now: AtomicU64::new(0),
+            state: Mutex::new(state),
+            read_errors: AtomicU32::new(0),
+            told,
+        }
+    }
+
+    /// Which store it is: part of every checksum.
+    pub fn store(&self) -> u64 {
+        self.superblock.lock().store
+    }
+
+    pub fn state(&self) -> DiskState {
+        *self.state.lock()
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.state() == DiskState::Up
+    }
+
+    pub fn is_read(&self) -> bool {
+        self.state() != DiskState::Dropped
+    }
+
+    pub fn tell(&self, event: DiskEvent) {
+        (self.told)(event);
+    }
+
+    pub fn count_refusal(&self, refused: Refused) {
+        let at = Refused::ALL.iter().position(|other| *other == refused).expect("it lists all");
+        self.counters.refused[at].fetch_add(1, Relaxed);
+    }
+
+    /// A write failed. A full or write-protected disk is still good to read; anything else is not to be trusted.
+    pub fn write_failed(&self, error: &io::Error) {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        match error.kind() {
+            StorageFull | QuotaExceeded | ReadOnlyFilesystem => self.stop_writing(error),
+            _ => self.drop_it(error),
+        }
+    }
+
+    fn stop_writing(&self, error: &io::Error) {
+        let mut state = self.state.lock();
+        if *state == DiskState::Up {
+            *state = DiskState::ReadOnly;
+            drop(state);
+            self.tell(DiskEvent::ReadOnly { path: self.path.clone(), error: error.to_string() });
+        }
+    }
+
+    /// It is neither read nor written until a probe succeeds.
+    pub fn drop_it(&self, error: &io::Error) {
+        let mut state = self.state.lock();
+        if matches!(*state, DiskState::Up | DiskState::ReadOnly) {
+            *state = DiskState::Dropped;
+            drop(state);
+            self.counters.dropped.fetch_add(1, Relaxed);
+            self.tell(DiskEvent::Dropped { path: self.path.clone(), error: error.to_string() });
+        }
+    }
+
+    pub fn take_back(&self) {
+        *self.state.lock() = DiskState::Up;
+        self.read_errors.store(0, Relaxed);
+        self.counters.taken_back.fetch_add(1, Relaxed);
+        self.tell(DiskEvent::TakenBack { path: self.path.clone() });
+    }
+
+    pub fn close(&self) {
+        let mut state = self.state.lock();
+        if *state != DiskState::Dropped {
+            *state = DiskState::Closed;
+        }
+    }
+
+    /// A read failed: once is a bad sector, again and again is a bad disk.
+    pub fn read_failed(&self, error: &io::Error) {
+        if self.read_errors.fetch_add(1, Relaxed) + 1 >= READ_ERRORS_MAX {
+            self.drop_it(error);
+        }
+    }
+
+    pub fn read_succeeded(&self) {
+        if self.read_errors.load(Relaxed) != 0 {
+            self.read_errors.store(0, Relaxed);
+        }
+    }
+
+    /// What was read is not what was written.
+    pub fn found_damage(&self, offset: u64) {
+        // The first, the second, the fourth: a row of them is told in a few lines.
+        if (self.counters.lost_damaged.fetch_add(1, Relaxed) + 1).is_power_of_two() {
+            self.tell(DiskEvent::Damaged { path: self.path.clone(), offset });
+        }
+    }
+}

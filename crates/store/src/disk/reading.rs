@@ -1,0 +1,155 @@
+//! Reads as futures: first without waiting, then by a reader's thread. They can be polled under any runtime, and dropped.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use super::disk_index::ShortName;
+use super::disk_queue::QuestionQueue;
+use super::one_disk::OneDisk;
+use super::promise::{Awaited, promise};
+use super::refused::Lost;
+use super::stored::{Patience, ReadOutcome, Stored, open};
+use crate::Blocks;
+use crate::sync::atomic::Ordering::Relaxed;
+
+/// A record that the index knows of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    pub(super) disk: usize,
+    pub(super) name: ShortName,
+}
+
+type Ask<T> = dyn Fn(Patience) -> ReadOutcome<T> + Send + Sync;
+
+/// A read under way: the record, a block of its body, or the whole body, or why it cannot be had.
+pub struct Reading<T> {
+    disk: Arc<OneDisk>,
+    state: State<T>,
+}
+
+enum State<T> {
+    New {
+        ask: Arc<Ask<T>>,
+        queue: Arc<QuestionQueue>,
+    },
+    Asked(Awaited<Result<T, Lost>>),
+    /// Answered, or there never was anything to ask.
+    Over(Option<Lost>),
+}
+
+impl<T: Send + 'static> Reading<T> {
+    fn new(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>, ask: Arc<Ask<T>>) -> Reading<T> {
+        Reading { disk: Arc::clone(disk), state: State::New { ask, queue: Arc::clone(queue) } }
+    }
+
+    fn begin(&mut self, ask: Arc<Ask<T>>, queue: &QuestionQueue) -> Option<Result<T, Lost>> {
+        match ask(Patience::AtHand) {
+            ReadOutcome::Read(value) => {
+                self.disk.counters.hits_at_hand.fetch_add(1, Relaxed);
+                return Some(Ok(value));
+            }
+            ReadOutcome::Lost(lost) => return Some(Err(lost)),
+            ReadOutcome::NotAtHand => {}
+        }
+        let (promise, awaited) = promise();
+        let question = move || {
+            // Who asked has left: then nobody needs the disk to move.
+            if promise.is_moot() {
+                return;
+            }
+            match ask(Patience::Waits) {
+                ReadOutcome::Read(value) => promise.keep(Ok(value)),
+                ReadOutcome::Lost(lost) => promise.keep(Err(lost)),
+                ReadOutcome::NotAtHand => unreachable!("who waits gets an answer"),
+            }
+        };
+        match queue.ask(Box::new(question)) {
+            Ok(()) => {
+                self.state = State::Asked(awaited);
+                None
+            }
+            Err(lost) => Some(Err(lost)),
+        }
+    }
+
+    fn count(&self, result: &Result<T, Lost>) {
+        let counters = &self.disk.counters;
+        let counter = match result {
+            Ok(_) => &counters.hits,
+            Err(Lost::Gone) => &counters.lost_gone,
+            Err(Lost::Busy) => &counters.lost_busy,
+            Err(Lost::Failed) => &counters.lost_failed,
+            // Counted where it was found.
+            Err(Lost::Damaged) => return,
+        };
+        counter.fetch_add(1, Relaxed);
+    }
+}
+
+impl<T: Send + 'static> Future for Reading<T> {
+    type Output = Result<T, Lost>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T, Lost>> {
+        let this = &mut *self;
+        if let State::New { .. } = &this.state {
+            let State::New { ask, queue } = std::mem::replace(&mut this.state, State::Over(None)) else {
+                unreachable!("it was new a moment ago")
+            };
+            if let Some(result) = this.begin(ask, &queue) {
+                this.count(&result);
+                return Poll::Ready(result);
+            }
+        }
+        let result = match &mut this.state {
+            State::Asked(awaited) => match Pin::new(awaited).poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                // The reader ended without an answer.
+                Poll::Ready(answer) => answer.unwrap_or(Err(Lost::Failed)),
+            },
+            State::Over(lost) => Err(lost.unwrap_or(Lost::Gone)),
+            State::New { .. } => unreachable!("it was begun"),
+        };
+        this.state = State::Over(None);
+        this.count(&result);
+        Poll::Ready(result)
+    }
+}
+
+impl<T> Unpin for Reading<T> {}
+
+/// Opens a record: its head, and a small body with it.
+pub(super) fn open_record(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>, name: ShortName) -> Reading<Stored> {
+    let (asked, lane) = (Arc::clone(disk), Arc::clone(queue));
+    let ask = move |patience| match open(&asked, name, patience) {
+        ReadOutcome::Read(stored) => ReadOutcome::Read(stored.with_readers(&lane)),
+        other => other,
+    };
+    Reading::new(disk, queue, Arc::new(ask))
+}
+
+impl Stored {
+    /// The nth block of the body.
+    pub fn read(&self, block: u64) -> Reading<Bytes> {
+        self.reading(move |stored, patience| stored.read_now(block, patience))
+    }
+
+    /// The whole body, to be kept in memory.
+    pub fn read_all(&self) -> Reading<Blocks> {
+        self.reading(|stored, patience| stored.read_all_now(patience))
+    }
+
+    fn reading<T: Send + 'static>(
+        &self,
+        read: impl Fn(&Stored, Patience) -> ReadOutcome<T> + Send + Sync + 'static,
+    ) -> Reading<T> {
+        let stored = self.clone();
+        match self.readers() {
+            Some(queue) => Reading::new(self.disk(), queue, Arc::new(move |patience| read(&stored, patience))),
+            None => Reading { disk: Arc::clone(self.disk()), state: State::Over(Some(Lost::Failed)) },
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The segments: which generation each is of, whether it is written, and who still reads in it.
+//!
+//! A place is named by its segment's generation too: it is drawn anew whenever a segment is opened, so nothing that a
+//! segment held before can be taken for what it holds now. A segment is reused only when nothing pins it.
+
+use crate::sync::Mutex;
+
+use super::encoding::{Decoder, Encode};
+
+/// A segment in a checkpoint.
+pub const SEGMENT_ROW_BYTES: usize = 4 + 8 + 8 + 1;
+
+/// | a segment is | holds records | is written | may be reclaimed |
+/// |---|---|---|---|
+/// | `Free` | no | no | – |
+/// | `Open` | yes | yes | no |
+/// | `Sealed` | yes | no | if nothing pins it |
+/// | `Orphan` | yes: it was open when the process ended | no | when recovery has sealed it |
+/// | `Leaving` | no longer; its last readers still look | no | freed when they are done |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Free,
+    Open,
+    Sealed,
+    Orphan,
+    Leaving,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    pub phase: Phase,
+    pub generation: u32,
+    /// The order in which segments were opened: the oldest leaves first.
+    pub order: u64,
+    /// The least number of a record in it.
+    pub number_min: u64,
+    pins: u32,
+    /// Somebody sent from its pages without copying.
+    lent: bool,
+}
+
+#[derive(Debug)]
+pub struct SegmentTable {
+    segments: Mutex<Vec<Segment>>,
+}
+
+impl Segment {
+    const FREE: Segment =
+        Segment { phase: Phase::Free, generation: 0, order: 0, number_min: u64::MAX, pins: 0, lent: false };
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u32(self.generation);
+        out.put_u64(self.order);
+        out.put_u64(self.number_min);
+        out.put_u8(match self.phase {
+            Phase::Free | Phase::Leaving => 0,
+            Phase::Open | Phase::Orphan => 1,
+            Phase::Sealed => 2,
+        });
+    }
+
+    pub fn decode(decoder: &mut Decoder<'_>) -> Option<Segment> {
+        let (generation, order, number_min) = (decoder.u32()?, decoder.u64()?, decoder.u64()?);
+        let phase = match decoder.u8()? {
+            0 => Phase::Free,
+            1 => Phase::Orphan,
+            2 => Phase::Sealed,
+            _ => return None,
+        };
+        Some(Segment { phase, generation, order, number_min, ..Segment::FREE })
+    }
+}
+
+impl SegmentTable {
+    pub fn new(count: u32) -> SegmentTable {
+        SegmentTable { segments: Mutex::new(vec![Segment::FREE; count as usize]) }
+    }
+
+    /// Starts from what a checkpoint says.
+    pub fn restore(&self, segments: Vec<Segment>) {
+        *self.segments.lock() = segments;
+    }
+
+    pub fn all(&self) -> Vec<Segment> {
+        self.segments.lock().clone()
+    }
+
+    pub fn get(&self, segment: u32) -> Segment {
+        self.segments.lock()[segment as usize]
+    }
+
+    /// Changes one.
+    pub fn change<R>(&self, segment: u32, change: impl FnOnce(&mut Segment) -> R) -> R {
+        change(&mut self.segments.lock()[segment as usize])
+    }
+
+    /// Keeps a segment from being reused. Returns its generation, unless it is another than the one that is meant.
+    pub fn pin(&self, segment: u32, meant: Option<u32>) -> Option<u32> {
+        let mut segments = self.segments.lock();
+        let segment = segments.get_mut(segment as usize)?;
+        let is_meant = meant.is_none_or(|generation| generation == segment.generation);
+        if !is_meant || segment.phase == Phase::Free {
+            return None;
+        }
+        segment.pins += 1;
+        Some(segment.generation)
+    }
+
+    pub fn unpin(&self, segment: u32) {
+        let mut segments = self.segments.lock();
+        let pins = &mut segments[segment as usize].pins;
+        *pins = pins.checked_sub(1).expect("what is unpinned was pinned");
+    }
+
+    /// Notes that sockets may refer to its pages from now on.
+    pub fn lend(&self, segment: u32) {
+        self.segments.lock()[segment as usize].lent = true;
+    }
+
+    /// Its pages were detached: sockets have them for themselves.
+    pub fn detached(&self, segment: u32) {
+        self.segments.lock()[segment as usize].lent = false;
+    }
+
+    /// Nothing of what they hold counts any more.
+    pub fn leave_all(&self) {
+        self.segments.lock().iter_mut().filter(|it| it.phase != Phase::Free).for_each(|it| it.phase = Phase::Leaving);
+    }
+
+    pub fn free_count(&self) -> usize {
+        self.segments.lock().iter().filter(|segment| segment.phase == Phase::Free).count()
+    }
+
+    /// Opens a free segment. Returns it, and whether its pages were lent in its last life.
+    pub fn open(&self, generation: u32, order: u64) -> Option<(u32, bool)> {
+        let mut segments = self.segments.lock();
+        let at = segments.iter().position(|segment| segment.phase == Phase::Free)?;
+        let lent = segments[at].lent;
+        segments[at] = Segment { phase: Phase::Open, generation, order, lent, ..Segment::FREE };
+        Some((at as u32, lent))
+    }
+
+    /// The oldest sealed segments that nothing pins, oldest first.
+    pub fn oldest_unpinned(&self) -> Option<u32> {
+        let segments = self.segments.lock();
+        let sealed = segments.iter().enumerate().filter(|(_, it)| it.phase == Phase::Sealed && it.pins == 0);
+        sealed.min_by_key(|(_, segment)| segment.order).map(|(at, _)| at as u32)
+    }
+
+    /// Frees those that have left and that nobody looks at any more. Returns them.
+    pub fn free_left(&self) -> Vec<u32> {
+        let mut freed = Vec::new();
+        for (at, segment) in self.segments.lock().iter_mut().enumerate() {
+            if segment.phase == Phase::Leaving && segment.pins == 0 {
+                segment.phase = Phase::Free;
+                freed.push(at as u32);
+            }
+        }
+        freed
+    }
+
+    /// No record has a lesser number.
+    pub fn number_min(&self) -> u64 {
+        let segments = self.segments.lock();
+        let holding = segments.iter().filter(|segment| !matches!(segment.phase, Phase::Free | Phase::Leaving));
+        holding.map(|segment| segment.number_min).min().unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_pinned_is_not_chosen_and_what_left_is_freed_when_unpinned() {
+        let table = SegmentTable::new(3);
+        for order in 0..3 {
+            assert_eq!(table.open(order as u32 + 7, order), Some((order as u32, false)));
+            table.change(order as u32, |segment| segment.phase = Phase::Sealed);
+        }
+        assert_eq!(table.open(1, 9), None);
+        assert_eq!(table.pin(0, Some(8)), None);
+        assert_eq!(table.pin(0, Some(7)), Some(7));
+        assert_eq!(table.oldest_unpinned(), Some(1));
+        table.change(0, |segment| segment.phase = Phase::Leaving);
+        table.lend(0);
+        assert!(table.free_left().is_empty());
+        table.unpin(0);
+        assert_eq!(table.free_left(), [0]);
+        assert_eq!(table.pin(0, None), None);
+        assert_eq!(table.open(99, 9), Some((0, true)));
+    }
+
+    #[test]
+    fn a_row_is_what_it_was_when_it_is_read_again() {
+        for (phase, again) in [
+            (Phase::Free, Phase::Free),
+            (Phase::Leaving, Phase::Free),
+            (Phase::Open, Phase::Orphan),
+            (Phase::Sealed, Phase::Sealed),
+        ] {
+            let segment = Segment { phase, generation: 5, order: 6, number_min: 7, ..Segment::FREE };
+            let mut bytes = Vec::new();
+            segment.encode(&mut bytes);
+            assert_eq!(bytes.len(), SEGMENT_ROW_BYTES);
+            let read = Segment::decode(&mut Decoder::new(&bytes)).expect("whole");
+            assert_eq!((read.phase, read.generation, read.order, read.number_min), (again, 5, 6, 7));
+        }
+    }
+}

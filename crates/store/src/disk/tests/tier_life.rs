@@ -1,0 +1,179 @@
+//! The whole tier, with its threads, on real files: the verbs as the cache uses them.
+
+use std::future::Future;
+use std::path::PathBuf;
+
+use super::*;
+use crate::Blocks;
+use crate::disk::{DiskState, Faults, FaultyDevice, Recovered, Tier, WhyNotOpened};
+
+/// A directory that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("larder-disk-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory for the test");
+        Folder(path)
+    }
+
+    fn settings(&self, name: &str) -> DiskSettings {
+        let mut settings = DiskSettings::new(self.0.join(name), 24 << 20);
+        settings.segment_bytes = 1 << 20;
+        settings
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open_tier(disks: Vec<DiskSettings>) -> (Arc<Tier>, Recovered) {
+    Tier::open(disks, |_| ()).expect("the disks can be opened")
+}
+
+fn get(tier: &Tier, digest: Digest) -> Option<(Bytes, Vec<u8>)> {
+    let stored = wait(tier.open_record(tier.find(digest)?)).ok()?;
+    assert!(stored.is_current());
+    let blocks = wait(stored.read_all()).ok()?;
+    Some((stored.head().clone(), blocks.pieces(0, u64::MAX).collect::<Vec<_>>().concat()))
+}
+
+#[test]
+fn what_streams_in_streams_out_and_is_there_after_a_restart() {
+    let folder = Folder::new("streams");
+    let (tier, first) = open_tier(vec![folder.settings("a.larder"), folder.settings("b.larder")]);
+    let whole = body(1, 3_500_000);
+    let mut writer = tier.begin(digest(1), Some(whole.len() as u64)).expect("it fits");
+    for piece in whole.chunks(10_007) {
+        writer.append(Bytes::copy_from_slice(piece)).expect("the queue has room");
+    }
+    let placing = writer.finish(Bytes::from_static(b"head"), NO_FACTS);
+    let sequence = placing.sequence();
+    assert_eq!(wait(placing), Ok(()));
+    for n in 2..50 {
+        let blocks = Blocks::copy_of(&body(n, 6221));
+        let placing = tier.put(digest(n), Bytes::from_static(b"small"), &blocks, NO_FACTS).expect("it fits");
+        assert_eq!(wait(placing), Ok(()));
+    }
+    assert_eq!(wait(tier.refresh(digest(1), sequence, Bytes::from_static(b"new head"), NO_FACTS)), Ok(()));
+    assert_eq!(wait(tier.invalidate(Invalidation::DeleteFamily(digest(3).family))), Ok(()));
+    assert_eq!(wait(tier.invalidate(Invalidation::Ban { number: 9, text: Bytes::from_static(b"x") })), Ok(()));
+    let check = |tier: &Tier| {
+        assert!(get(tier, digest(1)).is_some_and(|(head, bytes)| head == "new head" && bytes == whole));
+        assert!(get(tier, digest(2)).is_some_and(|(head, bytes)| head == "small" && bytes == body(2, 6221)));
+        assert!(get(tier, digest(3)).is_none() && tier.family(digest(3).family).is_empty());
+        assert_eq!(tier.family(digest(4).family).len(), 1);
+        let stored = wait(tier.open_record(tier.find(digest(1)).expect("there"))).expect("whole");
+        let block = wait(stored.read(7)).expect("whole");
+        assert!(block == whole[7 * 65_536..8 * 65_536]);
+        let ranges = stored.file_ranges(100_000, 2_000_000).expect("it is a file");
+        let mut sent = Vec::new();
+        for range in ranges {
+            let mut bytes = vec![0; range.len as usize];
+            std::os::unix::fs::FileExt::read_exact_at(&*range.file, &mut bytes, range.offset).expect("it is there");
+            sent.extend(bytes);
+        }
+        assert!(sent == whole[100_000..2_000_000]);
+    };
+    check(&tier);
+    assert!(tier.stats().iter().all(|disk| disk.objects > 5 && disk.state == DiskState::Up), "both have a share");
+    tier.close();
+    drop(tier);
+    let (tier, again) = open_tier(vec![folder.settings("b.larder"), folder.settings("a.larder")]);
+    assert_eq!((again.seed, again.number_max), (first.seed, 9));
+    assert_eq!(again.bans.iter().map(|ban| ban.number).collect::<Vec<_>>(), [9]);
+    while tier.stats().iter().map(|disk| disk.objects).sum::<u64>() < 48 {
+        std::thread::yield_now();
+    }
+    check(&tier);
+}
+
+#[test]
+fn a_body_that_is_given_up_leaves_nothing_and_one_too_large_is_refused() {
+    let folder = Folder::new("given-up");
+    let (tier, _) = open_tier(vec![folder.settings("a.larder")]);
+    let mut writer = tier.begin(digest(1), None).expect("it fits");
+    writer.append(Bytes::from(body(1, 2 << 20))).expect("the queue has room");
+    drop(writer);
+    assert_eq!(tier.begin(digest(2), Some(20 << 20)).err(), Some(Refused::TooLarge));
+    let mut writer = tier.begin(digest(2), None).expect("nobody knows yet");
+    let refused = (0..20).find_map(|_| writer.append(Bytes::from(vec![0; 1 << 20])).err());
+    assert_eq!(refused, Some(Refused::TooLarge));
+    assert_eq!(wait(writer.finish(Bytes::new(), NO_FACTS)), Err(Refused::TooLarge));
+    assert!(tier.find(digest(1)).is_none() && tier.find(digest(2)).is_none());
+}
+
+#[test]
+fn a_second_process_is_refused_and_says_so() {
+    let folder = Folder::new("second");
+    let (tier, _) = open_tier(vec![folder.settings("a.larder")]);
+    let refused = Tier::open(vec![folder.settings("a.larder")], |_| ()).expect_err("it is in use");
+    assert!(matches!(refused.why, WhyNotOpened::Locked));
+    assert!(refused.to_string().contains("another process uses it"), "{refused}");
+    drop(tier);
+    open_tier(vec![folder.settings("a.larder")]);
+}
+
+#[test]
+fn somebody_elses_file_is_left_alone_and_a_directory_gets_a_file() {
+    let folder = Folder::new("else");
+    std::fs::write(folder.0.join("letter.txt"), "dear reader").expect("written");
+    let refused = Tier::open(vec![folder.settings("letter.txt")], |_| ()).expect_err("it is no store");
+    assert!(matches!(refused.why, WhyNotOpened::NotAStore), "{refused}");
+    assert_eq!(std::fs::read(folder.0.join("letter.txt")).expect("there"), b"dear reader");
+    let mut settings = folder.settings("");
+    settings.path = folder.0.clone();
+    open_tier(vec![settings.clone()]);
+    assert!(folder.0.join("larder.store").is_file());
+    // What is named like a store is one; what is in it is not used.
+    std::fs::write(folder.0.join("larder.store"), [7; 100_000]).expect("written");
+    let (tier, _) = open_tier(vec![settings.clone()]);
+    assert_eq!(tier.stats()[0].state, DiskState::Up);
+    settings.bytes = 1 << 20;
+    drop(tier);
+    let refused = Tier::open(vec![settings], |_| ()).expect_err("too small");
+    assert!(matches!(refused.why, WhyNotOpened::TooSmall { .. }));
+    let missing = DiskSettings::new(folder.0.join("no/such/place"), 24 << 20);
+    assert!(matches!(Tier::open(vec![missing], |_| ()).expect_err("missing").why, WhyNotOpened::Io(_)));
+}
+
+#[test]
+fn a_stalled_disk_holds_up_nobody() {
+    let settings = DiskSettings { queue_bytes_max: 1 << 20, reads_queued_max: 8, readers: 1, ..small(20, 1 << 20) };
+    let memory = Arc::new(SimulatedDevice::new(settings.bytes, 1));
+    let faulty = Arc::new(FaultyDevice::new(memory));
+    let device = Arc::clone(&faulty) as Arc<dyn Device>;
+    let (tier, _) = Tier::on_devices(vec![(settings, device)], Arc::new(|_| ())).expect("it opens");
+    let put = |n| tier.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, 200_000)), NO_FACTS);
+    assert_eq!(wait(put(1).expect("there is room")), Ok(()));
+    let candidate = tier.find(digest(1)).expect("there");
+    faulty.set(Faults { stalls: true, ..Faults::default() });
+    // More than may wait: each is answered at once, and with a refusal from some point on.
+    let waiting: Vec<_> = (10..40).map(put).collect();
+    assert!(waiting.iter().any(|put| put.as_ref().err() == Some(&Refused::Busy)));
+    faulty.wait_for_stalled();
+    let mut reads: Vec<_> = (0..20).map(|_| tier.open_record(candidate)).collect();
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let answers = reads.iter_mut().map(|read| std::pin::Pin::new(read).poll(&mut context));
+    let busy = answers.filter(|answer| matches!(answer, std::task::Poll::Ready(Err(Lost::Busy)))).count();
+    assert!(busy >= 10, "{busy}");
+    let acknowledged = tier.invalidate(Invalidation::DeleteFamily(digest(1).family));
+    assert!(tier.find(digest(1)).is_none(), "in force at once");
+    faulty.set(Faults::default());
+    assert_eq!(wait(acknowledged), Ok(()));
+    let placed = waiting.into_iter().flatten().map(wait).filter(Result::is_ok).count();
+    assert!(placed >= 4, "{placed}");
+    assert!(tier.find(digest(10)).is_some());
+}
+
+#[test]
+fn without_disks_everything_is_a_miss() {
+    let (tier, recovered) = open_tier(Vec::new());
+    assert!(tier.find(digest(1)).is_none() && tier.family(1).is_empty());
+    assert_eq!(tier.begin(digest(1), None).err(), Some(Refused::NoDisk));
+    assert_eq!(wait(tier.invalidate(Invalidation::Clear)), Ok(()));
+    assert_eq!((recovered.number_max, tier.oldest_number()), (0, u64::MAX));
+}

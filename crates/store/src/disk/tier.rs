@@ -1,0 +1,382 @@
+//! All disks as one: which of them a name belongs to, and the verbs that the cache uses.
+//!
+//! Nothing here waits for a disk but opening and closing. A disk that fails costs its share of hits; the others go on.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use bytes::Bytes;
+
+use super::device::Device;
+use super::disk_event::DiskEvent;
+use super::disk_index::Digest;
+use super::disk_log::{Body, Command, Invalidation, Rest};
+use super::disk_queue::{CommandQueue, QuestionQueue, TooManyWait};
+use super::disk_settings::DiskSettings;
+use super::disk_stats::DiskStats;
+use super::disk_threads::{start_log, start_readers};
+use super::disk_writer::{Acknowledged, Placing, Writer};
+use super::file_device::{FILE_NAME, FileDevice, FileRefusal};
+use super::geometry::{Found, Geometry, Superblock};
+use super::head_record::RecordFacts;
+use super::knowledge::{Ban, Knowledge};
+use super::limits::{BAN_TEXT_BYTES_MAX, COMMANDS_QUEUED_MAX, OBJECT_SHARE_SHIFT};
+use super::one_disk::{OneDisk, Told};
+use super::promise::{promise, wait};
+use super::reading::{Candidate, Reading, open_record};
+use super::recovery::{self, drawn, mixed};
+use super::refused::{NotDurable, Refused};
+use super::stored::Stored;
+use crate::Blocks;
+use crate::sync::Mutex;
+use crate::sync::atomic::Ordering::Relaxed;
+
+/// The disks of a process.
+pub struct Tier {
+    lanes: Vec<Lane>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Lane {
+    disk: Arc<OneDisk>,
+    commands: Arc<CommandQueue>,
+    questions: Arc<QuestionQueue>,
+    /// Families are spread by it.
+    salt: u64,
+}
+
+/// What a start must know before it serves anything from disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The digests of everything stored were made with it.
+    pub seed: [u8; 16],
+    pub bans: Vec<Ban>,
+    pub slots: Vec<(u32, u64)>,
+    /// No greater number was seen.
+    pub number_max: u64,
+}
+
+/// What an operator must mend before a disk can be used.
+#[derive(Debug)]
+pub struct OpenError {
+    pub path: PathBuf,
+    pub why: WhyNotOpened,
+}
+
+#[derive(Debug)]
+pub enum WhyNotOpened {
+    Locked,
+    /// A file with something else in it.
+    NotAStore,
+    TooSmall {
+        bytes: u64,
+    },
+    Twice,
+    Io(io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.why {
+            WhyNotOpened::Locked => {
+                write!(f, "disk {path}: another process uses it; stop that one, or give this one a disk of its own")
+            }
+            WhyNotOpened::NotAStore => {
+                write!(
+                    f,
+                    "disk {path}: the file holds something that is no store of larder; remove it, or name another"
+                )
+            }
+            WhyNotOpened::TooSmall { bytes } => write!(f, "disk {path}: {bytes} bytes are too few for a store"),
+            WhyNotOpened::Twice => write!(f, "disk {path}: named twice"),
+            WhyNotOpened::Io(error) => write!(f, "disk {path}: cannot be opened: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl Tier {
+    /// Opens the disks. What must be known is read when this returns; their indexes come back while they are used.
+    pub fn open(
+        disks: Vec<DiskSettings>,
+        told: impl Fn(DiskEvent) + Send + Sync + 'static,
+    ) -> Result<(Arc<Tier>, Recovered), OpenError> {
+        let mut devices: Vec<(DiskSettings, Arc<dyn Device>)> = Vec::new();
+        let told: Told = Arc::new(told);
+        for settings in disks {
+            let why = |why| OpenError { path: settings.path.clone(), why };
+            let device = open_file(&settings).map_err(why)?;
+            devices.push((settings, Arc::new(device)));
+        }
+        Tier::on_devices(devices, told)
+    }
+
+    /// The same on devices that are open already.
+    pub fn on_devices(
+        devices: Vec<(DiskSettings, Arc<dyn Device>)>,
+        told: Told,
+    ) -> Result<(Arc<Tier>, Recovered), OpenError> {
+        let seed = common_seed(devices.iter().map(|(_, device)| &**device)).unwrap_or_else(new_seed);
+        let (mut lanes, mut threads, mut knowledge) = (Vec::new(), Vec::new(), Knowledge::default());
+        for (settings, device) in devices {
+            let path = settings.path.clone();
+            let why = |why| OpenError { path: path.clone(), why };
+            let too_small = WhyNotOpened::TooSmall { bytes: settings.bytes };
+            let geometry = Geometry::of(&settings).ok_or(too_small).map_err(why)?;
+            let log = recovery::open(device, settings, geometry, seed, drawn(), Arc::clone(&told));
+            knowledge.merge(&log.knowledge);
+            let disk = Arc::clone(&log.disk);
+            let lane = Lane {
+                commands: Arc::new(CommandQueue::new(disk.settings.queue_bytes_max)),
+                questions: Arc::new(QuestionQueue::new(disk.settings.reads_queued_max)),
+                salt: disk.store(),
+                disk,
+            };
+            let io = |error| OpenError { path: path.clone(), why: WhyNotOpened::Io(error) };
+            threads.extend(start_readers(&lane.disk, &lane.questions).map_err(io)?);
+            threads.push(start_log(log, Arc::clone(&lane.commands)).map_err(io)?);
+            lanes.push(lane);
+        }
+        let recovered = Recovered {
+            seed,
+            bans: knowledge.bans().collect(),
+            slots: knowledge.slots().collect(),
+            number_max: knowledge.number_max,
+        };
+        Ok((Arc::new(Tier { lanes, threads: Mutex::new(threads) }), recovered))
+    }
+
+    fn lane_of(&self, family: u64) -> Option<(usize, &Lane)> {
+        // By the highest of scores that do not depend on the other disks: one more or one less moves only its share.
+        self.lanes.iter().enumerate().max_by_key(|(_, lane)| mixed(family ^ lane.salt))
+    }
+
+    /// Is something stored under this name, as far as the index knows?
+    pub fn find(&self, digest: Digest) -> Option<Candidate> {
+        let (disk, lane) = self.lane_of(digest.family)?;
+        let name = digest.short();
+        lane.disk.index.find(name).filter(|_| lane.disk.is_read()).map(|_| Candidate { disk, name })
+    }
+
+    /// All that is stored of a family.
+    pub fn family(&self, family: u64) -> Vec<Candidate> {
+        let Some((disk, lane)) = self.lane_of(family) else { return Vec::new() };
+        let names = lane.disk.index.family(family);
+        if names.is_empty() || !lane.disk.is_read() {
+            return Vec::new();
+        }
+        names.into_iter().map(|name| Candidate { disk, name }).collect()
+    }
+
+    /// Reads a record and sums it; a small body comes with it.
+    pub fn open_record(&self, candidate: Candidate) -> Reading<Stored> {
+        let lane = &self.lanes[candidate.disk];
+        open_record(&lane.disk, &lane.questions, candidate.name)
+    }
+
+    /// It is still asked for, though nobody reads it here.
+    pub fn touch(&self, digest: Digest) {
+        if let Some((_, lane)) = self.lane_of(digest.family) {
+            lane.disk.index.ask(digest.short(), true, |_| ());
+        }
+    }
+
+    /// Begins to store a body that is still coming. Its length, if it is known, may refuse it at once.
+    pub fn begin(&self, digest: Digest, length: Option<u64>) -> Result<Writer, Refused> {
+        let (_, lane) = self.lane_of(digest.family).ok_or(Refused::NoDisk)?;
+        let bytes_max = lane.object_bytes_max();
+        lane.admits(length.unwrap_or(0))?;
+        let sequence = lane.next_sequence();
+        Ok(Writer::new(&lane.disk, &lane.commands, digest, sequence, bytes_max))
+    }
+
+    /// Stores a body that is at hand.
+    pub fn put(&self, digest: Digest, head: Bytes, body: &Blocks, facts: RecordFacts) -> Result<Placing, Refused> {
+        let (_, lane) = self.lane_of(digest.family).ok_or(Refused::NoDisk)?;
+        lane.admits(body.len())?;
+        let (sequence, (done, awaited)) = (lane.next_sequence(), promise());
+        let queued = body.len() as usize + head.len();
+        let body = Body { bytes: body.len(), rest: Rest::Whole(body.clone()) };
+        let command = Command::Finish { digest, sequence, body, head, facts, done };
+        lane.offer(command, queued)?;
+        Ok(Placing::new(sequence, awaited))
+    }
+
+    /// Gives a stored body a new head, if it is still the one that `sequence` names.
+    pub fn refresh(&self, digest: Digest, sequence: u64, head: Bytes, facts: RecordFacts) -> Placing {
+        let Some((_, lane)) = self.lane_of(digest.family) else { return Placing::refused(sequence, Refused::NoDisk) };
+        let ((done, awaited), queued) = (promise(), head.len());
+        let command = Command::Refresh { digest, body_sequence: sequence, head, facts, done };
+        match lane.admits(0).and_then(|()| lane.offer(command, queued)) {
+            Ok(()) => Placing::new(sequence, awaited),
+            Err(refused) => Placing::refused(sequence, refused),
+        }
+    }
+
+    /// Invalidates. What is deleted cannot be found any more when this returns, nor what is on its way to the disk; ready
+    /// is the answer when it would stay so after a crash.
+    pub fn invalidate(&self, what: Invalidation) -> Acknowledged {
+        match &what {
+            Invalidation::Delete(Digest { family, .. }) | Invalidation::DeleteFamily(family) => {
+                let lane = self.lane_of(*family).map(|(_, lane)| lane);
+                Lane::invalidate_all(lane.into_iter(), &what)
+            }
+            Invalidation::Ban { text, .. } if text.len() > BAN_TEXT_BYTES_MAX => {
+                Acknowledged::new(Vec::new(), Some(NotDurable("the ban is too long to be remembered".into())))
+            }
+            _ => Lane::invalidate_all(self.lanes.iter(), &what),
+        }
+    }
+
+    /// No record is older: bans up to this number hit nothing on any disk.
+    pub fn oldest_number(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.disk.segments.number_min()).min().unwrap_or(u64::MAX)
+    }
+
+    /// Says what time it is, in the units of `RecordFacts::expires`.
+    pub fn set_now(&self, now: u64) {
+        self.lanes.iter().for_each(|lane| lane.disk.now.store(now, Relaxed));
+    }
+
+    pub fn stats(&self) -> Vec<DiskStats> {
+        self.lanes.iter().map(|lane| DiskStats::of(&lane.disk, lane.commands.bytes())).collect()
+    }
+
+    /// What all this takes of memory, bodies that wait to be written included.
+    pub fn memory_bytes(&self) -> usize {
+        let of = |lane: &Lane| lane.disk.index.heap_bytes() + lane.commands.bytes();
+        self.lanes.iter().map(of).sum()
+    }
+
+    /// Writes what waits, makes it durable, and ends the threads. Blocks.
+    pub fn close(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        if threads.is_empty() {
+            return;
+        }
+        for lane in &self.lanes {
+            let (done, awaited) = promise();
+            if lane.commands.insist(Command::Close { done }).is_ok() {
+                let _ = wait(awaited);
+            }
+            lane.questions.close();
+        }
+        for thread in threads {
+            // One that ended by a panic has told so already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Tier {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.lanes.iter().map(|lane| &lane.disk.path)).finish()
+    }
+}
+
+impl Lane {
+    fn next_sequence(&self) -> u64 {
+        self.disk.sequence.fetch_add(1, Relaxed) + 1
+    }
+
+    /// One object must not push out all others.
+    fn object_bytes_max(&self) -> u64 {
+        let geometry = &self.disk.geometry;
+        (u64::from(geometry.segments) * geometry.segment_bytes) >> OBJECT_SHARE_SHIFT
+    }
+
+    fn admits(&self, bytes: u64) -> Result<(), Refused> {
+        let refused = match () {
+            () if !self.disk.is_up() => Refused::Down,
+            () if bytes > self.object_bytes_max() => Refused::TooLarge,
+            () => return Ok(()),
+        };
+        self.disk.count_refusal(refused);
+        Err(refused)
+    }
+
+    fn offer(&self, command: Command, bytes: usize) -> Result<(), Refused> {
+        self.commands.offer(command, bytes).inspect_err(|refused| self.disk.count_refusal(*refused))
+    }
+
+    fn invalidate_all<'a>(lanes: impl Iterator<Item = &'a Lane>, what: &Invalidation) -> Acknowledged {
+        let (mut waiting, mut failed) = (Vec::new(), None);
+        for lane in lanes {
+            let (done, awaited) = promise();
+            lane.forget(what);
+            match lane.commands.insist(Command::Invalidate { what: what.clone(), done }) {
+                Ok(()) => waiting.push(awaited),
+                Err(TooManyWait) => failed = Some(lane.give_up(what)),
+            }
+        }
+        Acknowledged::new(waiting, failed)
+    }
+
+    /// Takes out of the index what is deleted, before its turn comes in the queue.
+    fn forget(&self, what: &Invalidation) {
+        match what {
+            Invalidation::Delete(digest) => drop(self.disk.index.delete(digest.family, Some(digest.member))),
+            Invalidation::DeleteFamily(family) => drop(self.disk.index.delete(*family, None)),
+            Invalidation::Clear => self.disk.index.clear(),
+            _ => {}
+        }
+    }
+
+    /// More invalidations wait than may: the disk does not keep up. It is not used again before it has done so.
+    fn give_up(&self, what: &Invalidation) -> NotDurable {
+        let why = format!("more than {} changes wait for it", 2 * COMMANDS_QUEUED_MAX);
+        self.disk.drop_it(&io::Error::other(why.clone()));
+        match what {
+            Invalidation::Delete(Digest { family, .. }) | Invalidation::DeleteFamily(family) => {
+                self.disk.index.deleted(*family);
+            }
+            Invalidation::Clear => self.disk.index.cleared(),
+            _ => {}
+        }
+        NotDurable(format!("disk {}: {why}", self.disk.path.display()))
+    }
+}
+
+fn open_file(settings: &DiskSettings) -> Result<FileDevice, WhyNotOpened> {
+    let device = FileDevice::open(&settings.path, settings.bytes).map_err(|refusal| match refusal {
+        FileRefusal::Locked => WhyNotOpened::Locked,
+        FileRefusal::Io(error) => WhyNotOpened::Io(error),
+    })?;
+    let is_named_so = device.path().file_name() == Some(Path::new(FILE_NAME).as_os_str());
+    match Superblock::read(&device) {
+        // Somebody's file, that happens to be named here. One that is named like a store is one, whatever is in it.
+        Ok(Found::Garbage { was_ours: false }) if !is_named_so => return Err(WhyNotOpened::NotAStore),
+        _ => {}
+    }
+    // A disk that has not the room is dropped when it is written, and tried again: no reason not to start.
+    let _ = device.reserve();
+    Ok(device)
+}
+
+/// The seed that most of the stores were made with.
+fn common_seed<'a>(devices: impl Iterator<Item = &'a dyn Device>) -> Option<[u8; 16]> {
+    let seeds: Vec<[u8; 16]> = devices
+        .filter_map(|device| match Superblock::read(device) {
+            Ok(Found::Ours(superblock)) => Some(superblock.seed),
+            _ => None,
+        })
+        .collect();
+    let count = |seed: &[u8; 16]| seeds.iter().filter(|other| *other == seed).count();
+    seeds.iter().rev().max_by_key(|seed| count(seed)).copied()
+}
+
+fn new_seed() -> [u8; 16] {
+    let (high, low) = (drawn(), drawn());
+    (u128::from(high) << 64 | u128::from(low)).to_le_bytes()
+}
