@@ -3,7 +3,7 @@
 use std::io;
 
 use super::checkpoint::{Checkpoint, ENTRIES_A_PAGE, encode_page, void_slot};
-use super::device::{Renewed, write_whole};
+use super::device::{Device, Renewed, sync_whole, write_whole};
 use super::disk_event::{DiskEvent, WhyDiscarded};
 use super::disk_index::Kept;
 use super::disk_log::DiskLog;
@@ -81,7 +81,7 @@ impl DiskLog {
 
     fn complete(&mut self, run: CheckpointUnderWay) -> io::Result<()> {
         let disk = &self.disk;
-        disk.device.sync()?;
+        sync_whole(&*disk.device)?;
         let checkpoint = Checkpoint {
             journal: run.journal,
             pages: run.pages,
@@ -110,6 +110,15 @@ impl DiskLog {
         self.finish_checkpoint()
     }
 
+    /// Is what lies under it still there? A file that was replaced or cut takes everything and loses it.
+    pub fn look_after(&self) {
+        if self.disk.is_up()
+            && let Err(error) = self.disk.device.check()
+        {
+            self.disk.drop_it(&error);
+        }
+    }
+
     /// Tries a disk that is not written. All that holds now is said anew; only then it is used again.
     pub fn probe(&mut self) -> bool {
         if !matches!(self.disk.state(), DiskState::ReadOnly | DiskState::Dropped) {
@@ -136,25 +145,32 @@ impl DiskLog {
         self.checkpoint = None;
         self.journal.drop_pending();
         let superblock = *disk.superblock.lock();
-        superblock.write(&*disk.device)?;
-        match Superblock::read(&*disk.device)? {
-            Found::Ours(found) if found == superblock => self.checkpoint_now(),
-            _ => Err(io::Error::other("what is written is not what is read")),
-        }
+        write_and_read(&*disk.device, &superblock)?;
+        self.checkpoint_now()
     }
 
     /// Another file, or one that could not be read at the start: an empty store.
     fn begin_anew(&mut self) -> io::Result<()> {
         let superblock = Superblock { store: super::recovery::drawn(), ..*self.disk.superblock.lock() };
+        write_and_read(&*self.disk.device, &superblock)?;
         let (journal, checkpoint) = super::recovery::format(&*self.disk.device, &superblock, self.knowledge.clone())?;
         self.disk.index.empty();
         // Those who still read hold pins: the segments stay theirs until they are done.
         self.disk.segments.leave_all();
-        *self.disk.superblock.lock() = superblock;
+        self.disk.renew(superblock);
         (self.journal, self.order) = (journal, self.order.max(checkpoint.order));
         (self.open, self.checkpoint, self.recovering) = (None, None, None);
         self.drafts.clear();
         self.was_opened = true;
         Ok(())
+    }
+}
+
+/// A device that takes everything and gives nothing back is no use.
+fn write_and_read(device: &dyn Device, superblock: &Superblock) -> io::Result<()> {
+    superblock.write(device)?;
+    match Superblock::read(device)? {
+        Found::Ours(found) if found == *superblock => Ok(()),
+        _ => Err(io::Error::other("what is written is not what is read")),
     }
 }

@@ -85,6 +85,16 @@ pub fn write_whole_synced(device: &dyn Device, bytes: &[u8], offset: u64) -> io:
     write_by(bytes, |rest, at| device.write_synced_at(rest, offset + at))
 }
 
+/// Syncs, however often it is interrupted. Any other error is one: asking again may find that all is well when it is not.
+pub fn sync_whole(device: &dyn Device) -> io::Result<()> {
+    loop {
+        match device.sync() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 fn write_by(bytes: &[u8], write: impl Fn(&[u8], u64) -> io::Result<usize>) -> io::Result<()> {
     let mut written = 0;
     while written < bytes.len() {

@@ -54,6 +54,11 @@ impl CommandQueue {
         Ok(())
     }
 
+    /// The last command. It has room always.
+    pub fn finish(&self, command: Command) {
+        self.push(&mut self.inner.lock(), command, 0);
+    }
+
     fn push(&self, inner: &mut Commands, command: Command, bytes: usize) {
         inner.waiting.push_back((command, bytes));
         if inner.waiting.len() == 1 {

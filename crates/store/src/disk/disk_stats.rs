@@ -18,9 +18,11 @@ pub struct DiskStats {
     pub index_bytes: u64,
     /// Bodies that wait to be written.
     pub queued_bytes: u64,
-    /// Records and blocks that were read …
+    /// Records that were read …
     pub hits: u64,
-    /// … and those of them that the kernel had in memory.
+    /// … and blocks of bodies that did not come with them …
+    pub blocks_read: u64,
+    /// … and those of both that the kernel had in memory.
     pub hits_at_hand: u64,
     pub bytes_read: u64,
     pub lost_gone: u64,
@@ -62,6 +64,7 @@ impl DiskStats {
             index_bytes: disk.index.heap_bytes() as u64,
             queued_bytes: queued_bytes as u64,
             hits: counters.hits.load(Relaxed),
+            blocks_read: counters.blocks_read.load(Relaxed),
             hits_at_hand: counters.hits_at_hand.load(Relaxed),
             bytes_read: counters.bytes_read.load(Relaxed),
             lost_gone: counters.lost_gone.load(Relaxed),

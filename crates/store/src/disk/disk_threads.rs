@@ -50,6 +50,7 @@ fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
         // Only when nothing waits: what was refused while the disk was out stays refused.
         if idle_ticks >= PROBE_TICKS && is_idle {
             idle_ticks = 0;
+            log.look_after();
             log.probe();
         }
     }

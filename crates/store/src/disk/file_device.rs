@@ -159,6 +159,13 @@ impl Device for FileDevice {
             FileRefusal::Locked => io::Error::new(io::ErrorKind::ResourceBusy, "another process has the file"),
             FileRefusal::Io(error) => error,
         })?;
+        // Somebody put it there, and something in it: that is not ours to write over.
+        if file.metadata()?.len() > 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "another file with something in it is in its place",
+            ));
+        }
         reserve(&file, self.bytes)?;
         *self.file.write() = Arc::new(file);
         Ok(Renewed::Another)

@@ -9,7 +9,7 @@
 //!
 //! The two halves of the journal and the two slots take turns, one epoch after another.
 
-use super::device::{Device, read_whole, write_whole, write_whole_synced};
+use super::device::{Device, read_whole, sync_whole, write_whole, write_whole_synced};
 use super::disk_settings::DiskSettings;
 use super::encoding::{Decoder, Encode, checksum};
 use super::limits::{
@@ -187,7 +187,7 @@ impl Superblock {
         let block = self.encode();
         write_whole(device, &block, SUPERBLOCKS[1])?;
         write_whole_synced(device, &block, SUPERBLOCKS[0])?;
-        device.sync()
+        sync_whole(device)
     }
 
     /// Reads whichever copy is good.

@@ -1,5 +1,7 @@
 //! The numbers of the disk tier. What of them is part of the format is in docs/store-format.md too.
 
+use std::time::Duration;
+
 use crate::limits::BLOCK_BYTES;
 
 /// The grain of places: every record and every extent begins at a multiple of it. It is the sector that a torn write
@@ -77,6 +79,9 @@ pub const READ_ERRORS_MAX: u32 = 8;
 pub const TICK_MS: u64 = 200;
 /// … and tries a disk that was dropped every so many looks.
 pub const PROBE_TICKS: u32 = 25;
+
+/// How long the end of a process waits for a disk.
+pub const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
 
 const _: () = assert!(EXTENT_BYTES_MAX.is_multiple_of(BLOCK_BYTES) && (BLOCK_BYTES as u64).is_multiple_of(UNIT_BYTES));
 const _: () =

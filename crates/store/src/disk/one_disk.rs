@@ -15,7 +15,8 @@ use super::limits::READ_ERRORS_MAX;
 use super::refused::Refused;
 use super::segment_table::SegmentTable;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 pub type Told = Arc<dyn Fn(DiskEvent) + Send + Sync>;
 
@@ -36,6 +37,8 @@ pub enum DiskState {
 }
 
 impl DiskState {
+    const ALL: [DiskState; 4] = [DiskState::Up, DiskState::ReadOnly, DiskState::Dropped, DiskState::Closed];
+
     pub const fn token(self) -> &'static str {
         match self {
             DiskState::Up => "up",
@@ -49,7 +52,10 @@ impl DiskState {
 /// Figures since the start.
 #[derive(Debug, Default)]
 pub struct Counters {
+    /// Records that were read.
     pub hits: AtomicU64,
+    pub blocks_read: AtomicU64,
+    /// Of both, what was in memory.
     pub hits_at_hand: AtomicU64,
     pub lost_gone: AtomicU64,
     pub lost_damaged: AtomicU64,
@@ -76,6 +82,7 @@ pub struct OneDisk {
     pub path: PathBuf,
     pub settings: DiskSettings,
     pub superblock: Mutex<Superblock>,
+    store: AtomicU64,
     pub geometry: Geometry,
     pub index: DiskIndex,
     pub segments: SegmentTable,
@@ -84,7 +91,7 @@ pub struct OneDisk {
     pub sequence: AtomicU64,
     /// The caller's time, in its units.
     pub now: AtomicU64,
-    state: Mutex<DiskState>,
+    state: AtomicU8,
     read_errors: AtomicU32,
     told: Told,
 }
@@ -104,23 +111,38 @@ impl OneDisk {
             segments: SegmentTable::new(superblock.geometry.segments),
             geometry: superblock.geometry,
             superblock: Mutex::new(superblock),
+            store: AtomicU64::new(superblock.store),
             settings,
             counters: Counters::default(),
             sequence: AtomicU64::new(0),
             now: AtomicU64::new(0),
-            state: Mutex::new(state),
+            state: AtomicU8::new(state as u8),
             read_errors: AtomicU32::new(0),
             told,
         }
     }
 
     /// Which store it is: part of every checksum.
+    #[inline]
     pub fn store(&self) -> u64 {
-        self.superblock.lock().store
+        self.store.load(Relaxed)
     }
 
+    /// It is another store from now on.
+    pub fn renew(&self, superblock: Superblock) {
+        *self.superblock.lock() = superblock;
+        self.store.store(superblock.store, Relaxed);
+    }
+
+    #[inline]
     pub fn state(&self) -> DiskState {
-        *self.state.lock()
+        DiskState::ALL[usize::from(self.state.load(SeqCst))]
+    }
+
+    /// Goes over from one of these states. False if it was in none of them.
+    fn leave(&self, states: &[DiskState], to: DiskState) -> bool {
+        let leave = |state: &DiskState| self.state.compare_exchange(*state as u8, to as u8, SeqCst, SeqCst).is_ok();
+        states.iter().any(leave)
     }
 
     pub fn is_up(&self) -> bool {
@@ -150,37 +172,28 @@ impl OneDisk {
     }
 
     fn stop_writing(&self, error: &io::Error) {
-        let mut state = self.state.lock();
-        if *state == DiskState::Up {
-            *state = DiskState::ReadOnly;
-            drop(state);
+        if self.leave(&[DiskState::Up], DiskState::ReadOnly) {
             self.tell(DiskEvent::ReadOnly { path: self.path.clone(), error: error.to_string() });
         }
     }
 
     /// It is neither read nor written until a probe succeeds.
     pub fn drop_it(&self, error: &io::Error) {
-        let mut state = self.state.lock();
-        if matches!(*state, DiskState::Up | DiskState::ReadOnly) {
-            *state = DiskState::Dropped;
-            drop(state);
+        if self.leave(&[DiskState::Up, DiskState::ReadOnly, DiskState::Up], DiskState::Dropped) {
             self.counters.dropped.fetch_add(1, Relaxed);
             self.tell(DiskEvent::Dropped { path: self.path.clone(), error: error.to_string() });
         }
     }
 
     pub fn take_back(&self) {
-        *self.state.lock() = DiskState::Up;
+        self.state.store(DiskState::Up as u8, SeqCst);
         self.read_errors.store(0, Relaxed);
         self.counters.taken_back.fetch_add(1, Relaxed);
         self.tell(DiskEvent::TakenBack { path: self.path.clone() });
     }
 
     pub fn close(&self) {
-        let mut state = self.state.lock();
-        if *state != DiskState::Dropped {
-            *state = DiskState::Closed;
-        }
+        self.leave(&[DiskState::Up, DiskState::ReadOnly], DiskState::Closed);
     }
 
     /// A read failed: once is a bad sector, again and again is a bad disk.

@@ -9,7 +9,7 @@
 
 use std::io;
 
-use super::device::{read_whole, write_whole};
+use super::device::{read_whole, sync_whole, write_whole};
 use super::disk_index::{Digest, ShortName};
 use super::disk_log::{DiskLog, DraftOnDisk};
 use super::encoding::{Decoder, Encode, checksum_at, padded};
@@ -199,8 +199,9 @@ impl DiskLog {
     /// Ends the open segment, and makes it durable: here a write that failed later is found out.
     pub(super) fn seal_open(&mut self) -> io::Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
+        self.look_after();
         let result = self.seal(open.segment, &open.names);
-        result.and_then(|()| self.disk.device.sync())
+        result.and_then(|()| sync_whole(&*self.disk.device))
     }
 
     /// Writes the table of names that ends a segment.

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use crate::sync::Mutex;
 
@@ -63,6 +64,12 @@ impl<T> Future for Awaited<T> {
 
 /// Waits on this thread: for tests and for the end of the process, never on a worker.
 pub fn wait<F: Future>(future: F) -> F::Output {
+    wait_for(future, Duration::MAX).expect("who waits for ever gets an answer")
+}
+
+/// The same, but not for much longer than this.
+pub fn wait_for<F: Future>(future: F, patience: Duration) -> Option<F::Output> {
+    const TICK: Duration = Duration::from_millis(50);
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -70,12 +77,15 @@ pub fn wait<F: Future>(future: F) -> F::Output {
         }
     }
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut future = std::pin::pin!(future);
+    let (mut future, mut left) = (std::pin::pin!(future), patience);
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(value) => return value,
-            Poll::Pending => std::thread::park(),
+            Poll::Ready(value) => return Some(value),
+            Poll::Pending if left.is_zero() => return None,
+            Poll::Pending => std::thread::park_timeout(TICK),
         }
+        // Nobody asks a clock here: a wake-up counts for a whole tick, and there are few.
+        left = left.saturating_sub(TICK);
     }
 }
 

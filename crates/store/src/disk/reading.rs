@@ -28,6 +28,8 @@ type Ask<T> = dyn Fn(Patience) -> ReadOutcome<T> + Send + Sync;
 /// A read under way: the record, a block of its body, or the whole body, or why it cannot be had.
 pub struct Reading<T> {
     disk: Arc<OneDisk>,
+    /// A record, not a part of one.
+    is_record: bool,
     state: State<T>,
 }
 
@@ -43,7 +45,7 @@ enum State<T> {
 
 impl<T: Send + 'static> Reading<T> {
     fn new(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>, ask: Arc<Ask<T>>) -> Reading<T> {
-        Reading { disk: Arc::clone(disk), state: State::New { ask, queue: Arc::clone(queue) } }
+        Reading { disk: Arc::clone(disk), is_record: false, state: State::New { ask, queue: Arc::clone(queue) } }
     }
 
     fn begin(&mut self, ask: Arc<Ask<T>>, queue: &QuestionQueue) -> Option<Result<T, Lost>> {
@@ -79,7 +81,8 @@ impl<T: Send + 'static> Reading<T> {
     fn count(&self, result: &Result<T, Lost>) {
         let counters = &self.disk.counters;
         let counter = match result {
-            Ok(_) => &counters.hits,
+            Ok(_) if self.is_record => &counters.hits,
+            Ok(_) => &counters.blocks_read,
             Err(Lost::Gone) => &counters.lost_gone,
             Err(Lost::Busy) => &counters.lost_busy,
             Err(Lost::Failed) => &counters.lost_failed,
@@ -128,7 +131,7 @@ pub(super) fn open_record(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>, name:
         ReadOutcome::Read(stored) => ReadOutcome::Read(stored.with_readers(&lane)),
         other => other,
     };
-    Reading::new(disk, queue, Arc::new(ask))
+    Reading { is_record: true, ..Reading::new(disk, queue, Arc::new(ask)) }
 }
 
 impl Stored {
@@ -149,7 +152,10 @@ impl Stored {
         let stored = self.clone();
         match self.readers() {
             Some(queue) => Reading::new(self.disk(), queue, Arc::new(move |patience| read(&stored, patience))),
-            None => Reading { disk: Arc::clone(self.disk()), state: State::Over(Some(Lost::Failed)) },
+            None => {
+                let (disk, state) = (Arc::clone(self.disk()), State::Over(Some(Lost::Failed)));
+                Reading { disk, is_record: false, state }
+            }
         }
     }
 }

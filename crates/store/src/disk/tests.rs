@@ -3,11 +3,13 @@
 //! A file for each kind of hazard; what they share is here: a small store, and verbs to use it by.
 
 mod crashes;
+mod file_hazards;
 mod format_fixture;
 mod hazards;
 mod log_life;
 mod tier_life;
 
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;

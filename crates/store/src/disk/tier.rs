@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -23,9 +24,9 @@ use super::file_device::{FILE_NAME, FileDevice, FileRefusal};
 use super::geometry::{Found, Geometry, Superblock};
 use super::head_record::RecordFacts;
 use super::knowledge::{Ban, Knowledge};
-use super::limits::{BAN_TEXT_BYTES_MAX, COMMANDS_QUEUED_MAX, OBJECT_SHARE_SHIFT};
+use super::limits::{BAN_TEXT_BYTES_MAX, CLOSE_PATIENCE, COMMANDS_QUEUED_MAX, OBJECT_SHARE_SHIFT};
 use super::one_disk::{OneDisk, Told};
-use super::promise::{promise, wait};
+use super::promise::{promise, wait_for};
 use super::reading::{Candidate, Reading, open_record};
 use super::recovery::{self, drawn, mixed};
 use super::refused::{NotDurable, Refused};
@@ -253,29 +254,34 @@ impl Tier {
         self.lanes.iter().map(of).sum()
     }
 
-    /// Writes what waits, makes it durable, and ends the threads. Blocks.
-    pub fn close(&self) {
+    /// Writes what waits, makes it durable, and ends the threads. Blocks; a disk that needs longer than this is left to
+    /// itself, and the next start finds it as after a crash. False then.
+    pub fn close(&self, patience: Duration) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock());
         if threads.is_empty() {
-            return;
+            return true;
         }
-        for lane in &self.lanes {
+        let close = |lane: &Lane| {
             let (done, awaited) = promise();
-            if lane.commands.insist(Command::Close { done }).is_ok() {
-                let _ = wait(awaited);
-            }
+            lane.commands.finish(Command::Close { done });
             lane.questions.close();
-        }
-        for thread in threads {
+            awaited
+        };
+        // All at once: each takes as long as it takes.
+        let closing: Vec<_> = self.lanes.iter().map(close).collect();
+        let closed = closing.into_iter().filter_map(|awaited| wait_for(awaited, patience)).count();
+        let are_closed = closed == self.lanes.len();
+        if are_closed {
             // One that ended by a panic has told so already.
-            let _ = thread.join();
+            threads.into_iter().for_each(|thread| drop(thread.join()));
         }
+        are_closed
     }
 }
 
 impl Drop for Tier {
     fn drop(&mut self) {
-        self.close();
+        self.close(CLOSE_PATIENCE);
     }
 }
 

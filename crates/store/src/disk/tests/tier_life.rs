@@ -80,7 +80,7 @@ fn what_streams_in_streams_out_and_is_there_after_a_restart() {
     };
     check(&tier);
     assert!(tier.stats().iter().all(|disk| disk.objects > 5 && disk.state == DiskState::Up), "both have a share");
-    tier.close();
+    assert!(tier.close(super::super::limits::CLOSE_PATIENCE));
     drop(tier);
     let (tier, again) = open_tier(vec![folder.settings("b.larder"), folder.settings("a.larder")]);
     assert_eq!((again.seed, again.number_max), (first.seed, 9));
@@ -167,6 +167,17 @@ fn a_stalled_disk_holds_up_nobody() {
     let placed = waiting.into_iter().flatten().map(wait).filter(Result::is_ok).count();
     assert!(placed >= 4, "{placed}");
     assert!(tier.find(digest(10)).is_some());
+}
+
+#[test]
+fn the_end_does_not_wait_for_a_stalled_disk_for_ever() {
+    let settings = small(20, 1 << 20);
+    let faulty = Arc::new(FaultyDevice::new(Arc::new(SimulatedDevice::new(settings.bytes, 1))));
+    let device = Arc::clone(&faulty) as Arc<dyn Device>;
+    let (tier, _) = Tier::on_devices(vec![(settings, device)], Arc::new(|_| ())).expect("it opens");
+    faulty.set(Faults { stalls: true, ..Faults::default() });
+    assert!(!tier.close(std::time::Duration::from_millis(100)));
+    faulty.set(Faults::default());
 }
 
 #[test]
