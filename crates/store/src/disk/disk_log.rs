@@ -135,9 +135,7 @@ pub(super) struct DraftOnDisk {
 impl DiskLog {
     pub fn apply(&mut self, command: Command) {
         self.obey(command);
-        if self.journal.pending_bytes() >= JOURNAL_DUE_BYTES {
-            self.commit();
-        }
+        self.commit_if_long();
     }
 
     fn obey(&mut self, command: Command) {
@@ -254,6 +252,8 @@ impl DiskLog {
         let (sequence, number) = (record.record_sequence, record.facts.number);
         self.knowledge.note_number(number);
         self.journal.append(&JournalEntry::Put { kept, generation: placed.generation, sequence, number });
+        // Reclaim places many without a command.
+        self.commit_if_long();
         Ok(())
     }
 
@@ -345,6 +345,13 @@ impl DiskLog {
 
     pub(super) fn not_durable(&self, why: &str) -> NotDurable {
         NotDurable(format!("disk {}: {why}", self.disk.path.display()))
+    }
+
+    /// Writes the journal if there is much of it: it must fit in a half.
+    fn commit_if_long(&mut self) {
+        if self.journal.pending_bytes() >= JOURNAL_DUE_BYTES {
+            self.commit();
+        }
     }
 
     /// Writes the journal if somebody waits for it. `is_idle`: nothing else is to be done.

@@ -31,7 +31,8 @@ pub fn start_log(mut log: DiskLog, queue: Arc<CommandQueue>) -> io::Result<JoinH
 }
 
 fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
-    let (mut patience, mut idle_ticks) = (TICK, 0);
+    // At the start there is an index to be brought back.
+    let (mut patience, mut idle_ticks) = (Duration::ZERO, 0);
     loop {
         let batch = queue.take(patience);
         let is_idle = batch.is_empty();

@@ -69,8 +69,8 @@ impl HeadRecord {
         FIXED_BYTES + self.extents.iter().map(rows).sum::<usize>() + self.head.len()
     }
 
-    pub fn encode(&self, store: u64, place: u64, generation: u32) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.record_bytes());
+    /// Writes it into an empty buffer.
+    pub fn encode(&self, store: u64, place: u64, generation: u32, out: &mut Vec<u8>) {
         out.put_u32(MAGIC);
         out.put_u32(0);
         out.put_u32(self.record_bytes() as u32);
@@ -94,7 +94,6 @@ impl HeadRecord {
         out.put(&self.head);
         let sum = checksum_at(store, place, &out[8..]);
         out[4..8].copy_from_slice(&sum.to_le_bytes());
-        out
     }
 
     /// How long the record is that begins so, as it says itself; nothing is trusted yet but that it may be so.
@@ -179,9 +178,15 @@ mod tests {
         }
     }
 
+    fn encoded() -> Vec<u8> {
+        let mut out = Vec::new();
+        record().encode(7, 1024, 8, &mut out);
+        out
+    }
+
     #[test]
     fn it_is_what_it_was_in_its_own_place_only() {
-        let bytes = Bytes::from(record().encode(7, 1024, 8));
+        let bytes = Bytes::from(encoded());
         assert_eq!(bytes.len(), record().record_bytes());
         assert_eq!(HeadRecord::decode(&bytes, 7, 1024, 8), Some(record()));
         for (store, place, generation) in [(6, 1024, 8), (7, 512, 8), (7, 1024, 9)] {
@@ -191,7 +196,7 @@ mod tests {
 
     #[test]
     fn no_bit_of_it_may_be_another() {
-        let good = record().encode(7, 1024, 8);
+        let good = encoded();
         for bit in 0..good.len() * 8 {
             let mut bytes = good.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);

@@ -127,14 +127,16 @@ impl DiskLog {
         if let Some(inline) = record.extents.last_mut().filter(|_| goes_together) {
             (inline.offset, inline.generation) = (place + record_bytes as u64, generation);
         }
-        let mut both = record.encode(self.disk.store(), place, generation);
+        let mut both = Vec::with_capacity(padded(bytes as u64) as usize);
+        record.encode(self.disk.store(), place, generation, &mut both);
         assert_eq!(both.len(), record_bytes);
         if goes_together {
             both.extend_from_slice(tail);
         }
+        both.resize(padded(bytes as u64) as usize, 0);
         self.write_at_end(&both, digest.short())?;
         let units = |bytes: usize| padded(bytes as u64) / UNIT_BYTES;
-        let at_once = if units(both.len()) <= SPAN_UNITS_MAX { units(both.len()) } else { units(record_bytes) };
+        let at_once = if units(bytes) <= SPAN_UNITS_MAX { units(bytes) } else { units(record_bytes) };
         Ok(PlacedRecord { place, generation, span_units: at_once as u16 })
     }
 
@@ -145,11 +147,17 @@ impl DiskLog {
         assert!(len <= open.room(), "who writes has made room");
         open.position += len;
         open.note(name);
-        let mut padded_bytes = Vec::with_capacity(len as usize);
-        padded_bytes.extend_from_slice(bytes);
-        padded_bytes.resize(len as usize, 0);
         let generation = open.generation;
-        match write_whole(&*self.disk.device, &padded_bytes, place) {
+        let written = match bytes.len() as u64 == len {
+            true => write_whole(&*self.disk.device, bytes, place),
+            false => {
+                let mut padded_bytes = Vec::with_capacity(len as usize);
+                padded_bytes.extend_from_slice(bytes);
+                padded_bytes.resize(len as usize, 0);
+                write_whole(&*self.disk.device, &padded_bytes, place)
+            }
+        };
+        match written {
             Ok(()) => {
                 self.disk.counters.bytes_written.fetch_add(len, Relaxed);
                 Ok((place, generation))
