@@ -11,6 +11,7 @@
 //!
 //! It knows no HTTP: names are digests that somebody made, heads, bodies and the texts of bans are bytes.
 
+mod admission;
 mod checkpoint;
 mod checkpointing;
 mod device;
@@ -41,8 +42,10 @@ mod refused;
 mod segment_table;
 mod simulated_device;
 mod stored;
+mod syncer;
 mod tier;
 
+pub use admission::{Admission, AtOnce};
 pub use device::{Device, Renewed};
 pub use disk_event::{DiskEvent, WhyDiscarded};
 pub use disk_index::Digest;

@@ -11,6 +11,7 @@ use super::geometry::{Found, Superblock};
 use super::journal::JournalEnd;
 use super::limits::PAGES_A_STEP;
 use super::one_disk::DiskState;
+use super::syncer::Syncer;
 use crate::sync::atomic::Ordering::Relaxed;
 
 pub struct CheckpointUnderWay {
@@ -80,6 +81,8 @@ impl DiskLog {
     }
 
     fn complete(&mut self, run: CheckpointUnderWay) -> io::Result<()> {
+        // An error is told once, and to whoever syncs first.
+        self.syncer.as_mut().map_or(Ok(()), Syncer::wait)?;
         let disk = &self.disk;
         sync_whole(&*disk.device)?;
         let checkpoint = Checkpoint {
@@ -111,9 +114,10 @@ impl DiskLog {
     }
 
     /// Is what lies under it still there? A file that was replaced or cut takes everything and loses it.
-    pub fn look_after(&self) {
+    pub fn look_after(&mut self) {
+        let synced = self.syncer.as_mut().map_or(Ok(()), Syncer::look);
         if self.disk.is_up()
-            && let Err(error) = self.disk.device.check()
+            && let Err(error) = synced.and_then(|()| self.disk.device.check())
         {
             self.disk.drop_it(&error);
         }

@@ -24,6 +24,7 @@ use super::promise::Promise;
 use super::recovery::Recovering;
 use super::refused::{NotDurable, Refused};
 use super::stored::{Patience, Pins, ReadOutcome, open_at};
+use super::syncer::Syncer;
 use crate::Blocks;
 use crate::sync::atomic::Ordering::Relaxed;
 
@@ -121,6 +122,8 @@ pub struct DiskLog {
     pub(super) was_opened: bool,
     /// Room is being made: what that writes must not have room made for it.
     pub(super) is_reclaiming: bool,
+    /// Without one, as in tests, the log waits itself.
+    pub(super) syncer: Option<Syncer>,
     /// Tests show with this that they would notice.
     #[cfg(test)]
     pub(super) acknowledges_early: bool,

@@ -1,4 +1,4 @@
-//! The threads of a disk: one that writes and several that read. None of them is ever waited for by a worker.
+//! The threads of a disk: one that writes, one that syncs behind it, and several that read. None of them is ever waited for by a worker.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,14 +10,17 @@ use super::disk_log::{Command, DiskLog};
 use super::disk_queue::{CommandQueue, QuestionQueue};
 use super::limits::{PROBE_TICKS, TICK_MS};
 use super::one_disk::OneDisk;
+use super::syncer::Syncer;
 
 const TICK: Duration = Duration::from_millis(TICK_MS);
 /// Nothing comes any more, so there is nothing to look for.
 const FOR_GOOD: Duration = Duration::from_secs(3600);
 
-/// The writer. Ends when it was told to close.
-pub fn start_log(mut log: DiskLog, queue: Arc<CommandQueue>) -> io::Result<JoinHandle<()>> {
+/// The writer, and who syncs behind it. They end when it was told to close.
+pub fn start_log(mut log: DiskLog, queue: Arc<CommandQueue>) -> io::Result<[JoinHandle<()>; 2]> {
     let disk = Arc::clone(&log.disk);
+    let (syncer, syncing) = Syncer::start(Arc::clone(&disk.device))?;
+    log.syncer = Some(syncer);
     let run = move || {
         let outcome = catch_unwind(AssertUnwindSafe(|| write_until_closed(&mut log, &queue)));
         if outcome.is_err() {
@@ -27,7 +30,8 @@ pub fn start_log(mut log: DiskLog, queue: Arc<CommandQueue>) -> io::Result<JoinH
             refuse_until_closed(&queue);
         }
     };
-    std::thread::Builder::new().name("disk-log".into()).spawn(run)
+    let writing = std::thread::Builder::new().name("disk-log".into()).spawn(run)?;
+    Ok([writing, syncing])
 }
 
 fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {

@@ -204,12 +204,15 @@ impl DiskLog {
         Ok(())
     }
 
-    /// Ends the open segment, and makes it durable: here a write that failed later is found out.
+    /// Ends the open segment, and begins to make it durable: so a write that failed later is found out.
     pub(super) fn seal_open(&mut self) -> io::Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         self.look_after();
         let result = self.seal(open.segment, &open.names);
-        result.and_then(|()| sync_whole(&*self.disk.device))
+        result.and_then(|()| match &mut self.syncer {
+            Some(syncer) => syncer.begin(),
+            None => sync_whole(&*self.disk.device),
+        })
     }
 
     /// Writes the table of names that ends a segment.

@@ -308,6 +308,7 @@ impl DiskLog {
             recovering: None,
             was_opened: true,
             is_reclaiming: false,
+            syncer: None,
             #[cfg(test)]
             acknowledges_early: false,
         }

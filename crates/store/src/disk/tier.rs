@@ -140,7 +140,7 @@ impl Tier {
             };
             let io = |error| OpenError { path: path.clone(), why: WhyNotOpened::Io(error) };
             threads.extend(start_readers(&lane.disk, &lane.questions).map_err(io)?);
-            threads.push(start_log(log, Arc::clone(&lane.commands)).map_err(io)?);
+            threads.extend(start_log(log, Arc::clone(&lane.commands)).map_err(io)?);
             lanes.push(lane);
         }
         let recovered = Recovered {
