@@ -11,10 +11,10 @@
 //!
 //! It knows no HTTP: names are digests that somebody made, heads, bodies and the texts of bans are bytes.
 
-mod admission;
 mod checkpoint;
 mod checkpointing;
 mod device;
+mod disk_admission;
 mod disk_event;
 mod disk_index;
 mod disk_log;
@@ -45,8 +45,8 @@ mod stored;
 mod syncer;
 mod tier;
 
-pub use admission::{Admission, AtOnce};
 pub use device::{Device, Renewed};
+pub use disk_admission::{Admission, AtOnce};
 pub use disk_event::{DiskEvent, WhyDiscarded};
 pub use disk_index::Digest;
 pub use disk_log::Invalidation;
