@@ -125,7 +125,13 @@ impl BanList {
     }
 
     /// Takes a ban in under the next number. The list is in the order of the numbers, because both are taken at once.
-    pub fn push(&self, test: Arc<dyn BanTest>, issued: Now, account: &Arc<Account>, number: impl FnOnce() -> u64) {
+    pub fn push(
+        &self,
+        test: Arc<dyn BanTest>,
+        issued: Now,
+        account: &Arc<Account>,
+        number: impl FnOnce(&dyn BanTest) -> u64,
+    ) {
         let bytes = size_of::<Ban>() + test.text().len() + test.heap_bytes();
         let charge = account.charge(bytes);
         let mut gone = Vec::new();
@@ -139,7 +145,7 @@ impl BanList {
         let due = self.cursor.load(Ordering::Acquire) + 1 + SHARDS as u64;
         // Whoever learns the number looks at the list, and waits there for us.
         self.newest.store(u64::MAX, Ordering::Release);
-        let number = number();
+        let number = number(&*test);
         bans.push(Arc::new(Ban { number, test, issued, due, done, tested, matched, _charge: charge }));
         now.newest = number;
         if now.bans.len() > BANS_MAX {
@@ -171,9 +177,10 @@ impl BanList {
     }
 
     /// Lets bans go that are done, as far as nothing is under way any more that began before them.
-    pub fn retire(&self, oldest_open: impl FnOnce() -> Option<u64>) {
+    /// Returns the number up to which none is left, if any went.
+    pub fn retire(&self, oldest_open: impl FnOnce() -> Option<u64>) -> Option<u64> {
         if !self.snapshot().bans.iter().any(|ban| ban.is_done()) {
-            return;
+            return None;
         }
         let oldest_open = oldest_open().unwrap_or(u64::MAX);
         let mut gone = Vec::new();
@@ -181,7 +188,9 @@ impl BanList {
         gone.extend(Arc::make_mut(&mut now.bans).extract_if(.., |ban| ban.is_done() && ban.number <= oldest_open));
         let left = gone.iter().map(|ban| ban.number).max().unwrap_or(0);
         now.flights_floor = now.flights_floor.max(left);
+        let through = now.bans.first().map_or(now.newest, |oldest| oldest.number - 1);
         drop(now);
+        (!gone.is_empty()).then_some(through)
     }
 
     /// Tests what newer bans there are.

@@ -14,6 +14,7 @@ use crate::ban_list::{BanEntry, Snapshot, Tested, Trial};
 use crate::ban_test::{BanSubject, BanTest};
 use crate::cache::Cache;
 use crate::directory::Shard;
+use crate::disk_ban;
 use crate::flight::Flight;
 use crate::key::Key;
 use crate::object::Object;
@@ -33,7 +34,13 @@ impl Cache {
     /// invalidation sequence.
     pub fn ban(&self, test: Arc<dyn BanTest>, now: Now) {
         self.watch_for_bans();
-        self.bans.push(test, now, &self.account, || self.invalidation.fetch_add(1, AcqRel) + 1);
+        self.bans.push(test, now, &self.account, |test| {
+            let number = self.invalidation.fetch_add(1, AcqRel) + 1;
+            if let Some(disk) = &self.disk {
+                disk.ban(number, disk_ban::text_of(test, now));
+            }
+            number
+        });
     }
 
     /// Has hot tables compare the number of the newest ban, from now on. The first ban does it by itself, and then looks
@@ -122,7 +129,15 @@ impl Cache {
                 self.bans.note_cursor(lurker.cursor);
             }
         }
-        self.bans.retire(|| self.directory.shards().filter_map(|shard| shard.oldest_open()).min());
+        let retired = self.bans.retire(|| {
+            let under_way = self.directory.shards().filter_map(|shard| shard.oldest_open()).min();
+            // What lies on a disk is tested when it is recalled.
+            let on_disk = self.disk.as_ref().map(|disk| disk.tier.oldest_number());
+            [under_way, on_disk].into_iter().flatten().min()
+        });
+        if let (Some(disk), Some(through)) = (&self.disk, retired) {
+            disk.retire_bans(through);
+        }
         progress
     }
 }

@@ -7,16 +7,20 @@ use std::sync::{Arc, OnceLock};
 
 use message::{Request, ResponseHead};
 use rules::Facts;
+use store::disk::DiskStats;
 use store::sync::Mutex;
 use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
 use crate::directory::{Directory, Entry, Leavers};
+use crate::disk_level::{Disk, DiskLevel, digest_of};
 use crate::flight::Courier;
 use crate::group_table::{GroupTable, Groups, Membership};
 use crate::key::{Digester, Key};
-use crate::limits::{MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX};
+use crate::limits::{
+    GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX,
+};
 use crate::object::{Object, ObjectParts};
 use crate::spec::SharedSpecs;
 use crate::tag_index::{TagIndex, TagSet, Tags};
@@ -77,6 +81,8 @@ pub struct CacheStats {
     /// Requests that followed somebody else's fetch.
     pub coalesced: u64,
     pub overflowed: u64,
+    /// Objects that came back from a disk.
+    pub recalled: u64,
 }
 
 #[derive(Default)]
@@ -89,6 +95,7 @@ pub(crate) struct Counters {
     pub refreshed: AtomicU64,
     pub coalesced: AtomicU64,
     pub overflowed: AtomicU64,
+    pub recalled: AtomicU64,
 }
 
 /// One for the process, shared by all cores.
@@ -109,6 +116,8 @@ pub struct Cache {
     pub(crate) bans: Arc<BanList>,
     pub(crate) lurker: Mutex<Walk>,
     pub(crate) reaper: Mutex<Walk>,
+    /// What lies beneath the memory.
+    pub(crate) disk: Option<DiskLevel>,
     /// Where large bodies lie; absent where the kernel has no files in memory.
     pub(crate) pages: Option<Arc<PageFile>>,
     eviction: Mutex<Box<dyn Eviction<Object>>>,
@@ -116,11 +125,35 @@ pub struct Cache {
 
 impl Cache {
     pub fn new(settings: CacheSettings, courier: Arc<dyn Courier>) -> Arc<Cache> {
+        Cache::made(settings, courier, (Digester::random(), 0), None)
+    }
+
+    /// The same above disks: with the digests that they know, and what was invalidated when they were used last. Bans that
+    /// were recovered are for who can read them: [`Cache::restore_ban`].
+    pub fn above(settings: CacheSettings, courier: Arc<dyn Courier>, disk: Disk) -> Arc<Cache> {
+        let Disk { tier, recovered, admission } = disk;
+        let digester = (Digester::with_seed(recovered.seed), recovered.number_max);
+        let cache = Cache::made(settings, courier, digester, Some(DiskLevel::new(tier, admission)));
+        for (slot, number) in recovered.slots {
+            match slot.checked_sub(GROUP_SLOTS as u32) {
+                None => cache.group_table().restore(slot, number),
+                Some(slot) => cache.tag_index().restore(slot, number),
+            }
+        }
+        cache
+    }
+
+    fn made(
+        settings: CacheSettings,
+        courier: Arc<dyn Courier>,
+        (digester, number): (Digester, u64),
+        disk: Option<DiskLevel>,
+    ) -> Arc<Cache> {
         let limit = settings.memory_bytes_max;
         let eviction = store::by_kind(settings.eviction, limit);
         Arc::new(Cache {
             settings,
-            digester: Digester::random(),
+            digester,
             directory: Directory::new(),
             specs: SharedSpecs::default(),
             groups: OnceLock::new(),
@@ -128,10 +161,11 @@ impl Cache {
             account: Account::new(limit),
             courier,
             counters: Counters::default(),
-            invalidation: AtomicU64::new(0),
+            invalidation: AtomicU64::new(number),
             bans: BanList::new(),
             lurker: Mutex::default(),
             reaper: Mutex::default(),
+            disk,
             pages: PageFile::create().ok(),
             eviction: Mutex::new(eviction),
         })
@@ -172,6 +206,9 @@ impl Cache {
         let mut shard = self.directory.shard(key);
         let before = self.invalidation.fetch_add(1, Relaxed);
         let last = shard.renumber(key, before + 1);
+        if let Some(disk) = &self.disk {
+            disk.forget(key);
+        }
         if let Some(entry) = shard.entries.get_mut(&key) {
             entry.remove_all(&mut leavers);
             entry.forget_notes();
@@ -194,6 +231,9 @@ impl Cache {
     pub fn invalidate_group(&self, group: Key) {
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
         self.group_table().invalidate(group, number);
+        if let Some(disk) = &self.disk {
+            disk.invalidate_group(group, number);
+        }
     }
 
     fn group_table(&self) -> &Arc<GroupTable> {
@@ -304,6 +344,18 @@ impl Cache {
         self.make_room(0);
     }
 
+    /// Of each disk.
+    pub fn disk_stats(&self) -> Vec<DiskStats> {
+        self.disk.as_ref().map_or_else(Vec::new, |disk| disk.tier.stats())
+    }
+
+    /// For a tick: what has no use any more at this second is not kept when a disk makes room.
+    pub fn note_time(&self, now: Now) {
+        if let Some(disk) = &self.disk {
+            disk.tier.set_now(now.wall_ms / 1_000);
+        }
+    }
+
     pub fn stats(&self) -> CacheStats {
         let counters = &self.counters;
         CacheStats {
@@ -323,6 +375,7 @@ impl Cache {
             refreshed: counters.refreshed.load(Relaxed),
             coalesced: counters.coalesced.load(Relaxed),
             overflowed: counters.overflowed.load(Relaxed),
+            recalled: counters.recalled.load(Relaxed),
         }
     }
 
@@ -368,8 +421,23 @@ impl Cache {
         stores
     }
 
-    /// Stores what is enrolled. Under the shard's lock. `leavers` holds nothing but those that it replaces.
+    /// Stores what is enrolled, beneath too. Under the shard's lock. `leavers` holds nothing but those that it replaces.
     pub(crate) fn put(&self, entry: &mut Entry, object: &Arc<Object>, leavers: &mut Leavers) {
+        self.place(entry, object, leavers);
+        if let Some(disk) = &self.disk {
+            disk.keep(object);
+        }
+    }
+
+    /// One of those that are stored is taken out because it must not be served any more. Under the shard's lock.
+    pub(crate) fn forget_on_disk(&self, object: &Object) {
+        if let Some(disk) = &self.disk {
+            disk.forget_one(digest_of(object.key, object.variant));
+        }
+    }
+
+    /// The same in memory alone.
+    pub(crate) fn place(&self, entry: &mut Entry, object: &Arc<Object>, leavers: &mut Leavers) {
         entry.store(object, (self.settings.variants_max, self.bans.is_watching()), leavers);
         self.admit(object, leavers);
     }

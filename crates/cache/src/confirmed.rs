@@ -118,6 +118,7 @@ impl Ticket {
             if stores {
                 cache.put(entry, &fresh, &mut leavers);
             } else if !may_keep && entry.remove(&old) {
+                cache.forget_on_disk(&old);
                 leavers.push(Arc::clone(&old));
                 cache.part_with(&leavers);
             }
@@ -163,7 +164,8 @@ impl Ticket {
             Keeping::Private(Some(mark)) => Some(self.mark_object(mark.clone(), Arc::clone(&head), now)),
             _ => None,
         };
-        let mut parts = ObjectParts { head, rendered, received: now, order: flight.order, ..ObjectParts::of(old) };
+        let (order, began) = (flight.order, flight.began);
+        let mut parts = ObjectParts { head, rendered, received: now, order, began, ..ObjectParts::of(old) };
         parts.tags = None;
         (parts.facts, parts.policy, parts.groups) = match keeping {
             Keeping::Renewed(Renewal { facts, lifetimes, groups, tags }) => {

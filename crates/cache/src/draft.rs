@@ -309,6 +309,8 @@ impl Draft {
             policy,
             tags,
             checked: head.trial.checked,
+            began: flight.began,
+            on_disk: 0,
         };
         Some(self.duty.cache.object(parts))
     }

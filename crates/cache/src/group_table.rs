@@ -49,6 +49,14 @@ impl GroupTable {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// What an earlier process invalidated.
+    pub fn restore(&self, slot: u32, number: u64) {
+        if let Some(last) = self.numbers.get(slot as usize) {
+            last.fetch_max(number, Ordering::AcqRel);
+            self.changes.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
     /// Was no group invalidated yet?
     #[inline]
     pub fn is_untouched(&self) -> bool {
@@ -60,7 +68,7 @@ impl GroupTable {
     }
 }
 
-fn slot_of(group: Key) -> u32 {
+pub(crate) fn slot_of(group: Key) -> u32 {
     (group.bits() % GROUP_SLOTS as u64) as u32
 }
 
@@ -71,6 +79,16 @@ impl Groups {
         slots.sort_unstable();
         slots.dedup();
         (!slots.is_empty()).then(|| Groups { slots: slots.into() })
+    }
+
+    /// As they were stored; `None` for none, or for one that no group has.
+    pub(crate) fn of_slots(slots: Vec<u32>) -> Option<Groups> {
+        let are_slots = slots.iter().all(|&slot| (slot as usize) < GROUP_SLOTS);
+        (are_slots && !slots.is_empty()).then(|| Groups { slots: slots.into() })
+    }
+
+    pub(crate) fn slots(&self) -> &[u32] {
+        &self.slots
     }
 }
 
@@ -99,6 +117,10 @@ impl Membership {
     /// Was none of its groups invalidated after this number?
     pub fn is_valid_since(&self, number: u64) -> bool {
         self.table.last_of(&self.slots) <= number
+    }
+
+    pub fn slots(&self) -> &[u32] {
+        &self.slots
     }
 
     pub fn heap_bytes(&self) -> usize {

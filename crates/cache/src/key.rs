@@ -1,5 +1,5 @@
 //! Keyed digests: attackers choose URLs and header values, so every table here is keyed by SipHash-1-3 with a key
-//! that is drawn at start (J17).
+//! that is drawn at start, or once for all that a disk keeps (J17).
 //!
 //! A digest is 128 bits and stands for what it was made of; the bytes themselves are not kept.
 
@@ -28,6 +28,11 @@ impl Variant {
     pub const PLAIN: Variant = Variant(0);
 }
 
+/// From the system's randomness, which is what the standard library seeds its maps with.
+pub(crate) fn random_number() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
 /// Makes digests; a copy makes the same ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Digester {
@@ -35,10 +40,14 @@ pub(crate) struct Digester {
 }
 
 impl Digester {
-    /// Keys from the system's randomness, which is what the standard library seeds its maps with.
     pub fn random() -> Digester {
-        let draw = || RandomState::new().build_hasher().finish();
-        Digester { keys: (draw(), draw()) }
+        Digester { keys: (random_number(), random_number()) }
+    }
+
+    /// The keys that a disk was formatted with: what lies on it is found by no others.
+    pub fn with_seed(seed: [u8; 16]) -> Digester {
+        let seed = u128::from_le_bytes(seed);
+        Digester { keys: (seed as u64, (seed >> 64) as u64) }
     }
 
     pub fn hasher(&self) -> SipHasher13 {

@@ -89,6 +89,18 @@ pub const HOT_WAYS: usize = 4;
 /// `obj.hits` counts exactly up to here.
 pub const HITS_EXACT_MAX: u32 = 255;
 
+/// Records of a key on a disk that a miss opens, at most, to find its variant.
+pub const DISK_CANDIDATES_MAX: usize = 4;
+
+/// How long what is stale is worth its place on a disk because the origin may confirm it: a week.
+pub const DISK_VALIDATABLE_MS: u64 = 7 * 24 * 3_600 * 1_000;
+
+/// Bans, tags and groups that the disks were told of and that nobody has waited for yet; older ones are waited for by nobody.
+pub const DISK_TOLD_MAX: usize = 1_024;
+
+/// Digests that are remembered of what was fetched once: 8 MiB, for disks that admit what is fetched twice.
+pub const DISK_SEEN_SLOTS: usize = 1 << 20;
+
 const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
 const _: () = assert!(TAG_SHARDS.is_power_of_two() && TAG_SHARDS > 1);
 const _: () = assert!(SHARDS.is_power_of_two() && (SHARDS >= 64 || cfg!(feature = "shuttle")));

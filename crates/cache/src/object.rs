@@ -64,6 +64,10 @@ pub struct Object {
     tags: Option<Arc<TagSet>>,
     /// The invalidation number up to which it was tested against bans.
     checked: AtomicU64,
+    /// The invalidation number under which its fetch began.
+    began: u64,
+    /// Where a disk has its body: the sequence number of the record. 0: nowhere.
+    on_disk: AtomicU64,
     /// The second of its last hit, from 1; 0 before the first.
     last_hit_s: AtomicU32,
 }
@@ -91,6 +95,9 @@ pub(crate) struct ObjectParts {
     pub policy: Option<ByPolicy>,
     pub tags: Option<Arc<TagSet>>,
     pub checked: u64,
+    pub began: u64,
+    /// See `Object::on_disk`.
+    pub on_disk: u64,
 }
 
 impl ObjectParts {
@@ -112,6 +119,8 @@ impl ObjectParts {
             policy: object.policy,
             tags: object.tags.clone(),
             checked: object.checked(),
+            began: object.began,
+            on_disk: object.on_disk(),
         }
     }
 }
@@ -120,7 +129,7 @@ impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
         let ObjectParts { key, variant, spec, head, rendered, blocks, body_charge, .. } = parts;
-        let ObjectParts { facts, received, order, part, groups, policy, tags, checked, .. } = parts;
+        let ObjectParts { facts, received, order, part, groups, policy, tags, checked, began, on_disk, .. } = parts;
         let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
         let head_bytes = head_bytes + groups.as_ref().map_or(0, |groups| groups.heap_bytes());
         let head_bytes = head_bytes + tags.as_ref().map_or(0, |tags| tags.heap_bytes());
@@ -147,6 +156,8 @@ impl Object {
             policy,
             tags,
             checked: AtomicU64::new(checked),
+            began,
+            on_disk: AtomicU64::new(on_disk),
             last_hit_s: AtomicU32::new(0),
         })
     }
@@ -236,6 +247,19 @@ impl Object {
 
     pub(crate) fn note_checked(&self, number: u64) {
         self.checked.fetch_max(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// The sequence number of the disk's record of its body; 0 where there is none.
+    pub(crate) fn on_disk(&self) -> u64 {
+        self.on_disk.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_on_disk(&self, sequence: u64) {
+        self.on_disk.store(sequence, Ordering::Relaxed);
     }
 
     pub(crate) fn by_policy(&self) -> Option<&ByPolicy> {

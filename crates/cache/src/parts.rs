@@ -163,7 +163,7 @@ impl Cache {
             }
             body_charge = Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>()));
         }
-        let parts = ObjectParts { head, rendered, blocks, body_charge, part, ..ObjectParts::of(object) };
+        let parts = ObjectParts { head, rendered, blocks, body_charge, part, on_disk: 0, ..ObjectParts::of(object) };
         self.object(parts)
     }
 }

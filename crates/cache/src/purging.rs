@@ -43,6 +43,10 @@ impl Cache {
         let mut shard = self.directory.shard(key);
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
         shard.renumber(key, number);
+        // On the disk it would have all of its life before it.
+        if let Some(disk) = &self.disk {
+            disk.forget(key);
+        }
         let Some(entry) = shard.entries.get_mut(&key) else { return 0 };
         let hit = self.purge_some(entry, how, now, |_| true, &mut leavers);
         entry.forget_notes();
@@ -63,6 +67,9 @@ impl Cache {
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
         // The number first: what is enrolled after the keys are read finds it.
         let keys = self.tag_index().invalidate(tag, number);
+        if let Some(disk) = &self.disk {
+            disk.invalidate_tag(tag, number);
+        }
         let (mut leavers, mut hit) = (Leavers::new(), 0);
         for key in keys {
             let mut shard = self.directory.shard(key);
@@ -111,7 +118,7 @@ impl Cache {
         let facts = lifetimes::shortened(object.facts(), object.resident_ms(now), ttl_ms, grace_ms);
         let keep_of = |policy: &ByPolicy| keep_ms.map_or(policy.keep_ms, |max| max.min(policy.keep_ms));
         let policy = object.by_policy().map(|policy| ByPolicy { keep_ms: keep_of(policy), ..*policy });
-        let softened = self.object(ObjectParts { facts, policy, ..ObjectParts::of(object) });
+        let softened = self.object(ObjectParts { facts, policy, on_disk: 0, ..ObjectParts::of(object) });
         softened.enrol(u64::MAX);
         entry.swap(object, &softened, self.bans.is_watching());
         self.admit(&softened, &Leavers::from_iter([Arc::clone(object)]));

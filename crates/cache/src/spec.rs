@@ -38,6 +38,10 @@ impl Spec {
         Arc::new(spec)
     }
 
+    pub fn vary(&self) -> &VarySpec {
+        &self.vary
+    }
+
     #[inline]
     pub fn variant(&self, request: FieldsView<'_>) -> Variant {
         if let Some(common) = &self.common

@@ -67,6 +67,15 @@ impl Tags {
     }
 }
 
+impl Tags {
+    /// As they were stored; `None` for none.
+    pub(crate) fn as_they_were(slots: Vec<u32>, digests: Vec<u64>) -> Option<Tags> {
+        let is_in_order = digests.is_sorted() && digests.len() <= TAGS_MAX;
+        let groups = Groups::of_slots(slots)?;
+        (is_in_order && !digests.is_empty()).then(|| Tags { digests: digests.into(), groups })
+    }
+}
+
 impl TagIndex {
     pub fn new() -> Arc<TagIndex> {
         let shards = (0..TAG_SHARDS).map(|_| Mutex::new(HashMap::default())).collect();
@@ -87,6 +96,11 @@ impl TagIndex {
         }
     }
 
+    /// What an earlier process purged.
+    pub fn restore(&self, slot: u32, number: u64) {
+        self.numbers.restore(slot, number);
+    }
+
     pub fn enrolled_count(&self) -> u64 {
         self.enrolled.load(Ordering::Relaxed)
     }
@@ -99,6 +113,11 @@ impl TagSet {
 
     pub fn has(&self, tag: Key) -> bool {
         self.tags.digests.binary_search(&tag.bits()).is_ok()
+    }
+
+    /// The slots of their numbers, and their digests in order.
+    pub fn as_stored(&self) -> (&[u32], &[u64]) {
+        (self.tags.groups.slots(), &self.tags.digests)
     }
 
     /// Enters what is about to be stored under a key. False if one of its tags was purged since its fetch began: whoever

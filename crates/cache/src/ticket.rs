@@ -215,6 +215,8 @@ impl Ticket {
             policy: Some(policy),
             tags: cache.tag_set(mark.tags),
             checked: flight.began,
+            began: flight.began,
+            on_disk: 0,
         })
     }
 

@@ -64,6 +64,9 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     plan.vcl_path = plan.vcl_path.into_iter().map(beside).collect();
     let users = &mut plan.settings.forward.password_file;
     *users = users.take().map(beside);
+    for disk in &mut plan.disks {
+        disk.path = beside(std::mem::take(&mut disk.path));
+    }
     for root in &mut plan.settings.roots {
         root.directory = beside(std::mem::take(&mut root.directory));
     }
@@ -86,7 +89,7 @@ pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
 }
 
 fn read_top(top: Section<'_>) -> Plan {
-    let mut top = top.not_yet(&["disk", "tls"]);
+    let mut top = top.not_yet(&["tls"]);
     let mut plan = Plan::default();
     if let Some(name) = top.read("server_name", server_name) {
         plan.settings.server_name = name;
@@ -109,6 +112,10 @@ fn read_top(top: Section<'_>) -> Plan {
     plan.settings.memcached = routes.memcached;
     if let Some(section) = top.section("memory") {
         sections::memory(section, &mut plan.settings);
+    }
+    plan.disks = sections::disks(top.sections("disk"));
+    if let Some(section) = top.section("store") {
+        sections::store(section, &mut plan);
     }
     if let Some(section) = top.section("policy") {
         sections::policy(section, &mut plan);

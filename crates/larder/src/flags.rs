@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use cache::DiskFile;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginUrl};
 
@@ -13,7 +14,7 @@ use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
 use crate::import::ImportFlags;
 use crate::lab_command::LabCommand;
 use crate::limits;
-use crate::plan::{LogTarget, Plan, check_memory, listener_by_default};
+use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
 use crate::quantities::parse_size;
 use crate::varnish_parameters;
 use crate::vcl_command::VclCommand;
@@ -30,7 +31,7 @@ pub struct Flags {
 pub enum Command {
     /// Run the accelerator
     #[command(after_help = SERVE_EXAMPLES)]
-    Serve(ServeFlags),
+    Serve(Box<ServeFlags>),
     /// Show it at work: a slow site of our own, larder in front of it, and what that changes
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
@@ -167,6 +168,10 @@ pub struct ServeFlags {
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<usize>,
 
+    /// A file (or a directory that it is made in) that keeps what is stored beyond a restart; repeatable
+    #[arg(long = "disk", value_name = "PATH:SIZE", value_parser = parse_disk)]
+    pub disks: Vec<DiskFile>,
+
     /// Worker threads [default: one for each core]
     #[arg(long, value_name = "N", value_parser = parse_workers)]
     pub workers: Option<usize>,
@@ -273,6 +278,10 @@ impl ServeFlags {
         if let Some(bytes) = self.memory {
             settings.memory_bytes_max = bytes;
         }
+        if !self.disks.is_empty() {
+            plan.disks.clone_from(&self.disks);
+        }
+        let settings = &mut plan.settings;
         if let Some(name) = &self.server_name {
             settings.server_name.clone_from(name);
         }
@@ -313,6 +322,11 @@ impl ServeFlags {
 
 fn parse_memory(text: &str) -> Result<usize, String> {
     check_memory(parse_size(text)?)
+}
+
+fn parse_disk(text: &str) -> Result<DiskFile, String> {
+    let (path, size) = text.rsplit_once(':').ok_or("needs a size: PATH:SIZE, such as /var/cache/larder:10GiB")?;
+    check_disk(PathBuf::from(path), parse_size(size)?)
 }
 
 fn parse_workers(text: &str) -> Result<usize, String> {
@@ -356,6 +370,10 @@ mod tests {
         check(&["serve", "--origin", "https://a"], Err("not supported yet"));
         check(&["serve", "--memory", "1"], Err("at least 1 MiB"));
         check(&["serve", "--memory", "12X"], Err("no unit of size"));
+        check(&["serve", "--origin", "http://127.0.0.1:1", "--disk", "/tmp/a:b:1GiB"], Ok(()));
+        check(&["serve", "--disk", "/tmp/a"], Err("needs a size"));
+        check(&["serve", "--disk", ":1GiB"], Err("a disk needs a path"));
+        check(&["serve", "--disk", "/tmp/a:1KiB"], Err("too little for a disk"));
         check(&["serve", "--workers", "0"], Err("must be 1 to"));
         check(&["serve", "--listen", "8080"], Err("127.0.0.1:8080"));
         check(&["serve", "--lisen", "*:80"], Err("--listen"));

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         }
     };
     match flags::Flags::parse_from(words).command {
-        flags::Command::Serve(flags) => serve::serve(flags),
+        flags::Command::Serve(flags) => serve::serve(*flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
         flags::Command::Import(flags) => import::import(&flags),

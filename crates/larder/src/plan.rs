@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use cache::{Admission, DiskFile};
 use proxy::limits::Limits;
 use proxy::settings::{
     EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginSettings,
@@ -13,6 +14,7 @@ use proxy::settings::{
 
 use crate::addresses::AdminAddress;
 use crate::limits;
+use crate::quantities::show_size;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -21,6 +23,9 @@ pub struct Plan {
     pub workers: Option<usize>,
     pub admin: AdminPlan,
     pub log: Option<LogTarget>,
+    /// Files beneath the memory, which outlive the process.
+    pub disks: Vec<DiskFile>,
+    pub disk_admission: Admission,
     /// The VCL that decides in place of the built-in policy.
     pub vcl_file: Option<PathBuf>,
     /// Where VCLs look for what they include; empty: where Varnish does.
@@ -85,6 +90,8 @@ impl Default for Plan {
                 token: None,
             },
             log: None,
+            disks: Vec::new(),
+            disk_admission: Admission::All,
             vcl_file: None,
             vcl_path: Vec::new(),
             warnings: Vec::new(),
@@ -152,6 +159,18 @@ pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSetting
 }
 
 /// What is the matter with a size for the store, if anything.
+/// What a disk needs at least.
+pub fn check_disk(path: PathBuf, bytes: u64) -> Result<DiskFile, String> {
+    if path.as_os_str().is_empty() {
+        return Err("a disk needs a path: a file, or a directory that it is made in".to_owned());
+    }
+    let least = DiskFile::BYTES_MIN;
+    if bytes < least {
+        return Err(format!("{} is too little for a disk: at least {}", show_size(bytes), show_size(least)));
+    }
+    Ok(DiskFile { path, bytes })
+}
+
 pub fn check_memory(bytes: u64) -> Result<usize, String> {
     if bytes < limits::MEMORY_BYTES_MIN {
         let least = crate::quantities::show_size(limits::MEMORY_BYTES_MIN);

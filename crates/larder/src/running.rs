@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
+use cache::Disk;
 use parking_lot::Mutex;
 use proxy::Moment;
 use proxy::settings::{ListenAddress, OriginUrl};
@@ -39,6 +40,14 @@ pub struct Running {
     _admin_path: SocketPath,
 }
 
+/// Their index comes back while the first requests are answered.
+fn open_disks(plan: &Plan) -> Result<Option<Disk>, String> {
+    if plan.disks.is_empty() {
+        return Ok(None);
+    }
+    Disk::open(&plan.disks, plan.disk_admission, |told| say!("{told}")).map(Some)
+}
+
 impl Running {
     /// Binds everything and starts the threads. What is wrong is a sentence for the operator. `may_log_later` keeps a
     /// log writer ready although nothing is logged now: a reload may switch it on.
@@ -64,6 +73,7 @@ impl Running {
             log: sink,
             world: Arc::clone(&machine) as Arc<dyn vcl::World>,
             vcl,
+            disk: open_disks(&plan)?,
         };
         let proxy = Proxy::start(start).map_err(|e| e.to_string())?;
         let admin =
@@ -103,6 +113,9 @@ impl Running {
         if plan.workers_count() != self.plan.workers_count() {
             say!("warning: `workers` changes with a restart; there are still {}", self.plan.workers_count());
         }
+        if (&plan.disks, plan.disk_admission) != (&self.plan.disks, self.plan.disk_admission) {
+            say!("warning: disks and disk_admission change with a restart");
+        }
         if plan.admin.address != self.plan.admin.address {
             say!("warning: the admin address changes with a restart");
         }
@@ -111,6 +124,8 @@ impl Running {
         // What only a restart changes is what the next reload compares with.
         plan.workers = Some(self.plan.workers_count());
         plan.admin.address = self.plan.admin.address.clone();
+        plan.disks.clone_from(&self.plan.disks);
+        plan.disk_admission = self.plan.disk_admission;
         self.plan = plan;
         Ok(())
     }

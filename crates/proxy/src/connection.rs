@@ -411,6 +411,8 @@ impl Connection {
             outcome,
             state,
             asked_again_count: 0,
+            has_recalled: false,
+            has_invalidated: false,
             site,
         };
         Turn::Step(Box::new(tx), step)

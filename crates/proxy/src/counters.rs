@@ -79,6 +79,8 @@ counters! {
     memcached_errors: Total, "Commands that no memcached replied to";
     memcached_ejections: Total, "Times that a memcached was left alone for failing too often";
     memcached_connections_opened: Total, "Connections opened to memcached";
+    hits_disk: Total, "Of the hits, those that a disk was asked for first";
+    disk_timeouts: Total, "Look-ups for which a disk took longer than limits.disk_read_timeout";
     hits_stale: Total, "Answered from the store while stale";
     revalidated: Total, "Answered from the store after the origin confirmed it";
     misses: Total, "Fetched and offered to the store";

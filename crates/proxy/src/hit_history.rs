@@ -22,6 +22,7 @@ struct Sample {
     at_ms: u64,
     requests: u64,
     hits: u64,
+    hits_disk: u64,
     bytes_out: u64,
     origin_bytes_in: u64,
 }
@@ -37,6 +38,8 @@ pub struct HitRatios {
     pub byte_percent: Option<f64>,
     /// Of what was answered from the store, what came from memory.
     pub memory_percent: Option<f64>,
+    /// The same from disks.
+    pub disk_percent: Option<f64>,
 }
 
 impl Sample {
@@ -44,6 +47,7 @@ impl Sample {
         counters.fold(Sample { at_ms, ..Sample::default() }, |mut sum, core| {
             let hits = core.hits.get() + core.hits_stale.get() + core.revalidated.get();
             sum.hits += hits;
+            sum.hits_disk += core.hits_disk.get();
             sum.requests += hits + core.misses.get() + core.coalesced.get() + core.passes.get();
             sum.bytes_out += core.bytes_out.get();
             sum.origin_bytes_in += core.origin_bytes_in.get();
@@ -54,6 +58,7 @@ impl Sample {
     fn since(&self, former: &Sample) -> HitRatios {
         let requests = self.requests.saturating_sub(former.requests);
         let hits = self.hits.saturating_sub(former.hits);
+        let from_disk = self.hits_disk.saturating_sub(former.hits_disk) as f64 * 100.0 / hits.max(1) as f64;
         let (out, from_origins) = (
             self.bytes_out.saturating_sub(former.bytes_out) as f64,
             self.origin_bytes_in.saturating_sub(former.origin_bytes_in) as f64,
@@ -62,8 +67,8 @@ impl Sample {
             seconds: self.at_ms.saturating_sub(former.at_ms) / 1_000,
             request_percent: (requests > 0).then(|| hits as f64 * 100.0 / requests as f64),
             byte_percent: (out > 0.0).then(|| (out - from_origins) * 100.0 / out),
-            // There is no other place yet.
-            memory_percent: (hits > 0).then_some(100.0),
+            memory_percent: (hits > 0).then_some(100.0 - from_disk),
+            disk_percent: (hits > 0).then_some(from_disk),
         }
     }
 }

@@ -96,6 +96,7 @@ pub(crate) fn run(
         directives: &directives,
         backend: visit.found.backend,
         ignore_busy: false,
+        has_recalled: false,
     };
     match lookup::find(core, site, &question, now) {
         lookup::Found::Fresh(object) => {

@@ -12,6 +12,7 @@ mod clock;
 mod connection;
 pub mod counters;
 mod departure;
+mod disks;
 mod edges;
 mod error_pages;
 mod exchanges;

@@ -66,6 +66,8 @@ pub struct Limits {
     /// The slowest reader of an overflowing body is cut off when it takes nothing for so long.
     pub reader_stall_max: Duration,
     pub variants_max: usize,
+    /// A disk that takes longer to find something counts as one that has nothing.
+    pub disk_read_timeout: Duration,
     /// A range that starts so far ahead of the writer goes to the origin by itself.
     pub range_ahead_bytes_max: u64,
     /// A fetch that lost its last reader goes on when so little is left.
@@ -126,6 +128,7 @@ impl Default for Limits {
             window_bytes_max: 512 << 10,
             reader_stall_max: Duration::from_secs(10),
             variants_max: 1024,
+            disk_read_timeout: Duration::from_secs(1),
             range_ahead_bytes_max: 1 << 20,
             quick_abort_bytes_max: 64 << 10,
             open_files_max: 512,
@@ -160,6 +163,12 @@ pub(crate) const KNOWN_CREDENTIALS_MAX: usize = 16 << 10;
 
 /// Clients of a forward proxy whose requests are counted.
 pub(crate) const CLIENT_SHARES_MAX: usize = 64 << 10;
+
+/// How long the end of the process waits for the disks to write what is queued.
+pub(crate) const DISK_CLOSE_MAX: Duration = Duration::from_secs(10);
+
+/// How long the answer to a purge waits for the disks to remember it.
+pub(crate) const DISK_SETTLE_MS_MAX: u64 = 5_000;
 
 /// A connection to memcached that nobody wants anything of is closed after so long.
 pub(crate) const MEMCACHED_IDLE_TIMEOUT: Duration = Duration::from_secs(60);

@@ -122,6 +122,8 @@ impl Connection {
             outcome,
             state: machine,
             asked_again_count: 0,
+            has_recalled: false,
+            has_invalidated: false,
             site,
         };
         Turn::Step(Box::new(tx), step)

@@ -237,6 +237,7 @@ impl Rehearsal {
             log: Some(Arc::new(Unread)),
             world: Arc::clone(&world) as Arc<dyn World>,
             vcl: None,
+            disk: None,
         };
         let instance: Arc<str> = "rehearsal".into();
         let shared = share(empty, &instance, Some(Arc::clone(&stage)))?;

@@ -7,16 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
-use cache::{Cache, CacheSettings, CacheStats, EvictionKind};
+use cache::{Cache, CacheSettings, CacheStats, Disk, DiskStats, EvictionKind};
 use parking_lot::Mutex;
 use vcl::World;
 
 use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
+use crate::disks;
 use crate::edges::{Edge, EdgeCounts};
 use crate::fetch::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
 use crate::hit_history::{HitHistory, HitRatios};
+use crate::limits::DISK_CLOSE_MAX;
 use crate::listener;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::origin::OriginStatus;
@@ -90,6 +92,8 @@ pub struct Start {
     pub world: Arc<dyn World>,
     /// Decides from the first request on.
     pub vcl: Option<VclProgram>,
+    /// What the store has beneath its memory.
+    pub disk: Option<Disk>,
 }
 
 impl Proxy {
@@ -190,11 +194,19 @@ impl Proxy {
                 complain(format_args!("a worker thread ended in a panic"));
             }
         }
+        if !self.shared.cache.close_disks(DISK_CLOSE_MAX) {
+            complain(format_args!("a disk was not done with writing after {} s", DISK_CLOSE_MAX.as_secs()));
+        }
     }
 
     /// One block of counters a core.
     pub fn core_counters(&self) -> &[Arc<CoreCounters>] {
         &self.shared.counters
+    }
+
+    /// What lies beneath the memory.
+    pub fn disks_status(&self) -> Vec<DiskStats> {
+        self.shared.cache.disk_stats()
     }
 
     pub fn cache_stats(&self) -> CacheStats {
@@ -264,10 +276,15 @@ impl Proxy {
 
 /// What all cores share, before there is any. `stage`: in a rehearsal.
 pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
-    let Start { settings, workers, log, world, vcl } = start;
+    let Start { settings, workers, log, world, vcl, disk } = start;
     let workers = workers.max(1);
     let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
-    let cache = Cache::new(cache_settings(&settings, workers), Arc::new(Post(Arc::clone(&mailboxes))));
+    let courier = Arc::new(Post(Arc::clone(&mailboxes)));
+    let of_cache = cache_settings(&settings, workers);
+    let cache = match disk {
+        None => Cache::new(of_cache, courier),
+        Some(disk) => disks::above(disk, of_cache, courier),
+    };
     let shelf = VclShelf::new(world, stage);
     let mut site = Site::new(settings, instance, None);
     if let Some(program) = vcl {

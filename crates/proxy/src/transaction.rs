@@ -37,6 +37,7 @@ pub(crate) mod miss;
 pub(crate) mod pass;
 pub(crate) mod pipe;
 pub(crate) mod purge;
+pub(crate) mod recalling;
 pub(crate) mod receive_by_policy;
 pub(crate) mod restart;
 pub(crate) mod synth;
@@ -50,6 +51,8 @@ pub(crate) enum State {
     Receive,
     Restart,
     Lookup,
+    /// A disk is asked.
+    Recall,
     Hit,
     Wait,
     Miss,
@@ -71,7 +74,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 61] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 66] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -107,6 +110,13 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 61] = {
         (Lookup, Pass),
         // only-if-cached, or an origin that failed a moment ago.
         (Lookup, Synth),
+        // Memory has nothing of it, and a disk may.
+        (Lookup, Recall),
+        (Recall, Lookup),
+        // It is not what was asked for.
+        (Recall, Miss),
+        (Recall, Pass),
+        (Recall, Synth),
         (Hit, Deliver),
         // The fetch runs in a task of its own and its requester follows it like everybody else.
         (Miss, Wait),
@@ -185,6 +195,7 @@ pub(crate) enum Step {
     Relabel(Box<str>),
     Restart,
     Lookup,
+    Recall(Box<recalling::Recall>),
     Hit(Arc<Object>, hit::Why),
     Wait(Box<wait::Wait>),
     Miss(Ticket),
@@ -211,6 +222,7 @@ impl Step {
             Step::Receive | Step::Relabel(_) => State::Receive,
             Step::Restart => State::Restart,
             Step::Lookup => State::Lookup,
+            Step::Recall(_) => State::Recall,
             Step::Hit(..) => State::Hit,
             Step::Wait(_) => State::Wait,
             Step::Miss(_) => State::Miss,
@@ -253,6 +265,10 @@ pub(crate) struct Transaction {
     pub(crate) state: State,
     /// Times that an answer somebody else waited for could not be shared with us.
     pub(crate) asked_again_count: u32,
+    /// A disk was asked already.
+    pub(crate) has_recalled: bool,
+    /// Something was invalidated on its behalf, and the answer will say so: not before a crash cannot undo it.
+    pub(crate) has_invalidated: bool,
 }
 
 /// What the log will say.
@@ -304,6 +320,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             Step::Relabel(label) => client_steps::relabel(tx, &label),
             Step::Restart => restart::run(tx),
             Step::Lookup => lookup::ask(tx),
+            Step::Recall(recall) => recalling::run(tx, *recall).await,
             Step::Hit(object, why) => hit::run(tx, object, why),
             Step::Wait(wait) => wait::run(tx, connection, *wait).await,
             Step::Miss(ticket) => miss::run(tx, ticket),

@@ -103,6 +103,11 @@ impl Proxy {
         shelf.order_health(&shelf.changes(), backend, order, self.shared.site.load().vcl.as_ref())
     }
 
+    /// Ready when every invalidation so far survives a crash.
+    pub fn settled(&self) -> impl Future<Output = Result<(), String>> + Send + 'static {
+        self.shared.cache.settled()
+    }
+
     /// Bans what is stored, or under way, and meets the conditions. The error is about the expression.
     pub fn ban(&self, expression: &[u8]) -> Result<(), VclError> {
         let now = Clock::read().at(Moment::now());

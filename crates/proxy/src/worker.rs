@@ -314,6 +314,7 @@ async fn tick(core: Rc<Core>) {
         core.hot.borrow_mut().sweep();
         if core.index == 0 {
             core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
+            core.shared.cache.note_time(core.now());
             core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);
             if core.site_ref().vcl.is_some() {
                 core.shared.cache.reap(core.now(), REAPED_PER_TICK_MAX);

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
+use cache::{DiskState, DiskStats};
 use proxy::counters::{COUNTERS, CounterKind, Histogram};
 use proxy::origin::AddressState;
 
@@ -27,6 +28,7 @@ pub fn metrics(seen: &Observation) -> String {
     }
     page.latencies(seen);
     page.cache(seen);
+    page.disks(seen);
     page.origins(seen);
     page.vcls(seen);
     page.family("larder_edge_total", "counter", "How often each edge of the state machines was taken");
@@ -103,6 +105,29 @@ impl Page {
             ("overflowed", "Answers that grew too large to store while they were fetched", cache.overflowed),
         ] {
             self.one(&format!("larder_{name}_total"), "counter", help, value);
+        }
+    }
+
+    fn disks(&mut self, seen: &Observation) {
+        type Figure = (&'static str, &'static str, &'static str, fn(&DiskStats) -> u64);
+        let figures: [Figure; 9] = [
+            ("larder_disk_up", "gauge", "1, or 0 for a disk that failed", |disk| {
+                u64::from(disk.state == DiskState::Up)
+            }),
+            ("larder_disk_limit_bytes", "gauge", "Its size", |disk| disk.bytes),
+            ("larder_disk_objects", "gauge", "Answers on it", |disk| disk.objects),
+            ("larder_disk_index_bytes", "gauge", "Memory that its index takes", |disk| disk.index_bytes),
+            ("larder_disk_queued_bytes", "gauge", "Bodies that wait to be written", |disk| disk.queued_bytes),
+            ("larder_disk_hits_total", "counter", "Records and blocks that were read", |disk| disk.hits),
+            ("larder_disk_read_bytes_total", "counter", "Bytes read", |disk| disk.bytes_read),
+            ("larder_disk_written_bytes_total", "counter", "Bytes written", |disk| disk.bytes_written),
+            ("larder_disk_damaged_total", "counter", "What was there and did not sum up", |disk| disk.lost_damaged),
+        ];
+        for (name, kind, help, figure) in figures {
+            self.family(name, kind, help);
+            for disk in &seen.disks {
+                self.sample(name, &[("path", &disk.path.to_string_lossy())], figure(disk));
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The only file of the admin that looks at the running proxy.
 
-use cache::CacheStats;
+use cache::{CacheStats, DiskStats};
 use proxy::counters::{COUNTERS, CounterKind, HISTOGRAM_BUCKETS, Histogram};
 use proxy::{Edge, HitRatios, OriginStatus, Proxy, VclStatus};
 
@@ -17,6 +17,7 @@ pub struct Observation {
     pub latency_hit: Latencies,
     pub latency_miss: Latencies,
     pub cache: CacheStats,
+    pub disks: Vec<DiskStats>,
     pub origins: Vec<OriginStatus>,
     /// Proxies that the forward proxy asks.
     pub parents: Vec<OriginStatus>,
@@ -100,6 +101,7 @@ impl Observation {
             latency_hit: Latencies::of(cores.iter().map(|core| &core.latency_hit)),
             latency_miss: Latencies::of(cores.iter().map(|core| &core.latency_miss)),
             cache: proxy.cache_stats(),
+            disks: proxy.disks_status(),
             origins: proxy.origins_status(),
             parents: proxy.parents_status(),
             hit_ratios: [5, 60].map(|minutes| proxy.hit_ratios(minutes)),
@@ -158,6 +160,7 @@ pub mod tests {
             latency_miss: Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 },
             latency_hit,
             cache: CacheStats { memory_bytes_max: 1 << 20, memory_bytes: 77, objects: 5, ..CacheStats::default() },
+            disks: Vec::new(),
             origins: vec![OriginStatus {
                 name: Arc::from("we\\b"),
                 addresses: vec![
@@ -173,7 +176,8 @@ pub mod tests {
                 seconds,
                 request_percent: percent,
                 byte_percent: percent.map(|percent| -percent),
-                memory_percent: percent.map(|_| 100.0),
+                memory_percent: percent.map(|_| 75.0),
+                disk_percent: percent.map(|_| 25.0),
             }),
             vcls: vec![VclStatus {
                 name: "boot".to_owned(),

@@ -4,10 +4,11 @@
 //! reading, writing, waiting); `stub_status`, nginx's seven numbers under nginx's names; every other counter of `proxy::counters` under its own name (`requests`, `hits`,
 //! `misses` …); `hit_percent`; `memory` (limit_bytes, used_bytes, leaving_bytes, resident_bytes), `objects`, `keys`,
 //! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`;
-//! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent), `parents` as `origins`;
+//! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` as `origins`;
 //! `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
 
+use cache::DiskStats;
 use proxy::counters::COUNTERS;
 use proxy::origin::AddressState;
 use proxy::{HitRatios, OriginStatus};
@@ -51,9 +52,11 @@ pub fn status(seen: &Observation) -> String {
         ("stored", cache.landed),
         ("refreshed", cache.refreshed),
         ("overflowed", cache.overflowed),
+        ("recalled", cache.recalled),
     ] {
         top.insert(name.to_owned(), json!(value));
     }
+    top.insert("disks".to_owned(), seen.disks.iter().map(disk).collect());
     let latency = json!({ "hit": latency(&seen.latency_hit), "miss": latency(&seen.latency_miss) });
     top.insert("latency_micros".to_owned(), latency);
     let ratios = json!({ "5min": hit_ratios(&seen.hit_ratios[0]), "60min": hit_ratios(&seen.hit_ratios[1]) });
@@ -85,6 +88,29 @@ fn hit_ratios(ratios: &HitRatios) -> Value {
         "request_percent": percent(ratios.request_percent),
         "byte_percent": percent(ratios.byte_percent),
         "memory_percent": percent(ratios.memory_percent),
+        "disk_percent": percent(ratios.disk_percent),
+    })
+}
+
+fn disk(disk: &DiskStats) -> Value {
+    json!({
+        "path": disk.path,
+        "state": disk.state.token(),
+        "limit_bytes": disk.bytes,
+        "objects": disk.objects,
+        "index_bytes": disk.index_bytes,
+        "queued_bytes": disk.queued_bytes,
+        "segments": disk.segments,
+        "segments_free": disk.segments_free,
+        "hits": disk.hits,
+        "bytes_read": disk.bytes_read,
+        "bytes_written": disk.bytes_written,
+        "stored": disk.stored,
+        "refreshed": disk.refreshed,
+        "refused": disk.refused.iter().map(|(_, count)| count).sum::<u64>(),
+        "damaged": disk.lost_damaged,
+        "reinserted": disk.reinserted,
+        "dropped": disk.dropped,
     })
 }
 

@@ -62,6 +62,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         window_bytes_max => window_bytes_max: bytes(64 << 10..=ANY);
         reader_stall_max => reader_stall_max: time(true);
         variants_max => variants_max: number(1..=ANY);
+        disk_read_timeout => disk_read_timeout: time(true);
         range_ahead_bytes_max => range_ahead_bytes_max: bytes(0..=ANY);
         quick_abort_bytes_max => quick_abort_bytes_max: bytes(0..=ANY);
         open_files_max => open_files_max: number(0..=ANY);

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use cache::{Admission, DiskFile};
 use message::{Authority, Scheme};
 use proxy::settings::{
     EvictionChoice, ListenAddress, ListenMode, ListenerSettings, LogFormat, Network, OriginSettings, PolicySettings,
@@ -12,7 +13,7 @@ use proxy::settings::{
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
 use crate::addresses::{parse_admin, parse_listen, parse_origin};
-use crate::plan::{LogTarget, Plan, check_memory, origin_with_defaults};
+use crate::plan::{LogTarget, Plan, check_disk, check_memory, origin_with_defaults};
 use crate::varnish_parameters;
 
 /// `[[listen]]`
@@ -107,6 +108,33 @@ pub fn memory(mut section: Section<'_>, settings: &mut Settings) {
     let kinds = [("s3-fifo", EvictionChoice::S3Fifo), ("sieve", EvictionChoice::Sieve), ("lru", EvictionChoice::Lru)];
     if let Some(eviction) = section.read("eviction", |node| choice(node, &kinds)) {
         settings.eviction = eviction;
+    }
+    section.end();
+}
+
+/// `[[disk]]`
+pub fn disks(sections: Vec<Section<'_>>) -> Vec<DiskFile> {
+    sections.into_iter().filter_map(disk).collect()
+}
+
+fn disk(mut section: Section<'_>) -> Option<DiskFile> {
+    section.require("path", "path = \"/var/cache/larder\"");
+    section.require("size", "size = \"10GiB\"");
+    let file = section.read("path", |node| parsed(node, "path", "a file, or a directory that it is made in", path));
+    let bytes = section.read("size", |node| {
+        let bytes = size(node)?;
+        let checked = check_disk(PathBuf::from("x"), bytes);
+        checked.map_err(|why| Complaint::new(node.span(), why, "too small").suggest("such as size = \"10GiB\""))
+    });
+    section.end();
+    Some(DiskFile { path: file?, bytes: bytes?.bytes })
+}
+
+/// `[store]`
+pub fn store(mut section: Section<'_>, plan: &mut Plan) {
+    let kinds = [("all", Admission::All), ("second-fetch", Admission::SecondFetch)];
+    if let Some(admission) = section.read("disk_admission", |node| choice(node, &kinds)) {
+        plan.disk_admission = admission;
     }
     section.end();
 }

@@ -2,6 +2,7 @@
 
 mod vcl_config_tests;
 
+use cache::{Admission, DiskFile};
 use proxy::settings::{EvictionChoice, ListenAddress, OriginUrl, RouteTarget};
 
 use super::*;
@@ -39,6 +40,9 @@ fn a_whole_config_is_read() {
     assert_eq!((web.name.as_str(), web.urls.len(), web.host.as_deref()), ("web", 2, Some("www.a.test")));
     assert_eq!((api.urls[0].clone(), api.connections_max), (OriginUrl::Unix("/run/api.sock".into()), 10));
     assert_eq!((settings.memory_bytes_max, settings.eviction), (64 << 20, EvictionChoice::Lru));
+    let disk = |path: &str, bytes: u64| DiskFile { path: path.into(), bytes };
+    assert_eq!(plan.disks, [disk("/var/cache/a", 10 << 30), disk("/var/cache/b", 1 << 30)]);
+    assert_eq!(plan.disk_admission, Admission::SecondFetch);
     assert_eq!(settings.policy.ignore_query, ["utm_*", "fbclid"]);
     assert_eq!((settings.policy.keep.as_secs(), settings.limits.connections_max), (3600, 500));
     assert_eq!(plan.log, Some(LogTarget::File("/var/log/larder.log".into())));
@@ -70,6 +74,14 @@ host = "www.a.test"
 [origin.api]
 urls = "unix:/run/api.sock"
 max_connections = 10
+[[disk]]
+path = "/var/cache/a"
+size = "10GiB"
+[[disk]]
+path = "/var/cache/b"
+size = "1GiB"
+[store]
+disk_admission = "second-fetch"
 [memory]
 size = "64MiB"
 eviction = "lru"
@@ -213,6 +225,37 @@ larder.toml:3:16: error: `10 min` is no duration
    |
  3 | send_timeout = "10 min"
    |                ^^^^^^^^ `min` is no unit of time; take ms, s, m, h, d or w
+"#,
+    );
+}
+
+#[test]
+fn a_disk_needs_a_path_and_a_size_that_something_fits_into() {
+    check(
+        r#"
+[[disk]]
+path = "/var/cache/a"
+size = "1KiB"
+"#,
+        r#"
+larder.toml:3:8: error: 1 KiB is too little for a disk: at least 16 MiB
+   |
+ 3 | size = "1KiB"
+   |        ^^^^^^ too small
+   = help: such as size = "10GiB"
+"#,
+    );
+    check(
+        r#"
+[[disk]]
+size = "1GiB"
+"#,
+        r#"
+larder.toml:1:1: error: `path` is missing
+   |
+ 1 | [[disk]]
+   | ^^^^^^^^ in this section
+   = help: path = "/var/cache/larder"
 "#,
     );
 }

@@ -31,6 +31,10 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     }
     let counters = &tx.core.counters;
     counters.hits.add(1);
+    if tx.has_recalled {
+        counters.hits_disk.add(1);
+        tx.outcome.why = "disk";
+    }
     tx.outcome.verdict = match why {
         Why::Fresh => CacheVerdict::Hit,
         Why::Stale | Why::OriginFailed => {

@@ -12,6 +12,7 @@ use crate::access_log::CacheVerdict;
 use crate::fetch;
 use crate::policy::Seen;
 use crate::site::{Backend, Site};
+use crate::transaction::recalling::{Otherwise, Recall};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Outcome, Step, Transaction, hit};
@@ -37,6 +38,8 @@ pub(crate) struct Question<'a> {
     pub(crate) backend: Option<Backend>,
     /// Wait for nobody.
     pub(crate) ignore_busy: bool,
+    /// A disk was asked already, and what it has of the key is in memory or not wanted.
+    pub(crate) has_recalled: bool,
 }
 
 /// The step, in the loop.
@@ -56,6 +59,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
         directives: &tx.directives,
         backend: tx.backend,
         ignore_busy: tx.asked_again_count > ASKED_AGAIN_MAX,
+        has_recalled: tx.has_recalled,
     };
     match find(&core, &tx.site, &question, core.now()) {
         Found::Fresh(object) => Step::Hit(object, hit::Why::Fresh),
@@ -88,7 +92,13 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
             }
             (Step::Hit(object, hit::Why::Stale), verdict(CacheVerdict::Stale))
         }
-        Answer::Miss(ticket) => (Step::Miss(ticket), verdict(CacheVerdict::Miss)),
+        Answer::Miss(ticket) => {
+            let step = match may_recall(core, question) && ticket.stale().is_none() {
+                true => recall(question.key, Otherwise::Miss(ticket)),
+                false => Step::Miss(ticket),
+            };
+            (step, verdict(CacheVerdict::Miss))
+        }
         Answer::HitForMiss(ticket) => {
             (Step::Miss(ticket), Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Miss) })
         }
@@ -104,7 +114,9 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
 /// nobody should wait for the front of a large body in order to get its end. What the origin answers to such a range is
 /// stored as a part.
 fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> Found {
+    let mut recalls = may_recall(core, question);
     if let Some(object) = core.shared.cache.find(question.key, question.request) {
+        recalls = false;
         match object.freshness(now, question.directives) {
             Freshness::Fresh => return Found::Fresh(object),
             Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
@@ -124,12 +136,29 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
     {
         return Found::Fresh(part);
     }
+    if recalls {
+        let otherwise = match (question.directives.only_if_cached, question.request.method) {
+            (true, _) => Otherwise::OnlyIfCached,
+            (false, Method::Head) => Otherwise::Pass("head"),
+            (false, _) => Otherwise::Pass("range-ahead"),
+        };
+        return Found::Step(recall(question.key, otherwise), Outcome::NONE);
+    }
     if question.directives.only_if_cached {
         // RFC 9111 §5.2.1.7.
         return Found::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE);
     }
     let why = if question.request.method == Method::Head { "head" } else { "range-ahead" };
     Found::Step(Step::Pass, Outcome { why, verdict: CacheVerdict::Pass, ..Outcome::NONE })
+}
+
+/// May a disk have it? Where there is none this is one look at a field.
+fn may_recall(core: &Core, question: &Question<'_>) -> bool {
+    !question.has_recalled && core.shared.cache.may_recall(question.key)
+}
+
+pub(crate) fn recall(key: Key, otherwise: Otherwise) -> Step {
+    Step::Recall(Box::new(Recall { key, otherwise }))
 }
 
 /// RFC 5861 §3: what is served stale is refreshed meanwhile. The refresh fetches the whole, whatever was asked for.

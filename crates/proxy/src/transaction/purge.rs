@@ -10,6 +10,7 @@ use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;
 
 pub(crate) fn run(tx: &mut Transaction) -> Step {
+    tx.has_invalidated = true;
     if tx.vcl.is_some() {
         tx.outcome.verdict = CacheVerdict::Purge;
         return client_steps::purge(tx);

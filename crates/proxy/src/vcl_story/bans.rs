@@ -62,11 +62,19 @@ enum Comparison {
 /// Adds a ban. The error is for people.
 pub(crate) fn ban(shared: &Shared, expression: &[u8], now: Now) -> Result<(), String> {
     let ban = PolicyBan::parse(expression)?;
-    shared.cache.ban(Arc::new(PolicyBan { issued: now, ..ban }), now);
+    shared.cache.ban(Arc::new(ban.issued_at(now)), now);
     Ok(())
 }
 
 impl PolicyBan {
+    pub(crate) fn issued_at(self, issued: Now) -> PolicyBan {
+        PolicyBan { issued, ..self }
+    }
+
+    pub(crate) fn issued(&self) -> Now {
+        self.issued
+    }
+
     pub(crate) fn parse(expression: &[u8]) -> Result<PolicyBan, String> {
         if expression.len() > BAN_BYTES_MAX {
             return Err(format!("a ban may have {BAN_BYTES_MAX} bytes"));

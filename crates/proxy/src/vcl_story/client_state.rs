@@ -64,6 +64,8 @@ pub(crate) struct ClientState {
     pub(crate) grace_s: Cell<Option<f64>>,
     pub(crate) age_max_s: Cell<Option<f64>>,
     pub(crate) hash_always_miss: Cell<bool>,
+    /// Something was banned or purged: the answer waits until a crash cannot undo it.
+    pub(crate) has_invalidated: Cell<bool>,
     /// The same for the next look-up alone: vcl_hit of old may ask for a fetch.
     pub(crate) misses_once: Cell<bool>,
     pub(crate) hash_ignore_busy: Cell<bool>,
@@ -102,6 +104,7 @@ impl ClientState {
             grace_s: Cell::new(None),
             age_max_s: Cell::new(None),
             hash_always_miss: Cell::new(false),
+            has_invalidated: Cell::new(false),
             misses_once: Cell::new(false),
             hash_ignore_busy: Cell::new(false),
             hash_ignore_vary: Cell::new(false),

@@ -22,7 +22,8 @@ use crate::fetch::policy_fetch::{bereq_of, with_xid};
 use crate::policy::Seen;
 use crate::stored_head::via;
 use crate::transaction::deliver::{Answer as Delivery, Made};
-use crate::transaction::lookup::ASKED_AGAIN_MAX;
+use crate::transaction::lookup::{ASKED_AGAIN_MAX, recall};
+use crate::transaction::recalling::Otherwise;
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, hit};
@@ -186,6 +187,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     let ms = |seconds: Option<f64>| seconds.filter(|&s| s >= 0.0).map(|s| (s * 1_000.0) as u64);
     let (core, key) = (Rc::clone(&tx.core), tx.key());
     tx.asked_again_count += 1;
+    let has_recalled = tx.has_recalled || !core.shared.cache.may_recall(key);
     let waited_enough = tx.asked_again_count > ASKED_AGAIN_MAX;
     let state = state(tx);
     let always_miss = state.misses_once.take() || state.hash_always_miss.get();
@@ -210,7 +212,10 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
             state.refresh = refresh;
             (Step::Hit(object, hit::Why::Stale), CacheVerdict::Stale)
         }
-        Answer::Miss(ticket) => (Step::Miss(ticket), CacheVerdict::Miss),
+        Answer::Miss(ticket) if has_recalled || always_miss || ticket.stale().is_some() => {
+            (Step::Miss(ticket), CacheVerdict::Miss)
+        }
+        Answer::Miss(ticket) => (recall(key, Otherwise::Miss(ticket)), CacheVerdict::Miss),
         Answer::HitForMiss(ticket) => {
             state.remembered.set(Remembered::HitForMiss);
             (Step::Miss(ticket), CacheVerdict::Miss)

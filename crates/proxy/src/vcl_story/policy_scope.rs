@@ -114,6 +114,13 @@ impl<'a> Scope<'a> {
         self.body.borrow().concat()
     }
 
+    /// The answer that the client gets says that something is gone: `transmit` waits until a crash cannot undo it.
+    fn note_invalidation(&self) {
+        if let Side::Client(state) = self.side {
+            state.has_invalidated.set(true);
+        }
+    }
+
     fn ends(&self) -> &Ends {
         match self.side {
             Side::Client(state) => &state.ends,
@@ -299,10 +306,12 @@ impl<'a> Host<'a> for Scope<'a> {
     }
 
     fn ban(&self, expression: &[u8]) -> Result<(), String> {
+        self.note_invalidation();
         bans::ban(&self.core.shared, expression, self.now)
     }
 
     fn purge(&self, what: Purged<'_>, how: Purge) -> Result<u64, Fault> {
+        self.note_invalidation();
         policy_purge::purge(self, what, how)
     }
 

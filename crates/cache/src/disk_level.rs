@@ -1,0 +1,214 @@
+//! The disk beneath the memory: what of the cache is written to it, and what it is told of invalidations.
+//!
+//! Everything here is called under the lock of the key's shard, or with a number of the invalidation sequence that was
+//! taken before, and returns at once: the store has threads for its files. So what the disk finds is never older than what
+//! the directory knew: a response that is stored in memory supersedes what the disk had of its variant, whether it is
+//! written there itself or not.
+//!
+//! | what happens in memory | what the disk is told |
+//! |---|---|
+//! | a response is stored | it is written, if it is admitted; otherwise what was there of the variant is deleted |
+//! | it gets a new head (304) | the head is written, the body stays where it is |
+//! | it is evicted | nothing |
+//! | a key is purged, softly too | its family is deleted |
+//! | a tag or a group is invalidated | the number of its slot |
+//! | a ban is issued | its number and its text |
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use message::FieldName;
+use store::disk::{
+    Acknowledged, Digest, DiskEvent, DiskSettings, Invalidation, NotDurable, RecordFacts, Recovered, Tier,
+};
+use store::sync::Mutex;
+use store::sync::atomic::{AtomicU64, Ordering};
+
+use crate::disk_ban::RecoveredBan;
+use crate::group_table::slot_of;
+use crate::key::{Key, Variant};
+use crate::limits::{DISK_SEEN_SLOTS, DISK_TOLD_MAX, DISK_VALIDATABLE_MS, GROUP_SLOTS};
+use crate::object::Object;
+use crate::stored_form::{self, Boot};
+use crate::wishes::Now;
+
+/// What is worth a place on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// Whatever is stored: after a restart the cache is as warm as it was.
+    #[default]
+    All,
+    /// What is fetched a second time: the many that are asked for once and never again wear no disk out.
+    SecondFetch,
+}
+
+/// Disks that were opened, and what was found on them.
+pub struct Disk {
+    pub(crate) tier: Arc<Tier>,
+    pub(crate) recovered: Recovered,
+    pub(crate) admission: Admission,
+}
+
+/// A file of a fixed size, or the directory that it is made in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskFile {
+    pub path: PathBuf,
+    pub bytes: u64,
+}
+
+impl DiskFile {
+    /// The least that a disk can be.
+    pub const BYTES_MIN: u64 = 16 << 20;
+}
+
+impl Disk {
+    /// Opens the files and reads what they know of invalidations; their index comes back meanwhile. `told` hears of what
+    /// becomes of them, a sentence at a time, on whatever thread. The error is a sentence too: what an operator has to mend.
+    pub fn open(
+        files: &[DiskFile],
+        admission: Admission,
+        told: impl Fn(String) + Send + Sync + 'static,
+    ) -> Result<Disk, String> {
+        // Of groups and, behind them, of tags.
+        let settings = |file: &DiskFile| DiskSettings {
+            slots_max: 2 * GROUP_SLOTS,
+            ..DiskSettings::new(file.path.clone(), file.bytes)
+        };
+        let settings = files.iter().map(settings).collect();
+        let told = move |event: DiskEvent| told(event.to_string());
+        let (tier, recovered) = Tier::open(settings, told).map_err(|why| why.to_string())?;
+        Ok(Disk { tier, recovered, admission })
+    }
+
+    /// The bans that were issued before, oldest first; `None` if one of them cannot be read.
+    pub fn bans(&self, now: Now) -> Option<Vec<RecoveredBan>> {
+        self.recovered.bans.iter().map(|ban| RecoveredBan::read(ban.number, &ban.text, now)).collect()
+    }
+}
+
+pub(crate) struct DiskLevel {
+    pub tier: Arc<Tier>,
+    pub boot: Boot,
+    /// Digests of what was fetched once, the newest in each place; none where everything is admitted.
+    seen: Box<[AtomicU64]>,
+    /// What the disks were told that they may have no room to remember.
+    told: Mutex<VecDeque<Acknowledged>>,
+}
+
+impl DiskLevel {
+    pub fn new(tier: Arc<Tier>, admission: Admission) -> DiskLevel {
+        let slots = if admission == Admission::SecondFetch { DISK_SEEN_SLOTS } else { 0 };
+        DiskLevel {
+            tier,
+            boot: Boot::this_one(),
+            seen: (0..slots).map(|_| AtomicU64::new(0)).collect(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// An object has been stored in memory. Under the shard's lock.
+    pub fn keep(&self, object: &Object) {
+        let digest = digest_of(object.key(), object.variant);
+        let form = stored_form::write(object, self.boot);
+        let written = form.and_then(|form| match object.on_disk() {
+            0 => self.write(object, digest, form),
+            sequence => Some(self.tier.refresh(digest, sequence, form, facts_of(object)).sequence()),
+        });
+        object.note_on_disk(written.unwrap_or(0));
+        if written.is_none() {
+            self.forget_one(digest);
+        }
+    }
+
+    fn write(&self, object: &Object, digest: Digest, form: Bytes) -> Option<u64> {
+        let admitted = self.seen.is_empty() || self.was_seen(digest);
+        let placing = admitted.then(|| self.tier.put(digest, form, object.body(), facts_of(object)))?;
+        placing.ok().map(|placing| placing.sequence())
+    }
+
+    fn was_seen(&self, digest: Digest) -> bool {
+        let mark = digest.family ^ digest.member.rotate_left(32);
+        let place = &self.seen[(mark % self.seen.len() as u64) as usize];
+        place.swap(mark, Ordering::Relaxed) == mark
+    }
+
+    /// What is there of a variant is superseded.
+    pub fn forget_one(&self, digest: Digest) {
+        if self.tier.find(digest).is_some() {
+            drop(self.tier.invalidate(Invalidation::Delete(digest)));
+        }
+    }
+
+    /// All variants of a key, on the disk or on their way to it. Under the shard's lock.
+    pub fn forget(&self, key: Key) {
+        drop(self.tier.invalidate(Invalidation::DeleteFamily(key.bits())));
+    }
+
+    pub fn invalidate_group(&self, group: Key, number: u64) {
+        self.tell(Invalidation::Slot { slot: slot_of(group), number });
+    }
+
+    pub fn invalidate_tag(&self, tag: Key, number: u64) {
+        let slot = GROUP_SLOTS as u32 + slot_of(tag);
+        self.tell(Invalidation::Slot { slot, number });
+    }
+
+    pub fn ban(&self, number: u64, text: Bytes) {
+        self.tell(Invalidation::Ban { number, text });
+    }
+
+    fn tell(&self, what: Invalidation) {
+        let acknowledged = self.tier.invalidate(what);
+        let mut told = self.told.lock();
+        if told.len() == DISK_TOLD_MAX {
+            told.pop_front();
+        }
+        told.push_back(acknowledged);
+    }
+
+    /// Nothing on the disk is older than these bans.
+    pub fn retire_bans(&self, through: u64) {
+        drop(self.tier.invalidate(Invalidation::RetireBans { through }));
+    }
+
+    /// Ready when everything that was invalidated so far survives a crash: a disk remembers in the order in which it is
+    /// told, or says that it has no room.
+    pub fn settled(&self, number: u64) -> impl Future<Output = Result<(), NotDurable>> + Send + 'static {
+        let told = std::mem::take(&mut *self.told.lock());
+        let last = self.tier.invalidate(Invalidation::Number(number));
+        async move {
+            for acknowledged in told {
+                acknowledged.await?;
+            }
+            last.await
+        }
+    }
+}
+
+/// Where a variant of a key lies.
+pub(crate) fn digest_of(key: Key, variant: Variant) -> Digest {
+    Digest { family: key.bits(), member: variant.0 as u64 }
+}
+
+/// Until when it is of any use, in seconds of the wall clock: fresh, stale where that is allowed, and what has a validator
+/// for a while longer. And under which number of the invalidation sequence its fetch began.
+fn facts_of(object: &Object) -> RecordFacts {
+    let (facts, fields) = (object.facts(), object.head().fields.view());
+    let fresh_ms = facts.lifetime_ms.saturating_sub(facts.initial_age_ms);
+    let stale_ms = facts.stale_while_revalidate_ms.max(facts.stale_if_error_ms.unwrap_or(0));
+    let keep_ms = object.by_policy().map_or_else(
+        || if fields.contains(FieldName::Etag) || facts.last_modified.is_some() { DISK_VALIDATABLE_MS } else { 0 },
+        |policy| policy.keep_ms,
+    );
+    let life_ms = fresh_ms.saturating_add(stale_ms).saturating_add(keep_ms);
+    let expires = object.received.wall_ms.saturating_add(life_ms) / 1_000 + 1;
+    RecordFacts { expires, number: object.began() }
+}
+
+impl std::fmt::Debug for DiskLevel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DiskLevel").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,166 @@
+//! From the disk back into memory: what a miss looks for before it asks the origin.
+//!
+//! What was recalled is a stored object like every other, and whoever looked for it asks anew: freshness, variants, grace
+//! and bans are judged in one place. What lies on the disk counts as old as it is, is tested against the bans since its
+//! fetch began, and against the purges of its tags and groups. Whoever purges its key meanwhile finds it in the directory
+//! or, under the same lock, on the disk.
+
+use std::sync::Arc;
+
+use message::Request;
+use store::disk::{Candidate, Stored};
+use store::sync::atomic::Ordering::{Acquire, Relaxed};
+use store::{Blocks, Charge};
+
+use crate::ban_list::Trial;
+use crate::by_policy::ByPolicy;
+use crate::cache::Cache;
+use crate::directory::Leavers;
+use crate::disk_level::{DiskLevel, digest_of};
+use crate::group_table::Groups;
+use crate::key::Key;
+use crate::limits::{DISK_CANDIDATES_MAX, ENTRY_BYTES};
+use crate::object::{Object, ObjectParts};
+use crate::spec::{Spec, variant_of};
+use crate::stored_form::{self, StoredForm};
+use crate::tag_index::Tags;
+use crate::wishes::Now;
+
+/// What looking came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recalled {
+    /// It is in memory now: ask again.
+    Stored,
+    /// Nothing that this request could be served from.
+    NotThere,
+}
+
+/// A record, and what it says.
+struct Read {
+    stored: Stored,
+    form: StoredForm,
+    spec: Option<Arc<Spec>>,
+}
+
+impl Cache {
+    /// May a disk have something of a key that memory has not? No I/O.
+    pub fn may_recall(&self, key: Key) -> bool {
+        self.disk.as_ref().is_some_and(|disk| !disk.tier.family(key.bits()).is_empty())
+    }
+
+    /// Brings the variant that a request selects from the disk into memory. It may be dropped at any moment.
+    pub async fn recall(&self, key: Key, request: &Request<'_>, now: Now) -> Recalled {
+        let Some(disk) = &self.disk else { return Recalled::NotThere };
+        // Before anything is looked at: what is invalidated from here on meets us under the shard's lock.
+        let began = self.invalidation.load(Acquire);
+        let Some(read) = self.select(disk, key, request, now).await else { return Recalled::NotThere };
+        if read.stored.body_len() > self.object_bytes_max() {
+            return Recalled::NotThere;
+        }
+        let blocks = match read.stored.body() {
+            Some(blocks) => blocks.clone(),
+            None => match read.stored.read_all().await {
+                Ok(blocks) => blocks,
+                Err(_) => return Recalled::NotThere,
+            },
+        };
+        let is_back = self.take_back(disk, read, blocks, (request, began), now);
+        self.counters.recalled.fetch_add(u64::from(is_back), Relaxed);
+        if is_back { Recalled::Stored } else { Recalled::NotThere }
+    }
+
+    /// The record of the variant that a request selects: under the newest specification first.
+    async fn select(&self, disk: &DiskLevel, key: Key, request: &Request<'_>, now: Now) -> Option<Read> {
+        let mut tried = Vec::new();
+        let mut candidates = disk.tier.family(key.bits());
+        candidates.truncate(DISK_CANDIDATES_MAX);
+        for candidate in candidates {
+            let Some(read) = self.open(disk, candidate, key, now).await else { continue };
+            let variant = variant_of(read.spec.as_ref(), request.fields);
+            if read.form.variant == variant {
+                return Some(read);
+            }
+            // Others of this specification were tried at once: the one that fits has a name.
+            let digest = digest_of(key, variant);
+            if !tried.contains(&variant) {
+                tried.push(variant);
+                if let Some(exact) = disk.tier.find(digest)
+                    && let Some(read) = self.open(disk, exact, key, now).await
+                    && read.form.variant == variant
+                {
+                    return Some(read);
+                }
+            }
+        }
+        None
+    }
+
+    async fn open(&self, disk: &DiskLevel, candidate: Candidate, key: Key, now: Now) -> Option<Read> {
+        let stored = disk.tier.open_record(candidate).await.ok()?;
+        let form = stored_form::read(stored.head(), disk.boot, now).filter(|form| form.key == key)?;
+        let spec = form.vary.clone().map(|vary| self.specs.spec(vary, self.digester));
+        Some(Read { stored, form, spec })
+    }
+
+    /// True if it is in memory now, by us or by somebody who was quicker.
+    fn take_back(
+        &self,
+        disk: &DiskLevel,
+        read: Read,
+        blocks: Blocks,
+        (request, began): (&Request<'_>, u64),
+        now: Now,
+    ) -> bool {
+        let stored = read.stored.clone();
+        let number = stored.facts().number;
+        let object = self.object_of(read, blocks, now);
+        self.make_room(0);
+        let mut trial = Trial::since(number);
+        let mut shard = self.shard_after(object.key(), &mut trial, |trial| {
+            self.bans.go_on(trial, &object.as_subject(Some(request)));
+        });
+        let mut leavers = Leavers::new();
+        let entry = shard.entry(object.key(), || self.account.charge(ENTRY_BYTES));
+        let is_there = entry.slot(object.variant).is_some_and(|slot| slot.whole.is_some());
+        let stores = !is_there && trial.banned.is_none() && entry.invalidated <= began && stored.is_current();
+        let stores = stores && object.is_valid() && object.enrol(number);
+        if stores {
+            object.note_checked(trial.checked);
+            self.place(entry, &object, &mut leavers);
+        } else if !is_there && stored.is_current() {
+            // Banned, or invalidated with its tag or group.
+            disk.forget_one(stored.digest());
+        }
+        shard.tidy(object.key());
+        drop(shard);
+        stores || is_there
+    }
+
+    fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks, now: Now) -> Arc<Object> {
+        let number = stored.facts().number;
+        let blocks = match &self.pages {
+            Some(pages) => blocks.into_pages(pages),
+            None => blocks,
+        };
+        let groups = Groups::of_slots(form.group_slots);
+        self.object(ObjectParts {
+            key: form.key,
+            variant: form.variant,
+            spec,
+            head: Arc::new(form.head),
+            rendered: form.rendered,
+            body_charge: Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>())),
+            blocks,
+            facts: form.facts,
+            received: now,
+            order: 0,
+            part: None,
+            groups: self.membership(groups.as_ref(), number),
+            policy: form.keep_ms.map(|keep_ms| ByPolicy { keep_ms, mark: None }),
+            tags: self.tag_set(Tags::as_they_were(form.tag_slots, form.tag_digests)),
+            checked: number,
+            began: number,
+            on_disk: stored.sequence(),
+        })
+    }
+}

@@ -1,0 +1,362 @@
+//! An object without its body as bytes: what a disk keeps of it, in a form of our own that says its version.
+//!
+//! The store knows nothing of this: to it these are the opaque bytes beside a body. What is read here was verified by a
+//! checksum and was written by some larder; still nothing in it is trusted, and whatever does not add up is no object.
+//!
+//! ```text
+//! version u8 · key u128 · variant u128 · boot u64 · received mono_ms u64 · received wall_ms u64
+//! facts: initial_age_ms u64 · lifetime_ms u64 · stale_while_revalidate_ms u64 · stale_if_error_ms u64 (all ones: none)
+//!        last_modified i64 (i64::MIN: none) · date i64 · flags u8
+//! keep_ms u64 (all ones: no policy decided) · status u16 · HTTP version u8
+//! then texts and lists, each with its length before it as u32:
+//! Vary's names · reason (all ones: none) · fields · rendered · slots of its groups · slots of its tags · digests of its tags
+//! ```
+//!
+//! Numbers are little-endian. Times: a clock that does not jump is used within one boot, the wall clock from one to the
+//! next; one that was set back makes nothing younger than it was.
+
+use bytes::Bytes;
+use message::{FieldName, Fields, ResponseHead, Status, Version};
+use rules::{Facts, Vary, VarySpec};
+
+use crate::key::{Key, Variant};
+use crate::object::Object;
+use crate::wishes::Now;
+
+const FORM_VERSION: u8 = 1;
+const NONE_U64: u64 = u64::MAX;
+const NONE_LEN: u32 = u32::MAX;
+
+/// What is read back.
+#[derive(Debug)]
+pub(crate) struct StoredForm {
+    pub key: Key,
+    pub variant: Variant,
+    pub vary: Option<VarySpec>,
+    pub head: ResponseHead,
+    pub rendered: Bytes,
+    /// With the time since it was stored in its age.
+    pub facts: Facts,
+    /// Set if a policy decided how long it lives.
+    pub keep_ms: Option<u64>,
+    pub group_slots: Vec<u32>,
+    pub tag_slots: Vec<u32>,
+    pub tag_digests: Vec<u64>,
+}
+
+/// Which boot of the machine this is: only within one can its clock that does not jump be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Boot(pub u64);
+
+impl Boot {
+    /// By the kernel's random name for it; where there is none, one of our own, and the wall clock counts.
+    pub fn this_one() -> Boot {
+        let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let digits: String = name.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+        Boot(u64::from_str_radix(&digits, 16).unwrap_or_else(|_| crate::key::random_number()))
+    }
+}
+
+/// `None` for what is not kept on disks: marks, and parts of a representation.
+pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
+    if object.mark().is_some() || object.partial().is_some() {
+        return None;
+    }
+    let (head, facts, received) = (object.head(), object.facts(), object.received);
+    let mut out = Writer(Vec::with_capacity(256 + head.fields.heap_bytes() + object.rendered().len()));
+    out.0.push(FORM_VERSION);
+    out.0.extend_from_slice(&object.key().0.to_le_bytes());
+    out.0.extend_from_slice(&object.variant.0.to_le_bytes());
+    out.numbers([boot.0, received.mono_ms, received.wall_ms]);
+    out.numbers([facts.initial_age_ms, facts.lifetime_ms, facts.stale_while_revalidate_ms]);
+    out.numbers([facts.stale_if_error_ms.unwrap_or(NONE_U64)]);
+    out.numbers([facts.last_modified.unwrap_or(i64::MIN) as u64, facts.date as u64]);
+    out.0.push(flags_of(facts));
+    out.numbers([object.by_policy().map_or(NONE_U64, |policy| policy.keep_ms)]);
+    out.0.extend_from_slice(&head.status.0.to_le_bytes());
+    out.0.push(match head.version {
+        Version::Http10 => 0,
+        Version::Http11 => 1,
+    });
+    let vary: Option<Vec<&[u8]>> = object.spec.as_ref().map(|spec| spec.vary().names().collect());
+    out.text(vary.unwrap_or_default().join(&b", "[..]).as_slice());
+    match &head.reason {
+        None => out.0.extend_from_slice(&NONE_LEN.to_le_bytes()),
+        Some(reason) => out.text(reason),
+    }
+    let mut lines = Vec::new();
+    head.fields.view().write_lines(&mut lines, |_| true);
+    out.text(&lines);
+    out.text(object.rendered());
+    out.list(object.groups().map_or(&[][..], |groups| groups.slots()), |slot| slot.to_le_bytes());
+    let (slots, digests) = object.tags().map_or((&[][..], &[][..]), |tags| tags.as_stored());
+    out.list(slots, |slot| slot.to_le_bytes());
+    out.list(digests, |digest| digest.to_le_bytes());
+    Some(Bytes::from(out.0))
+}
+
+/// `None`: of another version, or what no larder wrote.
+pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
+    let mut from = Reader(bytes);
+    if from.bytes::<1>()? != [FORM_VERSION] {
+        return None;
+    }
+    let key = Key(u128::from_le_bytes(from.bytes()?));
+    let variant = Variant(u128::from_le_bytes(from.bytes()?));
+    let (stored_in, received_mono_ms, received_wall_ms) = (from.number()?, from.number()?, from.number()?);
+    let mut facts = Facts {
+        initial_age_ms: from.number()?,
+        lifetime_ms: from.number()?,
+        stale_while_revalidate_ms: from.number()?,
+        stale_if_error_ms: Some(from.number()?).filter(|&ms| ms != NONE_U64),
+        last_modified: Some(from.number()? as i64).filter(|&date| date != i64::MIN),
+        date: from.number()? as i64,
+        ..Facts::default()
+    };
+    set_flags(&mut facts, from.bytes::<1>()?[0])?;
+    let resident_ms = match stored_in == boot.0 {
+        true => now.mono_ms.saturating_sub(received_mono_ms),
+        false => now.wall_ms.saturating_sub(received_wall_ms),
+    };
+    facts.initial_age_ms = facts.initial_age_ms.saturating_add(resident_ms);
+    let keep_ms = Some(from.number()?).filter(|&ms| ms != NONE_U64);
+    let status = Status(u16::from_le_bytes(from.bytes()?));
+    let version = match from.bytes::<1>()?[0] {
+        0 => Version::Http10,
+        1 => Version::Http11,
+        _ => return None,
+    };
+    let names = from.text()??;
+    let vary = match names.is_empty() {
+        true => None,
+        false => Some(vary_of(names)?),
+    };
+    let reason = from.text()?.map(Box::from);
+    let fields = fields_of(from.text()??)?;
+    let rendered = bytes.slice_ref(from.text()??);
+    let group_slots = from.list(u32::from_le_bytes)?;
+    let tag_slots = from.list(u32::from_le_bytes)?;
+    let tag_digests = from.list(u64::from_le_bytes)?;
+    let is_whole = from.0.is_empty() && (100..1_000).contains(&status.0);
+    let head = ResponseHead { status, version, reason, fields };
+    let form = StoredForm { key, variant, vary, head, rendered, facts, keep_ms, group_slots, tag_slots, tag_digests };
+    is_whole.then_some(form)
+}
+
+fn flags_of(facts: &Facts) -> u8 {
+    [facts.must_revalidate, facts.always_validate, facts.explicit, facts.immutable]
+        .iter()
+        .enumerate()
+        .fold(0, |flags, (bit, &is_set)| flags | u8::from(is_set) << bit)
+}
+
+fn set_flags(facts: &mut Facts, flags: u8) -> Option<()> {
+    let is_set = |bit: u8| flags & (1 << bit) != 0;
+    (facts.must_revalidate, facts.always_validate) = (is_set(0), is_set(1));
+    (facts.explicit, facts.immutable) = (is_set(2), is_set(3));
+    (flags < 16).then_some(())
+}
+
+fn vary_of(names: &[u8]) -> Option<VarySpec> {
+    let mut fields = Fields::default();
+    fields.push(FieldName::Vary, names);
+    match Vary::of(fields.view()) {
+        Vary::Fields(spec) => Some(spec),
+        _ => None,
+    }
+}
+
+fn fields_of(mut lines: &[u8]) -> Option<Fields> {
+    let mut fields = Fields::default();
+    while !lines.is_empty() {
+        let end = lines.windows(2).position(|two| two == b"\r\n")?;
+        let colon = lines[..end].windows(2).position(|two| two == b": ")?;
+        let (name, value) = (&lines[..colon], &lines[colon + 2..end]);
+        if name.is_empty() || value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return None;
+        }
+        fields.push_named(name, value);
+        lines = &lines[end + 2..];
+    }
+    fields.shrink();
+    Some(fields)
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn numbers<const N: usize>(&mut self, numbers: [u64; N]) {
+        numbers.iter().for_each(|number| self.0.extend_from_slice(&number.to_le_bytes()));
+    }
+
+    fn length(&mut self, length: usize) {
+        let length = u32::try_from(length).expect("a head is limited far below 4 GiB");
+        self.0.extend_from_slice(&length.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.length(text.len());
+        self.0.extend_from_slice(text);
+    }
+
+    fn list<T: Copy, const N: usize>(&mut self, list: &[T], bytes: impl Fn(T) -> [u8; N]) {
+        self.length(list.len());
+        list.iter().for_each(|&item| self.0.extend_from_slice(&bytes(item)));
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.bytes()?))
+    }
+
+    fn length(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.bytes()?))
+    }
+
+    /// `Some(None)`: there is none, which is not an empty one.
+    fn text(&mut self) -> Option<Option<&'a [u8]>> {
+        match self.length()? {
+            NONE_LEN => Some(None),
+            length => self.take(length as usize).map(Some),
+        }
+    }
+
+    fn list<T, const N: usize>(&mut self, item: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
+        let length = self.length()? as usize;
+        let bytes = self.take(length.checked_mul(N)?)?;
+        Some(bytes.chunks_exact(N).map(|chunk| item(chunk.try_into().expect("a chunk is so long"))).collect())
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use std::sync::Arc;
+
+    use store::{Account, Blocks, Charge};
+
+    use super::*;
+    use crate::by_policy::ByPolicy;
+    use crate::group_table::{GroupTable, Groups, Membership};
+    use crate::key::Digester;
+    use crate::object::{ObjectParts, Part};
+    use crate::spec::Spec;
+    use crate::tag_index::{TagIndex, TagSet, Tags};
+
+    const NOW: Now = Now { wall_ms: 1_700_000_000_000, mono_ms: 50_000 };
+    const BOOT: Boot = Boot(7);
+
+    fn parts() -> ObjectParts {
+        let account = Account::new(1 << 20);
+        let mut fields = Fields::default();
+        fields.push(FieldName::Vary, "accept-encoding, X-Kind");
+        fields.push_named(b"X-Empty", b"");
+        fields.push_named(b"x-colon", b"a: b");
+        let Vary::Fields(vary) = Vary::of(fields.view()) else { panic!("it varies") };
+        let digester = Digester::random();
+        let digest = |text: &str| digester.key([text.as_bytes()]);
+        let groups = Groups::new([digest("a group")]).unwrap();
+        let tags = Tags::new(["one", "two"].map(digest)).unwrap().unwrap();
+        let reason = Some(b"Quite fine".as_slice().into());
+        let facts = Facts { initial_age_ms: 3, lifetime_ms: 60_000, last_modified: Some(-4), ..Facts::default() };
+        ObjectParts {
+            key: Key(3 << 100 | 5),
+            variant: Variant(9 << 90 | 1),
+            spec: Some(Spec::new(vary, digester)),
+            head: Arc::new(ResponseHead { status: Status(203), version: Version::Http10, reason, fields }),
+            rendered: Bytes::from_static(b"HTTP/1.1 203 Quite fine\r\n"),
+            blocks: Blocks::default(),
+            body_charge: Arc::new(account.charge(size_of::<Charge>())),
+            facts: Facts { date: 5, immutable: true, ..facts },
+            received: NOW,
+            order: 0,
+            part: None,
+            groups: Some(Membership::new(&GroupTable::new(), &groups, 0)),
+            policy: Some(ByPolicy { keep_ms: 11, mark: None }),
+            tags: Some(TagSet::new(&TagIndex::new(), tags)),
+            checked: 0,
+            began: 0,
+            on_disk: 0,
+        }
+    }
+
+    fn object(parts: ObjectParts) -> Arc<Object> {
+        let account = Account::new(1 << 20);
+        Object::new(parts, |bytes| account.charge(bytes))
+    }
+
+    #[test]
+    fn an_object_comes_back_as_it_was() {
+        let object = object(parts());
+        let form = read(&write(&object, BOOT).unwrap(), BOOT, NOW).unwrap();
+        assert_eq!((form.key, form.variant, form.keep_ms), (object.key(), object.variant, Some(11)));
+        assert_eq!(form.vary.as_ref(), object.spec.as_ref().map(|spec| spec.vary()));
+        assert_eq!((form.facts, &form.rendered), (*object.facts(), object.rendered()));
+        let (head, was) = (&form.head, object.head());
+        assert_eq!((head.status, head.version, &head.reason), (was.status, was.version, &was.reason));
+        let lines = |head: &ResponseHead| {
+            let fields = head.fields.view();
+            fields.iter().map(|field| (field.name, field.name_text.to_vec(), field.value.to_vec())).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(head), lines(was));
+        assert_eq!(form.group_slots, object.groups().unwrap().slots());
+        assert_eq!((&form.tag_slots[..], &form.tag_digests[..]), object.tags().unwrap().as_stored());
+        let plain = ObjectParts { spec: None, groups: None, policy: None, tags: None, ..parts() };
+        let form = read(&write(&self::object(plain), BOOT).unwrap(), BOOT, NOW).unwrap();
+        assert_eq!((form.vary, form.keep_ms, form.group_slots.len(), form.tag_digests.len()), (None, None, 0, 0));
+    }
+
+    #[test]
+    fn what_lay_on_a_disk_has_aged() {
+        let written = write(&object(parts()), BOOT).unwrap();
+        let check = |boot: u64, mono_ms: u64, wall_ms: u64, age_ms: u64| {
+            let now = Now { mono_ms, wall_ms };
+            assert_eq!(read(&written, Boot(boot), now).unwrap().facts.initial_age_ms, age_ms, "{boot} {now:?}");
+        };
+        let (mono, wall) = (NOW.mono_ms, NOW.wall_ms);
+        check(7, mono + 40, wall, 43);
+        // The wall clock was set: within one boot nobody asks it.
+        check(7, mono + 40, wall - 9_000_000, 43);
+        check(8, 10, wall + 2_000, 2_003);
+        check(8, mono + 40, wall - 5, 3);
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_no_object() {
+        let whole = write(&object(parts()), BOOT).unwrap();
+        for length in 0..whole.len() {
+            assert!(read(&whole.slice(..length), BOOT, NOW).is_none(), "{length}");
+        }
+        let more = Bytes::from([&whole[..], b"x"].concat());
+        assert!(read(&more, BOOT, NOW).is_none());
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut damaged = whole.to_vec();
+                damaged[at] ^= 1 << bit;
+                // Checksums are the store's; here nothing but a wrong object may come of it, and no panic.
+                let _ = read(&Bytes::from(damaged), BOOT, NOW);
+            }
+        }
+        let mut other = whole.to_vec();
+        other[0] = FORM_VERSION + 1;
+        assert!(read(&Bytes::from(other), BOOT, NOW).is_none());
+    }
+
+    #[test]
+    fn a_part_is_not_kept_on_disks() {
+        let part = Some(Part { from: 0, to: 1, complete: Some(2) });
+        assert!(write(&object(ObjectParts { part, ..parts() }), BOOT).is_none());
+    }
+}
