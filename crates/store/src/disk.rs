@@ -14,7 +14,6 @@
 mod checkpoint;
 mod checkpointing;
 mod device;
-mod disk_admission;
 mod disk_event;
 mod disk_index;
 mod disk_log;
@@ -46,7 +45,6 @@ mod syncer;
 mod tier;
 
 pub use device::{Device, Renewed};
-pub use disk_admission::{Admission, AtOnce};
 pub use disk_event::{DiskEvent, WhyDiscarded};
 pub use disk_index::Digest;
 pub use disk_log::Invalidation;

@@ -146,6 +146,9 @@ impl DiskLog {
             Command::Extent { digest, sequence, pieces } => self.extent(digest, sequence, &pieces),
             Command::Finish { digest, sequence, body, head, facts, done } => {
                 let result = self.finish(digest, sequence, body, head, facts);
+                if result.is_err() {
+                    self.supersede(digest);
+                }
                 self.settle(result, done);
             }
             Command::GiveUp { sequence } => drop(self.drafts.remove(&sequence)),
@@ -166,6 +169,15 @@ impl DiskLog {
             self.disk.count_refusal(refused);
         }
         done.keep(result);
+    }
+
+    /// What should have been replaced is outdated, though its successor could not be written.
+    fn supersede(&mut self, digest: Digest) {
+        let Digest { family, member } = digest;
+        if self.disk.index.take_out(family, Some(member)) > 0 {
+            self.journal.append(&JournalEntry::Delete { family, member: Some(member) });
+        }
+        self.recovering.iter_mut().for_each(|recovering| recovering.note_deletion(family, Some(member)));
     }
 
     fn extent(&mut self, digest: Digest, sequence: u64, pieces: &[Bytes]) {

@@ -21,6 +21,7 @@ impl Known {
         let first = stage.put(digest(1), b"first", &body(1, 700), NO_FACTS).expect("stored");
         stage.put(digest(2), b"second", &body(2, 1000), NO_FACTS).expect("stored");
         stage.put(digest(3), b"third", &body(3, 90), NO_FACTS).expect("stored");
+        stage.log.commit();
         stage.log.checkpoint_now().expect("written");
         stage.refresh(digest(1), first, b"first, again", NO_FACTS).expect("stored");
         stage.put(digest(4), b"fourth", &body(4, 90), NO_FACTS).expect("stored");
@@ -330,6 +331,23 @@ fn a_journal_with_a_hole_in_both_copies_is_not_believed() {
     assert!(stage.heard(damaged));
     assert_eq!(known.check(&stage, &"a hole"), 0);
     assert!(stage.put(digest(1), b"first, again", &body(1, 700), NO_FACTS).is_ok());
+}
+
+#[test]
+fn a_damaged_page_of_the_index_is_said_and_costs_what_is_on_it() {
+    let known = Known::new();
+    let geometry = super::super::geometry::Geometry::of(&known.settings).expect("large enough");
+    let page = geometry.page_at(1, 0) as usize;
+    for at in [0, 4, 8, 16, 20, 24, 30, 43] {
+        let mut content = known.content.clone();
+        content[page + at] ^= 4;
+        let stage = known.open(content);
+        let said = |event: &DiskEvent| matches!(event, DiskEvent::Recovered { pages_damaged: 1, .. });
+        assert!(stage.heard(said), "byte {at}");
+        // What was stored or refreshed since is in the journal.
+        assert_eq!(known.check(&stage, &"a page"), 2, "byte {at}");
+        assert!(stage.get(digest(2)).is_err());
+    }
 }
 
 #[test]

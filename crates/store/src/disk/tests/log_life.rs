@@ -130,6 +130,22 @@ fn a_reader_of_a_large_body_pins_its_segments() {
 }
 
 #[test]
+fn what_should_have_been_replaced_is_gone_though_its_successor_was_refused() {
+    let settings = small(6, 64 << 10);
+    let (mut stage, device) = Stage::new(&settings);
+    stage.put(digest(1), b"old", &body(1, 100), NO_FACTS).expect("stored");
+    stage.put(digest(2), b"other", &body(2, 100), NO_FACTS).expect("stored");
+    assert_eq!(stage.put(digest(1), b"new", &body(1, 3 * BLOCK_BYTES), NO_FACTS), Err(Refused::TooLarge));
+    stage.log.commit();
+    let check = |stage: &Stage| {
+        assert_eq!(stage.get(digest(1)), Err(Lost::Gone));
+        assert!(stage.get(digest(2)).is_ok());
+    };
+    check(&stage);
+    check(&Stage::open(&settings, Arc::new(SimulatedDevice::with_content(device.content(), 1)), 2).recovered());
+}
+
+#[test]
 fn invalidations_hold_in_this_life_and_the_next() {
     let settings = small(8, 64 << 10);
     let (mut stage, device) = Stage::new(&settings);
