@@ -9,7 +9,7 @@ use super::disk_index::Kept;
 use super::disk_log::DiskLog;
 use super::geometry::{Found, Superblock};
 use super::journal::JournalEnd;
-use super::limits::PAGES_A_STEP;
+use super::limits::{PAGES_A_STEP, SHARDS_A_STEP};
 use super::one_disk::DiskState;
 use super::syncer::Syncer;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -26,7 +26,12 @@ pub struct CheckpointUnderWay {
 impl DiskLog {
     /// Is it time for a checkpoint? While it is written the journal needs the rest of its half.
     pub(super) fn journal_is_long(&self) -> bool {
-        self.journal.end().position > self.disk.geometry.journal_bytes / 2
+        self.journal_is_ahead() || self.journal.end().position > self.disk.geometry.journal_bytes / 2
+    }
+
+    /// Is it in the half of a checkpoint that was begun, in this life or the last, and is not whole?
+    pub(super) fn journal_is_ahead(&self) -> bool {
+        self.journal.end().epoch != self.base_epoch
     }
 
     pub(super) fn begin_checkpoint(&mut self) -> io::Result<()> {
@@ -34,9 +39,13 @@ impl DiskLog {
         while self.recovering.is_some() {
             self.recover_some();
         }
-        void_slot(&*self.disk.device, &self.disk.geometry, self.journal.end().epoch + 1)?;
-        self.journal.switch();
-        let journal = self.journal.end();
+        void_slot(&*self.disk.device, &self.disk.geometry, self.base_epoch + 1)?;
+        // One that was not finished is made again: going on to the next would write over the last that is whole.
+        if !self.journal_is_ahead() {
+            self.journal.switch();
+        }
+        let journal = self.journal.start();
+        assert_eq!(journal.epoch, self.base_epoch + 1, "two slots take turns");
         self.checkpoint =
             Some(CheckpointUnderWay { journal, next_shard: 0, waiting: Vec::new(), pages: 0, records: 0 });
         Ok(())
@@ -45,8 +54,9 @@ impl DiskLog {
     /// Some pages of it; the last piece makes it the newest.
     pub(super) fn checkpoint_some(&mut self) -> io::Result<()> {
         let Some(mut run) = self.checkpoint.take() else { return Ok(()) };
-        let pages_before = u64::from(run.pages);
-        while u64::from(run.pages) < pages_before + PAGES_A_STEP && run.next_shard < self.disk.index.shards_count() {
+        let pages_end = u64::from(run.pages) + PAGES_A_STEP;
+        let shards_end = self.disk.index.shards_count().min(run.next_shard + SHARDS_A_STEP);
+        while u64::from(run.pages) < pages_end && run.next_shard < shards_end {
             run.waiting.extend(self.disk.index.shard_kept(run.next_shard));
             run.next_shard += 1;
             while run.waiting.len() >= ENTRIES_A_PAGE {
@@ -95,6 +105,7 @@ impl DiskLog {
             knowledge: self.knowledge.clone(),
         };
         checkpoint.write(&*disk.device, &disk.geometry, disk.store())?;
+        self.base_epoch = run.journal.epoch;
         disk.counters.checkpoints.fetch_add(1, Relaxed);
         Ok(())
     }
@@ -148,6 +159,8 @@ impl DiskLog {
         // What was acknowledged is in memory, and what was not too; what is pending is said by the checkpoint.
         self.checkpoint = None;
         self.journal.drop_pending();
+        // Nor what was begun: its half says less than what holds now.
+        self.journal.return_to(self.base_epoch);
         let superblock = *disk.superblock.lock();
         write_and_read(&*disk.device, &superblock)?;
         self.checkpoint_now()
@@ -164,6 +177,7 @@ impl DiskLog {
         self.disk.renew(superblock);
         (self.journal, self.order) = (journal, self.order.max(checkpoint.order));
         (self.open, self.checkpoint, self.recovering) = (None, None, None);
+        self.base_epoch = checkpoint.journal.epoch;
         self.drafts.clear();
         self.was_opened = true;
         Ok(())

@@ -117,6 +117,8 @@ pub struct DiskLog {
     pub(super) drafts: HashMap<u64, Option<DraftOnDisk>>,
     pub(super) acks: Vec<Promise<Result<(), NotDurable>>>,
     pub(super) checkpoint: Option<CheckpointUnderWay>,
+    /// Of the last checkpoint that is whole: its slot, and its half, must stay until the next is.
+    pub(super) base_epoch: u64,
     pub(super) recovering: Option<Recovering>,
     /// There was a store, or one was made: else the first probe makes one.
     pub(super) was_opened: bool,
@@ -404,6 +406,9 @@ impl DiskLog {
         if !self.journal.fits(&self.disk.geometry) {
             // One under way says what half it began in; when it is done the other half is free.
             self.finish_checkpoint()?;
+            if !self.journal.fits(&self.disk.geometry) && self.journal_is_ahead() {
+                self.checkpoint_now()?;
+            }
             if !self.journal.fits(&self.disk.geometry) {
                 self.begin_checkpoint()?;
             }

@@ -39,14 +39,21 @@ pub struct JournalEnd {
 #[derive(Debug)]
 pub struct Journal {
     store: u64,
+    /// Where the half began that is written now.
+    start: JournalEnd,
     end: JournalEnd,
     /// Entries that are not written yet, a block's worth each.
     pending: VecDeque<Vec<u8>>,
 }
 
 impl Journal {
-    pub fn new(store: u64, end: JournalEnd) -> Journal {
-        Journal { store, end, pending: VecDeque::new() }
+    pub fn new(store: u64, start: JournalEnd, end: JournalEnd) -> Journal {
+        assert_eq!(start.epoch, end.epoch, "a journal goes on in its own half");
+        Journal { store, start, end, pending: VecDeque::new() }
+    }
+
+    pub fn start(&self) -> JournalEnd {
+        self.start
     }
 
     pub fn end(&self) -> JournalEnd {
@@ -81,6 +88,12 @@ impl Journal {
     pub fn switch(&mut self) {
         self.end.epoch += 1;
         self.end.position = 0;
+        self.start = self.end;
+    }
+
+    /// Takes the last switches back: what was written since the checkpoint of this epoch does not count.
+    pub fn return_to(&mut self, epoch: u64) {
+        self.end.epoch = epoch;
     }
 
     /// Writes what is pending; it is durable when this returns.

@@ -51,6 +51,11 @@ pub const JOURNAL_DUE_BYTES: usize = 16 << 10;
 pub const PAGE_BYTES: usize = 64 << 10;
 /// Written or read by one step of a checkpoint or a recovery, between two looks at the queue.
 pub const PAGES_A_STEP: u64 = 16;
+/// And of a checkpoint at most so many shards of the index; in tests few, so that much happens between them.
+#[cfg(not(test))]
+pub const SHARDS_A_STEP: usize = 64;
+#[cfg(test)]
+pub const SHARDS_A_STEP: usize = 5;
 
 /// The text of one ban.
 pub const BAN_TEXT_BYTES_MAX: usize = 16 << 10;

@@ -116,7 +116,7 @@ fn dropped(
     let end = JournalEnd { epoch: 0, position: 0, number: 0, chain: 0 };
     let disk = Arc::new(OneDisk::new(device, settings, superblock, DiskState::Up, told));
     disk.drop_it(error);
-    let mut log = DiskLog::new(disk, Journal::new(superblock.store, end), Knowledge::default(), nonce);
+    let mut log = DiskLog::new(disk, Journal::new(superblock.store, end, end), Knowledge::default(), nonce);
     log.was_opened = false;
     log
 }
@@ -132,13 +132,15 @@ pub fn format(device: &dyn Device, superblock: &Superblock, knowledge: Knowledge
     let checkpoint = Checkpoint { journal, pages: 0, records: 0, sequence: 0, order: 0, segments, knowledge };
     checkpoint.write(device, geometry, superblock.store)?;
     superblock.write(device)?;
-    Ok((Journal::new(superblock.store, journal), checkpoint))
+    Ok((Journal::new(superblock.store, journal, journal), checkpoint))
 }
 
 /// What was read at the start.
 struct All {
     checkpoint: Checkpoint,
     entries: Vec<JournalEntry>,
+    /// Of the half that is written.
+    start: JournalEnd,
     end: JournalEnd,
 }
 
@@ -148,16 +150,17 @@ fn read_all(device: &dyn Device, superblock: &Superblock) -> Result<All, &'stati
     if is_outdated(device, geometry, store, checkpoint.journal.epoch) {
         return Err("its newest checkpoint cannot be read");
     }
-    let mut end = checkpoint.journal;
+    let (mut start, mut end) = (checkpoint.journal, checkpoint.journal);
     let mut entries = replay(device, geometry, store, &mut end).map_err(|_| "its journal is damaged")?;
     // A checkpoint that was under way: the journal had gone over to the other half already.
     let mut other = JournalEnd { epoch: end.epoch + 1, position: 0, ..end };
+    let other_start = other;
     let behind = replay(device, geometry, store, &mut other).map_err(|_| "its journal is damaged")?;
     if other.position > 0 {
-        end = other;
+        (start, end) = (other_start, other);
         entries.extend(behind);
     }
-    Ok(All { checkpoint, entries, end })
+    Ok(All { checkpoint, entries, start, end })
 }
 
 fn restore(
@@ -168,7 +171,7 @@ fn restore(
     nonce: u64,
     told: Told,
 ) -> DiskLog {
-    let All { checkpoint, entries, end } = all;
+    let All { checkpoint, entries, start, end } = all;
     let disk = Arc::new(OneDisk::new(device, settings, superblock, DiskState::Up, told));
     let mut recovering = Recovering {
         epoch: checkpoint.journal.epoch,
@@ -219,7 +222,8 @@ fn restore(
     let (path, journal_entries) = (disk.path.clone(), entries.len() as u64);
     disk.tell(DiskEvent::Opened { path, records: checkpoint.records, journal_entries });
     let order = segments.order.max(checkpoint.order);
-    let mut log = DiskLog::new(disk, Journal::new(superblock.store, end), knowledge, nonce);
+    let mut log = DiskLog::new(disk, Journal::new(superblock.store, start, end), knowledge, nonce);
+    log.base_epoch = checkpoint.journal.epoch;
     log.order = order;
     log.recovering = Some(recovering);
     log
@@ -305,6 +309,7 @@ impl DiskLog {
             drafts: HashMap::new(),
             acks: Vec::new(),
             checkpoint: None,
+            base_epoch: 0,
             recovering: None,
             was_opened: true,
             is_reclaiming: false,

@@ -20,6 +20,7 @@ struct Ledger {
     number: u64,
     checked: u64,
     reinserted: u64,
+    checkpoints: u64,
 }
 
 struct Version {
@@ -135,8 +136,9 @@ impl Ledger {
     }
 }
 
-/// How many objects were found and compared, and how many reclaim wrote anew; or what was wrong.
-fn run(seed: u64, acknowledges_early: bool) -> Result<(u64, u64), String> {
+/// How many objects were found and compared, how many reclaim wrote anew, and how many checkpoints there were; or what was
+/// wrong.
+fn run(seed: u64, acknowledges_early: bool) -> Result<[u64; 3], String> {
     let settings = small(7, 128 << 10);
     let (mut dice, mut ledger) = (Dice(seed), Ledger::default());
     let mut content = vec![0; settings.bytes as usize];
@@ -155,9 +157,17 @@ fn run(seed: u64, acknowledges_early: bool) -> Result<(u64, u64), String> {
                 14 => stage.log.commit_if_due(true),
                 15 => ledger.check(&stage)?,
                 16 => _ = stage.log.disk.index.ask(names()[dice.roll(16) as usize].short(), true, |_| ()),
+                17 if stage.log.disk.is_up() && stage.log.checkpoint.is_none() => {
+                    // As often as if the journal were a few hundred bytes long.
+                    if let Err(error) = stage.log.begin_checkpoint() {
+                        stage.log.disk.write_failed(&error);
+                    }
+                    stage.log.work();
+                }
                 _ => drop(stage.log.work()),
             }
         }
+        ledger.checkpoints += stage.log.disk.counters.checkpoints.load(Relaxed);
         ledger.reinserted += stage.log.disk.counters.reinserted.load(Relaxed);
         // A process that dies leaves all that it wrote; a machine does not.
         content = if dice.roll(4) == 0 { device.content() } else { device.lose_power() };
@@ -169,7 +179,7 @@ fn run(seed: u64, acknowledges_early: bool) -> Result<(u64, u64), String> {
     ledger.check(&stage)?;
     match stage.heard(|event| matches!(event, DiskEvent::Discarded { .. })) {
         true => Err("a store was discarded that only lost its power".to_owned()),
-        false => Ok((ledger.checked, ledger.reinserted)),
+        false => Ok([ledger.checked, ledger.reinserted, ledger.checkpoints]),
     }
 }
 
@@ -180,13 +190,15 @@ fn from_environment(name: &str, default: u64) -> u64 {
 #[test]
 fn nothing_wrong_and_nothing_invalidated_is_there_after_the_power_went() {
     let (runs, seed) = (from_environment("LARDER_CRASH_RUNS", 100), from_environment("LARDER_CRASH_SEED", 20_26));
-    let (mut compared, mut reinserted) = (0, 0);
+    let mut sums = [0; 3];
     for run_number in 0..runs {
         let seed = seed + run_number;
         let came_to = run(seed, false).unwrap_or_else(|wrong| panic!("with LARDER_CRASH_SEED={seed}: {wrong}"));
-        (compared, reinserted) = (compared + came_to.0, reinserted + came_to.1);
+        sums.iter_mut().zip(came_to).for_each(|(sum, more)| *sum += more);
     }
+    let [compared, reinserted, checkpoints] = sums;
     println!("{runs} runs of 4 losses of power each, seeds {seed} and on: {compared} objects compared, none wrong");
+    assert!(checkpoints > runs, "next to no checkpoints: {checkpoints}");
     assert!(reinserted > runs / 10, "reclaim wrote next to nothing anew: {reinserted}");
     assert!(compared > runs * 10, "too few were there to mean anything: {compared}");
 }

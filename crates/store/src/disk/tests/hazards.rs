@@ -200,6 +200,32 @@ fn a_full_disk_is_read_and_written_again_when_there_is_room() {
     }
 }
 
+#[test]
+fn a_body_of_which_a_part_could_not_be_written_is_none() {
+    let settings = small(16, 1 << 20);
+    let faulty = Arc::new(FaultyDevice::new(Arc::new(SimulatedDevice::new(settings.bytes, 1))));
+    let mut stage = Stage::open(&settings, Arc::clone(&faulty) as Arc<dyn Device>, 1);
+    let extent = super::super::limits::EXTENT_BYTES_MAX;
+    let (sequence, (done, awaited)) = (stage.sequence(), promise());
+    let send = |stage: &mut Stage, n| {
+        let pieces = vec![Bytes::from(body(n, extent))];
+        stage.log.apply(Command::Extent { digest: digest(1), sequence, pieces });
+    };
+    send(&mut stage, 1);
+    faulty.set(Faults { writes: Some(io::ErrorKind::StorageFull), ..Faults::default() });
+    send(&mut stage, 2);
+    faulty.set(Faults::default());
+    // The disk is good again before the body ends: what is missing of it is missing all the same.
+    assert!(stage.log.probe());
+    send(&mut stage, 3);
+    let body = Body { bytes: 3 * extent as u64, rest: Rest::Pieces(Vec::new()) };
+    let head = Bytes::from_static(b"head");
+    stage.log.apply(Command::Finish { digest: digest(1), sequence, body, head, facts: NO_FACTS, done });
+    assert_eq!(wait(awaited), Some(Err(Refused::Down)));
+    assert_eq!(stage.get(digest(1)), Err(Lost::Gone));
+    assert!(stage.log.drafts.is_empty());
+}
+
 /// The next process on the same device.
 fn restarted(stage: &mut Stage) -> Stage {
     stage.log.commit();
