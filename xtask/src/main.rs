@@ -8,6 +8,7 @@ use crate::project::Project;
 
 mod behaviours;
 mod conformance;
+mod crash;
 mod edge_counts;
 mod fuzzing;
 mod imports;
@@ -41,6 +42,8 @@ usage: cargo xtask TASK
   vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
                            and do whole files do the same in both, by the scenarios of xtask/originals/?
   originals DIR [NAME…]    only the second half of that, all scenarios or these
+  crash [--runs N] [--seed N]
+                           kill -9 under load, 100 times or as told: is anything wrong, or back, after the restart?
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         ["conformance", options @ ..] => conformance::task(&project, options),
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
+        ["crash", options @ ..] => crash::task(&project, options),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {

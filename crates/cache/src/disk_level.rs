@@ -15,6 +15,7 @@
 //! | a ban is issued | its number and its text |
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use store::sync::atomic::{AtomicU64, Ordering};
 use crate::disk_ban::RecoveredBan;
 use crate::group_table::slot_of;
 use crate::key::{Key, Variant};
-use crate::limits::{DISK_SEEN_SLOTS, DISK_TOLD_MAX, DISK_VALIDATABLE_MS, GROUP_SLOTS};
+use crate::limits::{DISK_SEEN_MAX, DISK_TOLD_MAX, DISK_VALIDATABLE_MS, GROUP_SLOTS};
 use crate::object::Object;
 use crate::stored_form::{self, Boot};
 use crate::wishes::Now;
@@ -40,8 +41,9 @@ pub enum Admission {
     /// Whatever is stored: after a restart the cache is as warm as it was.
     #[default]
     All,
-    /// What is fetched a second time: the many that are asked for once and never again wear no disk out.
-    SecondFetch,
+    /// What is fetched a second time: the many that are asked for once and never again wear no disk out. Bodies of these
+    /// bytes, both ends included, are admitted at once.
+    SecondFetch { at_once: (u64, u64) },
 }
 
 /// Disks that were opened, and what was found on them.
@@ -91,21 +93,19 @@ impl Disk {
 pub(crate) struct DiskLevel {
     pub tier: Arc<Tier>,
     pub boot: Boot,
-    /// Digests of what was fetched once, the newest in each place; none where everything is admitted.
-    seen: Box<[AtomicU64]>,
+    /// `None`: everything is admitted.
+    seen: Option<SeenOnce>,
     /// What the disks were told that they may have no room to remember.
     told: Mutex<VecDeque<Acknowledged>>,
 }
 
 impl DiskLevel {
     pub fn new(tier: Arc<Tier>, admission: Admission) -> DiskLevel {
-        let slots = if admission == Admission::SecondFetch { DISK_SEEN_SLOTS } else { 0 };
-        DiskLevel {
-            tier,
-            boot: Boot::this_one(),
-            seen: (0..slots).map(|_| AtomicU64::new(0)).collect(),
-            told: Mutex::default(),
-        }
+        let seen = match admission {
+            Admission::All => None,
+            Admission::SecondFetch { at_once: (from, to) } => Some(SeenOnce::new(from..=to)),
+        };
+        DiskLevel { tier, boot: Boot::this_one(), seen, told: Mutex::default() }
     }
 
     /// An object has been stored in memory. Under the shard's lock.
@@ -123,15 +123,9 @@ impl DiskLevel {
     }
 
     fn write(&self, object: &Object, digest: Digest, form: Bytes) -> Option<u64> {
-        let admitted = self.seen.is_empty() || self.was_seen(digest);
+        let admitted = self.seen.as_ref().is_none_or(|seen| seen.admits(digest, object.body().len()));
         let placing = admitted.then(|| self.tier.put(digest, form, object.body(), facts_of(object)))?;
         placing.ok().map(|placing| placing.sequence())
-    }
-
-    fn was_seen(&self, digest: Digest) -> bool {
-        let mark = digest.family ^ digest.member.rotate_left(32);
-        let place = &self.seen[(mark % self.seen.len() as u64) as usize];
-        place.swap(mark, Ordering::Relaxed) == mark
     }
 
     /// What is there of a variant is superseded.
@@ -184,6 +178,25 @@ impl DiskLevel {
             }
             last.await
         }
+    }
+}
+
+/// What was fetched once: the newest digest of each place, so that there is nothing to sweep.
+struct SeenOnce {
+    at_once: RangeInclusive<u64>,
+    digests: Box<[AtomicU64]>,
+}
+
+impl SeenOnce {
+    fn new(at_once: RangeInclusive<u64>) -> SeenOnce {
+        SeenOnce { at_once, digests: (0..DISK_SEEN_MAX).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Remembers that it was fetched, too.
+    fn admits(&self, digest: Digest, bytes: u64) -> bool {
+        let mark = digest.family ^ digest.member.rotate_left(32);
+        let place = &self.digests[mark as usize % self.digests.len()];
+        place.swap(mark, Ordering::Relaxed) == mark || self.at_once.contains(&bytes)
     }
 }
 

@@ -98,8 +98,8 @@ pub const DISK_VALIDATABLE_MS: u64 = 7 * 24 * 3_600 * 1_000;
 /// Bans, tags and groups that the disks were told of and that nobody has waited for yet; older ones are waited for by nobody.
 pub const DISK_TOLD_MAX: usize = 1_024;
 
-/// Digests that are remembered of what was fetched once: 8 MiB, for disks that admit what is fetched twice.
-pub const DISK_SEEN_SLOTS: usize = 1 << 20;
+/// Digests that are remembered of what was fetched once, 8 MiB, for disks that admit what is fetched twice.
+pub const DISK_SEEN_MAX: usize = 1 << 20;
 
 const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
 const _: () = assert!(TAG_SHARDS.is_power_of_two() && TAG_SHARDS > 1);

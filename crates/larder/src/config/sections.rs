@@ -132,7 +132,9 @@ fn disk(mut section: Section<'_>) -> Option<DiskFile> {
 
 /// `[store]`
 pub fn store(mut section: Section<'_>, plan: &mut Plan) {
-    let kinds = [("all", Admission::All), ("second-fetch", Admission::SecondFetch)];
+    let from = section.read("disk_at_once_min", size).unwrap_or(1);
+    let to = section.read("disk_at_once_max", size).unwrap_or(0);
+    let kinds = [("all", Admission::All), ("second-fetch", Admission::SecondFetch { at_once: (from, to) })];
     if let Some(admission) = section.read("disk_admission", |node| choice(node, &kinds)) {
         plan.disk_admission = admission;
     }

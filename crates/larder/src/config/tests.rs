@@ -42,7 +42,7 @@ fn a_whole_config_is_read() {
     assert_eq!((settings.memory_bytes_max, settings.eviction), (64 << 20, EvictionChoice::Lru));
     let disk = |path: &str, bytes: u64| DiskFile { path: path.into(), bytes };
     assert_eq!(plan.disks, [disk("/var/cache/a", 10 << 30), disk("/var/cache/b", 1 << 30)]);
-    assert_eq!(plan.disk_admission, Admission::SecondFetch);
+    assert_eq!(plan.disk_admission, Admission::SecondFetch { at_once: (1, 16 << 10) });
     assert_eq!(settings.policy.ignore_query, ["utm_*", "fbclid"]);
     assert_eq!((settings.policy.keep.as_secs(), settings.limits.connections_max), (3600, 500));
     assert_eq!(plan.log, Some(LogTarget::File("/var/log/larder.log".into())));
@@ -82,6 +82,7 @@ path = "/var/cache/b"
 size = "1GiB"
 [store]
 disk_admission = "second-fetch"
+disk_at_once_max = "16KiB"
 [memory]
 size = "64MiB"
 eviction = "lru"

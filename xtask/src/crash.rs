@@ -1,0 +1,323 @@
+//! `cargo xtask crash`: kill -9 at random moments under load, again and again on one disk, with purges and bans among the
+//! requests. After each restart everything that is stored is asked for and compared with what the origin sent in full for
+//! that very key: no byte may be wrong, and nothing may be back that was purged or banned when that was answered.
+//!
+//! A kill keeps what the kernel has in its page cache: what a loss of power does is for the simulated device in `store`'s
+//! own tests.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use crate::plain_exchange::{Message, Unframed};
+use crate::project::{Project, Stopwatch};
+use crate::suite::Tally;
+
+/// Of `cargo xtask test`.
+const RUNS_IN_TESTS: usize = 5;
+const KEYS: usize = 400;
+/// A ban hits one key in so many.
+const KINDS: usize = 20;
+const CLIENTS: usize = 4;
+const BODY_BYTES_MAX: u64 = 120_000;
+const LIFE_MS_MAX: u64 = 700;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the origin and the clients know together.
+struct Truth {
+    /// Of each key: the newest version that was handed out.
+    newest: [AtomicU64; KEYS],
+    /// Of each key: nothing up to this version may be served any more.
+    gone: [AtomicU64; KEYS],
+    checked: AtomicU64,
+    purged: AtomicU64,
+    stopped: AtomicBool,
+    wrong: std::sync::Mutex<Vec<String>>,
+}
+
+struct Dice(u64);
+
+pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
+    let (mut runs, mut seed) = (100, drawn());
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        let number =
+            options.next().and_then(|text| text.parse::<u64>().ok()).ok_or(format!("{option} needs a number"))?;
+        match *option {
+            "--runs" => runs = number as usize,
+            "--seed" => seed = number,
+            _ => return Err(format!("'{option}' is no option of crash: --runs N, --seed N")),
+        }
+    }
+    let tally = crash(project, runs, seed)?;
+    tally.remarks.iter().for_each(|remark| println!("{remark}"));
+    if tally.failed == 0 { Ok(()) } else { Err(format!("{} answers should not have been given", tally.failed)) }
+}
+
+/// The short run of the tests.
+pub fn run(project: &Project) -> Result<Tally, String> {
+    crash(project, RUNS_IN_TESTS, drawn())
+}
+
+fn drawn() -> u64 {
+    RandomState::new().build_hasher().finish() >> 16
+}
+
+fn crash(project: &Project, runs: usize, seed: u64) -> Result<Tally, String> {
+    let folder = project.scratch("crash")?;
+    let _ = std::fs::remove_file(folder.join("store"));
+    let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
+    let truth = Arc::new(Truth {
+        newest: zeros(),
+        gone: zeros(),
+        checked: AtomicU64::new(0),
+        purged: AtomicU64::new(0),
+        stopped: AtomicBool::new(false),
+        wrong: std::sync::Mutex::default(),
+    });
+    let origin = serve_origin(&truth).map_err(|error| format!("the origin: {error}"))?;
+    let mut dice = Dice(seed);
+    let mut found = 0;
+    for run in 0..=runs {
+        let larder = start(project, &folder, origin)?;
+        found += look_at_all(&folder, &truth, run)?;
+        if run < runs {
+            live(&folder, &truth, &mut dice);
+        }
+        kill(larder)?;
+        if !truth.wrong.lock().expect("nobody panicked").is_empty() {
+            break;
+        }
+    }
+    let wrong = std::mem::take(&mut *truth.wrong.lock().expect("nobody panicked"));
+    let (checked, purged) = (truth.checked.load(SeqCst), truth.purged.load(SeqCst));
+    let mut remarks = vec![format!(
+        "{runs} kills, seed {seed}: {checked} bodies compared, {found} of them found after a restart; {purged} purges and bans"
+    )];
+    let failed = wrong.len() + usize::from(found == 0);
+    if found == 0 {
+        remarks.push("nothing was found after any restart: nothing was tested".to_owned());
+    }
+    remarks.extend(wrong);
+    Ok(Tally { passed: runs, failed, remarks })
+}
+
+fn start(project: &Project, folder: &Path, origin: u16) -> Result<Child, String> {
+    for name in ["l.sock", "a.sock", "up"] {
+        let _ = std::fs::remove_file(folder.join(name));
+    }
+    let log = std::fs::File::create(folder.join("larder.log")).map_err(|error| error.to_string())?;
+    let origin = format!("http://127.0.0.1:{origin}");
+    let mut larder = Command::new(project.larder())
+        .current_dir(folder)
+        .args(["serve", "--workers", "2", "--listen", "unix:l.sock", "--admin", "unix:a.sock", "--ports-file", "up"])
+        .args(["--origin", &origin, "--memory", "4MiB", "--disk", "store:32MiB"])
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .map_err(|error| format!("larder: {error}"))?;
+    let begun = Stopwatch::start();
+    while !folder.join("up").exists() {
+        if begun.seconds() > PATIENCE.as_secs_f64() || larder.try_wait().is_ok_and(|ended| ended.is_some()) {
+            let _ = larder.kill();
+            return Err(format!("larder does not start: {}", folder.join("larder.log").display()));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(larder)
+}
+
+fn kill(mut larder: Child) -> Result<(), String> {
+    larder.kill().and_then(|()| larder.wait()).map(|_| ()).map_err(|error| format!("kill: {error}"))
+}
+
+/// Everything that is there without the origin, after the index is back.
+fn look_at_all(folder: &Path, truth: &Arc<Truth>, run: usize) -> Result<u64, String> {
+    let mut client = Client::new(folder.join("l.sock"));
+    let begun = Stopwatch::start();
+    let is_back = |log: &str| run == 0 || log.contains("the index is back");
+    while !is_back(&std::fs::read_to_string(folder.join("larder.log")).unwrap_or_default()) {
+        if begun.seconds() > PATIENCE.as_secs_f64() {
+            return Err(format!("the index does not come back: {}", folder.join("larder.log").display()));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let mut found = 0;
+    for key in 0..KEYS {
+        let answer = client.ask("GET", key, "Cache-Control: only-if-cached\r\n").map_err(|error| error.to_string())?;
+        if !answer.start.contains(" 504 ") {
+            truth.judge(key, truth.gone[key].load(SeqCst), &answer, "after a restart");
+            found += 1;
+        }
+    }
+    Ok(found)
+}
+
+/// Clients ask until the process is about to be killed, and some of them beyond.
+fn live(folder: &Path, truth: &Arc<Truth>, dice: &mut Dice) {
+    truth.stopped.store(false, SeqCst);
+    let threads: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let (truth, folder, dice) = (Arc::clone(truth), folder.to_owned(), Dice(dice.next()));
+            thread::spawn(move || use_it(&folder, &truth, dice))
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(dice.below(LIFE_MS_MAX)));
+    // The last answers may come after this: what they promise must hold too.
+    truth.stopped.store(true, SeqCst);
+    if dice.below(2) == 0 {
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
+
+fn use_it(folder: &Path, truth: &Truth, mut dice: Dice) {
+    let mut client = Client::new(folder.join("l.sock"));
+    while !truth.stopped.load(SeqCst) {
+        let key = dice.below(KEYS as u64) as usize;
+        let done = match dice.below(20) {
+            0 => {
+                // What was handed out before the purge was sent is gone when it is answered.
+                let before = truth.newest[key].load(SeqCst);
+                client.ask("PURGE", key, "").map(|answer| {
+                    if answer.start.contains(" 200 ") {
+                        truth.note_gone(key, before);
+                    }
+                })
+            }
+            1 if dice.below(4) == 0 => ban(folder, truth, key % KINDS),
+            _ => {
+                let gone = truth.gone[key].load(SeqCst);
+                client.ask("GET", key, "").map(|answer| truth.judge(key, gone, &answer, "while it ran"))
+            }
+        };
+        if done.is_err() {
+            return;
+        }
+    }
+}
+
+fn ban(folder: &Path, truth: &Truth, kind: usize) -> io::Result<()> {
+    let keys = || (kind..KEYS).step_by(KINDS);
+    let before: Vec<u64> = keys().map(|key| truth.newest[key].load(SeqCst)).collect();
+    let mut socket = UnixStream::connect(folder.join("a.sock"))?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let text = format!("obj.http.X-Kind == {kind}");
+    write!(
+        socket,
+        "POST /ban HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{text}",
+        text.len()
+    )?;
+    let answer = Message::read(&mut BufReader::new(socket), Unframed::UntilEnd, true)?;
+    if answer.is_some_and(|answer| answer.start.contains(" 200 ")) {
+        keys().zip(before).for_each(|(key, before)| truth.note_gone(key, before));
+    }
+    Ok(())
+}
+
+impl Truth {
+    fn note_gone(&self, key: usize, version: u64) {
+        self.gone[key].fetch_max(version, SeqCst);
+        self.purged.fetch_add(1, SeqCst);
+    }
+
+    fn judge(&self, key: usize, gone: u64, answer: &Message, when: &str) {
+        self.checked.fetch_add(1, SeqCst);
+        let version = answer.field("x-version").and_then(|text| text.parse::<u64>().ok());
+        let what = match version {
+            None => format!("{} without a version", answer.start),
+            Some(version) if version <= gone => {
+                format!("version {version} is back, though all up to {gone} were purged")
+            }
+            Some(version) if answer.body != body_of(key, version) => format!("wrong bytes in version {version}"),
+            Some(_) => return,
+        };
+        self.wrong.lock().expect("nobody panicked").push(format!("key {key}, {when}: {what}"));
+    }
+}
+
+/// What the origin sends for a key's version: others of the same length have other bytes.
+fn body_of(key: usize, version: u64) -> Vec<u8> {
+    let mut dice = Dice((key as u64) << 32 | version);
+    let length = if dice.below(4) == 0 { dice.below(BODY_BYTES_MAX) } else { dice.below(4_000) };
+    (0..length.div_ceil(8)).flat_map(|_| dice.next().to_le_bytes()).take(length as usize).collect()
+}
+
+fn serve_origin(truth: &Arc<Truth>) -> io::Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    let truth = Arc::clone(truth);
+    thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let truth = Arc::clone(&truth);
+            thread::spawn(move || answer_all(socket, &truth));
+        }
+    });
+    Ok(port)
+}
+
+fn answer_all(mut socket: TcpStream, truth: &Truth) -> io::Result<()> {
+    let mut from = BufReader::new(socket.try_clone()?);
+    while let Some(request) = Message::read(&mut from, Unframed::Empty, true)? {
+        let path = request.start.split(' ').nth(1).unwrap_or_default();
+        let key: usize = path.trim_start_matches("/k/").parse().map_err(io::Error::other)?;
+        let version = truth.newest[key].fetch_add(1, SeqCst) + 1;
+        let body = body_of(key, version);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=100000\r\nX-Version: {version}\r\nX-Kind: {}\r\nContent-Length: {}\r\n\r\n",
+            key % KINDS,
+            body.len()
+        );
+        socket.write_all(&[head.as_bytes(), &body].concat())?;
+    }
+    Ok(())
+}
+
+/// One connection, made anew when it is lost.
+struct Client {
+    path: PathBuf,
+    connection: Option<BufReader<UnixStream>>,
+}
+
+impl Client {
+    fn new(path: PathBuf) -> Client {
+        Client { path, connection: None }
+    }
+
+    fn ask(&mut self, method: &str, key: usize, fields: &str) -> io::Result<Message> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let socket = UnixStream::connect(&self.path)?;
+                socket.set_read_timeout(Some(PATIENCE))?;
+                BufReader::new(socket)
+            }
+        };
+        write!(connection.get_mut(), "{method} /k/{key} HTTP/1.1\r\nHost: a\r\n{fields}\r\n")?;
+        let answer = Message::read(&mut connection, Unframed::UntilEnd, true)?;
+        let answer = answer.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        self.connection = Some(connection);
+        Ok(answer)
+    }
+}
+
+impl Dice {
+    /// splitmix64.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
