@@ -13,6 +13,7 @@ mod origin_error;
 mod origin_names;
 mod origin_pool;
 mod origin_queue;
+mod origin_set;
 mod origin_status;
 mod origin_stream;
 mod resolver;
@@ -28,12 +29,13 @@ use wire::Parties;
 
 pub(crate) use self::dial::{Place, dial};
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
+pub use self::origin_set::Origins;
 pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
 pub use self::origin_stream::OriginStream;
 
 use self::balance::{Address, Ejection};
 use self::limits::DIAL_ATTEMPTS_MAX;
-use self::origin_pool::{Idle, IdleAccount};
+use self::origin_pool::Idle;
 use self::origin_queue::Grant;
 use self::resolver::Resolver;
 use self::servers::{Lease, Returned, Servers, Unresolved, Waiting};
@@ -41,18 +43,7 @@ use self::staggered_dial::{Addresses, Dialled, dial_staggered};
 use crate::clock::Moment;
 use crate::counters::CoreCounters;
 use crate::limits::Limits;
-#[cfg(test)]
-use crate::settings::ResolverSettings;
-use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, Settings};
-
-/// All origins of a configuration, or all backends of a VCL. A reload makes new ones; those with equal URLs keep
-/// connections, health and queue.
-#[derive(Debug)]
-pub struct Origins {
-    origins: Vec<Arc<Origin>>,
-    account: Arc<IdleAccount>,
-    resolver: Arc<Resolver>,
-}
+use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl};
 
 /// One `[origin.NAME]`, or one backend.
 #[derive(Debug)]
@@ -127,98 +118,6 @@ pub struct OriginConnection {
     is_personal: bool,
     /// Behind the stream, so that the slot is free only when the socket is closed.
     lease: Lease,
-}
-
-impl Origins {
-    pub fn new(settings: &Settings, previous: Option<&Origins>) -> Arc<Origins> {
-        let account = previous.map_or_else(|| Arc::new(IdleAccount::new()), |p| Arc::clone(&p.account));
-        let idle_timeout_ms = settings.limits.origin_idle_timeout.as_millis().try_into().unwrap_or(u64::MAX);
-        account.set_limits(settings.limits.origin_idle_connections_max, idle_timeout_ms);
-        let resolver = Resolver::new(settings.resolver.clone());
-        let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
-        Origins::with(&settings.origins, Declared::InConfig, &account, Arc::new(resolver), inherited)
-    }
-
-    /// No origin at all, but the limits and the resolver that backends share.
-    #[cfg(test)]
-    pub fn without_any(limits: &Limits, resolver: &ResolverSettings) -> Arc<Origins> {
-        let account = Arc::new(IdleAccount::new());
-        account.set_limits(limits.origin_idle_connections_max, 1_000);
-        let resolver = Arc::new(Resolver::new(resolver.clone()));
-        Origins::with(&[], Declared::InConfig, &account, resolver, Vec::new())
-    }
-
-    /// The backends of a VCL, in their order. They share our limits of idle connections and our resolver, and go on with
-    /// the connections of those in `previous` that are the same.
-    pub fn of_backends(&self, backends: &[OriginSettings], previous: &[Arc<Origins>]) -> Arc<Origins> {
-        let inherited = previous.iter().flat_map(|origins| &origins.origins).filter(|former| {
-            // Programs live side by side, so what is shared must be the same for both.
-            backends.iter().any(|b| b.name == *former.name && b.connections_max == former.servers.slots.open_max())
-        });
-        Origins::with(backends, Declared::InVcl, &self.account, Arc::clone(&self.resolver), inherited.collect())
-    }
-
-    /// An origin that nobody configured, for a target that somebody asks a proxy for. `gate` says which of its addresses
-    /// may be connected to.
-    pub fn of_target(&self, settings: &OriginSettings, gate: Arc<dyn AddressGate>) -> Arc<Origin> {
-        let servers = Servers::new(settings.urls.clone(), settings.connections_max, &self.account, Some(gate));
-        Arc::new(Origin::new(settings, Declared::AsTarget, servers, Arc::clone(&self.resolver)))
-    }
-
-    /// Proxies that are asked in place of destinations. They go on with the connections of those in `previous` that are the
-    /// same.
-    pub fn of_parents(&self, parents: &[OriginSettings], previous: Option<&Origins>) -> Arc<Origins> {
-        let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
-        Origins::with(parents, Declared::AsParent, &self.account, Arc::clone(&self.resolver), inherited)
-    }
-
-    fn with(
-        settings: &[OriginSettings],
-        declared: Declared,
-        account: &Arc<IdleAccount>,
-        resolver: Arc<Resolver>,
-        mut inherited: Vec<&Arc<Origin>>,
-    ) -> Arc<Origins> {
-        let origins = settings.iter().map(|origin| {
-            // Programs live side by side: one that is only loaded must not change what another one has.
-            let by_name_only = declared == Declared::InVcl;
-            let servers = inherit(&mut inherited, origin, by_name_only)
-                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, account, None));
-            servers.set_connections_max(origin.connections_max);
-            Arc::new(Origin::new(origin, declared, servers, Arc::clone(&resolver)))
-        });
-        Arc::new(Origins { origins: origins.collect(), account: Arc::clone(account), resolver })
-    }
-
-    #[inline]
-    pub fn get(&self, index: usize) -> &Arc<Origin> {
-        &self.origins[index]
-    }
-
-    /// For the tick of each core: closes its connections that lay idle for too long or were closed by the origin, and
-    /// renews names.
-    pub fn sweep(&self, core: usize, now_ms: u64) {
-        self.origins.iter().for_each(|origin| origin.sweep(core, now_ms));
-    }
-
-    /// Idle connections to all origins, those of former configurations included.
-    pub fn idle_connections(&self) -> usize {
-        self.account.count()
-    }
-
-    pub fn status(&self, now_ms: u64) -> Vec<OriginStatus> {
-        self.origins.iter().map(|origin| origin.status(now_ms)).collect()
-    }
-}
-
-/// The servers of the same URLs in the former configuration, preferably under the same name; each is inherited once.
-fn inherit(previous: &mut Vec<&Arc<Origin>>, origin: &OriginSettings, by_name_only: bool) -> Option<Arc<Servers>> {
-    let same_urls = |former: &&Arc<Origin>| former.servers.urls == origin.urls && former.greeting == origin.greeting;
-    let index = previous
-        .iter()
-        .position(|former| same_urls(former) && *former.name == *origin.name)
-        .or_else(|| previous.iter().position(same_urls).filter(|_| !by_name_only))?;
-    Some(Arc::clone(&previous.swap_remove(index).servers))
 }
 
 impl Origin {
