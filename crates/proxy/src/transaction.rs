@@ -34,6 +34,7 @@ pub(crate) mod log;
 pub(crate) mod lookup;
 pub(crate) mod memcached;
 pub(crate) mod miss;
+mod pace;
 pub(crate) mod pass;
 pub(crate) mod pipe;
 pub(crate) mod purge;

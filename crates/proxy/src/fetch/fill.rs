@@ -2,6 +2,7 @@
 //! and knows when nobody wants it any more.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -25,7 +26,11 @@ pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<Fetch
     let mut ticket = ticket;
     let mut client = Client::Detached(notes.clone());
     loop {
-        let reply = match fetch.converse(&mut client).await {
+        let Some((asked, kept)) = converse_while_wanted(&mut fetch, &mut client, ticket, notes.is_some()).await else {
+            return fetch.enter(FetchState::Failed);
+        };
+        ticket = kept;
+        let reply = match asked {
             Ok(reply) => reply,
             Err(Broken::Origin(failure)) => return ticket.fail(failure, fetch.core.now()),
             // A detached fetch has no client that could leave or fail.
@@ -39,6 +44,38 @@ pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<Fetch
             Some(again) => ticket = again,
         }
     }
+}
+
+/// Nothing is known yet of how much will come, so a fetch whose last reader leaves before its head is given up; what is
+/// fetched for nobody in particular goes on. `None`: the ticket is given up.
+async fn converse_while_wanted(
+    fetch: &mut Fetch,
+    client: &mut Client<'_>,
+    ticket: Ticket,
+    gives_up: bool,
+) -> Option<(Result<Reply, Broken>, Ticket)> {
+    let mut conversing = pin!(fetch.converse(client));
+    let mut kept = Some(ticket);
+    let reply = poll_fn(|cx| {
+        if let Poll::Ready(reply) = conversing.as_mut().poll(cx) {
+            return Poll::Ready(Some(reply));
+        }
+        while let Some(mut ticket) = kept.take() {
+            if !gives_up || ticket.poll_abandoned(cx).is_pending() {
+                kept = Some(ticket);
+                return Poll::Pending;
+            }
+            // Somebody may have come in this very moment.
+            kept = ticket.abandon(unwanted("nobody waits for this answer any more"));
+        }
+        Poll::Ready(None)
+    })
+    .await?;
+    Some((reply, kept?))
+}
+
+fn unwanted(text: &str) -> Failure {
+    Failure { status: 502, token: "fetch-unwanted", text: text.into(), remember_ms: 0 }
 }
 
 /// A pass whose answer turned out to be storable goes on in a task of its own.
@@ -193,9 +230,7 @@ pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, 
         .await;
         match piece {
             None => {
-                let text = "nobody waits for this body any more (limits.quick_abort_bytes_max)".into();
-                let failure = Failure { status: 502, token: "fetch-unwanted", text, remember_ms: 0 };
-                match draft.abandon(failure) {
+                match draft.abandon(unwanted("nobody waits for this body any more (limits.quick_abort_bytes_max)")) {
                     None => return false,
                     // Somebody came in this very moment.
                     Some(wanted) => draft = wanted,

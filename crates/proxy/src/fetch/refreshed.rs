@@ -21,11 +21,13 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
     let Purpose::Store(Some(stale)) = fetch.purpose.clone() else {
         fetch.enter(FetchState::Failed);
         ticket.fail(failed::unasked_304(fetch.origin()), reply.received);
+        reply.body.into_body(fetch).finish();
         return None;
     };
     let confirmed = Validators::of(stale.head().response(), stale.facts())
         .is_some_and(|validators| validators.are_confirmed_by(reply.head.fields.view()));
     if !confirmed || UrlVariation::is_changed_by(stale.head().fields.view(), reply.head.fields.view()) {
+        reply.body.into_body(fetch).finish();
         fetch.purpose = Purpose::Store(None);
         fetch.enter(FetchState::Prepare);
         return Some(ticket);

@@ -22,6 +22,7 @@ use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
 use crate::limits::DISK_SETTLE_MS_MAX;
 use crate::service::complain;
+use crate::transaction::pace::Pace;
 use crate::transaction::{Step, Transaction};
 
 /// What of a stored body is taken into the queue at once.
@@ -73,6 +74,7 @@ pub(crate) struct Outgoing {
     head_bytes_left: usize,
     body: OutBody,
     pub(crate) body_bytes_sent: u64,
+    pace: Pace,
 }
 
 /// How the sending ended.
@@ -94,7 +96,7 @@ impl Outgoing {
     pub(crate) fn new(head: Vec<u8>, body: OutBody) -> Outgoing {
         let head_bytes_left = head.len();
         let queue = if head.is_empty() { VecDeque::new() } else { VecDeque::from([Bytes::from(head)]) };
-        Outgoing { queue, head_bytes_left, body, body_bytes_sent: 0 }
+        Outgoing { queue, head_bytes_left, body, body_bytes_sent: 0, pace: Pace::default() }
     }
 }
 
@@ -163,7 +165,10 @@ impl Outgoing {
                 if let Some(end) = body_end {
                     return Poll::Ready(end);
                 }
-                return self.wait_for_body(connection, cx);
+                return self.wait_for_body(connection, cx, began);
+            }
+            if self.pace.is_starved() {
+                self.pace.feed(began.micros_until(Moment::now()));
             }
             if self.queue.is_empty()
                 && let Some((pages, from, to)) = self.body.pages()
@@ -202,11 +207,14 @@ impl Outgoing {
     }
 
     /// The origin is slow, not the client: its own limits count. But the client may leave meanwhile.
-    fn wait_for_body(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<End> {
+    fn wait_for_body(&mut self, connection: &mut Connection, cx: &mut Context<'_>, began: Moment) -> Poll<End> {
         if connection.has_left(cx) {
             return Poll::Ready(End::ClientLeft);
         }
         connection.slot.set_deadline(u64::MAX);
+        if !self.pace.is_starved() {
+            self.pace.starve(began.micros_until(Moment::now()));
+        }
         Poll::Pending
     }
 
@@ -244,11 +252,10 @@ impl Outgoing {
         }
     }
 
-    /// `limits.send_rate_min`, on average, once `limits.send_timeout` has passed.
     fn is_too_slow(&self, connection: &Connection, began: Moment, timeout_ms: u64) -> bool {
         let rate_min = connection.core.site_ref().settings.limits.send_rate_min;
-        let elapsed_ms = began.micros_until(Moment::now()) / 1_000;
-        rate_min > 0 && elapsed_ms > timeout_ms && self.body_bytes_sent * 1_000 / elapsed_ms < rate_min
+        let at_micros = began.micros_until(Moment::now());
+        self.pace.is_too_slow(at_micros, self.body_bytes_sent, rate_min, timeout_ms)
     }
 }
 
