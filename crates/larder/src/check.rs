@@ -41,7 +41,11 @@ impl Checked {
         if check_vcl::is_vcl(path) {
             Checked::Vcl(check_vcl::load(path, &flags.vcl_path))
         } else {
-            Checked::Config(Box::new(config::load(path)))
+            let loaded = config::load(path).and_then(|plan| match plan.contradiction() {
+                Some(why) => Err(ConfigError::Unreadable(format!("{}: error: {why}", path.display()))),
+                None => Ok(plan),
+            });
+            Checked::Config(Box::new(loaded))
         }
     }
 

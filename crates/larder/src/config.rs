@@ -67,6 +67,11 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     for disk in &mut plan.disks {
         disk.path = beside(std::mem::take(&mut disk.path));
     }
+    for parent in &mut plan.settings.forward.parents {
+        parent.login_file = parent.login_file.take().map(beside);
+    }
+    forward_section::read_logins(&mut plan.settings.forward, &mut plan.warnings)
+        .map_err(|why| ConfigError::Unreadable(format!("{}: error: {why}", path.display())))?;
     for root in &mut plan.settings.roots {
         root.directory = beside(std::mem::take(&mut root.directory));
     }

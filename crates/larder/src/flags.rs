@@ -296,6 +296,7 @@ impl ServeFlags {
         if let Some(directory) = &self.root {
             plan.serve_files(directory.clone());
         }
+        plan.vcl_file = self.vcl.clone().or(plan.vcl_file);
         // --forward alone adds to nothing, unless there is something to stand in front of.
         if self.listen.is_empty() && !self.forward.is_empty() && plan.accelerates_something() {
             plan.settings.listeners.insert(0, listener_by_default());
@@ -308,13 +309,15 @@ impl ServeFlags {
         if let Some(target) = &self.log {
             plan.log = Some(LogTarget::parse(target));
         }
-        plan.vcl_file = self.vcl.clone().or(plan.vcl_file);
         if !self.vcl_path.is_empty() {
             plan.vcl_path.clone_from(&self.vcl_path);
         }
         for (name, value) in &self.parameters {
             let wrong = |why: String| ConfigError::Unreadable(format!("error: -p {name}: {why}"));
             varnish_parameters::set(&mut plan, name, value).map_err(wrong)?;
+        }
+        if let Some(why) = plan.contradiction() {
+            return Err(ConfigError::Unreadable(format!("error: {why}")));
         }
         Ok(plan)
     }

@@ -18,6 +18,8 @@ pub use proxy::limits::{
 
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
+/// Name and password for a parent proxy.
+pub const LOGIN_FILE_BYTES_MAX: u64 = 1 << 10;
 /// Mistakes of one file that are shown.
 pub const COMPLAINTS_MAX: usize = 50;
 

@@ -22,6 +22,18 @@ pub fn connections_that_fit(asked: usize, files_max: Option<u64>) -> usize {
     asked.min(files.saturating_sub(reserved).max(1) as usize)
 }
 
+/// The same where some of the connections become tunnels, each of which holds another file for its far end: how many
+/// connections and how many tunnels. A load of tunnels alone has as many far ends as near ones.
+pub fn connections_and_tunnels_that_fit(asked: (usize, usize), files_max: Option<u64>) -> (usize, usize) {
+    let (connections, tunnels) = (asked.0, asked.1.min(asked.0));
+    let room = connections_that_fit(usize::MAX, files_max);
+    if room >= connections.saturating_add(tunnels) {
+        return asked;
+    }
+    let tunnels = tunnels.min(room / 2).max(1);
+    (connections.min(room - tunnels.min(room - 1)), tunnels)
+}
+
 /// What is left of the files when so many are kept open for longer, as those beneath the roots of routes are.
 pub fn files_beside(kept_open_max: usize, files_max: Option<u64>) -> Option<u64> {
     files_max.map(|files| files.saturating_sub(kept_open_max as u64))
@@ -38,6 +50,24 @@ mod tests {
         assert_eq!(fit(512, Some(20_000)), 18_514);
         assert_eq!(fit(512, Some(1024)), 487);
         assert_eq!(fit(512, Some(64)), 1);
+    }
+
+    #[test]
+    fn tunnels_have_files_for_both_their_ends() {
+        for (asked, files, fit) in [
+            ((19_000, 8_192), None, (19_000, 8_192)),
+            ((19_000, 8_192), Some(1 << 20), (19_000, 8_192)),
+            // No more tunnels than connections are to be had at all.
+            ((100, 8_192), Some(1 << 20), (100, 8_192)),
+            ((19_000, 8_192), Some(20_000), (10_808, 8_192)),
+            ((19_000, 8_192), Some(1_024), (487, 486)),
+            ((19_000, 10), Some(1_024), (963, 10)),
+            ((500, 8_192), Some(1_024), (487, 486)),
+            ((10, 8_192), Some(64), (10, 8_192)),
+            ((19_000, 8_192), Some(3), (1, 1)),
+        ] {
+            assert_eq!(connections_and_tunnels_that_fit(asked, files), fit, "{asked:?} of {files:?}");
+        }
     }
 
     #[test]

@@ -130,6 +130,15 @@ impl Plan {
         answers || self.vcl_file.is_some()
     }
 
+    /// What can never come to be used, and was surely meant to be.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let forwards_alone = self.settings.listeners.iter().all(|listener| listener.mode == ListenMode::Forward);
+        (self.vcl_file.is_some() && forwards_alone).then_some(
+            "a VCL decides for the servers behind larder, and all listeners are forward proxies, which go by [forward]: \
+             add a [[listen]] or --listen that accelerates, or leave the VCL out",
+        )
+    }
+
     pub fn workers_count(&self) -> usize {
         self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cache::Disk;
 use parking_lot::Mutex;
 use proxy::Moment;
-use proxy::settings::{ListenAddress, OriginUrl};
+use proxy::settings::{ListenAddress, ListenMode, OriginUrl};
 use proxy::{LogSink, Proxy, Start, StartError, VclProgram};
 use tokio::sync::oneshot;
 
@@ -19,7 +19,7 @@ use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
 use crate::edge_report;
 use crate::limits;
 use crate::log_writer::LogWriter;
-use crate::open_files::{connections_that_fit, files_beside, raise_limit};
+use crate::open_files::{connections_and_tunnels_that_fit, connections_that_fit, files_beside, raise_limit};
 use crate::plan::{LogTarget, Plan};
 use crate::quantities::show_size;
 use crate::say::say;
@@ -255,18 +255,33 @@ fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
     }
 }
 
-/// A limit of connections that the files do not allow would end in refused connections at the worst moment.
+/// A limit of connections that the files do not allow would end in refused connections at the worst moment, and so would
+/// one of tunnels.
 fn fit_connections(plan: &mut Plan, files_max: Option<u64>) {
     let asked = plan.settings.limits.connections_max;
     let kept_open_max = if plan.settings.roots.is_empty() { 0 } else { plan.settings.limits.open_files_max };
-    let fit = connections_that_fit(asked, files_beside(kept_open_max, files_max));
-    if fit < asked {
-        let files = files_max.unwrap_or_default();
+    let files_left = files_beside(kept_open_max, files_max);
+    let files = files_max.unwrap_or_default();
+    let limits = &mut plan.settings.limits;
+    if !plan.settings.listeners.iter().any(|listener| listener.mode == ListenMode::Forward) {
+        let fit = connections_that_fit(asked, files_left);
+        if fit < asked {
+            say!(
+                "warning: limits.connections_max is {asked}, but only {files} files may be open at once (ulimit -n): \
+                 {fit} connections are served"
+            );
+            limits.connections_max = fit;
+        }
+        return;
+    }
+    let (fit, tunnels) = connections_and_tunnels_that_fit((asked, limits.tunnels_max), files_left);
+    if (fit, tunnels) != (asked, limits.tunnels_max) {
         say!(
-            "warning: limits.connections_max is {asked}, but only {files} files may be open at once (ulimit -n): \
-             {fit} connections are served"
+            "warning: limits.connections_max is {asked} and limits.tunnels_max {}, but only {files} files may be open at \
+             once (ulimit -n), of which a tunnel holds two: {fit} connections are served, and {tunnels} of them may be tunnels",
+            limits.tunnels_max
         );
-        plan.settings.limits.connections_max = fit;
+        (limits.connections_max, limits.tunnels_max) = (fit, tunnels);
     }
 }
 

@@ -9,7 +9,7 @@ use message::{Version, write_address};
 
 use crate::limits;
 pub use crate::log_texts::DateCache;
-use crate::log_texts::{digit, escape_combined, escape_json, write_number};
+use crate::log_texts::{NO_USER, digit, escape_combined, escape_json, escape_word, write_number};
 use crate::policy_columns::{Life, LoggedTexts, write_combined_columns, write_json_columns};
 use crate::settings::LogFormat;
 
@@ -19,6 +19,8 @@ pub struct Record<'a> {
     pub wall_ms: u64,
     /// The client's address; one on a UNIX socket has loopback's.
     pub client: IpAddr,
+    /// The name of a user of the forward proxy, who has shown a password for it.
+    pub user: Option<&'a [u8]>,
     /// Empty when no request line could be read.
     pub method: &'a [u8],
     pub path: &'a [u8],
@@ -94,12 +96,20 @@ pub fn write_record(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache, f
     }
 }
 
-/// `client - - [date] "METHOD target HTTP/x" status bytes "referer" "user agent" verdict micros why`, and what
+/// `client - user [date] "METHOD target HTTP/x" status bytes "referer" "user agent" verdict micros why`, and what
 /// `policy_columns` adds.
 /// Nothing to say is `-`; times are UTC.
 pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
     write_address(out, record.client);
-    out.extend_from_slice(&dates.of(record.wall_ms).combined);
+    let date = dates.of(record.wall_ms).combined;
+    match record.user {
+        None => out.extend_from_slice(&date),
+        Some(user) => {
+            out.extend_from_slice(&date[..NO_USER.len() - 1]);
+            escape_word(out, user, limits::LOG_USER_BYTES_MAX);
+            out.extend_from_slice(&date[NO_USER.len()..]);
+        }
+    }
     if record.method.is_empty() {
         out.push(b'-');
     } else {
@@ -140,6 +150,10 @@ pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
     out.extend_from_slice(&[digit(millis / 100), digit(millis / 10 % 10), digit(millis % 10)]);
     out.extend_from_slice(b"Z\",\"client\":\"");
     write_address(out, record.client);
+    if let Some(user) = record.user {
+        out.extend_from_slice(b"\",\"user\":\"");
+        escape_json(out, user, limits::LOG_USER_BYTES_MAX);
+    }
     if !record.method.is_empty() {
         out.extend_from_slice(b"\",\"method\":\"");
         escape_json(out, record.method, limits::LOG_METHOD_BYTES_MAX);
@@ -200,6 +214,7 @@ mod tests {
         Record {
             wall_ms: 971_186_136_007,
             client: IpAddr::from([192, 0, 2, 7]),
+            user: None,
             method: b"GET",
             path: b"/a",
             query: Some(b"b=1"),
@@ -237,6 +252,27 @@ mod tests {
              \"version\":\"1.1\",\"status\":200,\"bytes\":6221,\"verdict\":\"hit\",\"micros\":17,\"host\":\"t.test\",\
              \"user_agent\":\"curl/8.14\"}\n"
         );
+    }
+
+    #[test]
+    fn a_user_has_a_name_that_stays_one_word() {
+        for (name, word, text) in [
+            ("ann", "ann", "ann"),
+            ("Ann B", "Ann\\x20B", "Ann B"),
+            ("-", "\\x2d", "-"),
+            ("a-b", "a-b", "a-b"),
+            ("a\"\n[", "a\\\"\\x0a[", "a\\\"\\u000a["),
+            ("", "\"\"", ""),
+        ] {
+            let (combined, json) = lines(&Record { user: Some(name.as_bytes()), ..sample() });
+            assert!(
+                combined.starts_with(&format!("192.0.2.7 - {word} [10/Oct/2000:13:55:36 +0000] \"GET")),
+                "{combined}"
+            );
+            assert!(json.contains(&format!("\"client\":\"192.0.2.7\",\"user\":\"{text}\",\"method\"")), "{json}");
+        }
+        let (combined, _) = lines(&Record { user: Some(&[b' '; 9_000]), ..sample() });
+        assert!(combined.len() < 1_500, "{}", combined.len());
     }
 
     #[test]

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cache::{Began, Failure, Now, Object, Ticket};
-use message::{FieldName, Method, Request, RequestHead, ResponseHead, TargetForm};
+use cache::{Failure, Now, Object, Ticket};
+use message::{FieldName, Method, RequestHead, ResponseHead, TargetForm};
 use rules::StoreDefaults;
 use wire::{Parties, Refusal, RequestBody, ResponseBody};
 
-use crate::cache_groups;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::edges;
@@ -23,6 +22,7 @@ use crate::limits::Limits;
 use crate::origin::Origin;
 use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
+use crate::settings::ParentLogin;
 use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
@@ -33,6 +33,7 @@ use crate::worker::Core;
 mod failed;
 mod fill;
 mod fill_by_policy;
+mod invalidated;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
 pub(crate) mod policy_fetch;
@@ -45,6 +46,7 @@ mod upload;
 
 pub(crate) use self::failed::{SERVER_ERROR, unconnected};
 pub(crate) use self::fill::store_passed;
+pub(crate) use self::invalidated::invalidate_after;
 use self::notes::FetchNotes;
 use self::origin_body::Arriving;
 pub(crate) use self::refreshed::by_head as freshen_by_head;
@@ -129,8 +131,8 @@ pub(crate) struct Fetch {
     pub(crate) site: Arc<Site>,
     /// Under a policy it is chosen only when the program has spoken.
     chosen: Option<Arc<Origin>>,
-    /// It is a proxy, which is asked for the whole URL.
-    to_proxy: bool,
+    /// It is this parent: a proxy, which is asked for the whole URL.
+    parent: Option<usize>,
     /// Whom else to ask when it cannot be connected to.
     ways: Ways,
     purpose: Purpose,
@@ -201,12 +203,12 @@ impl Fetch {
         let backend = tx.backend.ok_or_else(Synth::no_route)?;
         let mut ways = Ways::new();
         let taken = tx.site.origin(backend, &tx.head.request(), tx.core.now().mono_ms, &mut ways);
-        let Taken { origin, is_parent } = taken.map_err(|failure| Synth::failed(&failure))?;
+        let Taken { origin, parent } = taken.map_err(|failure| Synth::failed(&failure))?;
         Ok(Fetch {
             core: Rc::clone(&tx.core),
             site: Arc::clone(&tx.site),
             chosen: Some(origin),
-            to_proxy: is_parent,
+            parent,
             ways,
             body: if matches!(purpose, Purpose::Store(_)) { RequestBody::None } else { tx.body },
             expects_continue: tx.expects_continue,
@@ -250,7 +252,7 @@ impl Fetch {
         Fetch {
             site: Arc::clone(&tx.site),
             chosen: None,
-            to_proxy: false,
+            parent: None,
             ways: Ways::new(),
             body: if is_pass && client.body.is_none() { tx.body } else { RequestBody::None },
             carried: client.body.clone(),
@@ -327,6 +329,10 @@ impl Fetch {
                 Err(unsent) => Err(unsent),
             };
             match outcome {
+                Ok(reply) if self.is_refused_by_parent(&reply) => {
+                    self.enter(FetchState::Failed);
+                    return Err(Broken::Origin(failed::login_refused(self.origin())));
+                }
                 Ok(reply) => return Ok(reply),
                 Err(lost) if retry::is_worth_it(self, &lost) => {
                     self.enter(FetchState::Retry);
@@ -351,19 +357,30 @@ impl Fetch {
             return false;
         }
         let taken = self.site.forward.take_way(&mut self.ways, &self.head.request(), self.core.now().mono_ms);
-        let Ok(Taken { origin, is_parent }) = taken else { return false };
+        let Ok(Taken { origin, parent }) = taken else { return false };
         self.chosen = Some(origin);
-        self.to_proxy = is_parent;
+        self.parent = parent;
         true
     }
 
+    /// A 407 of the next proxy is about what we said to it: our client can do nothing about it. Who asks for a tunnel
+    /// looks itself.
+    fn is_refused_by_parent(&self, reply: &Reply) -> bool {
+        self.parent.is_some() && reply.head.status.0 == 407 && self.method() != Method::Connect
+    }
+
+    /// Name and password for the parent that is asked.
+    fn parent_login(&self) -> Option<&ParentLogin> {
+        self.site.forward.settings.parents[self.parent?].login.as_ref()
+    }
+
     /// CONNECT, to a proxy.
-    pub(crate) fn tunnelled(tx: &Transaction, parent: Arc<Origin>) -> Fetch {
+    pub(crate) fn tunnelled(tx: &Transaction, origin: Arc<Origin>, parent: usize) -> Fetch {
         Fetch {
             core: Rc::clone(&tx.core),
             site: Arc::clone(&tx.site),
-            chosen: Some(parent),
-            to_proxy: true,
+            chosen: Some(origin),
+            parent: Some(parent),
             ways: Ways::new(),
             body: RequestBody::None,
             expects_continue: false,
@@ -388,8 +405,8 @@ impl Fetch {
     pub(crate) fn store_defaults(&self) -> StoreDefaults {
         let mut defaults = store_defaults(&self.site);
         if self.is_forwarded() {
-            // Nobody's device is asked for what it has to say to us: we did not announce ourselves.
-            defaults.surrogate_device = None;
+            // We work for those who ask here, not for whom they ask.
+            defaults.is_surrogate = false;
         }
         defaults
     }
@@ -403,6 +420,7 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
         heuristic_max_s: policy.heuristic_max.as_secs(),
         honour_client_cache_control: policy.honour_client_cache_control,
         share_set_cookie: policy.share_set_cookie,
+        is_surrogate: true,
         surrogate_device: Some(site.settings.server_name.clone()),
     }
 }
@@ -431,12 +449,12 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, backend: Option<B
     // Without one what is stale stays stale, and the next request asks again.
     let mut ways = Ways::new();
     let taken = site.origin(backend, &ticket.request(), core.now().mono_ms, &mut ways);
-    let Ok(Taken { origin, is_parent }) = taken else { return };
+    let Ok(Taken { origin, parent }) = taken else { return };
     let fetch = Fetch {
         core: Rc::clone(core),
         site: Arc::clone(site),
         chosen: Some(origin),
-        to_proxy: is_parent,
+        parent,
         ways,
         purpose: Purpose::Store(ticket.stale().cloned()),
         policy: Policy::Builtin,
@@ -462,32 +480,4 @@ pub(crate) fn spawn_refresh_by_policy(tx: &Transaction, ticket: Ticket) {
         policy.log_notes = None;
     }
     tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, None));
-}
-
-/// RFC 9111 §4.4, RFC 9875 §3: what an unsafe request has made untrue. Returns the number that its own response may be
-/// stored under.
-pub(crate) fn invalidate_after(
-    core: &Core,
-    policy: &Policy,
-    request: &Request<'_>,
-    head: &ResponseHead,
-    began: Began,
-) -> Began {
-    let cache = &core.shared.cache;
-    let invalidation = rules::invalidation::invalidated(request, head.response());
-    for location in &invalidation.others {
-        let there = Request { path: &location.path, query: location.query.as_deref(), ..request.clone() };
-        policy.invalidate(&core.shared, &there, |key| cache.invalidate(key));
-    }
-    // RFC 9875 §3: whatever the status.
-    cache_groups::invalidate(cache, request, &rules::groups::invalidated(request.method, head.fields.view()));
-    let mut stored_under = None;
-    if invalidation.target {
-        policy.invalidate(&core.shared, request, |key| {
-            let under = cache.invalidate_before_storing(key, began);
-            // Where somebody else was faster under one key, the response comes too late for all of them.
-            stored_under = Some(if stored_under == Some(began) { began } else { under });
-        });
-    }
-    stored_under.unwrap_or(began)
 }

@@ -67,10 +67,12 @@ impl Forward {
     /// Where a request that was admitted goes: takes the next of its ways.
     pub(crate) fn take_way(&self, ways: &mut Ways, request: &Request<'_>, now_ms: u64) -> Result<Taken, Failure> {
         match ways.pop() {
-            Some(Way::Parent(index)) => Ok(Taken { origin: Arc::clone(self.parents.origin(index)), is_parent: true }),
+            Some(Way::Parent(index)) => {
+                Ok(Taken { origin: Arc::clone(self.parents.origin(index)), parent: Some(index) })
+            }
             Some(Way::Direct) | None => {
                 let origin = self.targets.of(&request.authority, request.scheme, now_ms)?;
-                Ok(Taken { origin, is_parent: false })
+                Ok(Taken { origin, parent: None })
             }
         }
     }
@@ -85,8 +87,8 @@ impl Forward {
 /// Whom a request is sent to.
 pub(crate) struct Taken {
     pub(crate) origin: Arc<Origin>,
-    /// A proxy, which is asked for the whole URL.
-    pub(crate) is_parent: bool,
+    /// It is this parent: a proxy, which is asked for the whole URL.
+    pub(crate) parent: Option<usize>,
 }
 
 /// The users of this file, who are the same ones across a reload. It was read a moment ago to see whether it can be; if it

@@ -4,7 +4,6 @@
 
 use std::hint::black_box;
 use std::io::{self, IoSlice};
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::body_source::{Pages, Whole};
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::policy::{CONDITIONAL, Policy};
-use crate::receive::Received;
+use crate::receive::{Client, Received};
 use crate::site::Site;
 use crate::stored_head::{self, Fate};
 use crate::transaction::deliver::{self, Plan};
@@ -52,7 +51,7 @@ impl<'a> Visit<'a> {
             request,
             head_only: request.method == Method::Head,
             persistent: self.persistent,
-            client_ip: self.found.client.ip,
+            client: self.found.client,
             moment: self.moment,
             notes: None,
         }
@@ -158,7 +157,7 @@ pub(crate) struct Shot<'a> {
     /// No body goes out, by the client's method or by the status.
     pub(crate) head_only: bool,
     pub(crate) persistent: bool,
-    pub(crate) client_ip: IpAddr,
+    pub(crate) client: Client,
     pub(crate) moment: Moment,
     /// What a policy has to say to the log.
     pub(crate) notes: Option<&'a Rc<LogNotes>>,

@@ -219,6 +219,7 @@ pub const EJECTION_TIME_DEFAULT: Duration = Duration::from_secs(10);
 pub const LOG_METHOD_BYTES_MAX: usize = 32;
 pub const LOG_TARGET_BYTES_MAX: usize = 4 << 10;
 pub const LOG_FIELD_BYTES_MAX: usize = 1 << 10;
+pub const LOG_USER_BYTES_MAX: usize = 256;
 /// Of what a program logs about one request: the texts, and the bytes of all of them.
 pub const LOG_TEXTS_MAX: usize = 16;
 pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;

@@ -13,6 +13,29 @@ fn is_plain(b: u8) -> bool {
     (b' '..0x7f).contains(&b) & (b != b'"') & (b != b'\\')
 }
 
+/// What stands between a client and the date where no user is known.
+pub(crate) const NO_USER: &[u8] = b" - -";
+
+/// As one word without quotes around it: no space is left in it, and it is never what stands for nobody.
+#[cold]
+pub(crate) fn escape_word(out: &mut Vec<u8>, text: &[u8], bytes_max: usize) {
+    match text {
+        b"" => out.extend_from_slice(b"\"\""),
+        b"-" => out.extend_from_slice(b"\\x2d"),
+        _ => {
+            for (at, part) in text[..text.len().min(bytes_max)].split(|&b| b == b' ').enumerate() {
+                if at > 0 {
+                    out.extend_from_slice(b"\\x20");
+                }
+                escape_combined(out, part, bytes_max);
+            }
+            if text.len() > bytes_max {
+                out.extend_from_slice(CUT);
+            }
+        }
+    }
+}
+
 /// A fold without an early end: the compiler makes vector instructions of it.
 #[inline]
 fn all_plain(text: &[u8]) -> bool {

@@ -28,6 +28,8 @@ pub(crate) struct Client {
     pub(crate) ip: IpAddr,
     /// The peer is one of `trusted_proxies`: its X-Forwarded-* are kept and added to.
     pub(crate) peer_is_trusted: bool,
+    /// A user of the forward proxy: name and password in its Proxy-Authorization are right.
+    pub(crate) is_user: bool,
 }
 
 /// What receive found out.
@@ -133,7 +135,7 @@ fn judge(
 pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: Peer) -> (Client, Seen, Option<Synth>) {
     let seen = Seen::of(received.request.fields);
     let client = match site.settings.trusted_proxies.is_empty() {
-        true => Client { peer, ip: peer.ip(), peer_is_trusted: false },
+        true => Client { peer, ip: peer.ip(), peer_is_trusted: false, is_user: false },
         false => client_of_hop(&site.settings, &mut received.clone(), seen, peer),
     };
     (client, seen, refusal(site, received, seen))
@@ -158,9 +160,9 @@ pub(crate) fn client_of_hop(settings: &Settings, received: &mut ReceivedRequest<
     let ip = peer.ip();
     let trusted = &settings.trusted_proxies;
     if trusted.is_empty() || !is_in(trusted, ip) {
-        return Client { peer, ip, peer_is_trusted: false };
+        return Client { peer, ip, peer_is_trusted: false, is_user: false };
     }
-    let mut client = Client { peer, ip, peer_is_trusted: true };
+    let mut client = Client { peer, ip, peer_is_trusted: true, is_user: false };
     if seen.has(FieldName::XForwardedFor) {
         client.ip = forwarded::client_address(ip, received.request.fields, |hop| is_in(trusted, hop));
     }

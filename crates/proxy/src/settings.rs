@@ -10,7 +10,9 @@ use std::time::Duration;
 pub use wire::ProxyVersion;
 
 pub use crate::error_pages::{ErrorClass, ErrorPages};
-pub use crate::forward::forward_settings::{Destination, ForwardSettings, ParentBalance, ParentSettings, Whither};
+pub use crate::forward::forward_settings::{
+    Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
+};
 use crate::limits::Limits;
 pub use crate::memcached_gateway::gateway_settings::{
     LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode, MemcachedServer,

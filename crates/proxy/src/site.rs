@@ -87,7 +87,7 @@ impl Site {
         ways: &mut Ways,
     ) -> Result<Taken, Failure> {
         match backend {
-            Backend::Origin(index) => Ok(Taken { origin: Arc::clone(self.origins.get(index)), is_parent: false }),
+            Backend::Origin(index) => Ok(Taken { origin: Arc::clone(self.origins.get(index)), parent: None }),
             Backend::Forward => {
                 *ways = self.forward.parents.ways(request, now_ms);
                 self.forward.take_way(ways, request, now_ms)

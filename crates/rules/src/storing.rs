@@ -40,6 +40,8 @@ pub struct StoreDefaults {
     pub honour_client_cache_control: bool,
     /// On: a stored Set-Cookie is given to everybody (RFC 9111 §7.3 permits it). Off: it is not stored.
     pub share_set_cookie: bool,
+    /// We work for the origin: what it says to CDNs and surrogates is said to us.
+    pub is_surrogate: bool,
     /// The token we announce in Surrogate-Capability, if we do.
     pub surrogate_device: Option<String>,
 }
@@ -51,6 +53,7 @@ impl Default for StoreDefaults {
             heuristic_max_s: 86_400,
             honour_client_cache_control: true,
             share_set_cookie: false,
+            is_surrogate: true,
             surrogate_device: None,
         }
     }
@@ -107,7 +110,8 @@ pub fn facts_after_update(exchange: &Exchange<'_>, merged: Response<'_>) -> Resu
 /// `timed_by` holds the Date and Age of what just arrived.
 fn judge_storable(exchange: &Exchange<'_>, timed_by: FieldsView<'_>) -> Result<Facts, WhyNotStored> {
     let Exchange { request, response, .. } = *exchange;
-    let policy = targeted::policy(response.fields, exchange.defaults.surrogate_device.as_deref());
+    let StoreDefaults { is_surrogate, surrogate_device, .. } = exchange.defaults;
+    let policy = targeted::policy(response.fields, *is_surrogate, surrogate_device.as_deref());
     permitted(exchange, &policy)?;
     let facts = facts(exchange, &policy, timed_by);
 

@@ -1,5 +1,5 @@
 //! Which cache policy of a response is ours to follow: CDN-Cache-Control (RFC 9213), else Surrogate-Control (the
-//! W3C note "Edge Architecture"), else Cache-Control with Expires.
+//! W3C note "Edge Architecture"), else Cache-Control with Expires. A proxy that its users chose is meant by the last alone.
 //!
 //! The first of them that is there and valid decides alone. CDN-Cache-Control is a Structured Field: one error in
 //! it, and it counts as not sent.
@@ -25,8 +25,12 @@ pub struct Policy {
 }
 
 /// Chooses by our target list. `surrogate_device` is the token under which we announce ourselves in
-/// Surrogate-Capability, if we do; directives aimed at another token are not for us.
-pub fn policy(fields: FieldsView<'_>, surrogate_device: Option<&str>) -> Policy {
+/// Surrogate-Capability, if we do; directives aimed at another token are not for us. RFC 9213 §3 aims at caches that
+/// work for the origin: one that works for its users (`!is_surrogate`) has Cache-Control alone.
+pub fn policy(fields: FieldsView<'_>, is_surrogate: bool, surrogate_device: Option<&str>) -> Policy {
+    if !is_surrogate {
+        return Policy { source: Source::CacheControl, directives: ResponseDirectives::parse(fields) };
+    }
     if fields.contains(FieldName::CdnCacheControl)
         && let Some(directives) = cdn_cache_control(fields)
     {
@@ -119,7 +123,7 @@ mod tests {
     use crate::tests::fields;
 
     fn check(lines: &str, source: Source, expect: ResponseDirectives) {
-        let policy = policy(fields(lines).view(), Some("larder"));
+        let policy = policy(fields(lines).view(), true, Some("larder"));
         assert_eq!(policy, Policy { source, directives: expect }, "{lines}");
     }
 
@@ -205,5 +209,15 @@ mod tests {
         check_surrogate("max-age=60;not-for-us", SHORT);
         check_surrogate("foo", SHORT);
         check_surrogate("max-age =60", SHORT);
+    }
+
+    #[test]
+    fn what_is_said_to_surrogates_is_not_said_to_a_proxy_of_the_users() {
+        for other in ["CDN-Cache-Control: max-age=60", "Surrogate-Control: max-age=60", "CDN-Cache-Control: no-store"] {
+            let lines = format!("Cache-Control: max-age=1\n{other}");
+            let expect =
+                Policy { source: Source::CacheControl, directives: ResponseDirectives { max_age_s: Some(1), ..NONE } };
+            assert_eq!(policy(fields(&lines).view(), false, Some("larder")), expect, "{other}");
+        }
     }
 }

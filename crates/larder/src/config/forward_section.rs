@@ -1,13 +1,16 @@
 //! `[forward]`: who may use the forward proxy, and where it may lead.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt;
 
-use proxy::settings::{Destination, ForwardSettings, ParentBalance, ParentSettings};
+use proxy::settings::{Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings};
 
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, parsed, switch};
 use super::sections::{network, path, whole};
 use crate::addresses::parse_origin;
+use crate::limits::LOGIN_FILE_BYTES_MAX;
 
 pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
     if let Some(networks) = section.read_list("allow_clients", network) {
@@ -67,10 +70,32 @@ fn read_parent(mut section: Section<'_>) -> Option<ParentSettings> {
             .filter(|weight| (1..=1_000).contains(weight))
             .ok_or_else(|| Complaint::new(node.span(), "that weight cannot be", "must be 1 to 1000"))
     });
+    let login_file = section.read("login_file", |node| parsed(node, "login file", "a path", path));
     section.require("address", "write address = \"10.0.0.5:3128\"");
     section.end();
-    Some(ParentSettings { url: url?, weight: weight.unwrap_or(1) })
+    Some(ParentSettings { url: url?, weight: weight.unwrap_or(1), login_file, login: None })
 }
+
+/// What the parents' login files say: `NAME:PASSWORD`, in one line. What is wrong is a sentence, which does not show it.
+pub fn read_logins(forward: &mut ForwardSettings, warnings: &mut Vec<String>) -> Result<(), String> {
+    for parent in &mut forward.parents {
+        let Some(file) = &parent.login_file else { continue };
+        let wrong = |why: &dyn Display| format!("forward.parent.login_file {}: {why}", file.display());
+        let found = std::fs::metadata(file).map_err(|error| wrong(&error))?;
+        if found.len() > LOGIN_FILE_BYTES_MAX {
+            return Err(wrong(&format_args!("{} bytes; it holds NAME:PASSWORD and nothing else", found.len())));
+        }
+        if found.mode() & READABLE_BY_OTHERS != 0 {
+            warnings.push(wrong(&"everybody on this machine can read it"));
+        }
+        let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+        let login = ParentLogin::of(text.trim_end_matches(['\r', '\n']));
+        parent.login = Some(login.ok_or_else(|| wrong(&"it has to hold NAME:PASSWORD in one line"))?);
+    }
+    Ok(())
+}
+
+const READABLE_BY_OTHERS: u32 = 0o004;
 
 fn realm(written: &str) -> Option<String> {
     let is_plain = |b: u8| (b' '..=b'~').contains(&b) && b != b'"' && b != b'\\';
@@ -118,7 +143,7 @@ mod tests {
                     connect_ports = 443\npassword_file = \"users\"\nrealm = \"the proxy\"\nbalance = \"hash\"\n\
                     always_direct = \".here.test\"\nnever_direct = true\nclient_connections_max = 9\n\
                     client_requests_per_second_max = 7\n[[forward.parent]]\naddress = \"10.0.0.5:3128\"\nweight = 2\n\
-                    [[forward.parent]]\naddress = \"unix:/run/p.sock\"\n";
+                    [[forward.parent]]\naddress = \"unix:/run/p.sock\"\nlogin_file = \"p.login\"\n";
         let forward = read_config(text).unwrap().settings.forward;
         assert_eq!(forward.allow_clients, ["10.0.0.0/8".parse().unwrap()]);
         assert_eq!(forward.allow_destinations.len(), 2);
@@ -128,7 +153,36 @@ mod tests {
         assert_eq!((forward.client_connections_max, forward.client_requests_per_second_max), (9, 7));
         assert_eq!((forward.balance, forward.never_direct), (proxy::settings::ParentBalance::Hash, true));
         assert_eq!(forward.parents.iter().map(|parent| parent.weight).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(forward.parents[1].login_file, Some("p.login".into()));
         assert_eq!((forward.ports, forward.connect_ports), (vec![80..=80, 8000..=8999], vec![443..=443]));
+    }
+
+    /// What is said of a login file with this text, if it is no good.
+    fn check_login(text: &str, expect: Option<&str>) {
+        let file = std::env::temp_dir().join(format!("larder-login-{}", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        let config = format!("[[forward.parent]]\naddress = \"a:3128\"\nlogin_file = {file:?}\n");
+        let mut forward = read_config(&config).unwrap().settings.forward;
+        let mut warnings = Vec::new();
+        let said = super::read_logins(&mut forward, &mut warnings).err();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(said.is_some(), expect.is_some(), "{text:?}: {said:?}");
+        let said = said.unwrap_or_default();
+        assert!(said.contains(expect.unwrap_or_default()) && !said.contains("secret"), "{said}");
+        assert_eq!(forward.parents[0].login.is_some(), expect.is_none());
+        assert!(!format!("{forward:?}").contains("c2VjcmV0"), "{forward:?}");
+    }
+
+    #[test]
+    fn a_login_file_holds_a_name_and_a_password() {
+        for good in ["ann:secret", "ann:secret\n", "ann:sec:ret\r\n", "ann:"] {
+            check_login(good, None);
+        }
+        let one_line = "NAME:PASSWORD in one line";
+        for bad in ["", "secret", ":secret", "ann:secret\nbob:secret\n", "ann:\u{1}secret"] {
+            check_login(bad, Some(one_line));
+        }
+        check_login(&"secret:".repeat(1_000), Some("7000 bytes"));
     }
 
     fn check(line: &str, complaint: &str) {

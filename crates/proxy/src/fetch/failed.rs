@@ -62,6 +62,12 @@ pub(crate) fn server_error(origin: &Origin, status: u16) -> Failure {
     Failure { status, token: SERVER_ERROR, text, remember_ms: 0 }
 }
 
+/// The next proxy wants name and password, or others.
+pub(crate) fn login_refused(origin: &Origin) -> Failure {
+    let text = format!("\"{}\": wants name and password, or others (forward.parent.login_file)", origin.name).into();
+    Failure { status: 502, token: "forward-parent-login", text, remember_ms: 0 }
+}
+
 /// A body that broke off.
 pub(crate) fn truncated(origin: &str, label: &str) -> Failure {
     let text = format!("origin \"{origin}\" ({label}): the body ended before its end").into();

@@ -27,6 +27,9 @@ pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
         None => request.authority.write_to(&mut out),
     }
     out.extend_from_slice(b"\r\n");
+    if let Some(login) = fetch.parent_login() {
+        write_field(&mut out, b"Proxy-Authorization", login.credentials());
+    }
     write_client_fields(fetch, &mut out);
     write_validators(fetch, &mut out);
     write_forwarding(fetch, &mut out);
@@ -40,13 +43,13 @@ fn write_target(fetch: &Fetch, request: &Request<'_>, out: &mut Vec<u8>) {
     if request.form == TargetForm::Authority {
         return request.authority.write_to(out);
     }
-    if fetch.to_proxy {
+    if fetch.parent.is_some() {
         out.extend_from_slice(request.scheme.text().as_bytes());
         out.extend_from_slice(b"://");
         request.authority.write_to(out);
     }
     match request.form.at_origin(request.path) {
-        TargetForm::Asterisk if fetch.to_proxy => {}
+        TargetForm::Asterisk if fetch.parent.is_some() => {}
         TargetForm::Asterisk => out.push(b'*'),
         _ => request.write_target(out),
     }

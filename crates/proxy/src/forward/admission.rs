@@ -25,11 +25,11 @@ pub(crate) fn run(
     peer: Peer,
 ) -> Received {
     let seen = Seen::of(received.request.fields);
-    let client = receive::client_of_hop(&site.settings, received, seen, peer);
+    let mut client = receive::client_of_hop(&site.settings, received, seen, peer);
     if seen.has(FieldName::ProxyConnection) && asks_to_close(received) {
         received.persistent = false;
     }
-    let verdict = match judge(core, site, policy, received, seen, client) {
+    let verdict = match judge(core, site, policy, received, seen, &mut client) {
         // Behind a CONNECT there may be bytes that were meant for a tunnel: nothing is read as a request any more.
         Verdict::Synth(synth) if received.request.method == Method::Connect => Verdict::Synth(synth.closing()),
         Verdict::Admit(unverified) if received.request.method == Method::Connect => {
@@ -52,7 +52,7 @@ fn judge(
     policy: &Policy,
     received: &ReceivedRequest<'_>,
     seen: Seen,
-    client: Client,
+    client: &mut Client,
 ) -> Verdict {
     let settings = &site.forward.settings;
     let request = &received.request;
@@ -70,9 +70,13 @@ fn judge(
         return Verdict::Synth(synth);
     }
     match who_is_it(site, received) {
-        Who::Known => lead(core, site, policy, received, client),
+        Who::Anybody => lead(core, site, policy, received, *client),
+        Who::User => {
+            client.is_user = true;
+            lead(core, site, policy, received, *client)
+        }
         Who::Unknown(credentials) => {
-            let then = lead(core, site, policy, received, client);
+            let then = lead(core, site, policy, received, *client);
             Verdict::Admit(Box::new(Unverified { credentials, then }))
         }
         Who::Nobody => denied(core, Synth::wants_credentials()),
@@ -81,8 +85,9 @@ fn judge(
 
 /// Who asks, by name and password.
 enum Who {
-    /// One of the users, or nobody has to be.
-    Known,
+    /// Nobody has to say.
+    Anybody,
+    User,
     /// Credentials that have to be verified first.
     Unknown(Box<[u8]>),
     Nobody,
@@ -90,12 +95,12 @@ enum Who {
 
 fn who_is_it(site: &Site, received: &ReceivedRequest<'_>) -> Who {
     if site.forward.settings.password_file.is_none() {
-        return Who::Known;
+        return Who::Anybody;
     }
     let credentials = received.request.fields.get(FieldName::ProxyAuthorization);
     match (credentials, &site.forward.passwords) {
         (Some(credentials), Some(passwords)) => match passwords.known(credentials) {
-            Known::Right => Who::Known,
+            Known::Right => Who::User,
             Known::Nothing => Who::Unknown(credentials.into()),
             Known::Wrong => Who::Nobody,
         },

@@ -253,7 +253,8 @@ mod tests {
         check_of(&settings, "1.1.1.1:80", Err(WhyDenied::NotAmongOnly));
         // What it stands for decides.
         check_of(&settings, "example.com:80", Ok(()));
-        let parent = ParentSettings { url: OriginUrl::Unix("/run/p".into()), weight: 1 };
+        let url = OriginUrl::Unix("/run/p".into());
+        let parent = ParentSettings { url, weight: 1, login_file: None, login: None };
         let with_parent = ForwardSettings { parents: vec![parent], ..settings.clone() };
         check_of(&with_parent, "example.com:80", Err(WhyDenied::NotAmongOnly));
         check_of(&with_parent, "www.example.org:80", Ok(()));

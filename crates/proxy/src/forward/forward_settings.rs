@@ -5,8 +5,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use base64::Engine;
 use message::{Authority, Scheme};
 
+use crate::limits::CREDENTIALS_BYTES_MAX;
 use crate::settings::{Network, OriginUrl};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +68,37 @@ pub struct ParentSettings {
     pub url: OriginUrl,
     /// One of twice the weight gets twice the requests.
     pub weight: u32,
+    /// The file with name and password for it …
+    pub login_file: Option<PathBuf>,
+    /// … and what stands in there.
+    pub login: Option<ParentLogin>,
+}
+
+/// Name and password for another proxy (RFC 7617). Nothing shows the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ParentLogin(String);
+
+impl ParentLogin {
+    /// From `NAME:PASSWORD`.
+    pub fn of(written: &str) -> Option<ParentLogin> {
+        let (name, _) = written.split_once(':')?;
+        let is_login = !name.is_empty() && written.len() <= CREDENTIALS_BYTES_MAX / 2;
+        if !is_login || written.chars().any(char::is_control) {
+            return None;
+        }
+        Some(ParentLogin(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(written))))
+    }
+
+    /// The value of Proxy-Authorization.
+    pub(crate) fn credentials(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl std::fmt::Debug for ParentLogin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ParentLogin(…)")
+    }
 }
 
 /// Which parent is asked.

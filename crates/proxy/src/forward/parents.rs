@@ -123,6 +123,8 @@ mod tests {
         let parent = |(n, &weight): (usize, &u32)| ParentSettings {
             url: OriginUrl::Tcp { host: "127.0.0.1".to_owned(), port: 1 + n as u16 },
             weight,
+            login_file: None,
+            login: None,
         };
         let mut settings =
             ForwardSettings { parents: weights.iter().enumerate().map(parent).collect(), ..ForwardSettings::default() };

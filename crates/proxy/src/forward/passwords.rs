@@ -163,7 +163,7 @@ impl Verifier {
 }
 
 /// RFC 7617 §2. The password may have colons, the user may not.
-fn user_and_password(credentials: &[u8]) -> Option<(String, String)> {
+pub(crate) fn user_and_password(credentials: &[u8]) -> Option<(String, String)> {
     use base64::Engine;
     let text = std::str::from_utf8(credentials).ok()?;
     let (scheme, encoded) = text.split_once(' ')?;

@@ -49,6 +49,7 @@ pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection, unver
     .await;
     match verified {
         Some(true) => {
+            tx.client.is_user = true;
             if let Verdict::Pass(why) = unverified.then {
                 tx.outcome.why = why.token();
             }

@@ -99,7 +99,7 @@ pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
 }
 
 /// The same for a file. That a condition fails by which nothing is to be sent at all has been seen before.
-fn plan_file(request: &Request<'_>, seen: Seen, file: &OpenFile) -> Plan {
+pub(crate) fn plan_file(request: &Request<'_>, seen: Seen, file: &OpenFile) -> Plan {
     let held = file.head().response();
     match conditions::evaluate(request, held, file.facts(), Holder::Origin) {
         Condition::NotModified => Plan::NotModified,

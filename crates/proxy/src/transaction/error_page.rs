@@ -23,6 +23,12 @@ pub(crate) fn answer(tx: &Transaction, synth: Synth) -> Step {
     }
 }
 
+/// Has the route a page for this status?
+pub(crate) fn is_there_for(tx: &Transaction, status: u16) -> bool {
+    let route = tx.site.route(&tx.head.request());
+    route.and_then(|route| route.error_pages.as_ref()).is_some_and(|pages| pages.page(status).is_some())
+}
+
 /// The page's path belongs to whatever route it would belong to if it were asked for on this host. Under a policy there
 /// are no routes, not even for what is refused before it is asked.
 fn place(tx: &Transaction, synth: &Synth) -> Option<(usize, FilePath)> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use message::Method;
+use message::{FieldName, Method};
 use rules::conditions::{self, Holder, Outcome as Condition};
 use rules::media_range;
 
@@ -14,9 +14,9 @@ use crate::static_files::finding::{self, Found, NotShown, Terms};
 use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::OpenFile;
 use crate::static_files::open_file_table::Kept;
-use crate::transaction::deliver::Answer;
+use crate::transaction::deliver::{self, Answer, Plan};
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction};
+use crate::transaction::{Step, Transaction, error_page};
 
 /// The step. `known` is what the table said of the path as it was sent.
 pub(crate) async fn run(tx: &mut Transaction, root: usize, known: Kept) -> Step {
@@ -159,6 +159,10 @@ fn show(tx: &Transaction, file: Arc<OpenFile>) -> Step {
     if condition == Condition::PreconditionFailed {
         let text = "The file is not the one that the request's conditions are about.";
         return Step::Synth(Synth::file(412, "precondition-failed", text));
+    }
+    let asks_in_vain = || deliver::plan_file(&request, tx.seen, &file) == Plan::Unsatisfiable;
+    if tx.seen.has(FieldName::Range) && error_page::is_there_for(tx, 416) && asks_in_vain() {
+        return Step::Synth(Synth::unsatisfied(file.length()));
     }
     tx.core.counters.files.add(1);
     Step::Deliver(Box::new(Answer::File(file)))

@@ -1,7 +1,5 @@
 //! Log: the record is closed and handed over, and the connection's fate is decided.
 
-use std::net::IpAddr;
-
 use message::{FieldName, FieldsView, Method, Request, TargetForm, Version};
 use wire::{Afterwards, Refusal};
 
@@ -9,10 +7,12 @@ use crate::access_log::{CacheVerdict, Record, write_record};
 use crate::body_source::Whole;
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::forward::passwords;
 use crate::instant_hit::Shot;
 use crate::linger;
 use crate::listener::Peer;
 use crate::policy_columns::{Life, LoggedTexts};
+use crate::receive::Client;
 use crate::site::Site;
 use crate::transaction::Transaction;
 use crate::transaction::transmit::End;
@@ -47,7 +47,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
         let notes = tx.vcl.as_deref().and_then(|state| state.log_notes.get());
         log_notes::with(notes, |logged, life| {
             let closing = Closing { outcome: &outcome, micros, ended, logged, life };
-            append(&tx.core, &tx.site, &request, tx.client.ip, &closing);
+            append(&tx.core, &tx.site, &request, tx.client, &closing);
         });
     }
     connection.leave(tx.persistent, tx.client_closes).await
@@ -65,7 +65,7 @@ pub(crate) fn instant_hit<T: Whole>(core: &Core, site: &Site, shot: &Shot<'_>, h
     };
     let micros = shot.moment.micros_until(ended);
     log_notes::with(shot.notes, |logged, life| {
-        append(core, site, request, shot.client_ip, &Closing { outcome: &outcome, micros, ended, logged, life });
+        append(core, site, request, shot.client, &Closing { outcome: &outcome, micros, ended, logged, life });
     });
 }
 
@@ -88,7 +88,8 @@ pub(crate) fn refused(core: &Core, peer: Peer, refusal: &Refusal, verdict: Cache
     };
     let outcome = crate::transaction::Outcome { status: refusal.status, verdict, why: refusal.token, body_bytes: 0 };
     let closing = Closing { outcome: &outcome, micros: 0, ended: Moment::now(), logged: None, life: None };
-    append(core, &site, &request, peer.ip(), &closing);
+    let client = Client { peer, ip: peer.ip(), peer_is_trusted: false, is_user: false };
+    append(core, &site, &request, client, &closing);
 }
 
 /// How it went.
@@ -101,12 +102,14 @@ struct Closing<'a> {
 }
 
 #[inline]
-fn append(core: &Core, site: &Site, request: &Request<'_>, client: IpAddr, closing: &Closing<'_>) {
+fn append(core: &Core, site: &Site, request: &Request<'_>, client: Client, closing: &Closing<'_>) {
     let &Closing { outcome, micros, ended, logged, life } = closing;
     let target = asked_of_proxy(request);
+    let user = if client.is_user { user_of(request) } else { None };
     let record = Record {
         wall_ms: core.clock().at(ended).wall_ms,
-        client,
+        client: client.ip,
+        user: user.as_deref().map(str::as_bytes),
         method: request.method_text,
         path: target.as_deref().unwrap_or(request.path),
         query: request.query,
@@ -127,6 +130,13 @@ fn append(core: &Core, site: &Site, request: &Request<'_>, client: IpAddr, closi
     }
     let format = site.settings.log_format;
     core.log.borrow_mut().append(core, |out| write_record(out, &record, &core.dates, format));
+}
+
+/// The name of who has shown a password. The password goes no further than this.
+#[cold]
+fn user_of(request: &Request<'_>) -> Option<String> {
+    let credentials = request.fields.get(FieldName::ProxyAuthorization)?;
+    passwords::user_and_password(credentials).map(|(user, _)| user)
 }
 
 /// What a proxy is asked for has a host of its own, whatever Host says: a URL in absolute-form up to its query, or the

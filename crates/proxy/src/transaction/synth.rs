@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cache::Failure;
 use message::{Status, Version};
+use rules::range::write_unsatisfied;
 use wire::Refusal;
 
 use crate::access_log::CacheVerdict;
@@ -27,12 +28,21 @@ pub(crate) struct Synth {
     pub(crate) verdict: CacheVerdict,
     /// Where the client's message cannot be trusted any further.
     pub(crate) close: bool,
-    allow: Option<&'static str>,
-    location: Option<Box<[u8]>>,
-    /// A proxy asks for name and password.
-    challenges: bool,
+    also: Also,
     /// What a policy calls it.
     pub(crate) reason: Option<Box<[u8]>>,
+}
+
+/// The field that only this kind of answer has: one at most, so that a step stays small.
+#[derive(Clone, Debug)]
+enum Also {
+    Nothing,
+    Allow(&'static str),
+    Location(Box<[u8]>),
+    /// A proxy asks for name and password.
+    Challenge,
+    /// No part of so many bytes is what was asked for.
+    Unsatisfied(u64),
 }
 
 /// What is said.
@@ -47,8 +57,7 @@ enum Text {
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
         let text = Text::Sentence(text.into());
-        let (allow, location, reason) = (None, None, None);
-        Synth { status, token, text, verdict, close: false, challenges: false, allow, location, reason }
+        Synth { status, token, text, verdict, close: false, also: Also::Nothing, reason: None }
     }
 
     /// What a policy asked for by `synth(…)`.
@@ -120,7 +129,7 @@ impl Synth {
         let text = "This proxy is for its users: name and password are needed, and these are not right \
                     (forward.password_file).";
         let synth = Synth::new(407, "forward-credentials", CacheVerdict::Refused, text);
-        Synth { challenges: true, ..synth }
+        Synth { also: Also::Challenge, ..synth }
     }
 
     pub(crate) fn verifier_busy() -> Synth {
@@ -130,7 +139,8 @@ impl Synth {
 
     /// The next proxy makes no tunnel.
     pub(crate) fn refused_by_parent(status: u16) -> Synth {
-        let text = format!("The next proxy (forward.parent) refuses this tunnel with {status}.");
+        let setting = if status == 407 { "forward.parent.login_file" } else { "forward.parent" };
+        let text = format!("The next proxy ({setting}) refuses this tunnel with {status}.");
         let ours = if status == 403 { 403 } else { 502 };
         Synth { close: true, ..Synth::new(ours, "forward-parent-refused", CacheVerdict::Refused, text) }
     }
@@ -153,7 +163,7 @@ impl Synth {
     /// What the built-in policy answers by itself.
     pub(crate) fn of_policy(status: u16) -> Synth {
         match status {
-            200 => Synth { allow: Some(ALLOW), ..Synth::new(200, "options", CacheVerdict::Synth, "") },
+            200 => Synth { also: Also::Allow(ALLOW), ..Synth::new(200, "options", CacheVerdict::Synth, "") },
             403 => Synth::new(
                 403,
                 "purge-forbidden",
@@ -161,7 +171,7 @@ impl Synth {
                 "This client may not purge (policy.purge_from).",
             ),
             405 => Synth {
-                allow: Some(ALLOW),
+                also: Also::Allow(ALLOW),
                 close: true,
                 ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, "The method is not offered here.")
             },
@@ -215,6 +225,12 @@ impl Synth {
         Synth::new(status, token, CacheVerdict::File, text)
     }
 
+    /// No part of this length is what was asked for.
+    pub(crate) fn unsatisfied(length: u64) -> Synth {
+        let text = "The file has no such part.";
+        Synth { also: Also::Unsatisfied(length), ..Synth::file(416, "range-unsatisfiable", text) }
+    }
+
     /// Why none can be.
     pub(crate) fn file_error(status: u16, token: &'static str, text: &'static str) -> Synth {
         Synth::new(status, token, CacheVerdict::Error, text)
@@ -223,7 +239,7 @@ impl Synth {
     /// A file is asked for by another method than GET and HEAD.
     pub(crate) fn only_reading() -> Synth {
         let text = "Files are only read here.";
-        Synth { allow: Some("GET, HEAD"), ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, text) }
+        Synth { also: Also::Allow("GET, HEAD"), ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, text) }
     }
 
     pub(crate) fn stub_status() -> Synth {
@@ -258,8 +274,8 @@ impl Synth {
     /// A method that stands for no command.
     pub(crate) fn memcached_method() -> Synth {
         let text = "This method is no command of memcached's.";
-        let allow = Some("GET, HEAD, POST, PUT, DELETE");
-        Synth { allow, ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, text) }
+        let also = Also::Allow("GET, HEAD, POST, PUT, DELETE");
+        Synth { also, ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, text) }
     }
 
     /// To a path of this same host, which begins with one slash, and with the query that came.
@@ -270,7 +286,7 @@ impl Synth {
             location.extend_from_slice(query);
         }
         let text = "This is a directory: its path ends in a slash.";
-        Synth { location: Some(location.into()), ..Synth::file(301, "directory", text) }
+        Synth { also: Also::Location(location.into()), ..Synth::file(301, "directory", text) }
     }
 
     /// The whole answer.
@@ -302,16 +318,20 @@ impl Synth {
     pub(crate) fn write_start(&self, head: &mut Vec<u8>, core: &Core) {
         write_status_line(head, self.status);
         write_field(head, b"Date", &rules::date::write_date((core.now().wall_ms / 1000) as i64));
-        if let Some(allow) = self.allow {
-            write_field(head, b"Allow", allow.as_bytes());
-        }
-        if self.challenges {
-            let realm = &core.site_ref().settings.forward.realm;
-            let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");
-            write_field(head, b"Proxy-Authenticate", challenge.as_bytes());
-        }
-        if let Some(location) = &self.location {
-            write_field(head, b"Location", location);
+        match &self.also {
+            Also::Nothing => {}
+            Also::Allow(methods) => write_field(head, b"Allow", methods.as_bytes()),
+            Also::Location(location) => write_field(head, b"Location", location),
+            Also::Challenge => {
+                let realm = &core.site_ref().settings.forward.realm;
+                let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");
+                write_field(head, b"Proxy-Authenticate", challenge.as_bytes());
+            }
+            Also::Unsatisfied(length) => {
+                let mut value = Vec::new();
+                write_unsatisfied(*length, &mut value);
+                write_field(head, b"Content-Range", &value);
+            }
         }
     }
 

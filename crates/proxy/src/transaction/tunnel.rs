@@ -61,10 +61,10 @@ async fn open(tx: &mut Transaction, connection: &mut Connection) -> Result<Tunne
     let mut ways = Ways::new();
     let mut taken = site.origin(backend, &tx.head.request(), core.now().mono_ms, &mut ways);
     loop {
-        let Taken { origin, is_parent } = taken.map_err(|failure| refused(Synth::failed(&failure)))?;
-        let opened = match is_parent {
-            true => open_by_parent(tx, connection, origin).await,
-            false => open_directly(tx, connection, &origin).await,
+        let Taken { origin, parent } = taken.map_err(|failure| refused(Synth::failed(&failure)))?;
+        let opened = match parent {
+            Some(parent) => open_by_parent(tx, connection, origin, parent).await,
+            None => open_directly(tx, connection, &origin).await,
         };
         match opened {
             Ok(tunnel) => return Ok(tunnel),
@@ -104,9 +104,10 @@ async fn open_directly(tx: &Transaction, connection: &mut Connection, origin: &O
 async fn open_by_parent(
     tx: &Transaction,
     connection: &mut Connection,
-    parent: Arc<Origin>,
+    origin: Arc<Origin>,
+    parent: usize,
 ) -> Result<Tunnel, Untunnelled> {
-    let mut fetch = Fetch::tunnelled(tx, parent);
+    let mut fetch = Fetch::tunnelled(tx, origin, parent);
     match fetch.converse(&mut Client::Attached(connection)).await {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => {
             let (origin, early) = reply.body.into_tunnel();

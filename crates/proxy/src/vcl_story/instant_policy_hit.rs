@@ -312,7 +312,7 @@ pub(crate) fn send(
 ) -> Reached {
     let request = &visit.received.request;
     let head_only = request.method == Method::Head || !has_body;
-    let shot = Shot { request, head_only, persistent, client_ip: visit.client.ip, moment: visit.moment, notes };
+    let shot = Shot { request, head_only, persistent, client: visit.client, moment: visit.moment, notes };
     match instant_hit::send(connection, core, site, &shot, object, head) {
         Instant::Answered => Reached::Answered { persistent },
         Instant::Left => Reached::Left,
