@@ -1,7 +1,8 @@
-//! `larder import nginx.conf`: the static parts of an nginx configuration in, a larder.toml out that serves the same
-//! paths with the same types, pages and bytes, and a list of what could not be carried over.
+//! `larder import nginx.conf`: the static and the proxied parts of an nginx configuration in, a larder.toml out that serves
+//! the same paths with the same types, pages and bytes, and a list of what could not be carried over.
 //!
-//! Files are read by `nginx_conf.rs`; one location becomes one route in `nginx_location.rs`. Here are servers, what holds
+//! Files are read by `nginx_conf.rs`; one location becomes one route in `nginx_location.rs`, to whom it is proxied in
+//! `nginx_upstream.rs`. Here are servers, what holds
 //! for all of them, and what is said of it.
 
 use std::path::{Path, PathBuf};
@@ -11,9 +12,13 @@ use crate::import::ImportFlags;
 use crate::import_findings::{self, Findings, quoted};
 use crate::nginx_conf::{self, Directive};
 use crate::nginx_location::{Level, Location, guards, seconds};
+use crate::nginx_upstream::Origins;
 
 /// More files than this need more descriptors than most processes may have.
 const OPEN_FILES_CARRIED_MAX: u64 = 8_192;
+
+/// nginx takes no longer body unless it is told to.
+const BODY_BYTES_USUAL: u64 = 1 << 20;
 
 /// Directives outside of `http` that say how nginx runs, and not what it serves.
 const OF_THE_PROCESS: [&str; 14] = [
@@ -69,6 +74,9 @@ struct Import {
     listeners: Vec<String>,
     routes: Vec<Vec<String>>,
     limits: Vec<String>,
+    origins: Origins,
+    /// client_max_body_size says so somewhere.
+    bodies_are_unlimited: bool,
     log: Option<String>,
 }
 
@@ -130,6 +138,7 @@ impl Import {
         for directive in http.children() {
             match directive.name.as_str() {
                 "server" => servers.push(directive),
+                "upstream" => self.origins.know(directive),
                 "client_header_buffer_size" => buffers.0 = bytes(directive.argument(0)).unwrap_or(buffers.0),
                 "large_client_header_buffers" => {
                     buffers.1 = bytes(directive.argument(1)).unwrap_or(buffers.1);
@@ -154,6 +163,10 @@ impl Import {
         for (at, server) in servers.iter().enumerate() {
             self.server(server, at == 0, &level, prefix);
         }
+        let has_limit = self.limits.iter().any(|limit| limit.starts_with("request_body_bytes_max"));
+        if !self.origins.is_empty() && !has_limit && !self.bodies_are_unlimited {
+            self.limits.push(format!("request_body_bytes_max = {BODY_BYTES_USUAL}"));
+        }
     }
 
     /// What holds for all routes in larder. False: the directive is another one.
@@ -166,9 +179,17 @@ impl Import {
             "client_body_timeout" => time("request_body_timeout"),
             "send_timeout" => time("send_timeout"),
             "client_max_body_size" => match bytes(first) {
-                Some(0) => return true,
+                Some(0) => {
+                    self.bodies_are_unlimited = true;
+                    return true;
+                }
                 size => size.map(|size| format!("request_body_bytes_max = {size}")),
             },
+            "proxy_connect_timeout" => time("connect_timeout"),
+            "proxy_read_timeout" => {
+                self.limits.extend(time("first_byte_timeout"));
+                time("between_bytes_timeout")
+            }
             "open_file_cache_valid" => time("open_file_check_interval"),
             "open_file_cache" => {
                 let max = directive.arguments.iter().find_map(|word| word.strip_prefix("max=")?.parse::<u64>().ok());
@@ -292,6 +313,16 @@ impl Import {
             return Some(Carried { path: path.to_owned(), lines, pages: Vec::new(), has_files: false });
         }
         let level = location.level.within(server);
+        if let Some(pass) = &location.proxy_pass {
+            let Some(origin) = self.origins.of(pass, path, &level.proxy, &mut self.findings) else {
+                return Some(Carried::closed(path));
+            };
+            if path != "/" && path.ends_with('/') && !is_exact {
+                self.findings.note(block, "the path without its last slash belongs to the route around it");
+            }
+            let (lines, pages) = (vec![format!("origin = {}", quoted(&origin))], level.error_pages().to_vec());
+            return Some(Carried { path: path.to_owned(), lines, pages, has_files: false });
+        }
         let lines = level.root_lines(prefix, is_exact.then_some(path), hides_dotfiles);
         Some(Carried { path: path.to_owned(), lines, pages: level.error_pages().to_vec(), has_files: true })
     }
@@ -347,6 +378,9 @@ impl Import {
             section("\n[[listen]]\n", &[format!("address = {}", quoted(address))]);
         }
         self.routes.iter().for_each(|route| section("\n[[route]]\n", route));
+        let mut origins = String::new();
+        self.origins.write(&mut origins);
+        section(&origins, &[String::new()]);
         section("\n[limits]\n", &self.limits);
         if let Some(path) = &self.log {
             section("\n[log]\n", &[format!("path = {}", quoted(path))]);

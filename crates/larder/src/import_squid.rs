@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+use proxy::settings::ParentLogin;
+
 use crate::import::ImportFlags;
 use crate::import_findings::{self, Findings, quoted};
 use crate::nginx_conf::Directive;
@@ -71,6 +73,8 @@ struct Peer {
     connections_max: Option<String>,
     balance: Option<&'static str>,
     hosts: Vec<String>,
+    /// Where name and password for it are to be written.
+    login_file: Option<String>,
 }
 
 #[derive(Default)]
@@ -211,6 +215,8 @@ impl Import {
     }
 
     fn peer(&mut self, directive: &Directive) {
+        // What is said of it goes to logs and terminals.
+        let (directive, login) = (&without_login(directive), login_of(directive));
         let (host, kind, port) = (directive.argument(0), directive.argument(1), directive.argument(2));
         if kind != "parent" || port.parse::<u16>().is_err() {
             return self.findings.leave(directive, "larder asks parents and origins, and no neighbours");
@@ -220,7 +226,7 @@ impl Import {
             options.iter().find_map(|option| Some(option.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
         };
         let has = |name: &str| options.iter().any(|option| option == name);
-        let known = ["name", "weight", "max-conn"];
+        let known = ["name", "weight", "max-conn", "login"];
         let harmless = ["originserver", "no-query", "default", "no-digest", "no-netdb-exchange", "round-robin"];
         let by_hash = has("sourcehash") || has("carp") || has("userhash");
         for option in options {
@@ -236,8 +242,18 @@ impl Import {
         if !has("no-query") && directive.argument(3) != "0" {
             self.findings.note(directive, "nobody is asked by ICP what they have");
         }
+        let name = value("name").unwrap_or_else(|| host.to_owned());
+        let has_login = has("login=…") && login.is_some() && !has("originserver");
+        match has_login {
+            true => self.findings.leave(directive, "name and password belong into its login_file, as NAME:PASSWORD"),
+            false if has("login=…") => {
+                self.findings.leave(directive, "a parent is told one name and password, and an origin none");
+            }
+            false => {}
+        }
         self.peers.push(Peer {
-            name: value("name").unwrap_or_else(|| host.to_owned()),
+            login_file: has_login.then(|| format!("{name}.login")),
+            name,
             address: format!("{host}:{port}"),
             is_origin: has("originserver"),
             weight: value("weight"),
@@ -339,8 +355,9 @@ impl Import {
         section("\n[forward]\n", &self.forward_lines());
         for peer in self.peers.iter().filter(|peer| !peer.is_origin) {
             let weight = peer.weight.as_ref().map(|weight| format!("weight = {weight}"));
-            let lines: Vec<String> =
-                [format!("address = {}", quoted(&peer.address))].into_iter().chain(weight).collect();
+            let login = peer.login_file.as_ref().map(|file| format!("login_file = {}", quoted(file)));
+            let address = format!("address = {}", quoted(&peer.address));
+            let lines: Vec<String> = [address].into_iter().chain(weight).chain(login).collect();
             section("\n[[forward.parent]]\n", &lines);
         }
         let size = self.memory.iter().map(|size| format!("size = {size}")).collect::<Vec<_>>();
@@ -359,6 +376,21 @@ impl Import {
     }
 }
 
+/// The directive with a mark in the place of a password.
+fn without_login(directive: &Directive) -> Directive {
+    let mut shown = directive.clone();
+    for word in shown.arguments.iter_mut().filter(|word| word.starts_with("login=")) {
+        *word = "login=…".to_owned();
+    }
+    shown
+}
+
+/// `login=NAME:PASSWORD`; `PASS`, `PASSTHRU` and a `*` for the client's own name are something else.
+fn login_of(directive: &Directive) -> Option<ParentLogin> {
+    let login = directive.arguments.iter().find_map(|word| word.strip_prefix("login="))?;
+    ParentLogin::of(login).filter(|_| !login.starts_with('*'))
+}
+
 /// `4000 MB`, `512 KB`, `1 GB`, `100 bytes`: squid's are 1024s.
 fn bytes(words: &[String]) -> Option<u64> {
     let number: u64 = words.first()?.parse().ok()?;
@@ -370,4 +402,38 @@ fn bytes(words: &[String]) -> Option<u64> {
         _ => return None,
     };
     number.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nginx_conf::Place;
+
+    /// What becomes of a parent, and how much of it is left.
+    fn check(line: &str, expect: &[&str], left: usize) {
+        let mut words = line.split(' ').map(str::to_owned);
+        let place = Place { file: "squid.conf".into(), line: 1 };
+        let name = words.next().unwrap_or_default();
+        let mut import = Import::default();
+        import.peer(&Directive { name, arguments: words.collect(), block: None, place });
+        let text = import.text(Path::new("squid.conf"));
+        assert!(expect.iter().all(|line| text.lines().any(|found| found == *line)), "{line}: {text}");
+        assert_eq!(text.contains("login_file"), expect.iter().any(|line| line.contains("login_file")), "{text}");
+        assert_eq!(import.findings.left_count(), left, "{line}: {:?}", import.findings);
+        assert!(!format!("{text}{:?}", import.findings).contains("secret"), "{:?}", import.findings);
+    }
+
+    #[test]
+    fn a_parent_has_a_file_for_its_login_and_the_password_is_never_said() {
+        let parent = "cache_peer p.test parent 3128 0 no-query";
+        let address = "address = \"p.test:3128\"";
+        check(parent, &["[[forward.parent]]", address], 0);
+        let own = "login_file = \"up.login\"";
+        check(&format!("{parent} name=up login=ann:secret weight=2"), &[address, "weight = 2", own], 1);
+        for other in ["PASS", "PASSTHRU", "*:secret", "NEGOTIATE", "secret"] {
+            check(&format!("{parent} login={other}"), &[address], 1);
+        }
+        let origin = "cache_peer o.test parent 80 0 no-query originserver";
+        check(&format!("{origin} login=ann:secret"), &["urls = [\"http://o.test:80\"]"], 1);
+    }
 }

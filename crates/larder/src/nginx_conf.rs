@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::include_pattern;
+
 /// Files within files, and directives of all of them: what holds more is no configuration.
 const INCLUDE_DEPTH_MAX: usize = 16;
 const DIRECTIVES_MAX: usize = 100_000;
@@ -150,9 +152,8 @@ impl Reader {
 
     fn include(&mut self, directive: Directive, depth: usize) -> Result<Vec<Directive>, String> {
         let pattern = self.home.join(directive.argument(0));
-        let mut files = match_files(&pattern);
-        files.sort();
-        if files.is_empty() && !directive.argument(0).contains('*') {
+        let files = include_pattern::files(&pattern);
+        if files.is_empty() && !include_pattern::is_pattern(directive.argument(0)) {
             self.absent.push(directive);
         }
         let mut found = Vec::new();
@@ -161,31 +162,6 @@ impl Reader {
         }
         Ok(found)
     }
-}
-
-/// The files that a name with stars in its last part means.
-fn match_files(pattern: &Path) -> Vec<PathBuf> {
-    let name = pattern.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if !name.contains('*') {
-        return if pattern.is_file() { vec![pattern.to_owned()] } else { Vec::new() };
-    }
-    let folder = pattern.parent().unwrap_or(Path::new("."));
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let fits = |path: &PathBuf| path.file_name().is_some_and(|file| fits(&name, &file.to_string_lossy()));
-    entries.map(|entry| entry.path()).filter(fits).filter(|path| path.is_file()).collect()
-}
-
-fn fits(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, between)) = parts.split_last() else { return rest.is_empty() };
-    for part in between {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last) && !name.starts_with('.')
 }
 
 /// Words and marks with the lines on which they begin.
@@ -281,15 +257,6 @@ mod tests {
         check("a 'b", Err("1: a string that does not end"));
         check(";", Err("f:1: a directive without a name"));
         check(&"a { ".repeat(100), Err("f:1: too many directives, or too many within one another"));
-    }
-
-    #[test]
-    fn stars_fit_names() {
-        for (pattern, name, expect) in
-            [("*.conf", "a.conf", true), ("*.conf", "a.conf.bak", false), ("a*c*", "abcd", true), ("*", ".x", false)]
-        {
-            assert_eq!(fits(pattern, name), expect, "{pattern} {name}");
-        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::import_findings::{Findings, quoted};
 use crate::nginx_conf::Directive;
 use crate::nginx_types::Types;
+use crate::nginx_upstream::ProxyLevel;
 
 /// What a level says and the levels inside it inherit.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,7 @@ pub struct Level {
     cache_control: Option<String>,
     precompressed: Option<bool>,
     fallback: Option<String>,
+    pub proxy: ProxyLevel,
 }
 
 /// What a location is besides what it inherits.
@@ -25,6 +27,7 @@ pub struct Level {
 pub struct Location {
     pub level: Level,
     pub stub_status: bool,
+    pub proxy_pass: Option<Directive>,
     allow_from: Vec<String>,
     denies_rest: bool,
     /// Something that answers in place of files, and that larder was not given.
@@ -111,6 +114,7 @@ impl Level {
             cache_control: self.cache_control.or_else(|| outer.cache_control.clone()),
             precompressed: self.precompressed.or(outer.precompressed),
             fallback: self.fallback.or_else(|| outer.fallback.clone()),
+            proxy: self.proxy.within(&outer.proxy),
         }
     }
 
@@ -120,7 +124,7 @@ impl Level {
 
     /// Takes a directive in that may stand at any level. False: it is another one.
     pub fn take(&mut self, directive: &Directive, prefix: &Path, findings: &mut Findings) -> bool {
-        if self.types.take(directive) {
+        if self.types.take(directive) || self.proxy.take(directive, findings) {
             return true;
         }
         let first = directive.argument(0);
@@ -255,6 +259,7 @@ impl Location {
             match directive.name.as_str() {
                 "alias" => location.level.take_alias(directive, path, prefix, findings),
                 "stub_status" => location.stub_status = directive.argument(0) != "off",
+                "proxy_pass" => location.proxy_pass = Some(directive.clone()),
                 "allow" if directive.argument(0) == "all" => {
                     location.allow_from.extend(["0.0.0.0/0", "::/0"].map(str::to_owned));
                 }
@@ -271,7 +276,7 @@ impl Location {
         }
         if !location.stub_status && (location.denies_rest || !location.allow_from.is_empty()) {
             location.answered_otherwise = true;
-            findings.leave(block, "files are shown to everybody: nobody is shown what lies here");
+            findings.leave(block, "a route is for everybody: nobody is shown what lies here");
         }
         location
     }

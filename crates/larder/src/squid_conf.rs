@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::include_pattern;
 use crate::nginx_conf::{Directive, Place};
 
 /// Files within files, and lines of all of them: what holds more is no configuration.
@@ -48,7 +49,9 @@ fn read_into(path: &Path, depth: usize, found: &mut Vec<Directive>) -> Result<()
     let bytes = std::fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
     for directive in directives(&String::from_utf8_lossy(&bytes), path) {
         let names: Vec<_> = match directive.name.as_str() {
-            "include" => directive.arguments.iter().flat_map(|pattern| named(pattern)).collect(),
+            "include" => {
+                directive.arguments.iter().flat_map(|pattern| include_pattern::files(Path::new(pattern))).collect()
+            }
             _ => Vec::new(),
         };
         if names.is_empty() {
@@ -62,23 +65,6 @@ fn read_into(path: &Path, depth: usize, found: &mut Vec<Directive>) -> Result<()
         }
     }
     Ok(())
-}
-
-/// The files of an include, which may have one star in its last part.
-fn named(pattern: &str) -> Vec<std::path::PathBuf> {
-    let path = Path::new(pattern);
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let Some((before, behind)) = name.split_once('*') else {
-        return if path.is_file() { vec![path.to_owned()] } else { Vec::new() };
-    };
-    let folder = std::fs::read_dir(path.parent().unwrap_or(Path::new(".")));
-    let fits = |path: &std::path::PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        name.len() >= before.len() + behind.len() && name.starts_with(before) && name.ends_with(behind)
-    };
-    let mut names: Vec<_> = folder.into_iter().flatten().flatten().map(|entry| entry.path()).filter(fits).collect();
-    names.sort();
-    names
 }
 
 fn directives(text: &str, path: &Path) -> Vec<Directive> {

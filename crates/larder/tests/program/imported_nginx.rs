@@ -320,7 +320,10 @@ http {
             ("location /private/ { deny all; }", "/private/"),
             ("location /private/ { allow 10.0.0.0/8; deny all; }", "/private/"),
             ("location /members/ { auth_basic x; auth_basic_user_file f; }", "/members/"),
-            ("location /app/ { proxy_pass http://127.0.0.1:1; }", "/app/"),
+            ("location /app/ { proxy_pass https://127.0.0.1:1; }", "/app/"),
+            ("location /app/ { proxy_pass http://127.0.0.1:1/other/; }", "/app/"),
+            ("location /app/ { proxy_pass http://$host; }", "/app/"),
+            ("location /app/ { auth_basic x; proxy_pass http://127.0.0.1:1; }", "/app/"),
             ("location /old/ { return 301 /; }", "/old/"),
             ("location /sent/ { internal; }", "/sent/"),
             ("location /outer/ { location /outer/inner/ { deny all; } }", "/outer/"),
@@ -351,7 +354,7 @@ http {
             ("http {\n  server { root site }\n}\n", "nginx.conf:2: a ; is missing before this }"),
             ("http { include none.conf; server { } }", "include none.conf: there is no such file"),
             ("http { server { listen 443 ssl; } }", "listen 443 ssl: only HTTP/1.1 in the clear"),
-            ("http { server { location / { proxy_pass http://a; } } }", "only files for everybody are carried over"),
+            ("http { server { location / { proxy_pass http://$a; } } }", "nobody is answered here: an origin is http"),
         ] {
             std::fs::write(&conf, text).unwrap();
             let (code, said) = import(&conf, &folder.join("out.toml"));

@@ -1,0 +1,176 @@
+//! What `larder import` makes of the proxied locations of an nginx configuration, beside the real nginx with that
+//! configuration: the same requests come to the same origins with the same paths and Hosts, and what is shut stays shut.
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    use crate::lane::{PATIENCE_MS, now_ms};
+
+    const CONF: &str = r#"
+daemon off; master_process off; pid pid; error_log errors;
+events { }
+http {
+    access_log off;
+    client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+    proxy_http_version 1.1;
+    proxy_read_timeout 5s;
+    upstream app { server ORIGIN; keepalive 8; }
+    server {
+        listen ADDRESS;
+        root site;
+        error_page 502 504 /50x.html;
+        location / { }
+        location /app/ { proxy_pass http://app; proxy_set_header Host $host; proxy_set_header Connection ""; }
+        location /named/ { proxy_pass http://app; }
+        location /direct/ { proxy_pass http://ORIGIN/direct/; }
+        location /fixed/ { proxy_pass http://app; proxy_set_header Host fixed.test; }
+        location /gone/ { proxy_pass http://127.0.0.1:1; }
+        location /moved/ { proxy_pass http://app/elsewhere/; }
+        location /secret/ { proxy_pass http://app; deny all; }
+    }
+}
+"#;
+
+    struct Running(Child);
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    /// Answers with what it was asked: method, target, Host and body. Never to be stored.
+    fn echoing_origin() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                std::thread::spawn(move || while echo(&client).is_some() {});
+            }
+        });
+        address
+    }
+
+    fn echo(mut client: &TcpStream) -> Option<()> {
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).ok()?;
+            bytes.push(byte[0]);
+        }
+        let head = String::from_utf8_lossy(&bytes).into_owned();
+        let value = |name: &str| {
+            let field = |line: &str| {
+                line.split_once(": ").filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|f| f.1.to_owned())
+            };
+            head.split("\r\n").find_map(field)
+        };
+        let mut body = vec![0; value("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
+        client.read_exact(&mut body).ok()?;
+        let line = head.split(" HTTP/1.1").next()?;
+        let host = value("host").unwrap_or_default();
+        let said = format!("{line} for {host}: {}", String::from_utf8_lossy(&body));
+        let length = said.len();
+        let head = format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {length}\r\n\r\n");
+        client.write_all(format!("{head}{said}").as_bytes()).ok()
+    }
+
+    fn free_address() -> SocketAddr {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    }
+
+    fn wait_until_it_listens(address: SocketAddr) {
+        let deadline_ms = now_ms() + PATIENCE_MS;
+        while TcpStream::connect(address).is_err() {
+            assert!(now_ms() < deadline_ms, "nothing listens on {address}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Status and body.
+    fn ask(address: SocketAddr, line: &str, body: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(PATIENCE_MS))).unwrap();
+        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        write!(stream, "{line} HTTP/1.1\r\nHost: asked.test\r\n{length}Connection: close\r\n\r\n{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a whole head");
+        (head[9..12].to_owned(), body.to_owned())
+    }
+
+    fn start(folder: &Path, address: SocketAddr, conf: &Path, toml: &Path) -> (Running, Running, SocketAddr) {
+        let ours = free_address();
+        let mut nginx = Command::new("nginx");
+        nginx.arg("-p").arg(folder).arg("-c").arg(conf).stdin(Stdio::null()).stderr(Stdio::null());
+        let nginx = Running(nginx.spawn().expect("nginx is installed"));
+        let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
+        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
+        let larder = Running(larder.arg(toml).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        wait_until_it_listens(address);
+        wait_until_it_listens(ours);
+        (nginx, larder, ours)
+    }
+
+    #[test]
+    fn imported_locations_are_proxied_as_nginx_proxies_them() {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("nginx-proxied-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("site")).unwrap();
+        std::fs::write(folder.join("site/index.html"), "a file").unwrap();
+        std::fs::write(folder.join("site/50x.html"), "later").unwrap();
+        let (origin, theirs) = (echoing_origin(), free_address());
+        let (conf, toml) = (folder.join("nginx.conf"), folder.join("larder.toml"));
+        let text = CONF.replace("ADDRESS", &theirs.to_string()).replace("ORIGIN", &origin.to_string());
+        std::fs::write(&conf, text).unwrap();
+
+        let mut import = Command::new(env!("CARGO_BIN_EXE_larder"));
+        let done = import.args(["import", "-o"]).arg(&toml).arg(&conf).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        let left: Vec<&str> = said.lines().filter(|line| line.contains(": not carried over: ")).collect();
+        assert_eq!((done.status.code(), left.len()), (Some(1), 2), "{said}");
+        let is_left = |what: &str| left.iter().any(|line| line.contains(what));
+        assert!(is_left("proxy_pass http://app/elsewhere/") && is_left("location /secret/"), "{said}");
+        let (_nginx, _larder, ours) = start(&folder, theirs, &conf, &toml);
+
+        for (line, body) in [
+            ("GET /", ""),
+            ("GET /app/", ""),
+            ("GET /app/a/b?c=d&e=%2f", ""),
+            ("GET /app/%7euser/..%2fx", ""),
+            ("POST /app/form", "a=b"),
+            ("PUT /app/thing", "up"),
+            ("DELETE /app/thing", ""),
+            ("GET /named/a", ""),
+            ("GET /direct/a?b", ""),
+            ("GET /fixed/a", ""),
+            ("GET /gone/a", ""),
+            ("GET /none", ""),
+        ] {
+            let (of_nginx, of_larder) = (ask(theirs, line, body), ask(ours, line, body));
+            assert_eq!(of_nginx.0, of_larder.0, "{line}");
+            // What is said where there is no page is each one's own.
+            assert!(of_nginx.0 == "404" || of_nginx.1 == of_larder.1, "{line}: {of_nginx:?} {of_larder:?}");
+        }
+        let large = "x".repeat((1 << 20) + 1);
+        for address in [theirs, ours] {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let length = large.len();
+            write!(stream, "POST /app/ HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n").unwrap();
+            let mut status = [0; 12];
+            stream.read_exact(&mut status).unwrap();
+            assert_eq!(&status[9..], b"413");
+        }
+        assert_eq!(ask(ours, "GET /moved/a", "").0, "403");
+        assert_eq!(
+            (ask(theirs, "GET /secret/a", "").0, ask(ours, "GET /secret/a", "").0),
+            ("403".into(), "403".into())
+        );
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}
