@@ -16,6 +16,8 @@ mod bench_counts;
 mod bench_latency;
 #[path = "program/bench_paces.rs"]
 mod bench_paces;
+#[path = "program/browser_through_proxy.rs"]
+mod browser_through_proxy;
 #[path = "program/documented_examples.rs"]
 mod documented_examples;
 #[path = "program/fake_memcached.rs"]
@@ -26,6 +28,8 @@ mod faulty_origin;
 mod forward_proxy;
 #[path = "program/imported_nginx.rs"]
 mod imported_nginx;
+#[path = "program/imported_proxy.rs"]
+mod imported_proxy;
 #[path = "program/input_table.rs"]
 mod input_table;
 #[path = "program/judge.rs"]

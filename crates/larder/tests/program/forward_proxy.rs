@@ -174,6 +174,35 @@ mod tests {
         assert!(subject.is_alive());
     }
 
+    /// C14.8.
+    #[test]
+    fn a_request_over_its_share_is_refused_and_its_body_never_parsed() {
+        let origin = plain_origin();
+        let forward_lines = "client_requests_per_second_max = 1\n".to_owned();
+        let subject = proxy(origin, Setup { forward_lines, ..Setup::default() });
+        let body = format!("GET http://{origin}/smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
+        let first = format!("GET http://{origin}/ HTTP/1.1\r\nHost: x\r\n\r\n");
+        let second =
+            format!("POST http://{origin}/ HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let deadline_ms = now_ms() + PATIENCE.as_millis() as u64;
+        // Where a second has passed between the two, the other one was within its share.
+        loop {
+            assert!(now_ms() < deadline_ms, "never over the share");
+            let mut stream = connect(&subject);
+            stream.write_all(format!("{first}{second}").as_bytes()).expect("it reads");
+            stream.shutdown(Shutdown::Write).expect("it is open");
+            let mut answers = String::new();
+            stream.read_to_string(&mut answers).expect("it answers");
+            let statuses: Vec<&str> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+            if statuses.contains(&"429") {
+                assert_eq!(statuses.len(), 2, "{answers}");
+            }
+            if statuses.last() == Some(&"429") {
+                return;
+            }
+        }
+    }
+
     /// A tunnel through the proxy, and its other end.
     fn tunnel(subject: &Subject, to: &TcpListener) -> (TcpStream, TcpStream) {
         let mut near = connect(subject);

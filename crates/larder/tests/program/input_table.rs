@@ -148,8 +148,8 @@ const FRAME_KEYS: &[&str] = &[
     "is_answer",
 ];
 
-/// Reads `spec/bad-input/GROUP.toml`.
-pub fn load(group: &str) -> Table {
+/// Reads `spec/bad-input/GROUP.toml`, as it is played at servers or at a forward proxy.
+pub fn load(group: &str, forward: bool) -> Table {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../spec/bad-input/{group}.toml"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file: File = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -157,9 +157,20 @@ pub fn load(group: &str) -> Table {
     let mut rows = Vec::new();
     for row in file.row {
         let shown = row.get("id").map(|id| id.to_string()).unwrap_or_default();
+        let row = said_to(forward, row);
         read_row(row, &file.payload, &mut rows).unwrap_or_else(|error| panic!("{} {shown}: {error}", path.display()));
     }
     Table { rows }
+}
+
+/// At a forward proxy what stands under `forward` replaces what stands in the row.
+fn said_to(forward: bool, mut row: toml::Table) -> toml::Table {
+    match row.remove("forward") {
+        Some(toml::Value::Table(other)) if forward => row.extend(other),
+        Some(toml::Value::Table(_)) | None => {}
+        Some(other) => panic!("forward = {other}: a table is wanted"),
+    }
+    row
 }
 
 fn read_row(mut table: toml::Table, payload: &str, rows: &mut Vec<Row>) -> Result<(), toml::de::Error> {
@@ -262,7 +273,7 @@ mod tests {
     fn every_id_of_the_lists_is_in_a_table() {
         let mut missing = Vec::new();
         for (group, letter, last, lists) in GROUPS {
-            let rows = load(group).rows;
+            let rows = load(group, false).rows;
             let inputs_of = |id: &str| {
                 let family = format!("{id}.");
                 rows.iter().filter(|row| row.id == id || row.id.starts_with(&family)).count()
@@ -275,18 +286,23 @@ mod tests {
                 }
             }
         }
-        let singles = load("nx").rows;
+        let singles = load("nx", false).rows;
         let is_there = |id: &str| singles.iter().any(|row| row.id.split('.').next() == Some(id));
         missing.extend(SINGLE_IDS.iter().filter(|id| !is_there(id)).map(|id| id.to_string()));
         assert!(missing.is_empty(), "{missing:#?}");
     }
 
+    fn every_table() -> impl Iterator<Item = (&'static str, bool)> {
+        let groups = GROUPS.iter().map(|group| group.0).chain(["nx"]);
+        groups.flat_map(|group| [(group, false), (group, true)])
+    }
+
     #[test]
     fn every_row_can_be_read_and_says_what_it_wants() {
         let names = Names::default();
-        for group in GROUPS.iter().map(|group| group.0).chain(["nx"]) {
+        for (group, forward) in every_table() {
             let mut ids = std::collections::BTreeSet::new();
-            for row in load(group).rows {
+            for row in load(group, forward).rows {
                 assert!(ids.insert(row.id.clone()), "{} twice", row.id);
                 let Plan::Played(play) = &row.plan else { continue };
                 for act in play.before.iter().chain([&play.main]).chain(&play.after) {
@@ -307,8 +323,8 @@ mod tests {
 
     #[test]
     fn a_row_that_is_not_played_says_why() {
-        for group in GROUPS.iter().map(|group| group.0).chain(["nx"]) {
-            for row in load(group).rows {
+        for (group, forward) in every_table() {
+            for row in load(group, forward).rows {
                 let Plan::NotHere(reason) = &row.plan else { continue };
                 assert!(reason.split_whitespace().count() >= 3, "{}: {reason:?}", row.id);
             }
@@ -325,8 +341,8 @@ mod tests {
             include_str!("forward_proxy.rs"),
             include_str!("memcached_faults.rs"),
         ];
-        for group in GROUPS.iter().map(|group| group.0).chain(["nx"]) {
-            for row in load(group).rows {
+        for (group, forward) in every_table() {
+            for row in load(group, forward).rows {
                 let Plan::Function(name) = &row.plan else { continue };
                 let text = format!("fn {name}()");
                 assert!(SOURCES.iter().any(|source| source.contains(&text)), "{}: no {name}", row.id);

@@ -1,7 +1,7 @@
 //! The notation of spec/bad-input: readable text in, the exact bytes and pauses of one side of a connection out.
 //!
 //! `¶` CR LF, `·` space, `→` tab, `\r \n \0 \t \\ \" \' \{ \} \xNN` single bytes, `{text*N}` repetition (nestable; `{i}`
-//! inside it counts from 0), `{n}` the run's six digits, `{#S}` the length of macro S, `{wait}` until everything is at
+//! inside it counts from 0), `{n}` the run's six digits, `{#S}` the length of macro S, `{#xS}` in hex, `{wait}` until everything is at
 //! rest, `{o}` the origin of a forward proxy, `{eof}` half-close, `{rst}` reset, and the macros below. It knows nothing of HTTP.
 
 use std::collections::VecDeque;
@@ -164,7 +164,10 @@ impl Reader<'_> {
                 push_bytes(out, count.to_string().as_bytes());
             }
             _ => {
-                if let Some(name) = inner.strip_prefix('#') {
+                if let Some(name) = inner.strip_prefix("#x") {
+                    let bytes = read_bytes(&format!("{{{name}}}"), self.names)?;
+                    push_bytes(out, format!("{:x}", bytes.len()).as_bytes());
+                } else if let Some(name) = inner.strip_prefix('#') {
                     let bytes = read_bytes(&format!("{{{name}}}"), self.names)?;
                     push_bytes(out, bytes.len().to_string().as_bytes());
                 } else if let Some((_, text)) = MACROS.iter().find(|(name, _)| *name == inner) {
@@ -257,7 +260,7 @@ mod tests {
         check("{{a*2}¶*2}", b"aa\r\naa\r\n");
         check("{x{i};*3}", b"x0;x1;x2;");
         check("/g{n} {via}", b"/g000007 1.1 me");
-        check("{#S}", b"46");
+        check("{#S}{#xS}", b"462e");
         check("{M}", b"GET /marker000007 HTTP/1.1\r\nHost: t.test\r\n\r\n");
     }
 

@@ -55,6 +55,10 @@ pub struct Setup {
     /// Whom a forward proxy asks for names; nobody, unless it is said.
     pub name_server: Option<SocketAddr>,
     pub password_file: Option<PathBuf>,
+    /// Another destination that is open.
+    pub extra_destination: Option<SocketAddr>,
+    /// Lines for `[forward]`.
+    pub forward_lines: String,
 }
 
 #[derive(Debug)]
@@ -311,12 +315,17 @@ pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> St
 /// The origin is open by address and port; tunnels lead to every port, so that only what is open counts.
 fn forward_sections(origin: SocketAddr, setup: &Setup) -> String {
     let name_server = setup.name_server.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 9)));
+    let other = setup.extra_destination.map(|other| format!(", \"{other}\"")).unwrap_or_default();
+    let connect_ports = match setup.forward_lines.contains("connect_ports") {
+        true => String::new(),
+        false => format!("connect_ports = [443, {}]\n", origin.port()),
+    };
     let users = setup.password_file.as_ref().map(|file| format!("password_file = {file:?}\n")).unwrap_or_default();
     format!(
-        "[forward]\nallow_destinations = [\"{origin}\"]\nports = \"1-65535\"\nconnect_ports = [443, {}]\n{users}\
+        "[forward]\n{}allow_clients = [\"127.0.0.0/8\", \"203.0.113.9\"]\nallow_destinations = [\"{origin}\"{other}]\nports = \"1-65535\"\n{connect_ports}{users}\
          [resolver]\nservers = [\"{name_server}\"]\n[resolver.hosts]\n\
          \"both.test\" = [\"10.0.0.1\", \"127.0.0.1\"]\n\"inside.test\" = [\"10.0.0.1\", \"::1\"]\n",
-        origin.port()
+        setup.forward_lines
     )
 }
 
