@@ -448,14 +448,18 @@ mod tests {
 
     /// What is read, and what frames a body, is as strict where a proxy is asked for it.
     #[test]
-    fn a_to_f_at_a_forward_proxy() {
-        let mut report = Vec::new();
-        for group in ["a", "b", "c", "d", "e", "f"] {
-            let (failures, played) = report_on_group(group, Kind::Larder, true);
-            println!("group {group}: {played} connections' worth of inputs played");
-            report.extend(failures);
-        }
-        assert!(report.is_empty(), "{} failures\n\n{}", report.len(), report.join("\n\n"));
+    fn a_and_b_at_a_forward_proxy() {
+        ["a", "b"].iter().for_each(|group| play_group_with(group, Kind::Larder, true));
+    }
+
+    #[test]
+    fn c_and_d_at_a_forward_proxy() {
+        ["c", "d"].iter().for_each(|group| play_group_with(group, Kind::Larder, true));
+    }
+
+    #[test]
+    fn e_and_f_at_a_forward_proxy() {
+        ["e", "f"].iter().for_each(|group| play_group_with(group, Kind::Larder, true));
     }
 
     #[test]
