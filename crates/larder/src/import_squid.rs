@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cache::DiskFile;
 use proxy::settings::ParentLogin;
 
 use crate::import::ImportFlags;
@@ -86,6 +87,8 @@ struct Import {
     peers: Vec<Peer>,
     acls: BTreeMap<String, Acl>,
     memory: Option<String>,
+    /// Sections.
+    disks: Vec<String>,
     object_bytes_max: Option<u64>,
     log: Option<String>,
     forward: Vec<String>,
@@ -147,13 +150,11 @@ impl Import {
             "maximum_object_size" | "maximum_object_size_in_memory" => match bytes(&directive.arguments) {
                 Some(size) => {
                     self.object_bytes_max = self.object_bytes_max.max(Some(size));
-                    self.findings.note(directive, "the larger of both holds: there is one tier, and it is memory");
+                    self.findings.note(directive, "the larger of both holds, in memory and on disk");
                 }
                 None => self.findings.leave(directive, "no size"),
             },
-            "cache_dir" => {
-                self.findings.leave(directive, "there is no store on disk yet: everything stored is in memory")
-            }
+            "cache_dir" => self.disk(directive),
             "access_log" => self.access_log(directive),
             "refresh_pattern" => match USUAL_PATTERNS
                 .iter()
@@ -294,6 +295,20 @@ impl Import {
         }
     }
 
+    /// `cache_dir TYPE DIRECTORY MEGABYTES …`.
+    fn disk(&mut self, directive: &Directive) {
+        let (kind, folder) = (directive.argument(0), directive.argument(1));
+        let mib = directive.argument(2).parse::<u64>().ok().and_then(|mib| mib.checked_mul(1 << 20));
+        match mib {
+            _ if kind == "null" => {}
+            Some(bytes) if folder.starts_with('/') && bytes >= DiskFile::BYTES_MIN => {
+                self.disks.push(format!("path = {}\nsize = {bytes}", quoted(folder)));
+                self.findings.note(directive, "one file of that size; what squid has stored there is not read");
+            }
+            _ => self.findings.leave(directive, "a disk needs a directory and a size that something fits into"),
+        }
+    }
+
     fn always_direct(&mut self, directive: &Directive) {
         let acl = self.acls.get(directive.argument(1)).filter(|acl| acl.kind == "dstdomain");
         match (directive.argument(0), acl) {
@@ -362,6 +377,7 @@ impl Import {
         }
         let size = self.memory.iter().map(|size| format!("size = {size}")).collect::<Vec<_>>();
         section("\n[memory]\n", &size);
+        self.disks.iter().for_each(|disk| section("\n[[disk]]\n", std::slice::from_ref(disk)));
         let max = self.object_bytes_max.iter().map(|max| format!("object_bytes_max = {max}")).collect::<Vec<_>>();
         section("\n[limits]\n", &max);
         let log = self.log.iter().map(|path| format!("path = {}", quoted(path))).collect::<Vec<_>>();
@@ -421,6 +437,24 @@ mod tests {
         assert_eq!(text.contains("login_file"), expect.iter().any(|line| line.contains("login_file")), "{text}");
         assert_eq!(import.findings.left_count(), left, "{line}: {:?}", import.findings);
         assert!(!format!("{text}{:?}", import.findings).contains("secret"), "{:?}", import.findings);
+    }
+
+    #[test]
+    fn a_cache_dir_is_a_disk() {
+        let check = |line: &str, expect: &str, left: usize| {
+            let place = Place { file: "squid.conf".into(), line: 1 };
+            let arguments = line.split(' ').map(str::to_owned).collect();
+            let mut import = Import::default();
+            import.disk(&Directive { name: "cache_dir".to_owned(), arguments, block: None, place });
+            let text = import.text(Path::new("squid.conf"));
+            assert_eq!(text.split_once("[[disk]]\n").map_or("", |(_, disk)| disk), expect, "{line}");
+            assert_eq!(import.findings.left_count(), left, "{line}");
+        };
+        check("aufs /srv/squid_cache 20480 16 256", "path = \"/srv/squid_cache\"\nsize = 21474836480\n", 0);
+        check("rock /srv/rock 100 max-size=32768", "path = \"/srv/rock\"\nsize = 104857600\n", 0);
+        check("null /tmp", "", 0);
+        check("ufs /srv/c 1 16 256", "", 1);
+        check("ufs /srv/c", "", 1);
     }
 
     #[test]
