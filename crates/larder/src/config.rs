@@ -7,6 +7,7 @@ mod complaint;
 mod forward_section;
 mod limits_section;
 mod memcached_route;
+mod memcached_tls;
 mod nearest;
 mod routes;
 mod section;

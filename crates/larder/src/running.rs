@@ -10,6 +10,7 @@ use std::sync::Arc;
 use cache::Disk;
 use parking_lot::Mutex;
 use proxy::Moment;
+use proxy::memcached_gateway::connections_of_core_max;
 use proxy::settings::{ListenAddress, ListenMode, OriginUrl};
 use proxy::{LogSink, Proxy, Start, StartError, VclProgram};
 use tokio::sync::oneshot;
@@ -259,7 +260,9 @@ fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
 /// one of tunnels.
 fn fit_connections(plan: &mut Plan, files_max: Option<u64>) {
     let asked = plan.settings.limits.connections_max;
-    let kept_open_max = if plan.settings.roots.is_empty() { 0 } else { plan.settings.limits.open_files_max };
+    let of_roots = if plan.settings.roots.is_empty() { 0 } else { plan.settings.limits.open_files_max };
+    let of_memcached = connections_of_core_max(&plan.settings.memcached).saturating_mul(plan.workers_count());
+    let kept_open_max = of_roots.saturating_add(of_memcached);
     let files_left = files_beside(kept_open_max, files_max);
     let files = files_max.unwrap_or_default();
     let limits = &mut plan.settings.limits;

@@ -81,6 +81,8 @@ counters! {
     memcached_connections_opened: Total, "Connections opened to memcached";
     hits_disk: Total, "Of the hits, those that a disk was asked for first";
     disk_timeouts: Total, "Look-ups for which a disk took longer than limits.disk_read_timeout";
+    memcached_chunks_missing: Total, "Values in chunks that were not whole";
+    memcached_unheard_failures: Total, "Commands whose reply nobody waited for, and that failed";
     hits_stale: Total, "Answered from the store while stale";
     revalidated: Total, "Answered from the store after the origin confirmed it";
     misses: Total, "Fetched and offered to the store";

@@ -94,6 +94,8 @@ pub struct Limits {
     pub tunnel_half_closed_timeout: Duration,
     /// Both directions of a tunnel silent for so long: closed.
     pub tunnel_idle_timeout: Duration,
+    /// Of values on their way to memcached, and of those in chunks on their way from it, over all cores.
+    pub memcached_values_bytes_max: usize,
     /// How long a drain waits for what is in flight.
     pub drain_grace: Duration,
 }
@@ -142,6 +144,7 @@ impl Default for Limits {
             tunnels_max: 8192,
             tunnel_half_closed_timeout: Duration::from_secs(60),
             tunnel_idle_timeout: Duration::from_secs(3600),
+            memcached_values_bytes_max: 256 << 20,
             drain_grace: Duration::from_secs(30),
         }
     }
@@ -178,6 +181,18 @@ pub(crate) const MEMCACHED_LANE_WAITING_USUAL: usize = 256;
 pub(crate) const MEMCACHED_LANE_WAITING_MAX: usize = 4096;
 /// Bytes of commands on one connection that the server has not taken.
 pub(crate) const MEMCACHED_LANE_QUEUE_BYTES_MAX: usize = 8 << 20;
+/// Chunks of one value.
+pub const MEMCACHED_CHUNKS_MAX: u32 = 64 << 10;
+/// What one chunk may be.
+pub const MEMCACHED_CHUNK_BYTES_MAX: usize = 8 << 20;
+/// Chunks that are asked for before the one is sent that comes first.
+pub(crate) const MEMCACHED_CHUNKS_AHEAD_MAX: usize = 1;
+/// Chunks that are touched at once.
+pub(crate) const MEMCACHED_CHUNKS_TOUCHED_AT_ONCE: usize = 256;
+/// What a client is told to wait for that found all room for values taken.
+pub(crate) const MEMCACHED_RETRY_AFTER_SECONDS: u32 = 1;
+/// A file of certificates.
+pub const CERTIFICATES_BYTES_MAX: u64 = 4 << 20;
 /// Keys that one request may name.
 pub const MEMCACHED_MULTI_KEYS_MAX: usize = 100;
 /// A key that is stored under its hash.

@@ -2,14 +2,19 @@
 //!
 //! The step of the story is `transaction/memcached.rs`. Here is what it asks: what a request means (`errand.rs` and
 //! `memc_errand.rs`), which server has a key (`server_ring.rs`) and whether it is asked at all (`memcached_server.rs`),
-//! the connections of a core (`lane_table.rs`, `memcached_lane.rs`), gets that wait for one another (`read_flights.rs`),
-//! and what the answer looks like. What the bytes on the wire mean is `wire`'s.
+//! the connections of a core (`lane_table.rs`, `memcached_lane.rs`, `lane_opening.rs`), gets that wait for one another
+//! (`read_flights.rs`), values that are larger than an item (`chunk_layout.rs` and who reads and writes it), and what the
+//! answer looks like. What the bytes on the wire mean is `wire`'s.
 
+pub(crate) mod chunk_layout;
+pub(crate) mod chunked_read;
+pub(crate) mod chunked_write;
 pub(crate) mod errand;
 pub(crate) mod gateway_call;
 pub mod gateway_settings;
 pub(crate) mod item_answer;
 pub(crate) mod item_key;
+pub(crate) mod lane_opening;
 pub(crate) mod lane_table;
 pub(crate) mod memc_answer;
 mod memc_errand;
@@ -19,22 +24,25 @@ pub(crate) mod multi_answer;
 pub(crate) mod read_flights;
 pub(crate) mod request_part;
 pub mod server_ring;
+pub mod server_tls;
+pub(crate) mod value_hold;
 
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use wire::memcached::{Command, Reply};
 
 use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
-use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got};
+use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got, Patience};
 use crate::memcached_gateway::gateway_settings::MemcachedSettings;
-use crate::memcached_gateway::lane_table::{LaneTable, deadline_ms};
+use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memcached_gateway::memcached_server::{Server, ServerTerms};
 use crate::memcached_gateway::read_flights::Seat;
 use crate::memcached_gateway::server_ring::ServerRing;
+use crate::origin::Origins;
 use crate::worker::Core;
 
 /// Servers that are asked for one request, if each fails.
@@ -62,9 +70,31 @@ pub(crate) enum Unanswered {
     Failed { failure: Failure, server: Arc<Server> },
 }
 
+/// Who waits for a reply.
+pub(crate) enum Waiter<'a> {
+    /// For a client, who may leave.
+    Client(&'a mut Connection),
+    Nobody,
+}
+
+/// Connections that one core may have to all memcacheds of these routes.
+pub fn connections_of_core_max(settings: &[MemcachedSettings]) -> usize {
+    let mut terms: Vec<ServerTerms> = Vec::new();
+    for route in settings {
+        for server in &route.servers {
+            let of_route = ServerTerms::of(route, &server.address);
+            if !terms.contains(&of_route) {
+                terms.push(of_route);
+            }
+        }
+    }
+    terms.iter().map(|terms| terms.connections_max).sum()
+}
+
 impl Gateways {
-    /// Servers that `previous` knows under the same terms keep connections, gets and health.
-    pub(crate) fn new(settings: &[MemcachedSettings], previous: Option<&Gateways>) -> Gateways {
+    /// Servers that `previous` knows under the same terms keep connections, gets and health. Names are looked up as
+    /// those of `origins` are.
+    pub(crate) fn new(settings: &[MemcachedSettings], origins: &Origins, previous: Option<&Gateways>) -> Gateways {
         let mut known: Vec<Arc<Server>> = previous
             .into_iter()
             .flat_map(|gateways| &gateways.routes)
@@ -72,9 +102,13 @@ impl Gateways {
             .cloned()
             .collect();
         let mut server = |terms: ServerTerms| match known.iter().find(|server| server.terms == terms) {
-            Some(server) => Arc::clone(server),
+            Some(server) => {
+                server.whereabouts.store(Arc::new(origins.whereabouts(terms.address.url())));
+                Arc::clone(server)
+            }
             None => {
-                known.push(Arc::new(Server::new(terms)));
+                let whereabouts = origins.whereabouts(terms.address.url());
+                known.push(Arc::new(Server::new(terms, whereabouts)));
                 Arc::clone(&known[known.len() - 1])
             }
         };
@@ -91,16 +125,16 @@ impl Gateway {
     /// Asks the server that has `key`, and others after it where the settings say so.
     pub(crate) async fn ask(
         &self,
-        connection: &mut Connection,
+        core: &Rc<Core>,
+        waiter: &mut Waiter<'_>,
         key: &[u8],
         command: &Command<'_>,
     ) -> Result<Got, Unanswered> {
-        let core = Rc::clone(&connection.core);
         let next = self.settings.next_server;
         let (mut unanswered, mut missed) = (None, None);
         for at in self.ring.order(key).take(SERVERS_TRIED_MAX) {
             let server = &self.servers[at];
-            let failure = match self.ask_server(&core, connection, server, key, command).await {
+            let failure = match self.ask_server(core, waiter, server, key, command).await {
                 Ok(got) if next.not_found && matches!(got.reply, Reply::Miss | Reply::NotFound) => {
                     missed = Some(got);
                     continue;
@@ -131,35 +165,39 @@ impl Gateway {
     /// One command for each key, all on their way at once.
     pub(crate) async fn ask_each<'a>(
         &self,
-        connection: &mut Connection,
+        core: &Rc<Core>,
+        waiter: &mut Waiter<'_>,
         keys: &[&'a [u8]],
         command: impl Fn(&'a [u8]) -> Command<'a>,
     ) -> Result<Vec<Got>, Unanswered> {
-        let core = Rc::clone(&connection.core);
         let first = |key: &[u8]| self.ring.order(key).next().map(|at| &self.servers[at]);
-        let begin = |key: &'a [u8]| first(key).map(|server| self.call(&core, server, key, &command(key)));
+        let begin = |key: &'a [u8]| first(key).map(|server| self.call(core, server, key, &command(key)));
         let calls: Vec<Option<Arc<Call>>> = keys.iter().map(|&key| begin(key)).collect();
         let mut all = Vec::with_capacity(keys.len());
         for (&key, call) in keys.iter().zip(calls) {
             let ended = match call {
-                Some(call) => wait(connection, &call).await.ok_or(Unanswered::ClientLeft)?.ok(),
+                Some(call) => wait(waiter, &call).await.ok_or(Unanswered::ClientLeft)?.ok(),
                 None => None,
             };
             all.push(match ended {
                 Some(got) => got,
                 // By the rules of a single one.
-                None => self.ask(connection, key, &command(key)).await?,
+                None => self.ask(core, waiter, key, &command(key)).await?,
             });
         }
         Ok(all)
     }
 
     /// Tells every server; the first that does not reply is the answer.
-    pub(crate) async fn tell_all(&self, connection: &mut Connection, command: &Command<'_>) -> Result<Got, Unanswered> {
-        let core = Rc::clone(&connection.core);
+    pub(crate) async fn tell_all(
+        &self,
+        core: &Rc<Core>,
+        waiter: &mut Waiter<'_>,
+        command: &Command<'_>,
+    ) -> Result<Got, Unanswered> {
         let mut last = None;
         for server in &self.servers {
-            match self.ask_server(&core, connection, server, b"", command).await {
+            match self.ask_server(core, waiter, server, b"", command).await {
                 Ok(got) => last = Some(got),
                 Err(None) => return Err(Unanswered::ClientLeft),
                 Err(Some(failure)) => return Err(Unanswered::Failed { failure, server: Arc::clone(server) }),
@@ -172,7 +210,7 @@ impl Gateway {
     async fn ask_server(
         &self,
         core: &Rc<Core>,
-        connection: &mut Connection,
+        waiter: &mut Waiter<'_>,
         server: &Arc<Server>,
         key: &[u8],
         command: &Command<'_>,
@@ -180,7 +218,7 @@ impl Gateway {
         let mut lost_once = false;
         loop {
             let call = self.call(core, server, key, command);
-            match wait(connection, &call).await {
+            match wait(waiter, &call).await {
                 None => return Err(None),
                 Some(Ok(got)) => return Ok(got),
                 Some(Err(failure)) => {
@@ -193,35 +231,66 @@ impl Gateway {
         }
     }
 
+    /// Sends a command whose reply nobody waits for: a meta command quietly.
+    pub(crate) fn tell(&self, core: &Rc<Core>, key: &[u8], command: &Command<'_>) {
+        let Some(at) = self.ring.order(key).next() else { return };
+        let server = &self.servers[at];
+        self.send(core, server, &Arc::new(self.new_call(key, command).unheard()), command);
+    }
+
+    fn new_call(&self, key: &[u8], command: &Command<'_>) -> Call {
+        let bytes_max = self.settings.item_bytes_max(key);
+        Call::new(command, key, Patience::new(self.settings.reply_timeout), bytes_max)
+    }
+
     /// A call that is on its way: somebody else's, or one that is sent now.
     fn call(&self, core: &Rc<Core>, server: &Arc<Server>, key: &[u8], command: &Command<'_>) -> Arc<Call> {
-        let settings = &self.settings;
-        let begin = || Call::new(command, key, deadline_ms(settings.reply_timeout), settings.value_bytes_max);
-        let call = match settings.coalesce && matches!(command, Command::MetaGet { exptime: None, .. }) {
-            false => Arc::new(begin()),
-            true => match server.flights.join(key, begin) {
-                Seat::Leading(call) => call,
-                Seat::Joined(call) => {
-                    core.counters.memcached_coalesced.add(1);
-                    return call;
-                }
-            },
+        let joined = |call: Arc<Call>| {
+            core.counters.memcached_coalesced.add(1);
+            call
         };
+        let call = match command {
+            Command::MetaGet { exptime: None, .. } if self.settings.coalesce => {
+                match server.flights.join(key, || self.new_call(key, command)) {
+                    Seat::Leading(call) => call,
+                    Seat::Joined(call) => return joined(call),
+                }
+            }
+            // A get that is on its way brings all that is asked for.
+            Command::MetaFacts { .. } if self.settings.coalesce => match server.flights.find(key) {
+                Some(call) => return joined(call),
+                None => Arc::new(self.new_call(key, command)),
+            },
+            _ => Arc::new(self.new_call(key, command)),
+        };
+        self.send(core, server, &call, command);
+        call
+    }
+
+    fn send(&self, core: &Rc<Core>, server: &Arc<Server>, call: &Arc<Call>, command: &Command<'_>) {
         match server.admits(deadline_now_ms()) {
-            true => LaneTable::push(core, server, &call, command),
+            true => LaneTable::push(core, server, call, command),
             false => {
-                server.flights.leave(&call);
+                server.flights.leave(call);
                 call.end(Err(Failure { kind: FailureKind::Ejected, unsent: true }));
             }
         }
-        call
+    }
+}
+
+impl Waiter<'_> {
+    pub(crate) fn has_left(&mut self, cx: &mut Context<'_>) -> bool {
+        match self {
+            Waiter::Client(connection) => connection.has_left(cx),
+            Waiter::Nobody => false,
+        }
     }
 }
 
 /// The end of a call; `None` when the client left before.
-async fn wait(connection: &mut Connection, call: &Call) -> Option<Result<Got, Failure>> {
+async fn wait(waiter: &mut Waiter<'_>, call: &Call) -> Option<Result<Got, Failure>> {
     poll_fn(|cx| match call.poll(cx) {
-        Poll::Pending if connection.has_left(cx) => Poll::Ready(None),
+        Poll::Pending if waiter.has_left(cx) => Poll::Ready(None),
         polled => polled.map(Some),
     })
     .await

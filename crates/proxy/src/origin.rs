@@ -21,17 +21,19 @@ mod servers;
 mod staggered_dial;
 #[cfg(test)]
 pub(crate) mod tests;
+mod whereabouts;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use wire::Parties;
 
-pub(crate) use self::dial::{Place, dial};
+pub(crate) use self::dial::Place;
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
 pub use self::origin_set::Origins;
 pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
 pub use self::origin_stream::OriginStream;
+pub use self::whereabouts::Whereabouts;
 
 use self::balance::{Address, Ejection};
 use self::limits::DIAL_ATTEMPTS_MAX;

@@ -308,6 +308,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         draining: AtomicBool::new(false),
         client_places: Arc::default(),
         partial_heads_bytes: AtomicUsize::new(0),
+        memcached_values_bytes: AtomicUsize::new(0),
         tunnels_open: AtomicUsize::new(0),
         hit_history: HitHistory::default(),
         variations: UrlVariations::default(),

@@ -15,8 +15,8 @@ pub use crate::forward::forward_settings::{
 };
 use crate::limits::Limits;
 pub use crate::memcached_gateway::gateway_settings::{
-    LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode, MemcachedServer,
-    MemcachedSettings, NextServer, RequestPart,
+    BinaryKeys, LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode,
+    MemcachedServer, MemcachedSettings, MemcachedTls, NextServer, RequestPart,
 };
 pub use crate::rehearsal::played_origins::PlayedOrigin;
 pub use crate::vcl_parameters::VclParameters;

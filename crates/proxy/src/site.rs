@@ -45,6 +45,7 @@ impl Site {
         let origins = Origins::new(&settings, previous.map(|site| &*site.origins));
         let former = previous.map(|site| &*site.forward);
         let forward = Forward::new(&settings.forward, &settings.limits, &origins, former);
+        let memcached = Gateways::new(&settings.memcached, &origins, previous.map(|site| &*site.memcached));
         let mut routes = settings.routes.clone();
         routes.sort_by_key(|route| std::cmp::Reverse(rank(route)));
         let pseudonym = format!("{}-{instance}", settings.server_name);
@@ -55,7 +56,7 @@ impl Site {
             forward: Arc::new(forward),
             origins,
             files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits)),
-            memcached: Arc::new(Gateways::new(&settings.memcached, previous.map(|site| &*site.memcached))),
+            memcached: Arc::new(memcached),
             vcl: previous.and_then(|site| site.vcl.clone()),
             routes,
             settings,

@@ -33,6 +33,8 @@ pub(crate) mod hit;
 pub(crate) mod log;
 pub(crate) mod lookup;
 pub(crate) mod memcached;
+mod memcached_chunks;
+mod memcached_value;
 pub(crate) mod miss;
 mod pace;
 pub(crate) mod pass;

@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) draining: AtomicBool,
     pub(crate) client_places: Arc<ClientPlaces>,
     pub(crate) partial_heads_bytes: AtomicUsize,
+    /// Of values on their way to memcached, and of those in chunks on their way from it.
+    pub(crate) memcached_values_bytes: AtomicUsize,
     /// CONNECT tunnels, over all cores.
     pub(crate) tunnels_open: AtomicUsize,
     pub(crate) hit_history: HitHistory,
@@ -322,7 +324,7 @@ async fn tick(core: Rc<Core>) {
         }
         core.log.borrow_mut().flush(&core);
         sweep_origins(&core);
-        core.memcached_lanes.borrow_mut().sweep();
+        core.memcached_lanes.borrow_mut().sweep(core.now().mono_ms);
     }
 }
 

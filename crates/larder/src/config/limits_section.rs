@@ -76,6 +76,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         open_file_check_interval => open_file_check_interval: time(false);
         listing_entries_max => listing_entries_max: number(0..=ANY);
         tunnel_idle_timeout => tunnel_idle_timeout: time(true);
+        memcached_values_bytes_max => memcached_values_bytes_max: bytes(1 << 10..=ANY);
         drain_grace => drain_grace: time(false);
     }
     section.end();

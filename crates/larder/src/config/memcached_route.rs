@@ -3,25 +3,32 @@
 use std::path::PathBuf;
 
 use message::{Authority, Scheme};
+use proxy::limits::{MEMCACHED_CHUNK_BYTES_MAX, MEMCACHED_CHUNKS_MAX};
 use proxy::memcached_gateway::server_ring::{SERVERS_MAX, WEIGHT_MAX};
 use proxy::settings::{
-    LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode, MemcachedServer,
-    MemcachedSettings, NextServer, RequestPart,
+    BinaryKeys, LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode,
+    MemcachedServer, MemcachedSettings, NextServer, RequestPart,
 };
 use toml::de::DeValue;
 
 use super::complaint::Complaint;
+use super::memcached_tls;
 use super::nearest::nearest;
 use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
+use crate::quantities::show_size;
 
 /// memcached's own port.
 const PORT_DEFAULT: u16 = 11_211;
 /// What a value may have at most: all of it is held while it is on its way.
 const VALUE_BYTES_CEILING: u64 = 1 << 30;
 const CONNECTIONS_CEILING: u64 = 1_024;
+/// Less would be more heads than bytes.
+const CHUNK_BYTES_MIN: u64 = 1 << 10;
+/// Of values in chunks, unless the route says otherwise.
+const CHUNKED_VALUE_BYTES_MAX_DEFAULT: usize = 64 << 20;
 
 /// All keys but `memcached` itself.
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 26] = [
     "mode",
     "commands",
     "hash",
@@ -43,6 +50,11 @@ const KEYS: [&str; 21] = [
     "long_keys",
     "memcached_login",
     "content_type",
+    "chunk_bytes",
+    "binary_keys",
+    "tls",
+    "ca",
+    "tls_name",
 ];
 
 pub fn read(section: &mut Section<'_>) -> Option<MemcachedSettings> {
@@ -72,6 +84,8 @@ pub fn read(section: &mut Section<'_>) -> Option<MemcachedSettings> {
     what_is_asked(section, &mut settings);
     who_is_asked(section, &mut settings);
     what_items_are(section, &mut settings);
+    in_chunks(section, &mut settings);
+    settings.tls = memcached_tls::read(section, &settings.servers);
     Some(settings)
 }
 
@@ -83,8 +97,8 @@ fn set<T>(to: &mut T, value: Option<T>) {
 
 fn what_is_asked(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
     set(&mut settings.commands, section.read_list("commands", command));
+    set(&mut settings.key, section.read("key", joined_parts));
     for (key, part) in [
-        ("key", &mut settings.key),
         ("command", &mut settings.command),
         ("value", &mut settings.value),
         ("flags", &mut settings.flags),
@@ -123,6 +137,41 @@ fn who_is_asked(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
     });
 }
 
+/// `chunk_bytes`, and what it makes of the other settings.
+fn in_chunks(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
+    let bytes = section.read("chunk_bytes", |node| {
+        let bytes = size(node)?;
+        let top = MEMCACHED_CHUNK_BYTES_MAX as u64;
+        let fits = (CHUNK_BYTES_MIN..=top).contains(&bytes).then_some(bytes as u32);
+        let bounds = format!("must be {} to {}", show_size(CHUNK_BYTES_MIN), show_size(top));
+        fits.ok_or_else(|| Complaint::new(node.span(), "a chunk cannot be of that size", bounds))
+    });
+    let Some(bytes) = bytes else { return };
+    settings.chunk_bytes = Some(bytes);
+    match section.get("value_bytes_max") {
+        None => settings.value_bytes_max = CHUNKED_VALUE_BYTES_MAX_DEFAULT,
+        Some(node) => {
+            let range = u64::from(bytes)..=u64::from(bytes) * u64::from(MEMCACHED_CHUNKS_MAX);
+            if !range.contains(&(settings.value_bytes_max as u64)) {
+                let (min, max) = (show_size(*range.start()), show_size(*range.end()));
+                let what = "`value_bytes_max` does not go with `chunk_bytes`";
+                section.complaints().add(Complaint::new(node.span(), what, format!("must be {min} to {max}")));
+            }
+        }
+    }
+    let adds = |command: &&MemcachedCommand| matches!(command, MemcachedCommand::Append | MemcachedCommand::Prepend);
+    let adding = settings.commands.iter().find(adds).copied();
+    match (adding, section.get("commands")) {
+        (Some(_), Some(node)) => {
+            let what = "`append` and `prepend` are not for values in chunks (chunk_bytes)";
+            section.complaints().add(Complaint::new(node.span(), what, "one of them is offered here"));
+        }
+        // What the mode ships with, less these.
+        (Some(_), None) => settings.commands.retain(|command| !adds(&command)),
+        (None, _) => {}
+    }
+}
+
 fn what_items_are(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
     let bytes = section.read("value_bytes_max", |node| {
         let bytes = size(node)?;
@@ -138,6 +187,15 @@ fn what_items_are(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
     set(&mut settings.gzip_flag, flag.map(|n| n as u32));
     let choices = [("hash", LongKeys::Hash), ("refuse", LongKeys::Refuse)];
     set(&mut settings.long_keys, section.read("long_keys", |node| choice(node, &choices)));
+    let choices = [("base64", BinaryKeys::Base64), ("refuse", BinaryKeys::Refuse)];
+    let binary = section.read("binary_keys", |node| match (choice(node, &choices)?, settings.mode) {
+        (BinaryKeys::Base64, MemcachedMode::NginxMemc) => {
+            let what = "keys in base64 are for the clean mode: the module escapes them";
+            Err(Complaint::new(node.span(), what, "not with mode = \"nginx-memc\""))
+        }
+        (binary, _) => Ok(binary),
+    });
+    set(&mut settings.binary_keys, binary);
     settings.content_type = section.read("content_type", |node| {
         parsed(node, "media type", "such as \"text/plain; charset=utf-8\"", |written| {
             let is_value = written.contains('/') && written.bytes().all(|b| (b' '..=b'~').contains(&b));
@@ -189,23 +247,55 @@ fn command(node: Node<'_>) -> Result<MemcachedCommand, Complaint> {
 }
 
 fn request_part(node: Node<'_>) -> Result<RequestPart, Complaint> {
-    let form = "\"path\", \"uri\", \"$arg_NAME\", \"$http_NAME\" or a text of its own";
+    let form = "\"path\", \"uri\", \"$arg_NAME\", \"$http_NAME\", \"$args\" or a text of its own";
+    parsed(node, "part of a request", form, |written| match &parts(written)?[..] {
+        [] => Some(RequestPart::Nothing),
+        [RequestPart::Host] => None,
+        [part] => Some(part.clone()),
+        _ => None,
+    })
+}
+
+/// The same, or several of them one after the other: `$uri?$args`.
+fn joined_parts(node: Node<'_>) -> Result<RequestPart, Complaint> {
+    let form = "\"path\", \"uri\", or a text with $uri, $args, $host, $arg_NAME and $http_NAME in it";
     parsed(node, "part of a request", form, |written| {
-        let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        Some(match written {
-            "path" => RequestPart::Path,
-            "uri" | "$uri" => RequestPart::WholePath,
-            "" => RequestPart::Nothing,
-            _ => match (written.strip_prefix("$arg_"), written.strip_prefix("$http_"), written.contains('$')) {
-                (Some(name), ..) => is_name(name).then(|| RequestPart::Argument(name.to_owned()))?,
-                (_, Some(name), _) => {
-                    is_name(name).then(|| RequestPart::Field(name.to_lowercase().replace('_', "-")))?
-                }
-                (_, _, true) => return None,
-                _ => RequestPart::Fixed(written.to_owned()),
-            },
+        let mut parts = parts(written)?;
+        Some(match parts.len() {
+            0 => RequestPart::Nothing,
+            1 => parts.remove(0),
+            _ => RequestPart::Joined(parts),
         })
     })
+}
+
+/// Variables and the texts between them.
+fn parts(written: &str) -> Option<Vec<RequestPart>> {
+    match written {
+        "path" => return Some(vec![RequestPart::Path]),
+        "uri" => return Some(vec![RequestPart::WholePath]),
+        _ => {}
+    }
+    let (text, mut rest) = written.split_at(written.find('$').unwrap_or(written.len()));
+    let fixed = |text: &str| (!text.is_empty()).then(|| RequestPart::Fixed(text.to_owned()));
+    let mut parts: Vec<RequestPart> = fixed(text).into_iter().collect();
+    while let Some(variable) = rest.strip_prefix('$') {
+        let end = variable.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(variable.len());
+        let (name, behind) = variable.split_at(end);
+        let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+        parts.push(match (name, name.strip_prefix("arg_"), name.strip_prefix("http_")) {
+            ("uri", ..) => RequestPart::WholePath,
+            ("args" | "query_string", ..) => RequestPart::Query,
+            ("host", ..) => RequestPart::Host,
+            (_, Some(name), _) => RequestPart::Argument(named(name)?),
+            (_, _, Some(name)) => RequestPart::Field(named(name)?.to_lowercase().replace('_', "-")),
+            _ => return None,
+        });
+        let (text, variable) = behind.split_at(behind.find('$').unwrap_or(behind.len()));
+        parts.extend(fixed(text));
+        rest = variable;
+    }
+    Some(parts)
 }
 
 fn next_server(node: Node<'_>) -> Result<NextServer, Complaint> {
@@ -245,6 +335,35 @@ mod tests {
         assert_eq!((settings.value_bytes_max, settings.reply_timeout.as_millis()), (2 << 20, 200));
     }
 
+    #[test]
+    fn a_key_may_be_of_several_parts() {
+        let key = |written: &str| {
+            let text = format!("[[route]]\nmemcached = \"a\"\nkey = \"{written}\"\n");
+            read_config(&text).unwrap().settings.memcached[0].key.clone()
+        };
+        let fixed = |text: &str| RequestPart::Fixed(text.to_owned());
+        assert_eq!(key("uri"), RequestPart::WholePath);
+        assert_eq!(key("$uri"), RequestPart::WholePath);
+        assert_eq!(key(""), RequestPart::Nothing);
+        assert_eq!(key("plain"), fixed("plain"));
+        let joined = vec![RequestPart::WholePath, fixed("?"), RequestPart::Query];
+        assert_eq!(key("$uri?$args"), RequestPart::Joined(joined));
+        let joined = vec![fixed("ns:"), RequestPart::Argument("k".to_owned()), fixed(":v1")];
+        assert_eq!(key("ns:$arg_k:v1"), RequestPart::Joined(joined));
+    }
+
+    #[test]
+    fn values_in_chunks_may_be_larger_and_are_not_appended_to() {
+        let read = |more: &str| {
+            let text = format!("[[route]]\nmemcached = \"a\"\nchunk_bytes = \"500KiB\"\n{more}\n");
+            read_config(&text).unwrap().settings.memcached[0].clone()
+        };
+        assert_eq!((read("").chunk_bytes, read("").value_bytes_max), (Some(500 << 10), 64 << 20));
+        assert_eq!(read("value_bytes_max = \"1GiB\"").value_bytes_max, 1 << 30);
+        let memc = read("mode = \"nginx-memc\"").commands;
+        assert!(memc.len() == 10 && !memc.contains(&MemcachedCommand::Append), "{memc:?}");
+    }
+
     fn check(route: &str, expect: &str) {
         let wrong = read_config(&format!("[[route]]\n{route}\n")).unwrap_err();
         let said: Vec<_> = wrong.iter().map(|complaint| complaint.what.as_str()).collect();
@@ -259,6 +378,22 @@ mod tests {
         check("memcached = \"a weight=0\"", "`a weight=0` is no memcached");
         check("memcached = \"a\"\ncommands = [\"gett\"]", "`gett` is no command");
         check("memcached = \"a\"\nkey = \"$uri_x\"", "`$uri_x` is no part of a request");
+        check("memcached = \"a\"\nkey = \"$\"", "`$` is no part of a request");
+        check("memcached = \"a\"\nflags = \"$uri$args\"", "`$uri$args` is no part of a request");
+        check("memcached = \"a\"\nchunk_bytes = 100", "a chunk cannot be of that size");
+        check("memcached = \"a\"\nchunk_bytes = \"9MiB\"", "a chunk cannot be of that size");
+        check(
+            "memcached = \"a\"\nchunk_bytes = \"1KiB\"\nvalue_bytes_max = \"1GiB\"",
+            "`value_bytes_max` does not go with `chunk_bytes`",
+        );
+        check(
+            "memcached = \"a\"\nchunk_bytes = \"1MiB\"\ncommands = [\"get\", \"append\"]",
+            "`append` and `prepend` are not for values in chunks (chunk_bytes)",
+        );
+        check(
+            "memcached = \"a\"\nmode = \"nginx-memc\"\nbinary_keys = \"base64\"",
+            "keys in base64 are for the clean mode: the module escapes them",
+        );
         check("memcached = \"a\"\nmemcached_login = \"nobody\"", "`nobody` is no login");
         check("memcached = \"a\"\nvalue_bytes_max = 0", "a value cannot be that large");
         check("root = \"/a\"\nhash = \"ketama\"", "`hash` is for routes to memcached");

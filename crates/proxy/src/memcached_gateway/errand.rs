@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use wire::memcached::{Command, Direction, StoreVerb};
 
 use crate::limits::MEMCACHED_MULTI_KEYS_MAX;
-use crate::memcached_gateway::gateway_settings::{LongKeys, MemcachedCommand, MemcachedSettings, RequestPart};
-use crate::memcached_gateway::item_key::{ItemKey, NoKey};
+use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings, RequestPart};
+use crate::memcached_gateway::item_key::{ItemKey, KeyRules, NoKey};
 use crate::memcached_gateway::request_part::{Malformed, argument, arguments, decode};
 use crate::transaction::synth::Synth;
 
@@ -30,6 +30,10 @@ pub(crate) struct Errand {
     pub(crate) value: Option<Vec<u8>>,
     /// Of statistics.
     pub(crate) argument: Vec<u8>,
+    /// Who asks waits for no reply.
+    pub(crate) is_unheard: bool,
+    /// Of an item all but its value is wanted.
+    pub(crate) wants_facts: bool,
 }
 
 /// Which command a method is, if the request does not say.
@@ -45,8 +49,8 @@ pub(crate) fn command_of_method(method: Method) -> Option<MemcachedCommand> {
 
 impl MemcachedCommand {
     pub(crate) fn has_key(self) -> bool {
-        use MemcachedCommand::{CacheMemoryLimit, FlushAll, Stats, Verbosity, Version};
-        !matches!(self, FlushAll | Stats | Version | Verbosity | CacheMemoryLimit)
+        use MemcachedCommand::{CacheMemoryLimit, FlushAll, Noop, Stats, Verbosity, Version};
+        !matches!(self, FlushAll | Stats | Version | Verbosity | CacheMemoryLimit | Noop)
     }
 
     pub(crate) fn stores(self) -> Option<StoreVerb> {
@@ -74,6 +78,8 @@ impl Errand {
             by_condition: false,
             value: None,
             argument: Vec::new(),
+            is_unheard: false,
+            wants_facts: false,
         }
     }
 
@@ -106,9 +112,11 @@ impl Errand {
             errand.cas = if_match(request)?.flatten();
         }
         errand.read_numbers(query)?;
-        if !errand.fits_long_key() {
-            return Err(long_key(414));
-        }
+        errand.is_unheard = errand.read_noreply(query)?;
+        // An item that begins with its key is not known by its facts.
+        let is_get = command == MemcachedCommand::Get;
+        errand.wants_facts = is_get && request.method == Method::Head && !errand.keys.iter().any(ItemKey::is_long);
+        errand.check_key()?;
         Ok(errand)
     }
 
@@ -174,10 +182,30 @@ impl Errand {
         Ok(())
     }
 
-    /// What is stored under a hash begins with its key, and takes no part of a value at its front or as a number.
-    fn fits_long_key(&self) -> bool {
+    /// `noreply=1`, of what changes one item.
+    fn read_noreply(&self, query: &[u8]) -> Result<bool, Synth> {
+        use MemcachedCommand::{Decr, Delete, Incr, Invalidate, Touch};
+        let is_noreply = match argument(query, b"noreply") {
+            None | Some(b"0") => return Ok(false),
+            Some(said) => said == b"1",
+        };
+        let changes =
+            self.command.stores().is_some() || matches!(self.command, Delete | Invalidate | Incr | Decr | Touch);
+        (is_noreply && changes).then_some(true).ok_or_else(|| refused("noreply-invalid", NOREPLY))
+    }
+
+    /// What is stored under a hash begins with its key, and takes no part of a value at its front or as a number. And an
+    /// item that memcached makes anew by itself forgets that its key came as base64.
+    fn check_key(&self) -> Result<(), Synth> {
         use MemcachedCommand::{Append, Decr, Incr, Prepend};
-        !(self.keys.iter().any(ItemKey::is_long) && matches!(self.command, Append | Prepend | Incr | Decr))
+        if !matches!(self.command, Append | Prepend | Incr | Decr) {
+            return Ok(());
+        }
+        match self.keys.iter().find(|key| key.is_long() || key.is_binary()) {
+            None => Ok(()),
+            Some(key) if key.is_long() => Err(long_key(414)),
+            Some(_) => Err(refused("key-binary", KEY_BINARY)),
+        }
     }
 
     /// As it is sent; `value` is what is stored.
@@ -201,6 +229,9 @@ impl Errand {
             MemcachedCommand::Version => Command::Version,
             MemcachedCommand::Verbosity => Command::Verbosity { level: self.number.try_into().unwrap_or(u32::MAX) },
             MemcachedCommand::CacheMemoryLimit => Command::CacheMemoryLimit { megabytes: self.number },
+            MemcachedCommand::Debug => Command::MetaDebug { key },
+            MemcachedCommand::Noop => Command::MetaNoop,
+            _ if self.wants_facts => Command::MetaFacts { key },
             _ => Command::MetaGet { key, exptime: None },
         }
     }
@@ -212,6 +243,8 @@ const NO_COMMAND: &str = "memcached has no such command, or it is none that HTTP
 const FLAGS: &str = "An item's flags are a number of 32 bits.";
 const EXPTIME: &str = "An expiry is a whole number of seconds, as memcached reads it.";
 const NUMBER: &str = "This takes a whole number of 64 bits.";
+const KEY_BINARY: &str = "This cannot be had of a key with blanks or control characters.";
+const NOREPLY: &str = "noreply=1 is for a command that changes one item.";
 const CAS: &str = "A `cas` needs the item's number: an If-Match with its ETag, or the argument cas=NUMBER.";
 const CONDITION: &str = "Storing takes If-Match with one ETag or *, or If-None-Match: *, and no other condition.";
 
@@ -238,7 +271,7 @@ pub(crate) fn no_key(why: NoKey) -> Synth {
     }
 }
 
-fn malformed(_: Malformed) -> Synth {
+pub(crate) fn malformed(_: Malformed) -> Synth {
     refused("escape-malformed", "A percent sign that begins no escape.")
 }
 
@@ -248,21 +281,21 @@ fn keys(
     settings: &MemcachedSettings,
     command: MemcachedCommand,
 ) -> Result<SmallVec<[ItemKey; 1]>, Synth> {
-    let is_path = settings.key.is_of_path();
-    let read = |key: &[u8], long: LongKeys| ItemKey::read(key, is_path, long).map_err(no_key);
+    let rules = KeyRules { is_path: settings.key.is_of_path(), long: settings.long_keys, binary: settings.binary_keys };
+    let read = |key: &[u8]| ItemKey::read(key, rules).map_err(no_key);
     let mut keys = SmallVec::new();
     if command == MemcachedCommand::MultiGet {
         for written in arguments(request.query.unwrap_or_default(), b"key") {
             if keys.len() == MEMCACHED_MULTI_KEYS_MAX {
                 return Err(refused("keys-too-many", "More keys than one request may name."));
             }
-            keys.push(read(&decode(written).map_err(malformed)?, settings.long_keys)?);
+            keys.push(read(&decode(written).map_err(malformed)?)?);
         }
         return if keys.is_empty() { Err(no_key(NoKey::Missing)) } else { Ok(keys) };
     }
     if command.has_key() {
         let key = settings.key.decoded(request, prefix).map_err(malformed)?;
-        keys.push(read(&key.unwrap_or_default(), settings.long_keys)?);
+        keys.push(read(&key.unwrap_or_default())?);
     }
     Ok(keys)
 }

@@ -3,11 +3,15 @@
 
 use std::io;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use wire::memcached::{Command, Expected, Reply, ReplyFault};
+
+use crate::clock::deadline_now_ms;
+use crate::memcached_gateway::server_tls::TlsFault;
 
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -16,11 +20,30 @@ pub(crate) struct Call {
     pub(crate) expected: Expected,
     /// It changes nothing, so that it may be asked once more.
     pub(crate) is_read: bool,
+    /// A value follows its line.
+    pub(crate) stores: bool,
     /// It changes every key.
     pub(crate) is_flush: bool,
-    pub(crate) deadline_ms: u64,
+    /// Nobody waits for it, and a meta command among them is a quiet one.
+    pub(crate) is_unheard: bool,
+    pub(crate) patience: Patience,
     pub(crate) value_bytes_max: usize,
     state: Mutex<State>,
+}
+
+/// How long a reply is waited for, and until when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub(crate) timeout_ms: u64,
+    pub(crate) deadline_ms: u64,
+}
+
+impl Patience {
+    /// From now on.
+    pub(crate) fn new(timeout: Duration) -> Patience {
+        let timeout_ms = timeout.as_millis().try_into().unwrap_or(u64::MAX);
+        Patience { timeout_ms, deadline_ms: deadline_now_ms().saturating_add(timeout_ms) }
+    }
 }
 
 #[derive(Debug)]
@@ -48,6 +71,10 @@ pub(crate) struct Failure {
 pub(crate) enum FailureKind {
     Connect(io::ErrorKind),
     ConnectTimeout,
+    /// Its name has no address.
+    Resolve,
+    /// The server is not who it should be, or speaks no TLS.
+    Tls(TlsFault),
     /// The server refused user and password.
     Login,
     /// The connection ended before the reply did.
@@ -66,6 +93,8 @@ impl FailureKind {
         match self {
             FailureKind::Connect(_) => "memcached-connect",
             FailureKind::ConnectTimeout => "memcached-connect-timeout",
+            FailureKind::Resolve => "memcached-resolve",
+            FailureKind::Tls(_) => "memcached-tls",
             FailureKind::Login => "memcached-login",
             FailureKind::Lost => "memcached-lost",
             FailureKind::Timeout => "memcached-timeout",
@@ -77,16 +106,29 @@ impl FailureKind {
 }
 
 impl Call {
-    pub(crate) fn new(command: &Command<'_>, key: &[u8], deadline_ms: u64, value_bytes_max: usize) -> Call {
+    pub(crate) fn new(command: &Command<'_>, key: &[u8], patience: Patience, value_bytes_max: usize) -> Call {
         Call {
             key: key.into(),
             expected: command.expected(),
             is_read: command.is_read(),
+            stores: matches!(command, Command::Store { .. } | Command::MetaStore { .. }),
             is_flush: matches!(command, Command::FlushAll { .. }),
-            deadline_ms,
+            is_unheard: false,
+            patience,
             value_bytes_max,
             state: Mutex::new(State::Waiting(SmallVec::new())),
         }
+    }
+
+    /// The same, with nobody who waits.
+    pub(crate) fn unheard(self) -> Call {
+        let is_meta = matches!(self.expected, Expected::MetaStatus | Expected::MetaNumber);
+        let expected = if is_meta { Expected::Silence } else { self.expected };
+        Call { expected, is_unheard: true, ..self }
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.expected == Expected::Silence
     }
 
     /// Its end, or the task is woken by it.

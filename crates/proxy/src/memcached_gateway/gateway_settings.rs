@@ -1,7 +1,17 @@
 //! What an operator may say of a route to memcached, as plain values with what ships.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::limits::MEMCACHED_LONG_KEY_BYTES_MAX;
+use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, MANIFEST_BYTES};
+use crate::memcached_gateway::item_key::is_name_of_long_key;
+use crate::memcached_gateway::server_tls::Authorities;
+use crate::settings::OriginUrl;
+
+/// What a memcached takes for an item unless its option `-I` says otherwise.
+pub const ITEM_BYTES_USUAL: usize = 1 << 20;
 
 /// A route whose requests are commands to memcached.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +39,8 @@ pub struct MemcachedSettings {
     pub next_server: NextServer,
     /// A longer one is neither stored nor taken.
     pub value_bytes_max: usize,
+    /// A longer value is stored in chunks of so many bytes, and read from them.
+    pub chunk_bytes: Option<u32>,
     /// Gets of one key that meet are one command.
     pub coalesce: bool,
     /// Flags are seconds since 1970, and are said in Last-Modified.
@@ -36,6 +48,8 @@ pub struct MemcachedSettings {
     /// An item that bears one of these is gzip; 0: none is.
     pub gzip_flag: u32,
     pub long_keys: LongKeys,
+    pub binary_keys: BinaryKeys,
+    pub tls: Option<MemcachedTls>,
     /// Said first on each connection, to a server that was started with `-Y`.
     pub login: Option<MemcachedLogin>,
     pub content_type: Option<String>,
@@ -60,6 +74,32 @@ impl std::fmt::Display for MemcachedAddress {
             MemcachedAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
+}
+
+impl MemcachedAddress {
+    /// As origins have it.
+    pub(crate) fn url(&self) -> OriginUrl {
+        match self {
+            MemcachedAddress::Tcp { host, port } => OriginUrl::Tcp { host: host.clone(), port: *port },
+            MemcachedAddress::Unix(path) => OriginUrl::Unix(path.clone()),
+        }
+    }
+
+    /// Without brackets; empty for a socket.
+    pub fn host(&self) -> &str {
+        match self {
+            MemcachedAddress::Tcp { host, .. } => host.trim_start_matches('[').trim_end_matches(']'),
+            MemcachedAddress::Unix(_) => "",
+        }
+    }
+}
+
+/// How a server that speaks TLS is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemcachedTls {
+    pub authorities: Arc<Authorities>,
+    /// What its certificate is for, where that is not the host that is connected to.
+    pub name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -113,16 +153,21 @@ pub enum MemcachedCommand {
     Version,
     Verbosity,
     CacheMemoryLimit,
+    /// What memcached remembers of an item.
+    Debug,
+    /// Nothing: does it reply?
+    Noop,
 }
 
 impl MemcachedCommand {
-    /// Every word. `gets` is a get whose ETag one looks at.
-    pub const WORDS: [(&'static str, MemcachedCommand); 20] = {
+    /// Every word. `gets` is a get whose ETag one looks at, and `gats` a `gat`.
+    pub const WORDS: [(&'static str, MemcachedCommand); 23] = {
         use MemcachedCommand::*;
         [
             ("get", Get),
             ("gets", Get),
             ("gat", Gat),
+            ("gats", Gat),
             ("mget", MultiGet),
             ("set", Set),
             ("add", Add),
@@ -140,6 +185,8 @@ impl MemcachedCommand {
             ("version", Version),
             ("verbosity", Verbosity),
             ("cache_memlimit", CacheMemoryLimit),
+            ("me", Debug),
+            ("mn", Noop),
         ]
     };
 
@@ -165,7 +212,13 @@ pub enum RequestPart {
     Argument(String),
     /// `$http_NAME`, in lower case and with hyphens.
     Field(String),
+    /// All that stands behind the question mark.
+    Query,
+    /// Of keys alone.
+    Host,
     Fixed(String),
+    /// One after the other; what is not there is empty. Of keys alone.
+    Joined(Vec<RequestPart>),
     Nothing,
 }
 
@@ -184,6 +237,14 @@ impl NextServer {
     pub const SHIPPED: NextServer = NextServer { error: true, timeout: true, ..NextServer::OFF };
 }
 
+/// What becomes of keys with bytes that the text protocol forbids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryKeys {
+    /// They are sent as base64, which memcached decodes.
+    Base64,
+    Refuse,
+}
+
 /// What becomes of keys that memcached cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongKeys {
@@ -193,6 +254,15 @@ pub enum LongKeys {
 }
 
 impl MemcachedSettings {
+    /// What a reply's value may have: a value, with the key before it that its name does not say, or a part of one.
+    pub(crate) fn item_bytes_max(&self, name: &[u8]) -> usize {
+        let value = match self.chunk_bytes {
+            None => self.value_bytes_max,
+            Some(chunk_bytes) => (chunk_bytes as usize).max(MANIFEST_BYTES).max(ITEM_BYTES_USUAL) + CHUNK_HEAD_BYTES,
+        };
+        if is_name_of_long_key(name) { value + 4 + MEMCACHED_LONG_KEY_BYTES_MAX } else { value }
+    }
+
     /// With what ships for this mode.
     pub fn of(servers: Vec<MemcachedServer>, mode: MemcachedMode) -> MemcachedSettings {
         let argument = |name: &str| RequestPart::Argument(name.to_owned());
@@ -217,11 +287,14 @@ impl MemcachedSettings {
             ejection_failures: 3,
             ejection_time: Duration::from_secs(2),
             next_server: NextServer::SHIPPED,
-            value_bytes_max: 1 << 20,
+            value_bytes_max: ITEM_BYTES_USUAL,
+            chunk_bytes: None,
             coalesce: true,
             flags_as_time: false,
             gzip_flag: 0,
             long_keys,
+            binary_keys: BinaryKeys::Refuse,
+            tls: None,
             login: None,
             content_type: None,
         }

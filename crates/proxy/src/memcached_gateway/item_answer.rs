@@ -6,6 +6,7 @@ use message::{FieldName, Request, ResponseHead, Status};
 use rules::conditions::{self, Holder, Outcome as Condition};
 use wire::memcached::{Blame, Item, Reply};
 
+use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::memcached_gateway::errand::{Errand, long_key, tag_of_cas};
 use crate::memcached_gateway::gateway_call::Got;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
@@ -24,18 +25,36 @@ pub(crate) struct ItemAnswer {
     pub(crate) status: u16,
     /// Lines of fields.
     pub(crate) fields: Vec<u8>,
-    pub(crate) body: Bytes,
+    pub(crate) body: ItemBody,
+}
+
+#[derive(Debug)]
+pub(crate) enum ItemBody {
+    Whole(Bytes),
+    /// It is not wanted, and would have so many bytes.
+    Unsaid(u64),
+    Chunked(Box<ChunkedRead>),
+}
+
+impl ItemBody {
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            ItemBody::Whole(bytes) => bytes.len() as u64,
+            ItemBody::Unsaid(length) => *length,
+            ItemBody::Chunked(read) => read.value_bytes(),
+        }
+    }
 }
 
 impl ItemAnswer {
     pub(crate) fn text(status: u16, content_type: &[u8], body: Bytes) -> ItemAnswer {
         let mut fields = Vec::with_capacity(FIELDS_BYTES_USUAL);
         write_field(&mut fields, b"Content-Type", content_type);
-        ItemAnswer { status, fields, body }
+        ItemAnswer { status, fields, body: ItemBody::Whole(body) }
     }
 
-    fn empty(status: u16) -> ItemAnswer {
-        ItemAnswer { status, fields: Vec::new(), body: Bytes::new() }
+    pub(crate) fn empty(status: u16) -> ItemAnswer {
+        ItemAnswer { status, fields: Vec::new(), body: ItemBody::Whole(Bytes::new()) }
     }
 }
 
@@ -70,6 +89,7 @@ pub(crate) fn answer(
             let text = [&got.bytes[digits.clone()], b"\n"].concat();
             Ok(ItemAnswer::text(200, TEXT, text.into()))
         }
+        Reply::Debug { text } => Ok(ItemAnswer::text(200, TEXT, [&got.bytes[text.clone()], b"\n"].concat().into())),
         Reply::Lines => Ok(ItemAnswer::text(200, TEXT, got.bytes)),
         Reply::Version { text } => Ok(ItemAnswer::text(200, TEXT, [&got.bytes[text.clone()], b"\n"].concat().into())),
         Reply::Error { of, text } => Err(error(errand, *of, &got.bytes[text.clone()])),
@@ -92,7 +112,7 @@ fn stored(errand: &Errand, cas: Option<u64>) -> ItemAnswer {
 }
 
 /// What memcached calls an error, in HTTP's terms: its own words may hold anything, so they are not passed on.
-fn error(errand: &Errand, of: Blame, text: &[u8]) -> Synth {
+pub(crate) fn error(errand: &Errand, of: Blame, text: &[u8]) -> Synth {
     match of {
         Blame::Client if text.ends_with(b"non-numeric value") => {
             Synth::memcached(409, "memcached-no-number", "The item is no number.")
@@ -108,7 +128,7 @@ fn error(errand: &Errand, of: Blame, text: &[u8]) -> Synth {
                 "This memcached does not know the command: larder wants 1.6.10 or newer, or mode = \"nginx-memc\".";
             Synth::memcached_error(502, "memcached-command-unknown", text)
         }
-        _ if errand.keys.iter().any(|key| !wire::memcached::is_key(&key.name)) => long_key(414),
+        _ if errand.keys.iter().any(|key| !wire::memcached::is_meta_key(&key.name)) => long_key(414),
         _ => Synth::memcached_error(502, "memcached-error", "memcached answered with an error."),
     }
 }
@@ -126,6 +146,9 @@ fn item_answer(
     let stored = &bytes[item.value.clone()];
     // Somebody else's, under the same hash.
     let begins = key.unwrap(stored).ok_or_else(missed)?;
+    if stored.len() - begins > settings.value_bytes_max {
+        return Err(value_too_large(settings.value_bytes_max));
+    }
     let modified_s = (settings.flags_as_time && item.flags != 0).then_some(i64::from(item.flags));
     let tag = item.cas.filter(|&cas| cas != 0).map(tag_of_cas);
     let condition = condition(request, tag.as_deref(), modified_s, now_s);
@@ -146,7 +169,7 @@ fn item_answer(
         fields.extend_from_slice(b"\r\n");
     }
     if condition == Condition::NotModified {
-        return Ok(ItemAnswer { status: 304, fields, body: Bytes::new() });
+        return Ok(ItemAnswer { fields, ..ItemAnswer::empty(304) });
     }
     match &settings.content_type {
         Some(kind) => write_field(&mut fields, b"Content-Type", kind.as_bytes()),
@@ -170,11 +193,19 @@ fn item_answer(
         write_field(&mut fields, b"Memcached-State", state);
     }
     let value = item.value.start + begins..item.value.end;
-    let body = match value.len() <= COPIED_VALUE_BYTES_MAX {
-        true => Bytes::copy_from_slice(&bytes[value]),
-        false => bytes.slice(value),
+    let body = match value.len() {
+        // By the facts alone.
+        0 => ItemBody::Unsaid(item.value_bytes - begins as u64),
+        ..=COPIED_VALUE_BYTES_MAX => ItemBody::Whole(Bytes::copy_from_slice(&bytes[value])),
+        _ => ItemBody::Whole(bytes.slice(value)),
     };
     Ok(ItemAnswer { status: 200, fields, body })
+}
+
+/// What stands where the value was looked for is too much of it.
+pub(crate) fn value_too_large(bytes_max: usize) -> Synth {
+    let text = format!("The value is larger than {bytes_max} B (value_bytes_max of the [[route]]).");
+    Synth::memcached_error(502, "memcached-value-too-large", text)
 }
 
 /// RFC 9110 §13.2.2: an item is a resource of ours.

@@ -8,7 +8,6 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 use wire::memcached::Command;
 
-use crate::clock::deadline_now_ms;
 use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind};
 use crate::memcached_gateway::memcached_lane::Lane;
 use crate::memcached_gateway::memcached_server::Server;
@@ -24,8 +23,8 @@ impl LaneTable {
     pub(crate) fn push(core: &Rc<Core>, server: &Arc<Server>, call: &Arc<Call>, command: &Command<'_>) {
         let mut table = core.memcached_lanes.borrow_mut();
         let lanes = table.by_server.entry(server.id).or_default();
-        if lanes.iter().any(|lane| lane.is_closed()) {
-            lanes.retain(|lane| !lane.is_closed());
+        if lanes.iter().any(|lane| lane.is_retired()) {
+            lanes.retain(|lane| !lane.is_retired());
         }
         let lane = match lanes.iter().find(|lane| lane.has_room()) {
             Some(lane) => lane,
@@ -45,16 +44,16 @@ impl LaneTable {
         lane.push(Arc::clone(call), command);
     }
 
-    /// For the core's tick: forgets servers that nothing leads to any more.
-    pub(crate) fn sweep(&mut self) {
+    /// For the core's tick: forgets servers that nothing leads to any more, and leaves addresses that a name no longer
+    /// stands for.
+    pub(crate) fn sweep(&mut self, now_ms: u64) {
         self.by_server.retain(|_, lanes| {
-            lanes.retain(|lane| !lane.is_closed());
+            if let Some(lane) = lanes.first() {
+                lane.server.whereabouts.load().follow(now_ms);
+            }
+            lanes.iter().for_each(|lane| lane.retire_if_moved());
+            lanes.retain(|lane| !lane.is_retired());
             !lanes.is_empty()
         });
     }
-}
-
-/// Until when a command that is sent now may be answered.
-pub(crate) fn deadline_ms(reply_timeout: std::time::Duration) -> u64 {
-    deadline_now_ms().saturating_add(reply_timeout.as_millis().try_into().unwrap_or(u64::MAX))
 }

@@ -1,7 +1,6 @@
 //! What nginx's memc module answers to what memcached replied: memcached's own words are the body, and incr and decr
 //! are a 201, as the module's code has it and its manual has not.
 
-use bytes::Bytes;
 use message::Request;
 use rules::conditions::Outcome as Condition;
 use wire::memcached::{Blame, Reply};
@@ -35,15 +34,19 @@ pub(crate) fn answer(
                 write_field(&mut answer.fields, b"Content-Encoding", b"gzip");
             }
             match item_answer::condition(request, None, modified_s, now_s) {
-                Condition::NotModified => Ok(ItemAnswer { status: 304, body: Bytes::new(), ..answer }),
+                Condition::NotModified => Ok(ItemAnswer { fields: answer.fields, ..ItemAnswer::empty(304) }),
                 _ => Ok(answer),
             }
         }
         Reply::Miss | Reply::NotFound => Err(missed()),
         Reply::Stored { .. } | Reply::Number { .. } => raw(201),
-        Reply::NotStored | Reply::Exists | Reply::Deleted | Reply::Done | Reply::Lines | Reply::Version { .. } => {
-            raw(200)
-        }
+        Reply::NotStored
+        | Reply::Exists
+        | Reply::Deleted
+        | Reply::Done
+        | Reply::Lines
+        | Reply::Version { .. }
+        | Reply::Debug { .. } => raw(200),
         // To a get the module makes a page of an error, to everything else it is the body.
         Reply::Error { .. } if errand.command == MemcachedCommand::Get => {
             Err(Synth::memcached_error(502, "memcached-error", "memcached answered with an error."))

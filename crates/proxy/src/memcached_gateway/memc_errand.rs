@@ -1,14 +1,14 @@
 //! A request as nginx's memc module reads it: the same variables' roles, the same refusals with the same statuses.
 //!
-//! Nothing is decoded, as nginx decodes no `$arg_…`; a key is escaped before it is sent. What differs on purpose: a
+//! Nothing is decoded, as nginx decodes no `$arg_…`, but for a path, as `$uri` is; a key is escaped before it is sent. What differs on purpose: a
 //! number of more than 32 bits is no flags here, where nginx hands it on.
 
 use message::Request;
 use wire::memcached::{Command, Direction};
 
-use crate::memcached_gateway::errand::{Errand, command_of_method, forbidden, number, refused};
-use crate::memcached_gateway::gateway_settings::{LongKeys, MemcachedCommand, MemcachedSettings};
-use crate::memcached_gateway::item_key::{ItemKey, NoKey};
+use crate::memcached_gateway::errand::{Errand, command_of_method, forbidden, malformed, number, refused};
+use crate::memcached_gateway::gateway_settings::{BinaryKeys, LongKeys, MemcachedCommand, MemcachedSettings};
+use crate::memcached_gateway::item_key::{ItemKey, KeyRules, NoKey};
 use crate::transaction::synth::Synth;
 
 impl Errand {
@@ -31,8 +31,9 @@ impl Errand {
         }
         let mut errand = Errand::of_command(command);
         if command.has_key() {
-            let key = settings.key.of(request, prefix).unwrap_or_default();
-            let key = ItemKey::read(&escaped(key), false, LongKeys::Refuse).map_err(|why| match why {
+            let key = settings.key.as_variable(request, prefix).map_err(malformed)?.unwrap_or_default();
+            let rules = KeyRules { is_path: false, long: LongKeys::Refuse, binary: BinaryKeys::Refuse };
+            let key = ItemKey::read(&escaped(&key), rules).map_err(|why| match why {
                 NoKey::Missing => Synth::memcached_refused(500, "key-missing", "The request names no key."),
                 // What a memcached would say of it, had it been asked.
                 NoKey::TooLong => Synth::memcached_refused(502, "key-too-long", "memcached takes keys of 250 bytes."),

@@ -4,6 +4,9 @@
 //! A lane ends as a whole. A reply that is no reply, a server that says nothing in time or an end in the middle: what
 //! could still come would be somebody else's answer, so every command on the lane fails with it, and no byte that
 //! arrives later is read. A command that was not sent, and a get, may be asked again on another lane by whoever waits.
+//!
+//! Routes may differ in how long they wait. Who has waited long enough beside others who wait longer is told so, and the
+//! lane takes nothing new and goes on for those others: a reply that comes for nobody is read over.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,17 +19,18 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use wire::memcached::{Asked, Blame, Command, Progress, Reply, ReplyFault, StoreVerb, read_reply};
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use wire::memcached::{Asked, Blame, Command, Progress, Reply, ReplyFault, read_reply};
 
 use crate::clock::deadline_now_ms;
 use crate::limits::{
     MEMCACHED_IDLE_TIMEOUT, MEMCACHED_LANE_QUEUE_BYTES_MAX, MEMCACHED_LANE_WAITING_MAX, MEMCACHED_LANE_WAITING_USUAL,
 };
 use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got};
-use crate::memcached_gateway::gateway_settings::MemcachedAddress;
+use crate::memcached_gateway::lane_opening;
 use crate::memcached_gateway::memcached_server::Server;
-use crate::origin::{OriginErrorKind, OriginStream, Place, dial};
+use crate::memcached_gateway::server_tls::LaneStream;
+use crate::origin::Place;
 use crate::worker::Core;
 
 /// What is read at once, and what a lane's buffer has at least.
@@ -40,7 +44,9 @@ pub(crate) struct Lane {
     pub(crate) server: Arc<Server>,
     queue: RefCell<Queue>,
     waker: RefCell<Option<Waker>>,
-    is_closed: Cell<bool>,
+    /// It takes nothing new: it is closed, or will be when nobody on it waits any more.
+    is_retired: Cell<bool>,
+    place: RefCell<Option<Place>>,
 }
 
 /// What is to be sent, and who waits for what.
@@ -52,12 +58,22 @@ struct Queue {
     /// Of all that ever went out, what is with the kernel; a command is sent in part when it began before this.
     sent_bytes: u64,
     waiting: VecDeque<Waiting>,
+    /// Nobody's patience ends before this.
+    first_deadline_ms: u64,
 }
 
 struct Waiting {
     call: Arc<Call>,
     /// Where the command begins among all bytes of the lane.
     begins_at: u64,
+    /// It was told that it has waited long enough.
+    is_over: bool,
+}
+
+impl Waiting {
+    fn is_late(&self, now_ms: u64) -> bool {
+        !self.is_over && self.call.patience.deadline_ms <= now_ms
+    }
 }
 
 impl Lane {
@@ -67,14 +83,30 @@ impl Lane {
             server: Arc::clone(server),
             queue: RefCell::default(),
             waker: RefCell::default(),
-            is_closed: Cell::new(false),
+            is_retired: Cell::new(false),
+            place: RefCell::default(),
         });
         tokio::task::spawn_local(run(Rc::clone(&lane), Rc::clone(core)));
         lane
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.get()
+    pub(crate) fn is_retired(&self) -> bool {
+        self.is_retired.get()
+    }
+
+    /// Ends it, as soon as nobody on it waits, if the server's name stands for another address by now.
+    pub(crate) fn retire_if_moved(&self) {
+        let whereabouts = self.server.whereabouts.load();
+        if self.place.borrow().as_ref().is_some_and(|place| !whereabouts.leads_to(place)) {
+            self.is_retired.set(true);
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
     }
 
     pub(crate) fn waiting_count(&self) -> usize {
@@ -96,45 +128,89 @@ impl Lane {
     pub(crate) fn push(&self, call: Arc<Call>, command: &Command<'_>) {
         let mut queue = self.queue.borrow_mut();
         let begins_at = queue.sent_bytes + (queue.out.len() - queue.out_sent) as u64;
-        command.write(&mut queue.out);
-        queue.waiting.push_back(Waiting { call, begins_at });
-        drop(queue);
-        // Taken, so that a turn's other commands wake nobody.
-        if let Some(waker) = self.waker.borrow_mut().take() {
-            waker.wake();
+        match call.is_quiet() {
+            false => command.write(&mut queue.out),
+            true => command.write_quiet(&mut queue.out),
         }
+        let deadline_ms = call.patience.deadline_ms;
+        if queue.waiting.is_empty() || deadline_ms < queue.first_deadline_ms {
+            queue.first_deadline_ms = deadline_ms;
+        }
+        queue.waiting.push_back(Waiting { call, begins_at, is_over: false });
+        drop(queue);
+        // The waker is taken, so that a turn's other commands wake nobody.
+        self.wake();
     }
 
     /// Everything on it fails.
     fn close(&self, core: &Core, kind: FailureKind) {
-        self.is_closed.set(true);
+        self.is_retired.set(true);
         let Queue { waiting, sent_bytes, .. } = std::mem::take(&mut *self.queue.borrow_mut());
-        if waiting.is_empty() && kind == FailureKind::Lost {
-            // An idle connection that the server closed.
+        if waiting.iter().all(|waiting| waiting.is_over) && kind == FailureKind::Lost {
+            // An idle connection that the server closed, or one that was left.
             return;
         }
         let now_ms = deadline_now_ms();
         let counted = match kind {
-            FailureKind::Timeout => waiting.iter().filter(|waiting| waiting.call.deadline_ms <= now_ms).count(),
+            FailureKind::Timeout => waiting.iter().filter(|waiting| waiting.is_late(now_ms)).count(),
             FailureKind::Fault(_) => 1,
             _ => waiting.len().max(1),
         };
-        core.counters.memcached_errors.add(counted as u64);
-        if self.server.failed(u32::try_from(counted).unwrap_or(u32::MAX), now_ms) {
-            core.counters.memcached_ejections.add(1);
-        }
-        for (at, Waiting { call, begins_at }) in waiting.into_iter().enumerate() {
+        self.count_failures(core, counted, now_ms);
+        for (at, waiting) in waiting.into_iter().enumerate().filter(|(_, waiting)| !waiting.is_over) {
             let kind = match kind {
                 // Others had time left, or would have been answered well.
-                FailureKind::Timeout if call.deadline_ms > now_ms => FailureKind::Lost,
+                FailureKind::Timeout if !waiting.is_late(now_ms) => FailureKind::Lost,
                 FailureKind::Fault(_) if at > 0 => FailureKind::Lost,
                 kind => kind,
             };
-            self.settle(&call, Err(Failure { kind, unsent: begins_at >= sent_bytes }));
+            self.settle(core, &waiting.call, Err(Failure { kind, unsent: waiting.begins_at >= sent_bytes }));
         }
     }
 
-    fn settle(&self, call: &Arc<Call>, outcome: Result<Got, Failure>) {
+    fn count_failures(&self, core: &Core, count: usize, now_ms: u64) {
+        core.counters.memcached_errors.add(count as u64);
+        if self.server.failed(u32::try_from(count).unwrap_or(u32::MAX), now_ms) {
+            core.counters.memcached_ejections.add(1);
+        }
+    }
+
+    /// Somebody's patience may have ended. True when the lane is over: nobody on it has more of it than who has waited
+    /// in vain.
+    fn is_hopeless(&self, core: &Core) -> bool {
+        let now_ms = deadline_now_ms();
+        let mut queue = self.queue.borrow_mut();
+        let late = queue.waiting.iter().filter(|waiting| waiting.is_late(now_ms));
+        let (count, late_ms) = late.fold((0, 0), |(n, ms), waiting| (n + 1, ms.max(waiting.call.patience.timeout_ms)));
+        let is_left = |waiting: &&Waiting| !waiting.is_over && !waiting.is_late(now_ms);
+        if count > 0 && !queue.waiting.iter().filter(is_left).any(|waiting| waiting.call.patience.timeout_ms > late_ms)
+        {
+            return true;
+        }
+        let deadlines = queue.waiting.iter().filter(is_left).map(|waiting| waiting.call.patience.deadline_ms);
+        queue.first_deadline_ms = deadlines.min().unwrap_or(u64::MAX);
+        if count > 0 {
+            self.is_retired.set(true);
+            self.count_failures(core, count, now_ms);
+            let sent_bytes = queue.sent_bytes;
+            for waiting in queue.waiting.iter_mut().filter(|waiting| waiting.is_late(now_ms)) {
+                waiting.is_over = true;
+                let unsent = waiting.begins_at >= sent_bytes;
+                self.settle(core, &waiting.call, Err(Failure { kind: FailureKind::Timeout, unsent }));
+            }
+        }
+        false
+    }
+
+    /// It takes nothing new, and nobody waits any more.
+    fn is_done(&self) -> bool {
+        self.is_retired.get() && self.queue.borrow().waiting.iter().all(|waiting| waiting.is_over)
+    }
+
+    fn settle(&self, core: &Core, call: &Arc<Call>, outcome: Result<Got, Failure>) {
+        if call.is_unheard && !matches!(&outcome, Ok(Got { reply, .. }) if !matches!(reply, Reply::Error { .. })) {
+            core.counters.memcached_unheard_failures.add(1);
+        }
         let flights = &self.server.flights;
         match (call.is_read, call.is_flush) {
             (true, _) => flights.leave(call),
@@ -146,8 +222,11 @@ impl Lane {
 }
 
 async fn run(lane: Rc<Lane>, core: Rc<Core>) {
-    let mut stream = match connect(&lane.server).await {
-        Ok(stream) => stream,
+    let mut stream = match lane_opening::open(&lane.server, core.now().mono_ms).await {
+        Ok((stream, place)) => {
+            *lane.place.borrow_mut() = Some(place);
+            stream
+        }
         Err(kind) => return lane.close(&core, kind),
     };
     core.counters.memcached_connections_opened.add(1);
@@ -158,60 +237,12 @@ async fn run(lane: Rc<Lane>, core: Rc<Core>) {
     lane.close(&core, ended);
 }
 
-async fn connect(server: &Server) -> Result<OriginStream, FailureKind> {
-    let (terms, timeout) = (&server.terms, server.terms.connect_timeout);
-    let connecting = async {
-        let place = match &terms.address {
-            MemcachedAddress::Unix(path) => Place::Unix(path.clone()),
-            MemcachedAddress::Tcp { host, port } => {
-                let name = (host.trim_start_matches('[').trim_end_matches(']'), *port);
-                let found = tokio::net::lookup_host(name).await.map_err(|error| FailureKind::Connect(error.kind()))?;
-                Place::Tcp(found.into_iter().next().ok_or(FailureKind::Connect(io::ErrorKind::NotFound))?)
-            }
-        };
-        dial(&place, timeout, |stream| async { Ok(stream) }).await.map_err(|kind| match kind {
-            OriginErrorKind::Connect { why } | OriginErrorKind::Exhausted { why } => FailureKind::Connect(why.kind()),
-            _ => FailureKind::ConnectTimeout,
-        })
-    };
-    let login = async {
-        let mut stream = connecting.await?;
-        if let Some(login) = &terms.login {
-            let token = format!("{} {}", login.user, login.password);
-            log_in(&mut stream, token.as_bytes()).await?;
-        }
-        Ok(stream)
-    };
-    tokio::time::timeout(timeout, login).await.unwrap_or(Err(FailureKind::ConnectTimeout))
-}
-
-/// The set that a server started with `-Y` wants first; its key and flags mean nothing.
-async fn log_in(stream: &mut OriginStream, token: &[u8]) -> Result<(), FailureKind> {
-    let command = Command::Store { verb: StoreVerb::Set, key: b"login", flags: 0, exptime: 0, value: token };
-    let mut out = Vec::new();
-    command.write(&mut out);
-    stream.write_all(&out).await.map_err(|_| FailureKind::Lost)?;
-    let asked = Asked { expected: command.expected(), key: b"login", value_bytes_max: 0 };
-    let mut input = Vec::new();
-    loop {
-        match read_reply(&input, &asked) {
-            Ok(Progress::Whole { reply: Reply::Stored { .. }, .. }) => return Ok(()),
-            Ok(Progress::Whole { .. }) => return Err(FailureKind::Login),
-            Err(fault) => return Err(FailureKind::Fault(fault)),
-            Ok(Progress::More { .. }) => {}
-        }
-        if stream.read_buf(&mut input).await.map_err(|_| FailureKind::Lost)? == 0 {
-            return Err(FailureKind::Lost);
-        }
-    }
-}
-
 impl Lane {
     /// Writes and reads as far as the socket goes. Ready when the lane is over.
     fn poll(
         &self,
         core: &Core,
-        stream: &mut OriginStream,
+        stream: &mut LaneStream,
         input: &mut BytesMut,
         alarm: &mut Alarm,
         cx: &mut Context<'_>,
@@ -229,15 +260,31 @@ impl Lane {
                 return Poll::Ready(kind);
             }
         }
-        let first_ms = self.queue.borrow().waiting.iter().map(|waiting| waiting.call.deadline_ms).next();
-        if alarm.has_rung(first_ms, cx) {
-            return Poll::Ready(if first_ms.is_some() { FailureKind::Timeout } else { FailureKind::Lost });
+        loop {
+            let first_ms = self.first_deadline_ms();
+            if !alarm.has_rung(first_ms, cx) {
+                break;
+            }
+            if first_ms.is_none() {
+                return Poll::Ready(FailureKind::Lost);
+            }
+            if self.is_hopeless(core) {
+                return Poll::Ready(FailureKind::Timeout);
+            }
+        }
+        if self.is_done() {
+            return Poll::Ready(FailureKind::Lost);
         }
         *self.waker.borrow_mut() = Some(cx.waker().clone());
         Poll::Pending
     }
 
-    fn write(&self, stream: &mut OriginStream, cx: &mut Context<'_>) -> io::Result<()> {
+    fn first_deadline_ms(&self) -> Option<u64> {
+        let queue = self.queue.borrow();
+        (!queue.waiting.is_empty()).then_some(queue.first_deadline_ms)
+    }
+
+    fn write(&self, stream: &mut LaneStream, cx: &mut Context<'_>) -> io::Result<()> {
         let mut queue = self.queue.borrow_mut();
         let queue = &mut *queue;
         while queue.out_sent < queue.out.len() {
@@ -251,6 +298,9 @@ impl Lane {
                 Poll::Ready(Err(error)) => return Err(error),
             }
         }
+        if let Poll::Ready(Err(error)) = Pin::new(stream).poll_flush(cx) {
+            return Err(error);
+        }
         queue.out_sent = 0;
         queue.out.clear();
         if queue.out.capacity() > KEPT_QUEUE_BYTES_MAX {
@@ -262,9 +312,9 @@ impl Lane {
     /// Ends the calls whose replies are there.
     fn take_replies(&self, core: &Core, input: &mut BytesMut) -> Result<(), FailureKind> {
         while !input.is_empty() {
-            let front = self.queue.borrow().waiting.front().map(|waiting| Arc::clone(&waiting.call));
+            let front = self.queue.borrow().waiting.front().map(|waiting| (Arc::clone(&waiting.call), waiting.is_over));
             // Bytes that nobody asked for.
-            let Some(call) = front else { return Err(FailureKind::Fault(ReplyFault::Unexpected)) };
+            let Some((call, is_over)) = front else { return Err(FailureKind::Fault(ReplyFault::Unexpected)) };
             let asked = Asked { expected: call.expected, key: &call.key, value_bytes_max: call.value_bytes_max };
             match read_reply(input, &asked).map_err(FailureKind::Fault)? {
                 Progress::More { whole_bytes_min } => {
@@ -273,13 +323,19 @@ impl Lane {
                     return Ok(());
                 }
                 Progress::Whole { reply, consumed } => {
-                    // What follows an unknown command may be its value, read as commands.
-                    let is_unsure = matches!(reply, Reply::Error { of: Blame::Command, .. }) && !call.is_read;
+                    // What follows a line that was not understood may be its value, read as commands.
+                    let is_unsure = match reply {
+                        Reply::Error { of: Blame::Command, .. } => !call.is_read,
+                        Reply::Error { of: Blame::Client, .. } => call.stores,
+                        _ => false,
+                    };
                     self.queue.borrow_mut().waiting.pop_front();
                     self.server.answered();
                     core.counters.memcached_replies.add(1);
                     let bytes = input.split_to(consumed).freeze();
-                    self.settle(&call, Ok(Got { reply, bytes }));
+                    if !is_over {
+                        self.settle(core, &call, Ok(Got { reply, bytes }));
+                    }
                     if is_unsure {
                         return Err(FailureKind::Lost);
                     }
@@ -291,7 +347,7 @@ impl Lane {
 }
 
 /// False at the end of the stream.
-fn read(stream: &mut OriginStream, input: &mut BytesMut, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+fn read(stream: &mut LaneStream, input: &mut BytesMut, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
     if input.capacity() - input.len() < READ_BYTES / 4 {
         input.reserve(READ_BYTES);
     }

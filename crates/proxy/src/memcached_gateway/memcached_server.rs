@@ -9,8 +9,12 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::memcached_gateway::gateway_settings::{MemcachedAddress, MemcachedLogin, MemcachedSettings};
+use arc_swap::ArcSwap;
+
+use crate::memcached_gateway::gateway_settings::{MemcachedAddress, MemcachedLogin, MemcachedSettings, MemcachedTls};
 use crate::memcached_gateway::read_flights::ReadFlights;
+use crate::memcached_gateway::server_tls::ServerTls;
+use crate::origin::Whereabouts;
 
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -18,6 +22,9 @@ pub(crate) struct Server {
     pub(crate) id: u64,
     pub(crate) terms: ServerTerms,
     pub(crate) flights: ReadFlights,
+    /// Where its name leads.
+    pub(crate) whereabouts: ArcSwap<Whereabouts>,
+    pub(crate) tls: Option<ServerTls>,
     failures: AtomicU32,
     /// 0: in use.
     ejected_until_ms: AtomicU64,
@@ -28,6 +35,7 @@ pub(crate) struct Server {
 pub(crate) struct ServerTerms {
     pub(crate) address: MemcachedAddress,
     pub(crate) login: Option<MemcachedLogin>,
+    tls: Option<MemcachedTls>,
     pub(crate) connect_timeout: Duration,
     pub(crate) connections_max: usize,
     ejection_failures: u32,
@@ -39,6 +47,7 @@ impl ServerTerms {
         ServerTerms {
             address: address.clone(),
             login: settings.login.clone(),
+            tls: settings.tls.clone(),
             connect_timeout: settings.connect_timeout,
             connections_max: settings.connections_max,
             ejection_failures: settings.ejection_failures,
@@ -48,11 +57,17 @@ impl ServerTerms {
 }
 
 impl Server {
-    pub(crate) fn new(terms: ServerTerms) -> Server {
+    pub(crate) fn new(terms: ServerTerms, whereabouts: Whereabouts) -> Server {
         static SERVERS_COUNT: AtomicU64 = AtomicU64::new(0);
+        let tls = terms.tls.as_ref().map(|tls| {
+            let name = tls.name.as_deref().unwrap_or(terms.address.host());
+            ServerTls::new(&tls.authorities, name).expect("names are looked at when settings are read")
+        });
         Server {
             id: SERVERS_COUNT.fetch_add(1, Ordering::Relaxed),
             terms,
+            whereabouts: ArcSwap::from_pointee(whereabouts),
+            tls,
             flights: ReadFlights::new(),
             failures: AtomicU32::new(0),
             ejected_until_ms: AtomicU64::new(0),
@@ -102,13 +117,17 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
     use crate::memcached_gateway::gateway_settings::MemcachedMode;
+    use crate::origin::Origins;
+    use crate::settings::ResolverSettings;
 
     fn server() -> Server {
         let address = MemcachedAddress::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
         let mut settings = MemcachedSettings::of(Vec::new(), MemcachedMode::Clean);
         (settings.ejection_failures, settings.ejection_time) = (3, Duration::from_millis(100));
-        Server::new(ServerTerms::of(&settings, &address))
+        let origins = Origins::without_any(&Limits::default(), &ResolverSettings::default());
+        Server::new(ServerTerms::of(&settings, &address), origins.whereabouts(address.url()))
     }
 
     #[test]

@@ -1,12 +1,14 @@
-//! Several items in one answer: a JSON object by key. What is not there is left out; a value that is no text is base64.
+//! Several items in one answer: a JSON object by key. What is not there is left out; a value that is no text is base64,
+//! and of one in chunks it says how long it is.
 
+use crate::memcached_gateway::chunk_layout::Manifest;
 use crate::memcached_gateway::errand::{Errand, tag_of_cas};
 use crate::memcached_gateway::gateway_call::Got;
 use crate::memcached_gateway::item_answer::ItemAnswer;
 use wire::memcached::Reply;
 
 /// The items in the order of their keys.
-pub(crate) fn answer(errand: &Errand, names: &[Vec<u8>], items: &[Got]) -> ItemAnswer {
+pub(crate) fn answer(errand: &Errand, names: &[Vec<u8>], items: &[Got], has_chunks: bool) -> ItemAnswer {
     let mut out = b"{".to_vec();
     for ((key, name), got) in errand.keys.iter().zip(names).zip(items) {
         let Reply::Item(item) = &got.reply else { continue };
@@ -24,6 +26,11 @@ pub(crate) fn answer(errand: &Errand, names: &[Vec<u8>], items: &[Got]) -> ItemA
         }
         if let Some(ttl_s) = item.ttl_s.filter(|&ttl_s| ttl_s >= 0) {
             out.extend_from_slice(format!(", \"ttl\": {ttl_s}").as_bytes());
+        }
+        let manifest = if has_chunks { Manifest::read(&stored[begins..]) } else { None };
+        if let Some(manifest) = manifest {
+            out.extend_from_slice(format!(", \"chunked_bytes\": {}}}", manifest.value_bytes).as_bytes());
+            continue;
         }
         match std::str::from_utf8(&stored[begins..]) {
             Ok(text) => {

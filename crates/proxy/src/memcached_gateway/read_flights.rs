@@ -50,6 +50,12 @@ impl ReadFlights {
         Seat::Leading(call)
     }
 
+    /// The get of this key that is on its way, if there is one.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Arc<Call>> {
+        let hash = self.hasher.hash_one(key);
+        self.shard(hash).lock().find(hash, |call| *call.key == *key).cloned()
+    }
+
     /// It has ended, and is joined by nobody any more.
     pub(crate) fn leave(&self, call: &Arc<Call>) {
         let hash = self.hasher.hash_one(&*call.key);
@@ -73,11 +79,14 @@ impl ReadFlights {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::memcached_gateway::gateway_call::Patience;
     use wire::memcached::Command;
 
     fn begin(key: &[u8]) -> Call {
-        Call::new(&Command::MetaGet { key, exptime: None }, key, u64::MAX, 1)
+        Call::new(&Command::MetaGet { key, exptime: None }, key, Patience::new(Duration::MAX), 1)
     }
 
     /// Whether a get of `a` is led anew after `between`.
@@ -87,7 +96,10 @@ mod tests {
         between(&flights, &first);
         match flights.join(b"a", || begin(b"a")) {
             Seat::Leading(next) => assert!(leads && !Arc::ptr_eq(&next, &first)),
-            Seat::Joined(next) => assert!(!leads && Arc::ptr_eq(&next, &first)),
+            Seat::Joined(next) => {
+                assert!(!leads && Arc::ptr_eq(&next, &first));
+                assert!(flights.find(b"a").is_some_and(|found| Arc::ptr_eq(&found, &first)));
+            }
         }
     }
 

@@ -24,8 +24,25 @@ impl RequestPart {
                 let known = FieldName::classify(name.as_bytes());
                 request.fields.get_named(known, name.as_bytes())
             }
+            RequestPart::Query => Some(request.query.unwrap_or_default()),
             RequestPart::Fixed(text) => Some(text.as_bytes()),
-            RequestPart::Nothing => None,
+            RequestPart::Host | RequestPart::Joined(_) | RequestPart::Nothing => None,
+        }
+    }
+
+    /// As nginx's variables have it: a path is decoded, nothing else is.
+    pub(crate) fn as_variable<'a>(
+        &'a self,
+        request: &Request<'a>,
+        prefix: &str,
+    ) -> Result<Option<Cow<'a, [u8]>>, Malformed> {
+        match self {
+            RequestPart::Joined(parts) => {
+                joined(parts, |part| part.as_variable(request, prefix)).map(|all| Some(Cow::Owned(all)))
+            }
+            RequestPart::Host => Ok(Some(Cow::Owned(request.authority.host.to_vec()))),
+            _ if self.is_of_path() => self.decoded(request, prefix),
+            _ => Ok(self.of(request, prefix).map(Cow::Borrowed)),
         }
     }
 
@@ -36,15 +53,34 @@ impl RequestPart {
         prefix: &str,
     ) -> Result<Option<Cow<'a, [u8]>>, Malformed> {
         let is_escaped = matches!(self, RequestPart::Path | RequestPart::WholePath | RequestPart::Argument(_));
-        match self.of(request, prefix) {
-            Some(text) if is_escaped => decode(text).map(Some),
-            part => Ok(part.map(Cow::Borrowed)),
+        match (self, self.of(request, prefix)) {
+            (_, Some(text)) if is_escaped => decode(text).map(Some),
+            (RequestPart::Joined(parts), _) => {
+                joined(parts, |part| part.decoded(request, prefix)).map(|all| Some(Cow::Owned(all)))
+            }
+            (RequestPart::Host, _) => Ok(Some(Cow::Owned(request.authority.host.to_vec()))),
+            (_, part) => Ok(part.map(Cow::Borrowed)),
         }
     }
 
     pub(crate) fn is_of_path(&self) -> bool {
-        matches!(self, RequestPart::Path | RequestPart::WholePath)
+        match self {
+            RequestPart::Path | RequestPart::WholePath => true,
+            RequestPart::Joined(parts) => parts.iter().any(RequestPart::is_of_path),
+            _ => false,
+        }
     }
+}
+
+fn joined<'a>(
+    parts: &'a [RequestPart],
+    read: impl Fn(&'a RequestPart) -> Result<Option<Cow<'a, [u8]>>, Malformed>,
+) -> Result<Vec<u8>, Malformed> {
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend_from_slice(&read(part)?.unwrap_or_default());
+    }
+    Ok(all)
 }
 
 /// The first argument of this name.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::origin_pool::IdleAccount;
 use super::resolver::Resolver;
 use super::servers::Servers;
+use super::whereabouts::Whereabouts;
 use super::{AddressGate, Declared, Origin, OriginStatus};
 #[cfg(test)]
 use crate::limits::Limits;
 #[cfg(test)]
 use crate::settings::ResolverSettings;
-use crate::settings::{OriginSettings, Settings};
+use crate::settings::{OriginSettings, OriginUrl, Settings};
 
 /// All origins of a configuration, or all backends of a VCL. A reload makes new ones; those with equal URLs keep
 /// connections, health and queue.
@@ -63,6 +64,11 @@ impl Origins {
     pub fn of_parents(&self, parents: &[OriginSettings], previous: Option<&Origins>) -> Arc<Origins> {
         let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
         Origins::with(parents, Declared::AsParent, &self.account, Arc::clone(&self.resolver), inherited)
+    }
+
+    /// Where a URL leads, for somebody who keeps connections of its own.
+    pub(crate) fn whereabouts(&self, url: OriginUrl) -> Whereabouts {
+        Whereabouts::new(url, &self.account, &self.resolver)
     }
 
     fn with(

@@ -16,7 +16,7 @@ use crate::access_log::CacheVerdict;
 use crate::body_source::BodySource;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
-use crate::memcached_gateway::item_answer::ItemAnswer;
+use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::policy::Seen;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_line};
@@ -218,10 +218,14 @@ fn item_of_memcached(tx: &mut Transaction, item: ItemAnswer, head_only: bool) ->
     stored_head::write_date(&mut out, tx.core.now());
     out.extend_from_slice(&item.fields);
     if stored_head::has_length(item.status) {
-        write_number_field(&mut out, "Content-Length", item.body.len() as u64);
+        write_number_field(&mut out, "Content-Length", item.body.length());
     }
     tx.outcome.status = item.status;
-    let body = if head_only || item.body.is_empty() { OutBody::Empty } else { OutBody::Bytes(item.body) };
+    let body = match item.body {
+        ItemBody::Whole(bytes) if !bytes.is_empty() && !head_only => OutBody::Bytes(bytes),
+        ItemBody::Chunked(read) if !head_only => OutBody::Chunks(read),
+        _ => OutBody::Empty,
+    };
     finish(tx, out, body, false)
 }
 

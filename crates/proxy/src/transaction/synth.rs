@@ -10,6 +10,7 @@ use wire::Refusal;
 
 use crate::access_log::CacheVerdict;
 use crate::forward::destinations::WhyDenied;
+use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
 use crate::stored_head::{write_field, write_number_field, write_status_line};
 use crate::stub_status;
 use crate::transaction::transmit::{OutBody, Outgoing};
@@ -39,6 +40,8 @@ enum Also {
     Nothing,
     Allow(&'static str),
     Location(Box<[u8]>),
+    /// When it may be worth while to ask again, in seconds.
+    RetryAfter(u32),
     /// A proxy asks for name and password.
     Challenge,
     /// No part of so many bytes is what was asked for.
@@ -271,6 +274,14 @@ impl Synth {
         Synth { close: true, ..Synth::new(413, "value-too-large", CacheVerdict::Refused, text) }
     }
 
+    /// Those that are on their way take all the room that they may. `close`: part of one has been read already.
+    pub(crate) fn memcached_values_too_many(close: bool) -> Synth {
+        let text = "Values on their way to and from memcached take all the room that they may \
+                    (limits.memcached_values_bytes_max).";
+        let synth = Synth::new(503, "memcached-values-too-many", CacheVerdict::Error, text);
+        Synth { close, also: Also::RetryAfter(MEMCACHED_RETRY_AFTER_SECONDS), ..synth }
+    }
+
     /// A method that stands for no command.
     pub(crate) fn memcached_method() -> Synth {
         let text = "This method is no command of memcached's.";
@@ -322,6 +333,7 @@ impl Synth {
             Also::Nothing => {}
             Also::Allow(methods) => write_field(head, b"Allow", methods.as_bytes()),
             Also::Location(location) => write_field(head, b"Location", location),
+            Also::RetryAfter(seconds) => write_number_field(head, "Retry-After", u64::from(*seconds)),
             Also::Challenge => {
                 let realm = &core.site_ref().settings.forward.realm;
                 let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");

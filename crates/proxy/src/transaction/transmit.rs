@@ -21,6 +21,7 @@ use crate::connection::Connection;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
 use crate::limits::DISK_SETTLE_MS_MAX;
+use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::service::complain;
 use crate::transaction::pace::Pace;
 use crate::transaction::{Step, Transaction};
@@ -64,6 +65,8 @@ pub(crate) enum OutBody {
         body: Box<OriginBody>,
         framing: Framing,
     },
+    /// Of memcached's, all of them.
+    Chunks(Box<ChunkedRead>),
     /// The source broke off. It must not be asked again; what is queued still goes out.
     Broken(End),
 }
@@ -315,6 +318,19 @@ impl OutBody {
                     Err(failure) => Some(End::Cut(failure.token)),
                 })
                 .map(|end| self.ended(end));
+            }
+            // One chunk at a time; the next is on its way to us meanwhile.
+            OutBody::Chunks(read) if read.has_begun() && !queue.is_empty() => return Poll::Pending,
+            OutBody::Chunks(read) => {
+                let end = match std::task::ready!(read.poll_next(cx)) {
+                    Ok(Some(chunk)) => {
+                        queue.push_back(chunk);
+                        None
+                    }
+                    Ok(None) => Some(End::Sent),
+                    Err(why) => Some(End::Cut(why.token())),
+                };
+                return Poll::Ready(self.ended(end));
             }
         }
         Poll::Ready(None)

@@ -1,9 +1,11 @@
 //! What is asked of a memcached, as bytes: the classic text commands, and the meta commands that larder prefers.
 //!
-//! Nothing here is escaped or repaired: a key that [`is_key`] refuses must not come so far, because a blank or a line
-//! end in it would be another command. What the answer may be follows from the command, and is kept in [`Expected`]
-//! for the reader of replies. It knows no socket and no policy.
+//! A key with bytes that would end a word or a line goes as base64, which the meta commands have a flag for; to a classic
+//! command none such must come. What the answer may be follows from the command, and is kept in [`Expected`] for the
+//! reader of replies. It knows no socket and no policy.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use message::write_decimal;
 
 use crate::limits::MEMCACHED_KEY_BYTES_MAX;
@@ -50,6 +52,16 @@ pub enum Command<'a> {
         key: &'a [u8],
         exptime: Option<i64>,
     },
+    /// All of that but the value.
+    MetaFacts {
+        key: &'a [u8],
+    },
+    /// What memcached itself remembers of an item.
+    MetaDebug {
+        key: &'a [u8],
+    },
+    /// Nothing, but for the reply.
+    MetaNoop,
     /// Sets only the time to live.
     MetaTouch {
         key: &'a [u8],
@@ -114,6 +126,14 @@ pub enum Expected {
     MetaStatus,
     /// The same, or a number.
     MetaNumber,
+    /// `HD` with what is known of the item, or `EN`.
+    MetaFacts,
+    /// `ME`, or `EN`.
+    MetaDebug,
+    /// `MN`.
+    Noop,
+    /// Nothing but what went wrong, up to the `MN` of the command that was sent behind it.
+    Silence,
 }
 
 impl StoreVerb {
@@ -141,7 +161,25 @@ impl StoreVerb {
 /// May the text protocol carry this key as it is?
 #[inline]
 pub fn is_key(key: &[u8]) -> bool {
-    !key.is_empty() && key.len() <= MEMCACHED_KEY_BYTES_MAX && key.iter().all(|&b| is_key_byte(b))
+    !key.is_empty() && key.len() <= MEMCACHED_KEY_BYTES_MAX && is_plain(key)
+}
+
+/// May the meta commands carry it, as it is or as base64?
+pub fn is_meta_key(key: &[u8]) -> bool {
+    is_key(key) || !key.is_empty() && !is_plain(key) && key.len().div_ceil(3) * 4 <= MEMCACHED_KEY_BYTES_MAX
+}
+
+#[inline]
+fn is_plain(key: &[u8]) -> bool {
+    key.iter().all(|&b| is_key_byte(b))
+}
+
+/// Is this word of a reply that key? `in_base64`: the reply says that it is encoded.
+pub(crate) fn is_said(said: &[u8], in_base64: bool, key: &[u8]) -> bool {
+    match in_base64 {
+        false => said == key,
+        true => !is_plain(key) && BASE64.encode(key).as_bytes() == said,
+    }
 }
 
 /// What ends a word or a line, and what terminals act on, stands in no key.
@@ -164,6 +202,9 @@ impl Command<'_> {
             Command::MetaGet { .. } => Expected::MetaValue,
             Command::MetaTouch { .. } | Command::MetaStore { .. } | Command::MetaDelete { .. } => Expected::MetaStatus,
             Command::MetaCount { .. } => Expected::MetaNumber,
+            Command::MetaFacts { .. } => Expected::MetaFacts,
+            Command::MetaDebug { .. } => Expected::MetaDebug,
+            Command::MetaNoop => Expected::Noop,
         }
     }
 
@@ -171,6 +212,7 @@ impl Command<'_> {
     pub fn is_read(&self) -> bool {
         match self {
             Command::Get { .. } | Command::Stats { .. } | Command::Version => true,
+            Command::MetaFacts { .. } | Command::MetaDebug { .. } | Command::MetaNoop => true,
             Command::MetaGet { exptime, .. } => exptime.is_none(),
             _ => false,
         }
@@ -178,6 +220,17 @@ impl Command<'_> {
 
     /// Appends the command as it is sent.
     pub fn write(&self, out: &mut Vec<u8>) {
+        self.write_with(b"", out);
+    }
+
+    /// Appends a meta command to which nothing is said unless it fails, and one whose reply tells that this is over:
+    /// [`Expected::Silence`].
+    pub fn write_quiet(&self, out: &mut Vec<u8>) {
+        self.write_with(b" q", out);
+        Command::MetaNoop.write(out);
+    }
+
+    fn write_with(&self, quiet: &[u8], out: &mut Vec<u8>) {
         match *self {
             Command::Get { key } => put(out, &[b"get ", key]),
             Command::Store { verb, key, flags, exptime, value } => {
@@ -208,53 +261,80 @@ impl Command<'_> {
             Command::Version => put(out, &[b"version"]),
             Command::Verbosity { level } => put_number(out, b"verbosity ", u64::from(level)),
             Command::CacheMemoryLimit { megabytes } => put_number(out, b"cache_memlimit ", megabytes),
-            _ => self.write_meta(out),
+            _ => self.write_meta(quiet, out),
         }
         out.extend_from_slice(b"\r\n");
     }
 
     /// The meta commands, whose key comes back in the answer where a value does.
-    fn write_meta(&self, out: &mut Vec<u8>) {
+    fn write_meta(&self, quiet: &[u8], out: &mut Vec<u8>) {
         match *self {
             Command::MetaGet { key, exptime } => {
-                put(out, &[b"mg ", key, b" f c t v k"]);
+                put_key(out, b"mg ", key, b" f c t v k");
                 if let Some(exptime) = exptime {
                     put_signed(out, b" T", exptime);
                 }
             }
+            Command::MetaFacts { key } => put_key(out, b"mg ", key, b" s f c t k"),
+            Command::MetaDebug { key } => put_key(out, b"me ", key, b""),
+            Command::MetaNoop => put(out, &[b"mn"]),
             Command::MetaTouch { key, exptime } => {
-                put(out, &[b"mg ", key]);
+                put_key(out, b"mg ", key, b"");
                 put_signed(out, b" T", exptime);
+                put(out, &[quiet]);
             }
             Command::MetaStore { verb, key, flags, exptime, cas, value } => {
-                put(out, &[b"ms ", key]);
+                let encoding = put_word(out, b"ms ", key);
                 put_number(out, b" ", value.len() as u64);
+                put(out, &[encoding]);
                 put_number(out, b" c F", u64::from(flags));
                 put_signed(out, b" T", exptime);
                 put(out, &[verb.mode()]);
                 if let Some(cas) = cas {
                     put_number(out, b" C", cas);
                 }
-                put(out, &[b"\r\n", value]);
+                put(out, &[quiet, b"\r\n", value]);
             }
             Command::MetaDelete { key, cas, stale_s } => {
-                put(out, &[b"md ", key]);
+                put_key(out, b"md ", key, b"");
                 if let Some(cas) = cas {
                     put_number(out, b" C", cas);
                 }
                 if let Some(stale_s) = stale_s {
                     put_number(out, b" I T", stale_s);
                 }
+                put(out, &[quiet]);
             }
             Command::MetaCount { direction, key, delta, initial } => {
-                put(out, &[b"ma ", key, if direction == Direction::Up { b" MI" } else { b" MD" }]);
+                put_key(out, b"ma ", key, if direction == Direction::Up { b" MI" } else { b" MD" });
                 put_number(out, b" v c D", delta);
                 if let Some((initial, exptime)) = initial {
                     put_number(out, b" J", initial);
                     put_signed(out, b" N", exptime);
                 }
+                put(out, &[quiet]);
             }
             _ => unreachable!("the classic commands are written before"),
+        }
+    }
+}
+
+/// Verb, key and flags.
+fn put_key(out: &mut Vec<u8>, verb: &[u8], key: &[u8], flags: &[u8]) {
+    let encoding = put_word(out, verb, key);
+    put(out, &[encoding, flags]);
+}
+
+/// Verb and key. The flag that says how the key is written stands behind what else the command has before its flags.
+fn put_word(out: &mut Vec<u8>, verb: &[u8], key: &[u8]) -> &'static [u8] {
+    match is_plain(key) {
+        true => {
+            put(out, &[verb, key]);
+            b""
+        }
+        false => {
+            put(out, &[verb, BASE64.encode(key).as_bytes()]);
+            b" b"
         }
     }
 }
@@ -320,6 +400,9 @@ mod tests {
         let (key, verb) = (&b"k"[..], StoreVerb::Set);
         check(Command::MetaGet { key, exptime: None }, "mg k f c t v k\r\n");
         check(Command::MetaGet { key, exptime: Some(30) }, "mg k f c t v k T30\r\n");
+        check(Command::MetaFacts { key }, "mg k s f c t k\r\n");
+        check(Command::MetaDebug { key }, "me k\r\n");
+        check(Command::MetaNoop, "mn\r\n");
         check(Command::MetaTouch { key, exptime: -1 }, "mg k T-1\r\n");
         check(
             Command::MetaStore { verb, key, flags: 7, exptime: 60, cas: Some(12), value: b"xy" },
@@ -335,6 +418,46 @@ mod tests {
             Command::MetaCount { direction: Direction::Down, key, delta: 2, initial: Some((5, 0)) },
             "ma k MD v c D2 J5 N0\r\n",
         );
+    }
+
+    #[test]
+    fn a_key_that_words_cannot_hold_goes_as_base64() {
+        let key = &b"a b\r\n"[..];
+        check(Command::MetaGet { key, exptime: None }, "mg YSBiDQo= b f c t v k\r\n");
+        check(Command::MetaFacts { key }, "mg YSBiDQo= b s f c t k\r\n");
+        check(Command::MetaTouch { key, exptime: 3 }, "mg YSBiDQo= b T3\r\n");
+        let (verb, value) = (StoreVerb::Set, &b"v"[..]);
+        check(
+            Command::MetaStore { verb, key, flags: 0, exptime: 0, cas: None, value },
+            "ms YSBiDQo= 1 b c F0 T0 MS\r\nv\r\n",
+        );
+        check(Command::MetaDelete { key, cas: None, stale_s: None }, "md YSBiDQo= b\r\n");
+        check(
+            Command::MetaCount { direction: Direction::Up, key, delta: 1, initial: None },
+            "ma YSBiDQo= b MI v c D1\r\n",
+        );
+        check(Command::MetaDebug { key }, "me YSBiDQo= b\r\n");
+        for (key, is_one) in [(&[0; 186][..], true), (&[0; 187], false), (b"", false), (&[b'k'; 250], true)] {
+            assert_eq!(is_meta_key(key), is_one, "{}", key.len());
+        }
+        assert!(is_said(b"YSBiDQo=", true, key) && !is_said(b"YSBiDQo=", false, key));
+        assert!(!is_said(b"YQ==", true, b"a"), "nobody asked so");
+    }
+
+    #[test]
+    fn a_quiet_command_is_followed_by_one_that_is_not() {
+        let check = |command: Command<'_>, text: &str| {
+            let mut out = Vec::new();
+            command.write_quiet(&mut out);
+            assert_eq!(String::from_utf8_lossy(&out), text, "{command:?}");
+        };
+        let (key, verb, value) = (&b"k"[..], StoreVerb::Append, &b"v"[..]);
+        check(
+            Command::MetaStore { verb, key, flags: 0, exptime: 0, cas: None, value },
+            "ms k 1 c F0 T0 MA q\r\nv\r\nmn\r\n",
+        );
+        check(Command::MetaDelete { key, cas: Some(3), stale_s: None }, "md k C3 q\r\nmn\r\n");
+        check(Command::MetaTouch { key, exptime: 5 }, "mg k T5 q\r\nmn\r\n");
     }
 
     #[test]

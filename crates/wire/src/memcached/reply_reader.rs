@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::limits::{MEMCACHED_LINE_BYTES_MAX, MEMCACHED_LINES_BYTES_MAX};
-use crate::memcached::command_text::Expected;
+use crate::memcached::command_text::{Expected, is_said};
 
 /// How far the bytes go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub enum Reply {
     Version {
         text: Range<usize>,
     },
+    /// What memcached remembers of an item.
+    Debug {
+        text: Range<usize>,
+    },
     /// `ERROR`, `CLIENT_ERROR` or `SERVER_ERROR`.
     Error {
         of: Blame,
@@ -53,13 +57,15 @@ pub enum Reply {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     pub flags: u32,
     pub cas: Option<u64>,
     /// Seconds that it has left to live; −1: for good. Only the meta protocol says so.
     pub ttl_s: Option<i64>,
     pub value: Range<usize>,
+    /// Of the value, whether it was asked for or not.
+    pub value_bytes: u64,
     /// It was marked as stale, and this reader is the one who is to fetch it anew.
     pub is_stale: bool,
     pub is_won: bool,
@@ -119,6 +125,9 @@ impl ReplyFault {
 pub fn read_reply(input: &[u8], asked: &Asked<'_>) -> Result<Progress, ReplyFault> {
     let Some(line_end) = line_end(input)? else { return Ok(Progress::More { whole_bytes_min: input.len() + 1 }) };
     let line = &input[..line_end - 2];
+    if asked.expected == Expected::Silence {
+        return read_silence(input);
+    }
     if let Some(reply) = read_error(line) {
         return Ok(Progress::Whole { reply, consumed: line_end });
     }
@@ -127,6 +136,8 @@ pub fn read_reply(input: &[u8], asked: &Asked<'_>) -> Result<Progress, ReplyFaul
         Expected::Value => return read_value(input, line_end, asked),
         Expected::MetaValue if is_meta_miss(line, asked.key)? => Reply::Miss,
         Expected::MetaValue => return read_meta_value(input, line_end, asked),
+        Expected::MetaFacts if is_meta_miss(line, asked.key)? => Reply::Miss,
+        Expected::MetaFacts => Reply::Item(read_meta_facts(line, asked)?),
         Expected::MetaNumber if line.starts_with(b"VA ") => return read_meta_number(input, line_end),
         Expected::Lines if line != b"OK" && line != b"RESET" => return read_lines(input),
         _ => read_word(line, asked.expected).ok_or(ReplyFault::Unexpected)?,
@@ -171,6 +182,9 @@ fn read_word(line: &[u8], expected: Expected) -> Option<Reply> {
             Reply::Version { text: VERSION.len()..line.strip_prefix(VERSION)?.len() + VERSION.len() }
         }
         (Expected::MetaStatus | Expected::MetaNumber, _) => return read_meta_status(line),
+        (Expected::Noop, b"MN") => Reply::Done,
+        (Expected::MetaDebug, b"EN") => Reply::Miss,
+        (Expected::MetaDebug, _) => Reply::Debug { text: 3..line.strip_prefix(b"ME ")?.len() + 3 },
         _ => return None,
     })
 }
@@ -182,9 +196,34 @@ fn is_meta_miss(line: &[u8], key: &[u8]) -> Result<bool, ReplyFault> {
     match line.strip_prefix(b"EN").map(|rest| rest.strip_prefix(b" k")) {
         None => Ok(false),
         Some(None) => Ok(line == b"EN"),
-        Some(Some(said)) if said == key => Ok(true),
-        Some(Some(_)) => Err(ReplyFault::OtherKey),
+        Some(Some(said)) => match said.strip_suffix(b" b") {
+            Some(encoded) if is_said(encoded, true, key) => Ok(true),
+            None if is_said(said, false, key) => Ok(true),
+            _ => Err(ReplyFault::OtherKey),
+        },
     }
+}
+
+/// What a quiet command has to say, up to the `MN` behind it: its failure, if it failed.
+fn read_silence(input: &[u8]) -> Result<Progress, ReplyFault> {
+    let (mut at, mut failure) = (0, None);
+    while let Some(length) = line_end(&input[at..])? {
+        let line = &input[at..at + length - 2];
+        let text = at..at + length - 2;
+        at += length;
+        match (read_error(line), read_meta_status(line)) {
+            _ if line == b"MN" => {
+                return Ok(Progress::Whole { reply: failure.unwrap_or(Reply::Done), consumed: at });
+            }
+            (Some(Reply::Error { of, .. }), _) => failure = Some(Reply::Error { of, text }),
+            (_, Some(reply)) => failure = Some(reply),
+            _ => return Err(ReplyFault::Unexpected),
+        }
+        if at > MEMCACHED_LINE_BYTES_MAX {
+            return Err(ReplyFault::LinesTooLong);
+        }
+    }
+    Ok(Progress::More { whole_bytes_min: input.len() + 1 })
 }
 
 fn read_meta_status(line: &[u8]) -> Option<Reply> {
@@ -193,8 +232,8 @@ fn read_meta_status(line: &[u8]) -> Option<Reply> {
     for flag in words(rest) {
         match flag.split_first()? {
             (b'c', digits) => cas = Some(number::<u64>(digits)?),
-            // Of a stale item: this one, or another, is to fetch it anew.
-            (b'W' | b'X' | b'Z', b"") => {}
+            // Of a stale item: this one, or another, is to fetch it anew. And that the key came as base64.
+            (b'W' | b'X' | b'Z' | b'b', b"") => {}
             _ => return None,
         }
     }
@@ -227,24 +266,40 @@ fn read_value(input: &[u8], line_end: usize, asked: &Asked<'_>) -> Result<Progre
     if words.next().is_some() {
         return Err(ReplyFault::ValueLine);
     }
-    let item = Item { flags, cas, ttl_s: None, value: 0..0, is_stale: false, is_won: false };
+    let item = Item { flags, cas, value_bytes: length, ..Item::default() };
     end_value(input, line_end, length, b"\r\nEND\r\n", asked, item)
 }
 
 /// `VA <bytes> <flags>*` and the value. What was asked for must be said, and once.
 fn read_meta_value(input: &[u8], line_end: usize, asked: &Asked<'_>) -> Result<Progress, ReplyFault> {
     let line = input[..line_end - 2].strip_prefix(b"VA ").ok_or(ReplyFault::Unexpected)?;
-    let mut words = line.split(|&b| b == b' ');
-    let length = words.next().and_then(number::<u64>).ok_or(ReplyFault::ValueLine)?;
-    let (mut flags, mut cas, mut ttl_s, mut key) = (None, None, None, None);
-    let mut item = Item { flags: 0, cas: None, ttl_s: None, value: 0..0, is_stale: false, is_won: false };
-    for word in words {
+    let (word, rest) = line.iter().position(|&b| b == b' ').map_or((line, &b""[..]), |at| line.split_at(at));
+    let length = number::<u64>(word).ok_or(ReplyFault::ValueLine)?;
+    let item = read_facts(rest, Some(length), asked)?;
+    end_value(input, line_end, length, b"\r\n", asked, item)
+}
+
+/// `HD <flags>*`
+fn read_meta_facts(line: &[u8], asked: &Asked<'_>) -> Result<Item, ReplyFault> {
+    read_facts(line.strip_prefix(b"HD").ok_or(ReplyFault::Unexpected)?, None, asked)
+}
+
+/// ` <flags>*`, with the length among them where no value says it.
+fn read_facts(text: &[u8], length: Option<u64>, asked: &Asked<'_>) -> Result<Item, ReplyFault> {
+    if !(text.is_empty() || text[0] == b' ') {
+        return Err(ReplyFault::Unexpected);
+    }
+    let (mut flags, mut cas, mut ttl_s, mut key, mut size) = (None, None, None, None, length);
+    let (mut item, mut in_base64) = (Item::default(), false);
+    for word in words(text) {
         let (letter, said) = word.split_first().ok_or(ReplyFault::ValueLine)?;
         let first = match letter {
             b'f' => flags.replace(number::<u32>(said).ok_or(ReplyFault::ValueLine)?).is_none(),
             b'c' => cas.replace(number::<u64>(said).ok_or(ReplyFault::ValueLine)?).is_none(),
             b't' => ttl_s.replace(seconds(said).ok_or(ReplyFault::ValueLine)?).is_none(),
+            b's' => size.replace(number::<u64>(said).ok_or(ReplyFault::ValueLine)?).is_none(),
             b'k' => key.replace(said).is_none(),
+            b'b' if said.is_empty() => !std::mem::replace(&mut in_base64, true),
             b'W' if said.is_empty() => !std::mem::replace(&mut item.is_won, true),
             b'X' if said.is_empty() => !std::mem::replace(&mut item.is_stale, true),
             // Somebody else has won already.
@@ -255,12 +310,13 @@ fn read_meta_value(input: &[u8], line_end: usize, asked: &Asked<'_>) -> Result<P
             return Err(ReplyFault::ValueLine);
         }
     }
-    if key != Some(asked.key) {
+    if !key.is_some_and(|said| is_said(said, in_base64, asked.key)) {
         return Err(ReplyFault::OtherKey);
     }
-    let (Some(flags), Some(cas), Some(ttl_s)) = (flags, cas, ttl_s) else { return Err(ReplyFault::ValueLine) };
-    let item = Item { flags, cas: Some(cas), ttl_s: Some(ttl_s), ..item };
-    end_value(input, line_end, length, b"\r\n", asked, item)
+    let (Some(flags), Some(cas), Some(ttl_s), Some(value_bytes)) = (flags, cas, ttl_s, size) else {
+        return Err(ReplyFault::ValueLine);
+    };
+    Ok(Item { flags, cas: Some(cas), ttl_s: Some(ttl_s), value_bytes, ..item })
 }
 
 /// The value, and that nothing but `after` stands behind it, as soon as that can be seen.

@@ -41,7 +41,8 @@ fn check_fault(expected: Expected, text: &str, fault: ReplyFault) {
 }
 
 fn item(flags: u32, value: Range<usize>) -> Item {
-    Item { flags, cas: None, ttl_s: None, value, is_stale: false, is_won: false }
+    let value_bytes = value.len() as u64;
+    Item { flags, value, value_bytes, ..Item::default() }
 }
 
 #[test]
@@ -57,6 +58,44 @@ fn values_are_read() {
     check(Expected::MetaValue, "VA 2 f3 c9 t-1 kk\r\nxy\r\n", Reply::Item(meta.clone()));
     let stale = Item { is_stale: true, is_won: true, value: 22..24, ttl_s: Some(5), ..meta };
     check(Expected::MetaValue, "VA 2 f3 c9 t5 kk W X\r\nxy\r\n", Reply::Item(stale));
+}
+
+#[test]
+fn facts_are_read_without_a_value() {
+    check(Expected::MetaFacts, "EN\r\n", Reply::Miss);
+    check(Expected::MetaFacts, "EN kk\r\n", Reply::Miss);
+    let facts = Item { cas: Some(9), ttl_s: Some(-1), value_bytes: 1 << 40, ..item(3, 0..0) };
+    check(Expected::MetaFacts, "HD s1099511627776 f3 c9 t-1 kk\r\n", Reply::Item(facts.clone()));
+    let stale = Item { is_stale: true, is_won: true, ..facts };
+    check(Expected::MetaFacts, "HD s1099511627776 f3 c9 t-1 kk X W\r\n", Reply::Item(stale));
+    check_fault(Expected::MetaFacts, "HD f3 c9 t-1 kk\r\n", ReplyFault::ValueLine);
+    check_fault(Expected::MetaFacts, "HD s1 f3 c9 t-1 kl\r\n", ReplyFault::OtherKey);
+    check_fault(Expected::MetaFacts, "HD s1 f3 c9 t-1\r\n", ReplyFault::OtherKey);
+    check_fault(Expected::MetaFacts, "HDs1 f3 c9 t-1 kk\r\n", ReplyFault::Unexpected);
+    check_fault(Expected::MetaFacts, "VA 1 f0 c1 t1 kk\r\n", ReplyFault::Unexpected);
+    check_fault(Expected::MetaValue, "VA 1 s2 f0 c1 t1 kk\r\n", ReplyFault::ValueLine);
+}
+
+#[test]
+fn a_key_in_base64_is_compared_with_the_one_that_was_asked_for() {
+    let asked = Asked { expected: Expected::MetaValue, key: b"a b\r\n", value_bytes_max: VALUE_BYTES_MAX };
+    let read = |text: &str| read_reply(text.as_bytes(), &asked).map(|_| ());
+    assert_eq!(read("VA 1 f0 c1 t-1 kYSBiDQo= b\r\nx\r\n"), Ok(()));
+    assert_eq!(read("EN kYSBiDQo= b\r\n"), Ok(()));
+    assert_eq!(read("VA 1 f0 c1 t-1 kYSBiDQo=\r\nx\r\n"), Err(ReplyFault::OtherKey));
+    assert_eq!(read("VA 1 f0 c1 t-1 kYSBiDQ== b\r\nx\r\n"), Err(ReplyFault::OtherKey));
+    check_fault(Expected::MetaValue, "VA 1 f0 c1 t-1 kaw== b\r\n", ReplyFault::OtherKey);
+}
+
+#[test]
+fn silence_ends_with_the_word_that_was_asked_for_behind_it() {
+    check(Expected::Silence, "MN\r\n", Reply::Done);
+    check(Expected::Silence, "NS c0\r\nMN\r\n", Reply::NotStored);
+    check(Expected::Silence, "NF\r\nMN\r\n", Reply::NotFound);
+    let error = Reply::Error { of: Blame::Server, text: 0..26 };
+    check(Expected::Silence, "SERVER_ERROR out of memory\r\nMN\r\n", error);
+    check_fault(Expected::Silence, "VALUE k 0 1\r\n", ReplyFault::Unexpected);
+    check_fault(Expected::Silence, &"NF\r\n".repeat(600), ReplyFault::LinesTooLong);
 }
 
 #[test]
@@ -83,6 +122,9 @@ fn words_are_read() {
     check(Expected::MetaStatus, "HD Z X\r\n", Reply::Stored { cas: None });
     check(Expected::MetaNumber, "VA 2 c7\r\n12\r\n", Reply::Number { digits: 9..11 });
     check(Expected::MetaNumber, "NF\r\n", Reply::NotFound);
+    check(Expected::Noop, "MN\r\n", Reply::Done);
+    check(Expected::MetaDebug, "EN\r\n", Reply::Miss);
+    check(Expected::MetaDebug, "ME k exp=-1 la=0\r\n", Reply::Debug { text: 3..16 });
 }
 
 #[test]
@@ -144,13 +186,15 @@ fn what_is_no_reply_is_a_fault() {
 /// Bytes that differ a little from replies: nothing panics, and nothing that is read lies outside the input.
 #[test]
 fn any_bytes_are_read_or_refused() {
-    const SEEDS: [&str; 6] = [
+    const SEEDS: [&str; 8] = [
         "VALUE k 1 12 77\r\nabcdefghijkl\r\nEND\r\n",
         "VA 12 f3 c9 t5 kk W X\r\nabcdefghijkl\r\n",
         "VA 2 c7\r\n12\r\n",
         "STAT a 1\r\nSTAT b 2\r\nEND\r\n",
         "HD c12\r\n",
         "SERVER_ERROR out of memory\r\n",
+        "HD s12 f3 c9 t5 kk W X\r\n",
+        "NS c0\r\nMN\r\n",
     ];
     let every = [
         Expected::Value,
@@ -163,6 +207,10 @@ fn any_bytes_are_read_or_refused() {
         Expected::Version,
         Expected::MetaStatus,
         Expected::MetaNumber,
+        Expected::MetaFacts,
+        Expected::MetaDebug,
+        Expected::Noop,
+        Expected::Silence,
     ];
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut draw = |below: usize| {
