@@ -1,8 +1,9 @@
-//! `larder import nginx.conf`: the static and the proxied parts of an nginx configuration in, a larder.toml out that serves
-//! the same paths with the same types, pages and bytes, and a list of what could not be carried over.
+//! `larder import nginx.conf`: the static and the proxied parts of an nginx configuration in, and what asks memcached, a
+//! larder.toml out that serves the same paths with the same types, pages and bytes, and a list of what could not be carried
+//! over.
 //!
 //! Files are read by `nginx_conf.rs`; one location becomes one route in `nginx_location.rs`, to whom it is proxied in
-//! `nginx_upstream.rs`. Here are servers, what holds
+//! `nginx_upstream.rs`, which memcached it asks in `nginx_memcached.rs`. Here are servers, what holds
 //! for all of them, and what is said of it.
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use crate::import::ImportFlags;
 use crate::import_findings::{self, Findings, quoted};
 use crate::nginx_conf::{self, Directive};
 use crate::nginx_location::{Level, Location, guards, seconds};
+use crate::nginx_memcached::Upstreams;
 use crate::nginx_upstream::Origins;
 
 /// More files than this need more descriptors than most processes may have.
@@ -133,6 +135,7 @@ impl Import {
             level.trust_larder_types();
         }
         let (mut servers, mut is_guarded) = (Vec::new(), false);
+        let upstreams = Upstreams::read(http, &mut self.findings);
         let mut buffers: (u64, u64) = (1 << 10, 8 << 10);
         let mut buffers_count = None;
         for directive in http.children() {
@@ -161,7 +164,7 @@ impl Import {
                 .push(format!("request_head_bytes_max = {}", (buffers.0 + count * buffers.1).clamp(512, 16 << 20)));
         }
         for (at, server) in servers.iter().enumerate() {
-            self.server(server, at == 0, &level, prefix);
+            self.server(server, at == 0, &level, &upstreams, prefix);
         }
         let has_limit = self.limits.iter().any(|limit| limit.starts_with("request_body_bytes_max"));
         if !self.origins.is_empty() && !has_limit && !self.bodies_are_unlimited {
@@ -213,7 +216,7 @@ impl Import {
         true
     }
 
-    fn server(&mut self, server: &Directive, is_first: bool, http: &Level, prefix: &Path) {
+    fn server(&mut self, server: &Directive, is_first: bool, http: &Level, upstreams: &Upstreams, prefix: &Path) {
         let (mut level, mut locations, mut names) = (Level::default(), Vec::new(), Vec::new());
         let (mut is_default, mut listens, mut is_guarded) = (is_first, false, false);
         for directive in server.children() {
@@ -250,7 +253,7 @@ impl Import {
             routes.push(Carried { path: "/".to_owned(), lines, pages, has_files: true });
         }
         for block in locations {
-            routes.extend(self.location(block, &level, prefix, hides_dotfiles));
+            routes.extend(self.location(block, &level, upstreams, prefix, hides_dotfiles));
         }
         if is_guarded {
             routes = vec![Carried::closed("/")];
@@ -280,7 +283,14 @@ impl Import {
         }
     }
 
-    fn location(&mut self, block: &Directive, server: &Level, prefix: &Path, hides_dotfiles: bool) -> Option<Carried> {
+    fn location(
+        &mut self,
+        block: &Directive,
+        server: &Level,
+        upstreams: &Upstreams,
+        prefix: &Path,
+        hides_dotfiles: bool,
+    ) -> Option<Carried> {
         let (path, is_exact) = match block.arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             [path] if path.starts_with('/') => (path, false),
             ["^~", path] => (path, false),
@@ -322,6 +332,18 @@ impl Import {
             }
             let (lines, pages) = (vec![format!("origin = {}", quoted(&origin))], level.error_pages().to_vec());
             return Some(Carried { path: path.to_owned(), lines, pages, has_files: false });
+        }
+        if let Some(pass) = &location.pass {
+            let Some(mut lines) = level.memcached.lines(pass, upstreams, &mut self.findings) else {
+                return Some(Carried::closed(path));
+            };
+            lines.extend(level.type_lines());
+            return Some(Carried {
+                path: path.to_owned(),
+                lines,
+                pages: level.error_pages().to_vec(),
+                has_files: false,
+            });
         }
         let lines = level.root_lines(prefix, is_exact.then_some(path), hides_dotfiles);
         Some(Carried { path: path.to_owned(), lines, pages: level.error_pages().to_vec(), has_files: true })

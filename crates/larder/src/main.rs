@@ -32,6 +32,7 @@ mod limits;
 mod log_writer;
 mod nginx_conf;
 mod nginx_location;
+mod nginx_memcached;
 mod nginx_types;
 mod nginx_upstream;
 mod open_files;

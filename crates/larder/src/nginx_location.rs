@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::import_findings::{Findings, quoted};
 use crate::nginx_conf::Directive;
+use crate::nginx_memcached::{MemcachedLevel, Pass};
 use crate::nginx_types::Types;
 use crate::nginx_upstream::ProxyLevel;
 
@@ -20,6 +21,7 @@ pub struct Level {
     precompressed: Option<bool>,
     fallback: Option<String>,
     pub proxy: ProxyLevel,
+    pub memcached: MemcachedLevel,
 }
 
 /// What a location is besides what it inherits.
@@ -30,6 +32,8 @@ pub struct Location {
     pub proxy_pass: Option<Directive>,
     allow_from: Vec<String>,
     denies_rest: bool,
+    /// memcached answers in place of files.
+    pub pass: Option<Pass>,
     /// Something that answers in place of files, and that larder was not given.
     pub answered_otherwise: bool,
 }
@@ -115,6 +119,7 @@ impl Level {
             precompressed: self.precompressed.or(outer.precompressed),
             fallback: self.fallback.or_else(|| outer.fallback.clone()),
             proxy: self.proxy.within(&outer.proxy),
+            memcached: self.memcached.within(&outer.memcached),
         }
     }
 
@@ -124,7 +129,10 @@ impl Level {
 
     /// Takes a directive in that may stand at any level. False: it is another one.
     pub fn take(&mut self, directive: &Directive, prefix: &Path, findings: &mut Findings) -> bool {
-        if self.types.take(directive) || self.proxy.take(directive, findings) {
+        if self.types.take(directive)
+            || self.proxy.take(directive, findings)
+            || self.memcached.take(directive, findings)
+        {
             return true;
         }
         let first = directive.argument(0);
@@ -234,6 +242,11 @@ impl Level {
         lines
     }
 
+    /// The keys that say what an item's name makes of its type.
+    pub fn type_lines(&self) -> Vec<String> {
+        self.types.lines(None)
+    }
+
     /// Pages and their statuses.
     pub fn error_pages(&self) -> &[(String, String)] {
         self.error_pages.as_deref().unwrap_or_default()
@@ -265,6 +278,7 @@ impl Location {
                 }
                 "allow" => location.allow_from.push(directive.argument(0).to_owned()),
                 "deny" if directive.argument(0) == "all" => location.denies_rest = true,
+                "memc_pass" | "memcached_pass" => location.pass = Pass::read(directive),
                 // A page for errors, as a rule.
                 "internal" if block.argument(0) == "=" => {
                     findings.note(directive, "it can be asked for by its own name")

@@ -26,6 +26,8 @@ mod fake_memcached;
 mod faulty_origin;
 #[path = "program/forward_proxy.rs"]
 mod forward_proxy;
+#[path = "program/imported_memcached.rs"]
+mod imported_memcached;
 #[path = "program/imported_nginx.rs"]
 mod imported_nginx;
 #[path = "program/imported_proxy.rs"]

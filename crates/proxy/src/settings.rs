@@ -132,6 +132,14 @@ pub struct RootSettings {
     pub default_type: Option<String>,
 }
 
+/// What is said of the type of an item by the end of its name, as of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedTypes {
+    pub charset: Option<String>,
+    pub types: BTreeMap<String, String>,
+    pub default_type: Option<String>,
+}
+
 /// What a directory is listed as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {

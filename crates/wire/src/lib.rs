@@ -20,7 +20,7 @@ pub mod memcached {
     mod command_text;
     mod reply_reader;
 
-    pub use command_text::{Command, Direction, Expected, StoreVerb, is_key, is_key_byte, is_meta_key};
+    pub use command_text::{Command, Direction, Expected, StoreVerb, are_key_bytes, is_key, is_key_byte, is_meta_key};
     pub use reply_reader::{Asked, Blame, Item, Progress, Reply, ReplyFault, read_reply};
 }
 mod proxy_protocol;

@@ -15,6 +15,7 @@ use super::complaint::Complaint;
 use super::memcached_tls;
 use super::nearest::nearest;
 use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
+use super::static_root::named_types;
 use crate::quantities::show_size;
 
 /// memcached's own port.
@@ -85,6 +86,7 @@ pub fn read(section: &mut Section<'_>) -> Option<MemcachedSettings> {
     who_is_asked(section, &mut settings);
     what_items_are(section, &mut settings);
     in_chunks(section, &mut settings);
+    settings.named_types = named_types(section).map(Box::new);
     settings.tls = memcached_tls::read(section, &settings.servers);
     Some(settings)
 }
@@ -378,6 +380,8 @@ mod tests {
         check("memcached = \"a weight=0\"", "`a weight=0` is no memcached");
         check("memcached = \"a\"\ncommands = [\"gett\"]", "`gett` is no command");
         check("memcached = \"a\"\nkey = \"$uri_x\"", "`$uri_x` is no part of a request");
+        check("memcached = \"a\"\ntypes = { html = \"x\" }", "`x` is no media type");
+        check("memcached = \"a\"\nlisting = \"html\"", "`listing` is for routes with a root");
         check("memcached = \"a\"\nkey = \"$\"", "`$` is no part of a request");
         check("memcached = \"a\"\nflags = \"$uri$args\"", "`$uri$args` is no part of a request");
         check("memcached = \"a\"\nchunk_bytes = 100", "a chunk cannot be of that size");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proxy::settings::{Listing, RootSettings};
+use proxy::settings::{Listing, NamedTypes, RootSettings};
 
 use super::complaint::Complaint;
 use super::section::{Node, Section, parsed, switch};
@@ -12,6 +12,17 @@ use super::sections::path;
 const OF_ROOTS: [&str; 9] =
     ["index", "fallback", "charset", "cache_control", "dotfiles", "precompressed", "listing", "default_type", "types"];
 
+/// Those of them that are about names.
+const OF_NAMES: [&str; 3] = ["charset", "default_type", "types"];
+
+/// What is said of types by the ends of names.
+pub fn named_types(section: &mut Section<'_>) -> Option<NamedTypes> {
+    OF_NAMES.iter().any(|key| section.get(key).is_some()).then_some(())?;
+    let charset = section.read("charset", charset);
+    let default_type = section.read("default_type", media_type);
+    Some(NamedTypes { charset, default_type, types: types(section) })
+}
+
 /// The keys of a route that serves files.
 pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
     let directory = section.read("root", |node| parsed(node, "directory", "a path", path));
@@ -20,9 +31,6 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         parsed(node, "index file", form, |name| is_file_name(name).then(|| name.to_owned()))
     });
     let fallback = section.read("fallback", |node| file_path(node, "fallback"));
-    let charset = section.read("charset", |node| {
-        parsed(node, "charset", "a name such as utf-8 or gbk", |name| is_token(name).then(|| name.to_owned()))
-    });
     let cache_control = section.read("cache_control", |node| {
         parsed(node, "field value", "such as \"public, max-age=3600\"", |value| {
             let is_value =
@@ -33,10 +41,11 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
     let dotfiles = section.read("dotfiles", switch);
     let precompressed = section.read("precompressed", switch);
     let listing = section.read("listing", listing);
-    let default_type = section.read("default_type", media_type);
-    let types = types(section);
+    // What a name says of a type is said of items as well.
+    let is_of_items = section.get("memcached").is_some() && section.get("root").is_none();
+    let named = if is_of_items { None } else { named_types(section) };
     if directory.is_none() && section.get("root").is_none() {
-        for key in OF_ROOTS {
+        for key in OF_ROOTS.into_iter().filter(|key| !(is_of_items && OF_NAMES.contains(key))) {
             if let Some(node) = section.get(key) {
                 let complaint =
                     Complaint::new(node.span(), format!("`{key}` is for routes with a root"), "no root here");
@@ -53,6 +62,7 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         section.complaints().add(complaint);
     }
     let ships = RootSettings::of(directory?);
+    let NamedTypes { charset, types, default_type } = named.unwrap_or_default();
     Some(RootSettings {
         index: index.unwrap_or(ships.index),
         fallback,
@@ -65,6 +75,10 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         default_type,
         directory: ships.directory,
     })
+}
+
+fn charset(node: Node<'_>) -> Result<String, Complaint> {
+    parsed(node, "charset", "a name such as utf-8 or gbk", |name| is_token(name).then(|| name.to_owned()))
 }
 
 fn is_file_name(name: &str) -> bool {

@@ -165,6 +165,70 @@ mod tests {
         assert!(subject.is_alive());
     }
 
+    /// M09, in chunks: manifests that lie, and chunks that are not theirs. Nothing is reserved for what is only said.
+    #[test]
+    fn a_manifest_that_lies_is_no_value() {
+        const CHUNK: &str = "VA 28 f0 c1 t-1 kKEY\r\n0123456789abcdef\0\0\0\0....four\r\n";
+        let manifest = |value_bytes: u64, count: u32, chunk_bytes: u32| {
+            format!("larder:chunks:1 {:032x} {value_bytes:016x} {count:08x} {chunk_bytes:08x} 00000000\n", 7)
+        };
+        // Name, manifest, what answers for a chunk, the status.
+        let cases: [(&str, String, &str, u16); 6] = [
+            ("huge", manifest(1 << 32, 256, 1 << 24), CHUNK, 502),
+            ("absent", manifest(2_000, 2, 1_024), "EN\r\n", 404),
+            ("another", manifest(4, 1, 1_024), CHUNK, 404),
+            ("larger", manifest(4, 1, 1_024), "VA 9000000 f0 c1 t-1 kKEY\r\n", 502),
+            ("endless", manifest(60 << 20, 8, 8 << 20), "VA 99999999999999999999 f0 c1 t-1 kKEY\r\n", 502),
+            ("unnamed", manifest(4, 1, 1_024), "VA 28 f0 c1 t-1 kother\r\n", 502),
+        ];
+        let known = cases.clone();
+        let asked_for = parking_lot::Mutex::new("");
+        let fake = FakeMemcached::start(move |line| {
+            let key = line.split(' ').nth(1).unwrap_or_default();
+            if let Some((name, manifest, ..)) = known.iter().find(|(name, ..)| *name == key) {
+                *asked_for.lock() = name;
+                let text = format!("VA {} f0 c1 t-1 k{key}\r\n{manifest}\r\n", manifest.len());
+                return Deed::Say(vec![text.into_bytes()]);
+            }
+            let case = known.iter().find(|(name, ..)| name == &*asked_for.lock()).expect("a manifest came before");
+            Deed::Say(vec![case.2.replace("KEY", key).into_bytes()])
+        });
+        let lines = "ejection_failures = 1000000\nchunk_bytes = \"500KiB\"\nnext_server = \"off\"\n";
+        let mut subject = start(fake.address, lines);
+        let before_kib = subject.process_number("VmRSS");
+        for (name, _, _, expect) in &cases {
+            for _ in 0..10 {
+                let (head, _) = ask(subject.address, "GET", &format!("/fake/{name}"), b"");
+                assert_eq!(status(&head), *expect, "{name}: {head}");
+            }
+        }
+        let grown_kib = subject.process_number("VmRSS").saturating_sub(before_kib);
+        assert!(grown_kib < 32 << 10, "{grown_kib} KiB for values that never came");
+        assert!(subject.is_alive());
+    }
+
+    /// M06 for TLS: what answers a greeting with anything else is not spoken to, and nothing of a request was said to it.
+    #[test]
+    fn what_speaks_no_tls_is_told_nothing() {
+        let fake = FakeMemcached::start(|_| Deed::SayLast(vec![b"VA 1 f0 c1 t-1 kk\r\nv\r\n".to_vec()]));
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let ca = folder.join(format!("ca-{}.pem", std::process::id()));
+        let made = std::process::Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
+            .args(["-subj", "/CN=ca", "-keyout", "/dev/null", "-out"])
+            .arg(&ca)
+            .output()
+            .expect("./setup installs openssl");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let subject =
+            start(fake.address, &format!("tls = true\nca = \"{}\"\nconnect_timeout = \"2s\"\n", ca.display()));
+        let (head, body) = ask(subject.address, "GET", "/fake/k", b"");
+        let said = String::from_utf8_lossy(&body).into_owned();
+        assert!(matches!(status(&head), 502 | 504) && !said.contains("v\n"), "{head} {said}");
+        assert!(fake.lines().iter().all(|line| !line.contains("mg")), "{:?}", fake.lines());
+        let _ = std::fs::remove_file(&ca);
+    }
+
     /// M10: of many requests few try to connect, and the first that may finds that it is back.
     #[test]
     fn a_dead_memcached_is_left_alone() {

@@ -305,6 +305,7 @@ pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> St
          [[route]]\npath = \"/mc\"\nmemcached = \"127.0.0.1:1\"\n\
          [[route]]\npath = \"/mcw\"\nmemcached = \"127.0.0.1:1\"\nlong_keys = \"refuse\"\n\
          commands = [\"get\", \"set\", \"stats\"]\n\
+         [[route]]\npath = \"/mcb\"\nmemcached = \"127.0.0.1:1\"\nbinary_keys = \"base64\"\n\
          [[route]]\npath = \"/memc\"\nmemcached = \"127.0.0.1:1\"\nmode = \"nginx-memc\"\n\
          [origin.main]\nurls = [\"http://{origin}\"]\nejection_failures = 1000000\n\
          [origin.refused]\nurls = [\"http://127.0.0.1:1\"]\nejection_failures = 1000000\n\

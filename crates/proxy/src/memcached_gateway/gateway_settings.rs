@@ -8,7 +8,7 @@ use crate::limits::MEMCACHED_LONG_KEY_BYTES_MAX;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, MANIFEST_BYTES};
 use crate::memcached_gateway::item_key::is_name_of_long_key;
 use crate::memcached_gateway::server_tls::Authorities;
-use crate::settings::OriginUrl;
+use crate::settings::{NamedTypes, OriginUrl};
 
 /// What a memcached takes for an item unless its option `-I` says otherwise.
 pub const ITEM_BYTES_USUAL: usize = 1 << 20;
@@ -53,6 +53,8 @@ pub struct MemcachedSettings {
     /// Said first on each connection, to a server that was started with `-Y`.
     pub login: Option<MemcachedLogin>,
     pub content_type: Option<String>,
+    /// By the end of a name, where that is not what ships.
+    pub named_types: Option<Box<NamedTypes>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -297,6 +299,7 @@ impl MemcachedSettings {
             tls: None,
             login: None,
             content_type: None,
+            named_types: None,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What HTTP's answer is to what memcached replied, in the clean mode: an item is a representation with an ETag, a
 //! command that does something has no body, and every failure a status of its own.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use message::{FieldName, Request, ResponseHead, Status};
 use rules::conditions::{self, Holder, Outcome as Condition};
@@ -10,7 +12,7 @@ use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::memcached_gateway::errand::{Errand, long_key, tag_of_cas};
 use crate::memcached_gateway::gateway_call::Got;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
-use crate::static_files::file_types::type_by_name;
+use crate::static_files::file_types::{UNKNOWN, content_type_of_item, type_by_name};
 use crate::stored_head::{write_field, write_number_field};
 use crate::transaction::synth::Synth;
 
@@ -171,13 +173,8 @@ fn item_answer(
     if condition == Condition::NotModified {
         return Ok(ItemAnswer { fields, ..ItemAnswer::empty(304) });
     }
-    match &settings.content_type {
-        Some(kind) => write_field(&mut fields, b"Content-Type", kind.as_bytes()),
-        None if !key.is_long() && key.name.contains(&b'.') => {
-            write_field(&mut fields, b"Content-Type", type_by_name(&key.name).as_bytes());
-        }
-        None => write_field(&mut fields, b"Content-Type", b"application/octet-stream"),
-    }
+    let name = if key.is_long() { &b""[..] } else { &key.name };
+    write_field(&mut fields, b"Content-Type", content_type(name, settings).as_bytes());
     if item.flags & settings.gzip_flag != 0 {
         write_field(&mut fields, b"Content-Encoding", b"gzip");
     }
@@ -196,10 +193,20 @@ fn item_answer(
     let body = match value.len() {
         // By the facts alone.
         0 => ItemBody::Unsaid(item.value_bytes - begins as u64),
-        ..=COPIED_VALUE_BYTES_MAX => ItemBody::Whole(Bytes::copy_from_slice(&bytes[value])),
+        1..=COPIED_VALUE_BYTES_MAX => ItemBody::Whole(Bytes::copy_from_slice(&bytes[value])),
         _ => ItemBody::Whole(bytes.slice(value)),
     };
     Ok(ItemAnswer { status: 200, fields, body })
+}
+
+/// What an item of this name is.
+pub(crate) fn content_type<'a>(name: &[u8], settings: &'a MemcachedSettings) -> Cow<'a, str> {
+    match (&settings.content_type, &settings.named_types) {
+        (Some(kind), _) => Cow::Borrowed(kind),
+        (None, Some(types)) => Cow::Owned(content_type_of_item(name, types)),
+        (None, None) if name.contains(&b'.') => Cow::Borrowed(type_by_name(name)),
+        (None, None) => Cow::Borrowed(UNKNOWN),
+    }
 }
 
 /// What stands where the value was looked for is too much of it.

@@ -7,7 +7,7 @@
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
 use wire::limits::MEMCACHED_KEY_BYTES_MAX;
-use wire::memcached::{is_key_byte, is_meta_key};
+use wire::memcached::{are_key_bytes, is_meta_key};
 
 use crate::limits::MEMCACHED_LONG_KEY_BYTES_MAX;
 use crate::memcached_gateway::gateway_settings::{BinaryKeys, LongKeys};
@@ -54,7 +54,7 @@ impl ItemKey {
             return Err(NoKey::Missing);
         }
         let is_elsewhere = |part: &[u8]| part == b"." || part == b"..";
-        let is_binary = !key.iter().all(|&b| is_key_byte(b));
+        let is_binary = !are_key_bytes(key);
         if is_binary && binary == BinaryKeys::Refuse || is_path && key.split(|&b| b == b'/').any(is_elsewhere) {
             return Err(NoKey::Forbidden);
         }
@@ -81,7 +81,7 @@ impl ItemKey {
 
     /// Has it bytes that are sent as base64?
     pub(crate) fn is_binary(&self) -> bool {
-        !self.name.iter().all(|&b| is_key_byte(b))
+        !are_key_bytes(&self.name)
     }
 
     /// What is stored for this value: before it the key that its name does not say, with its length.

@@ -9,7 +9,6 @@ use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::Got;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
 use crate::memcached_gateway::item_answer::{self, ItemAnswer, missed};
-use crate::static_files::file_types::type_by_name;
 use crate::stored_head::write_field;
 use crate::transaction::synth::Synth;
 
@@ -21,7 +20,7 @@ pub(crate) fn answer(
     now_s: i64,
 ) -> Result<ItemAnswer, Synth> {
     // By the path, whatever the key.
-    let kind = settings.content_type.as_deref().unwrap_or_else(|| type_by_name(request.path));
+    let kind = item_answer::content_type(request.path, settings);
     let raw = |status| Ok(ItemAnswer::text(status, kind.as_bytes(), got.bytes.clone()));
     match &got.reply {
         Reply::Item(item) => {

@@ -1,6 +1,8 @@
 //! What a file is, by the end of its name.
 
-use crate::settings::RootSettings;
+use std::collections::BTreeMap;
+
+use crate::settings::{NamedTypes, RootSettings};
 
 /// For names that say nothing.
 pub const UNKNOWN: &str = "application/octet-stream";
@@ -101,14 +103,29 @@ const TYPES: &[(&str, &str)] = &[
 
 /// The Content-Type of a file. Text gets the charset, if one is given: nothing in the file's name says which it is.
 pub(crate) fn content_type(name: &[u8], settings: &RootSettings) -> String {
+    let RootSettings { types, default_type, charset, .. } = settings;
+    named_type(name, types, default_type.as_deref(), charset.as_deref())
+}
+
+/// The same, of what else has a name.
+pub(crate) fn content_type_of_item(name: &[u8], types: &NamedTypes) -> String {
+    named_type(name, &types.types, types.default_type.as_deref(), types.charset.as_deref())
+}
+
+fn named_type(
+    name: &[u8],
+    types: &BTreeMap<String, String>,
+    default_type: Option<&str>,
+    charset: Option<&str>,
+) -> String {
     let extension = extension(name);
-    if let Some(kind) = extension.as_ref().and_then(|extension| settings.types.get(extension)) {
+    if let Some(kind) = extension.as_ref().and_then(|extension| types.get(extension)) {
         return kind.clone();
     }
     let Some(kind) = extension.and_then(|extension| shipped_type(&extension)) else {
-        return settings.default_type.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        return default_type.unwrap_or(UNKNOWN).to_owned();
     };
-    match &settings.charset {
+    match charset {
         Some(charset) if is_text(kind) => format!("{kind}; charset={charset}"),
         _ => kind.to_owned(),
     }

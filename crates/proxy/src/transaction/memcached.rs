@@ -109,7 +109,7 @@ async fn exchange(
     }
     let got = match errand.command {
         // Nothing says which server has what: all are told.
-        MemcachedCommand::FlushAll => gateway.tell_all(&core, &mut waiter, &command).await,
+        MemcachedCommand::FlushAll | MemcachedCommand::Noop => gateway.tell_all(&core, &mut waiter, &command).await,
         _ => gateway.ask(&core, &mut waiter, key, &command).await,
     };
     value.settle(gateway, &core, &got);

@@ -171,7 +171,13 @@ pub fn is_meta_key(key: &[u8]) -> bool {
 
 #[inline]
 fn is_plain(key: &[u8]) -> bool {
-    key.iter().all(|&b| is_key_byte(b))
+    are_key_bytes(key)
+}
+
+/// All of them at once, which is faster than stopping at the first that is none.
+#[inline]
+pub fn are_key_bytes(bytes: &[u8]) -> bool {
+    bytes.iter().fold(true, |all, &b| all & is_key_byte(b))
 }
 
 /// Is this word of a reply that key? `in_base64`: the reply says that it is encoded.
