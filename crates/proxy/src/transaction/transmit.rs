@@ -65,7 +65,7 @@ pub(crate) enum OutBody {
         body: Box<OriginBody>,
         framing: Framing,
     },
-    /// Of memcached's, all of them.
+    /// Of memcached's, all of them, one at a time: the next is on its way to us meanwhile.
     Chunks(Box<ChunkedRead>),
     /// The source broke off. It must not be asked again; what is queued still goes out.
     Broken(End),
@@ -319,7 +319,6 @@ impl OutBody {
                 })
                 .map(|end| self.ended(end));
             }
-            // One chunk at a time; the next is on its way to us meanwhile.
             OutBody::Chunks(read) if read.has_begun() && !queue.is_empty() => return Poll::Pending,
             OutBody::Chunks(read) => {
                 let end = match std::task::ready!(read.poll_next(cx)) {
