@@ -52,6 +52,8 @@ mod memcached_faults;
 mod notation;
 #[path = "program/origin_process.rs"]
 mod origin_process;
+#[path = "program/peer_process.rs"]
+mod peer_process;
 #[path = "program/process_checks.rs"]
 mod process_checks;
 #[path = "program/process_faults.rs"]

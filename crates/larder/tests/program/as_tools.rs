@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::bench_command::{Nginx, bench, free_address};
+use crate::bench_command::{Nginx, bench};
+use crate::peer_process::free_address;
 
 /// An nginx with one page, and a place for what tools want to write.
 struct Ground {

@@ -1,7 +1,7 @@
 //! `larder bench` against origins whose faults are known: each must be counted under its own name, and nothing else.
 //! And against a real nginx, whose access log is a count that nobody of ours has made.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::faulty_origin::{FaultyOrigin, PAUSE_MS};
+use crate::peer_process::free_address;
 
 pub fn bench(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
@@ -210,9 +211,4 @@ impl Drop for Nginx {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-pub fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-    listener.local_addr().expect("a bound listener has an address")
 }

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::bench_command::{Nginx, bench, free_address};
+use crate::bench_command::{Nginx, bench};
 use crate::origin_process::{OriginProcess, Recorded};
+use crate::peer_process::free_address;
 
 fn report(url: &str, arguments: &str) -> Value {
     let mut all: Vec<&str> = arguments.split_whitespace().collect();

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::bench_command::{Nginx, bench, free_address, report};
+use crate::bench_command::{Nginx, bench, report};
 use crate::faulty_origin::FaultyOrigin;
+use crate::peer_process::free_address;
 
 fn written(name: &str, text: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("paces-{}-{name}", std::process::id()));

@@ -5,9 +5,10 @@
 mod tests {
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::path::{Path, PathBuf};
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Command, Stdio};
 
     use crate::lane::{PATIENCE_MS, now_ms};
+    use crate::peer_process::Running;
     use crate::subject::{Kind, Setup, Subject, get};
 
     /// What the page is made of; its script says at last which of it has come.
@@ -39,15 +40,6 @@ addEventListener("load", () => {
     ];
     const SAID: &str =
         r#"parts: {"style":"rgb(1, 2, 3)","script":"ran","image":37,"frame":"framed","asked":"200 posted"}"#;
-
-    struct Running(Child);
-
-    impl Drop for Running {
-        fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
 
     /// Two addresses that were free a moment ago.
     fn free_addresses() -> [SocketAddr; 2] {

@@ -4,13 +4,14 @@
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpStream};
     use std::os::unix::net::UnixStream;
     use std::path::{Path, PathBuf};
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use crate::lane::{PATIENCE_MS, now_ms};
+    use crate::lane::PATIENCE_MS;
+    use crate::peer_process::{Running, free_address, wait_for};
 
     /// Where Debian's libnginx-mod-http-memc puts it.
     const MODULE: &str = "/usr/lib/nginx/modules/ngx_http_memc_module.so";
@@ -101,29 +102,8 @@ http {
         ("/pages/zipped.html?", 2, "\u{1f}zip"),
     ];
 
-    struct Running(Child);
-
-    impl Drop for Running {
-        fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
-
     fn run(command: &mut Command) -> Running {
         Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"))
-    }
-
-    fn wait_for(what: &str, mut is_met: impl FnMut() -> bool) {
-        let deadline_ms = now_ms() + PATIENCE_MS;
-        while !is_met() {
-            assert!(now_ms() < deadline_ms, "never: {what}");
-            std::thread::yield_now();
-        }
-    }
-
-    fn free_address() -> SocketAddr {
-        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a loopback port is free")
     }
 
     /// One that listens on a socket, with its items.

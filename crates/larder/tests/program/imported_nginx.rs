@@ -5,12 +5,13 @@
 mod tests {
     use std::collections::BTreeMap;
     use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpStream};
     use std::path::{Path, PathBuf};
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use crate::lane::{PATIENCE_MS, now_ms};
+    use crate::lane::PATIENCE_MS;
+    use crate::peer_process::{Running, free_address, wait_until_it_listens};
 
     /// A site as they are written: types, a charset, pages for errors in a directory of their own, numbers, listings,
     /// an application with a fallback, lives by directory, and things that files alone do not make.
@@ -58,15 +59,6 @@ http {
 }
 "#;
 
-    struct Running(Child);
-
-    impl Drop for Running {
-        fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
-
     fn folder(name: &str) -> PathBuf {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("nginx-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -106,18 +98,6 @@ http {
         std::fs::write(path.join("site/big.bin"), vec![b'x'; 200_000]).unwrap();
         std::fs::write(path.join("site/static/s.js.gz"), b"\x1f\x8b not looked into").unwrap();
         path
-    }
-
-    fn wait_until_it_listens(address: SocketAddr) {
-        let deadline_ms = now_ms() + PATIENCE_MS;
-        while TcpStream::connect(address).is_err() {
-            assert!(now_ms() < deadline_ms, "nothing listens on {address}");
-            std::thread::yield_now();
-        }
-    }
-
-    fn free_address() -> SocketAddr {
-        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
     }
 
     #[derive(Debug, Default)]

@@ -6,10 +6,11 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::path::Path;
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use crate::lane::{PATIENCE_MS, now_ms};
+    use crate::lane::PATIENCE_MS;
+    use crate::peer_process::{Running, free_address, wait_until_it_listens};
 
     const CONF: &str = r#"
 daemon off; master_process off; pid pid; error_log errors;
@@ -35,15 +36,6 @@ http {
     }
 }
 "#;
-
-    struct Running(Child);
-
-    impl Drop for Running {
-        fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
 
     /// Answers with what it was asked: method, target, Host and body. Never to be stored.
     fn echoing_origin() -> SocketAddr {
@@ -79,18 +71,6 @@ http {
         let length = said.len();
         let head = format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {length}\r\n\r\n");
         client.write_all(format!("{head}{said}").as_bytes()).ok()
-    }
-
-    fn free_address() -> SocketAddr {
-        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-    }
-
-    fn wait_until_it_listens(address: SocketAddr) {
-        let deadline_ms = now_ms() + PATIENCE_MS;
-        while TcpStream::connect(address).is_err() {
-            assert!(now_ms() < deadline_ms, "nothing listens on {address}");
-            std::thread::yield_now();
-        }
     }
 
     /// Status and body.

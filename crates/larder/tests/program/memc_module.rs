@@ -6,10 +6,10 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::path::{Path, PathBuf};
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use crate::lane::now_ms;
+    use crate::peer_process::{Running, wait_for};
     use crate::recording_origin::RecordingOrigin;
     use crate::subject::{Kind, Setup, Subject};
 
@@ -89,16 +89,6 @@ mod tests {
         ("GET", "/m?key=a", None),
     ];
 
-    /// Something that ends with the test.
-    struct Running(Child);
-
-    impl Drop for Running {
-        fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
-
     fn run(program: &str, arguments: &[String]) -> Running {
         // Where Debian keeps it, which is in the PATH of administrators only.
         let places = [format!("/usr/sbin/{program}"), format!("/usr/bin/{program}")];
@@ -113,14 +103,6 @@ mod tests {
         let running = run("memcached", &arguments);
         wait_for("memcached listens", || std::os::unix::net::UnixStream::connect(socket).is_ok());
         running
-    }
-
-    fn wait_for(what: &str, mut is_met: impl FnMut() -> bool) {
-        let deadline_ms = now_ms() + PATIENCE_MS;
-        while !is_met() {
-            assert!(now_ms() < deadline_ms, "never: {what}");
-            std::thread::yield_now();
-        }
     }
 
     fn nginx(directory: &Path, memcached: &Path) -> (Running, SocketAddr) {

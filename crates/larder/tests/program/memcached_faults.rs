@@ -10,7 +10,8 @@ mod tests {
     use std::time::Duration;
 
     use crate::fake_memcached::{Deed, FakeMemcached};
-    use crate::lane::now_ms;
+
+    use crate::peer_process::wait_for;
     use crate::recording_origin::RecordingOrigin;
     use crate::subject::{Kind, Setup, Subject};
 
@@ -46,14 +47,6 @@ mod tests {
 
     fn status(head: &str) -> u16 {
         head.split(' ').nth(1).and_then(|digits| digits.parse().ok()).unwrap_or(0)
-    }
-
-    fn wait_for(what: &str, mut is_met: impl FnMut() -> bool) {
-        let deadline_ms = now_ms() + PATIENCE_MS;
-        while !is_met() {
-            assert!(now_ms() < deadline_ms, "never: {what}");
-            std::thread::yield_now();
-        }
     }
 
     /// What answers `mg fake f c t v k` and is no reply to it.

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::lane::now_ms;
+use crate::peer_process::{free_address, wait_until_it_listens};
 use crate::site_folder;
 use crate::stillness::Stillness;
 
@@ -350,19 +351,6 @@ fn wait_for_ports(path: &Path, child: &mut Child, directory: &Path) -> Vec<(Stri
             let errors = std::fs::read_to_string(directory.join("stderr")).unwrap_or_default();
             panic!("larder did not start ({ended:?}, ports file {text:?}): {errors}");
         }
-        std::thread::yield_now();
-    }
-}
-
-fn free_address() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-    listener.local_addr().expect("a bound listener has an address")
-}
-
-fn wait_until_it_listens(address: SocketAddr) {
-    let deadline_ms = now_ms() + 10_000;
-    while TcpStream::connect(address).is_err() {
-        assert!(now_ms() < deadline_ms, "nothing listens on {address}");
         std::thread::yield_now();
     }
 }
