@@ -196,7 +196,7 @@ http {
         let left: Vec<&str> = said_of_it.lines().filter(|line| line.contains(": not carried over: ")).collect();
         assert_eq!(left.len(), 2, "{said_of_it}");
         assert!(left[0].contains("memc_pass one: its key is made of variables"), "{said_of_it}");
-        assert!(left[1].contains("location /guarded: files are shown"), "{said_of_it}");
+        assert!(left[1].contains("location /guarded: a route is for everybody"), "{said_of_it}");
 
         let text = std::fs::read_to_string(&toml).expect("it was made");
         std::fs::write(&toml, text.replace("their.sock", "our.sock")).expect("written");
