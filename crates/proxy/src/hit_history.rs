@@ -13,7 +13,6 @@ const SAMPLE_MS: u64 = 10_000;
 const SAMPLES_MAX: usize = 361;
 
 /// One for all cores.
-#[derive(Default)]
 pub(crate) struct HitHistory(Mutex<VecDeque<Sample>>);
 
 /// The counters of all cores at one time.
@@ -74,6 +73,11 @@ impl Sample {
 }
 
 impl HitHistory {
+    /// Of counters that are all at nothing yet.
+    pub(crate) fn new(now_ms: u64) -> HitHistory {
+        HitHistory(Mutex::new(VecDeque::from([Sample { at_ms: now_ms, ..Sample::default() }])))
+    }
+
     /// For a tick: takes a sample when one is due.
     pub(crate) fn note<'a>(&self, counters: impl Iterator<Item = &'a CoreCounters>, now_ms: u64) {
         let mut samples = self.0.lock();
@@ -98,7 +102,7 @@ impl HitHistory {
         let samples = self.0.lock();
         // The last that is old enough; the first there is, if none is.
         let former = samples.iter().rev().find(|sample| sample.at_ms <= from_ms).or_else(|| samples.front());
-        now.since(former.unwrap_or(&Sample { at_ms: now_ms, ..Sample::default() }))
+        now.since(former.expect("there was one from the start"))
     }
 }
 
@@ -108,7 +112,7 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_last_minutes_alone() {
-        let (history, core) = (HitHistory::default(), CoreCounters::default());
+        let (history, core) = (HitHistory::new(0), CoreCounters::default());
         let ratios = |now_ms, minutes| history.ratios([&core].into_iter(), now_ms, minutes);
         assert_eq!(ratios(0, 5).request_percent, None);
         history.note([&core].into_iter(), 0);
@@ -131,8 +135,17 @@ mod tests {
     }
 
     #[test]
+    fn what_came_before_the_first_sample_was_due_counts_as_well() {
+        let (history, core) = (HitHistory::new(0), CoreCounters::default());
+        core.misses.add(1);
+        history.note([&core].into_iter(), 900);
+        core.hits.add(3);
+        assert_eq!(history.ratios([&core].into_iter(), 1_000, 5).request_percent, Some(75.0));
+    }
+
+    #[test]
     fn an_hour_is_kept_and_no_more() {
-        let (history, core) = (HitHistory::default(), CoreCounters::default());
+        let (history, core) = (HitHistory::new(0), CoreCounters::default());
         for n in 0..1_000 {
             history.note([&core].into_iter(), n * SAMPLE_MS);
             history.note([&core].into_iter(), n * SAMPLE_MS + 1);

@@ -310,7 +310,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         partial_heads_bytes: AtomicUsize::new(0),
         memcached_values_bytes: AtomicUsize::new(0),
         tunnels_open: AtomicUsize::new(0),
-        hit_history: HitHistory::default(),
+        hit_history: HitHistory::new(deadline_now_ms()),
         variations: UrlVariations::default(),
     }))
 }
