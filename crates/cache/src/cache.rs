@@ -17,7 +17,7 @@ use crate::directory::{Directory, Entry, Leavers};
 use crate::disk_level::{Disk, DiskLevel, digest_of};
 use crate::flight::Courier;
 use crate::group_table::{GroupTable, Groups, Membership};
-use crate::key::{Digester, Key};
+use crate::key::{Digester, Key, Variant};
 use crate::limits::{
     GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX,
 };
@@ -429,10 +429,10 @@ impl Cache {
         }
     }
 
-    /// One of those that are stored is taken out because it must not be served any more. Under the shard's lock.
-    pub(crate) fn forget_on_disk(&self, object: &Object) {
+    /// What lies beneath must not be served any more, and nothing is stored in its place. Under the shard's lock.
+    pub(crate) fn forget_on_disk(&self, key: Key, variant: Variant) {
         if let Some(disk) = &self.disk {
-            disk.forget_one(digest_of(object.key, object.variant));
+            disk.tier.outdate(digest_of(key, variant));
         }
     }
 

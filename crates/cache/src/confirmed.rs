@@ -117,10 +117,15 @@ impl Ticket {
                 may_keep && entry.invalidated <= flight.began && replaceable && is_valid() && fresh.enrol(began);
             if stores {
                 cache.put(entry, &fresh, &mut leavers);
-            } else if !may_keep && entry.remove(&old) {
-                cache.forget_on_disk(&old);
-                leavers.push(Arc::clone(&old));
-                cache.part_with(&leavers);
+            } else if !may_keep {
+                if entry.remove(&old) {
+                    leavers.push(Arc::clone(&old));
+                    cache.part_with(&leavers);
+                }
+                // Evicted meanwhile it may lie beneath all the same.
+                if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {
+                    cache.forget_on_disk(old.key, old.variant);
+                }
             }
             if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {
                 mark.note_checked(trial.checked);

@@ -114,11 +114,13 @@ impl DiskLevel {
         let form = stored_form::write(object, self.boot);
         let written = form.and_then(|form| match object.on_disk() {
             0 => self.write(object, digest, form),
-            sequence => Some(self.tier.refresh(digest, sequence, form, facts_of(object)).sequence()),
+            sequence => {
+                self.tier.refresh(digest, sequence, form, facts_of(object)).ok().map(|placing| placing.sequence())
+            }
         });
         object.note_on_disk(written.unwrap_or(0));
         if written.is_none() {
-            self.forget_one(digest);
+            self.tier.outdate(digest);
         }
     }
 
@@ -126,13 +128,6 @@ impl DiskLevel {
         let admitted = self.seen.as_ref().is_none_or(|seen| seen.admits(digest, object.body().len()));
         let placing = admitted.then(|| self.tier.put(digest, form, object.body(), facts_of(object)))?;
         placing.ok().map(|placing| placing.sequence())
-    }
-
-    /// What is there of a variant is superseded.
-    pub fn forget_one(&self, digest: Digest) {
-        if self.tier.find(digest).is_some() {
-            drop(self.tier.invalidate(Invalidation::Delete(digest)));
-        }
     }
 
     /// All variants of a key, on the disk or on their way to it. Under the shard's lock.
@@ -223,5 +218,31 @@ fn facts_of(object: &Object) -> RecordFacts {
 impl std::fmt::Debug for DiskLevel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DiskLevel").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_fetched_twice_is_admitted_and_some_sizes_at_once() {
+        let digest = |family| Digest { family, member: 7 };
+        let check = |seen: &SeenOnce, family, bytes, expect| {
+            assert_eq!(seen.admits(digest(family), bytes), expect, "{family}, {bytes} bytes");
+        };
+        let none_at_once = SeenOnce::new(1..=1);
+        for (family, expect) in [(1, false), (2, false), (1, true), (2, true), (1, true)] {
+            check(&none_at_once, family, 0, expect);
+        }
+        // The newer one has the place.
+        check(&none_at_once, 1 + DISK_SEEN_MAX as u64, 0, false);
+        check(&none_at_once, 1, 0, false);
+        let some = SeenOnce::new(10..=20);
+        for (bytes, expect) in [(9, false), (10, true), (20, true), (21, false)] {
+            check(&some, bytes, bytes, expect);
+        }
+        // Admitted at once is seen once.
+        check(&some, 10, 500, true);
     }
 }

@@ -238,6 +238,7 @@ impl Draft {
                     // What lay here for this request is superseded.
                     let mut superseded = Leavers::new();
                     entry.remove_whole(object.variant, &mut superseded);
+                    cache.forget_on_disk(flight.key, object.variant);
                     cache.part_with(&superseded);
                     leavers.extend(superseded);
                     true

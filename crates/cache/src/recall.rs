@@ -129,7 +129,7 @@ impl Cache {
             self.place(entry, &object, &mut leavers);
         } else if !is_there && stored.is_current() {
             // Banned, or invalidated with its tag or group.
-            disk.forget_one(stored.digest());
+            disk.tier.outdate(stored.digest());
         }
         shard.tidy(object.key());
         drop(shard);

@@ -329,7 +329,10 @@ fn parse_memory(text: &str) -> Result<usize, String> {
 
 fn parse_disk(text: &str) -> Result<DiskFile, String> {
     let (path, size) = text.rsplit_once(':').ok_or("needs a size: PATH:SIZE, such as /var/cache/larder:10GiB")?;
-    check_disk(PathBuf::from(path), parse_size(size)?)
+    if path.is_empty() {
+        return Err("a disk needs a path: a file, or a directory that it is made in".to_owned());
+    }
+    Ok(DiskFile { path: PathBuf::from(path), bytes: check_disk(parse_size(size)?)? })
 }
 
 fn parse_workers(text: &str) -> Result<usize, String> {

@@ -411,8 +411,7 @@ impl Connection {
             outcome,
             state,
             asked_again_count: 0,
-            has_recalled: false,
-            has_invalidated: false,
+            recalled: None,
             site,
         };
         Turn::Step(Box::new(tx), step)

@@ -1,13 +1,15 @@
 //! The disks beneath the cache, as the story begins with them: what was banned before is in force again before anything is
-//! asked.
+//! asked, and what is purged is not called so before the disks know of it.
 
 use std::sync::Arc;
 
 use cache::{Cache, CacheSettings, Courier, Disk};
 
 use crate::clock::{Clock, Moment};
+use crate::limits::DISK_SETTLE_MAX;
 use crate::service::complain;
 use crate::vcl_story::bans::PolicyBan;
+use crate::worker::Shared;
 
 pub(crate) fn above(disk: Disk, settings: CacheSettings, courier: Arc<dyn Courier>) -> Arc<Cache> {
     let bans = bans_of(&disk);
@@ -26,6 +28,18 @@ pub(crate) fn above(disk: Disk, settings: CacheSettings, courier: Arc<dyn Courie
         }
     }
     cache
+}
+
+/// Waits until what was invalidated survives a crash. False if it may not, which the log then says: it is in force as long
+/// as this process lives.
+pub(crate) async fn settled(shared: &Shared) -> bool {
+    let why = match tokio::time::timeout(DISK_SETTLE_MAX, shared.cache.settled()).await {
+        Ok(Ok(())) => return true,
+        Ok(Err(why)) => why,
+        Err(_) => format!("no disk answered in {} s", DISK_SETTLE_MAX.as_secs()),
+    };
+    complain(format_args!("a crash may undo what was purged or banned: {why}"));
+    false
 }
 
 /// `None` if one of them cannot be read.

@@ -199,6 +199,13 @@ pub(crate) fn send(
     rest_of(held, head, sent, shot)
 }
 
+/// The same, all of it in the loop.
+#[cold]
+pub(crate) fn send_later<T: Whole>(core: &Core, shot: &Shot<'_>, held: &T, head: [&[u8]; 2]) -> Instant {
+    count(held, core);
+    rest_of(held, head, 0, shot)
+}
+
 #[inline]
 fn count<T: Whole>(_: &T, core: &Core) {
     T::count(&core.counters);

@@ -171,7 +171,7 @@ pub(crate) const CLIENT_SHARES_MAX: usize = 64 << 10;
 pub(crate) const DISK_CLOSE_MAX: Duration = Duration::from_secs(10);
 
 /// How long the answer to a purge waits for the disks to remember it.
-pub(crate) const DISK_SETTLE_MS_MAX: u64 = 5_000;
+pub(crate) const DISK_SETTLE_MAX: Duration = Duration::from_secs(5);
 
 /// A connection to memcached that nobody wants anything of is closed after so long.
 pub(crate) const MEMCACHED_IDLE_TIMEOUT: Duration = Duration::from_secs(60);

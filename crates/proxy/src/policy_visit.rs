@@ -122,8 +122,7 @@ impl Connection {
             outcome,
             state: machine,
             asked_again_count: 0,
-            has_recalled: false,
-            has_invalidated: false,
+            recalled: None,
             site,
         };
         Turn::Step(Box::new(tx), step)

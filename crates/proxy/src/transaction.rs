@@ -268,10 +268,8 @@ pub(crate) struct Transaction {
     pub(crate) state: State,
     /// Times that an answer somebody else waited for could not be shared with us.
     pub(crate) asked_again_count: u32,
-    /// A disk was asked already.
-    pub(crate) has_recalled: bool,
-    /// Something was invalidated on its behalf, and the answer will say so: not before a crash cannot undo it.
-    pub(crate) has_invalidated: bool,
+    /// Was a disk asked already, and did it have what was looked for?
+    pub(crate) recalled: Option<bool>,
 }
 
 /// What the log will say.
@@ -329,7 +327,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             Step::Miss(ticket) => miss::run(tx, ticket),
             Step::Pass => pass::run(tx, connection).await,
             Step::Pipe => pipe::run(tx, connection).await,
-            Step::Purge => purge::run(tx),
+            Step::Purge => purge::run(tx).await,
             Step::Synth(synth) => synth::run(tx, synth),
             Step::Files { root, file } => files::run(tx, root, file).await,
             Step::ErrorPage(page) => error_page::run(tx, *page).await,

@@ -5,9 +5,11 @@
 //! path, the variation's generation and what the variation leaves of the query. So whatever lies under a key may
 //! answer every request with that key, and what was stored under a variation that has changed since is never found
 //! again. A new generation is taken whenever a path's variation is learned: while it was not known, an invalidation
-//! could not have reached what it stood for before.
+//! could not have reached what it stood for before. The first of a process is drawn at random, so that it is none under
+//! which a disk still has something: what is known of variations ends with the process.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Arc, OnceLock};
@@ -92,7 +94,7 @@ impl Default for UrlVariations {
             any: AtomicBool::new(false),
             sieve: (0..SIEVE_BITS / 64).map(|_| AtomicU64::new(0)).collect(),
             shards: (0..URL_VARIATIONS_SHARDS).map(|_| Mutex::default()).collect(),
-            generation: AtomicU64::new(0),
+            generation: AtomicU64::new(RandomState::new().hash_one(UNDER_VARIATION)),
         }
     }
 }

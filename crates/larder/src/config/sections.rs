@@ -122,12 +122,11 @@ fn disk(mut section: Section<'_>) -> Option<DiskFile> {
     section.require("size", "size = \"10GiB\"");
     let file = section.read("path", |node| parsed(node, "path", "a file, or a directory that it is made in", path));
     let bytes = section.read("size", |node| {
-        let bytes = size(node)?;
-        let checked = check_disk(PathBuf::from("x"), bytes);
-        checked.map_err(|why| Complaint::new(node.span(), why, "too small").suggest("such as size = \"10GiB\""))
+        check_disk(size(node)?)
+            .map_err(|why| Complaint::new(node.span(), why, "too small").suggest("such as size = \"10GiB\""))
     });
     section.end();
-    Some(DiskFile { path: file?, bytes: bytes?.bytes })
+    Some(DiskFile { path: file?, bytes: bytes? })
 }
 
 /// `[store]`

@@ -31,7 +31,7 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     }
     let counters = &tx.core.counters;
     counters.hits.add(1);
-    if tx.has_recalled {
+    if tx.recalled == Some(true) {
         counters.hits_disk.add(1);
         tx.outcome.why = "disk";
     }

@@ -59,7 +59,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
         directives: &tx.directives,
         backend: tx.backend,
         ignore_busy: tx.asked_again_count > ASKED_AGAIN_MAX,
-        has_recalled: tx.has_recalled,
+        has_recalled: tx.recalled.is_some(),
     };
     match find(&core, &tx.site, &question, core.now()) {
         Found::Fresh(object) => Step::Hit(object, hit::Why::Fresh),
@@ -93,7 +93,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
             (Step::Hit(object, hit::Why::Stale), verdict(CacheVerdict::Stale))
         }
         Answer::Miss(ticket) => {
-            let step = match may_recall(core, question) && ticket.stale().is_none() {
+            let step = match ticket.stale().is_none() && may_recall(core, question) {
                 true => recall(question.key, Otherwise::Miss(ticket)),
                 false => Step::Miss(ticket),
             };
@@ -114,9 +114,9 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
 /// nobody should wait for the front of a large body in order to get its end. What the origin answers to such a range is
 /// stored as a part.
 fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> Found {
-    let mut recalls = may_recall(core, question);
-    if let Some(object) = core.shared.cache.find(question.key, question.request) {
-        recalls = false;
+    let found = core.shared.cache.find(question.key, question.request);
+    let is_found = found.is_some();
+    if let Some(object) = found {
         match object.freshness(now, question.directives) {
             Freshness::Fresh => return Found::Fresh(object),
             Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
@@ -136,7 +136,7 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
     {
         return Found::Fresh(part);
     }
-    if recalls {
+    if !is_found && may_recall(core, question) {
         let otherwise = match (question.directives.only_if_cached, question.request.method) {
             (true, _) => Otherwise::OnlyIfCached,
             (false, Method::Head) => Otherwise::Pass("head"),

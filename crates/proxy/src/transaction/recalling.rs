@@ -26,12 +26,12 @@ pub(crate) enum Otherwise {
 }
 
 pub(crate) async fn run(tx: &mut Transaction, Recall { key, otherwise }: Recall) -> Step {
-    tx.has_recalled = true;
     let patience = tx.site.settings.limits.disk_read_timeout;
     let cache = &tx.core.shared.cache;
     let request = tx.head.request();
-    let recalled = tokio::time::timeout(patience, cache.recall(key, &request, tx.core.now())).await;
-    match recalled {
+    let came = tokio::time::timeout(patience, cache.recall(key, &request, tx.core.now())).await;
+    tx.recalled = Some(came == Ok(Recalled::Stored));
+    match came {
         Ok(Recalled::Stored) => {
             if let Otherwise::Miss(ticket) = otherwise {
                 ticket.give_back();

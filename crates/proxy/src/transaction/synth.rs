@@ -217,6 +217,12 @@ impl Synth {
         Synth::new(200, "purged", CacheVerdict::Purge, text)
     }
 
+    /// It is in force, and no more.
+    pub(crate) fn purge_unsettled() -> Synth {
+        let text = "Purged, but a crash may undo it: a disk does not remember it. The log says which and why.";
+        Synth::new(500, "purge-unsettled", CacheVerdict::Purge, text)
+    }
+
     /// Which groups a purge means cannot be read.
     pub(crate) fn purge_unreadable() -> Synth {
         let text = "Cache-Group-Invalidation must be a list of strings, such as \"scripts\", \"styles\".";

@@ -18,11 +18,10 @@ use wire::{
 use crate::body_source::{BodySource, Pages};
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::Connection;
+use crate::disks;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
-use crate::limits::DISK_SETTLE_MS_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
-use crate::service::complain;
 use crate::transaction::pace::Pace;
 use crate::transaction::{Step, Transaction};
 
@@ -104,22 +103,10 @@ impl Outgoing {
 }
 
 /// The step.
-/// Waits until what was invalidated survives a crash. If a disk cannot promise it, the operator learns it; it holds as
-/// long as this process does.
-async fn settle(tx: &Transaction) {
-    let patience = std::time::Duration::from_millis(DISK_SETTLE_MS_MAX);
-    match tokio::time::timeout(patience, tx.core.shared.cache.settled()).await {
-        Ok(Ok(())) => {}
-        Ok(Err(why)) => complain(format_args!("a purge may be undone by a crash: {why}")),
-        Err(_) => {
-            complain(format_args!("a purge may be undone by a crash: no disk answered in {DISK_SETTLE_MS_MAX} ms"))
-        }
-    }
-}
-
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, outgoing: Outgoing) -> Step {
-    if tx.has_invalidated || tx.vcl.as_deref().is_some_and(|state| state.has_invalidated.get()) {
-        settle(tx).await;
+    // What a program invalidated and says to have invalidated. If that is not for good the log has it: the answer is made.
+    if tx.vcl.as_deref().is_some_and(|state| state.has_invalidated.get()) {
+        disks::settled(&tx.core.shared).await;
     }
     // The instant run has begun already what it could not finish.
     if connection.exchange.writing() == Writing::Waiting {

@@ -65,7 +65,8 @@ pub(crate) fn run(
     let fate = Fate::of(visit.persistent, request.version);
     write_tail(&mut tail, site, object, xid, now, fate);
     let has_body = stored_head::has_length(object.status().0);
-    let sending = Sending { persistent: visit.persistent, starts_as_stored: true, has_body };
+    let persistent = visit.persistent;
+    let sending = Sending { persistent, starts_as_stored: true, has_body, has_invalidated: false };
     let head = [&object.rendered()[..], &tail];
     Some(instant_policy_hit::send(connection, core, site, (visit, None), object, head, sending))
 }

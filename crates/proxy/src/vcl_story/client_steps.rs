@@ -177,6 +177,7 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
     }
     state.restart(xid);
     tx.asked_again_count = 0;
+    tx.recalled = None;
     tx.key = None;
     tx.core.counters.restarts.add(1);
     Step::Receive
@@ -187,7 +188,6 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     let ms = |seconds: Option<f64>| seconds.filter(|&s| s >= 0.0).map(|s| (s * 1_000.0) as u64);
     let (core, key) = (Rc::clone(&tx.core), tx.key());
     tx.asked_again_count += 1;
-    let has_recalled = tx.has_recalled || !core.shared.cache.may_recall(key);
     let waited_enough = tx.asked_again_count > ASKED_AGAIN_MAX;
     let state = state(tx);
     let always_miss = state.misses_once.take() || state.hash_always_miss.get();
@@ -212,10 +212,14 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
             state.refresh = refresh;
             (Step::Hit(object, hit::Why::Stale), CacheVerdict::Stale)
         }
-        Answer::Miss(ticket) if has_recalled || always_miss || ticket.stale().is_some() => {
-            (Step::Miss(ticket), CacheVerdict::Miss)
+        Answer::Miss(ticket) => {
+            let is_news = !always_miss && ticket.stale().is_none();
+            let step = match is_news && tx.recalled.is_none() && core.shared.cache.may_recall(key) {
+                true => recall(key, Otherwise::Miss(ticket)),
+                false => Step::Miss(ticket),
+            };
+            (step, CacheVerdict::Miss)
         }
-        Answer::Miss(ticket) => (recall(key, Otherwise::Miss(ticket)), CacheVerdict::Miss),
         Answer::HitForMiss(ticket) => {
             state.remembered.set(Remembered::HitForMiss);
             (Step::Miss(ticket), CacheVerdict::Miss)

@@ -78,6 +78,8 @@ pub(crate) struct Sending {
     /// Before what is in the tail, the head as it is stored.
     pub(crate) starts_as_stored: bool,
     pub(crate) has_body: bool,
+    /// The program banned or purged something.
+    pub(crate) has_invalidated: bool,
 }
 
 /// What the subroutines came to, before anything is written.
@@ -262,7 +264,7 @@ fn render_as_stored(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &
     let (persistent, has_body) = (visit.persistent, stored_head::has_length(object.status().0));
     let fate = Fate::of(persistent, visit.received.request.version);
     builtin_hit::write_tail(&mut out, scope.settings, object, state.xid.get(), scope.now, fate);
-    Came::Ready(Sending { persistent, starts_as_stored: true, has_body })
+    Came::Ready(Sending { persistent, starts_as_stored: true, has_body, has_invalidated: state.has_invalidated.get() })
 }
 
 /// What is about the connection or the framing, whatever a program makes of it.
@@ -283,7 +285,9 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     }
     let persistent = visit.persistent && !closes;
     stored_head::write_fate(&mut out, Fate::of(persistent, visit.received.request.version));
-    Came::Ready(Sending { persistent, starts_as_stored: false, has_body: stored_head::has_length(status) })
+    let Side::Client(state) = scope.side else { unreachable!("as above") };
+    let (has_body, has_invalidated) = (stored_head::has_length(status), state.has_invalidated.get());
+    Came::Ready(Sending { persistent, starts_as_stored: false, has_body, has_invalidated })
 }
 
 /// The first write.
@@ -308,12 +312,17 @@ pub(crate) fn send(
     (visit, notes): (&Visit<'_>, Option<&Rc<LogNotes>>),
     object: &Arc<Object>,
     head: [&[u8]; 2],
-    Sending { persistent, has_body, .. }: Sending,
+    Sending { persistent, has_body, has_invalidated, .. }: Sending,
 ) -> Reached {
     let request = &visit.received.request;
     let head_only = request.method == Method::Head || !has_body;
     let shot = Shot { request, head_only, persistent, client: visit.client, moment: visit.moment, notes };
-    match instant_hit::send(connection, core, site, &shot, object, head) {
+    let came = match has_invalidated {
+        false => instant_hit::send(connection, core, site, &shot, object, head),
+        // Not before the disks know of it: the loop waits for them.
+        true => instant_hit::send_later(core, &shot, object, head),
+    };
+    match came {
         Instant::Answered => Reached::Answered { persistent },
         Instant::Left => Reached::Left,
         Instant::Step(state, step, outcome) => {

@@ -8,6 +8,7 @@
 
 use hashbrown::HashMap;
 
+use super::disk_log::Invalidation;
 use super::encoding::{Decoder, Encode};
 use super::limits::{FAMILY_MEMBERS_MAX, USES_MAX};
 use super::refused::Refused;
@@ -291,6 +292,15 @@ impl DiskIndex {
         *left -= 1;
         if *left == 0 {
             shard.deleting.remove(&family);
+        }
+    }
+
+    /// An invalidation will never have its turn.
+    pub fn waits_no_more(&self, what: &Invalidation) {
+        match what {
+            Invalidation::Delete(Digest { family, .. }) | Invalidation::DeleteFamily(family) => self.deleted(*family),
+            Invalidation::Clear => self.cleared(),
+            _ => {}
         }
     }
 

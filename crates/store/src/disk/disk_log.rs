@@ -156,6 +156,10 @@ impl DiskLog {
             Command::GiveUp { sequence } => drop(self.drafts.remove(&sequence)),
             Command::Refresh { digest, body_sequence, head, facts, done } => {
                 let result = self.refresh(digest, body_sequence, head, facts);
+                // Of another body it says nothing.
+                if result.is_err_and(|why| !matches!(why, Refused::Overtaken | Refused::NotThere)) {
+                    self.supersede(digest);
+                }
                 self.settle(result, done);
             }
             Command::Invalidate { what, done } => self.invalidate(what, done),
@@ -173,12 +177,12 @@ impl DiskLog {
         done.keep(result);
     }
 
-    /// What should have been replaced is outdated, though its successor could not be written.
+    /// What should have been replaced is outdated, though its successor could not be written. It was taken out of the index
+    /// when that was accepted, of which the journal knows nothing yet.
     fn supersede(&mut self, digest: Digest) {
         let Digest { family, member } = digest;
-        if self.disk.index.take_out(family, Some(member)) > 0 {
-            self.journal.append(&JournalEntry::Delete { family, member: Some(member) });
-        }
+        self.disk.index.take_out(family, Some(member));
+        self.journal.append(&JournalEntry::Delete { family, member: Some(member) });
         self.recovering.iter_mut().for_each(|recovering| recovering.note_deletion(family, Some(member)));
     }
 
@@ -221,7 +225,10 @@ impl DiskLog {
             Rest::Whole(blocks) => self.write_whole_blocks(digest, blocks, &mut draft)?,
         };
         let written: u64 = draft.extents.iter().map(|extent| u64::from(extent.bytes)).sum();
-        assert_eq!(written + tail.len() as u64, body.bytes, "a body is stored whole or not at all");
+        if written + tail.len() as u64 != body.bytes {
+            // The disk was begun anew in the middle of it: a body is stored whole or not at all.
+            return Err(Refused::Down);
+        }
         let record =
             HeadRecord { digest, record_sequence: sequence, body_sequence: sequence, facts, extents: Vec::new(), head };
         self.place_record(record, draft, &tail, Rule::Newest, 0)?;
@@ -266,6 +273,11 @@ impl DiskLog {
         };
         let kept = Kept { name: record.digest.short(), spot, uses };
         self.disk.index.insert(kept, rule)?;
+        if !self.disk.is_up() {
+            // Given up meanwhile, with a deletion that will not have its turn.
+            self.disk.index.remove_at(kept.name, kept.spot.unit);
+            return Err(Refused::Down);
+        }
         let (sequence, number) = (record.record_sequence, record.facts.number);
         self.knowledge.note_number(number);
         self.journal.append(&JournalEntry::Put { kept, generation: placed.generation, sequence, number });

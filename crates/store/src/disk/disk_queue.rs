@@ -26,6 +26,8 @@ struct Commands {
     waiting: VecDeque<(Command, usize)>,
     /// Of bodies: waiting, or in the hands of the log.
     bytes: usize,
+    /// The log has some in its hands.
+    is_at_work: bool,
 }
 
 impl CommandQueue {
@@ -33,10 +35,10 @@ impl CommandQueue {
         CommandQueue { inner: Mutex::default(), arrived: Condvar::new(), bytes_max }
     }
 
-    /// With a body, or a part of one: refused when too much waits.
+    /// With a body, or a part of one: refused when too much waits. One that is larger than may wait waits alone.
     pub fn offer(&self, command: Command, bytes: usize) -> Result<(), Refused> {
         let mut inner = self.inner.lock();
-        if inner.waiting.len() >= COMMANDS_QUEUED_MAX || inner.bytes + bytes > self.bytes_max {
+        if inner.waiting.len() >= COMMANDS_QUEUED_MAX || inner.bytes > 0 && inner.bytes + bytes > self.bytes_max {
             return Err(Refused::Busy);
         }
         inner.bytes += bytes;
@@ -69,10 +71,18 @@ impl CommandQueue {
     /// All that waits; after a while, if nothing comes, nothing.
     pub fn take(&self, patience: Duration) -> VecDeque<(Command, usize)> {
         let mut inner = self.inner.lock();
+        inner.is_at_work = false;
         if inner.waiting.is_empty() && !patience.is_zero() {
             self.arrived.wait_for(&mut inner, patience);
         }
+        inner.is_at_work = !inner.waiting.is_empty();
         std::mem::take(&mut inner.waiting)
+    }
+
+    /// Has everything been done that was told so far?
+    pub fn is_idle(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.waiting.is_empty() && !inner.is_at_work
     }
 
     /// The log is done with bytes of bodies.

@@ -27,7 +27,7 @@ pub fn start_log(mut log: DiskLog, queue: Arc<CommandQueue>) -> io::Result<[Join
             // What is half done stays so, and nothing is written on top of it: the disk is out until the next start.
             disk.drop_it(&io::Error::other("its writer has a defect"));
             drop(log);
-            refuse_until_closed(&queue);
+            refuse_until_closed(&disk, &queue);
         }
     };
     let writing = std::thread::Builder::new().name("disk-log".into()).spawn(run)?;
@@ -51,9 +51,14 @@ fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
         log.commit_if_due(is_idle);
         let has_more = log.work();
         patience = if has_more { Duration::ZERO } else { TICK };
-        idle_ticks = if is_idle && !has_more { idle_ticks + 1 } else { idle_ticks };
-        // Only when nothing waits: what was refused while the disk was out stays refused.
-        if idle_ticks >= PROBE_TICKS && is_idle {
+        let is_out = !log.disk.is_up();
+        if is_out && !is_idle {
+            // Whoever invalidates much must not keep it out.
+            std::thread::sleep(TICK);
+        }
+        idle_ticks = if is_out || is_idle && !has_more { idle_ticks + 1 } else { idle_ticks };
+        // What was told before it went out has been refused by now, and stays refused.
+        if idle_ticks >= PROBE_TICKS && (is_out || is_idle) {
             idle_ticks = 0;
             log.look_after();
             log.probe();
@@ -61,13 +66,15 @@ fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
     }
 }
 
-fn refuse_until_closed(queue: &CommandQueue) {
+fn refuse_until_closed(disk: &OneDisk, queue: &CommandQueue) {
     loop {
         for (command, bytes) in queue.take(FOR_GOOD) {
             queue.done(bytes);
-            if let Command::Close { done } = command {
-                done.keep(());
-                return;
+            match command {
+                Command::Close { done } => return done.keep(()),
+                // It holds in this process, and nobody keeps its promise to the index any more.
+                Command::Invalidate { what, .. } => disk.index.waits_no_more(&what),
+                _ => {}
             }
         }
     }

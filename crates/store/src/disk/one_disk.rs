@@ -16,7 +16,7 @@ use super::refused::Refused;
 use super::segment_table::SegmentTable;
 use crate::sync::Mutex;
 use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
-use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 pub type Told = Arc<dyn Fn(DiskEvent) + Send + Sync>;
 
@@ -91,6 +91,8 @@ pub struct OneDisk {
     pub sequence: AtomicU64,
     /// The caller's time, in its units.
     pub now: AtomicU64,
+    /// Part of the index is still to be read.
+    pub recovering: AtomicBool,
     state: AtomicU8,
     read_errors: AtomicU32,
     told: Told,
@@ -116,6 +118,7 @@ impl OneDisk {
             counters: Counters::default(),
             sequence: AtomicU64::new(0),
             now: AtomicU64::new(0),
+            recovering: AtomicBool::new(false),
             state: AtomicU8::new(state as u8),
             read_errors: AtomicU32::new(0),
             told,

@@ -23,7 +23,7 @@ use super::knowledge::Knowledge;
 use super::limits::{PAGE_BYTES, PAGES_A_STEP, UNIT_BYTES};
 use super::one_disk::{DiskState, OneDisk, Told};
 use super::segment_table::{Phase, Segment, SegmentTable};
-use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// A number that nobody foresees.
 pub fn drawn() -> u64 {
@@ -195,11 +195,11 @@ fn restore(
             JournalEntry::Put { kept, generation, sequence: of, number } => {
                 sequence = sequence.max(*of);
                 knowledge.note_number(*number);
+                // What is older of this name must not come back, not even when this turns out to be damaged.
+                recovering.names.insert(kept.name);
                 let lies_there = segments.holds(kept.spot.unit * UNIT_BYTES, *generation);
                 if !lies_there || disk.index.insert(*kept, Rule::Newest).is_err() {
-                    // It is gone, and what it replaced must not come back.
                     disk.index.take_out(kept.name.family, Some(u64::from(kept.name.member)));
-                    recovering.names.insert(kept.name);
                 }
             }
             JournalEntry::Delete { family, member } => {
@@ -225,6 +225,7 @@ fn restore(
     let mut log = DiskLog::new(disk, Journal::new(superblock.store, start, end), knowledge, nonce);
     log.base_epoch = checkpoint.journal.epoch;
     log.order = order;
+    log.disk.recovering.store(true, SeqCst);
     log.recovering = Some(recovering);
     log
 }
@@ -366,6 +367,7 @@ impl DiskLog {
                 self.disk.write_failed(&error);
             }
         }
+        self.disk.recovering.store(false, SeqCst);
         let (objects, pages_damaged) = (self.disk.index.count(), recovering.pages_damaged);
         self.disk.tell(DiskEvent::Recovered { path: self.disk.path.clone(), objects, pages_damaged });
     }

@@ -33,7 +33,7 @@ use super::refused::{NotDurable, Refused};
 use super::stored::Stored;
 use crate::Blocks;
 use crate::sync::Mutex;
-use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// The disks of a process.
 pub struct Tier {
@@ -109,6 +109,11 @@ impl Tier {
     ) -> Result<(Arc<Tier>, Recovered), OpenError> {
         let mut devices: Vec<(DiskSettings, Arc<dyn Device>)> = Vec::new();
         let told: Told = Arc::new(told);
+        for (at, settings) in disks.iter().enumerate() {
+            if disks[..at].iter().any(|other| other.path == settings.path) {
+                return Err(OpenError { path: settings.path.clone(), why: WhyNotOpened::Twice });
+            }
+        }
         for settings in disks {
             let why = |why| OpenError { path: settings.path.clone(), why };
             let device = open_file(&settings).map_err(why)?;
@@ -204,19 +209,33 @@ impl Tier {
         let queued = body.len() as usize + head.len();
         let body = Body { bytes: body.len(), rest: Rest::Whole(body.clone()) };
         let command = Command::Finish { digest, sequence, body, head, facts, done };
-        lane.offer(command, queued)?;
+        // From here on what it replaces is outdated, however long its own turn is in coming.
+        lane.disk.index.take_out(digest.family, Some(digest.member));
+        if let Err(refused) = lane.offer(command, queued) {
+            drop(self.invalidate(Invalidation::Delete(digest)));
+            return Err(refused);
+        }
         Ok(Placing::new(sequence, awaited))
     }
 
+    /// What has this name, or is about to have it, is outdated, and nothing is stored in its place. Where there certainly is
+    /// nothing it costs a look.
+    pub fn outdate(&self, digest: Digest) {
+        if let Some((_, lane)) = self.lane_of(digest.family)
+            && !lane.certainly_has_none(digest)
+        {
+            drop(self.invalidate(Invalidation::Delete(digest)));
+        }
+    }
+
     /// Gives a stored body a new head, if it is still the one that `sequence` names.
-    pub fn refresh(&self, digest: Digest, sequence: u64, head: Bytes, facts: RecordFacts) -> Placing {
-        let Some((_, lane)) = self.lane_of(digest.family) else { return Placing::refused(sequence, Refused::NoDisk) };
+    pub fn refresh(&self, digest: Digest, sequence: u64, head: Bytes, facts: RecordFacts) -> Result<Placing, Refused> {
+        let (_, lane) = self.lane_of(digest.family).ok_or(Refused::NoDisk)?;
+        lane.admits(0)?;
         let ((done, awaited), queued) = (promise(), head.len());
         let command = Command::Refresh { digest, body_sequence: sequence, head, facts, done };
-        match lane.admits(0).and_then(|()| lane.offer(command, queued)) {
-            Ok(()) => Placing::new(sequence, awaited),
-            Err(refused) => Placing::refused(sequence, refused),
-        }
+        lane.offer(command, queued)?;
+        Ok(Placing::new(sequence, awaited))
     }
 
     /// Invalidates. What is deleted cannot be found any more when this returns, nor what is on its way to the disk; ready
@@ -312,6 +331,12 @@ impl Lane {
         Err(refused)
     }
 
+    /// Nothing waits that could bring it, nothing is still to be found, and a disk that is out is no evidence.
+    fn certainly_has_none(&self, digest: Digest) -> bool {
+        let is_settled = self.disk.is_up() && !self.disk.recovering.load(SeqCst) && self.commands.is_idle();
+        is_settled && self.disk.index.find(digest.short()).is_none()
+    }
+
     fn offer(&self, command: Command, bytes: usize) -> Result<(), Refused> {
         self.commands.offer(command, bytes).inspect_err(|refused| self.disk.count_refusal(*refused))
     }
@@ -343,13 +368,7 @@ impl Lane {
     fn give_up(&self, what: &Invalidation) -> NotDurable {
         let why = format!("more than {} changes wait for it", 2 * COMMANDS_QUEUED_MAX);
         self.disk.drop_it(&io::Error::other(why.clone()));
-        match what {
-            Invalidation::Delete(Digest { family, .. }) | Invalidation::DeleteFamily(family) => {
-                self.disk.index.deleted(*family);
-            }
-            Invalidation::Clear => self.disk.index.cleared(),
-            _ => {}
-        }
+        self.disk.index.waits_no_more(what);
         NotDurable(format!("disk {}: {why}", self.disk.path.display()))
     }
 }

@@ -1,6 +1,7 @@
 //! What is stored is found again: in this life, in the next, with a new head, after a reclaim.
 
 use super::*;
+use crate::disk::limits::HEAD_BYTES_MAX;
 use crate::limits::BLOCK_BYTES;
 
 #[test]
@@ -136,9 +137,13 @@ fn what_should_have_been_replaced_is_gone_though_its_successor_was_refused() {
     stage.put(digest(1), b"old", &body(1, 100), NO_FACTS).expect("stored");
     stage.put(digest(2), b"other", &body(2, 100), NO_FACTS).expect("stored");
     assert_eq!(stage.put(digest(1), b"new", &body(1, 3 * BLOCK_BYTES), NO_FACTS), Err(Refused::TooLarge));
+    // And a body whose new head could not be written.
+    let sequence = stage.put(digest(3), b"old", &body(3, 100), NO_FACTS).expect("stored");
+    assert_eq!(stage.refresh(digest(3), sequence, &[b'x'; HEAD_BYTES_MAX + 1], NO_FACTS), Err(Refused::TooLarge));
     stage.log.commit();
     let check = |stage: &Stage| {
         assert_eq!(stage.get(digest(1)), Err(Lost::Gone));
+        assert_eq!(stage.get(digest(3)), Err(Lost::Gone));
         assert!(stage.get(digest(2)).is_ok());
     };
     check(&stage);

@@ -58,7 +58,7 @@ fn what_streams_in_streams_out_and_is_there_after_a_restart() {
         let placing = tier.put(digest(n), Bytes::from_static(b"small"), &blocks, NO_FACTS).expect("it fits");
         assert_eq!(wait(placing), Ok(()));
     }
-    assert_eq!(wait(tier.refresh(digest(1), sequence, Bytes::from_static(b"new head"), NO_FACTS)), Ok(()));
+    assert_eq!(wait(tier.refresh(digest(1), sequence, Bytes::from_static(b"new head"), NO_FACTS).expect("up")), Ok(()));
     assert_eq!(wait(tier.invalidate(Invalidation::DeleteFamily(digest(3).family))), Ok(()));
     assert_eq!(wait(tier.invalidate(Invalidation::Ban { number: 9, text: Bytes::from_static(b"x") })), Ok(()));
     let check = |tier: &Tier| {
@@ -167,6 +167,77 @@ fn a_stalled_disk_holds_up_nobody() {
     let placed = waiting.into_iter().flatten().map(wait).filter(Result::is_ok).count();
     assert!(placed >= 4, "{placed}");
     assert!(tier.find(digest(10)).is_some());
+}
+
+/// A tier above one device that does what it is told, with room for so many bytes on their way.
+fn above_faulty(queue_bytes_max: usize) -> (Arc<Tier>, Arc<FaultyDevice>) {
+    let settings = DiskSettings { queue_bytes_max, ..small(20, 1 << 20) };
+    let faulty = Arc::new(FaultyDevice::new(Arc::new(SimulatedDevice::new(settings.bytes, 1))));
+    let device = Arc::clone(&faulty) as Arc<dyn Device>;
+    let (tier, _) = Tier::on_devices(vec![(settings, device)], Arc::new(|_| ())).expect("it opens");
+    (tier, faulty)
+}
+
+#[test]
+fn what_is_outdated_is_not_found_while_its_successor_waits_nor_when_it_is_refused() {
+    let (tier, faulty) = above_faulty(300_000);
+    let put = |n, version| tier.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(version, 100_000)), NO_FACTS);
+    assert_eq!(wait(put(1, 1).expect("there is room")), Ok(()));
+    assert_eq!(wait(put(2, 1).expect("there is room")), Ok(()));
+    faulty.set(Faults { stalls: true, ..Faults::default() });
+    // The second version of one waits; of the other even the first does, and its second has no room.
+    let waiting = [put(1, 2).expect("there is room"), put(3, 1).expect("there is room")];
+    faulty.wait_for_stalled();
+    assert!(tier.find(digest(1)).is_none() && tier.find(digest(2)).is_some());
+    let filler = put(4, 1).expect("there is room");
+    assert_eq!(put(3, 2).err(), Some(Refused::Busy));
+    tier.outdate(digest(3));
+    assert_eq!(put(2, 2).err(), Some(Refused::Busy));
+    assert!(tier.find(digest(2)).is_none());
+    faulty.set(Faults::default());
+    let settled = wait(tier.invalidate(Invalidation::Number(1)));
+    assert_eq!(settled, Ok(()));
+    let _ = waiting.map(wait);
+    assert_eq!(wait(filler), Ok(()));
+    assert!(get(&tier, digest(1)).is_some_and(|(_, bytes)| bytes == body(2, 100_000)));
+    assert!(tier.find(digest(2)).is_none() && tier.find(digest(3)).is_none());
+}
+
+#[test]
+fn what_is_larger_than_may_wait_waits_alone() {
+    let (tier, faulty) = above_faulty(100_000);
+    let put = |n, bytes| tier.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, bytes)), NO_FACTS);
+    assert_eq!(wait(put(1, 1_000_000).expect("nothing waits")), Ok(()));
+    faulty.set(Faults { stalls: true, ..Faults::default() });
+    let waits = put(2, 1_000_000).expect("nothing waits");
+    faulty.wait_for_stalled();
+    assert_eq!(put(3, 10).err(), Some(Refused::Busy));
+    faulty.set(Faults::default());
+    assert_eq!(wait(waits), Ok(()));
+}
+
+#[test]
+fn a_disk_is_taken_back_while_others_go_on_invalidating() {
+    let (tier, faulty) = above_faulty(1 << 20);
+    faulty.set(Faults { writes: Some(std::io::ErrorKind::StorageFull), ..Faults::default() });
+    assert!(wait(tier.invalidate(Invalidation::DeleteFamily(1))).is_err());
+    assert_ne!(tier.stats()[0].state, DiskState::Up);
+    faulty.set(Faults::default());
+    // Far more often than it looks after itself.
+    let is_back = (0..4_000).any(|n| {
+        drop(tier.invalidate(Invalidation::DeleteFamily(n)));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        tier.stats()[0].state == DiskState::Up
+    });
+    assert!(is_back);
+}
+
+#[test]
+fn a_disk_that_is_named_twice_is_said_to_be() {
+    let folder = Folder::new("twice");
+    let twice = vec![folder.settings("a.larder"), folder.settings("a.larder")];
+    let refused = Tier::open(twice, |_| ()).expect_err("one file cannot be two");
+    assert!(refused.to_string().contains("named twice"), "{refused}");
 }
 
 #[test]
