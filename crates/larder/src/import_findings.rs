@@ -26,7 +26,7 @@ struct Remark {
 impl Findings {
     /// Not carried over.
     pub fn leave(&mut self, directive: &Directive, why: &'static str) {
-        self.left.push(Remark { place: directive.place.clone(), what: directive.text(), why });
+        self.left.push(Remark { place: directive.place.clone(), what: shown(directive), why });
     }
 
     #[cfg(test)]
@@ -35,7 +35,46 @@ impl Findings {
     }
 
     pub fn note(&mut self, directive: &Directive, why: &'static str) {
-        self.notes.push(Remark { place: directive.place.clone(), what: directive.text(), why });
+        self.notes.push(Remark { place: directive.place.clone(), what: shown(directive), why });
+    }
+}
+
+/// In the place of a secret.
+const MARK: &str = "…";
+/// Words that are a secret's name, with `=` and the secret behind them.
+const SECRETS: [&str; 6] = ["login", "password", "passwd", "secret", "token", "key"];
+
+/// A directive as it is written, with a mark in the place of passwords: what is said goes to terminals, logs and tickets.
+fn shown(directive: &Directive) -> String {
+    let mut shown = directive.clone();
+    for word in &mut shown.arguments {
+        let name = word.split_once('=').map(|(name, _)| name.to_owned());
+        if let Some(name) = name.filter(|name| SECRETS.contains(&name.to_lowercase().as_str())) {
+            *word = format!("{name}={MARK}");
+        }
+    }
+    if let Some(at) = secret_from(directive).filter(|at| *at < shown.arguments.len()) {
+        shown.arguments.splice(at.., [MARK.to_owned()]);
+    }
+    shown.text()
+}
+
+/// The first of its words that may be a secret, or an option with one.
+fn secret_from(directive: &Directive) -> Option<usize> {
+    let value = directive.argument(1);
+    let is_variable = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let is_plain = directive.argument(0).eq_ignore_ascii_case("host")
+        || value.is_empty()
+        || value.strip_prefix('$').is_some_and(is_variable);
+    match directive.name.as_str() {
+        "cachemgr_passwd" | "secure_link_md5" | "secure_link_secret" | "if" => Some(0),
+        "external_acl_type" | "request_header_add" | "request_header_replace" => Some(1),
+        "auth_param" if value == "program" => Some(3),
+        "set" | "proxy_set_header" | "grpc_set_header" | "fastcgi_param" | "uwsgi_param" | "scgi_param" => {
+            (!is_plain).then_some(1)
+        }
+        name if name.ends_with("_program") => Some(1),
+        _ => None,
     }
 }
 
@@ -99,4 +138,62 @@ fn write(flags: &ImportFlags, findings: &Findings, text: &str) -> Result<(), Str
     let (left, notes) = (findings.left.len(), findings.notes.len());
     let _ = writeln!(out, "{}: {notes} notes, {left} directives not carried over", flags.file.display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// What is said of a directive whose words are divided by single blanks.
+    fn check(written: &str, expect: &str) {
+        let mut words = written.split(' ').map(str::to_owned);
+        let place = Place { file: PathBuf::from("f"), line: 1 };
+        let name = words.next().unwrap_or_default();
+        let directive = Directive { name, arguments: words.collect(), block: None, place };
+        let mut findings = Findings::default();
+        findings.leave(&directive, "");
+        findings.note(&directive, "");
+        let said: Vec<&str> = findings.left.iter().chain(&findings.notes).map(|remark| remark.what.as_str()).collect();
+        assert_eq!(said, [expect, expect], "{written}");
+    }
+
+    /// What is said goes to terminals, logs and tickets.
+    #[test]
+    fn no_secret_is_said() {
+        check(
+            "cache_peer p.test parent 3128 0 login=ann:secret name=up",
+            "cache_peer p.test parent 3128 0 login=… name=up",
+        );
+        check("auth_param basic program /usr/lib/ldap_auth -w secret", "auth_param basic program /usr/lib/ldap_auth …");
+        check("auth_param basic realm our proxy", "auth_param basic realm our proxy");
+        check("external_acl_type groups %LOGIN /usr/lib/groups -w secret", "external_acl_type groups …");
+        check("url_rewrite_program /usr/lib/rewrite secret", "url_rewrite_program /usr/lib/rewrite …");
+        check("cachemgr_passwd secret all", "cachemgr_passwd …");
+        check("request_header_add Authorization secret all", "request_header_add Authorization …");
+        check("wccp2_service standard 0 password=secret", "wccp2_service standard 0 password=…");
+        for field in ["Authorization", "proxy-authorization", "Cookie", "X-Api-Key"] {
+            check(&format!("proxy_set_header {field} secret"), &format!("proxy_set_header {field} …"));
+        }
+        check("fastcgi_param DB_PASSWORD secret", "fastcgi_param DB_PASSWORD …");
+        check("set $api_key secret", "set $api_key …");
+        check("secure_link_md5 $uri$secure_link_expires secret", "secure_link_md5 …");
+        check("if ($http_x_token != secret)", "if …");
+    }
+
+    #[test]
+    fn what_is_no_secret_is_said() {
+        for plain in [
+            "http_access deny slow",
+            "proxy_set_header Host app.test",
+            "proxy_set_header X-Real-IP $remote_addr",
+            "set $item $arg_key",
+            "proxy_pass https://app",
+            "location /private/",
+            "cache_peer p.test sibling 3128 3130",
+        ] {
+            check(plain, plain);
+        }
+    }
 }

@@ -110,6 +110,14 @@ fn is_dotfile_guard(location: &Directive) -> bool {
     is_regex && location.children().iter().any(forbids)
 }
 
+/// Does it ask others for what begins with a dot, where a guard of such names stands in front? By `^~` nginx looks at no
+/// regex, and so at none that guards.
+fn passes_dotfiles_on(location: &Directive) -> bool {
+    let passes =
+        |directive: &Directive| matches!(directive.name.as_str(), "proxy_pass" | "memc_pass" | "memcached_pass");
+    location.argument(0) != "^~" && location.children().iter().any(passes)
+}
+
 impl Import {
     fn carry(&mut self, directives: &[Directive], prefix: &Path, is_whole: bool) {
         for directive in directives {
@@ -252,7 +260,17 @@ impl Import {
             let (lines, pages) = (level.root_lines(prefix, None, hides_dotfiles), level.error_pages().to_vec());
             routes.push(Carried { path: "/".to_owned(), lines, pages, has_files: true });
         }
+        let are_shut = hides_dotfiles && locations.iter().any(|location| passes_dotfiles_on(location));
         for block in locations {
+            if is_dotfile_guard(block) {
+                match are_shut {
+                    true => {
+                        self.findings.leave(block, "it hides files alone: locations that pass requests on are shut")
+                    }
+                    false => self.findings.note(block, "what begins with a dot is hidden, but for /.well-known/"),
+                }
+                continue;
+            }
             routes.extend(self.location(block, &level, upstreams, prefix, hides_dotfiles));
         }
         if is_guarded {
@@ -295,22 +313,19 @@ impl Import {
             [path] if path.starts_with('/') => (path, false),
             ["^~", path] => (path, false),
             ["=", path] => (path, true),
-            _ if is_dotfile_guard(block) => {
-                self.findings.note(block, "what begins with a dot is hidden");
-                return None;
-            }
             [name] if name.starts_with('@') => {
                 self.findings.leave(block, "a location by a name");
                 return None;
             }
             _ => {
-                let why = "a location by a regex: what it matches is served as files now, sources of programs too";
+                let why = "a location by a regex: what it matches is answered by the route around it, which may ask others, \
+                           or show the sources of programs";
                 self.findings.leave(block, why);
                 return None;
             }
         };
         let location = Location::read(block, path, prefix, &mut self.findings);
-        if location.answered_otherwise {
+        if location.answered_otherwise || hides_dotfiles && passes_dotfiles_on(block) {
             return Some(Carried::closed(path));
         }
         match (is_exact, path.ends_with('/')) {

@@ -216,8 +216,6 @@ impl Import {
     }
 
     fn peer(&mut self, directive: &Directive) {
-        // What is said of it goes to logs and terminals.
-        let (directive, login) = (&without_login(directive), login_of(directive));
         let (host, kind, port) = (directive.argument(0), directive.argument(1), directive.argument(2));
         if kind != "parent" || port.parse::<u16>().is_err() {
             return self.findings.leave(directive, "larder asks parents and origins, and no neighbours");
@@ -244,10 +242,10 @@ impl Import {
             self.findings.note(directive, "nobody is asked by ICP what they have");
         }
         let name = value("name").unwrap_or_else(|| host.to_owned());
-        let has_login = has("login=…") && login.is_some() && !has("originserver");
+        let has_login = login_of(directive).is_some() && !has("originserver");
         match has_login {
             true => self.findings.leave(directive, "name and password belong into its login_file, as NAME:PASSWORD"),
-            false if has("login=…") => {
+            false if value("login").is_some() => {
                 self.findings.leave(directive, "a parent is told one name and password, and an origin none");
             }
             false => {}
@@ -390,15 +388,6 @@ impl Import {
         let balance = balance.map(|balance| format!("balance = \"{balance}\""));
         self.forward.iter().cloned().chain(balance).collect()
     }
-}
-
-/// The directive with a mark in the place of a password.
-fn without_login(directive: &Directive) -> Directive {
-    let mut shown = directive.clone();
-    for word in shown.arguments.iter_mut().filter(|word| word.starts_with("login=")) {
-        *word = "login=…".to_owned();
-    }
-    shown
 }
 
 /// `login=NAME:PASSWORD`; `PASS`, `PASSTHRU` and a `*` for the client's own name are something else.

@@ -98,6 +98,11 @@ const GUARDS: [&str; 22] = [
     "memcached_pass",
 ];
 
+/// Is it more than files that a location with this in it answers with?
+fn answers_by_itself(directive: &Directive) -> bool {
+    directive.name.ends_with("_pass") || directive.name == "stub_status"
+}
+
 /// Is it one of those? With a word on it, if so.
 pub fn guards(directive: &Directive, findings: &mut Findings) -> bool {
     let is_guard = GUARDS.contains(&directive.name.as_str());
@@ -268,6 +273,7 @@ impl Location {
     /// What stands in a location with this path.
     pub fn read(block: &Directive, path: &str, prefix: &Path, findings: &mut Findings) -> Location {
         let mut location = Location::default();
+        let has_files = !block.children().iter().any(answers_by_itself);
         for directive in block.children() {
             match directive.name.as_str() {
                 "alias" => location.level.take_alias(directive, path, prefix, findings),
@@ -279,8 +285,8 @@ impl Location {
                 "allow" => location.allow_from.push(directive.argument(0).to_owned()),
                 "deny" if directive.argument(0) == "all" => location.denies_rest = true,
                 "memc_pass" | "memcached_pass" => location.pass = Pass::read(directive),
-                // A page for errors, as a rule.
-                "internal" if block.argument(0) == "=" => {
+                // A page for errors, as a rule. What asks others was asked by nginx alone: it has no route of its own.
+                "internal" if has_files && block.argument(0) == "=" => {
                     findings.note(directive, "it can be asked for by its own name")
                 }
                 _ if guards(directive, findings) => location.answered_otherwise = true,

@@ -50,9 +50,8 @@ pub fn access(
         made.clients = EVERYBODY.map(str::to_owned).to_vec();
     }
     let list = |values: &[String]| values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ");
-    if !made.clients.is_empty() {
-        made.lines.insert(0, format!("allow_clients = [{}]", list(&made.clients)));
-    }
+    // Nobody has to be said as well: without this line it would be this machine.
+    made.lines.insert(0, format!("allow_clients = [{}]", list(&made.clients)));
     if !made.denied.is_empty() {
         made.lines.push(format!("deny_destinations = [{}]", list(&made.denied)));
     }
@@ -88,6 +87,8 @@ impl Rules {
             .collect();
         let kinds: Vec<(bool, &str)> = conditions.iter().map(|(not, acl)| (*not, acl.kind.as_str())).collect();
         let values = |at: usize| conditions[at].1.values.as_slice();
+        // The file has users and no groups of them: a rule for some of them would be one for all.
+        let is_all_users = |at: usize| self.has_users && values(at) == ["REQUIRED"];
         let allows = rule.argument(0) == "allow";
         if allows && self.closed {
             return findings.leave(rule, "a rule before it denies what [forward] has no key for: it admits nobody");
@@ -115,11 +116,11 @@ impl Rules {
             }
             (false, [(false, "dst")]) => networks(values(0)).map(|all| self.denied.extend(all)).is_some(),
             // The file of users asks everybody.
-            (false, [(true, "proxy_auth")]) => self.has_users,
+            (false, [(true, "proxy_auth")]) => is_all_users(0),
             // From wherever they come.
-            (true, [(false, "proxy_auth")]) if self.has_users => self.admit(&["all".to_owned()]),
-            (true, [(false, "src"), (false, "proxy_auth")]) if self.has_users => self.admit(values(0)),
-            (true, [(false, "proxy_auth"), (false, "src")]) if self.has_users => self.admit(values(1)),
+            (true, [(false, "proxy_auth")]) if is_all_users(0) => self.admit(&["all".to_owned()]),
+            (true, [(false, "src"), (false, "proxy_auth")]) if is_all_users(1) => self.admit(values(0)),
+            (true, [(false, "proxy_auth"), (false, "src")]) if is_all_users(0) => self.admit(values(1)),
             (true, [(false, "src")]) => {
                 self.ended = values(0) == ["all"];
                 self.admit(values(0))
@@ -204,6 +205,7 @@ mod tests {
         for (name, kind, values) in [
             ("ours", "src", "10.0.0.0/8"),
             ("users", "proxy_auth", "REQUIRED"),
+            ("admins", "proxy_auth", "ann bob"),
             ("Safe", "port", "80 1025-65535"),
             ("odd", "port", "x"),
             ("bad", "dstdomain", ".bad.test"),
@@ -263,15 +265,29 @@ mod tests {
         check(true, &["allow ours users", "deny all"], &["allow_clients = [\"10.0.0.0/8\"]"], 0);
     }
 
-    /// What could not be carried over never leaves more open than it was.
+    /// What could not be carried over never leaves more open than it was, and what admits nobody says so: without a word
+    /// larder admits its own machine.
     #[test]
     fn nobody_is_admitted_by_what_is_left() {
-        check(false, &["allow users", "deny all"], &[], 1);
-        check(false, &["allow ours users", "deny all"], &[], 1);
-        check(false, &["deny !users", "allow all"], &[], 2);
-        check(false, &["deny browser", "allow ours", "deny all"], &[], 2);
-        check(false, &["deny !odd", "allow ours", "deny all"], &[], 2);
-        check(false, &["deny browser"], &[], 1);
-        check(false, &["allow unknown", "deny all"], &[], 1);
+        let nobody = &["allow_clients = []"];
+        check(false, &["allow users", "deny all"], nobody, 1);
+        check(false, &["allow ours users", "deny all"], nobody, 1);
+        check(false, &["deny !users", "allow all"], nobody, 2);
+        check(false, &["deny browser", "allow ours", "deny all"], nobody, 2);
+        check(false, &["deny !odd", "allow ours", "deny all"], nobody, 2);
+        check(false, &["deny browser"], nobody, 1);
+        check(false, &["allow unknown", "deny all"], nobody, 1);
+        check(false, &["deny all"], nobody, 0);
+        check(false, &[], nobody, 0);
+    }
+
+    /// The file of users has no subsets: who is not among the named must not come with another's rule.
+    #[test]
+    fn some_users_are_not_all_users() {
+        let nobody = &["allow_clients = []"];
+        check(true, &["allow admins", "deny all"], nobody, 1);
+        check(true, &["allow ours admins", "deny all"], nobody, 1);
+        check(true, &["allow admins ours", "deny all"], nobody, 1);
+        check(true, &["deny !admins", "allow all"], nobody, 2);
     }
 }

@@ -136,6 +136,14 @@ mod tests {
         assert_eq!(settings.listeners[0].mode, proxy::settings::ListenMode::Forward);
     }
 
+    /// What is said to be nobody is not what is not said.
+    #[test]
+    fn a_list_may_be_empty() {
+        let text = "[forward]\nallow_clients = []\nports = []\nconnect_ports = []\n";
+        let forward = read_config(text).unwrap().settings.forward;
+        assert!(forward.allow_clients.is_empty() && forward.ports.is_empty() && forward.connect_ports.is_empty());
+    }
+
     #[test]
     fn every_rule_can_be_set() {
         let text = "[forward]\nallow_clients = \"10.0.0.0/8\"\nallow_destinations = [\"intranet.test\", \"127.0.0.1:8080\"]\n\

@@ -306,6 +306,10 @@ http {
             ("location /app/ { auth_basic x; proxy_pass http://127.0.0.1:1; }", "/app/"),
             ("location /old/ { return 301 /; }", "/old/"),
             ("location /sent/ { internal; }", "/sent/"),
+            ("location = /asked { internal; proxy_pass http://127.0.0.1:1; }", "/asked"),
+            ("location = /memc { internal; set $memc_key $query_string; memc_pass 127.0.0.1:1; }", "/memc"),
+            ("location = /item { internal; set $memcached_key $uri; memcached_pass 127.0.0.1:1; }", "/item"),
+            ("location = /numbers { stub_status; internal; }", "/numbers"),
             ("location /outer/ { location /outer/inner/ { deny all; } }", "/outer/"),
             ("auth_basic x;", "/"),
             ("return 301 https://$host/;", "/"),
@@ -323,6 +327,40 @@ http {
         let (code, said) = import(&conf, &folder.join("out.toml"));
         let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
         assert!(code == Some(0) && !text.contains("dotfiles = true"), "{said}\n{text}");
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    /// Routes to others have no names that they hide: with a guard of such names in front they are shut.
+    #[test]
+    fn a_guard_of_dotfiles_holds_for_what_is_passed_on() {
+        let folder = folder("dotfiles");
+        let conf = folder.join("nginx.conf");
+        let route = |path: &str, lines: &str| format!("path = \"{path}\"\n{lines}");
+        let shut = "# Not carried over: nobody is answered here, with 403.\nstub_status = true\nallow_from = []\n";
+        for (pass, open) in [
+            ("proxy_pass http://127.0.0.1:1;", "origin = "),
+            ("set $memc_key $uri; memc_pass 127.0.0.1:1;", "memcached = "),
+            ("set $memcached_key $uri; memcached_pass 127.0.0.1:1;", "memcached = "),
+        ] {
+            // By ^~ nginx asks no regex; what has files hides them itself.
+            let others = format!("location /files/ {{ }} location ^~ /raw/ {{ {pass} }}");
+            let guard = "location ~ /\\. { deny all; }";
+            let text = format!("http {{ server {{ root site; {guard} location / {{ {pass} }} {others} }} }}");
+            std::fs::write(&conf, text).unwrap();
+            let (code, said) = import(&conf, &folder.join("out.toml"));
+            let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+            assert!(code == Some(1) && text.contains(&route("/", shut)), "{said}\n{text}");
+            assert!(text.contains(&route("/raw/", open)) && text.contains(&route("/files/", "root = ")), "{text}");
+            assert!(
+                said.contains("not carried over: location ~ /\\.: ") && !text.contains("dotfiles = true"),
+                "{said}"
+            );
+        }
+        // What another regex has kept is not said to be files where it is none.
+        let other = "location / { proxy_pass http://127.0.0.1:1; } location ~ \\.php$ { deny all; }";
+        std::fs::write(&conf, format!("http {{ server {{ {other} }} }}")).unwrap();
+        let (code, said) = import(&conf, &folder.join("out.toml"));
+        assert!(code == Some(1) && said.contains("is answered by the route around it"), "{said}");
         let _ = std::fs::remove_dir_all(&folder);
     }
 
