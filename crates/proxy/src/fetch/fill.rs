@@ -47,7 +47,8 @@ pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<Fetch
 }
 
 /// Nothing is known yet of how much will come, so a fetch whose last reader leaves before its head is given up; what is
-/// fetched for nobody in particular goes on. `None`: the ticket is given up.
+/// fetched for nobody in particular goes on. `None`: the ticket is given up. Under a policy every fetch goes on to its head,
+/// as Varnish's does (`fill_by_policy.rs`).
 async fn converse_while_wanted(
     fetch: &mut Fetch,
     client: &mut Client<'_>,

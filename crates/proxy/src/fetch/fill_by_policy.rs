@@ -19,7 +19,9 @@ use crate::limits::MARK_TTL_MIN_MS;
 use crate::stored_head;
 use crate::vcl_story::policy_purge;
 
-/// The whole fetch of a miss. `notes` are absent for a refresh in the background.
+/// The whole fetch of a miss. `notes` are absent for a refresh in the background. It goes on to its head whoever leaves, as
+/// Varnish's does: what the program does about an answer may be meant for more than who asked, such as a mark that the
+/// next requests meet. Who leaves later is looked at in `pour`.
 pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
     let mut client = Client::Detached(notes.clone());
     let settled = match fetch.converse_by_policy(&mut client).await {
