@@ -36,11 +36,11 @@ use wire::memcached::{Command, Reply};
 
 use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
-use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got, Patience};
+use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got, Patience, ms_of};
 use crate::memcached_gateway::gateway_settings::MemcachedSettings;
 use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memcached_gateway::memcached_server::{Server, ServerTerms};
-use crate::memcached_gateway::read_flights::Seat;
+use crate::memcached_gateway::read_flights::{Seat, Wish};
 use crate::memcached_gateway::server_ring::ServerRing;
 use crate::origin::Origins;
 use crate::worker::Core;
@@ -243,6 +243,10 @@ impl Gateway {
         Call::new(command, key, Patience::new(self.settings.reply_timeout), bytes_max)
     }
 
+    fn wish<'a>(&self, key: &'a [u8]) -> Wish<'a> {
+        Wish { key, timeout_ms: ms_of(self.settings.reply_timeout), value_bytes_max: self.settings.item_bytes_max(key) }
+    }
+
     /// A call that is on its way: somebody else's, or one that is sent now.
     fn call(&self, core: &Rc<Core>, server: &Arc<Server>, key: &[u8], command: &Command<'_>) -> Arc<Call> {
         let joined = |call: Arc<Call>| {
@@ -251,13 +255,13 @@ impl Gateway {
         };
         let call = match command {
             Command::MetaGet { exptime: None, .. } if self.settings.coalesce => {
-                match server.flights.join(key, || self.new_call(key, command)) {
+                match server.flights.join(&self.wish(key), || self.new_call(key, command)) {
                     Seat::Leading(call) => call,
                     Seat::Joined(call) => return joined(call),
                 }
             }
             // A get that is on its way brings all that is asked for.
-            Command::MetaFacts { .. } if self.settings.coalesce => match server.flights.find(key) {
+            Command::MetaFacts { .. } if self.settings.coalesce => match server.flights.find(&self.wish(key)) {
                 Some(call) => return joined(call),
                 None => Arc::new(self.new_call(key, command)),
             },
@@ -270,10 +274,7 @@ impl Gateway {
     fn send(&self, core: &Rc<Core>, server: &Arc<Server>, call: &Arc<Call>, command: &Command<'_>) {
         match server.admits(deadline_now_ms()) {
             true => LaneTable::push(core, server, call, command),
-            false => {
-                server.flights.leave(call);
-                call.end(Err(Failure { kind: FailureKind::Ejected, unsent: true }));
-            }
+            false => server.settle(core, call, Err(Failure { kind: FailureKind::Ejected, unsent: true })),
         }
     }
 }

@@ -74,6 +74,9 @@ fn converse(stream: TcpStream, seen: &Seen, mind: &Mind) {
         if !matches!(reader.read_line(&mut line), Ok(read) if read > 0) {
             return;
         }
+        seen.lines.lock().push(line.trim_end().to_owned());
+        // Before the value is read: a mind that waits is a peer that reads no further.
+        let deed = mind(line.trim_end());
         // `ms KEY BYTES …` has its value behind it.
         let words: Vec<&str> = line.split_whitespace().collect();
         if let ["ms", _, length, ..] = words[..] {
@@ -82,8 +85,6 @@ fn converse(stream: TcpStream, seen: &Seen, mind: &Mind) {
                 return;
             }
         }
-        let deed = mind(line.trim_end());
-        seen.lines.lock().push(line.trim_end().to_owned());
         let (pieces, is_last) = match deed {
             Deed::Say(pieces) => (pieces, false),
             Deed::SayLast(pieces) => (pieces, true),

@@ -1,5 +1,6 @@
 //! The gateway before a memcached that answers badly, late or not at all, and a thousand clients that want one key.
-//! Each test stands for a row of spec/bad-input/m.toml, but the last two, which are about load.
+//! Each test stands for a row of spec/bad-input/m.toml, but the last four, which are about load, and about routes that
+//! share a memcached.
 
 #[cfg(test)]
 mod tests {
@@ -191,8 +192,10 @@ mod tests {
         let before_kib = subject.process_number("VmRSS");
         for (name, _, _, expect) in &cases {
             for _ in 0..10 {
-                let (head, _) = ask(subject.address, "GET", &format!("/fake/{name}"), b"");
+                let (head, body) = ask(subject.address, "GET", &format!("/fake/{name}"), b"");
+                let said = String::from_utf8_lossy(&body);
                 assert_eq!(status(&head), *expect, "{name}: {head}");
+                assert_eq!(said.contains("(chunk_bytes of the [[route]])"), *name == "larger", "{name}: {said}");
             }
         }
         let grown_kib = subject.process_number("VmRSS").saturating_sub(before_kib);
@@ -308,5 +311,98 @@ mod tests {
             assert_eq!(first.join().expect("an answer").1, b"old");
             assert_eq!(status(&large.join().expect("an answer").0), 204);
         });
+    }
+
+    /// Two routes share a connection, on which a command waits behind another's value. It may go out later, whatever its
+    /// client was told by then, so that no other server is asked to do the same.
+    #[test]
+    fn what_was_not_sent_in_time_is_done_nowhere_else() {
+        let may_read = Arc::new(AtomicBool::new(false));
+        let eyes = Arc::clone(&may_read);
+        let say = |line: &str, name: &str| {
+            let key = line.split(' ').nth(1).unwrap_or_default();
+            let text = match line.split(' ').next() {
+                Some("mg") => format!("VA {} f0 c1 t-1 k{key}\r\n{name}\r\n", name.len()),
+                Some("ma") => "VA 1 c2\r\n2\r\n".to_owned(),
+                _ => "HD c2\r\n".to_owned(),
+            };
+            Deed::Say(vec![text.into_bytes()])
+        };
+        let first = FakeMemcached::start(move |line| {
+            if line.starts_with("ms large ") {
+                wait_for("the hasty client was told", || eyes.load(Ordering::SeqCst));
+            }
+            say(line, "first")
+        });
+        let second = FakeMemcached::start(move |line| say(line, "second"));
+        let terms = "max_connections = 1\nejection_failures = 1000000\n";
+        let lines = format!(
+            "{terms}reply_timeout = \"30s\"\nvalue_bytes_max = \"8MiB\"\n\
+             [[route]]\npath = \"/hasty\"\nmemcached = [\"{}\", \"{}\"]\ncommands = [\"get\", \"incr\"]\n\
+             {terms}reply_timeout = \"300ms\"\n",
+            first.address, second.address
+        );
+        let subject = start_with(first.address, &lines, Some(1));
+        let address = subject.address;
+        let key = (0..1_000)
+            .map(|number| format!("/hasty/{number}"))
+            .find(|path| ask(address, "GET", path, b"").1 == b"first")
+            .expect("each of two servers has keys");
+        std::thread::scope(|scope| {
+            // More than the kernel takes of it.
+            let large = scope.spawn(move || ask(address, "PUT", "/fake/large", &vec![b'x'; 7 << 20]));
+            let is_there = || first.lines().iter().any(|line| line.starts_with("ms large "));
+            wait_for("the large value is on its way", is_there);
+            let (head, _) = ask(address, "GET", &format!("{key}?cmd=incr"), b"");
+            may_read.store(true, Ordering::SeqCst);
+            assert_eq!(status(&head), 504, "{head}");
+            wait_for("it went out later", || first.lines().iter().any(|line| line.starts_with("ma ")));
+            assert!(!second.lines().iter().any(|line| line.starts_with("ma ")), "{:?}", second.lines());
+            assert_eq!(status(&large.join().expect("an answer").0), 204);
+        });
+    }
+
+    /// Two routes ask one memcached for one key at the same time: `/fake` with these lines, and a patient one that takes
+    /// much. What the first is answered must be this, and the other gets the value.
+    fn check_two_routes(lines: &str, paths: [&'static str; 2], expect: u16) {
+        let may_speak = Arc::new(AtomicBool::new(false));
+        let tongue = Arc::clone(&may_speak);
+        let fake = FakeMemcached::start(move |_| {
+            wait_for("both clients wait", || tongue.load(Ordering::SeqCst));
+            let value = "v".repeat(2_000);
+            Deed::Say(vec![format!("VA 2000 f0 c1 t-1 kk\r\n{value}\r\n").into_bytes()])
+        });
+        let lines = format!(
+            "{lines}\n[[route]]\npath = \"/patient\"\nmemcached = \"{}\"\nreply_timeout = \"30s\"\n",
+            fake.address
+        );
+        let subject = start_with(fake.address, &lines, Some(1));
+        let address = subject.address;
+        std::thread::scope(|scope| {
+            let mut asked = Vec::new();
+            for (path, count) in paths.into_iter().zip([1.0, 2.0]) {
+                asked.push((path, scope.spawn(move || ask(address, "GET", path, b""))));
+                let begun = || subject.metric("larder_memcached_requests_total").unwrap_or(0.0) >= count;
+                wait_for("the get was begun", begun);
+            }
+            let at = asked.iter().position(|(path, _)| *path == "/fake/k").expect("one of the two");
+            let (_, hasty) = asked.remove(at);
+            // Who waits too long is told before anything is said.
+            wait_for("the hasty client was told", || expect != 504 || hasty.is_finished());
+            may_speak.store(true, Ordering::SeqCst);
+            let (head, _) = hasty.join().expect("an answer");
+            assert_eq!(status(&head), expect, "{paths:?}: {head}");
+            let (_, patient) = asked.remove(0);
+            let (head, body) = patient.join().expect("an answer");
+            assert_eq!((status(&head), body.len()), (200, 2_000), "{paths:?}: {head}");
+        });
+        assert_eq!(subject.metric("larder_memcached_coalesced_total"), Some(0.0));
+    }
+
+    #[test]
+    fn a_get_waits_as_long_and_takes_as_much_as_its_own_route_says() {
+        check_two_routes("reply_timeout = \"300ms\"", ["/fake/k", "/patient/k"], 504);
+        check_two_routes("reply_timeout = \"300ms\"", ["/patient/k", "/fake/k"], 504);
+        check_two_routes("reply_timeout = \"30s\"\nvalue_bytes_max = 1000", ["/fake/k", "/patient/k"], 502);
     }
 }

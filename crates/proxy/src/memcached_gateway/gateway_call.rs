@@ -41,9 +41,13 @@ pub(crate) struct Patience {
 impl Patience {
     /// From now on.
     pub(crate) fn new(timeout: Duration) -> Patience {
-        let timeout_ms = timeout.as_millis().try_into().unwrap_or(u64::MAX);
+        let timeout_ms = ms_of(timeout);
         Patience { timeout_ms, deadline_ms: deadline_now_ms().saturating_add(timeout_ms) }
     }
+}
+
+pub(crate) fn ms_of(timeout: Duration) -> u64 {
+    timeout.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
 #[derive(Debug)]
@@ -63,7 +67,7 @@ pub(crate) struct Got {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
-    /// Nothing of the command can have been done.
+    /// Nothing of the command can have been done, or will be.
     pub(crate) unsent: bool,
 }
 

@@ -215,6 +215,16 @@ pub(crate) fn value_too_large(bytes_max: usize) -> Synth {
     Synth::memcached_error(502, "memcached-value-too-large", text)
 }
 
+/// A reply's value is more than the route takes at once.
+pub(crate) fn item_too_large(settings: &MemcachedSettings) -> Synth {
+    if settings.chunk_bytes.is_none() {
+        return value_too_large(settings.value_bytes_max);
+    }
+    let bytes_max = settings.item_bytes_max(b"");
+    let text = format!("An item is larger than {bytes_max} B (chunk_bytes of the [[route]]).");
+    Synth::memcached_error(502, "memcached-value-too-large", text)
+}
+
 /// RFC 9110 §13.2.2: an item is a resource of ours.
 pub(crate) fn condition(request: &Request<'_>, tag: Option<&str>, modified_s: Option<i64>, now_s: i64) -> Condition {
     const NAMES: [FieldName; 4] =

@@ -36,8 +36,8 @@ impl LaneTable {
                 Some(lane) => lane,
                 None => {
                     drop(table);
-                    server.flights.leave(call);
-                    return call.end(Err(Failure { kind: FailureKind::Busy, unsent: true }));
+                    let failure = Failure { kind: FailureKind::Busy, unsent: true };
+                    return server.settle(core, call, Err(failure));
                 }
             },
         };

@@ -6,7 +6,8 @@
 //! arrives later is read. A command that was not sent, and a get, may be asked again on another lane by whoever waits.
 //!
 //! Routes may differ in how long they wait. Who has waited long enough beside others who wait longer is told so, and the
-//! lane takes nothing new and goes on for those others: a reply that comes for nobody is read over.
+//! lane takes nothing new and goes on for those others: a command of theirs that still waits to be sent goes out all the
+//! same, and a reply that comes for nobody is read over.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -164,7 +165,8 @@ impl Lane {
                 FailureKind::Fault(_) if at > 0 => FailureKind::Lost,
                 kind => kind,
             };
-            self.settle(core, &waiting.call, Err(Failure { kind, unsent: waiting.begins_at >= sent_bytes }));
+            let failure = Failure { kind, unsent: waiting.begins_at >= sent_bytes };
+            self.server.settle(core, &waiting.call, Err(failure));
         }
     }
 
@@ -192,11 +194,11 @@ impl Lane {
         if count > 0 {
             self.is_retired.set(true);
             self.count_failures(core, count, now_ms);
-            let sent_bytes = queue.sent_bytes;
             for waiting in queue.waiting.iter_mut().filter(|waiting| waiting.is_late(now_ms)) {
                 waiting.is_over = true;
-                let unsent = waiting.begins_at >= sent_bytes;
-                self.settle(core, &waiting.call, Err(Failure { kind: FailureKind::Timeout, unsent }));
+                // Whatever part of it is with the kernel by now: the lane goes on, and so does the rest of it.
+                let failure = Failure { kind: FailureKind::Timeout, unsent: false };
+                self.server.settle(core, &waiting.call, Err(failure));
             }
         }
         false
@@ -205,19 +207,6 @@ impl Lane {
     /// It takes nothing new, and nobody waits any more.
     fn is_done(&self) -> bool {
         self.is_retired.get() && self.queue.borrow().waiting.iter().all(|waiting| waiting.is_over)
-    }
-
-    fn settle(&self, core: &Core, call: &Arc<Call>, outcome: Result<Got, Failure>) {
-        if call.is_unheard && !matches!(&outcome, Ok(Got { reply, .. }) if !matches!(reply, Reply::Error { .. })) {
-            core.counters.memcached_unheard_failures.add(1);
-        }
-        let flights = &self.server.flights;
-        match (call.is_read, call.is_flush) {
-            (true, _) => flights.leave(call),
-            (false, true) => flights.forget_all(),
-            (false, false) => flights.forget(&call.key),
-        }
-        call.end(outcome);
     }
 }
 
@@ -334,7 +323,7 @@ impl Lane {
                     core.counters.memcached_replies.add(1);
                     let bytes = input.split_to(consumed).freeze();
                     if !is_over {
-                        self.settle(core, &call, Ok(Got { reply, bytes }));
+                        self.server.settle(core, &call, Ok(Got { reply, bytes }));
                     }
                     if is_unsure {
                         return Err(FailureKind::Lost);

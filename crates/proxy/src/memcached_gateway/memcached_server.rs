@@ -1,4 +1,5 @@
-//! One memcached: where it is, whether it is asked, and the gets that are on their way to it. All cores share it.
+//! One memcached: where it is, whether it is asked, and the gets that are on their way to it. All cores share it. Every
+//! command to it ends here, wherever it got to.
 //!
 //! | state | what is asked of it | until |
 //! |---|---|---|
@@ -6,15 +7,19 @@
 //! | ejected | nothing | `ejection_time` has passed |
 //! | half open | one command, the probe; after another `ejection_time` one more | a reply of any kind |
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use wire::memcached::Reply;
 
+use crate::memcached_gateway::gateway_call::{Call, Failure, Got};
 use crate::memcached_gateway::gateway_settings::{MemcachedAddress, MemcachedLogin, MemcachedSettings, MemcachedTls};
 use crate::memcached_gateway::read_flights::ReadFlights;
 use crate::memcached_gateway::server_tls::ServerTls;
 use crate::origin::Whereabouts;
+use crate::worker::Core;
 
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -106,6 +111,20 @@ impl Server {
         }
         let until_ms = now_ms.saturating_add(self.terms.ejection_time_ms).max(1);
         self.ejected_until_ms.swap(until_ms, Ordering::Relaxed) == 0
+    }
+
+    /// Ends a command: counts a failure that nobody hears of, sees to it that nobody joins what is older than a change, and
+    /// tells all who wait.
+    pub(crate) fn settle(&self, core: &Core, call: &Arc<Call>, outcome: Result<Got, Failure>) {
+        if call.is_unheard && !matches!(&outcome, Ok(Got { reply, .. }) if !matches!(reply, Reply::Error { .. })) {
+            core.counters.memcached_unheard_failures.add(1);
+        }
+        match (call.is_read, call.is_flush) {
+            (true, _) => self.flights.leave(call),
+            (false, true) => self.flights.forget_all(),
+            (false, false) => self.flights.forget(&call.key),
+        }
+        call.end(outcome);
     }
 
     /// For messages: names an address and nothing secret.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use message::Method;
 use wire::RequestBody;
-use wire::memcached::Command;
+use wire::memcached::{Command, ReplyFault};
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
@@ -148,6 +148,7 @@ fn failed(gateway: &Gateway, failure: Failure, server: &Server) -> Synth {
         FailureKind::Login => (502, "refused user and password (memcached_login)".to_owned()),
         FailureKind::Lost => (502, "closed the connection before its reply".to_owned()),
         FailureKind::Timeout => (504, format!("did not reply within {:?} (reply_timeout)", settings.reply_timeout)),
+        FailureKind::Fault(ReplyFault::ValueTooLarge) => return item_answer::item_too_large(settings),
         FailureKind::Fault(fault) => (502, format!("sent what is no reply: {}", fault.token().replace('-', " "))),
         FailureKind::Ejected => {
             (502, format!("failed too often and is left alone for {:?} (ejection_time)", settings.ejection_time))

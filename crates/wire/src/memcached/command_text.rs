@@ -161,17 +161,12 @@ impl StoreVerb {
 /// May the text protocol carry this key as it is?
 #[inline]
 pub fn is_key(key: &[u8]) -> bool {
-    !key.is_empty() && key.len() <= MEMCACHED_KEY_BYTES_MAX && is_plain(key)
+    !key.is_empty() && key.len() <= MEMCACHED_KEY_BYTES_MAX && are_key_bytes(key)
 }
 
 /// May the meta commands carry it, as it is or as base64?
 pub fn is_meta_key(key: &[u8]) -> bool {
-    is_key(key) || !key.is_empty() && !is_plain(key) && key.len().div_ceil(3) * 4 <= MEMCACHED_KEY_BYTES_MAX
-}
-
-#[inline]
-fn is_plain(key: &[u8]) -> bool {
-    are_key_bytes(key)
+    is_key(key) || !key.is_empty() && !are_key_bytes(key) && key.len().div_ceil(3) * 4 <= MEMCACHED_KEY_BYTES_MAX
 }
 
 /// All of them at once, which is faster than stopping at the first that is none.
@@ -184,7 +179,7 @@ pub fn are_key_bytes(bytes: &[u8]) -> bool {
 pub(crate) fn is_said(said: &[u8], in_base64: bool, key: &[u8]) -> bool {
     match in_base64 {
         false => said == key,
-        true => !is_plain(key) && BASE64.encode(key).as_bytes() == said,
+        true => !are_key_bytes(key) && BASE64.encode(key).as_bytes() == said,
     }
 }
 
@@ -333,7 +328,7 @@ fn put_key(out: &mut Vec<u8>, verb: &[u8], key: &[u8], flags: &[u8]) {
 
 /// Verb and key. The flag that says how the key is written stands behind what else the command has before its flags.
 fn put_word(out: &mut Vec<u8>, verb: &[u8], key: &[u8]) -> &'static [u8] {
-    match is_plain(key) {
+    match are_key_bytes(key) {
         true => {
             put(out, &[verb, key]);
             b""
