@@ -1,20 +1,21 @@
 //! `larder import squid.conf`: what squid serves and whom, as an accelerator and as a forward proxy, in; a larder.toml out,
 //! and a list of what could not be carried over.
 //!
-//! Files are read by `squid_conf.rs`; who may go where is in `squid_access.rs`. Here are ports, origins, memory and files.
+//! Files are read by `squid_conf.rs`; who may go where is in `squid_access.rs`, and whom squid asks in
+//! `squid_peers.rs`. Here are ports, memory and files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
 use cache::DiskFile;
-use proxy::settings::ParentLogin;
 
 use crate::import::ImportFlags;
 use crate::import_findings::{self, Findings, quoted};
 use crate::nginx_conf::Directive;
 use crate::squid_access::{Acl, access, built_in};
 use crate::squid_conf;
+use crate::squid_peers::Peers;
 
 /// Directives that say how squid runs, and not what it serves.
 const OF_THE_PROCESS: [&str; 28] = [
@@ -66,25 +67,13 @@ pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
     Some(import_findings::finish(flags, done))
 }
 
-struct Peer {
-    name: String,
-    address: String,
-    is_origin: bool,
-    weight: Option<String>,
-    connections_max: Option<String>,
-    balance: Option<&'static str>,
-    hosts: Vec<String>,
-    /// Where name and password for it are to be written.
-    login_file: Option<String>,
-}
-
 #[derive(Default)]
 struct Import {
     findings: Findings,
     top: Vec<String>,
     /// Addresses, and whether they are a forward proxy's.
     listeners: Vec<(String, bool)>,
-    peers: Vec<Peer>,
+    peers: Peers,
     acls: BTreeMap<String, Acl>,
     memory: Option<String>,
     /// Sections.
@@ -96,15 +85,19 @@ struct Import {
 
 impl Import {
     fn carry(&mut self, directives: &[Directive]) {
-        self.acls = built_in();
         for directive in directives.iter().filter(|directive| directive.name == "acl") {
             let acl = self.acls.entry(directive.argument(0).to_owned()).or_default();
             acl.kind = directive.argument(1).to_owned();
             acl.values.extend(directive.arguments.iter().skip(2).filter(|value| !value.starts_with('-')).cloned());
         }
+        // Lines of one name add up; what says anew what a name of squid's own means says all of it.
+        for (name, acl) in built_in() {
+            self.acls.entry(name.to_owned()).or_insert(acl);
+        }
         for directive in directives {
             self.one(directive);
         }
+        self.peers.part_hosts(&mut self.findings);
         let rules: Vec<&Directive> = directives.iter().filter(|one| one.name == "http_access").collect();
         if self.listeners.iter().any(|(_, is_forward)| *is_forward) {
             let has_users = self.forward.iter().any(|line| line.starts_with("password_file"));
@@ -129,16 +122,12 @@ impl Import {
         match directive.name.as_str() {
             "acl" | "http_access" => {}
             "http_port" => self.port(directive),
-            "cache_peer" => self.peer(directive),
-            "cache_peer_domain" => self.domain(directive, &directive.arguments[1.min(directive.arguments.len())..]),
-            "cache_peer_access" => {
-                let acl = self.acls.get(directive.argument(2)).filter(|acl| acl.kind == "dstdomain").cloned();
-                match (directive.argument(1), directive.argument(2), acl) {
-                    ("allow", "all", _) | ("deny", "all", _) => {}
-                    ("allow", _, Some(acl)) if directive.arguments.len() == 3 => self.domain(directive, &acl.values),
-                    _ => self.findings.leave(directive, "only hosts decide which origin is asked"),
-                }
+            "cache_peer" => self.peers.take(directive, &mut self.findings),
+            "cache_peer_domain" => {
+                let domains = &directive.arguments[1.min(directive.arguments.len())..];
+                self.peers.domain(directive, domains, &mut self.findings);
             }
+            "cache_peer_access" => self.peers.access(directive, &self.acls, &mut self.findings),
             "visible_hostname" => self.top.push(format!("server_name = {}", quoted(first))),
             "workers" if first.parse::<u32>().is_ok_and(|count| count > 0) => {
                 self.top.push(format!("workers = {first}"))
@@ -215,71 +204,6 @@ impl Import {
         self.listeners.push((address, is_forward));
     }
 
-    fn peer(&mut self, directive: &Directive) {
-        let (host, kind, port) = (directive.argument(0), directive.argument(1), directive.argument(2));
-        if kind != "parent" || port.parse::<u16>().is_err() {
-            return self.findings.leave(directive, "larder asks parents and origins, and no neighbours");
-        }
-        let options = &directive.arguments[4.min(directive.arguments.len())..];
-        let value = |name: &str| {
-            options.iter().find_map(|option| Some(option.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
-        };
-        let has = |name: &str| options.iter().any(|option| option == name);
-        let known = ["name", "weight", "max-conn", "login"];
-        let harmless = ["originserver", "no-query", "default", "no-digest", "no-netdb-exchange", "round-robin"];
-        let by_hash = has("sourcehash") || has("carp") || has("userhash");
-        for option in options {
-            let name = option.split('=').next().unwrap_or_default();
-            if !known.contains(&name)
-                && !harmless.contains(&name)
-                && !matches!(name, "sourcehash" | "carp" | "userhash")
-            {
-                self.findings.leave(directive, "an option that larder does not have for a peer");
-                break;
-            }
-        }
-        if !has("no-query") && directive.argument(3) != "0" {
-            self.findings.note(directive, "nobody is asked by ICP what they have");
-        }
-        let name = value("name").unwrap_or_else(|| host.to_owned());
-        let has_login = login_of(directive).is_some() && !has("originserver");
-        match has_login {
-            true => self.findings.leave(directive, "name and password belong into its login_file, as NAME:PASSWORD"),
-            false if value("login").is_some() => {
-                self.findings.leave(directive, "a parent is told one name and password, and an origin none");
-            }
-            false => {}
-        }
-        self.peers.push(Peer {
-            login_file: has_login.then(|| format!("{name}.login")),
-            name,
-            address: format!("{host}:{port}"),
-            is_origin: has("originserver"),
-            weight: value("weight"),
-            connections_max: value("max-conn"),
-            balance: if by_hash {
-                Some("hash")
-            } else if has("round-robin") {
-                Some("round-robin")
-            } else {
-                None
-            },
-            hosts: Vec::new(),
-        });
-    }
-
-    fn domain(&mut self, directive: &Directive, domains: &[String]) {
-        let Some(peer) = self.peers.iter_mut().find(|peer| peer.name == directive.argument(0)) else {
-            return self.findings.leave(directive, "there is no such peer");
-        };
-        for domain in domains {
-            match domain.strip_prefix('.') {
-                Some(rest) => peer.hosts.extend([rest.to_lowercase(), format!("*.{}", rest.to_lowercase())]),
-                None => peer.hosts.push(domain.to_lowercase()),
-            }
-        }
-    }
-
     fn access_log(&mut self, directive: &Directive) {
         let first = directive.argument(0);
         let path = first.rsplit_once(':').map_or(first, |(_, path)| path);
@@ -349,28 +273,11 @@ impl Import {
             let lines: Vec<String> = [format!("address = {}", quoted(address))].into_iter().chain(mode).collect();
             section("\n[[listen]]\n", &lines);
         }
-        let origins: Vec<&Peer> = self.peers.iter().filter(|peer| peer.is_origin).collect();
-        for (at, peer) in origins.iter().enumerate() {
-            let hosts: Vec<String> = peer.hosts.iter().map(|host| quoted(host)).collect();
-            let host = (!hosts.is_empty()).then(|| format!("host = [{}]", hosts.join(", ")));
-            // Squid asks the first that is up; who stands behind it for no host of its own waits for it to fail.
-            if host.is_none() && origins[..at].iter().any(|other| other.hosts.is_empty()) {
-                continue;
-            }
-            let lines: Vec<String> = host.into_iter().chain([format!("origin = {}", quoted(&peer.name))]).collect();
-            section("\n[[route]]\n", &lines);
-            let equals = origins.iter().filter(|other| other.hosts == peer.hosts);
-            let urls: Vec<String> = equals.map(|other| quoted(&format!("http://{}", other.address))).collect();
-            let connections = peer.connections_max.as_ref().map(|max| format!("max_connections = {max}"));
-            let lines: Vec<String> = [format!("urls = [{}]", urls.join(", "))].into_iter().chain(connections).collect();
-            section(&format!("\n[origin.{}]\n", quoted(&peer.name)), &lines);
+        for (heading, lines) in self.peers.origins() {
+            section(&heading, &lines);
         }
         section("\n[forward]\n", &self.forward_lines());
-        for peer in self.peers.iter().filter(|peer| !peer.is_origin) {
-            let weight = peer.weight.as_ref().map(|weight| format!("weight = {weight}"));
-            let login = peer.login_file.as_ref().map(|file| format!("login_file = {}", quoted(file)));
-            let address = format!("address = {}", quoted(&peer.address));
-            let lines: Vec<String> = [address].into_iter().chain(weight).chain(login).collect();
+        for lines in self.peers.parents() {
             section("\n[[forward.parent]]\n", &lines);
         }
         let size = self.memory.iter().map(|size| format!("size = {size}")).collect::<Vec<_>>();
@@ -384,16 +291,9 @@ impl Import {
     }
 
     fn forward_lines(&self) -> Vec<String> {
-        let balance = self.peers.iter().filter(|peer| !peer.is_origin).find_map(|peer| peer.balance);
-        let balance = balance.map(|balance| format!("balance = \"{balance}\""));
+        let balance = self.peers.balance().map(|balance| format!("balance = \"{balance}\""));
         self.forward.iter().cloned().chain(balance).collect()
     }
-}
-
-/// `login=NAME:PASSWORD`; `PASS`, `PASSTHRU` and a `*` for the client's own name are something else.
-fn login_of(directive: &Directive) -> Option<ParentLogin> {
-    let login = directive.arguments.iter().find_map(|word| word.strip_prefix("login="))?;
-    ParentLogin::of(login).filter(|_| !login.starts_with('*'))
 }
 
 /// `4000 MB`, `512 KB`, `1 GB`, `100 bytes`: squid's are 1024s.
@@ -420,12 +320,85 @@ mod tests {
         let place = Place { file: "squid.conf".into(), line: 1 };
         let name = words.next().unwrap_or_default();
         let mut import = Import::default();
-        import.peer(&Directive { name, arguments: words.collect(), block: None, place });
+        import.peers.take(&Directive { name, arguments: words.collect(), block: None, place }, &mut import.findings);
         let text = import.text(Path::new("squid.conf"));
         assert!(expect.iter().all(|line| text.lines().any(|found| found == *line)), "{line}: {text}");
         assert_eq!(text.contains("login_file"), expect.iter().any(|line| line.contains("login_file")), "{text}");
         assert_eq!(import.findings.left_count(), left, "{line}: {:?}", import.findings);
         assert!(!format!("{text}{:?}", import.findings).contains("secret"), "{:?}", import.findings);
+    }
+
+    /// A whole file: what comes of it, which larder takes, and how much is left.
+    fn carried(lines: &[&str]) -> (String, usize) {
+        let mut import = Import::default();
+        let directive = |(at, line): (usize, &&str)| {
+            let mut words = line.split(' ').map(str::to_owned);
+            let place = Place { file: "squid.conf".into(), line: at + 1 };
+            Directive { name: words.next().unwrap_or_default(), arguments: words.collect(), block: None, place }
+        };
+        import.carry(&lines.iter().enumerate().map(directive).collect::<Vec<_>>());
+        let text = import.text(Path::new("squid.conf"));
+        let complaints = crate::config::read(&text).err().unwrap_or_default();
+        assert!(complaints.is_empty(), "{text}: {:?}", complaints[0].what);
+        (text, import.findings.left_count())
+    }
+
+    #[test]
+    fn a_parent_is_asked_for_all_hosts_or_that_is_said() {
+        let start = ["http_port 3128", "acl in dstdomain .in.test", "cache_peer p.test parent 3128 0 no-query"];
+        for (access, expect) in [
+            (&["cache_peer_access p.test allow in"][..], 1),
+            (&["cache_peer_access p.test allow in", "cache_peer_access p.test deny all"], 2),
+            (&["cache_peer_access p.test deny all"], 1),
+            (&["cache_peer_access p.test allow all"], 0),
+            (&["cache_peer_domain p.test in.test"], 1),
+        ] {
+            let (text, left) = carried(&[&start[..], access].concat());
+            assert!(left == expect && text.contains("address = \"p.test:3128\""), "{access:?} {left}: {text}");
+        }
+    }
+
+    #[test]
+    fn origins_of_the_same_hosts_are_one() {
+        let start = ["http_port 80 accel vhost", "acl in dstdomain a.test b.test", "acl out dstdomain b.test c.test"];
+        let peer = |name: &str| format!("cache_peer {name} parent 80 0 no-query originserver");
+        let (one, two) = (peer("10.0.0.1"), peer("10.0.0.2"));
+        let rules = |first: &str, second: &str| {
+            let first = format!("cache_peer_access 10.0.0.1 allow {first}");
+            let second = format!("cache_peer_access 10.0.0.2 allow {second}");
+            let end = ["cache_peer_access 10.0.0.1 deny all", "cache_peer_access 10.0.0.2 deny all"];
+            carried(&[&start[..], &[&one, &two, &first, &second], &end[..]].concat())
+        };
+        let (text, left) = rules("in", "in");
+        assert_eq!((text.matches("[[route]]").count(), left), (1, 0), "{text}");
+        assert!(text.contains("urls = [\"http://10.0.0.1:80\", \"http://10.0.0.2:80\"]"), "{text}");
+        // Of hosts that both have, the first has them.
+        let (text, left) = rules("in", "out");
+        assert_eq!((text.matches("[[route]]").count(), left), (2, 1), "{text}");
+        assert!(text.contains("host = [\"a.test\", \"b.test\"]\n") && text.contains("host = [\"c.test\"]\n"), "{text}");
+        // None for whom it is asked.
+        let (text, left) = carried(&[start[0], &one, "cache_peer_access 10.0.0.1 deny all"]);
+        assert!(left == 1 && !text.contains("[[route]]"), "{left}: {text}");
+    }
+
+    #[test]
+    fn what_squid_defines_itself_may_be_defined_again() {
+        let (text, left) = carried(&[
+            "http_port 3128",
+            "acl all src 0.0.0.0/0.0.0.0",
+            "acl manager proto cache_object",
+            "acl localhost src 127.0.0.1/255.255.255.255",
+            "acl CONNECT method CONNECT",
+            "acl SSL_ports port 443",
+            "http_access deny manager",
+            "http_access deny CONNECT !SSL_ports",
+            "http_access allow localhost",
+            "http_access deny all",
+        ]);
+        assert_eq!(left, 0, "{text}");
+        assert!(text.contains("allow_clients = [\"127.0.0.1/32\"]\nconnect_ports = [443]\n"), "{text}");
+        let (text, left) = carried(&["http_port 3128", "acl all src all", "http_access deny all"]);
+        assert!(left == 0 && text.contains("allow_clients = []"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The files that an include of another server's configuration means: a path, in whose parts `*`, `?` and `[…]` stand for
 //! what they stand for in a shell. It knows no configuration.
 
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// More names than this are no configuration.
@@ -11,32 +12,51 @@ pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// The files, in the order of their names.
-pub fn files(pattern: &Path) -> Vec<PathBuf> {
+/// The files, in the order of their names. What cannot be looked for is an error, as is more than a configuration has: what
+/// is left out might be what keeps people out.
+pub fn files(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = vec![PathBuf::new()];
     for part in pattern.components() {
         let name = part.as_os_str().to_string_lossy();
         found = match part {
             Component::Normal(_) if is_pattern(&name) => {
-                found.iter().flat_map(|folder| entries(folder, &name)).take(NAMES_MAX).collect()
+                let mut names = Vec::new();
+                for folder in &found {
+                    entries(folder, &name, &mut names)?;
+                    if names.len() > NAMES_MAX {
+                        return Err(format!("{}: more than {NAMES_MAX} names", pattern.display()));
+                    }
+                }
+                names
             }
             _ => found.into_iter().map(|folder| folder.join(part)).collect(),
         };
     }
     found.retain(|path| path.is_file());
     found.sort();
-    found
+    Ok(found)
 }
 
-fn entries(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+/// Those of a folder that fit, one more than may be at most.
+fn entries(folder: &Path, pattern: &str, found: &mut Vec<PathBuf>) -> Result<(), String> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().take(NAMES_MAX);
-    let fits = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        // A name that is hidden has to be asked for by its dot.
-        (!name.starts_with('.') || pattern.starts_with('.')) && fits(pattern.as_bytes(), name.as_bytes())
+    let wrong = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
+        entries => entries.map_err(wrong)?,
     };
-    names.map(|entry| entry.path()).filter(fits).collect()
+    for entry in entries {
+        let entry = entry.map_err(wrong)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // A name that is hidden has to be asked for by its dot.
+        if (!name.starts_with('.') || pattern.starts_with('.')) && fits(pattern.as_bytes(), name.as_bytes()) {
+            found.push(entry.path());
+            if found.len() > NAMES_MAX {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Goes back to the last star only, so that no pattern takes long.
@@ -82,19 +102,18 @@ fn is_among(class: &[u8], byte: u8) -> bool {
         [b'!' | b'^', members @ ..] => (members, true),
         members => (members, false),
     };
-    let (mut at, mut found) = (0, false);
-    while at < members.len() {
-        match members[at..] {
-            [first, b'-', last, ..] => {
-                found |= (first..=last).contains(&byte);
-                at += 3;
+    let (mut rest, mut found) = (members, false);
+    while let [first, behind @ ..] = rest {
+        rest = match behind {
+            [b'-', last, behind @ ..] => {
+                found |= (first..=last).contains(&&byte);
+                behind
             }
-            [one, ..] => {
-                found |= one == byte;
-                at += 1;
+            _ => {
+                found |= *first == byte;
+                behind
             }
-            [] => break,
-        }
+        };
     }
     found != is_negated
 }
@@ -134,7 +153,7 @@ mod tests {
             std::fs::write(path, "").unwrap();
         }
         let found = |pattern: &str| {
-            let found = files(&folder.join(pattern));
+            let found = files(&folder.join(pattern)).unwrap();
             found.iter().map(|path| path.strip_prefix(&folder).unwrap().display().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(found("*/a*.co*f"), ["one/a.conf", "two/a.conf"]);
@@ -142,5 +161,19 @@ mod tests {
         assert_eq!(found("one/b.conf"), ["one/b.conf"]);
         assert!(found("*.conf").is_empty() && found("none/*").is_empty() && found("one/z").is_empty());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Who is kept out may stand in the file that would be left out.
+    #[test]
+    fn too_many_names_are_said() {
+        let folder = std::env::temp_dir().join(format!("larder-include-many-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |number: usize| std::fs::write(folder.join(number.to_string()), "").unwrap();
+        (0..NAMES_MAX).for_each(write);
+        assert_eq!(files(&folder.join("*")).map(|found| found.len()), Ok(NAMES_MAX));
+        write(NAMES_MAX);
+        let said = files(&folder.join("*")).expect_err("one too many");
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(said.ends_with("*: more than 10000 names"), "{said}");
     }
 }

@@ -48,6 +48,7 @@ mod signals;
 mod simulation;
 mod squid_access;
 mod squid_conf;
+mod squid_peers;
 mod varnish_parameters;
 mod vcl_command;
 mod vcl_expect;

@@ -152,7 +152,8 @@ impl Reader {
 
     fn include(&mut self, directive: Directive, depth: usize) -> Result<Vec<Directive>, String> {
         let pattern = self.home.join(directive.argument(0));
-        let files = include_pattern::files(&pattern);
+        let at = |why| format!("{}:{}: {why}", directive.place.file.display(), directive.place.line);
+        let files = include_pattern::files(&pattern).map_err(at)?;
         if files.is_empty() && !include_pattern::is_pattern(directive.argument(0)) {
             self.absent.push(directive);
         }

@@ -10,8 +10,8 @@ use crate::nginx_conf::Directive;
 
 /// nginx's, where a configuration does not say.
 const TIMEOUT_DEFAULT: &str = "60s";
-/// Variables in variables in variables.
-const VARIABLE_DEPTH_MAX: usize = 8;
+/// What variables in variables may grow to.
+const VARIABLE_BYTES_MAX: usize = 64 << 10;
 
 /// `upstream NAME { … }`
 #[derive(Clone, Debug)]
@@ -33,7 +33,8 @@ struct Upstream {
 /// What a level says of memcached and the levels inside it inherit.
 #[derive(Clone, Debug, Default)]
 pub struct MemcachedLevel {
-    variables: BTreeMap<String, String>,
+    /// Names and texts of `set`, in the order in which nginx sets them.
+    sets: Vec<(String, String)>,
     connect_timeout: Option<String>,
     read_timeout: Option<String>,
     next_upstream: Option<Vec<String>>,
@@ -128,10 +129,8 @@ impl Upstream {
 
 impl MemcachedLevel {
     pub fn within(self, outer: &MemcachedLevel) -> MemcachedLevel {
-        let mut variables = outer.variables.clone();
-        variables.extend(self.variables);
         MemcachedLevel {
-            variables,
+            sets: outer.sets.iter().cloned().chain(self.sets).collect(),
             connect_timeout: self.connect_timeout.or_else(|| outer.connect_timeout.clone()),
             read_timeout: self.read_timeout.or_else(|| outer.read_timeout.clone()),
             next_upstream: self.next_upstream.or_else(|| outer.next_upstream.clone()),
@@ -150,7 +149,7 @@ impl MemcachedLevel {
                 if !name.starts_with("memc") {
                     findings.note(directive, "a variable counts in keys of memcached's items, and nowhere else");
                 }
-                self.variables.insert(name, directive.argument(1).to_owned());
+                self.sets.push((name, directive.argument(1).to_owned()));
             }
             "memc_connect_timeout" | "memcached_connect_timeout" => self.connect_timeout = Some(first),
             "memc_read_timeout" | "memcached_read_timeout" => self.read_timeout = Some(first),
@@ -247,7 +246,7 @@ impl MemcachedLevel {
         }
         lines.push("hash = \"nginx-consistent\"".to_owned());
         match &upstream.hash {
-            Some((text, true)) if self.written(text, 0).as_deref() == Some(key) => {}
+            Some((text, true)) if self.written(text).as_deref() == Some(key) => {}
             Some((_, true)) => {
                 findings.leave(&upstream.directive, "servers are chosen by the key, and by nothing else")
             }
@@ -258,8 +257,12 @@ impl MemcachedLevel {
                 findings.leave(&upstream.directive, "nginx asks by turns what has no hash; here a key has one server")
             }
         }
-        // nginx's own, where a server does not say.
-        lines.push(format!("ejection_failures = {}", upstream.max_fails.as_deref().unwrap_or("1")));
+        // nginx's own, where a server does not say; 0 is never, for which larder has a number that is not reached.
+        let failures = match upstream.max_fails.as_deref() {
+            Some("0") => u32::MAX.to_string(),
+            failures => failures.unwrap_or("1").to_owned(),
+        };
+        lines.push(format!("ejection_failures = {failures}"));
         match duration(upstream.fail_timeout.as_deref().unwrap_or("10s")) {
             Some(time) => lines.push(format!("ejection_time = {}", quoted(&time))),
             None => findings.leave(&upstream.directive, "a time of its is no plain number and unit"),
@@ -269,44 +272,67 @@ impl MemcachedLevel {
 
     /// A variable as a setting of a route has it; empty where it is not set.
     fn parts(&self, name: &str) -> Option<String> {
-        match self.variables.get(name) {
-            Some(text) => self.written(text, 0),
-            None => Some(String::new()),
+        match self.sets.iter().any(|(set, _)| set == name) {
+            true => self.written(&format!("${name}")),
+            false => Some(String::new()),
         }
     }
 
     /// A text of nginx's with its variables, as one of larder's.
-    fn written(&self, text: &str, depth: usize) -> Option<String> {
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            out.push_str(&rest[..at]);
-            let behind = &rest[at + 1..];
-            let (name, after) = match behind.strip_prefix('{') {
-                Some(inner) => inner.split_once('}')?,
-                None => {
-                    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                    behind.split_at(behind.find(|c| !is_part(c)).unwrap_or(behind.len()))
-                }
-            };
-            match name {
-                "uri" | "document_uri" => out.push_str("$uri"),
-                "args" | "query_string" => out.push_str("$args"),
-                "host" => out.push_str("$host"),
-                _ if name.starts_with("arg_") || name.starts_with("http_") => out.push_str(&format!("${name}")),
-                _ if depth < VARIABLE_DEPTH_MAX => out.push_str(&self.written(self.variables.get(name)?, depth + 1)?),
-                _ => return None,
-            }
-            // What follows would be read as more of the name.
-            if after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && behind.starts_with('{') {
-                return None;
-            }
-            rest = after;
+    fn written(&self, text: &str) -> Option<String> {
+        let mut known = Variables::new();
+        for (name, text) in &self.sets {
+            let text = expanded(text, &known);
+            known.insert(name, text);
         }
-        out.push_str(rest);
         // Words of larder's own for parts of a path.
-        (!matches!(out.as_str(), "path" | "uri")).then_some(out)
+        expanded(text, &known).filter(|out| !matches!(out.as_str(), "path" | "uri"))
     }
+}
+
+/// What is set so far; `None`: that is no text of larder's.
+type Variables<'a> = BTreeMap<&'a str, Option<String>>;
+
+/// With the values that variables have now, as nginx does it where it sets one.
+fn expanded(text: &str, known: &Variables) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        push(&mut out, &rest[..at])?;
+        let behind = &rest[at + 1..];
+        let (name, after) = match behind.strip_prefix('{') {
+            Some(inner) => inner.split_once('}')?,
+            None => behind.split_at(behind.find(|c| !is_of_name(c)).unwrap_or(behind.len())),
+        };
+        let is_asked = !known.contains_key("args");
+        match name {
+            _ if known.contains_key(name) => push(&mut out, known[name].as_deref()?)?,
+            "uri" | "document_uri" => push(&mut out, "$uri")?,
+            "args" | "query_string" if is_asked => push(&mut out, "$args")?,
+            "host" => push(&mut out, "$host")?,
+            _ if name.starts_with("arg_") && is_asked || name.starts_with("http_") => {
+                push(&mut out, &format!("${name}"))?;
+            }
+            _ => return None,
+        }
+        rest = after;
+    }
+    push(&mut out, rest)?;
+    Some(out)
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// `None`: it would be read as more of the name in front of it, or is too long.
+fn push(out: &mut String, more: &str) -> Option<()> {
+    let ends_in_name = out.rfind('$').is_some_and(|at| out[at + 1..].chars().all(is_of_name));
+    if ends_in_name && more.starts_with(is_of_name) || out.len() + more.len() > VARIABLE_BYTES_MAX {
+        return None;
+    }
+    out.push_str(more);
+    Some(())
 }
 
 /// One part of a request, or a text.
@@ -328,11 +354,22 @@ fn duration(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nginx_conf::Place;
+
+    /// A level with these lines.
+    fn level(sets: &[(&str, &str)]) -> MemcachedLevel {
+        let (mut level, mut findings) = (MemcachedLevel::default(), Findings::default());
+        for (name, text) in sets {
+            let arguments = vec![format!("${name}"), (*text).to_owned()];
+            let place = Place { file: "nginx.conf".into(), line: 1 };
+            let set = Directive { name: "set".to_owned(), arguments, block: None, place };
+            assert!(level.take(&set, &mut findings));
+        }
+        level
+    }
 
     fn check(sets: &[(&str, &str)], text: &str, expect: Option<&str>) {
-        let variables = sets.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        let level = MemcachedLevel { variables, ..MemcachedLevel::default() };
-        assert_eq!(level.written(text, 0).as_deref(), expect, "{text}");
+        assert_eq!(level(sets).written(text).as_deref(), expect, "{text}");
     }
 
     #[test]
@@ -340,12 +377,43 @@ mod tests {
         check(&[], "$uri?$args", Some("$uri?$args"));
         check(&[], "${document_uri}?$query_string", Some("$uri?$args"));
         check(&[], "ns:$arg_k:$http_x_user", Some("ns:$arg_k:$http_x_user"));
-        check(&[("k", "a:$j"), ("j", "$arg_j")], "$k;", Some("a:$arg_j;"));
+        check(&[("j", "$arg_j"), ("k", "a:$j")], "$k;", Some("a:$arg_j;"));
         check(&[], "$remote_addr", None);
         check(&[("k", "$k")], "$k", None);
         check(&[], "${arg_k}x", None);
         check(&[], "uri", None);
         check(&[], "", Some(""));
+    }
+
+    /// nginx makes a variable's text where it is set, and those of the server before those of the location.
+    #[test]
+    fn a_variable_is_what_the_others_were_when_it_was_set() {
+        check(&[("ns", "a"), ("k", "$ns:$uri"), ("ns", "b")], "$k", Some("a:$uri"));
+        check(&[("k", "$late"), ("late", "x")], "$k", None);
+        check(&[("ns", "a"), ("ns", "$ns:b")], "$ns", Some("a:b"));
+        check(&[("k", "$remote_addr"), ("k", "x")], "$k", Some("x"));
+        let server = level(&[("ns", "a"), ("k", "$ns:$arg_k")]);
+        let location = level(&[("ns", "b")]).within(&server);
+        assert_eq!(location.written("$k $ns").as_deref(), Some("a:$arg_k b"));
+        // Of nginx's own, too.
+        check(&[("args", "x")], "$args", Some("x"));
+        check(&[("args", "k=x")], "$arg_k", None);
+    }
+
+    /// Two texts beside one another would be the name of a third.
+    #[test]
+    fn no_name_grows_by_what_stands_behind_it() {
+        check(&[("m", "yz")], "$arg_j$m", None);
+        check(&[("j", "$arg_j")], "${j}_x", None);
+        check(&[("m", "-yz")], "$arg_j$m", Some("$arg_j-yz"));
+        check(&[("m", "yz")], "${m}_x", Some("yz_x"));
+    }
+
+    #[test]
+    fn a_variable_that_grows_without_end_is_none() {
+        let mut sets = vec![("k", "a very long key")];
+        sets.resize(200, ("k", "$k$k"));
+        check(&sets, "$k", None);
     }
 
     #[test]

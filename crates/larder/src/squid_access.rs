@@ -2,6 +2,9 @@
 //! rules are a program; what is usual of them has a key in larder, and the rest is left.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use proxy::settings::ForwardSettings;
 
 use crate::import_findings::{Findings, quoted};
 use crate::nginx_conf::Directive;
@@ -11,6 +14,13 @@ use crate::nginx_conf::Directive;
 pub struct Acl {
     pub kind: String,
     pub values: Vec<String>,
+}
+
+impl Acl {
+    /// For squid's own pages. Files of older versions say it by the scheme that these pages had.
+    fn is_manager(&self) -> bool {
+        self.kind == "manager" || self.kind == "proto" && self.values == ["cache_object"]
+    }
 }
 
 /// The names that squid defines itself.
@@ -52,6 +62,18 @@ pub fn access(
     let list = |values: &[String]| values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ");
     // Nobody has to be said as well: without this line it would be this machine.
     made.lines.insert(0, format!("allow_clients = [{}]", list(&made.clients)));
+    // Of a tunnel squid asks all that it asks of others: it leads where both rules let it.
+    let tunnels = match (made.connect_ports.take(), &made.ports) {
+        (Some(tunnels), Some(ports)) => Some(both(&tunnels, ports)),
+        (None, Some(ports)) => {
+            let own = ForwardSettings::default().connect_ports;
+            Some(both(&own, ports)).filter(|left| *left != own)
+        }
+        (tunnels, None) => tunnels,
+    };
+    for (key, ports) in [("ports", &made.ports), ("connect_ports", &tunnels)] {
+        made.lines.extend(ports.as_ref().map(|ports| format!("{key} = [{}]", written(ports))));
+    }
     if !made.denied.is_empty() {
         made.lines.push(format!("deny_destinations = [{}]", list(&made.denied)));
     }
@@ -59,12 +81,23 @@ pub fn access(
 }
 
 const EVERYBODY: [&str; 2] = ["0.0.0.0/0", "::/0"];
+/// As squid writes that.
+const ALL: [&str; 3] = ["all", "0.0.0.0/0.0.0.0", "0.0.0.0/0"];
+
+fn is_everybody(values: &[String]) -> bool {
+    values.iter().any(|value| ALL.contains(&value.as_str()))
+}
+
+/// In their order, none of them twice.
+type Ports = Vec<RangeInclusive<u16>>;
 
 #[derive(Default)]
 struct Rules {
     has_users: bool,
     clients: Vec<String>,
     denied: Vec<String>,
+    ports: Option<Ports>,
+    connect_ports: Option<Ports>,
     lines: Vec<String>,
     /// A rule for all has come: nobody gets to the next.
     ended: bool,
@@ -94,7 +127,7 @@ impl Rules {
             return findings.leave(rule, "a rule before it denies what [forward] has no key for: it admits nobody");
         }
         let carried = match (allows, kinds.as_slice()) {
-            (_, kinds) if kinds.iter().any(|(not, kind)| !not && *kind == "manager") => {
+            _ if conditions.iter().any(|(not, acl)| !not && acl.is_manager()) => {
                 findings.note(rule, "squid's own pages: larder's are at the admin address");
                 true
             }
@@ -102,11 +135,11 @@ impl Rules {
                 findings.note(rule, "so it is by itself");
                 true
             }
-            (false, [(true, "port")]) => self.ports("ports", values(0)),
-            (false, [(false, "method"), (true, "port")]) if values(0) == ["CONNECT"] => {
-                self.ports("connect_ports", values(1))
+            (false, [(true, "port")]) => narrow(&mut self.ports, values(0)),
+            (false, [(false, "method"), (true, "port")]) if values(0).iter().all(|method| method == "CONNECT") => {
+                narrow(&mut self.connect_ports, values(1))
             }
-            (false, [(false, "src")]) if values(0) == ["all"] => {
+            (false, [(false, "src")]) if is_everybody(values(0)) => {
                 self.ended = true;
                 true
             }
@@ -122,7 +155,7 @@ impl Rules {
             (true, [(false, "src"), (false, "proxy_auth")]) if is_all_users(1) => self.admit(values(0)),
             (true, [(false, "proxy_auth"), (false, "src")]) if is_all_users(0) => self.admit(values(1)),
             (true, [(false, "src")]) => {
-                self.ended = values(0) == ["all"];
+                self.ended = is_everybody(values(0));
                 self.admit(values(0))
             }
             _ => false,
@@ -143,19 +176,57 @@ impl Rules {
         }
         true
     }
+}
 
-    /// `80`, `1025-65535`. False: one of them is none.
-    fn ports(&mut self, key: &str, ports: &[String]) -> bool {
-        let is_port = |text: &str| text.parse::<u16>().is_ok_and(|port| port > 0);
-        let is_range = |text: &str| text.split_once('-').is_some_and(|(from, to)| is_port(from) && is_port(to));
-        let written = ports.iter().map(|port| match port.as_str() {
-            port if is_port(port) => Some(port.to_owned()),
-            port if is_range(port) => Some(quoted(port)),
-            _ => None,
-        });
-        let written = written.collect::<Option<Vec<String>>>();
-        written.map(|written| self.lines.push(format!("{key} = [{}]", written.join(", ")))).is_some()
+/// Only these, of those that are let by already. False: one of them is no port, and nothing is changed.
+fn narrow(ports: &mut Option<Ports>, values: &[String]) -> bool {
+    let Some(mut read) = values.iter().map(|value| port_range(value)).collect::<Option<Ports>>() else { return false };
+    read.sort_by_key(|range| *range.start());
+    let mut only: Ports = Vec::new();
+    for range in read {
+        match only.last_mut() {
+            Some(last) if range.start() <= last.end() => *last = *last.start()..=*last.end().max(range.end()),
+            _ => only.push(range),
+        }
     }
+    *ports = Some(match ports.take() {
+        Some(known) => both(&known, &only),
+        None => only,
+    });
+    true
+}
+
+/// What both have.
+fn both(one: &[RangeInclusive<u16>], other: &[RangeInclusive<u16>]) -> Ports {
+    let (mut at, mut of_other, mut found) = (0, 0, Vec::new());
+    while let (Some(here), Some(there)) = (one.get(at), other.get(of_other)) {
+        let (first, last) = (*here.start().max(there.start()), *here.end().min(there.end()));
+        if first <= last {
+            found.push(first..=last);
+        }
+        match here.end() <= there.end() {
+            true => at += 1,
+            false => of_other += 1,
+        }
+    }
+    found
+}
+
+/// `80`, `1025-65535`.
+fn port_range(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
+    let (first, last) = (port(first)?, port(last)?);
+    (first <= last).then_some(first..=last)
+}
+
+/// As values of a key.
+fn written(ports: &[RangeInclusive<u16>]) -> String {
+    let one = |range: &RangeInclusive<u16>| match (range.start(), range.end()) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => quoted(&format!("{first}-{last}")),
+    };
+    ports.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// `None`: one of them is none.
@@ -165,7 +236,7 @@ fn networks(values: &[String]) -> Option<Vec<String>> {
 
 /// A source of squid's as networks: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, an address, `all`.
 fn network(text: &str) -> Option<Vec<String>> {
-    if matches!(text, "all" | "0.0.0.0/0.0.0.0" | "0.0.0.0/0") {
+    if ALL.contains(&text) {
         return Some(EVERYBODY.map(str::to_owned).to_vec());
     }
     let (address, mask) = text.split_once('/').unwrap_or((text, ""));
@@ -207,6 +278,8 @@ mod tests {
             ("users", "proxy_auth", "REQUIRED"),
             ("admins", "proxy_auth", "ann bob"),
             ("Safe", "port", "80 1025-65535"),
+            ("SSL", "port", "443 563 8443"),
+            ("low", "port", "80"),
             ("odd", "port", "x"),
             ("bad", "dstdomain", ".bad.test"),
             ("far", "dst", "192.0.2.0/255.255.255.0"),
@@ -263,6 +336,25 @@ mod tests {
         check(true, &["deny !users", "allow all"], &[all], 0);
         check(true, &["allow users", "deny all"], &[all], 0);
         check(true, &["allow ours users", "deny all"], &["allow_clients = [\"10.0.0.0/8\"]"], 0);
+    }
+
+    /// Squid asks of a tunnel's port what it asks of every other.
+    #[test]
+    fn a_rule_on_ports_is_one_on_tunnels_too() {
+        let nobody = "allow_clients = []";
+        let (safe, end) = ("ports = [80, \"1025-65535\"]", "deny all");
+        check(false, &["deny !Safe", "deny CONNECT !SSL", end], &[nobody, safe, "connect_ports = [8443]"], 0);
+        check(false, &["deny CONNECT !SSL", "deny !Safe", end], &[nobody, safe, "connect_ports = [8443]"], 0);
+        check(false, &["deny CONNECT !SSL", end], &[nobody, "connect_ports = [443, 563, 8443]"], 0);
+        // 443, which is what larder has without a word, is not among them.
+        check(false, &["deny !low", end], &[nobody, "ports = [80]", "connect_ports = []"], 0);
+        check(false, &["deny !SSL", end], &[nobody, "ports = [443, 563, 8443]"], 0);
+        check(
+            false,
+            &["deny !Safe", "deny !low", "deny CONNECT !low", end],
+            &[nobody, "ports = [80]", "connect_ports = [80]"],
+            0,
+        );
     }
 
     /// What could not be carried over never leaves more open than it was, and what admits nobody says so: without a word

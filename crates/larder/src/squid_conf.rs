@@ -48,17 +48,26 @@ fn read_into(path: &Path, depth: usize, found: &mut Vec<Directive>) -> Result<()
     }
     let bytes = std::fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
     for directive in directives(&String::from_utf8_lossy(&bytes), path) {
-        let names: Vec<_> = match directive.name.as_str() {
-            "include" => {
-                directive.arguments.iter().flat_map(|pattern| include_pattern::files(Path::new(pattern))).collect()
+        let line = directive.place.line;
+        match directive.name.as_str() {
+            "if" | "else" | "endif" => {
+                return Err(format!(
+                    "{shown}:{line}: which lines a condition is for is not known here: keep those that count"
+                ));
             }
-            _ => Vec::new(),
-        };
-        if names.is_empty() {
-            found.push(directive);
-        }
-        for name in names {
-            read_into(&name, depth + 1, found)?;
+            "include" if !directive.arguments.is_empty() => {
+                for pattern in &directive.arguments {
+                    let names = include_pattern::files(Path::new(pattern));
+                    let names = names.map_err(|why| format!("{shown}:{line}: {why}"))?;
+                    if names.is_empty() {
+                        found.push(Directive { arguments: vec![pattern.clone()], ..directive.clone() });
+                    }
+                    for name in names {
+                        read_into(&name, depth + 1, found)?;
+                    }
+                }
+            }
+            _ => found.push(directive),
         }
         if found.len() > DIRECTIVES_MAX {
             return Err(format!("{shown}: more than {DIRECTIVES_MAX} directives"));
@@ -69,12 +78,15 @@ fn read_into(path: &Path, depth: usize, found: &mut Vec<Directive>) -> Result<()
 
 fn directives(text: &str, path: &Path) -> Vec<Directive> {
     let mut found = Vec::new();
-    let mut lines = text.lines().enumerate();
+    // What says nothing is gone before lines are joined: a comment never reaches for the next line, nor ends one.
+    let says_something = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let lines = text.lines().enumerate().map(|(number, line)| (number, line.trim_start()));
+    let mut lines = lines.filter(|(_, line)| says_something(line));
     while let Some((number, first)) = lines.next() {
         let mut line = first.to_owned();
         while let Some(rest) = line.strip_suffix('\\').map(str::to_owned) {
             match lines.next() {
-                Some((_, next)) => line = rest + " " + next,
+                Some((_, next)) => line = rest + next,
                 None => line = rest,
             }
         }
@@ -117,6 +129,42 @@ mod tests {
         assert_eq!(shown, ["http_port 80 accel", "acl x src 10.0.0.0/8 10.1.0.0/16", "auth_param basic realm a b c#d"]);
         assert_eq!(found.iter().map(|one| one.place.line).collect::<Vec<_>>(), [3, 4, 6]);
         assert_eq!(found[2].arguments.len(), 4);
+    }
+
+    fn check(text: &str, expect: &[&str]) {
+        let found = directives(text, Path::new("s"));
+        assert_eq!(found.iter().map(Directive::text).collect::<Vec<_>>(), expect, "{text:?}");
+    }
+
+    /// As squid 5.7 has it: comments and empty lines go before lines are joined, and joined lines have nothing between them.
+    #[test]
+    fn a_backslash_joins_a_line_with_the_next_that_says_something() {
+        check("# a \\\nhttp_access deny bad\n", &["http_access deny bad"]);
+        check("  # a \\\r\nhttp_access deny bad\r\n", &["http_access deny bad"]);
+        check("acl x src 10.0.0.0/8 \\\n# why \\\n\n  \n 10.1.0.0/16\nb\n", &["acl x src 10.0.0.0/8 10.1.0.0/16", "b"]);
+        check("visible_host\\\n  name edge", &["visible_hostname edge"]);
+        check("a b\\ \nc \\", &["a b\\", "c"]);
+    }
+
+    #[test]
+    fn what_is_included_and_absent_is_kept() {
+        let folder = std::env::temp_dir().join(format!("larder-squid-include-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (main, there, absent) = (folder.join("squid.conf"), folder.join("there"), folder.join("absent"));
+        std::fs::write(&there, "http_port 80\n").unwrap();
+        std::fs::write(&main, format!("include {} {}\n", there.display(), absent.display())).unwrap();
+        let shown: Vec<String> = read(&main).unwrap().iter().map(Directive::text).collect();
+        assert_eq!(shown, ["http_port 80".to_owned(), format!("include {}", absent.display())]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_condition_is_not_guessed() {
+        let file = std::env::temp_dir().join(format!("larder-squid-if-{}", std::process::id()));
+        std::fs::write(&file, "http_port 80\nif false\nhttp_access allow all\nendif\n").unwrap();
+        let said = read(&file).expect_err("a condition");
+        std::fs::remove_file(&file).unwrap();
+        assert!(said.contains(":2: which lines a condition is for"), "{said}");
     }
 
     #[test]

@@ -313,7 +313,7 @@ fn next_server(node: Node<'_>) -> Result<NextServer, Complaint> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::read as read_config;
     use super::*;
 
@@ -366,7 +366,8 @@ mod tests {
         assert!(memc.len() == 10 && !memc.contains(&MemcachedCommand::Append), "{memc:?}");
     }
 
-    fn check(route: &str, expect: &str) {
+    /// What is said of a route.
+    pub fn check(route: &str, expect: &str) {
         let wrong = read_config(&format!("[[route]]\n{route}\n")).unwrap_err();
         let said: Vec<_> = wrong.iter().map(|complaint| complaint.what.as_str()).collect();
         assert_eq!(said, [expect], "{route}");

@@ -60,19 +60,31 @@ pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<Me
 
 fn authorities_in(path: &Path) -> Result<Authorities, String> {
     let mut pem = Vec::new();
-    let file = File::open(path).and_then(|file| file.take(CERTIFICATES_BYTES_MAX).read_to_end(&mut pem));
+    let file = File::open(path).and_then(|file| file.take(CERTIFICATES_BYTES_MAX + 1).read_to_end(&mut pem));
     file.map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
+    // A part of a bundle would be other authorities than were meant.
+    if pem.len() as u64 > CERTIFICATES_BYTES_MAX {
+        return Err(format!("{}: it may have {CERTIFICATES_BYTES_MAX} bytes, and has more", path.display()));
+    }
     Authorities::read(&pem).map_err(|why| format!("{}: {why}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::read as read_config;
+    use super::super::memcached_route::tests::check;
+    use super::*;
 
-    fn check(route: &str, expect: &str) {
-        let wrong = read_config(&format!("[[route]]\n{route}\n")).unwrap_err();
-        let said: Vec<_> = wrong.iter().map(|complaint| complaint.what.as_str()).collect();
-        assert_eq!(said, [expect], "{route}");
+    #[test]
+    fn a_bundle_that_is_too_long_is_said() {
+        let file = std::env::temp_dir().join(format!("larder-bundle-{}", std::process::id()));
+        let is_among_what_is_said = |bytes: u64, expect: &str| {
+            std::fs::write(&file, vec![b'\n'; bytes as usize]).unwrap();
+            let path = file.display();
+            check(&format!("memcached = \"a\"\ntls = true\nca = \"{path}\""), &format!("{path}: {expect}"));
+        };
+        is_among_what_is_said(CERTIFICATES_BYTES_MAX, "there is no certificate in it");
+        is_among_what_is_said(CERTIFICATES_BYTES_MAX + 1, "it may have 4194304 bytes, and has more");
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]

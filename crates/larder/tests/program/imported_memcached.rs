@@ -252,4 +252,19 @@ http {
         }
         let _ = std::fs::remove_dir_all(&folder);
     }
+
+    /// max_fails=0 of nginx's: however often a server fails, it is asked.
+    #[test]
+    fn a_server_that_is_never_given_up_is_never_ejected() {
+        let folder = folder("memcached-never");
+        let (conf, toml) = (folder.join("nginx.conf"), folder.join("larder.toml"));
+        let upstream = "upstream u { server a:1 max_fails=0; server a:2 max_fails=0; hash $uri consistent; }";
+        let location = "location /m { set $memc_key $uri; memc_pass u; }";
+        std::fs::write(&conf, format!("http {{ {upstream} server {{ {location} }} }}")).expect("written");
+        let said = import(&conf, &toml);
+        let text = std::fs::read_to_string(&toml).unwrap_or_default();
+        assert!(said.contains(" 0 directives not carried over"), "{said}");
+        assert!(text.contains(&format!("ejection_failures = {}\n", u32::MAX)), "{said}\n{text}");
+        let _ = std::fs::remove_dir_all(&folder);
+    }
 }
