@@ -44,7 +44,8 @@ pub struct HitRatios {
 impl Sample {
     fn of<'a>(counters: impl Iterator<Item = &'a CoreCounters>, at_ms: u64) -> Sample {
         counters.fold(Sample { at_ms, ..Sample::default() }, |mut sum, core| {
-            let hits = core.hits.get() + core.hits_stale.get() + core.revalidated.get();
+            // Those that were stale or confirmed are among them.
+            let hits = core.hits.get();
             sum.hits += hits;
             sum.hits_disk += core.hits_disk.get();
             sum.requests += hits + core.misses.get() + core.coalesced.get() + core.passes.get();
@@ -123,6 +124,8 @@ mod tests {
             history.note([&core].into_iter(), at_ms);
         }
         core.hits.add(30);
+        core.hits_stale.add(20);
+        core.revalidated.add(5);
         core.passes.add(10);
         core.bytes_out.add(1_000);
         core.origin_bytes_in.add(250);

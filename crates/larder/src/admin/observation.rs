@@ -124,8 +124,8 @@ impl Observation {
 
     /// Requests that ended with an answer from the store, of those that asked it.
     pub fn hit_percent(&self) -> Option<f64> {
-        let hits = self.counter("hits") + self.counter("hits_stale");
-        let asked = hits + self.counter("misses") + self.counter("coalesced") + self.counter("revalidated");
+        let hits = self.counter("hits");
+        let asked = hits + self.counter("misses") + self.counter("coalesced");
         (asked > 0).then(|| hits as f64 * 100.0 / asked as f64)
     }
 }
