@@ -13,6 +13,7 @@ mod edge_counts;
 mod fuzzing;
 mod imports;
 mod judged_cache;
+mod large;
 mod licences;
 mod original_scenario;
 mod original_walk;
@@ -44,6 +45,9 @@ usage: cargo xtask TASK
   originals DIR [NAME…]    only the second half of that, all scenarios or these
   crash [--runs N] [--seed N]
                            kill -9 under load, 100 times or as told: is anything wrong, or back, after the restart?
+  large [--mib N] [--clients N] [--memory-mib N]
+                           a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
+                           origin asked once?
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["crash", options @ ..] => crash::task(&project, options),
+        ["large", options @ ..] => large::task(&project, options),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {

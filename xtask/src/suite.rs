@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::project::{Project, Stopwatch};
-use crate::{behaviours, conformance, crash, edge_counts, tidy};
+use crate::{behaviours, conformance, crash, edge_counts, large, tidy};
 
 /// What a step did: how many things it looked at, and what was wrong with which.
 #[derive(Debug, Default)]
@@ -35,12 +35,13 @@ impl Tally {
 type Step = (&'static str, fn(&Project) -> Result<Tally, String>);
 
 const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_step)];
-const SLOW: [Step; 7] = [
+const SLOW: [Step; 8] = [
     ("build", build),
     ("unit tests", unit_tests),
     ("integration tests", integration_tests),
     ("behaviours", behaviours::run),
     ("crashes", crash::run),
+    ("large objects", large::run),
     ("conformance", conformance::run),
     ("edges all taken", edge_counts::run),
 ];

@@ -154,6 +154,7 @@ impl Cache {
         let Question { request, wishes, now, .. } = *question;
         let slot = entry.find(request.fields, wishes.ignore_vary);
         let stored = slot.and_then(|slot| slot.whole.clone());
+        let stored = stored.filter(|object| !wishes.has_no_slices || object.sliced().is_none());
         if wishes.always_miss {
             let stored = stored.filter(|object| !object.is_by_policy());
             return Finding::Miss(self.begin(entry, question), stored);

@@ -9,7 +9,7 @@ use message::{Request, ResponseHead};
 use rules::Facts;
 use store::disk::DiskStats;
 use store::sync::Mutex;
-use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use store::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
@@ -116,6 +116,8 @@ pub struct Cache {
     pub(crate) bans: Arc<BanList>,
     pub(crate) lurker: Mutex<Walk>,
     pub(crate) reaper: Mutex<Walk>,
+    /// Bytes of slices that are being fetched.
+    pub(crate) slices_under_way: AtomicUsize,
     /// What lies beneath the memory.
     pub(crate) disk: Option<DiskLevel>,
     /// Where large bodies lie; absent where the kernel has no files in memory.
@@ -165,6 +167,7 @@ impl Cache {
             bans: BanList::new(),
             lurker: Mutex::default(),
             reaper: Mutex::default(),
+            slices_under_way: AtomicUsize::new(0),
             disk,
             pages: PageFile::create().ok(),
             eviction: Mutex::new(eviction),

@@ -135,10 +135,21 @@ impl Ticket {
             }
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
             let shared = Arc::clone(&head);
-            let (length, keep_ms) = (Some(fresh.body().len()), 0);
+            let (length, keep_ms, is_outline) = (Some(fresh.length()), 0, fresh.sliced().is_some());
             let tags = fresh.tags().map(|tags| tags.under_way(began));
-            let head =
-                FlightHead { full: head, shared, length, facts, received: now, fits, groups, tags, keep_ms, trial };
+            let head = FlightHead {
+                full: head,
+                shared,
+                length,
+                facts,
+                received: now,
+                fits,
+                groups,
+                tags,
+                keep_ms,
+                trial,
+                is_outline,
+            };
             flight.change(|inner| {
                 match inner.state {
                     _ if private => inner.state.step(FlightState::Private),

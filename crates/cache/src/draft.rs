@@ -24,6 +24,7 @@ use crate::key::Variant;
 use crate::limits::ENTRY_BYTES;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
+use crate::slices::Sliced;
 use crate::spec::Spec;
 use crate::tag_index::TagSet;
 use crate::ticket::{Duty, Elsewhere, entry_of};
@@ -53,6 +54,7 @@ pub(crate) struct Keep {
     pub policy: Option<ByPolicy>,
     pub partial: Option<Part>,
     pub whole: Option<WholeHead>,
+    pub sliced: Option<Sliced>,
     pub elsewhere: Option<Elsewhere>,
     pub groups: Option<Arc<Membership>>,
     pub tags: Option<Arc<TagSet>>,
@@ -287,7 +289,7 @@ impl Draft {
             _ => None,
         })?;
         let head = head.expect("a draft has a head");
-        let Keep { spec, variant, rendered, facts, policy, partial, elsewhere, groups, tags, .. } = keep;
+        let Keep { spec, variant, rendered, facts, policy, partial, sliced, elsewhere, groups, tags, .. } = keep;
         let (rendered, mut blocks) = unfinished.finish_behind(rendered);
         if let Some(pages) = &self.duty.cache.pages {
             blocks = blocks.into_pages(pages);
@@ -306,6 +308,7 @@ impl Draft {
             received: head.received,
             order: flight.order,
             part: partial,
+            sliced,
             groups,
             policy,
             tags,

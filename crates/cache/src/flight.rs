@@ -77,6 +77,8 @@ pub(crate) struct FlightHead {
     pub keep_ms: u64,
     /// Against the bans since the fetch began.
     pub trial: Trial,
+    /// Of a response whose body lies elsewhere: it answers once it has landed.
+    pub is_outline: bool,
 }
 
 /// Whom beside the leader a response can answer.
@@ -152,6 +154,11 @@ impl Flight {
     /// Body bytes received so far: whether a range is far ahead of the writer.
     pub fn received_bytes(&self) -> u64 {
         self.inner.lock().body.end()
+    }
+
+    /// Was there ever a head? Of one that has failed: it broke off on the way.
+    pub fn is_described(&self) -> bool {
+        self.inner.lock().head.is_some()
     }
 
     /// Readers that still read.

@@ -102,6 +102,11 @@ impl Follower {
         self.stale.as_ref()
     }
 
+    /// Tells a writer that waits for somebody to come.
+    pub fn announce(&self) {
+        self.flight.read(self.core, |_| ((), true));
+    }
+
     /// Would the response, as far as it is known, fit this request? [`poll_head`](Follower::poll_head) has checked
     /// the request that was asked with.
     pub fn matches(&self, request: &Request<'_>) -> bool {
@@ -128,7 +133,7 @@ impl Follower {
             return Poll::Ready(Err(Release::VaryMismatch));
         }
         self.request = None;
-        let length = object.as_ref().map_or(head.length, |object| Some(object.body().len()));
+        let length = object.as_ref().map_or(head.length, |object| Some(object.length()));
         let FlightHead { full, shared, facts, received, .. } = head;
         let head = if leader { full } else { shared };
         Poll::Ready(Ok(Headed { head, length, facts, received, leader, object }))
@@ -226,6 +231,9 @@ fn look_at_head(inner: &Inner, leader: bool) -> Option<Seen> {
     let head = inner.head.clone()?;
     let object = match &inner.body {
         FlightBody::Landed(object) => Some(Arc::clone(object)),
+        // Only what has landed says where its body is.
+        _ if head.is_outline && matches!(inner.end, End::Open) => return None,
+        _ if head.is_outline => return Some(Err(Release::VaryMismatch)),
         _ => None,
     };
     Some(Ok((head, object)))

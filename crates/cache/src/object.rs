@@ -16,6 +16,7 @@ use crate::by_policy::ByPolicy;
 use crate::group_table::Membership;
 use crate::key::{Key, Variant};
 use crate::limits::HITS_EXACT_MAX;
+use crate::slices::Sliced;
 use crate::spec::Spec;
 use crate::tag_index::TagSet;
 use crate::wishes::Now;
@@ -28,13 +29,22 @@ pub struct Part {
     pub complete: Option<u64>,
 }
 
+/// How the body is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    Part(Part),
+    /// Elsewhere: this is the outline.
+    Sliced(Sliced),
+}
+
 /// A stored response.
 ///
 /// | liveness | the directory has it | a hot table may serve it | `is_live` |
 /// |---|---|---|---|
 /// | `HOT` | yes, under the key's newest specification | yes | yes |
 /// | `WATCHED` | the same, of a response with cache groups, or where bans are issued | if none of its groups was invalidated, and no ban is newer than its last test | the same |
-/// | `COOL` | yes, under an older one: only `ask` knows whether a newer sibling fits better | no | yes |
+/// | `COOL` | yes, under an older one: only `ask` knows whether a newer sibling fits better; or it is an outline | no | yes |
 /// | `DEAD` | no: evicted, replaced, purged, or never stored | no | no |
 ///
 /// What a hit reads stands first and side by side, in lines of their own, one step from the bytes it sends: with many
@@ -52,7 +62,7 @@ pub struct Object {
     rendered: Bytes,
     blocks: Blocks,
     facts: Facts,
-    part: Option<Part>,
+    extent: Extent,
     pub(crate) key: Key,
     /// The place of its flight among those of the shard.
     pub(crate) order: u64,
@@ -91,6 +101,7 @@ pub(crate) struct ObjectParts {
     pub received: Now,
     pub order: u64,
     pub part: Option<Part>,
+    pub sliced: Option<Sliced>,
     pub groups: Option<Arc<Membership>>,
     pub policy: Option<ByPolicy>,
     pub tags: Option<Arc<TagSet>>,
@@ -114,7 +125,8 @@ impl ObjectParts {
             facts: object.facts,
             received: object.received,
             order: object.order,
-            part: object.part,
+            part: object.partial(),
+            sliced: object.sliced(),
             groups: object.groups.clone(),
             policy: object.policy,
             tags: object.tags.clone(),
@@ -129,7 +141,13 @@ impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
         let ObjectParts { key, variant, spec, head, rendered, blocks, body_charge, .. } = parts;
-        let ObjectParts { facts, received, order, part, groups, policy, tags, checked, began, on_disk, .. } = parts;
+        let ObjectParts { facts, received, order, part, sliced, groups, .. } = parts;
+        let ObjectParts { policy, tags, checked, began, on_disk, .. } = parts;
+        let extent = match (part, sliced) {
+            (Some(part), _) => Extent::Part(part),
+            (None, Some(sliced)) => Extent::Sliced(sliced),
+            (None, None) => Extent::Whole,
+        };
         let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
         let head_bytes = head_bytes + groups.as_ref().map_or(0, |groups| groups.heap_bytes());
         let head_bytes = head_bytes + tags.as_ref().map_or(0, |tags| tags.heap_bytes());
@@ -146,7 +164,7 @@ impl Object {
             rendered,
             blocks,
             facts,
-            part,
+            extent,
             key,
             order,
             head,
@@ -201,7 +219,34 @@ impl Object {
     /// Set for a stored 206: the body is this part of the representation.
     #[inline]
     pub fn partial(&self) -> Option<Part> {
-        self.part
+        match self.extent {
+            Extent::Part(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// Set where the body lies in slices of its own: this has none.
+    #[inline]
+    pub fn sliced(&self) -> Option<Sliced> {
+        match self.extent {
+            Extent::Sliced(sliced) => Some(sliced),
+            _ => None,
+        }
+    }
+
+    /// Is the body the whole representation?
+    #[inline]
+    pub fn has_whole_body(&self) -> bool {
+        self.extent == Extent::Whole
+    }
+
+    /// How long the body is that it answers with: of a part, its own.
+    #[inline]
+    pub fn length(&self) -> u64 {
+        match self.extent {
+            Extent::Sliced(sliced) => sliced.complete,
+            _ => self.blocks.len(),
+        }
     }
 
     /// How long it has been here (RFC 9111 §4.2.3: resident_time).
@@ -322,6 +367,8 @@ impl Object {
 
     /// Only under the shard's lock.
     pub(crate) fn set_hot(&self, watched: bool, hot: bool) {
+        // Only the story knows how to serve an outline.
+        let hot = hot && self.sliced().is_none();
         let liveness = match (hot, watched || self.groups.is_some()) {
             (false, _) => COOL,
             (true, false) => HOT,

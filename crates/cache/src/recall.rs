@@ -155,6 +155,7 @@ impl Cache {
             received: now,
             order: 0,
             part: None,
+            sliced: form.sliced,
             groups: self.membership(groups.as_ref(), number),
             policy: form.keep_ms.map(|keep_ms| ByPolicy { keep_ms, mark: None }),
             tags: self.tag_set(Tags::as_they_were(form.tag_slots, form.tag_digests)),

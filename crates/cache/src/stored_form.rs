@@ -10,6 +10,7 @@
 //! keep_ms u64 (all ones: no policy decided) · status u16 · HTTP version u8
 //! then texts and lists, each with its length before it as u32:
 //! Vary's names · reason (all ones: none) · fields · rendered · slots of its groups · slots of its tags · digests of its tags
+//! version 2, an outline: complete u64 · slice_bytes u64 · stamp u64
 //! ```
 //!
 //! Numbers are little-endian. Times: a clock that does not jump is used within one boot, the wall clock from one to the
@@ -21,9 +22,12 @@ use rules::{Facts, Vary, VarySpec};
 
 use crate::key::{Key, Variant};
 use crate::object::Object;
+use crate::slices::Sliced;
 use crate::wishes::Now;
 
 const FORM_VERSION: u8 = 1;
+/// Of a response whose body lies in slices.
+const OUTLINE_VERSION: u8 = 2;
 const NONE_U64: u64 = u64::MAX;
 const NONE_LEN: u32 = u32::MAX;
 
@@ -42,6 +46,7 @@ pub(crate) struct StoredForm {
     pub group_slots: Vec<u32>,
     pub tag_slots: Vec<u32>,
     pub tag_digests: Vec<u64>,
+    pub sliced: Option<Sliced>,
 }
 
 /// Which boot of the machine this is: only within one can its clock that does not jump be compared.
@@ -64,7 +69,7 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     }
     let (head, facts, received) = (object.head(), object.facts(), object.received);
     let mut out = Writer(Vec::with_capacity(256 + head.fields.heap_bytes() + object.rendered().len()));
-    out.0.push(FORM_VERSION);
+    out.0.push(if object.sliced().is_some() { OUTLINE_VERSION } else { FORM_VERSION });
     out.0.extend_from_slice(&object.key().0.to_le_bytes());
     out.0.extend_from_slice(&object.variant.0.to_le_bytes());
     out.numbers([boot.0, received.mono_ms, received.wall_ms]);
@@ -92,15 +97,20 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     let (slots, digests) = object.tags().map_or((&[][..], &[][..]), |tags| tags.as_stored());
     out.list(slots, |slot| slot.to_le_bytes());
     out.list(digests, |digest| digest.to_le_bytes());
+    if let Some(sliced) = object.sliced() {
+        out.numbers([sliced.complete, sliced.slice_bytes, sliced.stamp]);
+    }
     Some(Bytes::from(out.0))
 }
 
 /// `None`: of another version, or what no larder wrote.
 pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     let mut from = Reader(bytes);
-    if from.bytes::<1>()? != [FORM_VERSION] {
+    let version = from.bytes::<1>()?[0];
+    if !matches!(version, FORM_VERSION | OUTLINE_VERSION) {
         return None;
     }
+    let is_outline = version == OUTLINE_VERSION;
     let key = Key(u128::from_le_bytes(from.bytes()?));
     let variant = Variant(u128::from_le_bytes(from.bytes()?));
     let (stored_in, received_mono_ms, received_wall_ms) = (from.number()?, from.number()?, from.number()?);
@@ -137,10 +147,25 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     let group_slots = from.list(u32::from_le_bytes)?;
     let tag_slots = from.list(u32::from_le_bytes)?;
     let tag_digests = from.list(u64::from_le_bytes)?;
+    let sliced = match is_outline {
+        true => Some(Sliced::read([from.number()?, from.number()?, from.number()?])?),
+        false => None,
+    };
     let is_whole = from.0.is_empty() && (100..1_000).contains(&status.0);
     let head = ResponseHead { status, version, reason, fields };
-    let form = StoredForm { key, variant, vary, head, rendered, facts, keep_ms, group_slots, tag_slots, tag_digests };
-    is_whole.then_some(form)
+    is_whole.then_some(StoredForm {
+        key,
+        variant,
+        vary,
+        head,
+        rendered,
+        facts,
+        keep_ms,
+        group_slots,
+        tag_slots,
+        tag_digests,
+        sliced,
+    })
 }
 
 fn flags_of(facts: &Facts) -> u8 {
@@ -283,6 +308,7 @@ mod tests {
             received: NOW,
             order: 0,
             part: None,
+            sliced: None,
             groups: Some(Membership::new(&GroupTable::new(), &groups, 0)),
             policy: Some(ByPolicy { keep_ms: 11, mark: None }),
             tags: Some(TagSet::new(&TagIndex::new(), tags)),
@@ -319,6 +345,18 @@ mod tests {
     }
 
     #[test]
+    fn an_outline_says_where_its_slices_are() {
+        let sliced = Sliced { complete: 5 << 30, slice_bytes: 1 << 20, stamp: 77 };
+        let written = write(&object(ObjectParts { sliced: Some(sliced), ..parts() }), BOOT).unwrap();
+        assert_eq!(read(&written, BOOT, NOW).unwrap().sliced, Some(sliced));
+        assert!(read(&written.slice(..written.len() - 1), BOOT, NOW).is_none());
+        assert!(read(&write(&object(parts()), BOOT).unwrap(), BOOT, NOW).unwrap().sliced.is_none());
+        let nothing = Sliced { slice_bytes: 0, ..sliced };
+        let written = write(&object(ObjectParts { sliced: Some(nothing), ..parts() }), BOOT).unwrap();
+        assert!(read(&written, BOOT, NOW).is_none());
+    }
+
+    #[test]
     fn what_lay_on_a_disk_has_aged() {
         let written = write(&object(parts()), BOOT).unwrap();
         let check = |boot: u64, mono_ms: u64, wall_ms: u64, age_ms: u64| {
@@ -350,7 +388,7 @@ mod tests {
             }
         }
         let mut other = whole.to_vec();
-        other[0] = FORM_VERSION + 1;
+        other[0] = OUTLINE_VERSION + 1;
         assert!(read(&Bytes::from(other), BOOT, NOW).is_none());
     }
 

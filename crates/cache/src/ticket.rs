@@ -25,6 +25,7 @@ use crate::group_table::Groups;
 use crate::key::Key;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
+use crate::slices::Sliced;
 use crate::spec::variant_of;
 use crate::tag_index::Tags;
 use crate::wishes::{Began, Now};
@@ -70,6 +71,8 @@ pub struct StoreAs {
     pub partial: Option<Part>,
     /// Beside `partial`: what the parts are stored as when nothing is missing any more.
     pub whole: Option<WholeHead>,
+    /// Set when the body is to lie in slices: what is described here is the outline, and its body empty.
+    pub sliced: Option<Sliced>,
     /// Set when the response belongs under another key than the one it was asked by.
     pub elsewhere: Option<Elsewhere>,
     /// Its cache groups.
@@ -132,6 +135,16 @@ impl Ticket {
         self.duty.flight.readers_count()
     }
 
+    /// A reader like all others: set free when the ticket is given back.
+    pub fn join(&self, core: usize) -> Follower {
+        self.follow(core).waiting(None, None, 0)
+    }
+
+    /// Ready when somebody waits: [`Follower::announce`] wakes us.
+    pub fn poll_wanted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.duty.flight.with(|inner| inner.poll_writer(cx, |inner| inner.readers.count() > 0))
+    }
+
     /// Ready when nobody waits any more.
     pub fn poll_abandoned(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.duty.flight.with(|inner| inner.poll_writer(cx, |inner| inner.readers.count() == 0))
@@ -159,6 +172,7 @@ impl Ticket {
             tags: None,
             keep_ms: 0,
             trial,
+            is_outline: false,
         };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
@@ -211,6 +225,7 @@ impl Ticket {
             received,
             order: flight.order,
             part: None,
+            sliced: None,
             groups: None,
             policy: Some(policy),
             tags: cache.tag_set(mark.tags),
@@ -223,13 +238,14 @@ impl Ticket {
     fn describe_storable(self, mut head: FlightHead, store_as: StoreAs, mark_ms: Option<u64>) -> Draft {
         let (duty, request, length) = (self.duty, self.request, head.length);
         let cache = Arc::clone(&duty.cache);
-        let StoreAs { facts, lifetimes, vary, rendered, partial, whole, elsewhere, groups, tags } = store_as;
+        let StoreAs { facts, lifetimes, vary, rendered, partial, whole, sliced, elsewhere, groups, tags } = store_as;
         let tags = cache.tag_set(tags);
         let (facts, policy) = (facts_of(lifetimes.as_ref(), facts), lifetimes.as_ref().map(ByPolicy::of));
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), request.request().fields);
         let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
         head.facts = Some(facts);
+        head.is_outline = sliced.is_some();
         head.keep_ms = policy.map_or(0, |policy| policy.keep_ms);
         head.groups = cache.membership(groups.as_ref(), duty.flight.began);
         head.tags = tags.as_ref().map(|tags| tags.under_way(duty.flight.began));
@@ -263,8 +279,20 @@ impl Ticket {
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
             let request = cache.bans.is_watching().then_some(request);
-            let keep =
-                Keep { request, spec, variant, rendered, facts, policy, partial, whole, elsewhere, groups, tags };
+            let keep = Keep {
+                request,
+                spec,
+                variant,
+                rendered,
+                facts,
+                policy,
+                partial,
+                whole,
+                sliced,
+                elsewhere,
+                groups,
+                tags,
+            };
             let keep = (!condemned && !too_long).then_some(keep);
             (keep, wakes)
         });

@@ -83,8 +83,11 @@ counters! {
     disk_timeouts: Total, "Look-ups for which a disk took longer than limits.disk_read_timeout";
     memcached_chunks_missing: Total, "Values in chunks that were not whole";
     memcached_unheard_failures: Total, "Commands whose reply nobody waited for, and that failed";
-    hits_stale: Total, "Answered from the store while stale";
-    revalidated: Total, "Answered from the store after the origin confirmed it";
+    slices_held: Total, "Slices of large bodies read from memory";
+    slices_recalled: Total, "Slices brought into memory from a disk";
+    slices_fetched: Total, "Slices asked for at an origin by a range";
+    hits_stale: Total, "Of the hits, those on what was stale";
+    revalidated: Total, "Of the hits, those that the origin confirmed first";
     misses: Total, "Fetched and offered to the store";
     coalesced: Total, "Waited for somebody else's fetch and were served from it";
     passes: Total, "Sent to the origin without looking at the store";

@@ -3,6 +3,7 @@
 //! A miss runs it in a task of its own, so that its requester's leaving ends nothing; a pass runs it inside its
 //! transaction, because it needs the client's bytes. One retry, bounded, and never after a byte of an answer.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,22 +27,26 @@ use crate::settings::ParentLogin;
 use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
+use crate::url_variations::Place;
 use crate::vcl_story::fetch_state::FetchState as PolicyState;
 use crate::vcl_story::xids;
 use crate::worker::Core;
 
 mod failed;
-mod fill;
+pub(crate) mod fill;
 mod fill_by_policy;
 mod invalidated;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
+pub(crate) mod outline;
 pub(crate) mod policy_fetch;
 mod prepare;
 mod refreshed;
 mod reply;
 mod retry;
 mod send;
+pub(crate) mod slice_fetch;
+pub(crate) mod slice_stream;
 mod upload;
 
 pub(crate) use self::failed::{SERVER_ERROR, unconnected};
@@ -117,6 +122,8 @@ const EDGE_OF: [[u8; STATES]; STATES] = {
 pub(crate) enum Purpose {
     /// To be stored: no conditions or ranges of the client's, but our validators for what we hold.
     Store(Option<Arc<Object>>),
+    /// Bytes of a body that is kept in slices, of the representation with this validator, if one is known.
+    Slice { range: Range<u64>, if_range: Option<Bytes> },
     /// As the client asked.
     Pass,
     /// The same, with Upgrade.
@@ -129,6 +136,7 @@ pub(crate) enum Purpose {
 pub(crate) struct Fetch {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
+    backend: Option<Backend>,
     /// Under a policy it is chosen only when the program has spoken.
     chosen: Option<Arc<Origin>>,
     /// It is this parent: a proxy, which is asked for the whole URL.
@@ -200,26 +208,45 @@ pub(crate) enum Broken {
 impl Fetch {
     /// The fetch of a transaction. Fails when no origin is routed to.
     pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Fetch, Synth> {
-        let backend = tx.backend.ok_or_else(Synth::no_route)?;
+        let carries = !matches!(purpose, Purpose::Store(_) | Purpose::Slice { .. });
+        let asked = ((tx.backend, &tx.head), Some(tx.client));
+        let fetch = Fetch::of_request((&tx.core, &tx.site), asked, purpose)?;
+        Ok(Fetch {
+            body: if carries { tx.body } else { RequestBody::None },
+            expects_continue: tx.expects_continue,
+            policy: tx.policy.clone(),
+            sent: tx.started,
+            ..fetch
+        })
+    }
+
+    /// The fetch of a request by the built-in policy. Fails when no origin is routed to.
+    fn of_request(
+        (core, site): (&Rc<Core>, &Arc<Site>),
+        ((backend, head), client): ((Option<Backend>, &Rc<RequestHead>), Option<ClientIdentity>),
+        purpose: Purpose,
+    ) -> Result<Fetch, Synth> {
+        let routed = backend.ok_or_else(Synth::no_route)?;
         let mut ways = Ways::new();
-        let taken = tx.site.origin(backend, &tx.head.request(), tx.core.now().mono_ms, &mut ways);
+        let taken = site.origin(routed, &head.request(), core.now().mono_ms, &mut ways);
         let Taken { origin, parent } = taken.map_err(|failure| Synth::failed(&failure))?;
         Ok(Fetch {
-            core: Rc::clone(&tx.core),
-            site: Arc::clone(&tx.site),
+            core: Rc::clone(core),
+            site: Arc::clone(site),
+            backend,
             chosen: Some(origin),
             parent,
             ways,
-            body: if matches!(purpose, Purpose::Store(_)) { RequestBody::None } else { tx.body },
-            expects_continue: tx.expects_continue,
             purpose,
-            policy: tx.policy.clone(),
-            head: Rc::clone(&tx.head),
-            client: Some(tx.client),
+            policy: Policy::Builtin,
+            head: Rc::clone(head),
+            client,
+            body: RequestBody::None,
+            expects_continue: false,
             state: FetchState::Prepare,
             retried: false,
-            sent: tx.started,
-            timeouts: Timeouts::of(&tx.site.settings.limits),
+            sent: Moment::now(),
+            timeouts: Timeouts::of(&site.settings.limits),
             carried: None,
             vcl: None,
         })
@@ -251,6 +278,7 @@ impl Fetch {
         policy.watched = core.watch.as_ref().map(|watch| watch.fetch_began());
         Fetch {
             site: Arc::clone(&tx.site),
+            backend: tx.backend,
             chosen: None,
             parent: None,
             ways: Ways::new(),
@@ -301,6 +329,16 @@ impl Fetch {
     /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.
     fn is_forwarded(&self) -> bool {
         matches!(self.head.form, TargetForm::Absolute | TargetForm::Authority)
+    }
+
+    /// What comes is stored, and others get it too.
+    fn is_for_many(&self) -> bool {
+        matches!(self.purpose, Purpose::Store(_) | Purpose::Slice { .. })
+    }
+
+    /// Where the answer belongs.
+    pub(crate) fn place(&self, reply: &Reply) -> Place {
+        self.policy.place(&self.core.shared, &self.head.request(), reply.head.fields.view())
     }
 
     fn method(&self) -> Method {
@@ -379,6 +417,7 @@ impl Fetch {
         Fetch {
             core: Rc::clone(&tx.core),
             site: Arc::clone(&tx.site),
+            backend: tx.backend,
             chosen: Some(origin),
             parent: Some(parent),
             ways: Ways::new(),
@@ -445,30 +484,10 @@ pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
 
 /// Refreshes something stale in the background, for nobody in particular.
 pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, backend: Option<Backend>, ticket: Ticket) {
-    let Some(backend) = backend else { return };
-    // Without one what is stale stays stale, and the next request asks again.
-    let mut ways = Ways::new();
-    let taken = site.origin(backend, &ticket.request(), core.now().mono_ms, &mut ways);
-    let Ok(Taken { origin, parent }) = taken else { return };
-    let fetch = Fetch {
-        core: Rc::clone(core),
-        site: Arc::clone(site),
-        chosen: Some(origin),
-        parent,
-        ways,
-        purpose: Purpose::Store(ticket.stale().cloned()),
-        policy: Policy::Builtin,
-        head: Rc::new(ticket.request().to_head()),
-        client: None,
-        body: RequestBody::None,
-        expects_continue: false,
-        state: FetchState::Prepare,
-        retried: false,
-        sent: Moment::now(),
-        timeouts: Timeouts::of(&site.settings.limits),
-        carried: None,
-        vcl: None,
-    };
+    let head = Rc::new(ticket.request().to_head());
+    let purpose = Purpose::Store(ticket.stale().cloned());
+    // Without an origin what is stale stays stale, and the next request asks again.
+    let Ok(fetch) = Fetch::of_request((core, site), ((backend, &head), None), purpose) else { return };
     tokio::task::spawn_local(fill::run(fetch, ticket, None));
 }
 

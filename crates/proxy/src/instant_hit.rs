@@ -130,9 +130,9 @@ fn answer(
     now: Now,
 ) -> Instant {
     let request = &visit.received.request;
-    let plan = if visit.found.seen.has_any(CONDITIONAL) || object.partial().is_some() {
+    let plan = if visit.found.seen.has_any(CONDITIONAL) || !object.has_whole_body() {
         match deliver::plan(request, visit.found.seen, object) {
-            Plan::Whole => Plan::Whole,
+            Plan::Whole if object.has_whole_body() => Plan::Whole,
             // Several pieces, or a head that is made anew: no hurry.
             _ => return Instant::Step(State::Lookup, Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE),
         }

@@ -70,6 +70,8 @@ pub struct Limits {
     pub disk_read_timeout: Duration,
     /// A range that starts so far ahead of the writer goes to the origin by itself.
     pub range_ahead_bytes_max: u64,
+    /// A body that is too large to be kept in one piece is kept in slices of so many bytes; 0: not at all.
+    pub slice_bytes: u64,
     /// A fetch that lost its last reader goes on when so little is left.
     pub quick_abort_bytes_max: u64,
     /// Files beneath roots that are kept open or in memory, over all cores; each coding of a file is one.
@@ -132,6 +134,7 @@ impl Default for Limits {
             variants_max: 1024,
             disk_read_timeout: Duration::from_secs(1),
             range_ahead_bytes_max: 1 << 20,
+            slice_bytes: 1 << 20,
             quick_abort_bytes_max: 64 << 10,
             open_files_max: 512,
             open_files_bytes_max: 64 << 20,
@@ -149,6 +152,14 @@ impl Default for Limits {
         }
     }
 }
+
+/// A large body that arrives is held back for so long until somebody wants what comes next of it; then its connection is
+/// closed.
+pub(crate) const SLICE_STREAM_PATIENCE: Duration = Duration::from_secs(5);
+/// How often a reader asks anew for a slice whose fetch broke off or was not for it.
+pub(crate) const SLICE_TRIES_MAX: u32 = 3;
+/// Slices of one answer of which is looked whether they are there, to say what the answer is.
+pub(crate) const SLICES_JUDGED_MAX: u64 = 256;
 
 /// Requests that may wait for a connection to one target of a forward proxy, and how long.
 pub(crate) const FORWARD_QUEUE_MAX: usize = 1024;

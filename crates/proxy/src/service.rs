@@ -26,6 +26,7 @@ use crate::rehearsal::played_origins::Stage;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
 use crate::transaction::TRANSACTION_EDGES;
+use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::{VclError, VclShelf};
 use crate::vcl_site::VclProgram;
@@ -312,6 +313,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         tunnels_open: AtomicUsize::new(0),
         hit_history: HitHistory::new(deadline_now_ms()),
         variations: UrlVariations::default(),
+        unsliceable: Unsliceable::default(),
     }))
 }
 

@@ -104,7 +104,7 @@ pub(crate) fn write_number_field(out: &mut Vec<u8>, name: &str, value: u64) {
 #[inline]
 pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now, fate: Fate) {
     if has_length(object.status().0) {
-        write_number_field(out, "Content-Length", object.body().len());
+        write_number_field(out, "Content-Length", object.length());
     }
     write_freshness(out, site, object, now);
     write_fate(out, fate);

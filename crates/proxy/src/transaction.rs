@@ -43,6 +43,8 @@ pub(crate) mod purge;
 pub(crate) mod recalling;
 pub(crate) mod receive_by_policy;
 pub(crate) mod restart;
+mod slice_probe;
+pub(crate) mod slicing;
 pub(crate) mod synth;
 pub(crate) mod transmit;
 mod tunnel;
@@ -57,6 +59,8 @@ pub(crate) enum State {
     /// A disk is asked.
     Recall,
     Hit,
+    /// What was hit lies in slices: the first is waited for.
+    Slicing,
     Wait,
     Miss,
     Pass,
@@ -77,7 +81,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 66] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 72] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -121,6 +125,14 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 66] = {
         (Recall, Pass),
         (Recall, Synth),
         (Hit, Deliver),
+        (Hit, Slicing),
+        (Slicing, Deliver),
+        // The origin has another representation by now.
+        (Slicing, Lookup),
+        // It fails, or the client takes nothing but what is stored.
+        (Slicing, Synth),
+        // The client left.
+        (Slicing, Log),
         // The fetch runs in a task of its own and its requester follows it like everybody else.
         (Miss, Wait),
         (Wait, Deliver),
@@ -134,6 +146,8 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 66] = {
         (Pass, Deliver),
         // An answer that may be stored after all.
         (Pass, Wait),
+        // A range far ahead made an outline.
+        (Pass, Hit),
         (Pass, Synth),
         (Pass, Log),
         // The origin did not switch protocols.
@@ -200,6 +214,7 @@ pub(crate) enum Step {
     Lookup,
     Recall(Box<recalling::Recall>),
     Hit(Arc<Object>, hit::Why),
+    Slicing(Box<slicing::Slicing>),
     Wait(Box<wait::Wait>),
     Miss(Ticket),
     Pass,
@@ -227,6 +242,7 @@ impl Step {
             Step::Lookup => State::Lookup,
             Step::Recall(_) => State::Recall,
             Step::Hit(..) => State::Hit,
+            Step::Slicing(_) => State::Slicing,
             Step::Wait(_) => State::Wait,
             Step::Miss(_) => State::Miss,
             Step::Pass => State::Pass,
@@ -323,6 +339,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             Step::Lookup => lookup::ask(tx),
             Step::Recall(recall) => recalling::run(tx, *recall).await,
             Step::Hit(object, why) => hit::run(tx, object, why),
+            Step::Slicing(slicing) => slicing::run(tx, connection, *slicing).await,
             Step::Wait(wait) => wait::run(tx, connection, *wait).await,
             Step::Miss(ticket) => miss::run(tx, ticket),
             Step::Pass => pass::run(tx, connection).await,

@@ -29,6 +29,7 @@ use crate::service::LogSink;
 use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::{Doom, Slots};
+use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::VclShelf;
 use crate::vcl_story::policy_log::SyslogAllowance;
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     pub(crate) tunnels_open: AtomicUsize,
     pub(crate) hit_history: HitHistory,
     pub(crate) variations: UrlVariations,
+    pub(crate) unsliceable: Unsliceable,
 }
 
 impl Shared {

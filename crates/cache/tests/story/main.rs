@@ -14,6 +14,7 @@ mod invalidating;
 mod living_by_policy;
 mod marked;
 mod regrouping;
+mod sliced;
 mod softened;
 mod stage;
 mod stored_parts;

@@ -150,7 +150,8 @@ pub fn storable(lifetime_ms: u64) -> StoreAs {
     let rendered = Bytes::from_static(b"HTTP/1.1 200 OK\r\nETag: \"1\"\r\n");
     let facts = facts(lifetime_ms);
     let (vary, partial, whole) = (None, None, None);
-    StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, elsewhere: None, groups: None, tags: None }
+    let (sliced, elsewhere, groups, tags) = (None, None, None, None);
+    StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, sliced, elsewhere, groups, tags }
 }
 
 /// As a policy that has just seen it says.

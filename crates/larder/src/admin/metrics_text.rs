@@ -129,6 +129,13 @@ impl Page {
                 self.sample(name, &[("path", &disk.path.to_string_lossy())], figure(disk));
             }
         }
+        self.family("larder_disk_refused_total", "counter", "What was not written, and why");
+        for disk in &seen.disks {
+            for (why, count) in disk.refused {
+                let labels = [("path", &*disk.path.to_string_lossy()), ("why", why.token())];
+                self.sample("larder_disk_refused_total", &labels, count);
+            }
+        }
     }
 
     fn origins(&mut self, seen: &Observation) {

@@ -64,6 +64,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         variants_max => variants_max: number(1..=ANY);
         disk_read_timeout => disk_read_timeout: time(true);
         range_ahead_bytes_max => range_ahead_bytes_max: bytes(0..=ANY);
+        slice_bytes => slice_bytes: bytes(0..=ANY);
         quick_abort_bytes_max => quick_abort_bytes_max: bytes(0..=ANY);
         open_files_max => open_files_max: number(0..=ANY);
         forward_targets_max => forward_targets_max: number(1..=ANY);

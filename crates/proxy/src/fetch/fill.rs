@@ -17,7 +17,8 @@ use wire::{HopByHop, ResponseBody};
 use crate::cache_groups;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
-use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, refreshed};
+use crate::fetch::slice_stream::SliceStream;
+use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, outline, refreshed};
 use crate::stored_head;
 use crate::url_variations::Place;
 
@@ -97,7 +98,7 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
         _ => None,
     };
     let shared_head = Arc::new(shared_head(&fetch, &reply.head));
-    let place = fetch.policy.place(&fetch.core.shared, &fetch.head.request(), reply.head.fields.view());
+    let place = fetch.place(&reply);
     let storable = match judge(&fetch, &reply, &shared_head) {
         Ok(store_as) => {
             let elsewhere = place.elsewhere(ticket.flight().key());
@@ -109,6 +110,15 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
             }
             None
         }
+    };
+    let storable = match storable {
+        Some(store_as) => match outline::of_whole(&fetch, &reply, &store_as, ticket.flight().key(), length) {
+            Some(sliced) => {
+                return store_in_slices(fetch, ticket, reply, StoreAs { sliced: Some(sliced), ..store_as }).await;
+            }
+            None => Some(store_as),
+        },
+        None => None,
     };
     let is_part = storable.as_ref().is_some_and(|store_as| store_as.partial.is_some());
     let draft = ticket.describe(Description {
@@ -125,6 +135,29 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
     let course = Course { length, gives_up: notes.is_some() || is_part, place: Some(place) };
     let ended = pour(&fetch, draft, body, course).await;
     fetch.enter(if ended { FetchState::Landed } else { FetchState::Failed });
+}
+
+/// A new response that is too large to be kept in one piece.
+async fn store_in_slices(mut fetch: Fetch, ticket: Ticket, reply: Reply, store_as: StoreAs) {
+    let head = Arc::new(shared_head(&fetch, &reply.head));
+    let count = store_as.sliced.map_or(0, |sliced| sliced.count());
+    let begun = outline::begin(&fetch, ticket, (store_as, head), (0, count), reply.received);
+    let stream = begun.and_then(|(_, stream)| stream);
+    let is_whole = match stream {
+        Some(stream) => stream.pour(&fetch, reply.body.into_body(&fetch)).await,
+        None => false,
+    };
+    fetch.enter(if is_whole { FetchState::Landed } else { FetchState::Failed });
+}
+
+/// The same for the slice that an answer to a range brought.
+pub(crate) fn spawn_slices(mut fetch: Fetch, reply: Reply, stream: SliceStream) {
+    tokio::task::spawn_local(async move {
+        fetch.enter(FetchState::Fill);
+        let body = reply.body.into_body(&fetch);
+        let is_whole = stream.pour(&fetch, body).await;
+        fetch.enter(if is_whole { FetchState::Landed } else { FetchState::Failed });
+    });
 }
 
 /// RFC 5861 §4: an error answer is as bad as none where something stale may be served.
@@ -150,8 +183,9 @@ impl Fetch {
             response_delay_ms: reply.delay_ms,
             defaults: &defaults,
         };
-        // Only a pass forwards ranges: a 206 that nobody asked for is none of ours.
-        if reply.head.status != Status::PARTIAL_CONTENT || !matches!(self.purpose, Purpose::Pass) {
+        // Only who asked for a range: a 206 that nobody asked for is none of ours.
+        let asks_for_range = matches!(self.purpose, Purpose::Pass | Purpose::Slice { .. });
+        if reply.head.status != Status::PARTIAL_CONTENT || !asks_for_range {
             return Ok((may_store(&exchange)?, None));
         }
         let (facts, said) = may_store_part(&exchange)?;
@@ -169,7 +203,7 @@ impl Fetch {
 }
 
 /// May it be stored, and as what? The reason if not.
-fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<StoreAs, &'static str> {
+pub(crate) fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<StoreAs, &'static str> {
     let (facts, partial) = fetch.facts(reply).map_err(|why| why.token())?;
     let vary = match Vary::of(reply.head.fields.view()) {
         Vary::Fields(spec) => Some(spec),
@@ -180,7 +214,8 @@ fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<Sto
     let whole = partial.map(|_| whole_head(fetch, shared_head));
     let cache = &fetch.core.shared.cache;
     let groups = cache_groups::of_response(cache, &fetch.head.request(), reply.head.fields.view());
-    Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, elsewhere: None, groups, tags: None })
+    let (sliced, elsewhere, tags) = (None, None, None);
+    Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, sliced, elsewhere, groups, tags })
 }
 
 /// The head of a 206 as that of the whole, for when its parts are all there (RFC 9111 §3.4).
@@ -255,7 +290,7 @@ pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, 
 
 /// Where the body is not kept its writer waits for the slowest reader; one of several that takes nothing for
 /// `limits.reader_stall_max` is cut off.
-async fn wait_for_room(fetch: &Fetch, draft: &mut Draft) {
+pub(crate) async fn wait_for_room(fetch: &Fetch, draft: &mut Draft) {
     if poll_fn(|cx| Poll::Ready(draft.poll_room(cx).is_ready())).await {
         return;
     }

@@ -82,6 +82,7 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
             rendered,
             partial: None,
             whole: None,
+            sliced: None,
             elsewhere: None,
             groups: None,
             tags: tags.ok().flatten(),

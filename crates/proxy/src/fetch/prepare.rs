@@ -1,6 +1,8 @@
 //! Prepare: the request as the origin gets it. The head is generated: nothing that frames a message or belongs to a
 //! connection is ever copied.
 
+use std::ops::Range;
+
 use message::{Field, FieldName, Fields, FieldsView, Method, Request, TargetForm};
 use rules::conditions::{self, Validators};
 use rules::forwarded;
@@ -83,7 +85,7 @@ fn render_by_policy(fetch: &Fetch, out: &mut Vec<u8>) {
 /// What the client sent, less what is not for the origin.
 fn write_client_fields(fetch: &Fetch, out: &mut Vec<u8>) {
     let request = fetch.head.request();
-    let for_store = matches!(fetch.purpose, Purpose::Store(_));
+    let for_store = fetch.is_for_many();
     let trusted = fetch.client.is_some_and(|client| client.peer_is_trusted);
     let hop_by_hop = HopByHop::of(request.fields);
     for field in request.fields.iter() {
@@ -161,6 +163,9 @@ fn write_fewer_forwards(value: &[u8], out: &mut Vec<u8>) {
 
 /// RFC 9111 §4.3.1.
 fn write_validators(fetch: &Fetch, out: &mut Vec<u8>) {
+    if let Purpose::Slice { range, if_range } = &fetch.purpose {
+        return write_range(range, if_range.as_deref(), out);
+    }
     let Purpose::Store(Some(stale)) = &fetch.purpose else { return };
     let Some(validators) = Validators::of(stale.head().response(), stale.facts()) else { return };
     if let Some(etag) = validators.if_none_match {
@@ -168,6 +173,14 @@ fn write_validators(fetch: &Fetch, out: &mut Vec<u8>) {
     }
     if let Some(date) = validators.if_modified_since {
         write_field(out, b"If-Modified-Since", date);
+    }
+}
+
+/// RFC 9110 §13.1.5, §14.2.
+fn write_range(range: &Range<u64>, if_range: Option<&[u8]>, out: &mut Vec<u8>) {
+    write_field(out, b"Range", format!("bytes={}-{}", range.start, range.end - 1).as_bytes());
+    if let Some(etag) = if_range {
+        write_field(out, b"If-Range", etag);
     }
 }
 
@@ -192,7 +205,7 @@ fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
         forwarded::write_forwarded(peer, trusted, request.fields, &host, request.scheme, out);
         out.extend_from_slice(b"\r\n");
     }
-    if matches!(fetch.purpose, Purpose::Store(_)) {
+    if fetch.is_for_many() {
         // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
         let name = &fetch.site.settings.server_name;
         write_field(out, b"Surrogate-Capability", format!("{name}=\"Surrogate/1.0\"").as_bytes());

@@ -86,7 +86,7 @@ fn belongs_elsewhere(stored: &ResponseHead, update: &ResponseHead) -> bool {
 pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply) {
     let cache = &fetch.core.shared.cache;
     let Some(stored) = cache.find(key, &fetch.head.request()) else { return };
-    let effect = match update::head_effect(stored.head().response(), stored.body().len(), reply.head.response()) {
+    let effect = match update::head_effect(stored.head().response(), stored.length(), reply.head.response()) {
         // Where it belongs, and to whom, only a GET may say anew.
         HeadEffect::Update if belongs_elsewhere(stored.head(), &reply.head) => HeadEffect::Invalidate,
         effect => effect,

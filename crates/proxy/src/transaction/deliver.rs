@@ -1,6 +1,7 @@
 //! Deliver: from whatever answers the request to the head that goes out and the body behind it: conditions, ranges,
 //! framing, and the fields that name us.
 
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::policy::Seen;
+use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_line};
 use crate::transaction::synth::{self, Synth};
@@ -30,6 +32,8 @@ pub(crate) enum Answer {
     Stored {
         object: Arc<Object>,
         why: hit::Why,
+        /// Set where the body lies in slices, and goes out.
+        slices: Option<Box<SlicedRead>>,
     },
     /// A fetch that is under way, ours or somebody else's.
     Followed {
@@ -95,7 +99,7 @@ pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
         let wanted = RangeSpecs::of(request.fields).and_then(|specs| part.holds(specs.single()?));
         return Plan::Part(wanted.expect("the store gives a part only to who wants what it holds"));
     }
-    plan_ranges(request, seen, held, object.facts(), object.body().len())
+    plan_ranges(request, seen, held, object.facts(), object.length())
 }
 
 /// The same for a file. That a condition fails by which nothing is to be sent at all has been seen before.
@@ -125,7 +129,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     }
     let head_only = tx.wants_head_only();
     let outgoing = match answer {
-        Answer::Stored { object, why } => stored(tx, &object, why, head_only),
+        Answer::Stored { object, why, slices } => stored(tx, &object, why, slices, head_only),
         Answer::Followed { head, length, follower, facts } => {
             followed(tx, &head, length, follower, facts.as_ref(), head_only)
         }
@@ -146,7 +150,13 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     Step::Transmit(Box::new(outgoing))
 }
 
-fn stored(tx: &mut Transaction, object: &Arc<Object>, why: hit::Why, head_only: bool) -> Outgoing {
+fn stored(
+    tx: &mut Transaction,
+    object: &Arc<Object>,
+    why: hit::Why,
+    slices: Option<Box<SlicedRead>>,
+    head_only: bool,
+) -> Outgoing {
     let site = Arc::clone(&tx.site);
     let now = tx.core.now();
     let plan = plan(&tx.head.request(), tx.seen, object);
@@ -156,9 +166,9 @@ fn stored(tx: &mut Transaction, object: &Arc<Object>, why: hit::Why, head_only: 
         Plan::Whole => {
             out.extend_from_slice(object.rendered());
             if stored_head::has_length(object.status().0) {
-                write_number_field(&mut out, "Content-Length", object.body().len());
+                write_number_field(&mut out, "Content-Length", object.length());
             }
-            (object.status().0, held.body(held.offset..held.offset + object.body().len()))
+            (object.status().0, held.body(held.offset..held.offset + object.length()))
         }
         Plan::Unsatisfiable => write_planned(&mut out, &held, Plan::Unsatisfiable),
         plan => {
@@ -168,14 +178,36 @@ fn stored(tx: &mut Transaction, object: &Arc<Object>, why: hit::Why, head_only: 
         }
     };
     tx.outcome.status = status;
-    match why {
-        hit::Why::Revalidated => {
+    let forwarded = match why {
+        hit::Why::Revalidated => Some("fwd=stale; fwd-status=304"),
+        hit::Why::Fetched if tx.outcome.verdict == CacheVerdict::Coalesced => Some("fwd=uri-miss; collapsed"),
+        hit::Why::Fetched => Some("fwd=uri-miss; stored"),
+        // RFC 9211 §2.2.
+        hit::Why::Incomplete => Some("fwd=partial"),
+        hit::Why::Fresh | hit::Why::Stale | hit::Why::OriginFailed => None,
+    };
+    match forwarded {
+        Some(how) => {
             write_number_field(&mut out, "Age", object.age_s(now));
-            write_cache_status(&mut out, tx, "fwd=stale; fwd-status=304");
+            write_cache_status(&mut out, tx, how);
         }
-        _ => stored_head::write_freshness(&mut out, &site, object, now),
+        None => stored_head::write_freshness(&mut out, &site, object, now),
     }
+    let body = match slices {
+        Some(slices) => in_slices(slices, body),
+        None => body,
+    };
     finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
+}
+
+/// What was planned of a body, read from its slices.
+fn in_slices(mut slices: Box<SlicedRead>, body: OutBody) -> OutBody {
+    match body {
+        OutBody::Held { from, to, .. } => slices.set_parts(VecDeque::from([(Vec::new(), from..to)])),
+        OutBody::Parts { parts, .. } => slices.set_parts(parts),
+        other => return other,
+    }
+    OutBody::Slices(slices)
 }
 
 /// A file, whole or in part. We are its origin: no Via, no Age, no Cache-Status.
@@ -244,7 +276,7 @@ pub(crate) struct Held<'a> {
 
 impl<'a> Held<'a> {
     pub(crate) fn of_object(object: &'a Arc<Object>) -> Held<'a> {
-        let length = object.body().len();
+        let length = object.length();
         Held {
             head: object.head(),
             source: BodySource::Object(Arc::clone(object)),

@@ -44,7 +44,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
 fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Facts), Step> {
     let now = tx.core.now();
     match answer {
-        Answer::Stored { object, why } => {
+        Answer::Stored { object, why, .. } => {
             let head = Arc::clone(object.head());
             let fetched_by = (why != hit::Why::Revalidated).then(|| fetched_by(&head)).flatten();
             let mut fields = head.fields.clone();

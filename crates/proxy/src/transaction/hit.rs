@@ -6,6 +6,7 @@ use cache::Object;
 
 use crate::access_log::CacheVerdict;
 use crate::transaction::deliver::Answer;
+use crate::transaction::slicing::Slicing;
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;
 
@@ -19,6 +20,10 @@ pub(crate) enum Why {
     OriginFailed,
     /// The origin has just said that it still holds.
     Revalidated,
+    /// It has just come, for this request or for another that it waited behind.
+    Fetched,
+    /// Of what lies in slices not all are there that are wanted.
+    Incomplete,
 }
 
 pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
@@ -29,6 +34,10 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     {
         return elsewhere;
     }
+    if object.sliced().is_some() && matches!(why, Why::Fresh | Why::Fetched) {
+        // What this is only the slices say.
+        return Step::Slicing(Box::new(Slicing { object, why }));
+    }
     let counters = &tx.core.counters;
     counters.hits.add(1);
     if tx.recalled == Some(true) {
@@ -36,7 +45,7 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
         tx.outcome.why = "disk";
     }
     tx.outcome.verdict = match why {
-        Why::Fresh => CacheVerdict::Hit,
+        Why::Fresh | Why::Fetched | Why::Incomplete => CacheVerdict::Hit,
         Why::Stale | Why::OriginFailed => {
             counters.hits_stale.add(1);
             CacheVerdict::Stale
@@ -46,5 +55,8 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
             CacheVerdict::Revalidated
         }
     };
-    Step::Deliver(Box::new(Answer::Stored { object, why }))
+    if object.sliced().is_some() {
+        return Step::Slicing(Box::new(Slicing { object, why }));
+    }
+    Step::Deliver(Box::new(Answer::Stored { object, why, slices: None }))
 }

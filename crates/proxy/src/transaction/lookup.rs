@@ -22,6 +22,9 @@ use crate::worker::Core;
 /// A waiter that was told so often to ask again goes to the origin beside the others.
 pub(crate) const ASKED_AGAIN_MAX: u32 = 3;
 
+/// Why a range is passed that begins far into what is not stored.
+pub(crate) const RANGE_AHEAD: &str = "range-ahead";
+
 /// Where the cache's answer leads.
 pub(crate) enum Found {
     /// Serve this now.
@@ -140,7 +143,7 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
         let otherwise = match (question.directives.only_if_cached, question.request.method) {
             (true, _) => Otherwise::OnlyIfCached,
             (false, Method::Head) => Otherwise::Pass("head"),
-            (false, _) => Otherwise::Pass("range-ahead"),
+            (false, _) => Otherwise::Pass(RANGE_AHEAD),
         };
         return Found::Step(recall(question.key, otherwise), Outcome::NONE);
     }
@@ -148,7 +151,7 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
         // RFC 9111 §5.2.1.7.
         return Found::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE);
     }
-    let why = if question.request.method == Method::Head { "head" } else { "range-ahead" };
+    let why = if question.request.method == Method::Head { "head" } else { RANGE_AHEAD };
     Found::Step(Step::Pass, Outcome { why, verdict: CacheVerdict::Pass, ..Outcome::NONE })
 }
 

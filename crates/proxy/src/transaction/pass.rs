@@ -8,11 +8,12 @@ use wire::RequestBody;
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
 use crate::fetch::policy_fetch::{Settled, SettledBody};
-use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply};
+use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, outline};
 use crate::transaction::deliver::{Answer, Made};
+use crate::transaction::slice_probe::{self, Probed};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
-use crate::transaction::{Step, Transaction, transmit};
+use crate::transaction::{Step, Transaction, hit, lookup, transmit};
 use crate::vcl_story::client_steps;
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
@@ -24,9 +25,38 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
         tx.outcome.verdict = CacheVerdict::Pass;
         return exchange_by_policy(tx, connection).await;
     }
+    if let Some(step) = by_slices(tx, connection).await {
+        return step;
+    }
     tx.core.counters.passes.add(1);
     tx.outcome.verdict = CacheVerdict::Pass;
     exchange(tx, connection, Purpose::Pass).await
+}
+
+/// A range far into what is not stored brings the slice that it begins in, if that can be. `None`: the request goes on as
+/// it is.
+async fn by_slices(tx: &mut Transaction, connection: &mut Connection) -> Option<Step> {
+    let first = slice_probe::first_byte(tx).filter(|_| tx.outcome.why == lookup::RANGE_AHEAD)?;
+    let slice_bytes = outline::slice_bytes(&tx.core, &tx.site)?;
+    let (key, now) = (tx.key(), tx.core.now());
+    if !tx.is_lookup() || tx.core.shared.unsliceable.has(key, now.mono_ms) {
+        return None;
+    }
+    Some(match slice_probe::run(tx, connection, first, slice_bytes).await {
+        Probed::Unsliced => return None,
+        Probed::Outline(outline) => {
+            tx.core.counters.misses.add(1);
+            tx.outcome.verdict = CacheVerdict::Miss;
+            Step::Hit(outline, hit::Why::Fetched)
+        }
+        Probed::Answered(answered, began) => {
+            tx.core.counters.passes.add(1);
+            let (fetch, reply) = *answered;
+            take(tx, fetch, reply, began)
+        }
+        Probed::Unrouted(synth) => Step::Synth(synth),
+        Probed::Broken(broken) => broken_off(tx, connection, broken),
+    })
 }
 
 /// Asks the origin with the client attached, as the policy wants it asked.
@@ -66,19 +96,22 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
     // Taken before it connects: what is purged during the exchange must not be stored after it.
     let began = tx.core.shared.cache.began();
     match fetch.converse(&mut Client::Attached(connection)).await {
-        Ok(reply) => {
-            let request = tx.head.request();
-            let began = fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head, began);
-            if request.method == Method::Head {
-                fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared, &request), &reply);
-            }
-            if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() && fetch.may_store(&reply) {
-                return store(tx, fetch, reply, began);
-            }
-            pass_on(fetch, reply)
-        }
+        Ok(reply) => take(tx, fetch, reply, began),
         Err(broken) => broken_off(tx, connection, broken),
     }
+}
+
+/// What an answer changes, and where it goes.
+fn take(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step {
+    let request = tx.head.request();
+    let began = fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head, began);
+    if request.method == Method::Head {
+        fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared, &request), &reply);
+    }
+    if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() && fetch.may_store(&reply) {
+        return store(tx, fetch, reply, began);
+    }
+    pass_on(fetch, reply)
 }
 
 /// There is no answer.

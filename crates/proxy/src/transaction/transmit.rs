@@ -22,6 +22,7 @@ use crate::disks;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
+use crate::sliced_read::SlicedRead;
 use crate::transaction::pace::Pace;
 use crate::transaction::{Step, Transaction};
 
@@ -66,6 +67,8 @@ pub(crate) enum OutBody {
     },
     /// Of memcached's, all of them, one at a time: the next is on its way to us meanwhile.
     Chunks(Box<ChunkedRead>),
+    /// Of a body that lies in slices.
+    Slices(Box<SlicedRead>),
     /// The source broke off. It must not be asked again; what is queued still goes out.
     Broken(End),
 }
@@ -306,6 +309,14 @@ impl OutBody {
                 })
                 .map(|end| self.ended(end));
             }
+            OutBody::Slices(read) => {
+                let end = match std::task::ready!(read.poll_more(queue, cx)) {
+                    Ok(true) => None,
+                    Ok(false) => Some(End::Sent),
+                    Err(failure) => Some(End::Cut(failure.token)),
+                };
+                return Poll::Ready(self.ended(end));
+            }
             OutBody::Chunks(read) if read.has_begun() && !queue.is_empty() => return Poll::Pending,
             OutBody::Chunks(read) => {
                 let end = match std::task::ready!(read.poll_next(cx)) {
@@ -331,6 +342,7 @@ impl OutBody {
                     parts.front_mut().filter(|(head, range)| head.is_empty() && sends_pages(source, range))?;
                 Some((source.pages()?, &mut range.start, range.end))
             }
+            OutBody::Slices(read) => read.pages(),
             _ => None,
         }
     }

@@ -82,6 +82,17 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     if let Some(object) = headed.object.as_ref().filter(|_| wait.notes.as_ref().is_some_and(|n| n.was_refreshed())) {
         return Step::Hit(std::sync::Arc::clone(object), hit::Why::Revalidated);
     }
+    if let Some(outline) = headed.object.as_ref().filter(|object| object.sliced().is_some()) {
+        if tx.vcl.is_some() {
+            // Asked by a policy there are no slices.
+            return Step::Lookup;
+        }
+        match wait.notes {
+            Some(_) => tx.core.counters.misses.add(1),
+            None => tx.core.counters.coalesced.add(1),
+        }
+        return Step::Hit(std::sync::Arc::clone(outline), hit::Why::Fetched);
+    }
     if wait.notes.is_none()
         && tx.vcl.is_some()
         && let Some(elsewhere) = client_steps::hit_followed(tx, &headed)

@@ -30,6 +30,12 @@ struct Commands {
     is_at_work: bool,
 }
 
+impl Commands {
+    fn has_room(&self, bytes: usize, bytes_max: usize) -> bool {
+        self.waiting.len() < COMMANDS_QUEUED_MAX && (self.bytes == 0 || self.bytes + bytes <= bytes_max)
+    }
+}
+
 impl CommandQueue {
     pub fn new(bytes_max: usize) -> CommandQueue {
         CommandQueue { inner: Mutex::default(), arrived: Condvar::new(), bytes_max }
@@ -38,12 +44,17 @@ impl CommandQueue {
     /// With a body, or a part of one: refused when too much waits. One that is larger than may wait waits alone.
     pub fn offer(&self, command: Command, bytes: usize) -> Result<(), Refused> {
         let mut inner = self.inner.lock();
-        if inner.waiting.len() >= COMMANDS_QUEUED_MAX || inner.bytes > 0 && inner.bytes + bytes > self.bytes_max {
+        if !inner.has_room(bytes, self.bytes_max) {
             return Err(Refused::Busy);
         }
         inner.bytes += bytes;
         self.push(&mut inner, command, bytes);
         Ok(())
+    }
+
+    /// Would a body be taken?
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.inner.lock().has_room(bytes, self.bytes_max)
     }
 
     /// What must not be lost. When it is refused the caller gives the disk up.

@@ -201,6 +201,11 @@ impl Tier {
         Ok(Writer::new(&lane.disk, &lane.commands, digest, sequence, bytes_max))
     }
 
+    /// Does so much wait for the disk of a family that so many bytes more would be refused?
+    pub fn is_busy(&self, family: u64, more: usize) -> bool {
+        self.lane_of(family).is_some_and(|(_, lane)| lane.disk.is_up() && !lane.commands.has_room(more))
+    }
+
     /// Stores a body that is at hand.
     pub fn put(&self, digest: Digest, head: Bytes, body: &Blocks, facts: RecordFacts) -> Result<Placing, Refused> {
         let (_, lane) = self.lane_of(digest.family).ok_or(Refused::NoDisk)?;

@@ -1,0 +1,135 @@
+//! Outlines, whose bodies lie in slices: who waits for one, what takes one away, and that its slices go with it.
+
+use std::sync::Arc;
+
+use crate::stage::*;
+use bytes::Bytes;
+use cache::{Answer, Description, Object, Release, SliceAnswer, Sliced, StoreAs, Ticket, Wishes};
+use message::{Fields, ResponseHead, Status};
+
+const COMPLETE: u64 = 25;
+
+fn outlined(sliced: Sliced) -> StoreAs {
+    StoreAs { sliced: Some(sliced), ..storable(MINUTE_MS) }
+}
+
+fn outline(stage: &Stage) -> Arc<Object> {
+    stage.fill(stage.miss("/"), outlined(Sliced::new(COMPLETE, 10)), b"").expect("stored")
+}
+
+fn ask(stage: &Stage, sliced: Sliced, number: u64) -> SliceAnswer {
+    stage.cache.ask_slice(sliced, number, &request(&Fields::default()), 0, stage.now)
+}
+
+fn fill(stage: &Stage, ticket: Ticket, body: &'static [u8]) {
+    let head = Arc::new(ResponseHead::new(Status::PARTIAL_CONTENT));
+    let description = stage.description(Some(storable(MINUTE_MS)), Some(body.len() as u64));
+    let mut draft = ticket.describe(Description { head: Arc::clone(&head), shared_head: head, ..description });
+    draft.append(Bytes::from_static(body));
+    draft.land(None).expect("a slice is stored");
+}
+
+fn fetch(stage: &Stage, sliced: Sliced, number: u64) -> Ticket {
+    match ask(stage, sliced, number) {
+        SliceAnswer::Fetch(ticket) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_held(stage: &Stage, sliced: Sliced, number: u64) -> bool {
+    assert_eq!(stage.cache.may_have_slice(sliced, number), matches!(ask(stage, sliced, number), SliceAnswer::Held(_)));
+    stage.cache.may_have_slice(sliced, number)
+}
+
+#[test]
+fn slices_are_all_as_long_but_the_last() {
+    let check = |complete: u64, expect: &[(u64, u64)]| {
+        let sliced = Sliced::new(complete, 10);
+        let ranges: Vec<_> = (0..sliced.count()).map(|number| sliced.range(number)).collect();
+        assert_eq!(ranges.iter().map(|range| (range.start, range.end)).collect::<Vec<_>>(), expect);
+        assert!(ranges.iter().enumerate().all(|(number, range)| sliced.number_at(range.start) == number as u64));
+        assert!(sliced.range(sliced.count()).is_empty());
+    };
+    check(25, &[(0, 10), (10, 20), (20, 25)]);
+    check(20, &[(0, 10), (10, 20)]);
+    check(1, &[(0, 1)]);
+    check(0, &[]);
+    assert!(Sliced::new(u64::MAX, 10).range(u64::MAX).is_empty());
+}
+
+#[test]
+fn one_fetches_a_slice_and_the_others_follow() {
+    let stage = Stage::new();
+    let sliced = outline(&stage).sliced().expect("an outline");
+    let ticket = fetch(&stage, sliced, 1);
+    let SliceAnswer::Busy(mut follower) = ask(&stage, sliced, 1) else { panic!("it is on its way") };
+    // The one beside it is another's.
+    drop(fetch(&stage, sliced, 2));
+    fill(&stage, ticket, b"abcdefghij");
+    let headed = head_of(&mut follower).expect("now").expect("it has landed");
+    assert_eq!(headed.object.expect("whole").body().len(), 10);
+    assert!(is_held(&stage, sliced, 1) && !stage.cache.may_have_slice(sliced, 0));
+}
+
+#[test]
+fn a_ticket_that_is_given_back_sets_all_free_who_wait() {
+    let stage = Stage::new();
+    let sliced = outline(&stage).sliced().expect("an outline");
+    let mut ticket = fetch(&stage, sliced, 0);
+    assert!(now_or_never(|cx| ticket.poll_wanted(cx)).is_none());
+    let mut own = ticket.join(0);
+    let SliceAnswer::Busy(mut other) = ask(&stage, sliced, 0) else { panic!("it is on its way") };
+    assert!(now_or_never(|cx| ticket.poll_wanted(cx)).is_some());
+    ticket.give_back();
+    for follower in [&mut own, &mut other] {
+        assert_eq!(head_of(follower).expect("now").expect_err("there is none"), Release::Private);
+    }
+    drop(fetch(&stage, sliced, 0));
+}
+
+#[test]
+fn who_waits_for_an_outline_gets_it_whole_or_asks_again() {
+    let stage = Stage::new();
+    let (ticket, mut waiting) = (stage.miss("/"), stage.busy("/"));
+    let draft = stage.describe(ticket, Some(outlined(Sliced::new(COMPLETE, 10))), Some(0));
+    // Its head is known, and where the body is is not.
+    assert!(head_of(&mut waiting).is_none());
+    let outline = draft.land(None).expect("stored");
+    assert_eq!((outline.length(), outline.body().len(), outline.has_whole_body()), (COMPLETE, 0, false));
+    let headed = head_of(&mut waiting).expect("now").expect("it has landed");
+    assert!(headed.object.is_some_and(|object| Arc::ptr_eq(&object, &outline)));
+    assert_eq!(headed.length, Some(COMPLETE));
+    assert!(Arc::ptr_eq(&stage.fresh("/"), &outline));
+
+    stage.cache.purge(stage.key("/"));
+    let (ticket, mut waiting) = (stage.miss("/"), stage.busy("/"));
+    let draft = stage.describe(ticket, Some(outlined(Sliced::new(COMPLETE, 10))), Some(0));
+    stage.cache.purge(stage.key("/"));
+    assert!(draft.land(None).is_none());
+    assert_eq!(head_of(&mut waiting).expect("now").expect_err("purged meanwhile"), Release::VaryMismatch);
+}
+
+#[test]
+fn another_outline_has_other_slices() {
+    let stage = Stage::new();
+    let first = outline(&stage);
+    let sliced = first.sliced().expect("an outline");
+    fill(&stage, fetch(&stage, sliced, 0), b"0123456789");
+    stage.cache.outdate(&first);
+    assert!(!first.is_live() && matches!(stage.ask("/"), Answer::Miss(_)));
+    let second = outline(&stage).sliced().expect("an outline");
+    assert!(is_held(&stage, sliced, 0), "who reads the first may finish");
+    assert!(!stage.cache.may_have_slice(second, 0));
+    // What is not stored any more is nothing to be outdated.
+    stage.cache.outdate(&first);
+    assert_eq!(stage.fresh("/").sliced(), Some(second));
+}
+
+#[test]
+fn who_wants_no_slices_sees_no_outline() {
+    let stage = Stage::new();
+    outline(&stage);
+    let wishes = Wishes { has_no_slices: true, ..Wishes::default() };
+    let ticket = ticket(stage.ask_with("/", &[], &wishes));
+    assert!(ticket.stale().is_none());
+}

@@ -1,0 +1,219 @@
+//! Slice fetch: one slice of a large body, from a disk or by a range from its origin.
+//!
+//! It runs in a task of its own, for whoever waits for the slice on any core, and goes on when they leave: what is left of a
+//! slice is worth finishing. What comes must be of the very representation that the outline stands for, by a strong
+//! validator; else that one is not the origin's any more, and the outline goes.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cache::{Description, Failure, Now, Object, SliceAnswer, SliceUnderWay, Sliced, StoreAs, Ticket};
+use message::{FieldName, Request, RequestHead, ResponseHead, Status};
+use rules::range::{ContentRange, may_combine};
+
+use crate::fetch::fill::{Course, pour};
+use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed};
+use crate::receive::Client as ClientIdentity;
+use crate::site::{Backend, Site};
+use crate::transaction::Transaction;
+use crate::worker::Core;
+
+/// The token of a slice that is of another representation than the outline.
+pub(crate) const CHANGED: &str = "representation-changed";
+
+/// How often, and after how long, it is looked whether there is room again: for a second.
+const ROOM_LOOKS_MAX: u32 = 100;
+const ROOM_LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Where the slices of an outline come from, and with which request they are asked for.
+#[derive(Clone)]
+pub(crate) struct SliceSource {
+    pub(crate) core: Rc<Core>,
+    site: Arc<Site>,
+    backend: Option<Backend>,
+    head: Rc<RequestHead>,
+    /// Absent for who refreshes in the background.
+    client: Option<ClientIdentity>,
+    outline: Arc<Object>,
+    pub(crate) sliced: Sliced,
+    /// What each slice has for a head.
+    slice_head: Arc<ResponseHead>,
+}
+
+impl SliceSource {
+    /// `None` for what does not lie in slices.
+    pub(crate) fn of(tx: &Transaction, outline: &Arc<Object>) -> Option<SliceSource> {
+        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), Some(tx.client), outline)
+    }
+
+    /// The same for the fetch that brought the outline.
+    pub(crate) fn of_fetch(fetch: &Fetch, outline: &Arc<Object>) -> Option<SliceSource> {
+        SliceSource::new((&fetch.core, &fetch.site), (fetch.backend, &fetch.head), fetch.client, outline)
+    }
+
+    fn new(
+        (core, site): (&Rc<Core>, &Arc<Site>),
+        (backend, head): (Option<Backend>, &Rc<RequestHead>),
+        client: Option<ClientIdentity>,
+        outline: &Arc<Object>,
+    ) -> Option<SliceSource> {
+        let mut slice_head = ResponseHead::new(Status::PARTIAL_CONTENT);
+        if let Some(etag) = outline.etag() {
+            slice_head.fields.push(FieldName::Etag, etag);
+        }
+        slice_head.fields.shrink();
+        Some(SliceSource {
+            sliced: outline.sliced()?,
+            core: Rc::clone(core),
+            site: Arc::clone(site),
+            backend,
+            head: Rc::clone(head),
+            client,
+            outline: Arc::clone(outline),
+            slice_head: Arc::new(slice_head),
+        })
+    }
+
+    pub(crate) fn ask(&self, number: u64) -> SliceAnswer {
+        ask(&self.core, self.sliced, number, &self.head.request())
+    }
+
+    pub(crate) fn reserve(&self, number: u64) -> Option<Ticket> {
+        reserve(&self.core, self.sliced, number, &self.head.request())
+    }
+
+    /// Begins to bring a slice.
+    pub(crate) fn fetch(&self, number: u64, ticket: Ticket) {
+        tokio::task::spawn_local(bring(self.clone(), number, ticket));
+    }
+
+    /// A slice whose bytes are to follow.
+    pub(crate) fn description(&self, number: u64, now: Now) -> Description {
+        let range = self.sliced.range(number);
+        let store_as = StoreAs {
+            facts: *self.outline.facts(),
+            lifetimes: None,
+            vary: None,
+            rendered: Bytes::new(),
+            partial: None,
+            whole: None,
+            sliced: None,
+            elsewhere: None,
+            groups: None,
+            tags: None,
+        };
+        Description {
+            head: Arc::clone(&self.slice_head),
+            shared_head: Arc::clone(&self.slice_head),
+            length: Some(range.end - range.start),
+            storable: Some(store_as),
+            uncacheable_ms: 0,
+            mark: None,
+            now,
+        }
+    }
+
+    /// Is this the slice, of the representation that the outline stands for?
+    fn is_answered_by(&self, number: u64, reply: &Reply) -> bool {
+        let fields = reply.head.fields.view();
+        let expected = ContentRange { range: self.sliced.range(number), complete_length: Some(self.sliced.complete) };
+        reply.head.status == Status::PARTIAL_CONTENT
+            && fields.get(FieldName::ContentRange).and_then(ContentRange::parse) == Some(expected)
+            && may_combine(fields, self.outline.head().fields.view())
+    }
+
+    fn changed(&self, reply: &Reply) -> Failure {
+        let status = reply.head.status.0;
+        let text =
+            format!("the origin answered {status} to the range of a body whose other parts are stored: it has changed");
+        Failure { status: 502, token: CHANGED, text: text.into(), remember_ms: 0 }
+    }
+}
+
+fn ask(core: &Core, sliced: Sliced, number: u64, request: &Request<'_>) -> SliceAnswer {
+    core.shared.cache.ask_slice(sliced, number, request, core.index, core.now())
+}
+
+/// The right to bring a slice, if nobody has it, no disk either, and nobody brings it.
+pub(crate) fn reserve(core: &Core, sliced: Sliced, number: u64, request: &Request<'_>) -> Option<Ticket> {
+    if core.shared.cache.may_have_slice(sliced, number) {
+        return None;
+    }
+    match ask(core, sliced, number, request) {
+        SliceAnswer::Fetch(ticket) => Some(ticket),
+        _ => None,
+    }
+}
+
+async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
+    let core = Rc::clone(&source.core);
+    if is_back_from_disk(&source, number).await {
+        core.counters.slices_recalled.add(1);
+        // Who waits asks again, and finds it.
+        return ticket.give_back();
+    }
+    let _under_way = room_for_slice(&source, number).await;
+    core.counters.slices_fetched.add(1);
+    let range = source.sliced.range(number);
+    let if_range = source.outline.etag().map(Bytes::copy_from_slice);
+    let purpose = Purpose::Slice { range: range.clone(), if_range };
+    let asked = ((source.backend, &source.head), source.client);
+    let mut fetch = match Fetch::of_request((&core, &source.site), asked, purpose) {
+        Ok(fetch) => fetch,
+        Err(synth) => return ticket.fail(synth.as_failure(), core.now()),
+    };
+    let reply = match fetch.converse(&mut Client::Detached(None)).await {
+        Ok(reply) => reply,
+        Err(Broken::Origin(failure)) => return ticket.fail(failure, core.now()),
+        // A detached fetch has no client that could leave or fail.
+        Err(Broken::ClientLeft | Broken::ClientFault(_)) => return ticket.give_back(),
+    };
+    if reply.head.status.0 >= 500 {
+        fetch.enter(FetchState::Failed);
+        return ticket.fail(failed::server_error(fetch.origin(), reply.head.status.0), reply.received);
+    }
+    if !source.is_answered_by(number, &reply) {
+        fetch.enter(FetchState::Failed);
+        let is_the_same = may_combine(reply.head.fields.view(), source.outline.head().fields.view());
+        if is_the_same && reply.head.status == Status::OK {
+            // It does not do what it said that it can.
+            core.shared.unsliceable.note(source.outline.key(), reply.received.mono_ms);
+        }
+        core.shared.cache.outdate(&source.outline);
+        return ticket.fail(source.changed(&reply), reply.received);
+    }
+    fetch.enter(FetchState::Fill);
+    let draft = ticket.describe(source.description(number, reply.received));
+    let body = reply.body.into_body(&fetch);
+    let course = Course { length: Some(range.end - range.start), gives_up: false, place: None };
+    let ended = pour(&fetch, draft, body, course).await;
+    fetch.enter(if ended { FetchState::Landed } else { FetchState::Failed });
+}
+
+/// What memory has no room for, or a disk would refuse, is fetched again and again: better a little later. A disk that
+/// stands still holds nobody up for longer than that.
+pub(crate) async fn room_for_slice(source: &SliceSource, number: u64) -> SliceUnderWay {
+    let cache = &source.core.shared.cache;
+    let mut looks_left = ROOM_LOOKS_MAX;
+    while looks_left > 0 && !cache.has_room_for_slice(source.sliced, number) {
+        looks_left -= 1;
+        tokio::time::sleep(ROOM_LOOK_INTERVAL).await;
+    }
+    cache.slice_under_way(source.sliced)
+}
+
+/// A disk that takes longer than `limits.disk_read_timeout` has nothing.
+async fn is_back_from_disk(source: &SliceSource, number: u64) -> bool {
+    let (core, patience) = (&source.core, source.site.settings.limits.disk_read_timeout);
+    let request = source.head.request();
+    let recalling = core.shared.cache.recall_slice(source.sliced, number, &request, core.now());
+    match tokio::time::timeout(patience, recalling).await {
+        Ok(is_back) => is_back,
+        Err(_) => {
+            core.counters.disk_timeouts.add(1);
+            false
+        }
+    }
+}

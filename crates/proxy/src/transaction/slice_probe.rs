@@ -1,0 +1,93 @@
+//! Slice probe: a range far into a body of which nothing is known. The slice that it begins in is asked for in its place: the
+//! answer says how large the whole is, and becomes its outline and its first slice.
+
+use std::sync::Arc;
+
+use cache::{Answer as Asked, Began, Object, StoreAs, Wishes};
+use message::{FieldName, Status};
+use rules::range::{RangeSpec, RangeSpecs};
+
+use crate::connection::Connection;
+use crate::fetch::{Broken, Client, Fetch, Purpose, Reply, fill, outline};
+use crate::transaction::Transaction;
+use crate::transaction::synth::Synth;
+
+/// What became of it.
+pub(crate) enum Probed {
+    /// The outline: it is stored, and the slice is on its way.
+    Outline(Arc<Object>),
+    /// The answer is what the client asked for, or about it: an error, or the whole.
+    Answered(Box<(Fetch, Reply)>, Began),
+    /// It cannot be kept in slices: to be asked as the client asks.
+    Unsliced,
+    Unrouted(Synth),
+    Broken(Broken),
+}
+
+/// Where the one range of a request begins, if that can be known.
+pub(crate) fn first_byte(tx: &Transaction) -> Option<u64> {
+    match RangeSpecs::of(tx.head.request().fields)?.single()? {
+        // Whose If-Range it is nobody knows yet.
+        RangeSpec::From { first, .. } if !tx.seen.has(FieldName::IfRange) => Some(first),
+        _ => None,
+    }
+}
+
+pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, first: u64, slice_bytes: u64) -> Probed {
+    let from = first / slice_bytes * slice_bytes;
+    let range = from..from.saturating_add(slice_bytes);
+    let began = tx.core.shared.cache.began();
+    let mut fetch = match Fetch::of(tx, Purpose::Slice { range, if_range: None }) {
+        Ok(fetch) => fetch,
+        Err(synth) => return Probed::Unrouted(synth),
+    };
+    let reply = match fetch.converse(&mut Client::Attached(connection)).await {
+        Ok(reply) => reply,
+        Err(broken) => return Probed::Broken(broken),
+    };
+    if reply.head.status != Status::PARTIAL_CONTENT {
+        return Probed::Answered(Box::new((fetch, reply)), began);
+    }
+    let key = tx.key();
+    let Some((store_as, number)) = outlined(&fetch, &reply, key, from, slice_bytes) else {
+        tx.core.shared.unsliceable.note(key, reply.received.mono_ms);
+        return Probed::Unsliced;
+    };
+    let wishes =
+        Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, began: Some(began), ..Wishes::default() };
+    let asked = tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received);
+    let (Asked::Miss(ticket) | Asked::HitForMiss(ticket)) = asked else { return Probed::Unsliced };
+    let head = match store_as.whole.as_ref() {
+        Some(whole) => Arc::clone(&whole.head),
+        None => return Probed::Unsliced,
+    };
+    let store_as = StoreAs { whole: None, ..store_as };
+    let begun = outline::begin(&fetch, ticket, (store_as, head), (number, number + 1), reply.received);
+    match begun {
+        Some((object, stream)) => {
+            if let Some(stream) = stream {
+                fill::spawn_slices(fetch, reply, stream);
+            }
+            Probed::Outline(object)
+        }
+        // Somebody was quicker, or it was purged.
+        None => {
+            let known = tx.core.shared.cache.find(key, &tx.head.request());
+            known.filter(|known| known.sliced().is_some()).map_or(Probed::Unsliced, Probed::Outline)
+        }
+    }
+}
+
+/// How the outline is stored that a part of it makes known, and which slice the part is.
+fn outlined(fetch: &Fetch, reply: &Reply, key: cache::Key, from: u64, slice_bytes: u64) -> Option<(StoreAs, u64)> {
+    let shared_head = fill::shared_head(fetch, &reply.head);
+    let store_as = fill::judge(fetch, reply, &shared_head).ok()?;
+    let (part, whole) = (store_as.partial?, store_as.whole.clone()?);
+    let sliced = outline::sliced(fetch, &whole.head, key, part.complete?)?;
+    let number = from / slice_bytes;
+    let is_slice = sliced.slice_bytes == slice_bytes && sliced.range(number) == (part.from..part.to);
+    let place = fetch.place(reply);
+    let is_elsewhere = place.elsewhere(key).is_some() || reply.head.fields.view().contains(FieldName::SetCookie);
+    let store_as = StoreAs { rendered: whole.rendered, partial: None, sliced: Some(sliced), ..store_as };
+    (is_slice && !is_elsewhere).then_some((store_as, number))
+}

@@ -1,0 +1,102 @@
+//! Slicing: what was found is the outline of a body that lies in slices. Says whether all that is wanted of it is there, and
+//! waits for the first bytes, so that an origin that fails now can still be told from one that breaks off later.
+
+use std::future::poll_fn;
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::Poll;
+
+use cache::{Failure, Object, Sliced};
+
+use crate::access_log::CacheVerdict;
+use crate::connection::Connection;
+use crate::fetch::slice_fetch::{self, SliceSource};
+use crate::limits::SLICES_JUDGED_MAX;
+use crate::sliced_read::SlicedRead;
+use crate::transaction::deliver::{self, Answer, Plan};
+use crate::transaction::hit::Why;
+use crate::transaction::lookup::ASKED_AGAIN_MAX;
+use crate::transaction::synth::Synth;
+use crate::transaction::{Step, Transaction, transmit};
+
+/// An outline that is to be served.
+pub(crate) struct Slicing {
+    pub(crate) object: Arc<Object>,
+    pub(crate) why: Why,
+}
+
+pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, slicing: Slicing) -> Step {
+    let Slicing { object, why } = slicing;
+    let stretches = stretches(&deliver::plan(&tx.head.request(), tx.seen, &object), object.length());
+    let source = SliceSource::of(tx, &object).filter(|_| !tx.wants_head_only());
+    let (Some(source), Some(first)) = (source, stretches.first()) else {
+        return deliver(tx, object, why, None);
+    };
+    let is_whole = are_there(tx, source.sliced, &stretches);
+    if !is_whole && tx.directives.only_if_cached {
+        // RFC 9111 §5.2.1.7.
+        return Step::Synth(Synth::only_if_cached());
+    }
+    let why = if is_whole || why != Why::Fresh { why } else { Why::Incomplete };
+    let mut read = SlicedRead::new(source, first.clone());
+    connection.slot.set_deadline(u64::MAX);
+    let begun = poll_fn(|cx| {
+        if let Poll::Ready(begun) = read.poll_ready(cx) {
+            return Poll::Ready(Some(begun));
+        }
+        if connection.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
+    })
+    .await;
+    match begun {
+        Some(Ok(())) => deliver(tx, object, why, Some(Box::new(read))),
+        Some(Err(failure)) => failed(tx, &failure),
+        None => {
+            connection.exchange(wire::Event::AnswerCut);
+            Step::Log(transmit::End::ClientLeft)
+        }
+    }
+}
+
+/// What of the body goes out, in order; nothing where none does.
+fn stretches(plan: &Plan, length: u64) -> Vec<Range<u64>> {
+    match plan {
+        Plan::Whole => Some(0..length).into_iter().filter(|stretch| !stretch.is_empty()).collect(),
+        Plan::Part(range) => vec![range.clone()],
+        Plan::Parts(ranges) => ranges.clone(),
+        Plan::NotModified | Plan::Unsatisfiable => Vec::new(),
+    }
+}
+
+/// As far as is looked: of a long body the first.
+fn are_there(tx: &Transaction, sliced: Sliced, stretches: &[Range<u64>]) -> bool {
+    let numbers =
+        stretches.iter().flat_map(|stretch| sliced.number_at(stretch.start)..=sliced.number_at(stretch.end - 1));
+    let cache = &tx.core.shared.cache;
+    numbers.take(SLICES_JUDGED_MAX as usize).all(|number| cache.may_have_slice(sliced, number))
+}
+
+fn deliver(tx: &mut Transaction, object: Arc<Object>, why: Why, slices: Option<Box<SlicedRead>>) -> Step {
+    let counters = &tx.core.counters;
+    match why {
+        Why::Fresh => {
+            counters.hits.add(1);
+            tx.outcome.verdict = CacheVerdict::Hit;
+        }
+        Why::Incomplete => {
+            counters.misses.add(1);
+            tx.outcome.verdict = CacheVerdict::Miss;
+            tx.outcome.why = "slices-missing";
+        }
+        _ => {}
+    }
+    Step::Deliver(Box::new(Answer::Stored { object, why, slices }))
+}
+
+fn failed(tx: &mut Transaction, failure: &Failure) -> Step {
+    // Nothing was sent yet: the other representation may be.
+    if failure.token == slice_fetch::CHANGED && tx.asked_again_count <= ASKED_AGAIN_MAX {
+        return Step::Lookup;
+    }
+    tx.outcome.verdict = CacheVerdict::Error;
+    Step::Synth(Synth::failed(failure))
+}
