@@ -361,11 +361,14 @@ impl Cache {
 
     pub fn stats(&self) -> CacheStats {
         let counters = &self.counters;
+        // Not in the expression below: its lock would be held to the end of that, while shards are locked, and who stores
+        // locks them the other way round.
+        let objects = self.eviction.lock().count() as u64;
         CacheStats {
             memory_bytes_max: self.account.limit() as u64,
             memory_bytes: self.account.used() as u64,
             leaving_bytes: self.account.leaving() as u64,
-            objects: self.eviction.lock().count() as u64,
+            objects,
             keys: self.directory.entries_count() as u64,
             evictions: counters.evictions.load(Relaxed),
             invalidated: counters.invalidated.load(Relaxed),

@@ -390,3 +390,10 @@ fn a_reader_that_leaves_holds_no_writer_up() {
     };
     check(settings, move || vec![stays(), leaver(), visitor(1)], |_| {});
 }
+
+#[test]
+fn figures_are_read_while_others_store_and_the_limit_moves() {
+    let look = || act(|site: Arc<Site>| assert!(site.cache.stats().keys <= 1 && site.cache.stats().objects <= 1));
+    let resize = || act(|site: Arc<Site>| (1..3).for_each(|part| site.cache.set_memory((1 << 20) / part)));
+    check(CacheSettings::default(), move || vec![visitor(0), look(), resize()], |_| ());
+}
