@@ -156,6 +156,8 @@ impl Default for Limits {
 /// A large body that arrives is held back for so long until somebody wants what comes next of it; then its connection is
 /// closed.
 pub(crate) const SLICE_STREAM_PATIENCE: Duration = Duration::from_secs(5);
+/// Where memory has room for smaller slices only, there are none; a configuration may want them smaller.
+pub(crate) const SLICE_BYTES_MIN: u64 = 64 << 10;
 /// How often a reader asks anew for a slice whose fetch broke off or was not for it.
 pub(crate) const SLICE_TRIES_MAX: u32 = 3;
 /// Slices of one answer of which is looked whether they are there, to say what the answer is.

@@ -11,13 +11,15 @@ use rules::range::may_combine;
 use crate::fetch::slice_fetch::SliceSource;
 use crate::fetch::slice_stream::SliceStream;
 use crate::fetch::{Fetch, Reply, slice_fetch, slice_stream};
+use crate::limits::SLICE_BYTES_MIN;
 use crate::site::Site;
 use crate::worker::Core;
 
 /// The size of slices by the configuration, as far as memory has room for them; `None` where there are to be none.
 pub(crate) fn slice_bytes(core: &Core, site: &Site) -> Option<u64> {
-    let bytes = core.shared.cache.slice_bytes(site.settings.limits.slice_bytes);
-    (bytes > 0).then_some(bytes)
+    let wanted = site.settings.limits.slice_bytes;
+    let bytes = core.shared.cache.slice_bytes(wanted);
+    (bytes > 0 && bytes >= wanted.min(SLICE_BYTES_MIN)).then_some(bytes)
 }
 
 /// How the body of a whole response is to be kept in slices, if it is.
@@ -51,7 +53,7 @@ pub(crate) fn sliced(fetch: &Fetch, head: &ResponseHead, key: Key, complete: u64
     }
     let bytes = slice_bytes(&fetch.core, &fetch.site)?;
     let known = fetch.core.shared.cache.find(key, &fetch.head.request()).and_then(|known| {
-        let sliced = known.sliced().filter(|sliced| sliced.complete == complete)?;
+        let sliced = known.sliced().filter(|known| known.complete == complete && known.slice_bytes == bytes)?;
         may_combine(known.head().fields.view(), fields).then_some(sliced)
     });
     Some(known.unwrap_or_else(|| Sliced::new(complete, bytes)))
