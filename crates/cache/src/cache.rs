@@ -352,8 +352,9 @@ impl Cache {
         self.disk.as_ref().map_or_else(Vec::new, |disk| disk.tier.stats())
     }
 
-    /// For a tick: what has no use any more at this second is not kept when a disk makes room.
+    /// For a tick: what has no use any more at this second leaves first when room is made, in memory and on disks.
     pub fn note_time(&self, now: Now) {
+        self.eviction.lock().note_time(u32::try_from(now.mono_ms / 1_000).unwrap_or(u32::MAX));
         if let Some(disk) = &self.disk {
             disk.tier.set_now(now.wall_ms / 1_000);
         }

@@ -59,7 +59,7 @@ pub(crate) struct Entry {
     _charge: Charge,
 }
 
-// The table is between half and seven eighths full; beside it an arena node and a ghost.
+// The table is between half and seven eighths full; beside it an arena node, its links in the wheel and a ghost.
 #[cfg(not(feature = "shuttle"))]
 const _: () = assert!(size_of::<(Key, Entry)>() * 2 + 96 <= crate::limits::ENTRY_BYTES);
 

@@ -20,7 +20,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use message::FieldName;
 use store::disk::{
     Acknowledged, Digest, DiskEvent, DiskSettings, Invalidation, NotDurable, RecordFacts, Recovered, Tier,
 };
@@ -30,6 +29,7 @@ use store::sync::atomic::{AtomicU64, Ordering};
 use crate::disk_ban::RecoveredBan;
 use crate::group_table::slot_of;
 use crate::key::{Key, Variant};
+use crate::lifespan::{answers_for_ms, is_validatable};
 use crate::limits::{DISK_SEEN_MAX, DISK_TOLD_MAX, DISK_VALIDATABLE_MS, GROUP_SLOTS};
 use crate::object::Object;
 use crate::stored_form::{self, Boot};
@@ -203,14 +203,9 @@ pub(crate) fn digest_of(key: Key, variant: Variant) -> Digest {
 /// Until when it is of any use, in seconds of the wall clock: fresh, stale where that is allowed, and what has a validator
 /// for a while longer. And under which number of the invalidation sequence its fetch began.
 fn facts_of(object: &Object) -> RecordFacts {
-    let (facts, fields) = (object.facts(), object.head().fields.view());
-    let fresh_ms = facts.lifetime_ms.saturating_sub(facts.initial_age_ms);
-    let stale_ms = facts.stale_while_revalidate_ms.max(facts.stale_if_error_ms.unwrap_or(0));
-    let keep_ms = object.by_policy().map_or_else(
-        || if fields.contains(FieldName::Etag) || facts.last_modified.is_some() { DISK_VALIDATABLE_MS } else { 0 },
-        |policy| policy.keep_ms,
-    );
-    let life_ms = fresh_ms.saturating_add(stale_ms).saturating_add(keep_ms);
+    let validatable_ms = || if is_validatable(object) { DISK_VALIDATABLE_MS } else { 0 };
+    let keep_ms = object.by_policy().map_or_else(validatable_ms, |policy| policy.keep_ms);
+    let life_ms = answers_for_ms(object).saturating_add(keep_ms);
     let expires = object.received.wall_ms.saturating_add(life_ms) / 1_000 + 1;
     RecordFacts { expires, number: object.began() }
 }

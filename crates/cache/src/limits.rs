@@ -95,6 +95,12 @@ pub const DISK_CANDIDATES_MAX: usize = 4;
 /// How long what is stale is worth its place on a disk because the origin may confirm it: a week.
 pub const DISK_VALIDATABLE_MS: u64 = 7 * 24 * 3_600 * 1_000;
 
+/// A response that expired keeps its place in memory for this part (1/4) of the time for which it was fresh …
+pub const STANDBY_PART: u64 = 4;
+/// … and at least so long: what is fresh for
+/// seconds is asked for again in seconds only where it is popular.
+pub const STANDBY_MS_MIN: u64 = 60_000;
+
 /// Bans, tags and groups that the disks were told of and that nobody has waited for yet; older ones are waited for by nobody.
 pub const DISK_TOLD_MAX: usize = 1_024;
 

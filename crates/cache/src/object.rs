@@ -402,4 +402,8 @@ impl Tenant for Object {
     fn fingerprint(&self) -> u64 {
         (self.key.0 ^ self.variant.0) as u64
     }
+
+    fn over_s(&self) -> Option<u32> {
+        crate::lifespan::over_s(self)
+    }
 }

@@ -1,11 +1,13 @@
 //! Doubly linked queues in one array, so that a tenant that is purged leaves from the middle at once.
 //!
 //! The policies keep their queues in it. An index stands in the tenant's seat; 32 bytes a node, counted by the
-//! owner of the tenants as part of an index entry.
+//! owner of the tenants as part of an index entry. Beside the queues everybody whose life has an end lies in a timing wheel, which
+//! knows places as this file does: 8 bytes more.
 
 use std::sync::Arc;
 
 use crate::eviction::Tenant;
+use crate::expiry_wheel::ExpiryWheel;
 
 const NONE: u32 = u32::MAX;
 
@@ -14,6 +16,7 @@ pub(crate) struct Arena<T, const QUEUES: usize> {
     nodes: Vec<Node<T>>,
     free: Vec<u32>,
     queues: [Queue; QUEUES],
+    wheel: ExpiryWheel,
 }
 
 #[derive(Debug)]
@@ -37,7 +40,7 @@ pub(crate) struct Queue {
 impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
     pub fn new() -> Arena<T, QUEUES> {
         let empty = Queue { newest: NONE, oldest: NONE, count: 0, weight: 0 };
-        Arena { nodes: Vec::new(), free: Vec::new(), queues: [empty; QUEUES] }
+        Arena { nodes: Vec::new(), free: Vec::new(), queues: [empty; QUEUES], wheel: ExpiryWheel::new() }
     }
 
     pub fn queue(&self, queue: usize) -> Queue {
@@ -60,6 +63,9 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
             u32::try_from(self.nodes.len() - 1).expect("fewer than 4 billion tenants")
         });
         tenant.seat().set_place(Some(index));
+        if let Some(over_s) = tenant.over_s() {
+            self.wheel.put(index, over_s);
+        }
         let weight = tenant.weight();
         let ends = &mut self.queues[queue];
         let older = std::mem::replace(&mut ends.newest, index);
@@ -82,6 +88,16 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
     /// Takes a tenant out, wherever it sits.
     pub fn remove(&mut self, tenant: &T) -> Option<Arc<T>> {
         tenant.seat().place().map(|index| self.unlink(index))
+    }
+
+    /// It is this second now.
+    pub fn note_time(&mut self, now_s: u32) {
+        self.wheel.turn(now_s);
+    }
+
+    /// The place of one whose life is over, whatever its queue.
+    pub fn over(&self) -> Option<u32> {
+        self.wheel.due()
     }
 
     /// The place of the oldest.
@@ -119,6 +135,7 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
             older => self.nodes[older as usize].newer = newer,
         }
         self.free.push(index);
+        self.wheel.take_out(index);
         tenant.seat().set_place(None);
         tenant
     }

@@ -48,6 +48,11 @@ pub trait Tenant: Send + Sync {
     fn weight(&self) -> usize;
     /// The same for a tenant that comes back after it was evicted: a digest of its name.
     fn fingerprint(&self) -> u64;
+    /// The second from which on nobody has a use for it, on the clock of [`Eviction::note_time`]; none if it has no end.
+    /// The same as long as it sits.
+    fn over_s(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// An order among tenants. Its weight is bounded by who calls [`victim`](Eviction::victim); the limit given to it
@@ -56,9 +61,11 @@ pub trait Eviction<T: Tenant>: Send {
     fn admit(&mut self, tenant: Arc<T>);
     /// Takes out a tenant that left by itself. Nothing happens if it was not in.
     fn remove(&mut self, tenant: &T);
-    /// Takes out the one that should leave next.
+    /// Takes out the one that should leave next: one whose life is over, if there is one.
     fn victim(&mut self) -> Option<Arc<T>>;
     fn set_limit(&mut self, bytes: usize);
+    /// It is this second now. To be said now and then: nobody's life is over before.
+    fn note_time(&mut self, now_s: u32);
     fn count(&self) -> usize;
     fn weight(&self) -> usize;
 }

@@ -9,6 +9,7 @@ mod arena;
 mod blocks;
 pub mod disk;
 mod eviction;
+mod expiry_wheel;
 mod growing;
 pub mod limits;
 mod lru;

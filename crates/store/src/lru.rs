@@ -36,6 +36,9 @@ impl<T: Tenant> Eviction<T> for Lru<T> {
     }
 
     fn victim(&mut self) -> Option<Arc<T>> {
+        if let Some(place) = self.arena.over() {
+            return self.arena.take(place);
+        }
         for _ in 0..self.arena.count().min(PASSED_OVER_MAX) {
             let tenant = self.arena.pop(0)?;
             if tenant.seat().hits() == 0 {
@@ -48,6 +51,10 @@ impl<T: Tenant> Eviction<T> for Lru<T> {
     }
 
     fn set_limit(&mut self, _bytes: usize) {}
+
+    fn note_time(&mut self, now_s: u32) {
+        self.arena.note_time(now_s);
+    }
 
     fn count(&self) -> usize {
         self.arena.count()

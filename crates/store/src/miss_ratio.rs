@@ -26,6 +26,8 @@ pub struct Tried {
     pub object_bytes: u64,
     /// From when on a stored object is fetched again.
     pub ttl_s: Option<u32>,
+    /// For how long after that it keeps its place in the order of eviction; then it leaves first.
+    pub standby_s: u32,
 }
 
 /// How it went.
@@ -54,6 +56,7 @@ struct Guest {
     bytes: u32,
     stored_s: u32,
     weight: usize,
+    over_s: Option<u32>,
     seat: Seat,
 }
 
@@ -69,6 +72,10 @@ impl Tenant for Guest {
     fn fingerprint(&self) -> u64 {
         u64::from(self.object)
     }
+
+    fn over_s(&self) -> Option<u32> {
+        self.over_s
+    }
 }
 
 /// Replays the whole trace. An object whose length is another than it was counts as another; one that is longer than
@@ -80,6 +87,7 @@ pub fn replay(trace: &[Ask], tried: Tried) -> Misses {
     let mut stored: Vec<Option<Arc<Guest>>> = vec![None; objects];
     let mut misses = Misses::default();
     for ask in trace {
+        policy.note_time(ask.at_s);
         let place = &mut stored[ask.object as usize];
         misses.requests += 1;
         misses.bytes += u64::from(ask.bytes);
@@ -89,7 +97,7 @@ pub fn replay(trace: &[Ask], tried: Tried) -> Misses {
         }
         misses.missed += 1;
         misses.missed_bytes += u64::from(ask.bytes);
-        let guest = Arc::new(guest_of(ask, tried.object_bytes));
+        let guest = Arc::new(guest_of(ask, &tried));
         if let Some(before) = place.take() {
             guest.seat.inherit(&before.seat);
             policy.remove(&before);
@@ -107,9 +115,10 @@ fn is_same(guest: &Guest, ask: &Ask, ttl_s: Option<u32>) -> bool {
     guest.bytes == ask.bytes && ttl_s.is_none_or(|ttl_s| ask.at_s.saturating_sub(guest.stored_s) < ttl_s)
 }
 
-fn guest_of(ask: &Ask, object_bytes: u64) -> Guest {
-    let weight = usize::try_from(u64::from(ask.bytes) + object_bytes).unwrap_or(usize::MAX);
-    Guest { object: ask.object, bytes: ask.bytes, stored_s: ask.at_s, weight, seat: Seat::default() }
+fn guest_of(ask: &Ask, tried: &Tried) -> Guest {
+    let weight = usize::try_from(u64::from(ask.bytes) + tried.object_bytes).unwrap_or(usize::MAX);
+    let over_s = tried.ttl_s.map(|ttl_s| ask.at_s.saturating_add(ttl_s).saturating_add(tried.standby_s));
+    Guest { object: ask.object, bytes: ask.bytes, stored_s: ask.at_s, weight, over_s, seat: Seat::default() }
 }
 
 fn make_room(policy: &mut dyn Eviction<Guest>, stored: &mut [Option<Arc<Guest>>], limit: usize) {
@@ -127,7 +136,7 @@ mod tests {
     fn check(kind: EvictionKind, limit_bytes: u64, trace: &str, expect_missed: u64) {
         let ask = |(at, letter): (usize, u8)| Ask { object: u32::from(letter - b'a'), bytes: 1, at_s: at as u32 };
         let trace: Vec<Ask> = trace.bytes().enumerate().map(ask).collect();
-        let tried = Tried { kind, limit_bytes, object_bytes: 0, ttl_s: None };
+        let tried = Tried { kind, limit_bytes, object_bytes: 0, ttl_s: None, standby_s: 0 };
         let misses = replay(&trace, tried);
         assert_eq!((misses.requests, misses.missed), (trace.len() as u64, expect_missed), "{kind:?} {limit_bytes}");
     }
@@ -160,12 +169,25 @@ mod tests {
         let tried = |limit_bytes, object_bytes, ttl_s| {
             replay(
                 &[ask(0, 10), ask(1, 10), ask(2, 20), ask(62, 20)],
-                Tried { kind: EvictionKind::S3Fifo, limit_bytes, object_bytes, ttl_s },
+                Tried { kind: EvictionKind::S3Fifo, limit_bytes, object_bytes, ttl_s, standby_s: 0 },
             )
         };
         assert_eq!(tried(100, 0, None), Misses { requests: 4, missed: 2, bytes: 60, missed_bytes: 30 });
         assert_eq!(tried(100, 0, Some(60)).missed, 3);
         assert_eq!(tried(19, 0, None).missed, 3, "the longer one has no room");
         assert_eq!(tried(19, 10, None).missed, 4, "nor has any with what it costs beside its body");
+    }
+
+    /// `b` is asked for as often as `a`, but both are over when `c` and `d` come; only `e` is not.
+    #[test]
+    fn what_is_over_leaves_before_what_is_not() {
+        for (kind, standby_s, expect) in EvictionKind::ALL.into_iter().flat_map(|kind| [(kind, 0, 5), (kind, 1_000, 6)])
+        {
+            let asks = [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2), (4, 9), (2, 30), (3, 30), (4, 30)];
+            let trace: Vec<Ask> =
+                asks.iter().map(|(object, at_s)| Ask { object: *object, bytes: 1, at_s: *at_s }).collect();
+            let tried = Tried { kind, limit_bytes: 3, object_bytes: 0, ttl_s: Some(25), standby_s };
+            assert_eq!(replay(&trace, tried).missed, expect, "{kind:?} {standby_s}");
+        }
     }
 }

@@ -65,6 +65,9 @@ impl<T: Tenant> Eviction<T> for S3Fifo<T> {
     }
 
     fn victim(&mut self) -> Option<Arc<T>> {
+        if let Some(place) = self.arena.over() {
+            return self.arena.take(place);
+        }
         for _ in 0..PASSED_OVER_MAX.min(self.arena.count() * usize::from(SEAT_HITS_MAX + 2)) {
             let probation = self.arena.queue(PROBATION);
             let crowded = probation.weight > self.probation_bytes_max || self.arena.queue(MAIN).count == 0;
@@ -78,6 +81,10 @@ impl<T: Tenant> Eviction<T> for S3Fifo<T> {
 
     fn set_limit(&mut self, bytes: usize) {
         self.probation_bytes_max = bytes / 100 * PROBATION_PERCENT;
+    }
+
+    fn note_time(&mut self, now_s: u32) {
+        self.arena.note_time(now_s);
     }
 
     fn count(&self) -> usize {

@@ -48,6 +48,9 @@ impl<T: Tenant> Eviction<T> for Sieve<T> {
     }
 
     fn victim(&mut self) -> Option<Arc<T>> {
+        if let Some(place) = self.arena.over() {
+            return self.take(place);
+        }
         let mut place = self.hand.or_else(|| self.arena.oldest(0))?;
         for _ in 0..PASSED_OVER_MAX {
             let tenant = self.arena.tenant(place)?;
@@ -62,6 +65,10 @@ impl<T: Tenant> Eviction<T> for Sieve<T> {
     }
 
     fn set_limit(&mut self, _bytes: usize) {}
+
+    fn note_time(&mut self, now_s: u32) {
+        self.arena.note_time(now_s);
+    }
 
     fn count(&self) -> usize {
         self.arena.count()

@@ -10,6 +10,7 @@ use store::{Eviction, EvictionKind, Lru, S3Fifo, Seat, Sieve, Tenant, by_kind};
 struct Guest {
     name: u64,
     weight: usize,
+    over_s: Option<u32>,
     seat: Seat,
 }
 
@@ -24,6 +25,10 @@ impl Tenant for Guest {
 
     fn fingerprint(&self) -> u64 {
         self.name
+    }
+
+    fn over_s(&self) -> Option<u32> {
+        self.over_s
     }
 }
 
@@ -41,11 +46,15 @@ impl<E: Eviction<Guest>> House<E> {
 
     /// True for a hit.
     fn visit(&mut self, name: u64, weight: usize) -> bool {
+        self.visit_until(name, weight, None)
+    }
+
+    fn visit_until(&mut self, name: u64, weight: usize, over_s: Option<u32>) -> bool {
         if let Some(guest) = self.guests.get(&name) {
             guest.seat.touch();
             return true;
         }
-        let guest = Arc::new(Guest { name, weight, seat: Seat::default() });
+        let guest = Arc::new(Guest { name, weight, over_s, seat: Seat::default() });
         self.guests.insert(name, Arc::clone(&guest));
         self.policy.admit(guest);
         self.shrink_to(self.limit);
@@ -147,7 +156,7 @@ fn touched_without_end_still_lets_somebody_go() {
     for kind in EvictionKind::ALL {
         let mut policy = by_kind(kind, 100);
         for name in 0..10 {
-            let guest = Arc::new(Guest { name, weight: 10, seat: Seat::default() });
+            let guest = Arc::new(Guest { name, weight: 10, over_s: None, seat: Seat::default() });
             (0..9).for_each(|_| guest.seat.touch());
             policy.admit(guest);
         }
@@ -156,9 +165,36 @@ fn touched_without_end_still_lets_somebody_go() {
     }
 }
 
+/// Half of the guests are over, which stand between those that are not.
+fn let_the_over_leave(policy: impl Eviction<Guest>) {
+    let mut house = House::new(policy, 1_000);
+    for _ in 0..4 {
+        for name in 0..100 {
+            house.visit_until(name, 10, (name % 2 == 0).then_some(60));
+        }
+    }
+    let living = |house: &House<_>| (0..100).filter(|name| name % 2 == 1 && house.guests.contains_key(name)).count();
+    house.policy.note_time(59);
+    house.hits(200..210, 10);
+    let before = living(&house);
+    assert!(before < 50, "nobody is over yet, so some of those who live left");
+    house.policy.note_time(70);
+    house.hits(300..340, 10);
+    assert_eq!(living(&house), before);
+}
+
+#[test]
+fn those_whose_life_is_over_leave_first_wherever_they_sit() {
+    let_the_over_leave(S3Fifo::new(1_000));
+    let_the_over_leave(Sieve::new());
+    let_the_over_leave(Lru::new());
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Visit(u64, usize),
+    VisitUntil(u64, u32),
+    Pass(u32),
     Leave(u64),
     Shrink(usize),
 }
@@ -166,6 +202,8 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0u64..200, 1usize..400).prop_map(|(name, weight)| Step::Visit(name, weight)),
+        4 => (0u64..200, 0u32..5_000).prop_map(|(name, over_s)| Step::VisitUntil(name, over_s)),
+        2 => (0u32..5_000).prop_map(Step::Pass),
         2 => (0u64..200).prop_map(Step::Leave),
         1 => (0usize..1_000).prop_map(Step::Shrink),
     ]
@@ -178,6 +216,10 @@ fn run<E: Eviction<Guest>>(policy: E, steps: &[Step]) {
             Step::Visit(name, weight) => {
                 house.visit(name, weight);
             }
+            Step::VisitUntil(name, over_s) => {
+                house.visit_until(name, 30, Some(over_s));
+            }
+            Step::Pass(now_s) => house.policy.note_time(now_s),
             Step::Leave(name) => house.leave(name),
             Step::Shrink(limit) => house.shrink_to(limit),
         }

@@ -13,6 +13,7 @@ mod hot_objects;
 mod invalidating;
 mod living_by_policy;
 mod marked;
+mod outlived;
 mod regrouping;
 mod sliced;
 mod softened;

@@ -53,7 +53,8 @@ pub fn curves(trace: &Trace, grid: &Grid, on_done: impl Fn(usize) + Sync) -> Vec
                 while let Some((place, (kind, limit_bytes))) =
                     Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, *pairs.get(at)?)))
                 {
-                    let tried = Tried { kind, limit_bytes, object_bytes: grid.object_bytes, ttl_s: grid.ttl_s };
+                    let Grid { object_bytes, ttl_s, .. } = *grid;
+                    let tried = Tried { kind, limit_bytes, object_bytes, ttl_s, standby_s: standby_s(ttl_s) };
                     let misses = replay(&trace.asks, tried);
                     made.lock()[place] = misses;
                     on_done(done.fetch_add(1, Relaxed) + 1);
@@ -64,6 +65,11 @@ pub fn curves(trace: &Trace, grid: &Grid, on_done: impl Fn(usize) + Sync) -> Vec
     let made = made.into_inner();
     let rows = made.chunks(grid.sizes_bytes.len());
     grid.kinds.iter().zip(rows).map(|(kind, misses)| Curve { kind: *kind, misses: misses.to_vec() }).collect()
+}
+
+/// As the server has it, of responses that can be validated.
+fn standby_s(ttl_s: Option<u32>) -> u32 {
+    ttl_s.map_or(0, |ttl_s| (cache::standby_ms(u64::from(ttl_s) * 1_000) / 1_000) as u32)
 }
 
 /// The smallest size tried from which on more memory is of little use.
