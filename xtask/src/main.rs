@@ -15,6 +15,7 @@ mod imports;
 mod judged_cache;
 mod large;
 mod licences;
+mod miss_ratios;
 mod original_scenario;
 mod original_walk;
 mod originals;
@@ -48,6 +49,7 @@ usage: cargo xtask TASK
   large [--mib N] [--clients N] [--memory-mib N]
                            a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
                            origin asked once?
+  miss-ratios [--seed N]   S3-FIFO against LRU on three made traces; without a seed docs/simulate.md is written anew
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["crash", options @ ..] => crash::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),
+        ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {

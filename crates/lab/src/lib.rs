@@ -81,3 +81,4 @@ pub use sources::{connections_offered, parse_sources, parse_sources_list};
 pub use tally::{ConnectionTally, ErrorRecord, MemcachedTally, Second, Tally};
 pub use whole_file::write_whole;
 pub use workload::{Arrivals, Checks, Connections, Length, Load, RatePlan, StatusWanted, Workload};
+pub use zipf_pick::ZipfPick;

@@ -6,7 +6,7 @@
 
 /// Ranks from 0, the most popular one.
 #[derive(Clone, Debug)]
-pub(crate) struct ZipfPick {
+pub struct ZipfPick {
     dice: fastrand::Rng,
     law: Law,
     count: f64,
@@ -48,7 +48,7 @@ const HARMONIC: f64 = 1e-6;
 
 impl ZipfPick {
     /// `count` is at least 1, `alpha` not negative.
-    pub(crate) fn new(count: usize, alpha: f64, dice: fastrand::Rng) -> ZipfPick {
+    pub fn new(count: usize, alpha: f64, dice: fastrand::Rng) -> ZipfPick {
         let law = Law { alpha };
         let count = count as f64;
         ZipfPick {
@@ -61,8 +61,10 @@ impl ZipfPick {
         }
     }
 
+    /// The next request's rank.
     #[inline]
-    pub(crate) fn next(&mut self) -> usize {
+    #[expect(clippy::should_implement_trait, reason = "it never ends, and is called by name in the loop of a load")]
+    pub fn next(&mut self) -> usize {
         loop {
             let area = self.to + self.dice.f64() * (self.from - self.to);
             let x = self.law.inverse(area);

@@ -55,6 +55,7 @@ Examples:
   larder lab simulate /var/log/nginx/access.log
   larder lab simulate access.log --memory 64MiB,256MiB,1GiB --ttl 10m --plot curves.svg
   zstd -dc trace.oracleGeneral.zst | larder lab simulate - --first 10000000 --json
+  larder lab simulate --generate site --seed 7 --memory 0.1%,1%,10%,30%
 
 Exit codes: 0 simulated; 1 no such file, or no trace; 2 wrong flags.";
 

@@ -9,9 +9,11 @@ use clap::Args;
 use serde_json::json;
 use store::EvictionKind;
 
+use crate::limits::{SIMULATED_OBJECTS_MAX, SIMULATED_OBJECTS_MIN, SIMULATED_REQUESTS_MAX};
 use crate::quantities::{parse_duration, parse_size, show_size};
 use crate::say::say;
 use crate::simulation::curve_plot::svg;
+use crate::simulation::made_trace::{MadeKind, Recipe, make};
 use crate::simulation::miss_curves::{Curve, Grid, curves, enough, usual_sizes, whole_bytes};
 use crate::simulation::trace_file::{Trace, TraceFormat, read};
 
@@ -21,16 +23,35 @@ const OBJECT_BYTES_DEFAULT: u64 = 1_480;
 #[derive(Clone, Debug, Args)]
 pub struct SimulateFlags {
     /// An access log, a CSV file of seconds, key and bytes, or a trace in libCacheSim's oracleGeneral; - reads standard input
-    #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
+    #[arg(value_name = "TRACE", required_unless_present = "generate", conflicts_with = "generate")]
+    pub trace: Option<PathBuf>,
+
+    /// Make a trace instead of reading one
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub generate: Option<MadeKind>,
+
+    /// How many requests to make
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, conflicts_with = "trace",
+          value_parser = clap::value_parser!(u64).range(1..=SIMULATED_REQUESTS_MAX))]
+    pub requests: u64,
+
+    /// For how many objects
+    #[arg(long, value_name = "N", default_value_t = 100_000, conflicts_with = "trace",
+          value_parser = clap::value_parser!(u32).range(SIMULATED_OBJECTS_MIN..=SIMULATED_OBJECTS_MAX))]
+    pub objects: u32,
+
+    /// The same seed makes the same trace
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "trace")]
+    pub seed: u64,
 
     /// The trace's format, if it is not to be told by its beginning
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "generate")]
     pub format: Option<TraceFormat>,
 
-    /// A size of memory to try, several by commas; else ten, from what holds everything down by halves
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
-    pub memory: Vec<u64>,
+    /// A size of memory to try, or a part of what everything takes (5%), several by commas; else ten, from what holds
+    /// everything down by halves
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_memory)]
+    pub memory: Vec<MemoryTried>,
 
     /// An order of eviction to try, several by commas: s3-fifo, sieve, lru; else all of them
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_kind)]
@@ -45,7 +66,7 @@ pub struct SimulateFlags {
     pub ttl: Option<u32>,
 
     /// Only so many requests, from the start
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "generate")]
     pub first: Option<u64>,
 
     /// Write the curves here as SVG
@@ -55,6 +76,20 @@ pub struct SimulateFlags {
     /// Print everything as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A size of memory, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MemoryTried {
+    Bytes(u64),
+    /// Of what everything takes that is asked for.
+    Percent(f64),
+}
+
+fn parse_memory(text: &str) -> Result<MemoryTried, String> {
+    let Some(number) = text.strip_suffix('%') else { return parse_size(text).map(MemoryTried::Bytes) };
+    let percent = number.trim_end().parse().ok().filter(|percent| (f64::MIN_POSITIVE..=100.0).contains(percent));
+    percent.map(MemoryTried::Percent).ok_or_else(|| format!("`{text}` is no part of the whole, such as 0.5% or 30%"))
 }
 
 fn parse_kind(text: &str) -> Result<EvictionKind, String> {
@@ -77,10 +112,7 @@ pub fn simulate(flags: &SimulateFlags) -> ExitCode {
 }
 
 fn run(flags: &SimulateFlags) -> Result<(), String> {
-    let name = flags.trace.display();
-    let trace = open(&flags.trace)
-        .and_then(|from| read(from, flags.format, flags.first))
-        .map_err(|what| format!("{name}: {what}"))?;
+    let (name, trace) = trace(flags)?;
     let grid = grid(flags, &trace);
     let pairs_count = grid.kinds.len() * grid.sizes_bytes.len();
     let shows_progress = std::io::stderr().is_terminal();
@@ -102,6 +134,19 @@ fn run(flags: &SimulateFlags) -> Result<(), String> {
     Ok(())
 }
 
+/// With its name.
+fn trace(flags: &SimulateFlags) -> Result<(String, Trace), String> {
+    if let Some(kind) = flags.generate {
+        let SimulateFlags { requests, objects, seed, .. } = *flags;
+        return Ok((format!("{}, seed {seed}", kind.name()), make(&Recipe { kind, requests, objects, seed })));
+    }
+    let path = flags.trace.as_deref().expect("clap wants a trace where none is made");
+    let name = path.display().to_string();
+    let trace =
+        open(path).and_then(|from| read(from, flags.format, flags.first)).map_err(|what| format!("{name}: {what}"))?;
+    Ok((name, trace))
+}
+
 fn open(path: &Path) -> Result<Box<dyn Read>, String> {
     match path == Path::new("-") {
         true => Ok(Box::new(std::io::stdin().lock())),
@@ -110,11 +155,16 @@ fn open(path: &Path) -> Result<Box<dyn Read>, String> {
 }
 
 fn grid(flags: &SimulateFlags, trace: &Trace) -> Grid {
-    let mut sizes_bytes = flags.memory.clone();
+    let whole_bytes = whole_bytes(trace, flags.object_bytes);
+    let bytes_of = |tried: &MemoryTried| match *tried {
+        MemoryTried::Bytes(bytes) => bytes,
+        MemoryTried::Percent(percent) => (whole_bytes as f64 * percent / 100.0).ceil() as u64,
+    };
+    let mut sizes_bytes: Vec<u64> = flags.memory.iter().map(bytes_of).collect();
     sizes_bytes.sort_unstable();
     sizes_bytes.dedup();
     if sizes_bytes.is_empty() {
-        sizes_bytes = usual_sizes(whole_bytes(trace, flags.object_bytes));
+        sizes_bytes = usual_sizes(whole_bytes);
     }
     let kinds = if flags.policy.is_empty() { EvictionKind::ALL.to_vec() } else { flags.policy.clone() };
     Grid { kinds, sizes_bytes, object_bytes: flags.object_bytes, ttl_s: flags.ttl }

@@ -25,6 +25,9 @@ pub const COMPLAINTS_MAX: usize = 50;
 
 /// Requests of a trace that `larder lab simulate` holds, 12 bytes each.
 pub const SIMULATED_REQUESTS_MAX: u64 = 400_000_000;
+/// Objects of a trace that is made: 20 bytes each. A week of news by the hour needs some.
+pub const SIMULATED_OBJECTS_MIN: i64 = 1_000;
+pub const SIMULATED_OBJECTS_MAX: i64 = 100_000_000;
 /// A longer line of a trace is not understood.
 pub const TRACE_LINE_BYTES_MAX: u64 = 64 << 10;
 

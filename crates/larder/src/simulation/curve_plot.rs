@@ -11,6 +11,8 @@ const LEFT: f64 = 60.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 50.0;
+/// What the name of a size takes.
+const LABEL_WIDTH: f64 = 58.0;
 
 /// Told apart without colour too: by their dashes.
 const STROKES: [(&str, &str); 3] = [("#1f77b4", ""), ("#d62728", "6 3"), ("#2ca02c", "2 3")];
@@ -36,7 +38,13 @@ pub fn svg(sizes_bytes: &[u64], curves: &[Curve], title: &str) -> String {
             at + 4.0
         );
     }
+    let mut free_from = 0.0;
     for (log, bytes) in logs.iter().zip(sizes_bytes) {
+        // Sizes that lie near one another share the name of the first.
+        if x(*log) < free_from {
+            continue;
+        }
+        free_from = x(*log) + LABEL_WIDTH;
         let _ = writeln!(
             out,
             "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
