@@ -16,7 +16,7 @@ use crate::disk_level::DiskLevel;
 use crate::flight::{Failure, Flight};
 use crate::follower::Follower;
 use crate::key::{Key, random_number};
-use crate::limits::ENTRY_BYTES;
+use crate::limits::{ENTRY_BYTES, OBJECT_SHARE_SHIFT};
 use crate::object::Object;
 use crate::recall::Recalled;
 use crate::ticket::Ticket;
@@ -92,9 +92,10 @@ impl Cache {
         complete > self.object_bytes_max()
     }
 
-    /// Slices of at most so many bytes, smaller where one would not be kept.
+    /// Slices of at most so many bytes, smaller where one would not be kept. It is the same whatever memory is short of at
+    /// the moment: slices of two sizes are none of one another's.
     pub fn slice_bytes(&self, wanted: u64) -> u64 {
-        wanted.min(self.object_bytes_max())
+        wanted.min(self.settings.object_bytes_max).min((self.settings.memory_bytes_max >> OBJECT_SHARE_SHIFT) as u64)
     }
 
     fn slice_key(&self, sliced: Sliced, number: u64) -> Key {
