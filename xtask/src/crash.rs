@@ -5,8 +5,6 @@
 //! A kill keeps what the kernel has in its page cache: what a loss of power does is for the simulated device in `store`'s
 //! own tests.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::io::{self, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -17,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use crate::dice::Dice;
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
 use crate::suite::Tally;
@@ -43,10 +42,8 @@ struct Truth {
     wrong: std::sync::Mutex<Vec<String>>,
 }
 
-struct Dice(u64);
-
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
-    let (mut runs, mut seed) = (100, drawn());
+    let (mut runs, mut seed) = (100, Dice::drawn());
     let mut options = options.iter();
     while let Some(option) = options.next() {
         let number =
@@ -64,11 +61,7 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
 
 /// The short run of the tests.
 pub fn run(project: &Project) -> Result<Tally, String> {
-    crash(project, RUNS_IN_TESTS, drawn())
-}
-
-fn drawn() -> u64 {
-    RandomState::new().build_hasher().finish() >> 16
+    crash(project, RUNS_IN_TESTS, Dice::drawn())
 }
 
 fn crash(project: &Project, runs: usize, seed: u64) -> Result<Tally, String> {
@@ -84,7 +77,7 @@ fn crash(project: &Project, runs: usize, seed: u64) -> Result<Tally, String> {
         wrong: std::sync::Mutex::default(),
     });
     let origin = serve_origin(&truth).map_err(|error| format!("the origin: {error}"))?;
-    let mut dice = Dice(seed);
+    let mut dice = Dice::of(seed);
     let mut found = 0;
     for run in 0..=runs {
         let larder = start(project, &folder, origin)?;
@@ -166,7 +159,7 @@ fn live(folder: &Path, truth: &Arc<Truth>, dice: &mut Dice) {
     truth.stopped.store(false, SeqCst);
     let threads: Vec<_> = (0..CLIENTS)
         .map(|_| {
-            let (truth, folder, dice) = (Arc::clone(truth), folder.to_owned(), Dice(dice.next()));
+            let (truth, folder, dice) = (Arc::clone(truth), folder.to_owned(), Dice::of(dice.next()));
             thread::spawn(move || use_it(&folder, &truth, dice))
         })
         .collect();
@@ -245,7 +238,7 @@ impl Truth {
 
 /// What the origin sends for a key's version: others of the same length have other bytes.
 fn body_of(key: usize, version: u64) -> Vec<u8> {
-    let mut dice = Dice((key as u64) << 32 | version);
+    let mut dice = Dice::of((key as u64) << 32 | version);
     let length = if dice.below(4) == 0 { dice.below(BODY_BYTES_MAX) } else { dice.below(4_000) };
     (0..length.div_ceil(8)).flat_map(|_| dice.next().to_le_bytes()).take(length as usize).collect()
 }
@@ -305,19 +298,5 @@ impl Client {
         let answer = answer.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         self.connection = Some(connection);
         Ok(answer)
-    }
-}
-
-impl Dice {
-    /// splitmix64.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
     }
 }

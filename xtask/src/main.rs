@@ -9,12 +9,17 @@ use crate::project::Project;
 mod behaviours;
 mod conformance;
 mod crash;
+mod dice;
 mod edge_counts;
 mod fuzzing;
 mod imports;
 mod judged_cache;
 mod large;
 mod licences;
+mod memory;
+mod memory_load;
+mod memory_plot;
+mod memory_site;
 mod miss_ratios;
 mod original_scenario;
 mod original_walk;
@@ -50,6 +55,8 @@ usage: cargo xtask TASK
                            a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
                            origin asked once?
   miss-ratios [--seed N]   S3-FIFO against LRU on three made traces; without a seed docs/simulate.md is written anew
+  memory [--minutes N] [--memory SIZE] [--seed N]
+                           a mixed load for a minute, or as told: does the process stay below its limit, and alive?
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -72,6 +79,7 @@ fn main() -> ExitCode {
         ["crash", options @ ..] => crash::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),
         ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),
+        ["memory", options @ ..] => memory::task(&project, options),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {

@@ -8,8 +8,9 @@ use std::sync::{Arc, OnceLock};
 use message::{Request, ResponseHead};
 use rules::Facts;
 use store::disk::DiskStats;
+use store::limits::BLOCK_BYTES;
 use store::sync::Mutex;
-use store::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use store::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
@@ -20,6 +21,7 @@ use crate::group_table::{GroupTable, Groups, Membership};
 use crate::key::{Digester, Key, Variant};
 use crate::limits::{
     GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX,
+    WINDOW_READ_BYTES_MAX, WINDOWS_SHARE_SHIFT,
 };
 use crate::object::{Object, ObjectParts};
 use crate::spec::SharedSpecs;
@@ -122,6 +124,10 @@ pub struct Cache {
     pub(crate) disk: Option<DiskLevel>,
     /// Where large bodies lie; absent where the kernel has no files in memory.
     pub(crate) pages: Option<Arc<PageFile>>,
+    /// What of the account bodies take that are not kept, and up to where each of them may run far ahead.
+    pub(crate) windows: Arc<Account>,
+    /// The process is at its limit.
+    is_short: AtomicBool,
     eviction: Mutex<Box<dyn Eviction<Object>>>,
 }
 
@@ -170,6 +176,8 @@ impl Cache {
             slices_under_way: AtomicUsize::new(0),
             disk,
             pages: PageFile::create().ok(),
+            windows: Account::new(limit >> WINDOWS_SHARE_SHIFT),
+            is_short: AtomicBool::new(false),
             eviction: Mutex::new(eviction),
         })
     }
@@ -342,9 +350,34 @@ impl Cache {
 
     /// Sets the memory limit and evicts what is over it.
     pub fn set_memory(&self, bytes: usize) {
-        self.account.set_limit(bytes);
-        self.eviction.lock().set_limit(bytes);
+        if self.account.limit() != bytes {
+            self.account.set_limit(bytes);
+            self.windows.set_limit(bytes >> WINDOWS_SHARE_SHIFT);
+            self.eviction.lock().set_limit(bytes);
+        }
         self.make_room(0);
+    }
+
+    /// Memory of stored bodies that lies in a file, where the resident size of the process does not show it.
+    pub fn file_memory_bytes(&self) -> u64 {
+        self.pages.as_ref().map_or(0, |pages| pages.memory_bytes())
+    }
+
+    /// Has the account room for all that it holds, now that others made it?
+    pub fn sheds(&self) -> bool {
+        self.make_room(0)
+    }
+
+    /// Says that memory is short, or no longer: then bodies that are not kept run ahead of their readers by a block and no more.
+    pub fn set_short(&self, is_short: bool) {
+        self.is_short.store(is_short, Relaxed);
+    }
+
+    /// How far a body that is not kept may run ahead of its slowest reader at the moment. Others make room for it first.
+    pub(crate) fn window_bytes_max(&self) -> usize {
+        let max = self.settings.window_bytes_max;
+        let is_short = self.is_short.load(Relaxed) || self.windows.excess(0) > 0 || !self.make_room(0);
+        if is_short { max.min(WINDOW_READ_BYTES_MAX) } else { max }
     }
 
     /// Of each disk.
@@ -386,9 +419,11 @@ impl Cache {
         }
     }
 
-    /// The largest body that is kept at the moment.
+    /// The largest body that is kept at the moment. Where slow readers hold half of the memory already, each with a body that
+    /// was kept for it, further ones pass through windows, so that small objects have a place beside them.
     pub(crate) fn object_bytes_max(&self) -> u64 {
-        self.settings.object_bytes_max.min((self.account.limit() >> OBJECT_SHARE_SHIFT) as u64)
+        let room = self.account.limit().saturating_sub(self.account.leaving().saturating_mul(2)).max(BLOCK_BYTES);
+        self.settings.object_bytes_max.min((room >> OBJECT_SHARE_SHIFT) as u64)
     }
 
     /// Evicts until `more` bytes fit; false if they cannot.

@@ -36,6 +36,8 @@ pub struct Draft {
     length: Option<u64>,
     received: u64,
     charge: Charge,
+    /// The same, while the body is not kept: what all such bodies take is bounded too.
+    window: Option<Charge>,
     /// What the body will be stored as. Gone once it cannot be.
     keep: Option<Keep>,
     /// Until when the key counts as hit-for-miss if the body turns out too large.
@@ -63,7 +65,7 @@ pub(crate) struct Keep {
 impl Draft {
     pub(crate) fn new(duty: Duty, length: Option<u64>, keep: Option<Keep>, mark_ms: Option<u64>) -> Draft {
         let charge = duty.cache.account.charge(0);
-        Draft { duty, length, received: 0, charge, keep, mark_ms }
+        Draft { duty, length, received: 0, charge, window: None, keep, mark_ms }
     }
 
     pub fn flight(&self) -> &Arc<Flight> {
@@ -113,6 +115,7 @@ impl Draft {
             // Condemned meanwhile, or never kept: only what lies between writer and readers is held.
             self.keep = None;
             self.charge.resize(bytes);
+            self.window.get_or_insert_with(|| self.duty.cache.windows.charge(0)).resize(bytes);
         }
         if let Some(pieces) = ripe {
             self.settle(pieces);
@@ -158,7 +161,7 @@ impl Draft {
     /// Ready when there is room for more: always while the body is kept, and when nobody reads. Else the writer
     /// waits for its slowest reader.
     pub fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let max = self.duty.cache.settings.window_bytes_max;
+        let max = self.duty.cache.window_bytes_max();
         self.duty.flight.with(|inner| {
             inner.poll_writer(cx, |inner| {
                 inner.window_bytes().is_none_or(|held| held < max) || inner.readers.count() == 0
@@ -320,9 +323,14 @@ impl Draft {
     }
 
     fn finish_unstored(&mut self, trailers: Option<Arc<Fields>>) {
+        // Slow readers keep what is left of it beyond its writer.
+        let held = (std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0)), self.window.take());
         let ((), wakes) = self.duty.close(|shard, flight| {
             entry_of(shard, flight).delist(flight);
-            flight.change(|inner| inner.end = End::Whole(trailers))
+            flight.change(|inner| {
+                inner.end = End::Whole(trailers);
+                inner.held = Some(held);
+            })
         });
         wakes.send(&self.duty.flight);
     }

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use message::{Fields, Request, ResponseHead};
 use rules::Facts;
-use store::Growing;
 use store::sync::Mutex;
+use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
 use crate::flight_body::FlightBody;
@@ -59,6 +59,8 @@ pub(crate) struct Inner {
     pub body: FlightBody,
     pub end: End,
     pub readers: Readers,
+    /// What its last readers hold of a body that was not kept.
+    pub held: Option<(Charge, Option<Charge>)>,
     writer: Option<Writer>,
 }
 
@@ -138,6 +140,7 @@ impl Flight {
             body: FlightBody::Growing(Growing::default()),
             end: End::Open,
             readers: Readers::default(),
+            held: None,
             writer: None,
         };
         Arc::new(Flight { key, began, order, core, courier, inner: Mutex::new(inner) })

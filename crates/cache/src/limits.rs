@@ -29,6 +29,9 @@ pub const FLIGHTS_LISTED_MAX: usize = 64;
 /// What a body that is not kept may have between its writer and its slowest reader.
 pub const WINDOW_BYTES_MAX: usize = 256 * 1024;
 
+/// All windows together take this part (1/8) of the memory at most before each of them may hold one block only.
+pub const WINDOWS_SHARE_SHIFT: u32 = 3;
+
 /// A reader of what is kept is handed about this much at once.
 pub const READ_BYTES_MAX: usize = 256 * 1024;
 /// A reader of a window is handed less: what it was handed counts as read, and nobody else holds it any more.

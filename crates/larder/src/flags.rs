@@ -164,7 +164,7 @@ pub struct ServeFlags {
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub forward: Vec<ListenAddress>,
 
-    /// How much memory the store may take [default: 256MiB]
+    /// How much memory the process may take, beside a base of 32 MiB [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<usize>,
 

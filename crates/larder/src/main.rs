@@ -37,6 +37,7 @@ mod nginx_types;
 mod nginx_upstream;
 mod open_files;
 mod plan;
+mod process_memory;
 mod quantities;
 mod rehearsal_heads;
 mod rehearsal_trace;

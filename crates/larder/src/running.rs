@@ -22,6 +22,7 @@ use crate::limits;
 use crate::log_writer::LogWriter;
 use crate::open_files::{connections_and_tunnels_that_fit, connections_that_fit, files_beside, raise_limit};
 use crate::plan::{LogTarget, Plan};
+use crate::process_memory::Process;
 use crate::quantities::show_size;
 use crate::say::say;
 use crate::vcl_loading::{self, Ready};
@@ -75,6 +76,7 @@ impl Running {
             world: Arc::clone(&machine) as Arc<dyn vcl::World>,
             vcl,
             disk: open_disks(&plan)?,
+            memory: Some(Arc::new(Process)),
         };
         let proxy = Proxy::start(start).map_err(|e| e.to_string())?;
         let admin =

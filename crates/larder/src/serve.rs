@@ -166,7 +166,7 @@ fn describe(plan: &Plan) -> String {
         1 => "1 worker".to_owned(),
         n => format!("{n} workers"),
     };
-    format!("{workers}, {} for the store", show_size(plan.settings.memory_bytes_max as u64))
+    format!("{workers}, {} of memory", show_size(plan.settings.memory_bytes_max as u64))
 }
 
 fn show_url(address: &ListenAddress) -> String {

@@ -48,6 +48,8 @@ mod lying_name_server;
 mod memc_module;
 #[path = "program/memcached_faults.rs"]
 mod memcached_faults;
+#[path = "program/memory_limit.rs"]
+mod memory_limit;
 #[path = "program/notation.rs"]
 mod notation;
 #[path = "program/origin_process.rs"]

@@ -18,6 +18,7 @@ use crate::clock::{Moment, deadline_now_ms};
 use crate::forward::admission;
 use crate::instant_file;
 use crate::instant_hit::{self, Instant};
+use crate::limits::{CONNECTION_BYTES, TRANSACTION_BYTES};
 use crate::linger;
 use crate::listener::{Accepted, Peer};
 use crate::policy::Policy;
@@ -91,6 +92,7 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
             return;
         }
     };
+    core.shared.cache.account().take(CONNECTION_BYTES);
     let connection = Connection {
         core: Rc::clone(&core),
         wire,
@@ -273,9 +275,8 @@ impl Connection {
             self.slot.set_deadline(deadline_now_ms() + limit_ms);
         }
         self.charge(core, self.pending.capacity());
-        if core.shared.partial_heads_bytes.load(Ordering::Relaxed)
-            > core.site_ref().settings.limits.partial_heads_bytes_max
-        {
+        let bytes_max = core.site_ref().settings.limits.partial_heads_bytes_max;
+        if core.shared.partial_heads_bytes.load(Ordering::Relaxed) > core.shared.memory.buffers_max(bytes_max) {
             return Some(Turn::Refuse(Refusal {
                 status: 503,
                 token: "partial-heads-too-many",
@@ -286,12 +287,14 @@ impl Connection {
     }
 
     fn charge(&mut self, core: &Core, bytes: usize) {
-        let all = &core.shared.partial_heads_bytes;
+        let (all, account) = (&core.shared.partial_heads_bytes, core.shared.cache.account());
         let charged = self.charged_bytes as usize;
         if bytes > charged {
             all.fetch_add(bytes - charged, Ordering::Relaxed);
-        } else {
+            account.take(bytes - charged);
+        } else if bytes < charged {
             all.fetch_sub(charged - bytes, Ordering::Relaxed);
+            account.give_back(charged - bytes);
         }
         // A head is limited far below 4 GiB.
         self.charged_bytes = bytes as u32;
@@ -412,6 +415,7 @@ impl Connection {
             state,
             asked_again_count: 0,
             recalled: None,
+            _held: self.core.shared.cache.account().charge(TRANSACTION_BYTES),
             site,
         };
         Turn::Step(Box::new(tx), step)
@@ -434,6 +438,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let core = Rc::clone(&self.core);
         self.charge(&core, 0);
+        core.shared.cache.account().give_back(CONNECTION_BYTES);
         give_back(&core, &self.slot);
         if std::thread::panicking() {
             core.counters.panics.add(1);

@@ -66,6 +66,7 @@ counters! {
     connections_accepted: Total, "Client connections accepted";
     connections_handled: Total, "Client connections ended in good order or by the client";
     connections_refused: Total, "Client connections closed at once because of a limit";
+    connections_refused_memory: Total, "Of these, those for which there was no memory (memory.size)";
     connections_active: Gauge, "Client connections open";
     connections_reading: Gauge, "Client connections in the middle of a request";
     connections_writing: Gauge, "Client connections being sent an answer";

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cache::{Failure, Now, Object, Ticket};
+use cache::{Charge, Failure, Now, Object, Ticket};
 use message::{FieldName, Method, RequestHead, ResponseHead, TargetForm};
 use rules::StoreDefaults;
 use wire::{Parties, Refusal, RequestBody, ResponseBody};
@@ -19,7 +19,7 @@ use crate::connection::Connection;
 use crate::edges;
 use crate::forward::Taken;
 use crate::forward::parents::Ways;
-use crate::limits::Limits;
+use crate::limits::{FETCH_BYTES, Limits};
 use crate::origin::Origin;
 use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
@@ -158,6 +158,8 @@ pub(crate) struct Fetch {
     carried: Option<Bytes>,
     /// Set under a policy of the operator's.
     vcl: Option<Box<PolicyState>>,
+    /// What it costs, in the account of the process.
+    _held: Charge,
 }
 
 /// How long this fetch waits.
@@ -206,7 +208,7 @@ pub(crate) enum Broken {
 }
 
 impl Fetch {
-    /// The fetch of a transaction. Fails when no origin is routed to.
+    /// The fetch of a transaction. Fails when no origin is routed to, and when there is no memory for it.
     pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Fetch, Synth> {
         let carries = !matches!(purpose, Purpose::Store(_) | Purpose::Slice { .. });
         let asked = ((tx.backend, &tx.head), Some(tx.client));
@@ -220,12 +222,15 @@ impl Fetch {
         })
     }
 
-    /// The fetch of a request by the built-in policy. Fails when no origin is routed to.
+    /// The fetch of a request by the built-in policy. Fails when no origin is routed to, and when there is no memory for it.
     fn of_request(
         (core, site): (&Rc<Core>, &Arc<Site>),
         ((backend, head), client): ((Option<Backend>, &Rc<RequestHead>), Option<ClientIdentity>),
         purpose: Purpose,
     ) -> Result<Fetch, Synth> {
+        if core.shared.memory_refuses() {
+            return Err(Synth::memory_short());
+        }
         let routed = backend.ok_or_else(Synth::no_route)?;
         let mut ways = Ways::new();
         let taken = site.origin(routed, &head.request(), core.now().mono_ms, &mut ways);
@@ -249,6 +254,7 @@ impl Fetch {
             timeouts: Timeouts::of(&site.settings.limits),
             carried: None,
             vcl: None,
+            _held: held(core),
         })
     }
 
@@ -294,6 +300,7 @@ impl Fetch {
             sent: Moment::now(),
             timeouts: Timeouts::of(&tx.site.settings.limits),
             vcl: Some(Box::new(policy)),
+            _held: held(&core),
             core,
         }
     }
@@ -433,6 +440,7 @@ impl Fetch {
             timeouts: Timeouts::of(&tx.site.settings.limits),
             carried: None,
             vcl: None,
+            _held: held(&tx.core),
         }
     }
 
@@ -451,6 +459,10 @@ impl Fetch {
     }
 }
 
+fn held(core: &Core) -> Charge {
+    core.shared.cache.account().charge(FETCH_BYTES)
+}
+
 /// What the operator decided about storing, in the words of `rules`.
 pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
     let policy = &site.settings.policy;
@@ -467,7 +479,7 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
 /// Begins the fetch of a miss in its own task. The notes are between it and its requester.
 pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
     let notes = Rc::new(FetchNotes::default());
-    if tx.vcl.is_some() {
+    if tx.vcl.is_some() && !tx.core.shared.memory_refuses() {
         let fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()));
         tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, Some(Rc::clone(&notes))));
         return notes;

@@ -16,6 +16,31 @@ pub const PLAYED_BODY_BYTES_MAX: usize = 1 << 20;
 /// One rehearsed request, with the refresh that it may leave behind.
 pub const REHEARSAL_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// What a process takes without any load, its first worker included: code, threads, tables. `memory.size` comes on top.
+pub const MEMORY_BASE_BYTES: u64 = 32 << 20;
+/// What each further worker adds to that.
+pub const MEMORY_WORKER_BYTES: u64 = 2 << 20;
+
+/// What is kept free below the memory limit for what grows between two looks: a part of the limit (1/16), and not more than this.
+pub(crate) const MEMORY_RESERVE_SHIFT: u32 = 4;
+pub(crate) const MEMORY_RESERVE_MAX: u64 = 256 << 20;
+/// The share of the limit that what is accounted may have never falls below this part of it (1/8).
+pub(crate) const MEMORY_SHARE_SHIFT: u32 = 3;
+/// How often it is looked: while less than half of the limit is used, and while more is.
+pub(crate) const MEMORY_LOOK_SELDOM: Duration = Duration::from_millis(200);
+pub(crate) const MEMORY_LOOK_OFTEN: Duration = Duration::from_millis(50);
+/// So many connections are taken whatever the memory.
+pub(crate) const CONNECTIONS_ALWAYS: usize = 16;
+/// Between two lines of the log that say that connections are refused.
+pub(crate) const MEMORY_SAY_EVERY: Duration = Duration::from_secs(60);
+
+/// What the account is charged for an idle connection, its task and its place in the runtime …
+pub(crate) const CONNECTION_BYTES: usize = 768;
+/// … for a request that is not answered at once, with its heads and the answer on its way …
+pub(crate) const TRANSACTION_BYTES: usize = 8 << 10;
+/// … and for a fetch with its connection and its part of what was read.
+pub(crate) const FETCH_BYTES: usize = 8 << 10;
+
 /// The limits of one configuration. `Default` is what ships.
 #[derive(Clone, Debug)]
 pub struct Limits {

@@ -11,6 +11,7 @@ use wire::{Event, ReceivedRequest};
 
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::{Connection, Turn};
+use crate::limits::TRANSACTION_BYTES;
 use crate::policy::{CONDITIONAL, Policy, Seen};
 use crate::receive;
 use crate::request_body::OwedBody;
@@ -123,6 +124,7 @@ impl Connection {
             state: machine,
             asked_again_count: 0,
             recalled: None,
+            _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
             site,
         };
         Turn::Step(Box::new(tx), step)

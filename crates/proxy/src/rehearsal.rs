@@ -238,6 +238,7 @@ impl Rehearsal {
             world: Arc::clone(&world) as Arc<dyn World>,
             vcl: None,
             disk: None,
+            memory: None,
         };
         let instance: Arc<str> = "rehearsal".into();
         let shared = share(empty, &instance, Some(Arc::clone(&stage)))?;

@@ -21,6 +21,7 @@ use crate::hit_history::{HitHistory, HitRatios};
 use crate::limits::DISK_CLOSE_MAX;
 use crate::listener;
 use crate::mailbox::{Mailbox, Message, Post};
+use crate::memory_warden::{self, MemoryGate, MemoryStatus, ProcessMemory};
 use crate::origin::OriginStatus;
 use crate::rehearsal::played_origins::Stage;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
@@ -95,6 +96,8 @@ pub struct Start {
     pub vcl: Option<VclProgram>,
     /// What the store has beneath its memory.
     pub disk: Option<Disk>,
+    /// Who knows what the process occupies. Without, only what is accounted is bounded.
+    pub memory: Option<Arc<dyn ProcessMemory>>,
 }
 
 impl Proxy {
@@ -110,7 +113,11 @@ impl Proxy {
             sockets.push(listeners);
         }
         let instance: Arc<str> = instance_id().into();
+        let memory = start.memory.clone();
         let shared = share(start, &instance, None)?;
+        if let Some(process) = memory {
+            memory_warden::start(&shared, process).map_err(StartError::Thread)?;
+        }
         let threads = (0..workers)
             .map(|index| {
                 let shared = Arc::clone(&shared);
@@ -166,6 +173,7 @@ impl Proxy {
         };
         // From here on nothing is refused any more.
         bound.retain(|(known, _)| listeners.contains(known));
+        self.shared.memory.set_limit(memory_bytes_max);
         self.shared.cache.set_memory(memory_bytes_max);
         self.shared.set_site(site);
         drop(changes);
@@ -208,6 +216,10 @@ impl Proxy {
     /// What lies beneath the memory.
     pub fn disks_status(&self) -> Vec<DiskStats> {
         self.shared.cache.disk_stats()
+    }
+
+    pub fn memory_status(&self) -> MemoryStatus {
+        self.shared.memory.status()
     }
 
     pub fn cache_stats(&self) -> CacheStats {
@@ -277,11 +289,12 @@ impl Proxy {
 
 /// What all cores share, before there is any. `stage`: in a rehearsal.
 pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
-    let Start { settings, workers, log, world, vcl, disk } = start;
+    let Start { settings, workers, log, world, vcl, disk, memory: _ } = start;
     let workers = workers.max(1);
     let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
     let courier = Arc::new(Post(Arc::clone(&mailboxes)));
     let of_cache = cache_settings(&settings, workers);
+    let memory = MemoryGate::new(settings.memory_bytes_max, workers);
     let cache = match disk {
         None => Cache::new(of_cache, courier),
         Some(disk) => disks::above(disk, of_cache, courier),
@@ -308,6 +321,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         log,
         draining: AtomicBool::new(false),
         client_places: Arc::default(),
+        memory,
         partial_heads_bytes: AtomicUsize::new(0),
         memcached_values_bytes: AtomicUsize::new(0),
         tunnels_open: AtomicUsize::new(0),

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::{Key, Object, Ticket};
+use cache::{Charge, Key, Object, Ticket};
 use message::{Method, RequestHead};
 use rules::RequestDirectives;
 use wire::RequestBody;
@@ -286,6 +286,8 @@ pub(crate) struct Transaction {
     pub(crate) asked_again_count: u32,
     /// Was a disk asked already, and did it have what was looked for?
     pub(crate) recalled: Option<bool>,
+    /// What it costs, in the account of the process.
+    pub(crate) _held: Charge,
 }
 
 /// What the log will say.

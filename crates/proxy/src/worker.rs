@@ -19,11 +19,12 @@ use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
 use crate::edges::EdgeCounts;
 use crate::hit_history::HitHistory;
-use crate::limits::FILE_THREADS_MAX;
+use crate::limits::{CONNECTIONS_ALWAYS, FILE_THREADS_MAX};
 use crate::listener::{self, Listener};
 use crate::log_buffer::LogBuffer;
 use crate::mailbox::{Mailbox, Message};
 use crate::memcached_gateway::lane_table::LaneTable;
+use crate::memory_warden::MemoryGate;
 use crate::rehearsal::watch::Watch;
 use crate::service::LogSink;
 use crate::settings::ListenerSettings;
@@ -61,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Arc<dyn LogSink>>,
     pub(crate) draining: AtomicBool,
     pub(crate) client_places: Arc<ClientPlaces>,
+    pub(crate) memory: MemoryGate,
     pub(crate) partial_heads_bytes: AtomicUsize,
     /// Of values on their way to memcached, and of those in chunks on their way from it.
     pub(crate) memcached_values_bytes: AtomicUsize,
@@ -87,6 +89,15 @@ impl Shared {
         }
         self.site.store(site);
         self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
+    }
+
+    /// May no further connection come, and no further fetch begin? What the warden last saw, or that more is accounted for
+    /// at this moment than the limit is, and the store has nothing to give.
+    pub(crate) fn memory_refuses(&self) -> bool {
+        self.memory.refuses()
+            || self.memory.is_overdrawn(self.cache.account().used())
+                && self.connections_open() > CONNECTIONS_ALWAYS
+                && !self.cache.sheds()
     }
 
     pub(crate) fn connections_open(&self) -> usize {

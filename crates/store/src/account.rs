@@ -54,6 +54,16 @@ impl Account {
         staying.saturating_add(overhang).saturating_add(more).saturating_sub(limit)
     }
 
+    /// Counts bytes whose holder has no room for a [`Charge`], whatever the limit says. It gives back as many.
+    pub fn take(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Relaxed);
+    }
+
+    /// Gives back what was taken without a charge.
+    pub fn give_back(&self, bytes: usize) {
+        pay_back(&self.used, bytes);
+    }
+
     /// Takes bytes, whatever the limit says.
     pub fn charge(self: &Arc<Account>, bytes: usize) -> Charge {
         self.used.fetch_add(bytes, Relaxed);

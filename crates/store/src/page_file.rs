@@ -40,6 +40,12 @@ impl PageFile {
         Ok(Arc::new(PageFile { file, end: AtomicU64::new(0) }))
     }
 
+    /// Memory that its pages take. No mapping shows them, so the resident size of the process does not know them.
+    pub fn memory_bytes(&self) -> u64 {
+        // The unit of st_blocks is 512 bytes whatever the file system's own is (stat(3type)).
+        rustix::fs::fstat(&self.file).map_or(0, |file| u64::try_from(file.st_blocks).unwrap_or(0) * 512)
+    }
+
     /// Copies a body into the file.
     pub fn write<'a>(self: &Arc<PageFile>, blocks: impl IntoIterator<Item = &'a [u8]>, len: u64) -> io::Result<Extent> {
         let span = len.next_multiple_of(ALIGNMENT);
@@ -119,10 +125,6 @@ impl Drop for Extent {
 mod tests {
     use super::*;
 
-    fn resident_bytes(pages: &PageFile) -> u64 {
-        rustix::fs::fstat(&pages.file).expect("the file is open").st_blocks as u64 * 512
-    }
-
     #[test]
     fn what_is_written_is_read_and_leaves_nothing_behind() {
         let pages = PageFile::create().expect("a memory file");
@@ -133,9 +135,9 @@ mod tests {
         assert_eq!(second.copy(0, 4), &b"tail"[..]);
         assert_eq!(second.offset() % ALIGNMENT, 0);
         drop(first);
-        assert_eq!(resident_bytes(&pages), ALIGNMENT);
+        assert_eq!(pages.memory_bytes(), ALIGNMENT);
         drop(second);
-        assert_eq!(resident_bytes(&pages), 0);
+        assert_eq!(pages.memory_bytes(), 0);
     }
 
     #[test]
@@ -157,6 +159,6 @@ mod tests {
     fn a_length_that_was_not_true_is_refused() {
         let pages = PageFile::create().expect("a memory file");
         assert!(pages.write([&b"abc"[..]], 4).is_err());
-        assert_eq!(resident_bytes(&pages), 0);
+        assert_eq!(pages.memory_bytes(), 0);
     }
 }

@@ -88,9 +88,25 @@ impl Page {
     fn cache(&mut self, seen: &Observation) {
         let cache = &seen.cache;
         for (name, help, value) in [
-            ("memory_limit_bytes", "What the store may take", cache.memory_bytes_max),
-            ("memory_used_bytes", "What the store takes: index, heads and bodies", cache.memory_bytes),
+            ("memory_limit_bytes", "What the process may occupy beside its base", seen.memory.limit_bytes),
+            ("memory_base_bytes", "What a process occupies anyway", seen.memory.base_bytes),
+            (
+                "memory_occupied_bytes",
+                "What the process occupies, the store's file in memory included",
+                seen.memory.occupied_bytes,
+            ),
+            (
+                "memory_share_bytes",
+                "What of the limit what is accounted may take at the moment",
+                cache.memory_bytes_max,
+            ),
+            ("memory_used_bytes", "What is accounted: index, heads, bodies, connections", cache.memory_bytes),
             ("memory_leaving_bytes", "Of these, what only its last readers keep", cache.leaving_bytes),
+            (
+                "memory_refuses",
+                "1 while new connections are refused for want of memory",
+                u64::from(seen.memory.refuses),
+            ),
             ("objects", "Stored answers", cache.objects),
             ("keys", "Stored URLs", cache.keys),
         ] {
@@ -266,6 +282,7 @@ mod tests {
             assert_eq!(samples[&format!("larder_{name}{suffix}")], seen.counter(name) as f64, "{name}");
         }
         assert_eq!(samples["larder_memory_used_bytes"], 77.0);
+        assert_eq!((samples["larder_memory_limit_bytes"], samples["larder_memory_refuses"]), (3145728.0, 1.0));
         assert_eq!(samples["larder_uptime_seconds"], 61.5);
         assert_eq!(samples["larder_edge_total{machine=\"fetch\",from=\"Send\",to=\"Reply\"}"], 9.0);
     }

@@ -4,7 +4,9 @@
 
 use cache::{CacheStats, DiskStats};
 use proxy::counters::{COUNTERS, CounterKind, HISTOGRAM_BUCKETS, Histogram};
-use proxy::{Edge, HitRatios, OriginStatus, Proxy, VclStatus};
+use proxy::{Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, VclStatus};
+
+use crate::process_memory;
 
 /// The figures of one moment.
 #[derive(Clone, Debug)]
@@ -27,7 +29,9 @@ pub struct Observation {
     pub edges: Vec<Edge>,
     /// Lines that the log took and could not write.
     pub log_lines_lost: u64,
+    /// As the kernel counts it for the process.
     pub resident_bytes: Option<u64>,
+    pub memory: MemoryStatus,
 }
 
 /// A histogram over all cores.
@@ -108,7 +112,8 @@ impl Observation {
             vcls: proxy.vcls_status(),
             edges: proxy.edges(),
             log_lines_lost: circumstances.log_lines_lost,
-            resident_bytes: resident_bytes(),
+            resident_bytes: process_memory::resident_bytes(),
+            memory: proxy.memory_status(),
         }
     }
 
@@ -128,13 +133,6 @@ impl Observation {
         let asked = hits + self.counter("misses") + self.counter("coalesced");
         (asked > 0).then(|| hits as f64 * 100.0 / asked as f64)
     }
-}
-
-/// What the kernel says we occupy (proc(5), statm).
-fn resident_bytes() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
 }
 
 #[cfg(test)]
@@ -210,6 +208,7 @@ pub mod tests {
             edges: vec![Edge { machine: "fetch", from: "Send".to_owned(), to: "Reply".to_owned(), taken: 9 }],
             log_lines_lost: 2,
             resident_bytes: Some(4096),
+            memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
         }
     }
 

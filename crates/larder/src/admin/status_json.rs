@@ -2,7 +2,7 @@
 //!
 //! Fields: `version`, `server_name`, `uptime_seconds`, `workers`; `connections` (accepted, handled, refused, active,
 //! reading, writing, waiting); `stub_status`, nginx's seven numbers under nginx's names; every other counter of `proxy::counters` under its own name (`requests`, `hits`,
-//! `misses` …); `hit_percent`; `memory` (limit_bytes, used_bytes, leaving_bytes, resident_bytes), `objects`, `keys`,
+//! `misses` …); `hit_percent`; `memory` (limit_bytes, base_bytes, occupied_bytes, share_bytes, refuses, used_bytes, leaving_bytes, resident_bytes), `objects`, `keys`,
 //! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`;
 //! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` as `origins`;
 //! `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
@@ -38,7 +38,11 @@ pub fn status(seen: &Observation) -> String {
     top.insert(
         "memory".to_owned(),
         json!({
-            "limit_bytes": cache.memory_bytes_max,
+            "limit_bytes": seen.memory.limit_bytes,
+            "base_bytes": seen.memory.base_bytes,
+            "occupied_bytes": seen.memory.occupied_bytes,
+            "share_bytes": cache.memory_bytes_max,
+            "refuses": seen.memory.refuses,
             "used_bytes": cache.memory_bytes,
             "leaving_bytes": cache.leaving_bytes,
             "resident_bytes": seen.resident_bytes,
@@ -176,6 +180,10 @@ mod tests {
             assert_eq!(status[field], seen.counter(field), "{field}");
         }
         assert_eq!((&status["server_name"], &status["uptime_seconds"]), (&json!("lar\"der"), &json!(61.5)));
+        let memory = &status["memory"];
+        assert_eq!((&memory["limit_bytes"], &memory["base_bytes"]), (&json!(3 << 20), &json!(2 << 20)));
+        assert_eq!((&memory["occupied_bytes"], &memory["share_bytes"]), (&json!(4 << 20), &json!(1 << 20)));
+        assert_eq!(memory["refuses"], true);
         assert_eq!((&status["memory"]["used_bytes"], &status["objects"]), (&json!(77), &json!(5)));
         assert_eq!(status["latency_micros"]["hit"]["p50"], 3);
         assert_eq!(status["latency_micros"]["miss"]["p50"], Value::Null);

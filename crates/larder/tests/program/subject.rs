@@ -45,6 +45,8 @@ pub struct Setup {
     /// Keep a log, in this format.
     pub log_format: Option<&'static str>,
     pub workers: Option<u32>,
+    /// `memory.size`, where it is not 64MiB.
+    pub memory: Option<&'static str>,
     /// A shell command before the program, such as `ulimit -n 64;`.
     pub shell: String,
     /// Where the log goes instead of a file of its own.
@@ -298,6 +300,7 @@ pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> St
         true => ("forward", format!("{}{extra}", forward_sections(origin, setup))),
     };
     let format = setup.log_format.unwrap_or("combined");
+    let memory = setup.memory.unwrap_or("64MiB");
     let log = log.map(|path| format!("[log]\npath = \"{path}\"\nformat = \"{format}\"\n")).unwrap_or_default();
     format!(
         "server_name = \"badinput\"\n[[listen]]\naddress = \"127.0.0.1:0\"\nmode = \"{mode}\"\n\
@@ -310,7 +313,7 @@ pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> St
          [[route]]\npath = \"/memc\"\nmemcached = \"127.0.0.1:1\"\nmode = \"nginx-memc\"\n\
          [origin.main]\nurls = [\"http://{origin}\"]\nejection_failures = 1000000\n\
          [origin.refused]\nurls = [\"http://127.0.0.1:1\"]\nejection_failures = 1000000\n\
-         [memory]\nsize = \"64MiB\"\n[policy]\npurge_from = [\"192.0.2.1\"]\n{log}[limits]\n{limits}\n{extra}\n"
+         [memory]\nsize = \"{memory}\"\n[policy]\npurge_from = [\"192.0.2.1\"]\n{log}[limits]\n{limits}\n{extra}\n"
     )
 }
 

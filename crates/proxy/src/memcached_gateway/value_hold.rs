@@ -24,6 +24,7 @@ impl ValueHold {
             all.fetch_sub(bytes, Ordering::Relaxed);
             return false;
         }
+        self.core.shared.cache.account().take(bytes);
         self.bytes += bytes;
         true
     }
@@ -31,6 +32,7 @@ impl ValueHold {
     pub(crate) fn shrink(&mut self, bytes: usize) {
         self.bytes -= bytes;
         self.core.shared.memcached_values_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.core.shared.cache.account().give_back(bytes);
     }
 }
 

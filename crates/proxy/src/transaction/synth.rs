@@ -153,6 +153,12 @@ impl Synth {
         Synth::new(429, "forward-requests-too-many", CacheVerdict::Refused, text)
     }
 
+    /// The process is at its memory limit, and the store has nothing more to give.
+    pub(crate) fn memory_short() -> Synth {
+        let text = "There is no memory for another fetch at the moment (memory.size).";
+        Synth { close: true, ..Synth::new(503, "memory-short", CacheVerdict::Error, text) }
+    }
+
     pub(crate) fn tunnels_too_many() -> Synth {
         let text = "All tunnels are in use (limits.tunnels_max).";
         Synth { close: true, ..Synth::new(503, "tunnels-too-many", CacheVerdict::Error, text) }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use cache::{BodyPiece, Follower};
+use cache::{BodyPiece, Charge, Follower};
 use message::Fields;
 use smallvec::SmallVec;
 use wire::{
@@ -28,6 +28,8 @@ use crate::transaction::{Step, Transaction};
 
 /// What of a stored body is taken into the queue at once.
 const PIECES_BYTES_MAX: u64 = SLICES_MAX as u64 * (64 << 10);
+/// Of a body that comes from an origin, or is copied from where it has landed, no more is queued for a client at once.
+const QUEUED_BYTES_MAX: usize = 128 << 10;
 /// What of one part of a multipart answer may be copied out of the page file; `rules` bounds how many there are.
 const COPIED_PART_BYTES_MAX: u64 = 4 << 10;
 
@@ -80,6 +82,8 @@ pub(crate) struct Outgoing {
     body: OutBody,
     pub(crate) body_bytes_sent: u64,
     pace: Pace,
+    /// What the queue costs, once it was waited for.
+    held: Option<Box<Charge>>,
 }
 
 /// How the sending ended.
@@ -101,7 +105,7 @@ impl Outgoing {
     pub(crate) fn new(head: Vec<u8>, body: OutBody) -> Outgoing {
         let head_bytes_left = head.len();
         let queue = if head.is_empty() { VecDeque::new() } else { VecDeque::from([Bytes::from(head)]) };
-        Outgoing { queue, head_bytes_left, body, body_bytes_sent: 0, pace: Pace::default() }
+        Outgoing { queue, head_bytes_left, body, body_bytes_sent: 0, pace: Pace::default(), held: None }
     }
 }
 
@@ -147,7 +151,7 @@ impl Outgoing {
     ) -> Poll<End> {
         loop {
             let mut body_end = None;
-            while self.queue.len() < SLICES_MAX && body_end.is_none() {
+            while !self.has_enough() && body_end.is_none() {
                 match self.body.poll_more(&mut self.queue, cx) {
                     Poll::Ready(None) => {}
                     Poll::Ready(Some(end)) => body_end = Some(end),
@@ -193,9 +197,27 @@ impl Outgoing {
                 Poll::Ready(Err(_)) => return Poll::Ready(End::ClientLeft),
                 Poll::Pending => {
                     drop(slices);
+                    self.account_for(connection);
                     return self.wait_for_client(connection, cx, began, timeout_ms);
                 }
             }
+        }
+    }
+
+    /// Is there as much as one write takes? Of what nobody else holds, less: each slow client costs so much.
+    fn has_enough(&self) -> bool {
+        if self.queue.len() >= SLICES_MAX {
+            return true;
+        }
+        self.body.is_handed_over() && self.queue.iter().map(Bytes::len).sum::<usize>() >= QUEUED_BYTES_MAX
+    }
+
+    /// A client that has to be waited for keeps what is queued for it.
+    fn account_for(&mut self, connection: &Connection) {
+        if self.body.is_handed_over() {
+            let bytes = self.queue.iter().map(Bytes::len).sum();
+            let account = connection.core.shared.cache.account();
+            self.held.get_or_insert_with(|| Box::new(account.charge(0))).resize(bytes);
         }
     }
 
@@ -253,6 +275,11 @@ impl Outgoing {
 }
 
 impl OutBody {
+    /// Do its pieces belong to the queue alone?
+    fn is_handed_over(&self) -> bool {
+        matches!(self, OutBody::Follow { .. } | OutBody::Origin { .. })
+    }
+
     /// Puts the next pieces into the queue; says when there are no more, and why.
     fn poll_more(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<Option<End>> {
         match self {

@@ -1,0 +1,179 @@
+//! Keeps the process below its memory limit: a thread that looks at what is resident, moves the store's share
+//! (`memory_share.rs`), makes the allocator give back, and says whether new connections may come.
+//!
+//! A thread of its own, because what it does may take milliseconds and is most needed when the cores have no time. It does
+//! not know how the resident memory is found out nor which allocator there is: that is the program's.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use crate::limits::{
+    CONNECTIONS_ALWAYS, MEMORY_BASE_BYTES, MEMORY_LOOK_OFTEN, MEMORY_LOOK_SELDOM, MEMORY_SAY_EVERY, MEMORY_WORKER_BYTES,
+};
+use crate::memory_share::{MemoryLimit, MemoryShare};
+use crate::service::complain;
+use crate::worker::Shared;
+
+/// The process, as far as its memory goes.
+pub trait ProcessMemory: Send + Sync {
+    /// What it occupies, as the kernel counts it. `None` where nobody says.
+    fn resident_bytes(&self) -> Option<u64>;
+    /// Gives back what the allocator keeps for later.
+    fn release(&self);
+}
+
+/// What the warden tells the cores, and the cores and the operator the warden.
+#[derive(Debug)]
+pub(crate) struct MemoryGate {
+    base_bytes: u64,
+    limit_bytes: AtomicU64,
+    occupied_bytes: AtomicU64,
+    refuses: AtomicBool,
+}
+
+/// Figures of this moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStatus {
+    /// What the process may take beside its base.
+    pub limit_bytes: u64,
+    /// What a process takes anyway.
+    pub base_bytes: u64,
+    /// What it occupies at the last look, the store's file in memory included; 0 before the first.
+    pub occupied_bytes: u64,
+    /// New connections are refused.
+    pub refuses: bool,
+}
+
+impl MemoryGate {
+    pub(crate) fn new(limit_bytes: usize, workers: usize) -> MemoryGate {
+        let further = workers.saturating_sub(1) as u64;
+        MemoryGate {
+            base_bytes: MEMORY_BASE_BYTES + further * MEMORY_WORKER_BYTES,
+            limit_bytes: AtomicU64::new(limit_bytes as u64),
+            occupied_bytes: AtomicU64::new(0),
+            refuses: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn set_limit(&self, limit_bytes: usize) {
+        self.limit_bytes.store(limit_bytes as u64, Relaxed);
+    }
+
+    /// May no further connection come?
+    #[inline]
+    pub(crate) fn refuses(&self) -> bool {
+        self.refuses.load(Relaxed)
+    }
+
+    /// Is more accounted for than the limit is?
+    #[inline]
+    pub(crate) fn is_overdrawn(&self, used_bytes: usize) -> bool {
+        used_bytes as u64 > self.limit_bytes.load(Relaxed)
+    }
+
+    /// A limit of what is buffered for clients, which may not be a larger part of the memory than a quarter.
+    pub(crate) fn buffers_max(&self, limit: usize) -> usize {
+        limit.min((self.limit_bytes.load(Relaxed) / 4) as usize)
+    }
+
+    pub(crate) fn status(&self) -> MemoryStatus {
+        MemoryStatus {
+            limit_bytes: self.limit_bytes.load(Relaxed),
+            base_bytes: self.base_bytes,
+            occupied_bytes: self.occupied_bytes.load(Relaxed),
+            refuses: self.refuses(),
+        }
+    }
+
+    fn limit(&self) -> MemoryLimit {
+        MemoryLimit { base_bytes: self.base_bytes, limit_bytes: self.limit_bytes.load(Relaxed) }
+    }
+}
+
+/// Watches for as long as anybody else holds what all cores share.
+pub(crate) fn start(shared: &Arc<Shared>, process: Arc<dyn ProcessMemory>) -> std::io::Result<()> {
+    if process.resident_bytes().is_none() {
+        complain(format_args!("nobody says how much memory is resident: memory.size bounds what is accounted alone"));
+        return Ok(());
+    }
+    let warden = Warden {
+        share: MemoryShare::new(shared.memory.limit()),
+        process,
+        silent_for: MEMORY_SAY_EVERY,
+        has_said: false,
+        refused_before: 0,
+    };
+    let shared = Arc::downgrade(shared);
+    std::thread::Builder::new().name("larder-memory".to_owned()).spawn(move || warden.watch(&shared)).map(drop)
+}
+
+struct Warden {
+    share: MemoryShare,
+    process: Arc<dyn ProcessMemory>,
+    /// How long ago it was said that connections are refused.
+    silent_for: Duration,
+    has_said: bool,
+    refused_before: u64,
+}
+
+impl Warden {
+    fn watch(mut self, shared: &Weak<Shared>) {
+        while let Some(shared) = shared.upgrade() {
+            let pause = if self.look(&shared) { MEMORY_LOOK_SELDOM } else { MEMORY_LOOK_OFTEN };
+            self.silent_for = self.silent_for.saturating_add(pause);
+            drop(shared);
+            std::thread::sleep(pause);
+        }
+    }
+
+    /// True when there is no hurry.
+    fn look(&mut self, shared: &Shared) -> bool {
+        let (cache, limit) = (&shared.cache, shared.memory.limit());
+        let Some(before) = self.resident_bytes(shared) else { return true };
+        let share = self.share.after_look(limit, before, cache.account().used() as u64);
+        cache.set_memory(share as usize);
+        let mut resident = before;
+        if self.share.wants_release(limit, before) {
+            self.process.release();
+            resident = self.resident_bytes(shared).unwrap_or(before);
+        }
+        shared.memory.occupied_bytes.store(resident, Relaxed);
+        let is_overdrawn = shared.memory.is_overdrawn(cache.account().used()) && !cache.sheds();
+        let is_short = self.share.after_shedding(limit, resident) || is_overdrawn;
+        cache.set_short(is_short);
+        let refuses = is_short && shared.connections_open() > CONNECTIONS_ALWAYS;
+        shared.memory.refuses.store(refuses, Relaxed);
+        self.say(shared, refuses, resident);
+        limit.is_far(resident)
+    }
+
+    fn resident_bytes(&self, shared: &Shared) -> Option<u64> {
+        Some(self.process.resident_bytes()? + shared.cache.file_memory_bytes())
+    }
+
+    /// Once when it begins, and once when it is over; not each time of many.
+    fn say(&mut self, shared: &Shared, refuses: bool, resident_bytes: u64) {
+        let mib = |bytes: u64| bytes >> 20;
+        let refused = || shared.counters.iter().map(|core| core.connections_refused_memory.get()).sum::<u64>();
+        if refuses && !self.has_said && self.silent_for >= MEMORY_SAY_EVERY {
+            (self.has_said, self.silent_for, self.refused_before) = (true, Duration::ZERO, refused());
+            let limit = shared.memory.limit();
+            complain(format_args!(
+                "memory: {} MiB of {} are resident, {} MiB accounted for, and the store has no more to give: new \
+                 connections are refused until there is room (memory.size is {} MiB)",
+                mib(resident_bytes),
+                mib(limit.line_bytes()),
+                mib(shared.cache.account().used() as u64),
+                mib(limit.limit_bytes)
+            ));
+        } else if !refuses && self.has_said && self.silent_for >= MEMORY_SAY_EVERY / 6 {
+            self.has_said = false;
+            complain(format_args!(
+                "memory: {} MiB are resident: connections are taken again, {} were refused",
+                mib(resident_bytes),
+                refused().saturating_sub(self.refused_before)
+            ));
+        }
+    }
+}
