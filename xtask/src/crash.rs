@@ -9,7 +9,7 @@ use std::io::{self, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use crate::dice::Dice;
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
+use crate::started_larder;
 use crate::suite::Tally;
 
 /// Of `cargo xtask test`.
@@ -104,28 +105,8 @@ fn crash(project: &Project, runs: usize, seed: u64) -> Result<Tally, String> {
 }
 
 fn start(project: &Project, folder: &Path, origin: u16) -> Result<Child, String> {
-    for name in ["l.sock", "a.sock", "up"] {
-        let _ = std::fs::remove_file(folder.join(name));
-    }
-    let log = std::fs::File::create(folder.join("larder.log")).map_err(|error| error.to_string())?;
     let origin = format!("http://127.0.0.1:{origin}");
-    let mut larder = Command::new(project.larder())
-        .current_dir(folder)
-        .args(["serve", "--workers", "2", "--listen", "unix:l.sock", "--admin", "unix:a.sock", "--ports-file", "up"])
-        .args(["--origin", &origin, "--memory", "4MiB", "--disk", "store:32MiB"])
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .map_err(|error| format!("larder: {error}"))?;
-    let begun = Stopwatch::start();
-    while !folder.join("up").exists() {
-        if begun.seconds() > PATIENCE.as_secs_f64() || larder.try_wait().is_ok_and(|ended| ended.is_some()) {
-            let _ = larder.kill();
-            return Err(format!("larder does not start: {}", folder.join("larder.log").display()));
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(larder)
+    started_larder::start(project, folder, &["--origin", &origin, "--memory", "4MiB", "--disk", "store:32MiB"])
 }
 
 fn kill(mut larder: Child) -> Result<(), String> {

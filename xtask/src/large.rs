@@ -2,13 +2,12 @@
 //! first bytes, the last, and from the middle on. Every byte is compared, and the origin may be asked for little more than
 //! the file, while memory holds a small part of it.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -16,6 +15,7 @@ use std::time::Duration;
 
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
+use crate::started_larder;
 use crate::suite::Tally;
 
 /// Of `cargo xtask test`.
@@ -131,30 +131,11 @@ fn pattern() -> Vec<u8> {
 }
 
 fn start(project: &Project, scene: &Scene, origin: u16) -> Result<Child, String> {
-    for name in ["l.sock", "a.sock", "up", "access.log"] {
-        let _ = std::fs::remove_file(scene.folder.join(name));
-    }
-    let log = File::create(scene.folder.join("larder.log")).map_err(|error| error.to_string())?;
     let origin = format!("http://127.0.0.1:{origin}");
     let (memory, disk_mib) = (format!("{}MiB", scene.plan.memory_mib), scene.plan.file / MIB * 5 / 4 + 64);
-    let mut larder = Command::new(project.larder())
-        .current_dir(&scene.folder)
-        .args(["serve", "--workers", "2", "--listen", "unix:l.sock", "--admin", "unix:a.sock", "--ports-file", "up"])
-        .args(["--origin", &origin, "--memory", &memory, "--disk", &format!("store:{disk_mib}MiB")])
-        .args(["--log", "access.log"])
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .map_err(|error| format!("larder: {error}"))?;
-    let begun = Stopwatch::start();
-    while !scene.folder.join("up").exists() {
-        if begun.seconds() > PATIENCE.as_secs_f64() || larder.try_wait().is_ok_and(|ended| ended.is_some()) {
-            let _ = larder.kill();
-            return Err(format!("larder does not start: {}", scene.folder.join("larder.log").display()));
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(larder)
+    let disk = format!("store:{disk_mib}MiB");
+    let wanted = ["--origin", &origin, "--memory", &memory, "--disk", &disk, "--log", "access.log"];
+    started_larder::start(project, &scene.folder, &wanted)
 }
 
 /// The most it ever occupied (proc(5), status).

@@ -29,6 +29,7 @@ mod ports;
 mod project;
 mod scenario_origin;
 mod source;
+mod started_larder;
 mod suite;
 mod tidy;
 mod vcl_corpus;

@@ -7,7 +7,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::memory_load::{Load, Outcome, Target, ask_admin};
 use crate::memory_plot;
 use crate::memory_site::Site;
 use crate::project::{Project, Stopwatch};
+use crate::started_larder;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-const PATIENCE_SECONDS: f64 = 20.0;
 /// Nothing from the store in so many seconds with requests is nothing at all.
 const DRY_SECONDS_MAX: usize = 10;
 
@@ -85,27 +85,8 @@ fn read_options(options: &[&str]) -> Result<Asked, String> {
 }
 
 fn start(project: &Project, folder: &Path, memory: &str) -> Result<Child, String> {
-    for name in ["l.sock", "a.sock", "up"] {
-        let _ = fs::remove_file(folder.join(name));
-    }
-    let log = fs::File::create(folder.join("larder.log")).map_err(|error| error.to_string())?;
-    let mut larder = Command::new(project.larder())
-        .current_dir(folder)
-        .args(["serve", "--workers", "2", "--listen", "127.0.0.1:0", "--listen", "unix:l.sock"])
-        .args(["--admin", "unix:a.sock", "--ports-file", "up", "--origin", "unix:origin.sock", "--memory", memory])
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .map_err(|error| format!("larder: {error}"))?;
-    let begun = Stopwatch::start();
-    while !folder.join("up").exists() {
-        if begun.seconds() > PATIENCE_SECONDS || larder.try_wait().is_ok_and(|ended| ended.is_some()) {
-            let _ = larder.kill();
-            return Err(format!("larder does not start: {}", folder.join("larder.log").display()));
-        }
-        thread::sleep(LOOK_EVERY / 10);
-    }
-    Ok(larder)
+    let wanted = ["--listen", "127.0.0.1:0", "--origin", "unix:origin.sock", "--memory", memory];
+    started_larder::start(project, folder, &wanted)
 }
 
 type Watched = (u64, Vec<Sample>, std::sync::Arc<Outcome>);

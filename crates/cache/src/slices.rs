@@ -8,7 +8,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use message::Request;
+use bytes::Bytes;
+use message::{FieldName, Request, ResponseHead, Status};
+use rules::Facts;
 use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::cache::Cache;
@@ -19,7 +21,7 @@ use crate::key::{Key, random_number};
 use crate::limits::{ENTRY_BYTES, OBJECT_SHARE_SHIFT};
 use crate::object::Object;
 use crate::recall::Recalled;
-use crate::ticket::Ticket;
+use crate::ticket::{Description, StoreAs, Ticket};
 use crate::wishes::Now;
 
 /// How a body lies in slices: all of `slice_bytes`, but the last.
@@ -83,6 +85,40 @@ impl Sliced {
     pub fn range(self, number: u64) -> Range<u64> {
         let from = number.saturating_mul(self.slice_bytes).min(self.complete);
         from..from.saturating_add(self.slice_bytes).min(self.complete)
+    }
+}
+
+impl Object {
+    /// How a slice of the body of this outline is stored whose bytes are to follow. By itself it is never over: what it is
+    /// good for the outline says, which is confirmed without it.
+    pub fn slice_description(&self, range: &Range<u64>, now: Now) -> Description {
+        let mut head = ResponseHead::new(Status::PARTIAL_CONTENT);
+        if let Some(etag) = self.etag() {
+            head.fields.push(FieldName::Etag, etag);
+        }
+        head.fields.shrink();
+        let head = Arc::new(head);
+        let store_as = StoreAs {
+            facts: Facts { always_validate: true, ..*self.facts() },
+            lifetimes: None,
+            vary: None,
+            rendered: Bytes::new(),
+            partial: None,
+            whole: None,
+            sliced: None,
+            elsewhere: None,
+            groups: None,
+            tags: None,
+        };
+        Description {
+            head: Arc::clone(&head),
+            shared_head: head,
+            length: Some(range.end - range.start),
+            storable: Some(store_as),
+            uncacheable_ms: 0,
+            mark: None,
+            now,
+        }
     }
 }
 

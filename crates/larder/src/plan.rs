@@ -167,7 +167,6 @@ pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSetting
     }
 }
 
-/// What is the matter with a size for the store, if anything.
 /// The bytes of a disk.
 pub fn check_disk(bytes: u64) -> Result<u64, String> {
     let least = DiskFile::BYTES_MIN;

@@ -228,7 +228,9 @@ impl Fetch {
         ((backend, head), client): ((Option<Backend>, &Rc<RequestHead>), Option<ClientIdentity>),
         purpose: Purpose,
     ) -> Result<Fetch, Synth> {
-        if core.shared.memory_refuses() {
+        // What an answer that is under way lacks is brought all the same: it would have to be cut.
+        let is_hole = matches!(purpose, Purpose::Slice { if_range: Some(_), .. });
+        if !is_hole && core.shared.memory_refuses() {
             return Err(Synth::memory_short());
         }
         let routed = backend.ok_or_else(Synth::no_route)?;

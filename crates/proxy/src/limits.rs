@@ -154,7 +154,7 @@ impl Default for Limits {
             origin_idle_timeout: Duration::from_secs(4),
             interim_responses_max: 16,
             object_bytes_max: 256 << 20,
-            window_bytes_max: 512 << 10,
+            window_bytes_max: 256 << 10,
             reader_stall_max: Duration::from_secs(10),
             variants_max: 1024,
             disk_read_timeout: Duration::from_secs(1),

@@ -365,6 +365,7 @@ fn cache_settings(settings: &Settings, cores: usize) -> CacheSettings {
     CacheSettings {
         memory_bytes_max: settings.memory_bytes_max,
         object_bytes_max: settings.limits.object_bytes_max,
+        window_bytes_max: settings.limits.window_bytes_max,
         eviction: match settings.eviction {
             EvictionChoice::S3Fifo => EvictionKind::S3Fifo,
             EvictionChoice::Sieve => EvictionKind::Sieve,
@@ -372,7 +373,6 @@ fn cache_settings(settings: &Settings, cores: usize) -> CacheSettings {
         },
         cores,
         variants_max: settings.limits.variants_max,
-        ..CacheSettings::default()
     }
 }
 
@@ -386,4 +386,18 @@ pub(crate) fn complain(what: std::fmt::Arguments<'_>) {
 fn instance_id() -> String {
     use std::hash::{BuildHasher, RandomState};
     format!("{:08x}", RandomState::new().hash_one(std::process::id()) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_has_the_limits_of_the_configuration() {
+        let mut settings = crate::origin::tests::settings(Vec::new());
+        settings.limits.window_bytes_max = 77_000;
+        settings.limits.object_bytes_max = 78_000;
+        let of_cache = cache_settings(&settings, 2);
+        assert_eq!((of_cache.window_bytes_max, of_cache.object_bytes_max), (77_000, 78_000));
+    }
 }

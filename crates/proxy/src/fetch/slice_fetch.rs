@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cache::{Description, Failure, Now, Object, SliceAnswer, SliceUnderWay, Sliced, StoreAs, Ticket};
-use message::{FieldName, Request, RequestHead, ResponseHead, Status};
+use cache::{Description, Failure, Now, Object, SliceAnswer, SliceUnderWay, Sliced, Ticket};
+use message::{FieldName, Request, RequestHead, Status};
 use rules::range::{ContentRange, may_combine};
 
 use crate::fetch::fill::{Course, pour};
@@ -38,8 +38,6 @@ pub(crate) struct SliceSource {
     client: Option<ClientIdentity>,
     outline: Arc<Object>,
     pub(crate) sliced: Sliced,
-    /// What each slice has for a head.
-    slice_head: Arc<ResponseHead>,
 }
 
 impl SliceSource {
@@ -59,11 +57,6 @@ impl SliceSource {
         client: Option<ClientIdentity>,
         outline: &Arc<Object>,
     ) -> Option<SliceSource> {
-        let mut slice_head = ResponseHead::new(Status::PARTIAL_CONTENT);
-        if let Some(etag) = outline.etag() {
-            slice_head.fields.push(FieldName::Etag, etag);
-        }
-        slice_head.fields.shrink();
         Some(SliceSource {
             sliced: outline.sliced()?,
             core: Rc::clone(core),
@@ -72,7 +65,6 @@ impl SliceSource {
             head: Rc::clone(head),
             client,
             outline: Arc::clone(outline),
-            slice_head: Arc::new(slice_head),
         })
     }
 
@@ -91,28 +83,7 @@ impl SliceSource {
 
     /// A slice whose bytes are to follow.
     pub(crate) fn description(&self, number: u64, now: Now) -> Description {
-        let range = self.sliced.range(number);
-        let store_as = StoreAs {
-            facts: *self.outline.facts(),
-            lifetimes: None,
-            vary: None,
-            rendered: Bytes::new(),
-            partial: None,
-            whole: None,
-            sliced: None,
-            elsewhere: None,
-            groups: None,
-            tags: None,
-        };
-        Description {
-            head: Arc::clone(&self.slice_head),
-            shared_head: Arc::clone(&self.slice_head),
-            length: Some(range.end - range.start),
-            storable: Some(store_as),
-            uncacheable_ms: 0,
-            mark: None,
-            now,
-        }
+        self.outline.slice_description(&self.sliced.range(number), now)
     }
 
     /// Is this the slice, of the representation that the outline stands for?

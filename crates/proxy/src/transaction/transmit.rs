@@ -277,7 +277,7 @@ impl Outgoing {
 impl OutBody {
     /// Do its pieces belong to the queue alone?
     fn is_handed_over(&self) -> bool {
-        matches!(self, OutBody::Follow { .. } | OutBody::Origin { .. })
+        matches!(self, OutBody::Follow { .. } | OutBody::Origin { .. } | OutBody::Slices(_))
     }
 
     /// Puts the next pieces into the queue; says when there are no more, and why.
