@@ -208,6 +208,8 @@ fn what_is_larger_than_may_wait_waits_alone() {
     let (tier, faulty) = above_faulty(100_000);
     let put = |n, bytes| tier.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, bytes)), NO_FACTS);
     assert_eq!(wait(put(1, 1_000_000).expect("nothing waits")), Ok(()));
+    // Its room is given back just behind its answer: what is asked next is answered after that.
+    assert_eq!(wait(tier.invalidate(Invalidation::Number(1))), Ok(()));
     faulty.set(Faults { stalls: true, ..Faults::default() });
     let waits = put(2, 1_000_000).expect("nothing waits");
     faulty.wait_for_stalled();
