@@ -9,7 +9,8 @@ use crate::codes::{Code, Severity};
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::source_files::{Sources, Span};
 
-/// One mistake, or one thing that is worth a look.
+/// One mistake, or one thing that is worth a look. Texts often quote what somebody wrote: characters that a terminal would obey
+/// are taken out of them as they come in, so that nobody who shows them has to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     pub code: Code,
@@ -26,26 +27,27 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     pub fn new(code: Code, span: Span, what: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, span, what: what.into(), label: String::new(), notes: Vec::new(), way_out: None }
+        let what = printable(&what.into());
+        Diagnostic { code, span, what, label: String::new(), notes: Vec::new(), way_out: None }
     }
 
     pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
-        self.label = label.into();
+        self.label = printable(&label.into());
         self
     }
 
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
-        self.notes.push((None, note.into()));
+        self.notes.push((None, printable(&note.into())));
         self
     }
 
     pub fn note_at(mut self, span: Span, note: impl Into<String>) -> Diagnostic {
-        self.notes.push((Some(span), note.into()));
+        self.notes.push((Some(span), printable(&note.into())));
         self
     }
 
     pub fn way_out(mut self, way_out: impl Into<String>) -> Diagnostic {
-        self.way_out = Some(way_out.into());
+        self.way_out = Some(printable(&way_out.into()));
         self
     }
 
@@ -138,7 +140,7 @@ pub fn draw(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String 
 /// `FILE:LINE:COLUMN`.
 fn place(sources: &Sources, span: Span) -> String {
     let position = sources.position(span);
-    format!("{}:{}:{}", sources.file(span.file).name, position.line, position.column)
+    format!("{}:{}:{}", printable(&sources.file(span.file).name), position.line, position.column)
 }
 
 /// Characters of a line that are shown on either side of the place; some files are one line.
@@ -191,10 +193,14 @@ mod tests {
         let file = sources.add("a.vcl", b"vcl 4.1;\n\tset x\x1b = 1;\n".to_vec());
         let span = Span { file, start: 14, end: 15 };
         let diagnostic =
-            Diagnostic::new(Code::UnknownName, span, "there is no `x`").label("not known").way_out("use y");
+            Diagnostic::new(Code::UnknownName, span, "there is no `x\x1b`").label("not known").way_out("use y");
         assert_eq!(
             draw(&diagnostic, &sources, false),
-            "a.vcl:2:6: error[unknown-name]: there is no `x`\n  |\n2 | \tset x\u{fffd} = 1;\n  | \t    ^ not known\n  help: use y\n"
+            "a.vcl:2:6: error[unknown-name]: there is no `x\u{fffd}`\n  |\n2 | \tset x\u{fffd} = 1;\n  | \t    ^ not known\n  help: use y\n"
         );
+        let told = diagnostic.label("\x07").note("a\nb").note_at(span, "\u{9b}").way_out("\x1b]0;title");
+        let (label, notes, way_out) = (&told.label, &told.notes, &told.way_out);
+        assert_eq!((label.as_str(), notes[0].1.as_str(), notes[1].1.as_str()), ("\u{fffd}", "a\u{fffd}b", "\u{fffd}"));
+        assert_eq!(way_out.as_deref(), Some("\u{fffd}]0;title"));
     }
 }
