@@ -17,6 +17,7 @@ mod judged_cache;
 mod large;
 mod licences;
 mod memory;
+mod memory_line;
 mod memory_load;
 mod memory_plot;
 mod memory_site;
@@ -56,8 +57,9 @@ usage: cargo xtask TASK
                            a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
                            origin asked once?
   miss-ratios [--seed N]   S3-FIFO against LRU on three made traces; without a seed docs/simulate.md is written anew
-  memory [--minutes N] [--memory SIZE] [--seed N]
-                           a mixed load for a minute, or as told: does the process stay below its limit, and alive?
+  memory [--minutes N] [--memory SIZE] [--seed N] [--urls N]
+                           a mixed load for a minute, or as told, of so many distinct URLs, or 500,000 a minute: does the
+                           process stay below its limit, and alive?
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";

@@ -1,6 +1,7 @@
 //! `cargo xtask memory`: is the memory limit true? larder stands a mixed load under a small limit; what the kernel says it
 //! occupies, the store's file in memory included, is looked at four times a second, written down and plotted. It fails when
-//! the line was crossed, when nothing came from the store for a while, when a byte was wrong, and when larder ended.
+//! the line was crossed, when there was a moment in which nothing came from the store, when a byte was wrong, when fewer URLs
+//! were asked for than promised, and when larder ended.
 
 use std::fmt::Write;
 use std::fs;
@@ -20,10 +21,21 @@ use crate::memory_plot;
 use crate::memory_site::Site;
 use crate::project::{Project, Stopwatch};
 use crate::started_larder;
+use crate::suite::Tally;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Nothing from the store in so many seconds with requests is nothing at all.
-const DRY_SECONDS_MAX: usize = 10;
+/// 10 million in 20 minutes.
+const URLS_PER_MINUTE: f64 = 500_000.0;
+/// What is not judged: until then the pages that are asked for often come for the first time.
+const WARM_SECONDS: u64 = 3;
+/// Fewer requests say nothing of the hit ratio, and are taken together with those of the next second.
+const REQUESTS_JUDGED_MIN: u64 = 200;
+/// So many moments must have been judged, of however short a run.
+const RATIOS_MIN: usize = 5;
+/// What `cargo xtask test` asks for: the run is a short one, and how fast the machine is does not matter.
+const MINUTES_IN_TESTS: f64 = 0.25;
+const URLS_IN_TESTS: u64 = 2_000;
+const MEMORY: &str = "256MiB";
 
 /// One second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,16 +58,43 @@ struct Asked {
     minutes: f64,
     memory: String,
     seed: u64,
+    /// Distinct ones that must have been answered.
+    urls: Option<u64>,
+}
+
+impl Asked {
+    fn urls(&self) -> u64 {
+        self.urls.unwrap_or((self.minutes * URLS_PER_MINUTE) as u64)
+    }
+}
+
+/// A short run, for `cargo xtask test`.
+pub fn run(project: &Project) -> Result<Tally, String> {
+    let asked =
+        Asked { minutes: MINUTES_IN_TESTS, memory: MEMORY.to_owned(), seed: Dice::drawn(), urls: Some(URLS_IN_TESTS) };
+    let (summary, wrong) = measure(project, &asked)?;
+    let mut tally = Tally::of(wrong);
+    if tally.failed > 0 {
+        tally.remarks.push(summary);
+    }
+    Ok(tally)
 }
 
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let asked = read_options(options)?;
+    let (summary, wrong) = measure(project, &asked)?;
+    println!("{summary}");
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n       ")) }
+}
+
+/// What was seen, and what of it is wrong.
+fn measure(project: &Project, asked: &Asked) -> Result<(String, Vec<String>), String> {
     let folder = project.scratch("memory")?;
     let site = Site::new();
     let _ = fs::remove_file(folder.join("origin.sock"));
     site.serve(&folder.join("origin.sock")).map_err(|error| format!("the origin: {error}"))?;
     let mut larder = start(project, &folder, &asked.memory)?;
-    let watched = watch(&mut larder, &folder, &site, &asked);
+    let watched = watch(&mut larder, &folder, &site, asked);
     let ended_by_itself = larder.try_wait().is_ok_and(|ended| ended.is_some());
     let _ = larder.kill().and_then(|()| larder.wait());
     let (line_bytes, samples, outcome) = watched?;
@@ -63,13 +102,12 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let written = |path: &Path, text: String| fs::write(path, text).map_err(|error| error.to_string());
     written(&csv, as_csv(&samples))?;
     written(&svg, memory_plot::draw(&samples, line_bytes, &asked.memory))?;
-    println!("{}\n{}\n{}", summary(&samples, line_bytes, &outcome, &asked), csv.display(), svg.display());
-    let wrong = complaints(&samples, line_bytes, &outcome, ended_by_itself);
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n       ")) }
+    let summary = format!("{}\n{}\n{}", summary(&samples, line_bytes, &outcome, asked), csv.display(), svg.display());
+    Ok((summary, complaints(&samples, line_bytes, &outcome, asked.urls(), ended_by_itself)))
 }
 
 fn read_options(options: &[&str]) -> Result<Asked, String> {
-    let mut asked = Asked { minutes: 1.0, memory: "256MiB".to_owned(), seed: Dice::drawn() };
+    let mut asked = Asked { minutes: 1.0, memory: MEMORY.to_owned(), seed: Dice::drawn(), urls: None };
     let mut options = options.iter();
     while let Some(option) = options.next() {
         let value = *options.next().ok_or(format!("{option} needs a value"))?;
@@ -77,8 +115,13 @@ fn read_options(options: &[&str]) -> Result<Asked, String> {
         match *option {
             "--minutes" => asked.minutes = value.parse().map_err(|_| not_a_number())?,
             "--seed" => asked.seed = value.parse().map_err(|_| not_a_number())?,
+            "--urls" => asked.urls = Some(value.parse().map_err(|_| not_a_number())?),
             "--memory" => asked.memory = value.to_owned(),
-            _ => return Err(format!("'{option}' is no option of memory: --minutes N, --memory SIZE, --seed N")),
+            _ => {
+                return Err(format!(
+                    "'{option}' is no option of memory: --minutes N, --memory SIZE, --seed N, --urls N"
+                ));
+            }
         }
     }
     Ok(asked)
@@ -192,6 +235,21 @@ fn as_csv(samples: &[Sample]) -> String {
     text
 }
 
+/// Hits of all requests from one moment that is judged to the next, and the second of it.
+fn judged_ratios(samples: &[Sample]) -> Vec<(u64, f64)> {
+    let mut samples = samples.iter().filter(|sample| sample.second >= WARM_SECONDS);
+    let Some(mut was) = samples.next() else { return Vec::new() };
+    let mut judged = Vec::new();
+    for is in samples.filter(|is| is.requests > 0) {
+        let requests = is.requests.saturating_sub(was.requests);
+        if requests >= REQUESTS_JUDGED_MIN {
+            judged.push((is.second, is.hits.saturating_sub(was.hits) as f64 / requests as f64));
+            was = is;
+        }
+    }
+    judged
+}
+
 /// Hits of all requests between each sample and the one before; `None` where nobody asked.
 pub fn hit_ratios(samples: &[Sample]) -> Vec<Option<f64>> {
     let before = std::iter::once(Sample::default()).chain(samples.iter().copied());
@@ -209,13 +267,12 @@ fn most(samples: &[Sample], figure: fn(&Sample) -> u64) -> u64 {
 fn summary(samples: &[Sample], line_bytes: u64, outcome: &Outcome, asked: &Asked) -> String {
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     let last = samples.last().copied().unwrap_or_default();
-    let ratios: Vec<f64> = hit_ratios(samples).into_iter().flatten().collect();
-    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let least = judged_ratios(samples).into_iter().map(|(_, ratio)| ratio).fold(f64::INFINITY, f64::min);
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Relaxed);
     format!(
         "--memory {}, seed {}, {} s: the line is {}; at most {} were resident, {} of them in the file; VmHWM {}\n\
-         {} distinct URLs, {} answers compared, {} wrong; {} connections, at most {} at once, {} refused, {} broken; slow \
-         readers took {}\n{} of {} requests hit, {:.1} % in the driest second",
+         {} distinct URLs of {} promised, {} answers compared, {} more an error's, {} wrong; {} connections, at most {} at \
+         once, {} refused, {} broken; slow readers took {}\n{} of {} requests hit, {:.1} % in the driest second",
         asked.memory,
         asked.seed,
         last.second,
@@ -224,7 +281,9 @@ fn summary(samples: &[Sample], line_bytes: u64, outcome: &Outcome, asked: &Asked
         mib(most(samples, |s| s.in_file_bytes)),
         mib(most(samples, |s| s.peak_bytes)),
         count(&outcome.distinct),
+        asked.urls(),
         count(&outcome.answered),
+        count(&outcome.refused),
         count(&outcome.wrong),
         count(&outcome.connections),
         most(samples, |s| s.connections),
@@ -237,7 +296,7 @@ fn summary(samples: &[Sample], line_bytes: u64, outcome: &Outcome, asked: &Asked
     )
 }
 
-fn complaints(samples: &[Sample], line_bytes: u64, outcome: &Outcome, ended: bool) -> Vec<String> {
+fn complaints(samples: &[Sample], line_bytes: u64, outcome: &Outcome, urls: u64, ended: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if ended {
         wrong.push("larder ended".to_owned());
@@ -245,10 +304,18 @@ fn complaints(samples: &[Sample], line_bytes: u64, outcome: &Outcome, ended: boo
     if let Some(over) = samples.iter().find(|sample| sample.resident_bytes.max(sample.peak_bytes) > line_bytes) {
         wrong.push(format!("over the line at second {}: {over:?}", over.second));
     }
-    let asked: Vec<f64> = hit_ratios(samples).into_iter().flatten().collect();
-    let is_dry = |some: &[f64]| some.iter().all(|ratio| *ratio == 0.0);
-    if asked.len() < DRY_SECONDS_MAX || asked.windows(DRY_SECONDS_MAX).any(is_dry) {
-        wrong.push("there was a time without a hit, or there were too few seconds to say".to_owned());
+    let ratios = judged_ratios(samples);
+    if ratios.len() < RATIOS_MIN {
+        wrong.push(format!("there were too few seconds with requests to say anything: {}", ratios.len()));
+    }
+    if let Some((second, _)) = ratios.iter().find(|(_, ratio)| *ratio == 0.0) {
+        wrong.push(format!("nothing came from the store before second {second}"));
+    }
+    match outcome.distinct.load(Relaxed) {
+        count if count < urls => {
+            wrong.push(format!("{count} distinct URLs were answered and {urls} promised: --urls N"))
+        }
+        _ => {}
     }
     match outcome.wrong.load(Relaxed) {
         0 => {}
@@ -262,27 +329,45 @@ mod tests {
     use super::*;
 
     fn steady() -> Vec<Sample> {
-        let second = |n| Sample { second: n, resident_bytes: 90, requests: n * 10, hits: n, ..Sample::default() };
+        let second = |n| Sample { second: n, resident_bytes: 90, requests: n * 1_000, hits: n, ..Sample::default() };
         (1..40).map(second).collect()
     }
 
-    fn check(change: impl FnOnce(&mut Vec<Sample>), outcome: Outcome, complaint: Option<&str>) {
+    fn asked(distinct: u64, wrong: u64) -> Outcome {
+        let outcome = Outcome::default();
+        outcome.distinct.store(distinct, Relaxed);
+        outcome.wrong.store(wrong, Relaxed);
+        outcome
+    }
+
+    fn check(change: impl FnOnce(&mut Vec<Sample>), outcome: &Outcome, complaint: Option<&str>) {
         let mut samples = steady();
         change(&mut samples);
-        let wrong = complaints(&samples, 100, &outcome, false);
+        let wrong = complaints(&samples, 100, outcome, 500, false);
         assert_eq!(wrong.len(), usize::from(complaint.is_some()), "{wrong:?}");
         assert!(complaint.is_none_or(|words| wrong[0].contains(words)), "{wrong:?}");
     }
 
     #[test]
     fn a_run_is_judged_by_its_worst_second() {
-        check(|_| {}, Outcome::default(), None);
-        check(|samples| samples[20].resident_bytes = 101, Outcome::default(), Some("second 21"));
-        check(|samples| samples[5].peak_bytes = 101, Outcome::default(), Some("second 6"));
-        check(|samples| samples[20..].iter_mut().for_each(|s| s.hits = 20), Outcome::default(), Some("without a hit"));
-        check(|samples| samples.truncate(3), Outcome::default(), Some("too few"));
-        let outcome = Outcome::default();
-        outcome.wrong.store(1, Relaxed);
-        check(|_| {}, outcome, Some("1 answers were wrong"));
+        let right = asked(500, 0);
+        check(|_| {}, &right, None);
+        check(|samples| samples[20].resident_bytes = 101, &right, Some("second 21"));
+        check(|samples| samples[5].peak_bytes = 101, &right, Some("second 6"));
+        check(|samples| samples[20].hits = 20, &right, Some("before second 21"));
+        check(|samples| samples.iter_mut().take(3).for_each(|s| s.hits = 0), &right, None);
+        check(|samples| samples.truncate(3), &right, Some("too few"));
+        check(|_| {}, &asked(500, 1), Some("1 answers were wrong"));
+        check(|_| {}, &asked(499, 0), Some("499 distinct URLs"));
+    }
+
+    #[test]
+    fn seconds_with_few_requests_are_judged_together() {
+        let quiet = |samples: &mut Vec<Sample>| {
+            for s in &mut samples[20..25] {
+                (s.requests, s.hits) = (20_000 + s.second, 20);
+            }
+        };
+        check(quiet, &asked(500, 0), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The load of `cargo xtask memory`: what a limit of memory has to stand, all at once. Pages that are asked for once and
 //! pages that are asked for often, small and large, stored and not, readers that hardly read, and connections that come
-//! by thousands and go again.
+//! by thousands and go again. Every body is compared. Where answers are taken apart is in `memory_line.rs`.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -12,19 +12,28 @@ use std::thread;
 use std::time::Duration;
 
 use crate::dice::Dice;
+use crate::memory_line::{Line, end_of_head, status_and_length};
 use crate::memory_site::{Page, Site};
 
-/// Connections that ask for small pages, and how many at once.
-const FLOODS: usize = 24;
+/// Threads that ask for small pages, connections of each, and requests under way on each of those. While a thread reads one
+/// connection's answers those of the others gather: so a read brings many, and the rate is not one of waking up.
+const FLOODS: usize = 4;
+const LINES: usize = 12;
 const PIPELINE: usize = 24;
 /// Small pages that are asked for again and again; all others once.
 const HOT_PAGES: u64 = 20_000;
+/// Further small pages, of connections that do not read their answer.
+const UNREAD_PAGES: u64 = 1 << 40;
 const LARGE_CLIENTS: usize = 2;
 const LARGE_PAGES: u64 = 500;
+/// After each: the load is to be a mixed one.
+const LARGE_PAUSE: Duration = Duration::from_millis(50);
 /// Clients that take a little of a large page now and then.
 const SLOW_READERS: usize = 400;
 const SLOW_BYTES: usize = 16 << 10;
 const SLOW_PAUSE: Duration = Duration::from_millis(200);
+/// How many of them come at once.
+const SLOW_NEW_MAX: usize = 8;
 /// Connections of one burst, and how many there are in a second on the whole: the ports of those that ended are not to be
 /// had for a minute.
 const BURST_MAX: u64 = 6_000;
@@ -35,14 +44,18 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What became of it.
 #[derive(Default)]
 pub struct Outcome {
+    /// URLs that were asked for once, and answered right.
     pub distinct: AtomicU64,
+    /// Answers compared and right.
     pub answered: AtomicU64,
+    /// Answers that were an error's.
     pub refused: AtomicU64,
     /// Connections that ended, or were not to be had, before their answer.
     pub broken: AtomicU64,
     pub connections: AtomicU64,
     pub slow_bytes: AtomicU64,
     pub wrong: AtomicU64,
+    next_page: AtomicU64,
     stopped: AtomicBool,
 }
 
@@ -88,16 +101,22 @@ struct Player {
     outcome: Arc<Outcome>,
 }
 
+/// A connection, and what was asked for on it and has not been answered.
+struct Asked {
+    line: Line<UnixStream>,
+    pages: Vec<Page>,
+}
+
 impl Player {
     fn goes_on(&self) -> bool {
         !self.outcome.stopped.load(Relaxed)
     }
 
-    fn connect(&self) -> io::Result<Line<UnixStream>> {
+    fn connect(&self) -> io::Result<Asked> {
         let socket = UnixStream::connect(&self.target.socket)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         self.outcome.connections.fetch_add(1, Relaxed);
-        Ok(Line { socket, bytes: Vec::new(), read: 0 })
+        Ok(Asked { line: Line::new(socket), pages: Vec::new() })
     }
 
     fn connect_tcp(&self) -> io::Result<TcpStream> {
@@ -106,16 +125,20 @@ impl Player {
         Ok(socket)
     }
 
-    /// Asks for pages on one connection after the other, until told to stop.
-    fn ask_for_ever(&self, mut next: impl FnMut() -> Vec<Page>) {
-        let mut line = None;
-        while self.goes_on() {
-            let asked = line.take().map_or_else(|| self.connect(), Ok).and_then(|mut line| {
-                self.ask(&mut line, &next())?;
-                Ok(line)
+    /// Reads what was asked for and asks for more, on one connection after the other.
+    fn turn(&self, lines: &mut [Option<Asked>], mut next: impl FnMut(&mut Vec<Page>)) {
+        for line in lines {
+            let asked = line.take().map_or_else(|| self.connect(), Ok).and_then(|mut asked| {
+                self.compare(&mut asked)?;
+                next(&mut asked.pages);
+                asked
+                    .line
+                    .socket
+                    .write_all(asked.pages.iter().map(|&page| request(page)).collect::<String>().as_bytes())?;
+                Ok(asked)
             });
             match asked {
-                Ok(whole) => line = Some(whole),
+                Ok(asked) => *line = Some(asked),
                 Err(_) => {
                     self.outcome.broken.fetch_add(1, Relaxed);
                     thread::sleep(PAUSE);
@@ -124,17 +147,33 @@ impl Player {
         }
     }
 
-    fn ask(&self, line: &mut Line<UnixStream>, pages: &[Page]) -> io::Result<()> {
-        let requests: String = pages.iter().map(|&page| request(page)).collect();
-        line.socket.write_all(requests.as_bytes())?;
-        for &page in pages {
-            match line.answer()? {
-                (200, body) if body == self.site.body(page) => self.outcome.answered.fetch_add(1, Relaxed),
-                (200, _) => self.outcome.wrong.fetch_add(1, Relaxed),
-                _ => self.outcome.refused.fetch_add(1, Relaxed),
-            };
+    fn compare(&self, asked: &mut Asked) -> io::Result<()> {
+        for page in asked.pages.drain(..) {
+            match asked.line.head()? {
+                (200, length) => {
+                    let is_right = asked.line.body_is(length, self.site.body(page))?;
+                    self.outcome.count(page, is_right);
+                }
+                (_, length) => {
+                    asked.line.body(length, |_| {})?;
+                    self.outcome.refused.fetch_add(1, Relaxed);
+                }
+            }
         }
         Ok(())
+    }
+}
+
+impl Outcome {
+    fn count(&self, page: Page, is_right: bool) {
+        if !is_right {
+            self.wrong.fetch_add(1, Relaxed);
+            return;
+        }
+        self.answered.fetch_add(1, Relaxed);
+        if matches!(page, Page::Small(HOT_PAGES..)) {
+            self.distinct.fetch_add(1, Relaxed);
+        }
     }
 }
 
@@ -144,41 +183,46 @@ fn request(page: Page) -> String {
 
 /// Three small pages that nobody asked for before, and one that many ask for.
 fn flood(player: &Player, mut dice: Dice) {
-    player.ask_for_ever(|| {
-        let page = |_| match dice.below(4) {
-            0 => Page::Small(dice.often_small(HOT_PAGES)),
-            _ => Page::Small(HOT_PAGES + player.outcome.distinct.fetch_add(1, Relaxed)),
-        };
-        (0..PIPELINE).map(page).collect()
-    });
+    let mut lines: [Option<Asked>; LINES] = Default::default();
+    while player.goes_on() {
+        player.turn(&mut lines, |pages| {
+            pages.extend((0..PIPELINE).map(|_| match dice.below(4) {
+                0 => Page::Small(dice.often_small(HOT_PAGES)),
+                _ => Page::Small(HOT_PAGES + player.outcome.next_page.fetch_add(1, Relaxed)),
+            }));
+        });
+    }
 }
 
 fn read_large(player: &Player, mut dice: Dice) {
-    player.ask_for_ever(|| {
-        vec![match dice.below(8) {
-            0 => Page::Private(dice.below(LARGE_PAGES)),
-            _ => Page::Large(dice.often_small(LARGE_PAGES)),
-        }]
-    });
+    let mut line = [None];
+    while player.goes_on() {
+        player.turn(&mut line, |pages| {
+            pages.push(match dice.below(8) {
+                0 => Page::Private(dice.below(LARGE_PAGES)),
+                _ => Page::Large(dice.often_small(LARGE_PAGES)),
+            });
+        });
+        thread::sleep(LARGE_PAUSE);
+    }
 }
 
 /// Many connections that ask for a large page each and take it by drips.
 fn read_slowly(player: &Player, mut dice: Dice) {
-    let mut readers: Vec<Option<TcpStream>> = (0..SLOW_READERS).map(|_| None).collect();
+    let mut readers: Vec<Option<SlowReader>> = (0..SLOW_READERS).map(|_| None).collect();
     let mut scratch = vec![0; SLOW_BYTES];
     while player.goes_on() {
+        let mut new = 0;
         for reader in &mut readers {
-            let Some(socket) = reader else {
-                *reader = ask_slowly(player, &mut dice).ok();
+            let Some(slow) = reader else {
+                if new < SLOW_NEW_MAX {
+                    *reader = SlowReader::ask(player, &mut dice).ok();
+                    new += 1;
+                }
                 continue;
             };
-            match socket.read(&mut scratch) {
-                Ok(read) if read > 0 => drop(player.outcome.slow_bytes.fetch_add(read as u64, Relaxed)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                _ => *reader = None,
-            }
             // Some lose interest in the middle.
-            if dice.below(2_000) == 0 {
+            if !slow.take(player, &mut scratch) || dice.below(2_000) == 0 {
                 *reader = None;
             }
         }
@@ -186,15 +230,62 @@ fn read_slowly(player: &Player, mut dice: Dice) {
     }
 }
 
-fn ask_slowly(player: &Player, dice: &mut Dice) -> io::Result<TcpStream> {
-    let page = match dice.below(2) {
-        0 => Page::Private(dice.below(1 << 40)),
-        _ => Page::Large(dice.below(1 << 40)),
-    };
-    let mut socket = player.connect_tcp()?;
-    socket.write_all(request(page).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n").as_bytes())?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
+struct SlowReader {
+    socket: TcpStream,
+    page: Page,
+    /// How much of the body has come; `None` before the head has.
+    taken: Option<usize>,
+}
+
+impl SlowReader {
+    fn ask(player: &Player, dice: &mut Dice) -> io::Result<SlowReader> {
+        let page = match dice.below(2) {
+            0 => Page::Private(dice.below(1 << 40)),
+            _ => Page::Large(dice.below(1 << 40)),
+        };
+        let mut socket = player.connect_tcp()?;
+        socket.write_all(request(page).as_bytes())?;
+        socket.set_nonblocking(true)?;
+        Ok(SlowReader { socket, page, taken: None })
+    }
+
+    /// Takes a little. False when this was the end.
+    fn take(&mut self, player: &Player, scratch: &mut [u8]) -> bool {
+        let outcome = &player.outcome;
+        let read = match self.socket.read(scratch) {
+            Ok(read) if read > 0 => read,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+            _ => {
+                outcome.broken.fetch_add(1, Relaxed);
+                return false;
+            }
+        };
+        outcome.slow_bytes.fetch_add(read as u64, Relaxed);
+        let (mut piece, body) = (&scratch[..read], player.site.body(self.page));
+        if self.taken.is_none() {
+            // A head comes in one piece, or this is no answer.
+            let head_bytes = end_of_head(piece).unwrap_or_default();
+            match status_and_length(&piece[..head_bytes]) {
+                Some((200, length)) if length == body.len() => piece = &piece[head_bytes..],
+                Some((200, _)) | None => {
+                    outcome.count(self.page, false);
+                    return false;
+                }
+                Some(_) => {
+                    outcome.refused.fetch_add(1, Relaxed);
+                    return false;
+                }
+            }
+        }
+        let taken = self.taken.unwrap_or_default();
+        let end = taken + piece.len();
+        self.taken = Some(end);
+        let is_right = body.get(taken..end) == Some(piece);
+        if !is_right || end == body.len() {
+            outcome.count(self.page, is_right);
+        }
+        is_right && end < body.len()
+    }
 }
 
 /// Bursts of connections, most of which ask for something, some of which begin to, and all of which leave at once.
@@ -212,7 +303,7 @@ fn come_and_go(player: &Player, mut dice: Dice) {
             };
             let asks = match dice.below(4) {
                 0 => "GET /s/1 HTTP/1.1\r\nHost: m.test\r\nX-Unfinished: ".to_owned() + &"a".repeat(2_000),
-                1 => request(Page::Small((1 << 40) + dice.below(1 << 20))),
+                1 => request(Page::Small(UNREAD_PAGES + dice.below(1 << 20))),
                 _ => request(Page::Small(dice.often_small(HOT_PAGES))),
             };
             // Refused ones are closed already.
@@ -235,73 +326,16 @@ fn wait(player: &Player, time: Duration) {
     }
 }
 
-/// One kept connection, read as answers.
-pub struct Line<S> {
-    socket: S,
-    bytes: Vec<u8>,
-    /// How much of `bytes` was answered already.
-    read: usize,
-}
-
-impl<S: Read> Line<S> {
-    /// The status and the body.
-    fn answer(&mut self) -> io::Result<(u16, &[u8])> {
-        let head_bytes = loop {
-            let here = &self.bytes[self.read..];
-            if let Some(end) = here.windows(4).position(|window| window == b"\r\n\r\n") {
-                break end + 4;
-            }
-            self.more(4 << 10)?;
-        };
-        let head = String::from_utf8_lossy(&self.bytes[self.read..self.read + head_bytes]).to_ascii_lowercase();
-        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-        let length: Option<usize> = length.and_then(|value| value.trim().parse().ok());
-        let (Some(status), Some(length)) = (status, length) else { return Err(ErrorKind::InvalidData.into()) };
-        let from = self.read + head_bytes;
-        let end = from + length;
-        while self.bytes.len() < end {
-            self.more(end - self.bytes.len())?;
-        }
-        self.read = end;
-        Ok((status, &self.bytes[from..end]))
-    }
-
-    fn more(&mut self, wanted: usize) -> io::Result<()> {
-        if self.read == self.bytes.len() {
-            self.bytes.clear();
-            self.read = 0;
-        }
-        let had = self.bytes.len();
-        self.bytes.resize(had + wanted.max(32 << 10), 0);
-        let read = self.socket.read(&mut self.bytes[had..]);
-        self.bytes.truncate(had + read.as_ref().map_or(0, |read| *read));
-        if read? == 0 { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
-    }
-}
-
 /// What the admin says at this path.
 pub fn ask_admin(socket: &Path, path: &str) -> io::Result<String> {
     let mut socket = UnixStream::connect(socket)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     write!(socket, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
-    let mut line = Line { socket, bytes: Vec::new(), read: 0 };
-    match line.answer()? {
-        (200, body) => Ok(String::from_utf8_lossy(body).into_owned()),
-        (status, _) => Err(io::Error::other(format!("{path} is answered by {status}"))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_follow_one_another_on_a_connection() {
-        let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n";
-        let mut line = Line { socket: &bytes[..], bytes: Vec::new(), read: 0 };
-        assert_eq!(line.answer().unwrap(), (200, &b"abc"[..]));
-        assert_eq!(line.answer().unwrap(), (503, &b""[..]));
-        assert!(line.answer().is_err());
+    let (mut line, mut body) = (Line::new(socket), Vec::new());
+    let (status, length) = line.head()?;
+    line.body(length, |piece| body.extend_from_slice(piece))?;
+    match status {
+        200 => Ok(String::from_utf8_lossy(&body).into_owned()),
+        _ => Err(io::Error::other(format!("{path} is answered by {status}"))),
     }
 }

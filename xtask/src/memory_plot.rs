@@ -1,4 +1,5 @@
-//! The plot of `cargo xtask memory`: what was resident, second by second, under its line, and the hit ratio below.
+//! The plot of `cargo xtask memory`: what was resident, second by second, under its line; the hit ratio and the
+//! connections below.
 
 use std::fmt::Write;
 
@@ -9,7 +10,8 @@ const LEFT: f64 = 70.0;
 /// Top and bottom of the two charts.
 const MEMORY: (f64, f64) = (40.0, 330.0);
 const RATIO: (f64, f64) = (370.0, 470.0);
-const HEIGHT: f64 = 510.0;
+const CONNECTIONS: (f64, f64) = (510.0, 580.0);
+const HEIGHT: f64 = 620.0;
 const POINTS_MAX: usize = 800;
 
 pub fn draw(samples: &[Sample], line_bytes: u64, memory: &str) -> String {
@@ -42,9 +44,12 @@ pub fn draw(samples: &[Sample], line_bytes: u64, memory: &str) -> String {
     };
     add(polyline(&curve(|sample| sample.share_bytes), "#999"));
     add(polyline(&curve(|sample| sample.used_bytes), "#4a4"));
+    add(polyline(&curve(|sample| sample.peak_bytes), "#808"));
     add(polyline(&curve(|sample| sample.resident_bytes), "#06c"));
     for (at, (words, colour)) in
-        [("resident", "#06c"), ("accounted", "#4a4"), ("the store's share", "#999")].iter().enumerate()
+        [("resident", "#06c"), ("VmHWM", "#808"), ("accounted", "#4a4"), ("the store's share", "#999")]
+            .iter()
+            .enumerate()
     {
         let left = LEFT + 10.0 + 110.0 * at as f64;
         add(format!("<text x=\"{left}\" y=\"{}\" fill=\"{colour}\">{words}</text>\n", MEMORY.1 - 8.0));
@@ -59,6 +64,15 @@ pub fn draw(samples: &[Sample], line_bytes: u64, memory: &str) -> String {
     let ratios = hit_ratios(samples);
     let points = samples.iter().zip(ratios).filter_map(|(sample, ratio)| Some((x(sample), ratio_height(ratio?))));
     add(polyline(&points.collect::<Vec<_>>(), "#a50"));
+    add(text(LEFT, CONNECTIONS.0 - 8.0, "connections"));
+    let most = samples.iter().map(|sample| sample.connections).max().unwrap_or_default().max(1);
+    for (y, count) in [(CONNECTIONS.1, 0), (CONNECTIONS.0, most)] {
+        add(rule(y, "#ddd", ""));
+        add(text(10.0, y + 4.0, &count.to_string()));
+    }
+    let count_height = |count: u64| CONNECTIONS.1 - count as f64 / most as f64 * (CONNECTIONS.1 - CONNECTIONS.0);
+    let points = steps.clone().map(|step| (x(&step[0]), count_height(step[0].connections)));
+    add(polyline(&points.collect::<Vec<_>>(), "#555"));
     add(text(LEFT, HEIGHT - 10.0, "0 s"));
     add(text(WIDTH - 60.0, HEIGHT - 10.0, &format!("{seconds} s")));
     svg.push_str("</svg>\n");
@@ -92,7 +106,7 @@ mod tests {
     fn every_curve_and_the_line_are_drawn() {
         let sample = |second| Sample { second, resident_bytes: 50 << 20, requests: second, ..Sample::default() };
         let svg = draw(&(1..3_000).map(sample).collect::<Vec<_>>(), 100 << 20, "64MiB");
-        assert_eq!(svg.matches("<polyline").count(), 4);
+        assert_eq!(svg.matches("<polyline").count(), 6);
         assert!(svg.contains("the line") && svg.ends_with("</svg>\n"));
         assert!(svg.len() < 200_000, "{} bytes", svg.len());
     }

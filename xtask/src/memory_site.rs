@@ -1,19 +1,23 @@
 //! The site of `cargo xtask memory`: what a path means, and an origin that answers so. Both ends know the bytes, so that an
 //! answer can be judged wherever it came from.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
 use crate::dice::Dice;
+use crate::memory_line::end_of_head;
 
 /// Every body is a stretch of these.
 const NOISE_BYTES: usize = 16 << 20;
 const SMALL_BYTES: (u64, u64) = (200, 2_000);
 /// Powers of two, so that small ones are as likely as large ones: 32 KiB to 8 MiB.
 const LARGE_SHIFT: (u64, u64) = (15, 23);
+
+/// Of a request; a longer one is none of ours.
+const HEAD_BYTES_MAX: usize = 8 << 10;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,20 +93,20 @@ impl Site {
     }
 
     fn answer_all(&self, mut socket: UnixStream) -> io::Result<()> {
-        let mut from = BufReader::new(socket.try_clone()?);
-        let (mut line, mut answer) = (String::new(), Vec::new());
+        let (mut asked, mut had) = (vec![0; HEAD_BYTES_MAX], 0);
+        let mut answer = Vec::new();
         loop {
-            line.clear();
-            if from.read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            let page = line.split(' ').nth(1).and_then(Page::of).ok_or(io::ErrorKind::InvalidData)?;
-            while line != "\r\n" {
-                line.clear();
-                if from.read_line(&mut line)? == 0 {
-                    return Ok(());
+            let Some(end) = end_of_head(&asked[..had]) else {
+                match socket.read(&mut asked[had..])? {
+                    0 => return Ok(()),
+                    read => had += read,
                 }
-            }
+                continue;
+            };
+            let head = std::str::from_utf8(&asked[..end]).map_err(|_| io::ErrorKind::InvalidData)?;
+            let page = head.split(' ').nth(1).and_then(Page::of).ok_or(io::ErrorKind::InvalidData)?;
+            asked.copy_within(end..had, 0);
+            had -= end;
             let body = self.body(page);
             let life = if matches!(page, Page::Private(_)) { "no-store" } else { "max-age=1000000" };
             answer.clear();
@@ -112,8 +116,10 @@ impl Site {
                  Content-Length: {}\r\n\r\n",
                 body.len()
             )?;
-            answer.extend_from_slice(body);
+            let (with_head, rest) = body.split_at(body.len().min(SMALL_BYTES.1 as usize));
+            answer.extend_from_slice(with_head);
             socket.write_all(&answer)?;
+            socket.write_all(rest)?;
         }
     }
 }
