@@ -263,7 +263,7 @@ fn join(flight: Arc<Flight>, wishes: &Wishes, stored: Stored) -> Finding {
 /// A part that holds what is wanted and needs no validation. A stale one is worth a fetch, not a refresh beside it.
 fn fresh_part(slot: &Slot, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
     let mut parts = slot.parts.holding(wishes.range?);
-    let holds = |part: &Object| if_range_holds(request.fields, part.head().fields.view(), part.facts());
+    let holds = |part: &Object| if_range_holds(request.fields, part.fields(), part.facts());
     parts.find(|part| holds(part) && matches!(judge(part, wishes, now), Verdict::Serve)).cloned()
 }
 

@@ -1,7 +1,7 @@
 //! What a ban is to the cache: something that says of a stored response whether it goes. The language in which bans are
 //! written is not known here, nor what of a request or a response they look at.
 
-use message::{Request, ResponseHead};
+use message::{Request, Response};
 use rules::{Facts, Lifetimes};
 
 use crate::object::Object;
@@ -34,7 +34,7 @@ pub trait BanTest: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct BanSubject<'a> {
     /// As it is stored.
-    pub head: &'a ResponseHead,
+    pub head: Response<'a>,
     pub facts: Facts,
     pub keep_ms: u64,
     /// When its head was received.
@@ -56,7 +56,7 @@ impl BanSubject<'_> {
 impl Object {
     pub(crate) fn as_subject<'a>(&'a self, request: Option<&'a Request<'a>>) -> BanSubject<'a> {
         BanSubject {
-            head: self.head(),
+            head: self.response(),
             facts: *self.facts(),
             keep_ms: self.by_policy().map_or(0, |policy| policy.keep_ms),
             received: self.received,

@@ -146,7 +146,7 @@ impl crate::flight::FlightHead {
     /// As it will be stored.
     pub(crate) fn as_subject<'a>(&'a self, request: &'a Request<'a>) -> BanSubject<'a> {
         BanSubject {
-            head: &self.shared,
+            head: self.shared.response(),
             facts: self.facts.unwrap_or_default(),
             keep_ms: self.keep_ms,
             received: self.received,

@@ -18,6 +18,7 @@ use crate::directory::{Directory, Entry, Leavers};
 use crate::disk_level::{Disk, DiskLevel, digest_of};
 use crate::flight::Courier;
 use crate::group_table::{GroupTable, Groups, Membership};
+use crate::kept_head::KeptHead;
 use crate::key::{Digester, Key, Variant};
 use crate::limits::{
     GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX,
@@ -318,16 +319,19 @@ impl Cache {
         }
     }
 
-    /// Gives a stored object a new head (RFC 9111 §4.3.5); `None` if it is no longer the stored one.
+    /// Gives a stored object a new head, if there is one, and new facts (RFC 9111 §4.3.5); `None` if it is no longer the stored one.
     pub fn freshen(
         &self,
         object: &Arc<Object>,
-        head: Arc<ResponseHead>,
-        rendered: bytes::Bytes,
+        head: Option<(&ResponseHead, &[u8])>,
         facts: Facts,
         now: Now,
     ) -> Option<Arc<Object>> {
-        let parts = ObjectParts { head, rendered, facts, received: now, policy: None, ..ObjectParts::of(object) };
+        let head = match head {
+            Some((head, rendered)) => KeptHead::new(head, rendered),
+            None => object.kept_head().clone(),
+        };
+        let parts = ObjectParts { head, facts, received: now, policy: None, ..ObjectParts::of(object) };
         let fresh = self.object(parts);
         let mut leavers = Leavers::new();
         {

@@ -17,6 +17,7 @@ use crate::flight::{End, Fits, FlightHead};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Groups;
+use crate::kept_head::KeptHead;
 use crate::object::{Object, ObjectParts};
 use crate::tag_index::Tags;
 use crate::ticket::{Ticket, entry_of};
@@ -181,7 +182,8 @@ impl Ticket {
             _ => None,
         };
         let (order, began) = (flight.order, flight.began);
-        let mut parts = ObjectParts { head, rendered, received: now, order, began, ..ObjectParts::of(old) };
+        let head = KeptHead::new(&head, &rendered);
+        let mut parts = ObjectParts { head, received: now, order, began, ..ObjectParts::of(old) };
         parts.tags = None;
         (parts.facts, parts.policy, parts.groups) = match keeping {
             Keeping::Renewed(Renewal { facts, lifetimes, groups, tags }) => {

@@ -20,6 +20,7 @@ use crate::flight::{End, Failure, Flight};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Membership;
+use crate::kept_head::KeptHead;
 use crate::key::Variant;
 use crate::limits::ENTRY_BYTES;
 use crate::object::{Object, ObjectParts, Part};
@@ -293,7 +294,7 @@ impl Draft {
         })?;
         let head = head.expect("a draft has a head");
         let Keep { spec, variant, rendered, facts, policy, partial, sliced, elsewhere, groups, tags, .. } = keep;
-        let (rendered, mut blocks) = unfinished.finish_behind(rendered);
+        let (kept_head, mut blocks) = KeptHead::new(&head.shared, &rendered).before(unfinished);
         if let Some(pages) = &self.duty.cache.pages {
             blocks = blocks.into_pages(pages);
         }
@@ -303,8 +304,7 @@ impl Draft {
             key: elsewhere.map_or(flight.key, |elsewhere| elsewhere.key),
             variant,
             spec,
-            head: head.shared,
-            rendered,
+            head: kept_head,
             blocks,
             body_charge: Arc::new(charge),
             facts,

@@ -21,6 +21,7 @@ mod flight_state;
 mod follower;
 mod group_table;
 mod hot_table;
+mod kept_head;
 mod key;
 mod lifespan;
 pub mod limits;

@@ -32,7 +32,7 @@ pub(crate) fn answers_for_ms(object: &Object) -> u64 {
 
 /// Can the origin be asked whether it is still what it was?
 pub(crate) fn is_validatable(object: &Object) -> bool {
-    object.facts().last_modified.is_some() || object.head().fields.view().contains(FieldName::Etag)
+    object.facts().last_modified.is_some() || object.fields().contains(FieldName::Etag)
 }
 
 /// The second, on the clock that does not jump, from which on nobody has a use for it; none where that has no end.

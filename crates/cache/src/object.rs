@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use message::{FieldName, ResponseHead, Status};
+use message::{FieldName, FieldsView, Response, Status};
 use rules::{Facts, Freshness, RequestDirectives};
 use store::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use store::{Blocks, Charge, Seat, Tenant};
@@ -14,6 +13,7 @@ use store::{Blocks, Charge, Seat, Tenant};
 use crate::ban_list::BanList;
 use crate::by_policy::ByPolicy;
 use crate::group_table::Membership;
+use crate::kept_head::KeptHead;
 use crate::key::{Key, Variant};
 use crate::limits::HITS_EXACT_MAX;
 use crate::slices::Sliced;
@@ -56,17 +56,15 @@ pub struct Object {
     pub(crate) spec: Option<Arc<Spec>>,
     pub(crate) received: Now,
     liveness: AtomicU8,
-    status: Status,
     hits: AtomicU32,
     seat: Seat,
-    rendered: Bytes,
+    head: KeptHead,
     blocks: Blocks,
     facts: Facts,
     extent: Extent,
     pub(crate) key: Key,
     /// The place of its flight among those of the shard.
     pub(crate) order: u64,
-    head: Arc<ResponseHead>,
     pub(crate) body_charge: Arc<Charge>,
     head_charge: Charge,
     groups: Option<Arc<Membership>>,
@@ -92,8 +90,7 @@ pub(crate) struct ObjectParts {
     pub key: Key,
     pub variant: Variant,
     pub spec: Option<Arc<Spec>>,
-    pub head: Arc<ResponseHead>,
-    pub rendered: Bytes,
+    pub head: KeptHead,
     pub blocks: Blocks,
     /// What the body costs; a refreshed object shares it with the one before.
     pub body_charge: Arc<Charge>,
@@ -118,8 +115,7 @@ impl ObjectParts {
             key: object.key,
             variant: object.variant,
             spec: object.spec.clone(),
-            head: Arc::clone(&object.head),
-            rendered: object.rendered.clone(),
+            head: object.head.clone(),
             blocks: object.blocks.clone(),
             body_charge: Arc::clone(&object.body_charge),
             facts: object.facts,
@@ -140,7 +136,7 @@ impl ObjectParts {
 impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
-        let ObjectParts { key, variant, spec, head, rendered, blocks, body_charge, .. } = parts;
+        let ObjectParts { key, variant, spec, head, blocks, body_charge, .. } = parts;
         let ObjectParts { facts, received, order, part, sliced, groups, .. } = parts;
         let ObjectParts { policy, tags, checked, began, on_disk, .. } = parts;
         let extent = match (part, sliced) {
@@ -148,7 +144,7 @@ impl Object {
             (None, Some(sliced)) => Extent::Sliced(sliced),
             (None, None) => Extent::Whole,
         };
-        let head_bytes = size_of::<Object>() + size_of::<ResponseHead>() + head.fields.heap_bytes() + rendered.len();
+        let head_bytes = size_of::<Object>() + head.heap_bytes();
         let head_bytes = head_bytes + groups.as_ref().map_or(0, |groups| groups.heap_bytes());
         let head_bytes = head_bytes + tags.as_ref().map_or(0, |tags| tags.heap_bytes());
         let (head_charge, seat) = (charge(head_bytes), Seat::default());
@@ -158,16 +154,14 @@ impl Object {
             spec,
             received,
             liveness,
-            status: head.status,
             hits,
             seat,
-            rendered,
+            head,
             blocks,
             facts,
             extent,
             key,
             order,
-            head,
             body_charge,
             head_charge,
             groups,
@@ -192,18 +186,34 @@ impl Object {
 
     #[inline]
     pub fn status(&self) -> Status {
-        self.status
+        self.head.status()
     }
 
     /// The stored head: without hop-by-hop fields, Set-Cookie and Age.
-    pub fn head(&self) -> &Arc<ResponseHead> {
+    pub fn response(&self) -> Response<'_> {
+        self.head.response()
+    }
+
+    /// Its fields alone.
+    #[inline]
+    pub fn fields(&self) -> FieldsView<'_> {
+        self.head.fields()
+    }
+
+    /// What its sender calls the status, where that is not what everybody calls it.
+    #[inline]
+    pub fn reason(&self) -> Option<&[u8]> {
+        self.head.reason()
+    }
+
+    pub(crate) fn kept_head(&self) -> &KeptHead {
         &self.head
     }
 
     /// The HTTP/1.1 status line and fields, each line with its CRLF, without the empty line at the end.
     #[inline]
-    pub fn rendered(&self) -> &Bytes {
-        &self.rendered
+    pub fn rendered(&self) -> &[u8] {
+        self.head.rendered()
     }
 
     #[inline]
@@ -267,7 +277,7 @@ impl Object {
     }
 
     pub fn etag(&self) -> Option<&[u8]> {
-        self.head.fields.view().get(FieldName::Etag)
+        self.fields().get(FieldName::Etag)
     }
 
     /// Still the stored one. False once it was replaced, purged or evicted, itself or with a group.

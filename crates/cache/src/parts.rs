@@ -14,6 +14,7 @@ use store::{Charge, Growing, Unfinished};
 
 use crate::cache::Cache;
 use crate::directory::Leavers;
+use crate::kept_head::KeptHead;
 use crate::limits::{PARTS_JOIN_BYTES_MAX, PARTS_JOIN_RATIO, PARTS_MAX};
 use crate::object::{Object, ObjectParts, Part};
 
@@ -128,7 +129,7 @@ fn part_of(object: &Object) -> Part {
 fn are_of_one(one: &Object, other: &Object) -> bool {
     let lengths = [one, other].map(|object| part_of(object).complete);
     let agree = !matches!(lengths, [Some(one), Some(other)] if one != other);
-    agree && may_combine(one.head().fields.view(), other.head().fields.view())
+    agree && may_combine(one.fields(), other.fields())
 }
 
 impl Cache {
@@ -151,19 +152,19 @@ impl Cache {
             return Arc::clone(object);
         }
         let part = whole.is_none().then_some(span);
-        // The text of a part may lie in one stretch with a body that is not needed any more.
-        let own_text = || Bytes::copy_from_slice(object.rendered());
-        let WholeHead { head, mut rendered } =
-            whole.unwrap_or_else(|| WholeHead { head: Arc::clone(object.head()), rendered: own_text() });
+        let mut head = match &whole {
+            Some(whole) => KeptHead::new(&whole.head, &whole.rendered),
+            None => object.kept_head().detached(),
+        };
         let (mut blocks, mut body_charge) = (first.body().clone(), Arc::clone(&first.body_charge));
         if run.len() > 1 {
-            (rendered, blocks) = gather(&run).finish_behind(rendered);
+            (head, blocks) = head.before(gather(&run));
             if let Some(pages) = &self.pages {
                 blocks = blocks.into_pages(pages);
             }
             body_charge = Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>()));
         }
-        let parts = ObjectParts { head, rendered, blocks, body_charge, part, on_disk: 0, ..ObjectParts::of(object) };
+        let parts = ObjectParts { head, blocks, body_charge, part, on_disk: 0, ..ObjectParts::of(object) };
         self.object(parts)
     }
 }

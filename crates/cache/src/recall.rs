@@ -18,6 +18,7 @@ use crate::cache::Cache;
 use crate::directory::Leavers;
 use crate::disk_level::{DiskLevel, digest_of};
 use crate::group_table::Groups;
+use crate::kept_head::KeptHead;
 use crate::key::Key;
 use crate::limits::{DISK_CANDIDATES_MAX, ENTRY_BYTES};
 use crate::object::{Object, ObjectParts};
@@ -147,8 +148,7 @@ impl Cache {
             key: form.key,
             variant: form.variant,
             spec,
-            head: Arc::new(form.head),
-            rendered: form.rendered,
+            head: KeptHead::new(&form.head, &form.rendered),
             body_charge: Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>())),
             blocks,
             facts: form.facts,

@@ -67,8 +67,8 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     if object.mark().is_some() || object.partial().is_some() {
         return None;
     }
-    let (head, facts, received) = (object.head(), object.facts(), object.received);
-    let mut out = Writer(Vec::with_capacity(256 + head.fields.heap_bytes() + object.rendered().len()));
+    let (head, facts, received) = (object.response(), object.facts(), object.received);
+    let mut out = Writer(Vec::with_capacity(256 + 2 * object.kept_head().heap_bytes()));
     out.0.push(if object.sliced().is_some() { OUTLINE_VERSION } else { FORM_VERSION });
     out.0.extend_from_slice(&object.key().0.to_le_bytes());
     out.0.extend_from_slice(&object.variant.0.to_le_bytes());
@@ -85,12 +85,12 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     });
     let vary: Option<Vec<&[u8]>> = object.spec.as_ref().map(|spec| spec.vary().names().collect());
     out.text(vary.unwrap_or_default().join(&b", "[..]).as_slice());
-    match &head.reason {
+    match head.reason {
         None => out.0.extend_from_slice(&NONE_LEN.to_le_bytes()),
         Some(reason) => out.text(reason),
     }
     let mut lines = Vec::new();
-    head.fields.view().write_lines(&mut lines, |_| true);
+    head.fields.write_lines(&mut lines, |_| true);
     out.text(&lines);
     out.text(object.rendered());
     out.list(object.groups().map_or(&[][..], |groups| groups.slots()), |slot| slot.to_le_bytes());
@@ -275,6 +275,7 @@ mod tests {
     use super::*;
     use crate::by_policy::ByPolicy;
     use crate::group_table::{GroupTable, Groups, Membership};
+    use crate::kept_head::KeptHead;
     use crate::key::Digester;
     use crate::object::{ObjectParts, Part};
     use crate::spec::Spec;
@@ -300,8 +301,10 @@ mod tests {
             key: Key(3 << 100 | 5),
             variant: Variant(9 << 90 | 1),
             spec: Some(Spec::new(vary, digester)),
-            head: Arc::new(ResponseHead { status: Status(203), version: Version::Http10, reason, fields }),
-            rendered: Bytes::from_static(b"HTTP/1.1 203 Quite fine\r\n"),
+            head: KeptHead::new(
+                &ResponseHead { status: Status(203), version: Version::Http10, reason, fields },
+                b"HTTP/1.1 203 Quite fine\r\nX-Empty: \r\n",
+            ),
             blocks: Blocks::default(),
             body_charge: Arc::new(account.charge(size_of::<Charge>())),
             facts: Facts { date: 5, immutable: true, ..facts },
@@ -329,14 +332,13 @@ mod tests {
         let form = read(&write(&object, BOOT).unwrap(), BOOT, NOW).unwrap();
         assert_eq!((form.key, form.variant, form.keep_ms), (object.key(), object.variant, Some(11)));
         assert_eq!(form.vary.as_ref(), object.spec.as_ref().map(|spec| spec.vary()));
-        assert_eq!((form.facts, &form.rendered), (*object.facts(), object.rendered()));
-        let (head, was) = (&form.head, object.head());
-        assert_eq!((head.status, head.version, &head.reason), (was.status, was.version, &was.reason));
-        let lines = |head: &ResponseHead| {
-            let fields = head.fields.view();
+        assert_eq!((form.facts, &form.rendered[..]), (*object.facts(), object.rendered()));
+        let (head, was) = (form.head.response(), object.response());
+        assert_eq!((head.status, head.version, head.reason), (was.status, was.version, was.reason));
+        let lines = |fields: message::FieldsView<'_>| {
             fields.iter().map(|field| (field.name, field.name_text.to_vec(), field.value.to_vec())).collect::<Vec<_>>()
         };
-        assert_eq!(lines(head), lines(was));
+        assert_eq!(lines(head.fields), lines(was.fields));
         assert_eq!(form.group_slots, object.groups().unwrap().slots());
         assert_eq!((&form.tag_slots[..], &form.tag_digests[..]), object.tags().unwrap().as_stored());
         let plain = ObjectParts { spec: None, groups: None, policy: None, tags: None, ..parts() };

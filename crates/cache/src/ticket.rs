@@ -22,6 +22,7 @@ use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner, target_of};
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::group_table::Groups;
+use crate::kept_head::KeptHead;
 use crate::key::Key;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
@@ -217,8 +218,7 @@ impl Ticket {
             key: flight.key,
             variant: variant_of(spec.as_ref(), self.request.request().fields),
             spec,
-            head,
-            rendered: Bytes::new(),
+            head: KeptHead::new(&head, b""),
             blocks: Blocks::default(),
             body_charge: Arc::new(cache.account.charge(size_of::<Charge>())),
             facts,

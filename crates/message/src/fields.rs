@@ -57,6 +57,12 @@ impl<'a> FieldsView<'a> {
         FieldsView { block, spans, is_lines: false }
     }
 
+    /// The same, of a block in which each field lies as a line: its name, a colon and a blank, its value, CR and LF.
+    #[inline]
+    pub fn of_lines(block: &'a [u8], spans: &'a [FieldSpan]) -> FieldsView<'a> {
+        FieldsView { block, spans, is_lines: true }
+    }
+
     #[inline]
     fn field(&self, span: &FieldSpan) -> Field<'a> {
         let at = |from: u32, len: u32| &self.block[from as usize..from as usize + len as usize];

@@ -39,14 +39,14 @@ fn render_without(
         }
         write_field(&mut out, field.name_text, field.value);
     }
-    write_via(&mut out, head, site);
+    write_via(&mut out, head.version, site);
     Bytes::from(out.into_boxed_slice())
 }
 
 /// `Via` names us behind whoever the message came through (RFC 9110 §7.6.3).
-pub(crate) fn write_via(out: &mut Vec<u8>, head: &ResponseHead, site: &Site) {
+pub(crate) fn write_via(out: &mut Vec<u8>, version: Version, site: &Site) {
     out.extend_from_slice(b"Via: ");
-    out.extend_from_slice(head.version.number().as_bytes());
+    out.extend_from_slice(version.number().as_bytes());
     out.push(b' ');
     out.extend_from_slice(site.pseudonym.as_bytes());
     out.extend_from_slice(b"\r\n");

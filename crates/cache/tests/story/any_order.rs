@@ -89,7 +89,7 @@ impl World {
             }
             Step::Refresh { at } => {
                 if let Some((ticket, ..)) = pick(&mut self.tickets, at)
-                    && let Some(head) = ticket.stale().map(|stale| stale.head().clone())
+                    && let Some(head) = ticket.stale().map(|stale| std::sync::Arc::new(stale.response().to_head()))
                 {
                     ticket.refreshed((head, Bytes::new()), facts(30_000), None, self.stage.now);
                 }

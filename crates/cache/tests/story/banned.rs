@@ -37,7 +37,7 @@ impl BanTest for Words {
             fields.get_all_named(name.as_bytes()).any(|it| it == of.as_bytes())
         };
         match word {
-            "tag" => said(subject.head.fields.view(), "X-Tag"),
+            "tag" => said(subject.head.fields, "X-Tag"),
             "request" => said(subject.request.expect("it needs one").fields, "X-Asks"),
             "unhit" => subject.last_hit_ms.is_none(),
             "keep" => subject.lifetimes(subject.received).keep_ms > 0,

@@ -47,7 +47,7 @@ fn the_leaders_cookie_goes_to_the_leader_alone() {
     draft.append("x".into());
     let object = draft.land(None).expect("stored");
     assert!(!set_cookie(&mut third));
-    assert!(!object.head().fields.view().contains(FieldName::SetCookie));
+    assert!(!object.fields().contains(FieldName::SetCookie));
 }
 
 #[test]

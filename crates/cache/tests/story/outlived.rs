@@ -140,7 +140,7 @@ fn what_nobody_can_validate_and_nobody_may_serve_stale_is_over_at_once() {
         let mut draft = stage.miss(&path).describe(Description { shared_head, ..description });
         draft.append(Bytes::from_static(&BODY));
         let object = draft.land(None).expect("it is stored");
-        assert!(object.head().fields.view().get(FieldName::Etag).is_none());
+        assert!(object.fields().get(FieldName::Etag).is_none());
     }
     stage.advance_ms(HOUR_MS + HOUR_MS / 7);
     stage.cache.note_time(stage.now);

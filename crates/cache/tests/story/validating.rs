@@ -130,7 +130,7 @@ fn a_head_request_may_freshen_the_stored_one_only() {
     let fields = fields_of(&[]);
     let stored = stage.cache.find(stage.key("/"), &request(&fields)).expect("stored");
     let head = Arc::new(ResponseHead::new(Status::OK));
-    let freshen = |object| stage.cache.freshen(object, head.clone(), Bytes::new(), facts(MINUTE_MS), stage.now);
+    let freshen = |object| stage.cache.freshen(object, Some((&head, b"")), facts(MINUTE_MS), stage.now);
     let fresh = freshen(&stored).expect("it is the stored one");
     assert!(freshen(&stored).is_none());
     assert!(Arc::ptr_eq(&stage.fresh("/"), &fresh));

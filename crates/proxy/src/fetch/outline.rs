@@ -54,7 +54,7 @@ pub(crate) fn sliced(fetch: &Fetch, head: &ResponseHead, key: Key, complete: u64
     let bytes = slice_bytes(&fetch.core, &fetch.site)?;
     let known = fetch.core.shared.cache.find(key, &fetch.head.request()).and_then(|known| {
         let sliced = known.sliced().filter(|known| known.complete == complete && known.slice_bytes == bytes)?;
-        may_combine(known.head().fields.view(), fields).then_some(sliced)
+        may_combine(known.fields(), fields).then_some(sliced)
     });
     Some(known.unwrap_or_else(|| Sliced::new(complete, bytes)))
 }

@@ -223,7 +223,7 @@ impl Fetch {
             Err(Next::Retry) if !self.may_retry() => return Next::Error(503, Some(FETCH_FAILED.into())),
             Err(next) => return next,
         };
-        let mut head = ResponseHead::clone(stale.head());
+        let mut head = stale.response().to_head();
         head.fields.retain(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish"));
         if merges {
             update::merge_304(&mut head, reply.head.response(), &self.store_defaults());
@@ -419,7 +419,7 @@ pub(crate) fn bereq_of(request: &Request<'_>, stale: Option<&Arc<Object>>, is_pa
             fields.push_named(field.name_text, field.value);
         }
     }
-    if let Some(validators) = stale.and_then(|stale| Validators::of(stale.head().response(), stale.facts())) {
+    if let Some(validators) = stale.and_then(|stale| Validators::of(stale.response(), stale.facts())) {
         if let Some(etag) = validators.if_none_match {
             fields.push(FieldName::IfNoneMatch, etag);
         }

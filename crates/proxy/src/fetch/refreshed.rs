@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cache::{Key, Ticket};
-use message::{FieldName, Method, Request, ResponseHead};
+use message::{FieldName, FieldsView, Method, Request, Response, ResponseHead};
 use rules::conditions::Validators;
 use rules::storing::facts_after_update;
 use rules::update::{self, HeadEffect};
@@ -24,15 +24,15 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
         reply.body.into_body(fetch).finish();
         return None;
     };
-    let confirmed = Validators::of(stale.head().response(), stale.facts())
+    let confirmed = Validators::of(stale.response(), stale.facts())
         .is_some_and(|validators| validators.are_confirmed_by(reply.head.fields.view()));
-    if !confirmed || UrlVariation::is_changed_by(stale.head().fields.view(), reply.head.fields.view()) {
+    if !confirmed || UrlVariation::is_changed_by(stale.fields(), reply.head.fields.view()) {
         reply.body.into_body(fetch).finish();
         fetch.purpose = Purpose::Store(None);
         fetch.enter(FetchState::Prepare);
         return Some(ticket);
     }
-    let (head, facts) = merged(fetch, stale.head(), &reply);
+    let (head, facts) = merged(fetch, stale.response(), &reply);
     let rendered = stored_head::render(&head, &fetch.site);
     if let Some(notes) = notes {
         notes.note_refreshed();
@@ -51,9 +51,9 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
 }
 
 /// The stored head under the update, and its facts if it may still be kept.
-pub(crate) fn merged(fetch: &Fetch, stored: &ResponseHead, reply: &Reply) -> (ResponseHead, Option<Facts>) {
+pub(crate) fn merged(fetch: &Fetch, stored: Response<'_>, reply: &Reply) -> (ResponseHead, Option<Facts>) {
     let defaults = fetch.store_defaults();
-    let mut head = stored.clone();
+    let mut head = stored.to_head();
     update::merge_304(&mut head, reply.head.response(), &defaults);
     // The new Age is that of the update: an old one would be counted twice.
     head.fields.remove(FieldName::Age);
@@ -75,8 +75,7 @@ pub(crate) fn merged(fetch: &Fetch, stored: &ResponseHead, reply: &Reply) -> (Re
     (head, facts)
 }
 
-fn belongs_elsewhere(stored: &ResponseHead, update: &ResponseHead) -> bool {
-    let [stored, update] = [stored, update].map(|head| head.fields.view());
+fn belongs_elsewhere(stored: FieldsView<'_>, update: FieldsView<'_>) -> bool {
     let regroups = update.contains(FieldName::CacheGroups)
         && rules::groups::of_response(update) != rules::groups::of_response(stored);
     regroups || UrlVariation::is_changed_by(stored, update)
@@ -86,23 +85,22 @@ fn belongs_elsewhere(stored: &ResponseHead, update: &ResponseHead) -> bool {
 pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply) {
     let cache = &fetch.core.shared.cache;
     let Some(stored) = cache.find(key, &fetch.head.request()) else { return };
-    let effect = match update::head_effect(stored.head().response(), stored.length(), reply.head.response()) {
+    let effect = match update::head_effect(stored.response(), stored.length(), reply.head.response()) {
         // Where it belongs, and to whom, only a GET may say anew.
-        HeadEffect::Update if belongs_elsewhere(stored.head(), &reply.head) => HeadEffect::Invalidate,
+        HeadEffect::Update if belongs_elsewhere(stored.fields(), reply.head.fields.view()) => HeadEffect::Invalidate,
         effect => effect,
     };
     match effect {
         HeadEffect::None => {}
         HeadEffect::Update => {
-            if let (head, Some(facts)) = merged(fetch, stored.head(), reply) {
+            if let (head, Some(facts)) = merged(fetch, stored.response(), reply) {
                 let rendered = stored_head::render(&head, &fetch.site);
-                cache.freshen(&stored, Arc::new(head), rendered, facts, reply.received);
+                cache.freshen(&stored, Some((&head, &rendered)), facts, reply.received);
             }
         }
         HeadEffect::Invalidate => {
             let facts = Facts { always_validate: true, ..*stored.facts() };
-            let head = Arc::clone(stored.head());
-            cache.freshen(&stored, head, stored.rendered().clone(), facts, reply.received);
+            cache.freshen(&stored, None, facts, reply.received);
         }
     }
 }

@@ -92,7 +92,7 @@ impl SliceSource {
         let expected = ContentRange { range: self.sliced.range(number), complete_length: Some(self.sliced.complete) };
         reply.head.status == Status::PARTIAL_CONTENT
             && fields.get(FieldName::ContentRange).and_then(ContentRange::parse) == Some(expected)
-            && may_combine(fields, self.outline.head().fields.view())
+            && may_combine(fields, self.outline.fields())
     }
 
     fn changed(&self, reply: &Reply) -> Failure {
@@ -147,7 +147,7 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
     }
     if !source.is_answered_by(number, &reply) {
         fetch.enter(FetchState::Failed);
-        let is_the_same = may_combine(reply.head.fields.view(), source.outline.head().fields.view());
+        let is_the_same = may_combine(reply.head.fields.view(), source.outline.fields());
         if is_the_same && reply.head.status == Status::OK {
             // It does not do what it said that it can.
             core.shared.unsliceable.note(source.outline.key(), reply.received.mono_ms);

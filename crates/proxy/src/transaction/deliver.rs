@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Follower, Object};
-use message::{FieldName, Request, Response, ResponseHead, Status, Version};
+use message::{FieldName, FieldsView, Request, Response, ResponseHead, Status, Version};
 use rules::conditions::{self, Holder, Outcome as Condition};
 use rules::range::{self, ContentRange, RangeSpecs, Ranges};
 use wire::{HopByHop, ResponseBody};
@@ -91,7 +91,7 @@ pub(crate) enum Plan {
 
 /// Conditions first, then ranges (RFC 9110 §13.2.2).
 pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
-    let held = object.head().response();
+    let held = object.response();
     if conditions::evaluate(request, held, object.facts(), Holder::Cache) == Condition::NotModified {
         return Plan::NotModified;
     }
@@ -173,7 +173,7 @@ fn stored(
         Plan::Unsatisfiable => write_planned(&mut out, &held, Plan::Unsatisfiable),
         plan => {
             let planned = write_planned(&mut out, &held, plan);
-            stored_head::write_via(&mut out, object.head(), &site);
+            stored_head::write_via(&mut out, held.head.version, &site);
             planned
         }
     };
@@ -234,7 +234,7 @@ fn error_page(tx: &mut Transaction, synth: &Synth, file: &Arc<OpenFile>, head_on
     synth.write_start(&mut out, &tx.core);
     write_fields_but(
         &mut out,
-        file.head(),
+        file.head().fields.view(),
         &[FieldName::LastModified, FieldName::CacheControl, FieldName::AcceptRanges],
     );
     synth.write_rest(&mut out, &tx.core, file.length());
@@ -263,7 +263,7 @@ fn item_of_memcached(tx: &mut Transaction, item: ItemAnswer, head_only: bool) ->
 
 /// What is there as a whole, or as a part that begins somewhere.
 pub(crate) struct Held<'a> {
-    head: &'a ResponseHead,
+    head: Response<'a>,
     source: BodySource,
     /// Of the body that is held.
     length: u64,
@@ -278,7 +278,7 @@ impl<'a> Held<'a> {
     pub(crate) fn of_object(object: &'a Arc<Object>) -> Held<'a> {
         let length = object.length();
         Held {
-            head: object.head(),
+            head: object.response(),
             source: BodySource::Object(Arc::clone(object)),
             length,
             offset: object.partial().map_or(0, |part| part.from),
@@ -290,7 +290,7 @@ impl<'a> Held<'a> {
     fn of_file(file: &'a Arc<OpenFile>) -> Held<'a> {
         let length = file.length();
         Held {
-            head: file.head(),
+            head: file.head().response(),
             source: BodySource::File(Arc::clone(file)),
             length,
             offset: 0,
@@ -311,17 +311,17 @@ fn write_planned(out: &mut Vec<u8>, held: &Held<'_>, plan: Plan) -> (u16, OutBod
         Plan::Whole => unreachable!("the whole is sent with the head that was made for it"),
         Plan::NotModified => {
             write_status_line(out, 304);
-            write_kept_in_304(out, held.head);
+            write_kept_in_304(out, held.head.fields);
             (304, OutBody::Empty)
         }
         Plan::Part(range) => {
-            write_part_head(out, held.head, &range, held.complete);
+            write_part_head(out, held.head.fields, &range, held.complete);
             (206, held.body(range))
         }
         Plan::Parts(ranges) => {
             write_status_line(out, 206);
             let (fields, body) = multipart(held, &ranges);
-            write_fields_but(out, held.head, &[FieldName::ContentType, FieldName::ContentLength]);
+            write_fields_but(out, held.head.fields, &[FieldName::ContentType, FieldName::ContentLength]);
             out.extend_from_slice(&fields);
             (206, body)
         }
@@ -358,11 +358,11 @@ fn followed(
     let (status, body, until_close) = match (condition, ranges) {
         (Condition::NotModified, _) => {
             write_status_line(&mut out, 304);
-            write_kept_in_304(&mut out, head);
+            write_kept_in_304(&mut out, head.fields.view());
             (304, OutBody::Empty, false)
         }
         (_, Ranges::One(range)) => {
-            write_part_head(&mut out, head, &range, length);
+            write_part_head(&mut out, head.fields.view(), &range, length);
             follower.seek(range.start);
             let left = range.end - range.start;
             (206, OutBody::Follow { follower, framing: Framing::Length { left } }, false)
@@ -383,7 +383,7 @@ fn followed(
             (head.status.0, OutBody::Follow { follower, framing }, until_close)
         }
     };
-    stored_head::write_via(&mut out, head, &site);
+    stored_head::write_via(&mut out, head.version, &site);
     tx.outcome.status = status;
     let how = match (tx.outcome.verdict == CacheVerdict::Coalesced, is_stored) {
         (true, _) => "fwd=uri-miss; collapsed",
@@ -423,7 +423,7 @@ fn passed(tx: &mut Transaction, head: &ResponseHead, body: Box<OriginBody>, head
     } else if !head_only && stored_head::has_length(head.status.0) && !fields.contains(FieldName::ContentLength) {
         write_number_field(&mut out, "Content-Length", 0);
     }
-    stored_head::write_via(&mut out, head, &site);
+    stored_head::write_via(&mut out, head.version, &site);
     tx.outcome.status = head.status.0;
     let how = if tx.outcome.why == "head" { "fwd=uri-miss" } else { "fwd=bypass" };
     write_cache_status(&mut out, tx, how);
@@ -460,7 +460,7 @@ fn write_framing(out: &mut Vec<u8>, status: u16, framing: &Framing) {
 
 fn write_whole_head(out: &mut Vec<u8>, head: &ResponseHead, framing: &Framing) {
     write_status_line(out, head.status.0);
-    write_fields_but(out, head, &[FieldName::ContentLength, FieldName::Age]);
+    write_fields_but(out, head.fields.view(), &[FieldName::ContentLength, FieldName::Age]);
     // A response that has just arrived may have an age already: the one its sender gave it.
     if let Some(age) = head.fields.view().get(FieldName::Age) {
         write_field(out, b"Age", age);
@@ -468,14 +468,13 @@ fn write_whole_head(out: &mut Vec<u8>, head: &ResponseHead, framing: &Framing) {
     write_framing(out, head.status.0, framing);
 }
 
-fn write_fields_but(out: &mut Vec<u8>, head: &ResponseHead, left_out: &[FieldName]) {
-    for field in head.fields.view().iter().filter(|field| !left_out.contains(&field.name)) {
+fn write_fields_but(out: &mut Vec<u8>, fields: FieldsView<'_>, left_out: &[FieldName]) {
+    for field in fields.iter().filter(|field| !left_out.contains(&field.name)) {
         write_field(out, field.name_text, field.value);
     }
 }
 
-fn write_kept_in_304(out: &mut Vec<u8>, head: &ResponseHead) {
-    let fields = head.fields.view();
+fn write_kept_in_304(out: &mut Vec<u8>, fields: FieldsView<'_>) {
     let has_etag = fields.contains(FieldName::Etag);
     for field in fields.iter().filter(|f| conditions::kept_in_304(f, has_etag) && f.name != FieldName::Age) {
         write_field(out, field.name_text, field.value);
@@ -483,9 +482,9 @@ fn write_kept_in_304(out: &mut Vec<u8>, head: &ResponseHead) {
 }
 
 /// 206 with one part (RFC 9110 §15.3.7.1).
-fn write_part_head(out: &mut Vec<u8>, head: &ResponseHead, range: &Range<u64>, complete: Option<u64>) {
+fn write_part_head(out: &mut Vec<u8>, fields: FieldsView<'_>, range: &Range<u64>, complete: Option<u64>) {
     write_status_line(out, 206);
-    write_fields_but(out, head, &[FieldName::ContentLength, FieldName::ContentRange, FieldName::Age]);
+    write_fields_but(out, fields, &[FieldName::ContentLength, FieldName::ContentRange, FieldName::Age]);
     let mut value = Vec::new();
     ContentRange { range: range.clone(), complete_length: complete }.write_to(&mut value);
     write_field(out, b"Content-Range", &value);
@@ -501,7 +500,7 @@ pub(crate) fn multipart(held: &Held<'_>, ranges: &[Range<u64>]) -> (Vec<u8>, Out
     let mut total = 0;
     for range in ranges {
         let mut head = format!("\r\n--{boundary}\r\n").into_bytes();
-        if let Some(kind) = held.head.fields.view().get(FieldName::ContentType) {
+        if let Some(kind) = held.head.fields.get(FieldName::ContentType) {
             write_field(&mut head, b"Content-Type", kind);
         }
         let mut value = Vec::new();

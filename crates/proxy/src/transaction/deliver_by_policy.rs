@@ -45,7 +45,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
     let now = tx.core.now();
     match answer {
         Answer::Stored { object, why, .. } => {
-            let head = Arc::clone(object.head());
+            let head = object.response().to_head();
             let fetched_by = (why != hit::Why::Revalidated).then(|| fetched_by(&head)).flatten();
             let mut fields = head.fields.clone();
             prepare(tx, &mut fields, &head, fetched_by, object.age_s(now), Some(object.body().len()));

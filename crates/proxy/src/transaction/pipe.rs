@@ -84,7 +84,7 @@ async fn switch(tx: &mut Transaction, connection: &mut Connection, reply: Reply)
             write_field(&mut out, field.name_text, field.value);
         }
     }
-    write_via(&mut out, &reply.head, &tx.site);
+    write_via(&mut out, reply.head.version, &tx.site);
     out.extend_from_slice(b"\r\n");
     if transmit::send(connection, Outgoing::new(out, OutBody::Empty)).await.is_err() {
         connection.exchange(Event::AnswerCut);

@@ -183,7 +183,7 @@ impl Condition {
                 url
             }),
             Field::ReqHeader(name) => request.and_then(|request| first(request.fields, name)),
-            Field::ObjHeader(name) => first(object.head.fields.view(), name),
+            Field::ObjHeader(name) => first(object.head.fields, name),
             Field::ObjStatus => Some(object.head.status.0.to_string().into_bytes()),
             _ => None,
         };

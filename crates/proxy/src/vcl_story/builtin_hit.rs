@@ -88,12 +88,12 @@ fn key_by_builtin(core: &Core, request: &Request<'_>) -> Option<Key> {
 
 /// Is the head as it is stored the one that goes out, when no program edits it?
 pub(crate) fn can_go_as_stored(object: &Object) -> bool {
-    object.head().reason.is_none()
+    object.reason().is_none()
 }
 
 /// What a hit adds to the stored head.
 pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, xid: u64, now: Now, fate: Fate) {
-    let (status, fields) = (object.status(), object.head().fields.view());
+    let (status, fields) = (object.status(), object.fields());
     if stored_head::has_length(status.0) {
         write_number_field(out, "Content-Length", object.body().len());
     }

@@ -233,8 +233,8 @@ const X_VARNISH: Name<'static> = Name::classified(FieldName::Other, b"X-Varnish"
 /// `resp` as vcl_deliver first sees it: the stored head, with what every answer of ours carries.
 fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault> {
     let Side::Client(state) = scope.side else { return Ok(()) };
-    let fields = object.head().fields.view();
-    scope.response.begin(object.status().0, object.head().reason.as_deref(), fields);
+    let fields = object.fields();
+    scope.response.begin(object.status().0, object.reason(), fields);
     let resp = &scope.response.fields;
     let digits = &mut [0; message::DIGITS_MAX];
     let xids = match resp.first(X_VARNISH) {

@@ -25,9 +25,9 @@ impl<'a> StoredView<'a> {
     pub(crate) fn of(object: &'a Arc<Object>, now: Now) -> StoredView<'a> {
         StoredView {
             status: object.status(),
-            reason: object.head().reason.as_deref(),
+            reason: object.reason(),
             is_uncacheable: false,
-            fields: object.head().fields.view(),
+            fields: object.fields(),
             hits: object.hits(),
             lifetimes: object.lifetimes(now),
             resident_ms: object.resident_ms(now),

@@ -1,0 +1,166 @@
+//! The head of a stored response: one text, and where its fields are in it.
+//!
+//! What a hit sends as it is ("rendered") holds nearly all of the fields already, letter for letter. They are found there; the
+//! few that are not sent lie behind it. So no field is kept twice.
+
+use bytes::Bytes;
+use message::{FieldSpan, FieldsView, Response, ResponseHead, Status, Version};
+use store::{Blocks, Unfinished};
+
+/// A head, and what of it goes out with every answer.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptHead {
+    /// What is rendered, then the lines of fields that are not, then the reason.
+    text: Bytes,
+    fields: Box<[FieldSpan]>,
+    rendered_len: u32,
+    /// Of the reason; `NO_REASON` where the status is called what everybody calls it.
+    reason_len: u32,
+    status: Status,
+    version: Version,
+}
+
+const NO_REASON: u32 = u32::MAX;
+const LINE_END: &[u8] = b"\r\n";
+
+impl KeptHead {
+    /// `rendered`: a status line and lines, of which those that are also in the head stand in the order in which they stand
+    /// there; or nothing.
+    pub fn new(head: &ResponseHead, rendered: &[u8]) -> KeptHead {
+        let first_line_end = rendered.windows(2).position(|two| two == LINE_END).map_or(0, |at| at + LINE_END.len());
+        let mut at = first_line_end;
+        let mut behind = Vec::new();
+        let mut fields = Vec::with_capacity(head.fields.view().count());
+        for field in head.fields.view().iter() {
+            let line = [field.name_text, b": ", field.value, LINE_END];
+            let line_len = line.iter().map(|part| part.len()).sum::<usize>();
+            let line_at = if begins_with(&rendered[at..], line) {
+                at += line_len;
+                at - line_len
+            } else {
+                line.iter().for_each(|part| behind.extend_from_slice(part));
+                rendered.len() + behind.len() - line_len
+            };
+            let value_at = line_at + field.name_text.len() + 2;
+            fields.push(FieldSpan {
+                name: field.name,
+                name_len: u16::try_from(field.name_text.len()).expect("a field name is limited below 64 KiB"),
+                name_at: small(line_at),
+                value_at: small(value_at),
+                value_len: small(field.value.len()),
+            });
+        }
+        let reason = head.reason.as_deref();
+        let text = [rendered, &behind, reason.unwrap_or_default()].concat();
+        KeptHead {
+            text: Bytes::from(text),
+            fields: fields.into_boxed_slice(),
+            rendered_len: small(rendered.len()),
+            reason_len: reason.map_or(NO_REASON, |reason| small(reason.len())),
+            status: head.status,
+            version: head.version,
+        }
+    }
+
+    /// Makes the last block of the body, behind this head where there is room.
+    pub fn before(self, body: Unfinished) -> (KeptHead, Blocks) {
+        let (text, blocks) = body.finish_behind(self.text);
+        (KeptHead { text, ..self }, blocks)
+    }
+
+    /// The same with a text of its own: this one may lie in one stretch with a body that is not needed any more.
+    pub fn detached(&self) -> KeptHead {
+        KeptHead { text: Bytes::copy_from_slice(&self.text), ..self.clone() }
+    }
+
+    #[inline]
+    pub fn rendered(&self) -> &[u8] {
+        &self.text[..self.rendered_len as usize]
+    }
+
+    #[inline]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    #[inline]
+    pub fn fields(&self) -> FieldsView<'_> {
+        FieldsView::of_lines(&self.text, &self.fields)
+    }
+
+    #[inline]
+    pub fn reason(&self) -> Option<&[u8]> {
+        (self.reason_len != NO_REASON).then(|| &self.text[self.text.len() - self.reason_len as usize..])
+    }
+
+    pub fn response(&self) -> Response<'_> {
+        Response { status: self.status, version: self.version, reason: self.reason(), fields: self.fields() }
+    }
+
+    /// Bytes on the heap, for the account.
+    pub fn heap_bytes(&self) -> usize {
+        self.text.len() + size_of_val(&*self.fields)
+    }
+}
+
+fn begins_with(mut text: &[u8], parts: [&[u8]; 4]) -> bool {
+    parts.iter().all(|part| match text.strip_prefix(*part) {
+        Some(rest) => (text = rest, true).1,
+        None => false,
+    })
+}
+
+fn small(n: usize) -> u32 {
+    u32::try_from(n).expect("a head is limited far below 4 GiB")
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use message::{FieldName, Fields};
+
+    use super::*;
+
+    fn head(reason: Option<&[u8]>) -> ResponseHead {
+        let mut fields = Fields::default();
+        fields.push(FieldName::ContentLength, "7");
+        fields.push_named(b"x-One", b"a: b");
+        fields.push_named(b"X-Empty", b"");
+        fields.push(FieldName::Etag, "\"e\"");
+        ResponseHead { status: Status(203), version: Version::Http10, reason: reason.map(Into::into), fields }
+    }
+
+    /// Whatever is rendered, the head comes back as it was; so many bytes are kept beside what is rendered.
+    fn check(rendered: &[u8], reason: Option<&[u8]>, beside: usize) {
+        let head = head(reason);
+        let kept = KeptHead::new(&head, rendered);
+        for kept in [&kept, &kept.detached(), &kept.clone().before(store::Growing::default().unfinished()).0] {
+            assert_eq!(kept.rendered(), rendered);
+            assert_eq!(kept.text.len(), rendered.len() + beside, "{}", String::from_utf8_lossy(&kept.text));
+            let lines = |fields: FieldsView<'_>| {
+                let mut out = Vec::new();
+                fields.write_lines(&mut out, |_| true);
+                String::from_utf8(out).unwrap()
+            };
+            assert_eq!(lines(kept.fields()), lines(head.fields.view()));
+            assert_eq!(kept.fields().get(FieldName::Etag), Some(&b"\"e\""[..]));
+            assert_eq!((kept.status(), kept.response().version), (Status(203), Version::Http10));
+            assert_eq!(kept.reason(), reason);
+        }
+    }
+
+    #[test]
+    fn what_is_rendered_is_kept_once_and_the_rest_behind_it() {
+        let length = "Content-Length: 7\r\n".len();
+        let all = b"x-One: a: b\r\nX-Empty: \r\nETag: \"e\"\r\n";
+        let usual = [b"HTTP/1.1 203 Fine\r\n", &all[..], b"Via: 1.0 larder\r\n"].concat();
+        check(&usual, None, length);
+        check(&usual, Some(b"Quite fine"), length + 10);
+        check(&usual, Some(b""), length);
+        // Nothing, other names, another order, what only looks like a line of it: kept beside.
+        check(b"", None, length + all.len());
+        check(b"HTTP/1.1 203 Fine\r\nX-One: a: b\r\nX-Empty: \r\n", None, length + all.len());
+        check(b"HTTP/1.1 203 Fine\r\nETag: \"e\"\r\nx-One: a: b\r\n", None, length + all.len() - 11);
+        check(b"HTTP/1.1 203 Fine\r\nx-One: a: bc\r\n", None, length + all.len());
+        check(b"x-One: a: b", None, length + all.len());
+    }
+}
