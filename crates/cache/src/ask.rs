@@ -14,13 +14,14 @@ use rules::range::if_range_holds;
 
 use crate::by_policy::MarkKind;
 use crate::cache::Cache;
-use crate::directory::{Entry, Leavers};
+use crate::directory::Leavers;
+use crate::entry::Entry;
 use crate::flight::{Failure, Flight};
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::key::Key;
-use crate::limits::ENTRY_BYTES;
 use crate::object::Object;
+use crate::spec::variant_of;
 use crate::ticket::Ticket;
 use crate::variants::Slot;
 use crate::wishes::{Answer, Now, Wishes};
@@ -78,8 +79,13 @@ impl Cache {
             let mut shard = self.directory.shard(key);
             // Before what is stored is tested: a ban that this number leaves behind is one that was seen.
             let began = self.invalidation.load(Acquire);
+            if let Some(object) =
+                shard.only_object(key).filter(|object| self.is_the_answer(object, request, wishes, now))
+            {
+                break Finding::Fresh(Arc::clone(object));
+            }
             let order = shard.next_order();
-            let entry = shard.entry(key, || self.account.charge(ENTRY_BYTES));
+            let entry = shard.entry(key);
             self.weed(entry, request, wishes.ignore_vary, &mut outdated);
             if let Some(suspect) = self.suspect(entry.find(request.fields, wishes.ignore_vary)) {
                 drop(shard);
@@ -92,6 +98,7 @@ impl Cache {
             {
                 shard.open(flight.began);
             }
+            shard.tidy(key);
             break finding;
         };
         let ticket = |flight, stored: Stored| Ticket::new(Arc::clone(self), flight, request.to_head(), stored);
@@ -118,7 +125,7 @@ impl Cache {
 
     /// Is anything stored under a key, whether it can be served or not?
     pub fn holds(&self, key: Key) -> bool {
-        self.directory.shard(key).entries.get(&key).is_some_and(Entry::holds_any)
+        self.directory.shard(key).holds_any(key)
     }
 
     /// The part that `ask` would serve, for who must not take on a fetch of the whole.
@@ -139,15 +146,28 @@ impl Cache {
             let mut shard = self.directory.shard(object.key);
             let began = self.invalidation.load(Acquire);
             let order = shard.next_order();
-            let entry = shard.entries.get_mut(&object.key)?;
-            let whole = entry.slot(object.variant)?.whole.as_ref();
-            whole.filter(|whole| Arc::ptr_eq(whole, object))?;
-            let flight =
-                self.begin_refresh(entry, &Question { key: object.key, request, wishes, now, order, began })?;
-            shard.open(flight.began);
-            flight
+            let entry = shard.known(object.key)?;
+            let whole = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
+            let question = Question { key: object.key, request, wishes, now, order, began };
+            let flight = match whole.is_some_and(|whole| Arc::ptr_eq(whole, object)) {
+                true => self.begin_refresh(entry, &question),
+                false => None,
+            };
+            if let Some(flight) = &flight {
+                shard.open(flight.began);
+            }
+            shard.tidy(object.key);
+            flight?
         };
         Some(Ticket::new(Arc::clone(self), flight, request.to_head(), Some(Arc::clone(object))))
+    }
+
+    /// What `look` says of a key of which one object is all that is known, when that is the answer: most look-ups.
+    fn is_the_answer(&self, object: &Object, request: &Request<'_>, wishes: &Wishes, now: Now) -> bool {
+        let is_meant = wishes.ignore_vary || variant_of(object.spec.as_ref(), request.fields) == object.variant;
+        let is_tested = object.is_valid() && object.checked() >= self.bans.newest();
+        let is_wanted = !wishes.always_miss && (!wishes.has_no_slices || object.sliced().is_none());
+        is_meant && is_tested && is_wanted && matches!(judge(object, wishes, now), Verdict::Serve)
     }
 
     fn look(&self, entry: &mut Entry, question: &Question<'_>, leavers: &mut Leavers) -> Finding {
@@ -263,7 +283,7 @@ fn join(flight: Arc<Flight>, wishes: &Wishes, stored: Stored) -> Finding {
 /// A part that holds what is wanted and needs no validation. A stale one is worth a fetch, not a refresh beside it.
 fn fresh_part(slot: &Slot, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
     let mut parts = slot.parts.holding(wishes.range?);
-    let holds = |part: &Object| if_range_holds(request.fields, part.fields(), part.facts());
+    let holds = |part: &Object| if_range_holds(request.fields, part.fields(), &part.facts());
     parts.find(|part| holds(part) && matches!(judge(part, wishes, now), Verdict::Serve)).cloned()
 }
 
@@ -299,5 +319,5 @@ fn judge_by_policy(stage: Stage, mark: Option<MarkKind>) -> Verdict {
 
 /// RFC 9111 §4.2.4, RFC 5861 §4: the failure that is remembered had no response.
 fn may_stand_in(object: &Object, wishes: &Wishes, now: Now) -> bool {
-    may_serve_on_error(object.facts(), object.resident_ms(now), &wishes.directives, OriginFailure::Unreachable)
+    may_serve_on_error(&object.facts(), object.resident_ms(now), &wishes.directives, OriginFailure::Unreachable)
 }

@@ -57,7 +57,7 @@ impl Object {
     pub(crate) fn as_subject<'a>(&'a self, request: Option<&'a Request<'a>>) -> BanSubject<'a> {
         BanSubject {
             head: self.response(),
-            facts: *self.facts(),
+            facts: self.facts(),
             keep_ms: self.by_policy().map_or(0, |policy| policy.keep_ms),
             received: self.received,
             last_hit_ms: self.last_hit_ms(),

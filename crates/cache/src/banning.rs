@@ -48,7 +48,7 @@ impl Cache {
     pub fn watch_for_bans(&self) {
         self.bans.watch(|| {
             for shard in self.directory.shards() {
-                shard.entries.values().for_each(|entry| entry.temper(true));
+                shard.temper(true);
             }
         });
     }

@@ -46,11 +46,44 @@ impl ByPolicy {
     }
 }
 
+/// The same in a word, or nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeptPolicy(u64);
+
+/// A span that no policy gives: two million years.
+const NO_POLICY: u64 = u64::MAX;
+const MARK_BITS: u32 = 2;
+
+impl KeptPolicy {
+    pub fn of(policy: Option<ByPolicy>) -> KeptPolicy {
+        let Some(ByPolicy { keep_ms, mark }) = policy else { return KeptPolicy(NO_POLICY) };
+        let mark = match mark {
+            None => 0,
+            Some(MarkKind::Miss) => 1,
+            Some(MarkKind::Pass) => 2,
+        };
+        KeptPolicy(keep_ms.min(NO_POLICY >> MARK_BITS) << MARK_BITS | mark)
+    }
+
+    #[inline]
+    pub fn policy(self) -> Option<ByPolicy> {
+        let mark = match self.0 {
+            NO_POLICY => return None,
+            word => match word & ((1 << MARK_BITS) - 1) {
+                0 => None,
+                1 => Some(MarkKind::Miss),
+                _ => Some(MarkKind::Pass),
+            },
+        };
+        Some(ByPolicy { keep_ms: self.0 >> MARK_BITS, mark })
+    }
+}
+
 impl Object {
     /// The lifetimes that a policy gave it, or that its own fields did, as they are at this moment.
     pub fn lifetimes(&self, now: Now) -> Lifetimes {
         let keep_ms = self.by_policy().map_or(0, |policy| policy.keep_ms);
-        Lifetimes::of(self.facts(), keep_ms, self.resident_ms(now))
+        Lifetimes::of(&self.facts(), keep_ms, self.resident_ms(now))
     }
 
     /// Did a policy decide how long it lives?
@@ -67,7 +100,7 @@ impl Object {
         let policy = self.by_policy()?;
         let maxima = [wishes.ttl_max_ms, wishes.age_max_ms];
         let bounds = Bounds { ttl_max_ms: maxima.into_iter().flatten().min(), grace_max_ms: wishes.grace_max_ms };
-        Some(judge(self.facts(), policy.keep_ms, self.resident_ms(now), &bounds))
+        Some(judge(&self.facts(), policy.keep_ms, self.resident_ms(now), &bounds))
     }
 
     /// Has nobody a use for it any more, as its policy said?

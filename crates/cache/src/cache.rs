@@ -14,8 +14,9 @@ use store::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed}
 use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
-use crate::directory::{Directory, Entry, Leavers};
+use crate::directory::{Directory, Leavers};
 use crate::disk_level::{Disk, DiskLevel, digest_of};
+use crate::entry::Entry;
 use crate::flight::Courier;
 use crate::group_table::{GroupTable, Groups, Membership};
 use crate::kept_head::KeptHead;
@@ -160,14 +161,15 @@ impl Cache {
     ) -> Arc<Cache> {
         let limit = settings.memory_bytes_max;
         let eviction = store::by_kind(settings.eviction, limit);
+        let account = Account::new(limit);
         Arc::new(Cache {
             settings,
             digester,
-            directory: Directory::new(),
+            directory: Directory::new(&account),
             specs: SharedSpecs::default(),
             groups: OnceLock::new(),
             tags: OnceLock::new(),
-            account: Account::new(limit),
+            account,
             courier,
             counters: Counters::default(),
             invalidation: AtomicU64::new(number),
@@ -221,7 +223,7 @@ impl Cache {
         if let Some(disk) = &self.disk {
             disk.forget(key);
         }
-        if let Some(entry) = shard.entries.get_mut(&key) {
+        if let Some(entry) = shard.known(key) {
             entry.remove_all(&mut leavers);
             entry.forget_notes();
             entry.delist_all().for_each(|flight| flight.condemn());
@@ -275,24 +277,20 @@ impl Cache {
         key: Key,
         request: &Request<'_>,
         ignore_vary: bool,
-        look: impl FnOnce(&Slot) -> Option<T>,
+        mut look: impl FnMut(&Slot) -> Option<T>,
     ) -> Option<T> {
         let mut leavers = Leavers::new();
         loop {
             let mut shard = self.directory.shard(key);
-            let entry = shard.entries.get_mut(&key)?;
+            let entry = shard.known(key)?;
             self.weed(entry, request, ignore_vary, &mut leavers);
             let slot = entry.find(request.fields, ignore_vary);
-            if let Some(suspect) = self.suspect(slot) {
-                drop(shard);
-                self.examine(&suspect, request);
-                continue;
-            }
-            let found = slot.and_then(look);
-            if !leavers.is_empty() {
-                shard.tidy(key);
-            }
-            return found;
+            let suspect = self.suspect(slot);
+            let found = slot.filter(|_| suspect.is_none()).and_then(&mut look);
+            shard.tidy(key);
+            let Some(suspect) = suspect else { return found };
+            drop(shard);
+            self.examine(&suspect, request);
         }
     }
 
@@ -334,17 +332,17 @@ impl Cache {
         let parts = ObjectParts { head, facts, received: now, policy: None, ..ObjectParts::of(object) };
         let fresh = self.object(parts);
         let mut leavers = Leavers::new();
-        {
-            let mut shard = self.directory.shard(object.key);
-            let entry = shard.entries.get_mut(&object.key)?;
-            let stored = entry.slot(object.variant)?;
-            if !stored.objects().any(|it| Arc::ptr_eq(it, object)) || !object.is_valid() {
-                return None;
-            }
+        let mut shard = self.directory.shard(object.key);
+        let entry = shard.known(object.key)?;
+        let is_in = |slot: &Slot| slot.objects().any(|it| Arc::ptr_eq(it, object));
+        let is_stored = entry.slot(object.variant).is_some_and(is_in) && object.is_valid();
+        if is_stored {
             fresh.enrol(u64::MAX);
             self.put(entry, &fresh, &mut leavers);
         }
-        Some(fresh)
+        shard.tidy(object.key);
+        drop(shard);
+        is_stored.then_some(fresh)
     }
 
     /// An object that nobody can find yet.
@@ -407,7 +405,7 @@ impl Cache {
             memory_bytes: self.account.used() as u64,
             leaving_bytes: self.account.leaving() as u64,
             objects,
-            keys: self.directory.entries_count() as u64,
+            keys: self.directory.keys_count() as u64,
             evictions: counters.evictions.load(Relaxed),
             invalidated: counters.invalidated.load(Relaxed),
             expired: counters.expired.load(Relaxed),
@@ -448,12 +446,9 @@ impl Cache {
     fn evict(&self, victim: &Arc<Object>) {
         let mut shard = self.directory.shard(victim.key);
         // Replaced or purged since it was chosen: then it is dead already.
-        if let Some(entry) = shard.entries.get_mut(&victim.key)
-            && entry.remove(victim)
-        {
+        if shard.remove(victim) {
             victim.kill(false);
             self.counters.evictions.fetch_add(1, Relaxed);
-            shard.tidy(victim.key);
         }
     }
 

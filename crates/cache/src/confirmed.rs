@@ -93,7 +93,7 @@ impl Ticket {
         let cache = Arc::clone(&duty.cache);
         let (began, groups) = (duty.flight.began, fresh.groups().cloned());
         let (may_keep, private) = (matches!(keeping, Keeping::Renewed(_)), matches!(keeping, Keeping::Private(_)));
-        let facts = may_keep.then(|| *fresh.facts());
+        let facts = may_keep.then(|| fresh.facts());
         let mut leavers = Leavers::new();
         let mut trial = Trial::since(began);
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {

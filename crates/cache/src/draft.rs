@@ -22,7 +22,6 @@ use crate::flight_state::FlightState;
 use crate::group_table::Membership;
 use crate::kept_head::KeptHead;
 use crate::key::Variant;
-use crate::limits::ENTRY_BYTES;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
 use crate::slices::Sliced;
@@ -279,7 +278,7 @@ impl Draft {
         if is_banned() || !was_known && cache.invalidation.load(Relaxed) != began {
             return false;
         }
-        let entry = shard.entry(there.key, || cache.account.charge(ENTRY_BYTES));
+        let entry = shard.entry(there.key);
         let stored = cache.take_in(entry, object, began, leavers);
         shard.tidy(there.key);
         stored

@@ -80,9 +80,12 @@ pub const FLOORS: usize = 64;
 /// Keys of a shard that hold nothing but a hit-for-miss mark or a remembered failure (16,384 in all shards).
 pub const NOTES_MAX: usize = 64;
 
-/// What an index entry costs beside the object: its bucket in the directory with the empty ones beside it, the node
-/// in the eviction's arena, and a ghost after it.
-pub const ENTRY_BYTES: usize = 512;
+/// What an object costs beside itself: its bucket in the directory with the empty ones beside it, a node in the eviction's
+/// arena, links in its wheel, and a ghost after it; and what an allocator rounds up.
+pub const OBJECT_INDEX_BYTES: usize = 192;
+
+/// What a key costs of which more is known than one object: fetches, variants, what failed.
+pub const ENTRY_BYTES: usize = 256;
 
 /// Entries of a hot table, one for each core: 32 bytes each.
 pub const HOT_ENTRIES: usize = 32 * 1024;
@@ -90,7 +93,7 @@ pub const HOT_ENTRIES: usize = 32 * 1024;
 pub const HOT_WAYS: usize = 4;
 
 /// `obj.hits` counts exactly up to here.
-pub const HITS_EXACT_MAX: u32 = 255;
+pub const HITS_EXACT_MAX: u16 = 255;
 
 /// Records of a key on a disk that a miss opens, at most, to find its variant.
 pub const DISK_CANDIDATES_MAX: usize = 4;

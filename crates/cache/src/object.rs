@@ -7,15 +7,16 @@ use std::sync::Arc;
 
 use message::{FieldName, FieldsView, Response, Status};
 use rules::{Facts, Freshness, RequestDirectives};
-use store::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use store::{Blocks, Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
-use crate::by_policy::ByPolicy;
+use crate::by_policy::{ByPolicy, KeptPolicy};
 use crate::group_table::Membership;
+use crate::kept_facts::KeptFacts;
 use crate::kept_head::KeptHead;
 use crate::key::{Key, Variant};
-use crate::limits::HITS_EXACT_MAX;
+use crate::limits::{HITS_EXACT_MAX, OBJECT_INDEX_BYTES};
 use crate::slices::Sliced;
 use crate::spec::Spec;
 use crate::tag_index::TagSet;
@@ -50,34 +51,51 @@ enum Extent {
 /// What a hit reads stands first and side by side, in lines of their own, one step from the bytes it sends: with many
 /// objects a hit's time is the cache misses that wait for one another.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Object {
     pub(crate) variant: Variant,
     pub(crate) spec: Option<Arc<Spec>>,
     pub(crate) received: Now,
     liveness: AtomicU8,
-    hits: AtomicU32,
+    hits: AtomicU16,
+    /// The second of its last hit, from 1; 0 before the first.
+    last_hit_s: AtomicU32,
     seat: Seat,
     head: KeptHead,
     blocks: Blocks,
-    facts: Facts,
-    extent: Extent,
+    facts: KeptFacts,
     pub(crate) key: Key,
     /// The place of its flight among those of the shard.
     pub(crate) order: u64,
     pub(crate) body_charge: Arc<Charge>,
     head_charge: Charge,
-    groups: Option<Arc<Membership>>,
-    policy: Option<ByPolicy>,
-    tags: Option<Arc<TagSet>>,
+    by_policy: KeptPolicy,
+    rare: Option<Box<Rare>>,
     /// The invalidation number up to which it was tested against bans.
     checked: AtomicU64,
     /// The invalidation number under which its fetch began.
     began: u64,
     /// Where a disk has its body: the sequence number of the record. 0: nowhere.
     on_disk: AtomicU64,
-    /// The second of its last hit, from 1; 0 before the first.
-    last_hit_s: AtomicU32,
+}
+
+/// What few responses have, and what it takes is not taken from all others.
+#[derive(Debug)]
+struct Rare {
+    extent: Extent,
+    groups: Option<Arc<Membership>>,
+    tags: Option<Arc<TagSet>>,
+}
+
+impl Rare {
+    fn says_anything(&self) -> bool {
+        self.extent != Extent::Whole || self.groups.is_some() || self.tags.is_some()
+    }
+
+    fn bytes(&self) -> usize {
+        let groups = self.groups.as_ref().map_or(0, |groups| groups.heap_bytes());
+        size_of::<Rare>() + groups + self.tags.as_ref().map_or(0, |tags| tags.heap_bytes())
+    }
 }
 
 const DEAD: u8 = 0;
@@ -118,14 +136,14 @@ impl ObjectParts {
             head: object.head.clone(),
             blocks: object.blocks.clone(),
             body_charge: Arc::clone(&object.body_charge),
-            facts: object.facts,
+            facts: object.facts(),
             received: object.received,
             order: object.order,
             part: object.partial(),
             sliced: object.sliced(),
-            groups: object.groups.clone(),
-            policy: object.policy,
-            tags: object.tags.clone(),
+            groups: object.groups().cloned(),
+            policy: object.by_policy(),
+            tags: object.tags().cloned(),
             checked: object.checked(),
             began: object.began,
             on_disk: object.on_disk(),
@@ -144,11 +162,12 @@ impl Object {
             (None, Some(sliced)) => Extent::Sliced(sliced),
             (None, None) => Extent::Whole,
         };
-        let head_bytes = size_of::<Object>() + head.heap_bytes();
-        let head_bytes = head_bytes + groups.as_ref().map_or(0, |groups| groups.heap_bytes());
-        let head_bytes = head_bytes + tags.as_ref().map_or(0, |tags| tags.heap_bytes());
+        let rare = Rare { extent, groups, tags };
+        let rare = rare.says_anything().then(|| Box::new(rare));
+        let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
+        let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
         let (head_charge, seat) = (charge(head_bytes), Seat::default());
-        let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU32::new(0));
+        let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU16::new(0));
         Arc::new(Object {
             variant,
             spec,
@@ -158,15 +177,13 @@ impl Object {
             seat,
             head,
             blocks,
-            facts,
-            extent,
+            facts: KeptFacts::of(&facts),
             key,
             order,
             body_charge,
             head_charge,
-            groups,
-            policy,
-            tags,
+            by_policy: KeptPolicy::of(policy),
+            rare,
             checked: AtomicU64::new(checked),
             began,
             on_disk: AtomicU64::new(on_disk),
@@ -222,14 +239,23 @@ impl Object {
     }
 
     #[inline]
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> Facts {
+        self.facts.facts()
+    }
+
+    pub(crate) fn kept_facts(&self) -> &KeptFacts {
         &self.facts
+    }
+
+    #[inline]
+    fn extent(&self) -> Extent {
+        self.rare.as_ref().map_or(Extent::Whole, |rare| rare.extent)
     }
 
     /// Set for a stored 206: the body is this part of the representation.
     #[inline]
     pub fn partial(&self) -> Option<Part> {
-        match self.extent {
+        match self.extent() {
             Extent::Part(part) => Some(part),
             _ => None,
         }
@@ -238,7 +264,7 @@ impl Object {
     /// Set where the body lies in slices of its own: this has none.
     #[inline]
     pub fn sliced(&self) -> Option<Sliced> {
-        match self.extent {
+        match self.extent() {
             Extent::Sliced(sliced) => Some(sliced),
             _ => None,
         }
@@ -247,13 +273,13 @@ impl Object {
     /// Is the body the whole representation?
     #[inline]
     pub fn has_whole_body(&self) -> bool {
-        self.extent == Extent::Whole
+        self.extent() == Extent::Whole
     }
 
     /// How long the body is that it answers with: of a part, its own.
     #[inline]
     pub fn length(&self) -> u64 {
-        match self.extent {
+        match self.extent() {
             Extent::Sliced(sliced) => sliced.complete,
             _ => self.blocks.len(),
         }
@@ -267,13 +293,13 @@ impl Object {
 
     /// What its Age field says.
     pub fn age_s(&self, now: Now) -> u64 {
-        rules::freshness::age_s(&self.facts, self.resident_ms(now))
+        rules::freshness::age_s(&self.facts(), self.resident_ms(now))
     }
 
     /// May it be used as it is? (RFC 9111 §4.2)
     #[inline]
     pub fn freshness(&self, now: Now, directives: &RequestDirectives) -> Freshness {
-        rules::freshness::judge(&self.facts, self.resident_ms(now), directives)
+        rules::freshness::judge(&self.facts(), self.resident_ms(now), directives)
     }
 
     pub fn etag(&self) -> Option<&[u8]> {
@@ -317,27 +343,27 @@ impl Object {
         self.on_disk.store(sequence, Ordering::Relaxed);
     }
 
-    pub(crate) fn by_policy(&self) -> Option<&ByPolicy> {
-        self.policy.as_ref()
+    pub(crate) fn by_policy(&self) -> Option<ByPolicy> {
+        self.by_policy.policy()
     }
 
     pub(crate) fn tags(&self) -> Option<&Arc<TagSet>> {
-        self.tags.as_ref()
+        self.rare.as_ref()?.tags.as_ref()
     }
 
     /// Lets purges of its tags find it, unless one of them was purged after `began`. To be called before it is stored.
     pub(crate) fn enrol(&self, began: u64) -> bool {
-        self.tags.as_ref().is_none_or(|tags| tags.enrol(self.key, began))
+        self.tags().is_none_or(|tags| tags.enrol(self.key, began))
     }
 
     pub(crate) fn groups(&self) -> Option<&Arc<Membership>> {
-        self.groups.as_ref()
+        self.rare.as_ref()?.groups.as_ref()
     }
 
     /// Was none of its groups invalidated since its fetch began? What is not valid is as good as purged, though it is
     /// taken out only when somebody comes across it.
     pub(crate) fn is_valid(&self) -> bool {
-        self.groups.as_ref().is_none_or(|groups| groups.is_valid())
+        self.groups().is_none_or(|groups| groups.is_valid())
     }
 
     /// Counts a hit, and remembers its second for bans that ask. Takes no lock; once both counters are full it writes once
@@ -357,7 +383,7 @@ impl Object {
 
     /// Hits so far; exact while small, then `HITS_EXACT_MAX` for ever.
     pub fn hits(&self) -> u32 {
-        self.hits.load(Ordering::Relaxed).min(HITS_EXACT_MAX)
+        u32::from(self.hits.load(Ordering::Relaxed).min(HITS_EXACT_MAX))
     }
 
     /// When it was hit last, on the clock that does not jump, to the second before.
@@ -370,7 +396,7 @@ impl Object {
     pub(crate) fn inherit(&self, before: &Object) {
         self.seat.inherit(&before.seat);
         if !self.is_by_policy() || self.order == before.order {
-            self.hits.store(before.hits(), Ordering::Relaxed);
+            self.hits.store(before.hits.load(Ordering::Relaxed), Ordering::Relaxed);
             self.last_hit_s.store(before.last_hit_s.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
@@ -379,7 +405,7 @@ impl Object {
     pub(crate) fn set_hot(&self, watched: bool, hot: bool) {
         // Only the story knows how to serve an outline.
         let hot = hot && self.sliced().is_none();
-        let liveness = match (hot, watched || self.groups.is_some()) {
+        let liveness = match (hot, watched || self.groups().is_some()) {
             (false, _) => COOL,
             (true, false) => HOT,
             (true, true) => WATCHED,
@@ -390,7 +416,7 @@ impl Object {
     /// Only under the shard's lock. From here on no hit serves it; those who hold it may finish.
     pub(crate) fn kill(&self, body_stays: bool) {
         let before = self.liveness.swap(DEAD, Ordering::Release);
-        if let Some(tags) = self.tags.as_ref().filter(|_| before != DEAD) {
+        if let Some(tags) = self.tags().filter(|_| before != DEAD) {
             tags.strike_off(self.key);
         }
         self.head_charge.leave();
@@ -400,13 +426,18 @@ impl Object {
     }
 }
 
+// With the two counters before it the first line of the cache is what every look at it reads, and the whole is of a size
+// that an allocator has.
+#[cfg(not(feature = "shuttle"))]
+const _: () = assert!(size_of::<Object>() + 2 * size_of::<usize>() <= 320);
+
 impl Tenant for Object {
     fn seat(&self) -> &Seat {
         &self.seat
     }
 
     fn weight(&self) -> usize {
-        self.head_charge.bytes() + self.body_charge.bytes() + crate::limits::ENTRY_BYTES
+        self.head_charge.bytes() + self.body_charge.bytes()
     }
 
     fn fingerprint(&self) -> u64 {

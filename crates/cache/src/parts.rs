@@ -137,8 +137,8 @@ impl Cache {
     /// part (RFC 9111 §3.4). Copies with nothing locked; whoever stores the result sees whether it still may.
     pub(crate) fn join_parts(&self, object: &Arc<Object>, whole: Option<WholeHead>) -> Arc<Object> {
         let (mut span, mut run) = {
-            let shard = self.directory.shard(object.key);
-            let slot = shard.entries.get(&object.key).and_then(|entry| entry.slot(object.variant));
+            let mut shard = self.directory.shard(object.key);
+            let slot = shard.entry_if_any(object.key).and_then(|entry| entry.slot(object.variant));
             slot.map_or_else(|| (part_of(object), Vec::new()), |slot| slot.parts.around(object))
         };
         let copies = run.len() > 1;

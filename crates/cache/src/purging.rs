@@ -10,7 +10,8 @@ use store::sync::atomic::Ordering::Relaxed;
 
 use crate::by_policy::ByPolicy;
 use crate::cache::Cache;
-use crate::directory::{Entry, Leavers};
+use crate::directory::Leavers;
+use crate::entry::Entry;
 use crate::key::Key;
 use crate::object::{Object, ObjectParts};
 use crate::wishes::Now;
@@ -47,7 +48,7 @@ impl Cache {
         if let Some(disk) = &self.disk {
             disk.forget(key);
         }
-        let Some(entry) = shard.entries.get_mut(&key) else { return 0 };
+        let Some(entry) = shard.known(key) else { return 0 };
         let hit = self.purge_some(entry, how, now, |_| true, &mut leavers);
         entry.forget_notes();
         entry.delist_all().for_each(|flight| flight.condemn());
@@ -73,7 +74,7 @@ impl Cache {
         let (mut leavers, mut hit) = (Leavers::new(), 0);
         for key in keys {
             let mut shard = self.directory.shard(key);
-            let Some(entry) = shard.entries.get_mut(&key) else { continue };
+            let Some(entry) = shard.known(key) else { continue };
             let carries = |object: &Object| {
                 let is_stale = || object.lifetimes(now).ttl_ms <= 0;
                 object.tags().is_some_and(|tags| tags.has(tag)) && (how == Purge::Hard || !is_stale())
@@ -115,9 +116,9 @@ impl Cache {
     /// Puts the same response in its own place, with less of its life before it.
     fn soften(&self, entry: &mut Entry, object: &Arc<Object>, how: Purge, now: Now) {
         let Purge::Soft { ttl_ms, grace_ms, keep_ms } = how else { return };
-        let facts = lifetimes::shortened(object.facts(), object.resident_ms(now), ttl_ms, grace_ms);
+        let facts = lifetimes::shortened(&object.facts(), object.resident_ms(now), ttl_ms, grace_ms);
         let keep_of = |policy: &ByPolicy| keep_ms.map_or(policy.keep_ms, |max| max.min(policy.keep_ms));
-        let policy = object.by_policy().map(|policy| ByPolicy { keep_ms: keep_of(policy), ..*policy });
+        let policy = object.by_policy().map(|policy| ByPolicy { keep_ms: keep_of(&policy), ..policy });
         let softened = self.object(ObjectParts { facts, policy, on_disk: 0, ..ObjectParts::of(object) });
         softened.enrol(u64::MAX);
         entry.swap(object, &softened, self.bans.is_watching());

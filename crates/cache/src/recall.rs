@@ -20,7 +20,7 @@ use crate::disk_level::{DiskLevel, digest_of};
 use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
 use crate::key::Key;
-use crate::limits::{DISK_CANDIDATES_MAX, ENTRY_BYTES};
+use crate::limits::DISK_CANDIDATES_MAX;
 use crate::object::{Object, ObjectParts};
 use crate::spec::{Spec, variant_of};
 use crate::stored_form::{self, StoredForm};
@@ -121,7 +121,7 @@ impl Cache {
             self.bans.go_on(trial, &object.as_subject(Some(request)));
         });
         let mut leavers = Leavers::new();
-        let entry = shard.entry(object.key(), || self.account.charge(ENTRY_BYTES));
+        let entry = shard.entry(object.key());
         let is_there = entry.slot(object.variant).is_some_and(|slot| slot.whole.is_some());
         let stores = !is_there && trial.banned.is_none() && entry.invalidated <= began && stored.is_current();
         let stores = stores && object.is_valid() && object.enrol(number);

@@ -18,7 +18,7 @@ use crate::disk_level::DiskLevel;
 use crate::flight::{Failure, Flight};
 use crate::follower::Follower;
 use crate::key::{Key, random_number};
-use crate::limits::{ENTRY_BYTES, OBJECT_SHARE_SHIFT};
+use crate::limits::OBJECT_SHARE_SHIFT;
 use crate::object::Object;
 use crate::recall::Recalled;
 use crate::ticket::{Description, StoreAs, Ticket};
@@ -99,7 +99,7 @@ impl Object {
         head.fields.shrink();
         let head = Arc::new(head);
         let store_as = StoreAs {
-            facts: Facts { always_validate: true, ..*self.facts() },
+            facts: Facts { always_validate: true, ..self.facts() },
             lifetimes: None,
             vary: None,
             rendered: Bytes::new(),
@@ -151,7 +151,11 @@ impl Cache {
         let mut shard = self.directory.shard(key);
         let began = self.invalidation.load(Acquire);
         let order = shard.next_order();
-        let entry = shard.entry(key, || self.account.charge(ENTRY_BYTES));
+        if let Some(object) = shard.only_object(key) {
+            object.touch(now);
+            return SliceAnswer::Held(Arc::clone(object));
+        }
+        let entry = shard.entry(key);
         if let Some(object) = entry.find(request.fields, true).and_then(|slot| slot.whole.clone()) {
             object.touch(now);
             return SliceAnswer::Held(object);
@@ -202,11 +206,9 @@ impl Cache {
     /// the slices that are there.
     pub fn outdate(&self, outline: &Arc<Object>) {
         let mut shard = self.directory.shard(outline.key);
-        let Some(entry) = shard.entries.get_mut(&outline.key) else { return };
-        if entry.remove(outline) {
+        if shard.remove(outline) {
             self.part_with(&[Arc::clone(outline)].into_iter().collect());
             self.forget_on_disk(outline.key, outline.variant);
-            shard.tidy(outline.key);
         }
     }
 }

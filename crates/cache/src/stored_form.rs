@@ -20,6 +20,7 @@ use bytes::Bytes;
 use message::{FieldName, Fields, ResponseHead, Status, Version};
 use rules::{Facts, Vary, VarySpec};
 
+use crate::kept_facts::KeptFacts;
 use crate::key::{Key, Variant};
 use crate::object::Object;
 use crate::slices::Sliced;
@@ -67,16 +68,15 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     if object.mark().is_some() || object.partial().is_some() {
         return None;
     }
-    let (head, facts, received) = (object.response(), object.facts(), object.received);
+    let (head, facts, received) = (object.response(), object.kept_facts(), object.received);
     let mut out = Writer(Vec::with_capacity(256 + 2 * object.kept_head().heap_bytes()));
     out.0.push(if object.sliced().is_some() { OUTLINE_VERSION } else { FORM_VERSION });
     out.0.extend_from_slice(&object.key().0.to_le_bytes());
     out.0.extend_from_slice(&object.variant.0.to_le_bytes());
     out.numbers([boot.0, received.mono_ms, received.wall_ms]);
-    out.numbers([facts.initial_age_ms, facts.lifetime_ms, facts.stale_while_revalidate_ms]);
-    out.numbers([facts.stale_if_error_ms.unwrap_or(NONE_U64)]);
-    out.numbers([facts.last_modified.unwrap_or(i64::MIN) as u64, facts.date as u64]);
-    out.0.push(flags_of(facts));
+    let (numbers, flags) = facts.as_stored();
+    out.numbers(numbers);
+    out.0.push(flags);
     out.numbers([object.by_policy().map_or(NONE_U64, |policy| policy.keep_ms)]);
     out.0.extend_from_slice(&head.status.0.to_le_bytes());
     out.0.push(match head.version {
@@ -114,16 +114,11 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     let key = Key(u128::from_le_bytes(from.bytes()?));
     let variant = Variant(u128::from_le_bytes(from.bytes()?));
     let (stored_in, received_mono_ms, received_wall_ms) = (from.number()?, from.number()?, from.number()?);
-    let mut facts = Facts {
-        initial_age_ms: from.number()?,
-        lifetime_ms: from.number()?,
-        stale_while_revalidate_ms: from.number()?,
-        stale_if_error_ms: Some(from.number()?).filter(|&ms| ms != NONE_U64),
-        last_modified: Some(from.number()? as i64).filter(|&date| date != i64::MIN),
-        date: from.number()? as i64,
-        ..Facts::default()
-    };
-    set_flags(&mut facts, from.bytes::<1>()?[0])?;
+    let mut numbers = [0; 6];
+    for number in &mut numbers {
+        *number = from.number()?;
+    }
+    let mut facts = KeptFacts::from_stored(numbers, from.bytes::<1>()?[0])?.facts();
     let resident_ms = match stored_in == boot.0 {
         true => now.mono_ms.saturating_sub(received_mono_ms),
         false => now.wall_ms.saturating_sub(received_wall_ms),
@@ -166,20 +161,6 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
         tag_digests,
         sliced,
     })
-}
-
-fn flags_of(facts: &Facts) -> u8 {
-    [facts.must_revalidate, facts.always_validate, facts.explicit, facts.immutable]
-        .iter()
-        .enumerate()
-        .fold(0, |flags, (bit, &is_set)| flags | u8::from(is_set) << bit)
-}
-
-fn set_flags(facts: &mut Facts, flags: u8) -> Option<()> {
-    let is_set = |bit: u8| flags & (1 << bit) != 0;
-    (facts.must_revalidate, facts.always_validate) = (is_set(0), is_set(1));
-    (facts.explicit, facts.immutable) = (is_set(2), is_set(3));
-    (flags < 16).then_some(())
 }
 
 fn vary_of(names: &[u8]) -> Option<VarySpec> {
@@ -332,7 +313,7 @@ mod tests {
         let form = read(&write(&object, BOOT).unwrap(), BOOT, NOW).unwrap();
         assert_eq!((form.key, form.variant, form.keep_ms), (object.key(), object.variant, Some(11)));
         assert_eq!(form.vary.as_ref(), object.spec.as_ref().map(|spec| spec.vary()));
-        assert_eq!((form.facts, &form.rendered[..]), (*object.facts(), object.rendered()));
+        assert_eq!((form.facts, &form.rendered[..]), (object.facts(), object.rendered()));
         let (head, was) = (form.head.response(), object.response());
         assert_eq!((head.status, head.version, head.reason), (was.status, was.version, was.reason));
         let lines = |fields: message::FieldsView<'_>| {

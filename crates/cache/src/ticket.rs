@@ -16,8 +16,9 @@ use store::{Blocks, Charge};
 use crate::ban_list::Trial;
 use crate::by_policy::{ByPolicy, Mark, facts_of};
 use crate::cache::Cache;
-use crate::directory::{Entry, Leavers, Shard};
+use crate::directory::{Leavers, Shard};
 use crate::draft::{Draft, Keep};
+use crate::entry::Entry;
 use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner, target_of};
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
@@ -425,5 +426,5 @@ impl Drop for Duty {
 
 /// The entry of a flight that has not ended: `fetching` keeps it.
 pub(crate) fn entry_of<'a>(shard: &'a mut Shard, flight: &Flight) -> &'a mut Entry {
-    shard.entries.get_mut(&flight.key).expect("an entry stays while a fetch of it is under way")
+    shard.entry_if_any(flight.key).expect("an entry stays while a fetch of it is under way")
 }

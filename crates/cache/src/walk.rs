@@ -40,11 +40,10 @@ impl Walk {
         let mut found = Found::default();
         let shard = directory.nth_shard((self.cursor % SHARDS as u64) as usize);
         if self.slice == 0 {
-            self.slices = (shard.entries.len() / WALK_OBJECTS_MAX + 1).next_power_of_two() as u32;
+            self.slices = (shard.keys_count() / WALK_OBJECTS_MAX + 1).next_power_of_two() as u32;
         }
         let (slice, mask) = (u64::from(self.slice), u64::from(self.slices) - 1);
-        let mine = shard.entries.iter().filter(|(key, _)| (key.bits() >> 32) & mask == slice);
-        for object in mine.flat_map(|(_, entry)| entry.objects()) {
+        for object in shard.objects(|key| (key.bits() >> 32) & mask == slice) {
             found.seen += 1;
             if wanted(object) {
                 found.objects.push(Arc::clone(object));
@@ -63,10 +62,9 @@ impl Cache {
     pub(crate) fn take_out(&self, object: &Arc<Object>) -> bool {
         let leavers = Leavers::from_iter([Arc::clone(object)]);
         let mut shard = self.directory.shard(object.key);
-        let is_stored = shard.entries.get_mut(&object.key).is_some_and(|entry| entry.remove(object));
+        let is_stored = shard.remove(object);
         if is_stored {
             self.part_with(&leavers);
-            shard.tidy(object.key);
         }
         is_stored
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::limits::LEAVING_SLACK_SHIFT;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes allowed and bytes used.
 ///
@@ -67,7 +67,7 @@ impl Account {
     /// Takes bytes, whatever the limit says.
     pub fn charge(self: &Arc<Account>, bytes: usize) -> Charge {
         self.used.fetch_add(bytes, Relaxed);
-        Charge { account: Arc::clone(self), bytes, leaving: AtomicBool::new(false) }
+        Charge { account: Arc::clone(self), bytes_and_leaving: AtomicUsize::new(bytes << 1) }
     }
 }
 
@@ -75,19 +75,23 @@ impl Account {
 #[derive(Debug)]
 pub struct Charge {
     account: Arc<Account>,
-    bytes: usize,
-    leaving: AtomicBool,
+    /// Twice the bytes, and one more once they are leaving.
+    bytes_and_leaving: AtomicUsize,
 }
 
 impl Charge {
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes_and_leaving.load(Relaxed) >> 1
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.bytes_and_leaving.load(Relaxed) & 1 == 1
     }
 
     /// Corrects the charge to what is really held.
     pub fn resize(&mut self, bytes: usize) {
-        let (account, was) = (&self.account, std::mem::replace(&mut self.bytes, bytes));
-        let leaving = self.leaving.load(Relaxed);
+        let (account, was, leaving) = (&self.account, self.bytes(), self.is_leaving());
+        self.bytes_and_leaving.store(bytes << 1 | usize::from(leaving), Relaxed);
         for counter in [Some(&account.used), leaving.then_some(&account.leaving)].into_iter().flatten() {
             if bytes >= was {
                 counter.fetch_add(bytes - was, Relaxed);
@@ -99,18 +103,20 @@ impl Charge {
 
     /// Says that nothing but its last readers keeps these bytes.
     pub fn leave(&self) {
-        if !self.leaving.swap(true, Relaxed) {
-            self.account.leaving.fetch_add(self.bytes, Relaxed);
+        let before = self.bytes_and_leaving.fetch_or(1, Relaxed);
+        if before & 1 == 0 {
+            self.account.leaving.fetch_add(before >> 1, Relaxed);
         }
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        if self.leaving.load(Relaxed) {
-            pay_back(&self.account.leaving, self.bytes);
+        let bytes = self.bytes();
+        if self.is_leaving() {
+            pay_back(&self.account.leaving, bytes);
         }
-        pay_back(&self.account.used, self.bytes);
+        pay_back(&self.account.used, bytes);
     }
 }
 

@@ -15,21 +15,20 @@ use crate::{Extent, PageFile};
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
     held: Held,
-    len: u64,
 }
 
 #[derive(Clone, Debug)]
 enum Held {
     /// Most bodies. The block stands here and not in a list, which would be one more cache miss on a hit's way.
     One(Bytes),
-    /// None, or more than one.
-    List(Arc<[Bytes]>),
+    /// None, or more than one, and how many bytes they are together.
+    List(Arc<[Bytes]>, u64),
     Pages(Arc<Extent>),
 }
 
 impl Default for Held {
     fn default() -> Held {
-        Held::List(Arc::default())
+        Held::List(Arc::default(), 0)
     }
 }
 
@@ -42,15 +41,15 @@ impl Blocks {
         assert!(blocks.last().is_none_or(|block| !block.is_empty() && block.len() <= BLOCK_BYTES));
         let held = match blocks.len() {
             1 => Held::One(blocks.remove(0)),
-            _ => Held::List(blocks.into()),
+            _ => Held::List(blocks.into(), len),
         };
-        Blocks { held, len }
+        Blocks { held }
     }
 
     fn list(&self) -> &[Bytes] {
         match &self.held {
             Held::One(only) => std::slice::from_ref(only),
-            Held::List(blocks) => blocks,
+            Held::List(blocks, _) => blocks,
             Held::Pages(_) => &[],
         }
     }
@@ -58,11 +57,11 @@ impl Blocks {
     /// The same body in the page file, if it is large enough to gain by that, not too large to be copied at once, and
     /// the file takes it.
     pub fn into_pages(self, pages: &Arc<PageFile>) -> Blocks {
-        if !(PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&self.len) || self.extent().is_some() {
+        if !(PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&self.len()) || self.extent().is_some() {
             return self;
         }
-        match pages.write(self.list().iter().map(|block| &block[..]), self.len) {
-            Ok(extent) => Blocks { held: Held::Pages(Arc::new(extent)), len: self.len },
+        match pages.write(self.list().iter().map(|block| &block[..]), self.len()) {
+            Ok(extent) => Blocks { held: Held::Pages(Arc::new(extent)) },
             Err(_) => self,
         }
     }
@@ -83,20 +82,24 @@ impl Blocks {
 
     #[inline]
     pub fn len(&self) -> u64 {
-        self.len
+        match &self.held {
+            Held::One(only) => only.len() as u64,
+            Held::List(_, len) => *len,
+            Held::Pages(extent) => extent.len(),
+        }
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Bytes on the heap, for the account.
     pub fn heap_bytes(&self) -> usize {
         match &self.held {
             Held::Pages(extent) => extent.memory_bytes() + size_of::<Extent>(),
-            Held::One(_) => self.len as usize,
-            Held::List(blocks) => self.len as usize + blocks.len() * size_of::<Bytes>(),
+            Held::One(only) => only.len(),
+            Held::List(blocks, len) => *len as usize + blocks.len() * size_of::<Bytes>(),
         }
     }
 
@@ -125,7 +128,7 @@ impl Blocks {
     }
 
     fn parts(&self, from: u64, to: u64) -> impl Iterator<Item = (&Bytes, std::ops::Range<usize>)> {
-        let (to, block_bytes, blocks) = (to.min(self.len), BLOCK_BYTES as u64, self.list());
+        let (to, block_bytes, blocks) = (to.min(self.len()), BLOCK_BYTES as u64, self.list());
         let first = (from / block_bytes).min(blocks.len() as u64) as usize;
         blocks[first..].iter().enumerate().map_while(move |(index, block)| {
             let base = (first + index) as u64 * block_bytes;

@@ -91,7 +91,7 @@ fn what_readers_still_hold_counts_and_does_not_empty_the_cache() {
 fn a_smaller_limit_takes_what_is_over_it_and_no_more_even_if_readers_hold_it() {
     let stage = sized(8 * MIB, EvictionKind::S3Fifo);
     let held: Vec<_> = (0..1_000).map(|index| stage.store(&format!("/{index}"), &[7; 6_221])).collect();
-    stage.cache.set_memory(6 * MIB);
+    stage.cache.set_memory(5 * MIB);
     let stays = held.iter().filter(|object| object.is_live()).count();
     assert!((700..900).contains(&stays), "{stays}");
 }
@@ -128,4 +128,37 @@ fn a_body_for_which_nothing_can_be_evicted_is_not_kept() {
     assert!(!draft.is_kept());
     assert!(draft.land(None).is_none());
     assert_eq!(whole_body(&mut reader).len(), 10_000);
+}
+
+/// What a stored response costs beside its body, and that nothing that happens to it in passing makes it dearer.
+#[test]
+fn a_key_costs_what_its_object_does_however_it_was_touched() {
+    let mut stage = Stage::new();
+    let account = std::sync::Arc::clone(stage.cache.account());
+    let object = stage.store("/", b"body");
+    drop(object);
+    let alone = account.used();
+    assert!(alone < 700, "{alone}");
+    let none = fields_of(&[]);
+    let ask = |stage: &Stage| stage.cache.find(stage.key("/"), &request(&none)).expect("it is stored");
+    let check = |what: &str| assert_eq!(account.used(), alone, "{what}");
+    ask(&stage);
+    stage.fresh("/");
+    check("looked up");
+    let renewed = stage.cache.freshen(&ask(&stage), None, facts(MINUTE_MS), stage.now).expect("it is the stored one");
+    drop(renewed);
+    check("freshened");
+    drop(stage.miss("/other"));
+    check("another key was fetched in vain");
+    stage.advance_ms(2 * MINUTE_MS);
+    assert!(stage.cache.refresh(&ask(&stage), &request(&none), &on_core(0), stage.now).is_some());
+    check("a refresh was given up");
+    let stale = stage.miss("/");
+    assert!(account.used() > alone, "an entry is there while there is a fetch");
+    stale.give_back();
+    check("it was asked for when it was stale");
+    stage.fill(stage.miss("/"), storable(MINUTE_MS), b"body").expect("it is stored");
+    check("it was fetched again");
+    stage.cache.purge(stage.key("/"));
+    assert_eq!(account.used(), 0);
 }

@@ -37,7 +37,7 @@ fn left(stage: &Stage, name: &str, count: usize) -> usize {
 }
 
 /// Of 250 used ones with that life among 250 that were stored before them and never used, how many of both are left when room
-/// was made for 200 new ones, after so long?
+/// was made for 280 new ones, after so long?
 fn check(eviction: EvictionKind, store_as: impl Fn() -> StoreAs, after_ms: u64) -> (usize, usize) {
     let mut stage = sized(eviction);
     for path in paths("unused", 250) {
@@ -47,7 +47,7 @@ fn check(eviction: EvictionKind, store_as: impl Fn() -> StoreAs, after_ms: u64) 
     assert_eq!((left(&stage, "unused", 250), left(&stage, "used", 250)), (250, 250));
     stage.advance_ms(after_ms);
     stage.cache.note_time(stage.now);
-    for path in paths("new", 200) {
+    for path in paths("new", 280) {
         stage.fill(stage.miss(&path), storable(HOUR_MS), &BODY).expect("it is stored");
         assert!(stage.cache.account().used() <= 4 * MIB);
     }
@@ -75,7 +75,7 @@ fn slices_do_not_leave_because_their_outline_was_fetched_long_ago() {
     }
     stage.advance_ms(3 * MINUTE_MS);
     stage.cache.note_time(stage.now);
-    for path in paths("new", 200) {
+    for path in paths("new", 280) {
         stage.fill(stage.miss(&path), storable(HOUR_MS), &BODY).expect("it is stored");
     }
     let slices = (0..250).filter(|&number| stage.cache.may_have_slice(sliced, number)).count();

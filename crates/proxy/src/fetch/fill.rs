@@ -168,7 +168,7 @@ fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, reply: &Reply) ->
     let stale = ticket.stale().filter(|stale| stale.is_live())?;
     let directives = RequestDirectives::parse(fetch.head.request().fields);
     let resident_ms = stale.resident_ms(reply.received);
-    may_serve_on_error(stale.facts(), resident_ms, &directives, Kind::ServerError)
+    may_serve_on_error(&stale.facts(), resident_ms, &directives, Kind::ServerError)
         .then(|| failed::server_error(fetch.origin(), reply.head.status.0))
 }
 

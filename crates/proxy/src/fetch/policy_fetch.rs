@@ -419,7 +419,7 @@ pub(crate) fn bereq_of(request: &Request<'_>, stale: Option<&Arc<Object>>, is_pa
             fields.push_named(field.name_text, field.value);
         }
     }
-    if let Some(validators) = stale.and_then(|stale| Validators::of(stale.response(), stale.facts())) {
+    if let Some(validators) = stale.and_then(|stale| Validators::of(stale.response(), &stale.facts())) {
         if let Some(etag) = validators.if_none_match {
             fields.push(FieldName::IfNoneMatch, etag);
         }

@@ -167,7 +167,7 @@ fn write_validators(fetch: &Fetch, out: &mut Vec<u8>) {
         return write_range(range, if_range.as_deref(), out);
     }
     let Purpose::Store(Some(stale)) = &fetch.purpose else { return };
-    let Some(validators) = Validators::of(stale.response(), stale.facts()) else { return };
+    let Some(validators) = Validators::of(stale.response(), &stale.facts()) else { return };
     if let Some(etag) = validators.if_none_match {
         write_field(out, b"If-None-Match", etag);
     }

@@ -24,7 +24,7 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
         reply.body.into_body(fetch).finish();
         return None;
     };
-    let confirmed = Validators::of(stale.response(), stale.facts())
+    let confirmed = Validators::of(stale.response(), &stale.facts())
         .is_some_and(|validators| validators.are_confirmed_by(reply.head.fields.view()));
     if !confirmed || UrlVariation::is_changed_by(stale.fields(), reply.head.fields.view()) {
         reply.body.into_body(fetch).finish();
@@ -99,7 +99,7 @@ pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply) {
             }
         }
         HeadEffect::Invalidate => {
-            let facts = Facts { always_validate: true, ..*stored.facts() };
+            let facts = Facts { always_validate: true, ..stored.facts() };
             cache.freshen(&stored, None, facts, reply.received);
         }
     }

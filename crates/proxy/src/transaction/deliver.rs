@@ -92,14 +92,14 @@ pub(crate) enum Plan {
 /// Conditions first, then ranges (RFC 9110 §13.2.2).
 pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
     let held = object.response();
-    if conditions::evaluate(request, held, object.facts(), Holder::Cache) == Condition::NotModified {
+    if conditions::evaluate(request, held, &object.facts(), Holder::Cache) == Condition::NotModified {
         return Plan::NotModified;
     }
     if let Some(part) = object.partial() {
         let wanted = RangeSpecs::of(request.fields).and_then(|specs| part.holds(specs.single()?));
         return Plan::Part(wanted.expect("the store gives a part only to who wants what it holds"));
     }
-    plan_ranges(request, seen, held, object.facts(), object.length())
+    plan_ranges(request, seen, held, &object.facts(), object.length())
 }
 
 /// The same for a file. That a condition fails by which nothing is to be sent at all has been seen before.

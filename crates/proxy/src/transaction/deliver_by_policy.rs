@@ -52,7 +52,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             accept_ranges(tx, &mut fields, &head);
             let view = StoredView::of(&object, now);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
-            let facts = *object.facts();
+            let facts = object.facts();
             Ok((made, Source::Object(object), facts))
         }
         Answer::Followed { head, length, follower, facts } => {

@@ -130,7 +130,7 @@ fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
             };
             // What was purged meanwhile must not stand in.
             if let Some(stale) = wait.stale.filter(|stale| stale.is_live())
-                && may_serve_on_error(stale.facts(), stale.resident_ms(now), &tx.directives, kind)
+                && may_serve_on_error(&stale.facts(), stale.resident_ms(now), &tx.directives, kind)
             {
                 tx.outcome.why = failure.token;
                 return Step::Hit(stale, hit::Why::OriginFailed);

@@ -1,0 +1,276 @@
+//! All about one key: what is stored, what is being fetched, and what is known otherwise.
+//!
+//! Keys of which only one response is known have no entry; see `directory.rs`.
+
+use std::sync::Arc;
+
+use message::FieldsView;
+use smallvec::SmallVec;
+use store::Charge;
+
+use crate::directory::Leavers;
+use crate::flight::{Failure, Flight};
+use crate::key::Variant;
+use crate::limits::{ENTRY_BYTES, FLIGHTS_LISTED_MAX, SPECS_MAX};
+use crate::object::Object;
+use crate::spec::{Spec, same_spec, variant_of};
+use crate::variants::{Slot, Variants};
+use crate::wishes::Now;
+
+/// What stands under a key.
+pub(crate) struct Entry {
+    /// Every Vary specification in use, newest first; `None` is a response without Vary.
+    specs: SmallVec<[Option<Arc<Spec>>; 1]>,
+    variants: Variants,
+    /// The flights that others can join.
+    flights: Vec<Listed>,
+    /// Fetches under way, listed or not. While there is one the entry stays, and with it `invalidated`.
+    pub fetching: u32,
+    /// The number of the last invalidation of this key.
+    pub invalidated: u64,
+    /// Hit-for-miss: until when its responses are known not to be storable.
+    uncacheable_until_ms: u64,
+    /// Negative memory.
+    failure: Option<Box<(Failure, u64)>>,
+    noted: bool,
+    _charge: Charge,
+}
+
+#[cfg(not(feature = "shuttle"))]
+const _: () = assert!(size_of::<Entry>() <= ENTRY_BYTES);
+
+struct Listed {
+    flight: Arc<Flight>,
+    spec: Option<Arc<Spec>>,
+    variant: Variant,
+}
+
+impl Entry {
+    /// `invalidated`: the number under which the key was last, or may have been.
+    pub fn new(invalidated: u64, charge: Charge) -> Entry {
+        Entry {
+            specs: SmallVec::new(),
+            variants: Variants::None,
+            flights: Vec::new(),
+            fetching: 0,
+            invalidated,
+            uncacheable_until_ms: 0,
+            failure: None,
+            noted: false,
+            _charge: charge,
+        }
+    }
+
+    /// That of a key of which nothing was known but an object.
+    pub fn of(object: &Arc<Object>, invalidated: u64, charge: Charge) -> Entry {
+        let mut entry = Entry::new(invalidated, charge);
+        entry.specs.push(object.spec.clone());
+        entry.variants.slot(object.variant).whole = Some(Arc::clone(object));
+        entry
+    }
+
+    /// Does it say nothing any more?
+    pub fn is_idle(&self) -> bool {
+        self.fetching == 0 && self.variants.count() == 0 && self.uncacheable_until_ms == 0 && self.failure.is_none()
+    }
+
+    /// The object that is all that it knows, taken out; what it varies on is said by the object.
+    pub fn take_only_object(&mut self) -> Option<Arc<Object>> {
+        let is_quiet = self.fetching == 0 && self.flights.is_empty() && !self.noted;
+        let is_quiet = is_quiet && self.uncacheable_until_ms == 0 && self.failure.is_none();
+        let Variants::One(_, slot) = &mut self.variants else { return None };
+        let newest = self.specs.first().and_then(Option::as_ref);
+        let is_newest = |object: &Object| same_spec(object.spec.as_ref(), newest);
+        let is_alone = is_quiet && slot.parts.is_empty() && slot.whole.as_deref().is_some_and(is_newest);
+        if is_alone { slot.whole.take() } else { None }
+    }
+
+    /// What is stored for a request: under the newest specification that has it (RFC 9111 §4.1: of several that
+    /// match, the most recent).
+    pub fn find(&self, request: FieldsView<'_>, ignore_vary: bool) -> Option<&Slot> {
+        if ignore_vary {
+            return self.variants.newest();
+        }
+        self.specs.iter().find_map(|spec| self.variants.get(variant_of(spec.as_ref(), request)))
+    }
+
+    pub fn slot(&self, variant: Variant) -> Option<&Slot> {
+        self.variants.get(variant)
+    }
+
+    /// A flight whose response would fit, as far as is known.
+    pub fn joinable(&self, request: FieldsView<'_>, ignore_vary: bool) -> Option<&Arc<Flight>> {
+        let mut last: Option<(&Option<Arc<Spec>>, Variant)> = None;
+        let found = self.flights.iter().rev().find(|listed| {
+            if ignore_vary {
+                return true;
+            }
+            let variant = match last {
+                Some((spec, variant)) if same_spec(spec.as_ref(), listed.spec.as_ref()) => variant,
+                _ => variant_of(listed.spec.as_ref(), request),
+            };
+            last = Some((&listed.spec, variant));
+            variant == listed.variant
+        });
+        found.map(|listed| &listed.flight)
+    }
+
+    /// Lets others find a flight whose response is not known yet: under the specification they would look by.
+    pub fn list_new(&mut self, flight: &Arc<Flight>, request: FieldsView<'_>) {
+        if self.flights.len() < FLIGHTS_LISTED_MAX {
+            let spec = self.specs.first().cloned().flatten();
+            let variant = variant_of(spec.as_ref(), request);
+            self.flights.push(Listed { flight: Arc::clone(flight), spec, variant });
+        }
+    }
+
+    /// The head said what the flight varies on: from now on it is found by that, unless another one is already.
+    pub fn list_described(&mut self, flight: &Arc<Flight>, spec: Option<Arc<Spec>>, variant: Variant) {
+        self.delist(flight);
+        let taken = self.flights.iter().any(|it| it.variant == variant && same_spec(it.spec.as_ref(), spec.as_ref()));
+        if !taken && self.flights.len() < FLIGHTS_LISTED_MAX {
+            self.flights.push(Listed { flight: Arc::clone(flight), spec, variant });
+        }
+    }
+
+    /// True when others could have joined it until now.
+    pub fn delist(&mut self, flight: &Arc<Flight>) -> bool {
+        let before = self.flights.len();
+        self.flights.retain(|listed| !Arc::ptr_eq(&listed.flight, flight));
+        self.flights.len() < before
+    }
+
+    pub fn delist_all(&mut self) -> impl Iterator<Item = Arc<Flight>> + use<> {
+        std::mem::take(&mut self.flights).into_iter().map(|listed| listed.flight)
+    }
+
+    /// Makes a specification the newest. Returns the entry's own copy of it.
+    pub fn note_spec(&mut self, spec: Option<Arc<Spec>>, leavers: &mut Leavers) -> Option<Arc<Spec>> {
+        let known = self.specs.iter().position(|it| same_spec(it.as_ref(), spec.as_ref()));
+        let spec = known.map_or(spec, |at| self.specs.remove(at));
+        self.specs.insert(0, spec.clone());
+        if self.specs.len() > SPECS_MAX {
+            let gone = self.specs.pop().expect("there are more than SPECS_MAX");
+            let of_it = |slot: &Slot| slot.objects().any(|object| same_spec(object.spec.as_ref(), gone.as_ref()));
+            let variants: Vec<Variant> =
+                self.variants.iter().filter(|(_, slot)| of_it(slot)).map(|(variant, _)| variant).collect();
+            variants.into_iter().for_each(|variant| self.remove_variant(variant, leavers));
+        }
+        spec
+    }
+
+    /// Takes an object in, as the newest of its variant, and makes hot exactly what is under the newest
+    /// specification. Bounds: how many variants there may be, and whether bans are watched for.
+    pub fn store(&mut self, object: &Arc<Object>, bounds: (usize, bool), leavers: &mut Leavers) {
+        let (variants_max, watched) = bounds;
+        self.note_spec(object.spec.clone(), leavers);
+        let slot = self.variants.slot(object.variant);
+        if object.partial().is_some() {
+            slot.parts.store(object, leavers);
+        } else {
+            slot.parts.take_all(leavers);
+            leavers.extend(slot.whole.replace(Arc::clone(object)));
+            // Parts of what is too large to be stored say nothing about the whole.
+            self.uncacheable_until_ms = 0;
+        }
+        if self.variants.count() > variants_max.max(1) {
+            let oldest = self.variants.oldest_but(object.variant).expect("it is over its bound");
+            self.remove_variant(oldest, leavers);
+        }
+        self.failure = None;
+        self.temper(watched);
+    }
+
+    /// Puts an object in the place of one that differs in its lifetimes only.
+    pub fn swap(&mut self, old: &Arc<Object>, new: &Arc<Object>, watched: bool) {
+        let slot = self.variants.get_mut(old.variant).expect("who swaps has found it here");
+        slot.whole = Some(Arc::clone(new));
+        self.temper(watched);
+    }
+
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.variants.iter().flat_map(|(_, slot)| slot.objects())
+    }
+
+    /// Says of every object whether a hot table may serve it, and whether that has to watch for bans.
+    pub fn temper(&self, watched: bool) {
+        let newest = self.specs.first().and_then(Option::as_ref);
+        for object in self.objects() {
+            temper(object, watched, same_spec(object.spec.as_ref(), newest));
+        }
+    }
+
+    /// Takes out the whole response of a variant.
+    pub fn remove_whole(&mut self, variant: Variant, leavers: &mut Leavers) {
+        if let Some(slot) = self.variants.get_mut(variant) {
+            leavers.extend(slot.whole.take());
+            if slot.is_empty() {
+                self.variants.remove(variant);
+            }
+        }
+    }
+
+    fn remove_variant(&mut self, variant: Variant, leavers: &mut Leavers) {
+        if let Some(mut slot) = self.variants.remove(variant) {
+            leavers.extend(slot.whole);
+            slot.parts.take_all(leavers);
+        }
+    }
+
+    /// Takes out one object, if it is the stored one.
+    pub fn remove(&mut self, object: &Arc<Object>) -> bool {
+        let Some(slot) = self.variants.get_mut(object.variant) else { return false };
+        let is_it = match object.partial() {
+            Some(_) => slot.parts.remove(object),
+            None => slot.whole.take_if(|stored| Arc::ptr_eq(stored, object)).is_some(),
+        };
+        if is_it && slot.is_empty() {
+            self.variants.remove(object.variant);
+        }
+        is_it
+    }
+
+    pub fn remove_all(&mut self, leavers: &mut Leavers) {
+        self.specs.clear();
+        let all: Vec<Variant> = self.variants.iter().map(|(variant, _)| variant).collect();
+        all.into_iter().for_each(|variant| self.remove_variant(variant, leavers));
+    }
+
+    pub fn is_uncacheable(&mut self, now: Now) -> bool {
+        if self.uncacheable_until_ms <= now.mono_ms {
+            self.uncacheable_until_ms = 0;
+        }
+        self.uncacheable_until_ms != 0
+    }
+
+    /// The failure of a moment ago.
+    pub fn recent_failure(&mut self, now: Now) -> Option<Failure> {
+        self.failure.take_if(|it| it.1 <= now.mono_ms);
+        self.failure.as_ref().map(|it| it.0.clone())
+    }
+
+    /// Its responses are known not to be storable until then.
+    pub fn note_uncacheable(&mut self, until_ms: u64) {
+        self.uncacheable_until_ms = until_ms;
+    }
+
+    pub fn note_failure(&mut self, failure: Failure, until_ms: u64) {
+        self.failure = Some(Box::new((failure, until_ms)));
+    }
+
+    /// Says whether it is among those with notes; returns what was said before.
+    pub fn set_noted(&mut self, noted: bool) -> bool {
+        std::mem::replace(&mut self.noted, noted)
+    }
+
+    pub fn forget_notes(&mut self) {
+        self.uncacheable_until_ms = 0;
+        self.failure = None;
+    }
+}
+
+/// Says of an object whether a hot table may serve it.
+pub(crate) fn temper(object: &Object, watched: bool, is_newest: bool) {
+    let is_whole = object.partial().is_none() && object.mark().is_none();
+    object.set_hot(watched, is_whole && is_newest);
+}
