@@ -11,7 +11,7 @@ use store::Charge;
 use crate::directory::Leavers;
 use crate::flight::{Failure, Flight};
 use crate::key::Variant;
-use crate::limits::{ENTRY_BYTES, FLIGHTS_LISTED_MAX, SPECS_MAX};
+use crate::limits::{FLIGHTS_LISTED_MAX, SPECS_MAX};
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
 }
 
 #[cfg(not(feature = "shuttle"))]
-const _: () = assert!(size_of::<Entry>() <= ENTRY_BYTES);
+const _: () = assert!(size_of::<Entry>() <= crate::limits::ENTRY_BYTES);
 
 struct Listed {
     flight: Arc<Flight>,

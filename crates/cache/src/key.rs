@@ -10,7 +10,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 /// The digest of whatever the policy says a response is found by. Packed, for a table of them with a word beside each would
 /// lose a third of itself to the alignment of 128 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(packed(8))]
+#[repr(C, packed(8))]
 pub struct Key(pub(crate) u128);
 
 impl Key {

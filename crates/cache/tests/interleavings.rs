@@ -217,7 +217,7 @@ fn a_304_during_a_ban_brings_nothing_back() {
     let validate = |site: Arc<Site>| {
         let Answer::Miss(ticket) = site.ask(1, false) else { return };
         // Its origin changed nothing: only the ban says that the body is no good.
-        match ticket.stale().map(|stale| stale.head().clone()) {
+        match ticket.stale().map(|stale| Arc::new(stale.response().to_head())) {
             Some(head) => drop(ticket.refreshed((head, Bytes::new()), facts(MINUTE_MS), None, at(1_000))),
             _ => drop(site.fetch(ticket)),
         }
@@ -324,7 +324,7 @@ fn a_304_during_a_purge_or_another_fetch_brings_nothing_back() {
             store_stale(&site);
             let validate = |site: Arc<Site>| {
                 let Answer::Miss(ticket) = site.ask(1, false) else { return };
-                match ticket.stale().map(|stale| stale.head().clone()) {
+                match ticket.stale().map(|stale| Arc::new(stale.response().to_head())) {
                     // The origin says 304 only while it has nothing else to say.
                     Some(head) if site.version.load(SeqCst) == 1 => {
                         ticket.refreshed((head, Bytes::new()), facts(MINUTE_MS), None, at(1_000));

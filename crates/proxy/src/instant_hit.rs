@@ -112,7 +112,7 @@ pub(crate) fn run(
 #[inline]
 fn ask_ahead(object: &Object) {
     let body = object.body().single().map_or(&[][..], |block| block);
-    for bytes in [&object.rendered()[..], body] {
+    for bytes in [object.rendered(), body] {
         for at in (0..AHEAD_BYTES).step_by(CACHE_LINE_BYTES) {
             black_box(bytes.get(at).copied());
         }
@@ -147,7 +147,7 @@ fn answer(
     tail.clear();
     stored_head::write_tail(&mut tail, site, object, now, Fate::of(visit.persistent, request.version));
     let shot = visit.shot();
-    let head = [&object.rendered()[..], &tail];
+    let head = [object.rendered(), &tail];
     send(connection, core, site, &shot, object, head)
 }
 

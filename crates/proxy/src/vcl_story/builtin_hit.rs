@@ -67,7 +67,7 @@ pub(crate) fn run(
     let has_body = stored_head::has_length(object.status().0);
     let persistent = visit.persistent;
     let sending = Sending { persistent, starts_as_stored: true, has_body, has_invalidated: false };
-    let head = [&object.rendered()[..], &tail];
+    let head = [object.rendered(), &tail];
     Some(instant_policy_hit::send(connection, core, site, (visit, None), object, head, sending))
 }
 

@@ -300,7 +300,7 @@ fn write(
     sending: Sending,
 ) -> Reached {
     let tail = core.tail.borrow();
-    let head = if sending.starts_as_stored { [&object.rendered()[..], &tail] } else { [&tail[..], b""] };
+    let head = if sending.starts_as_stored { [object.rendered(), &tail] } else { [&tail[..], b""] };
     send(connection, core, site, (visit, notes), object, head, sending)
 }
 
