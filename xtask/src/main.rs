@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use crate::project::Project;
 
+mod allocators;
 mod behaviours;
 mod conformance;
 mod crash;
@@ -60,6 +61,8 @@ usage: cargo xtask TASK
   memory [--minutes N] [--memory SIZE] [--seed N] [--urls N]
                            a mixed load for a minute, or as told, of so many distinct URLs, or 500,000 a minute: does the
                            process stay below its limit, and alive?
+  allocators NAME=BINARY[,LIBRARY]…
+                           larder under one allocator and another: what is resident, and what a hit and a miss cost
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         ["large", options @ ..] => large::task(&project, options),
         ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),
         ["memory", options @ ..] => memory::task(&project, options),
+        ["allocators", named @ ..] => allocators::task(&project, named),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {

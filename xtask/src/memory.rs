@@ -163,7 +163,7 @@ fn watch(larder: &mut Child, folder: &Path, site: &std::sync::Arc<Site>, asked: 
     Ok((line_bytes, samples, load.stop()))
 }
 
-fn status(admin: &Path) -> Result<Value, String> {
+pub fn status(admin: &Path) -> Result<Value, String> {
     let text = ask_admin(admin, "/status").map_err(|error| format!("the admin address: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("/status: {error}"))
 }
@@ -186,7 +186,7 @@ fn of_status(sample: Sample, status: &Value) -> Sample {
 }
 
 /// VmRSS and VmHWM.
-fn resident(process: u32) -> Option<(u64, u64)> {
+pub fn resident(process: u32) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let kib = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -15,13 +15,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// With two workers, a socket to be asked at, `l.sock`, and what else is wanted.
 pub fn start(project: &Project, folder: &Path, wanted: &[&str]) -> Result<Child, String> {
+    start_program(Command::new(project.larder()), folder, &[&["--workers", "2"], wanted].concat())
+}
+
+/// Another larder than the one that was built, with as many workers as are wanted.
+pub fn start_program(mut program: Command, folder: &Path, wanted: &[&str]) -> Result<Child, String> {
     for name in ["l.sock", "a.sock", "up", "access.log"] {
         let _ = fs::remove_file(folder.join(name));
     }
     let log = File::create(folder.join("larder.log")).map_err(|error| error.to_string())?;
-    let mut larder = Command::new(project.larder())
+    let mut larder = program
         .current_dir(folder)
-        .args(["serve", "--workers", "2", "--listen", "unix:l.sock", "--admin", "unix:a.sock", "--ports-file", "up"])
+        .args(["serve", "--listen", "unix:l.sock", "--admin", "unix:a.sock", "--ports-file", "up"])
         .args(wanted)
         .stdout(Stdio::null())
         .stderr(log)

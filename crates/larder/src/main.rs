@@ -66,6 +66,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 /// Misses and passes allocate a dozen times a request; glibc's allocator took a fifth of their time.
+#[cfg(not(feature = "system-allocator"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -34,7 +34,7 @@ pub fn resident_bytes() -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "system-allocator")))]
 mod tests {
     use super::*;
 
