@@ -136,8 +136,7 @@ type Watched = (u64, Vec<Sample>, std::sync::Arc<Outcome>);
 
 fn watch(larder: &mut Child, folder: &Path, site: &std::sync::Arc<Site>, asked: &Asked) -> Result<Watched, String> {
     let ports = fs::read_to_string(folder.join("up")).map_err(|error| error.to_string())?;
-    let address = ports.lines().find_map(|line| line.strip_prefix("listen ")?.parse::<SocketAddr>().ok());
-    let port = address.ok_or("the ports file names no address")?.port();
+    let port = tcp_address(&ports).ok_or("the ports file names no address")?.port();
     let admin = folder.join("a.sock");
     let memory = status(&admin)?["memory"].clone();
     let line_bytes = number(&memory["limit_bytes"]) + number(&memory["base_bytes"]);
@@ -161,6 +160,11 @@ fn watch(larder: &mut Child, folder: &Path, site: &std::sync::Arc<Site>, asked: 
         }
     }
     Ok((line_bytes, samples, load.stop()))
+}
+
+/// The first of the listeners that is no path: `listen ADDRESS`, or `listen.1` and so on.
+fn tcp_address(ports: &str) -> Option<SocketAddr> {
+    ports.lines().find_map(|line| line.strip_prefix("listen")?.split_once(' ')?.1.parse().ok())
 }
 
 pub fn status(admin: &Path) -> Result<Value, String> {
@@ -359,6 +363,17 @@ mod tests {
         check(|samples| samples.truncate(3), &right, Some("too few"));
         check(|_| {}, &asked(500, 1), Some("1 answers were wrong"));
         check(|_| {}, &asked(499, 0), Some("499 distinct URLs"));
+    }
+
+    #[test]
+    fn the_port_is_found_wherever_it_is_listed() {
+        for (ports, port) in [
+            ("listen unix:l.sock\nlisten.1 127.0.0.1:7\nadmin 127.0.0.1:8\n", Some(7)),
+            ("listen 127.0.0.1:7\nlisten.1 unix:l.sock\n", Some(7)),
+            ("listen unix:l.sock\nadmin 127.0.0.1:8\n", None),
+        ] {
+            assert_eq!(tcp_address(ports).map(|address| address.port()), port, "{ports}");
+        }
     }
 
     #[test]
