@@ -3,7 +3,8 @@
 //!
 //! What a file finds: `${serve}`, the command line of a larder that listens on `l.sock`, with its admin address on
 //! `a.sock`, and writes `up` when it is ready, all in the file's own folder; `${larder}`, the bare program; `${port1}`
-//! to `${port3}`, free TCP ports; `${spec}`, the folder with `ready`, `reaches` and `advance`.
+//! to `${port3}`, free TCP ports; `${spec}`, the folder with `ready`, `managed`, `reaches` and
+//! `advance`.
 //!
 //! What larder does not do yet waits in a folder whose name ends in `.pending`: its files run only when named.
 

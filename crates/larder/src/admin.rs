@@ -10,7 +10,7 @@ mod admin_request;
 mod metrics_text;
 pub mod observation;
 mod status_json;
-mod vcl_requests;
+pub mod vcl_requests;
 
 use std::collections::VecDeque;
 use std::io;

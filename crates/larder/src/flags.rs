@@ -62,7 +62,8 @@ Examples:
   larder serve --origin http://127.0.0.1:3000     accelerate what answers on port 3000
   larder demo                                     see it work in ten seconds
   larder check larder.toml                        find mistakes before a reload does
-  larder bench -c 50 -t 10 http://127.0.0.1:8080/ load it, and check every answer";
+  larder bench -c 50 -t 10 http://127.0.0.1:8080/ load it, and check every answer
+  larder varnishd -?                              take the place of varnishd, with its command line";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:

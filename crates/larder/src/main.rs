@@ -50,6 +50,7 @@ mod simulation;
 mod squid_access;
 mod squid_conf;
 mod squid_peers;
+mod varnish_front;
 mod varnish_parameters;
 mod vcl_command;
 mod vcl_expect;
@@ -61,6 +62,7 @@ mod vcl_suite;
 mod vcl_test;
 mod vcl_world;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -71,7 +73,11 @@ use clap::Parser;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let words = match bench_words::translate(std::env::args_os().collect()) {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    if let Some(words) = varnish_front::words_of(&typed) {
+        return varnish_front::run(words);
+    }
+    let words = match bench_words::translate(typed) {
         Ok(words) => words,
         Err(sentence) => {
             say::say!("error: {sentence}");

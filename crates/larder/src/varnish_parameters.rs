@@ -79,7 +79,7 @@ const LIMITS: &[(&str, Effect)] = &[
 const THREADS: Effect = Nothing("larder has one thread for each core and none for each request (--workers)");
 const WORKSPACES: Effect = Nothing("larder has no workspaces; what a transaction may take is bounded by itself");
 const SHARED_LOG: Effect = Nothing("larder has no log in shared memory (--log, /metrics)");
-const CLI: Effect = Nothing("larder has no CLI; its admin address is HTTP (docs/vcl.md)");
+const CLI: Effect = Nothing("larder's management port has limits of its own, which are fixed (docs/varnish.md)");
 const HTTP_2: Effect = Nothing("larder does not speak HTTP/2 yet");
 const GZIP: Effect = Nothing("larder does not compress yet: what origins send goes out as it is");
 const SOCKETS: Effect = Nothing("larder leaves it to the kernel's settings");
@@ -205,6 +205,14 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
 /// Every parameter.
 pub fn all() -> impl Iterator<Item = &'static (&'static str, Effect)> {
     [POLICY_TIMES, POLICY_COUNTS, LIMITS, WITHOUT_MEANING].into_iter().flatten()
+}
+
+/// Why a parameter changes nothing, if that is so.
+pub fn note(name: &str) -> Option<&'static str> {
+    all().find(|(known, _)| *known == name).and_then(|(_, effect)| match effect {
+        Nothing(why) => Some(*why),
+        _ => None,
+    })
 }
 
 /// Sets one. The error is a reason that begins small, for behind the name.

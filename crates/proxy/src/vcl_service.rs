@@ -97,6 +97,13 @@ impl Proxy {
         shelf.label(&mut shelf.changes(), label, name)
     }
 
+    /// Lets a loaded program probe its backends, or leave them alone. One that is of no use cools by itself.
+    pub fn warm_vcl(&self, name: &str, is_warm: bool) -> Result<(), VclError> {
+        let changes = self.shared.shelf.changes();
+        self.shared.shelf.find(&changes, name)?.set_warm(is_warm);
+        Ok(())
+    }
+
     /// What an operator decides about the backends of this name: `NAME` of the active program, or `VCL.NAME`.
     pub fn order_backend_health(&self, backend: &str, order: HealthOrder) -> Result<(), VclError> {
         let shelf = &self.shared.shelf;

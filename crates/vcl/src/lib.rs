@@ -79,7 +79,7 @@ use syntax::Definition;
 use typed_program::Program;
 
 /// What holds when a policy does not decide.
-const BUILTIN: &str = include_str!("builtin.vcl");
+pub const BUILTIN: &str = include_str!("builtin.vcl");
 
 /// A program that was read, and what there is to say of it.
 #[derive(Debug)]

@@ -119,7 +119,7 @@ impl VclRequest {
                 let bans: Vec<Value> = proxy.bans_status().iter().map(ban_json).collect();
                 return VclReply::good(json!({ "bans": bans }));
             }
-            VclRequest::Ban => proxy.ban(body.trim_ascii()).and_then(|()| settle(proxy)),
+            VclRequest::Ban => ban(proxy, body.trim_ascii()),
             VclRequest::Load { name, from } => return load(proxy, vcl_path, &name, from, body),
             VclRequest::Use { name } => proxy.use_vcl(&name),
             VclRequest::Discard { name } => proxy.discard_vcl(&name),
@@ -133,8 +133,9 @@ impl VclRequest {
     }
 }
 
-/// A ban is answered when a crash cannot undo it.
-fn settle(proxy: &Proxy) -> Result<(), VclError> {
+/// A ban is answered when a crash cannot undo it. Called in a thread for blocking calls.
+pub fn ban(proxy: &Proxy, expression: &[u8]) -> Result<(), VclError> {
+    proxy.ban(expression)?;
     let settled = tokio::runtime::Handle::current().block_on(proxy.settled());
     settled.map_err(|why| VclError::Refused(format!("the ban is in force, but a crash may undo it: {why}")))
 }
