@@ -1,5 +1,5 @@
 //! A finished body: immutable, reference-counted blocks, each but the last exactly `BLOCK_BYTES` long; or, when it is
-//! large, one extent of the page file.
+//! large, one extent of the page file; or a place on a disk, from which it is sent.
 //!
 //! Equal blocks make the way from a range to its bytes arithmetic, and keep a hit's gather list short. A block is
 //! never rewritten: whoever holds a piece of one holds it as it was.
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::disk::BodyOnDisk;
 use crate::limits::{BLOCK_BYTES, PAGES_BYTES_MAX, PAGES_BYTES_MIN};
 use crate::{Extent, PageFile};
 
@@ -24,6 +25,7 @@ enum Held {
     /// None, or more than one, and how many bytes they are together.
     List(Arc<[Bytes]>, u64),
     Pages(Arc<Extent>),
+    OnDisk(Arc<BodyOnDisk>),
 }
 
 impl Default for Held {
@@ -50,19 +52,34 @@ impl Blocks {
         match &self.held {
             Held::One(only) => std::slice::from_ref(only),
             Held::List(blocks, _) => blocks,
-            Held::Pages(_) => &[],
+            Held::Pages(_) | Held::OnDisk(_) => &[],
         }
     }
 
     /// The same body in the page file, if it is large enough to gain by that, not too large to be copied at once, and
     /// the file takes it.
     pub fn into_pages(self, pages: &Arc<PageFile>) -> Blocks {
-        if !(PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&self.len()) || self.extent().is_some() {
+        let is_elsewhere = matches!(self.held, Held::Pages(_) | Held::OnDisk(_));
+        if !(PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&self.len()) || is_elsewhere {
             return self;
         }
         match pages.write(self.list().iter().map(|block| &block[..]), self.len()) {
             Ok(extent) => Blocks { held: Held::Pages(Arc::new(extent)) },
             Err(_) => self,
+        }
+    }
+
+    /// A body that stays where it lies on a disk.
+    pub fn staying(body: Arc<BodyOnDisk>) -> Blocks {
+        Blocks { held: Held::OnDisk(body) }
+    }
+
+    /// Where the body lies on a disk, if it is sent from there. Then it has neither blocks nor pieces.
+    #[inline]
+    pub fn on_disk(&self) -> Option<&Arc<BodyOnDisk>> {
+        match &self.held {
+            Held::OnDisk(body) => Some(body),
+            _ => None,
         }
     }
 
@@ -86,6 +103,7 @@ impl Blocks {
             Held::One(only) => only.len() as u64,
             Held::List(_, len) => *len,
             Held::Pages(extent) => extent.len(),
+            Held::OnDisk(body) => body.len(),
         }
     }
 
@@ -98,6 +116,7 @@ impl Blocks {
     pub fn heap_bytes(&self) -> usize {
         match &self.held {
             Held::Pages(extent) => extent.memory_bytes() + size_of::<Extent>(),
+            Held::OnDisk(body) => body.heap_bytes(),
             Held::One(only) => only.len(),
             Held::List(blocks, len) => *len as usize + blocks.len() * size_of::<Bytes>(),
         }
@@ -115,14 +134,19 @@ impl Blocks {
     /// The bytes `from..to` (clamped to the body), block by block, borrowed.
     ///
     /// # Panics
-    /// For a body in the page file: it has nothing to borrow, and an answer without its body must not go out.
+    /// For a body in the page file or on a disk: it has nothing to borrow, and an answer without its body must not go out.
     pub fn slices(&self, from: u64, to: u64) -> impl Iterator<Item = &[u8]> {
         assert!(self.extent().is_none(), "a body in the page file is sent as it lies, or by pieces");
+        assert!(self.on_disk().is_none(), "a body on a disk is lent");
         self.parts(from, to).map(|(block, range)| &block[range])
     }
 
     /// The same, held: for a writer that cannot keep the object borrowed. Copied, if they lie in the page file.
+    ///
+    /// # Panics
+    /// For a body on a disk.
     pub fn pieces(&self, from: u64, to: u64) -> impl Iterator<Item = Bytes> {
+        assert!(self.on_disk().is_none(), "a body on a disk is lent");
         let copied = self.extent().map(|extent| extent.copy(from, to)).filter(|copy| !copy.is_empty());
         copied.into_iter().chain(self.parts(from, to).map(|(block, range)| block.slice(range)))
     }

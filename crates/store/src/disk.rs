@@ -7,10 +7,12 @@
 //!
 //! What must stay true: what is handed out was summed, and is what was stored under that very name; what was
 //! invalidated does not come back, and after a crash neither if that was acknowledged; no segment is written again while
-//! somebody reads in it; no caller ever waits for a disk; a disk that fails costs hits and nothing else.
+//! somebody reads in it, nor before its pages were detached from the sockets that they were lent to; no caller ever waits
+//! for a disk; a disk that fails costs hits and nothing else.
 //!
 //! It knows no HTTP: names are digests that somebody made, heads, bodies and the texts of bans are bytes.
 
+mod body_on_disk;
 mod checkpoint;
 mod checkpointing;
 mod device;
@@ -44,6 +46,7 @@ mod stored;
 mod syncer;
 mod tier;
 
+pub use body_on_disk::{BodyOnDisk, LentBody, Place};
 pub use device::{Device, Renewed};
 pub use disk_event::{DiskEvent, WhyDiscarded};
 pub use disk_index::Digest;
@@ -60,7 +63,7 @@ pub use promise::wait;
 pub use reading::{Candidate, Reading};
 pub use refused::{Lost, NotDurable, Refused};
 pub use simulated_device::SimulatedDevice;
-pub use stored::{FileRange, Stored};
+pub use stored::Stored;
 pub use tier::{OpenError, Recovered, Tier, WhyNotOpened};
 
 #[cfg(all(test, not(feature = "shuttle")))]

@@ -39,7 +39,7 @@ pub trait Device: Send + Sync + 'static {
         Ok(Renewed::TheSame)
     }
 
-    /// The file, for who sends from it without copying.
+    /// The file, for who sends from it without copying: only where `punch` detaches what was sent.
     fn file(&self) -> Option<Arc<File>> {
         None
     }

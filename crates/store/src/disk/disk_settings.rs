@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::limits::{
-    BANS_BYTES_MAX, OBJECT_BYTES_MEAN_MIN, QUEUE_BYTES_MAX, READERS, READS_QUEUED_MAX, SEGMENT_BYTES, SEGMENTS_MIN,
-    SLOTS_MAX,
+    BANS_BYTES_MAX, FOLIO_BYTES_MAX, OBJECT_BYTES_MEAN_MIN, QUEUE_BYTES_MAX, READERS, READS_QUEUED_MAX, SEGMENT_BYTES,
+    SEGMENTS_MIN, SLOTS_MAX,
 };
 
 #[derive(Clone, Debug)]
@@ -23,6 +23,10 @@ pub struct DiskSettings {
     pub reads_queued_max: usize,
     /// Bytes of bodies that may wait to be written.
     pub queue_bytes_max: usize,
+    /// Bodies may be sent from the file without a copy.
+    pub lends: bool,
+    /// Tests have small segments.
+    pub folio_bytes_max: u64,
 }
 
 impl DiskSettings {
@@ -38,6 +42,8 @@ impl DiskSettings {
             readers: READERS,
             reads_queued_max: READS_QUEUED_MAX,
             queue_bytes_max: QUEUE_BYTES_MAX,
+            lends: false,
+            folio_bytes_max: FOLIO_BYTES_MAX,
         }
     }
 }

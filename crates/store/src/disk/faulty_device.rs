@@ -2,6 +2,7 @@
 //!
 //! It wraps another. Tests of this crate and of those above it change what it does while it is in use.
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -159,5 +160,9 @@ impl Device for FaultyDevice {
 
     fn renew(&self) -> io::Result<Renewed> {
         self.inner.renew()
+    }
+
+    fn file(&self) -> Option<Arc<File>> {
+        self.inner.file()
     }
 }

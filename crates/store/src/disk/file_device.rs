@@ -11,8 +11,10 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom, fallocate, flock};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite, pwritev2};
+use rustix::param::page_size;
 
 use super::device::{Device, Renewed};
+use super::limits::{FOLIO_BYTES_MAX, LENT_PAGE_BYTES_MAX};
 
 /// The file in a directory that was given for a store.
 pub const FILE_NAME: &str = "larder.store";
@@ -21,6 +23,8 @@ pub struct FileDevice {
     path: PathBuf,
     bytes: u64,
     file: RwLock<Arc<File>>,
+    /// What is punched out leaves its pages to who refers to them.
+    detaches: bool,
 }
 
 /// Why a file cannot be had.
@@ -36,7 +40,8 @@ impl FileDevice {
     pub fn open(path: &Path, bytes: u64) -> Result<FileDevice, FileRefusal> {
         let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
         let file = open_locked(&path)?;
-        Ok(FileDevice { path, bytes, file: RwLock::new(Arc::new(file)) })
+        let detaches = detaches(&file, bytes);
+        Ok(FileDevice { path, bytes, file: RwLock::new(Arc::new(file)), detaches })
     }
 
     pub fn path(&self) -> &Path {
@@ -66,6 +71,14 @@ fn open_locked(path: &Path) -> Result<File, FileRefusal> {
 
 fn is_partition(metadata: &Metadata) -> bool {
     metadata.file_type().is_block_device()
+}
+
+/// Can ranges be punched out of it? Asked behind the end, where there is nothing to lose.
+fn detaches(file: &File, bytes: u64) -> bool {
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let end = bytes.next_multiple_of(FOLIO_BYTES_MAX);
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    is_file && page_size() <= LENT_PAGE_BYTES_MAX && fallocate(file, hole, end, FOLIO_BYTES_MAX).is_ok()
 }
 
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
@@ -172,6 +185,6 @@ impl Device for FileDevice {
     }
 
     fn file(&self) -> Option<Arc<File>> {
-        Some(self.now())
+        self.detaches.then(|| self.now())
     }
 }

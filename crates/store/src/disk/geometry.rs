@@ -102,6 +102,16 @@ impl Geometry {
     }
 }
 
+impl Geometry {
+    /// Does a range lie so far from the ends of its segment that no folio of it reaches beyond them?
+    pub fn is_inside(&self, place: u64, len: u64, folio_bytes: u64) -> bool {
+        let Some(segment) = self.segment_of(place) else { return false };
+        let begin = self.segment_at(segment).next_multiple_of(folio_bytes);
+        let end = (self.segment_at(segment) + self.segment_bytes) / folio_bytes * folio_bytes;
+        begin <= place && place + len <= end
+    }
+}
+
 /// What a store is told from others by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {

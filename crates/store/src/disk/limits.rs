@@ -85,9 +85,19 @@ pub const TICK_MS: u64 = 200;
 /// … and tries a disk that was dropped every so many looks.
 pub const PROBE_TICKS: u32 = 25;
 
+/// The largest piece of a file that a kernel caches as one: pages of 4 KiB make folios of up to 2 MiB, at multiples of their
+/// size. When a range is punched out of a file, what of a folio at its edges lies in it is set to zero where it is, under
+/// whatever socket refers to it. So what is nearer to a segment's ends than this is never sent from there.
+pub const FOLIO_BYTES_MAX: u64 = 2 << 20;
+/// Of larger pages than this the kernel makes larger folios: then nothing is lent.
+pub const LENT_PAGE_BYTES_MAX: usize = 4 << 10;
+/// The part of the segments (1/2) that answers may keep from being reclaimed: the others are for what is written.
+pub const LENT_SHARE_SHIFT: u32 = 1;
+
 /// How long the end of a process waits for a disk.
 pub const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
 
+const _: () = assert!(FOLIO_BYTES_MAX.is_power_of_two() && LENT_SHARE_SHIFT > 0);
 const _: () = assert!(EXTENT_BYTES_MAX.is_multiple_of(BLOCK_BYTES) && (BLOCK_BYTES as u64).is_multiple_of(UNIT_BYTES));
 const _: () =
     assert!(SEGMENT_BYTES_MIN.is_multiple_of(UNIT_BYTES) && SEGMENT_BYTES_MAX / UNIT_BYTES <= u32::MAX as u64);

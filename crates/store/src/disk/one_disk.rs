@@ -2,6 +2,7 @@
 //!
 //! Only the log (`disk_log.rs`), on a thread of its own, writes to the device.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub struct Counters {
     pub blocks_read: AtomicU64,
     /// Of both, what was in memory.
     pub hits_at_hand: AtomicU64,
+    /// Answers that were sent from the file.
+    pub lent: AtomicU64,
     pub lost_gone: AtomicU64,
     pub lost_damaged: AtomicU64,
     pub lost_busy: AtomicU64,
@@ -131,6 +134,19 @@ impl OneDisk {
         self.store.load(Relaxed)
     }
 
+    /// The file that bodies may be sent from without a copy.
+    pub fn lent_file(&self) -> Option<Arc<File>> {
+        self.device.file().filter(|_| self.settings.lends)
+    }
+
+    /// Whoever had the file before may have sent from it, and sockets outlive a process: what is written first to a segment
+    /// must not be seen through them.
+    pub fn distrust_sockets(&self) {
+        if self.lent_file().is_some() {
+            self.segments.distrust_all();
+        }
+    }
+
     /// It is another store from now on.
     pub fn renew(&self, superblock: Superblock) {
         *self.superblock.lock() = superblock;
@@ -189,9 +205,10 @@ impl OneDisk {
     }
 
     pub fn take_back(&self) {
+        // Counted first: what was trusted before is not, from the moment on in which it can be read again.
+        self.counters.taken_back.fetch_add(1, SeqCst);
         self.state.store(DiskState::Up as u8, SeqCst);
         self.read_errors.store(0, Relaxed);
-        self.counters.taken_back.fetch_add(1, Relaxed);
         self.tell(DiskEvent::TakenBack { path: self.path.clone() });
     }
 

@@ -24,6 +24,8 @@ pub struct Candidate {
 }
 
 type Ask<T> = dyn Fn(Patience) -> ReadOutcome<T> + Send + Sync;
+/// What only a reader's thread is asked.
+type AskReaders<T> = dyn Fn() -> ReadOutcome<T> + Send + Sync;
 
 /// A read under way: the record, a block of its body, or the whole body, or why it cannot be had.
 pub struct Reading<T> {
@@ -46,6 +48,15 @@ enum State<T> {
 impl<T: Send + 'static> Reading<T> {
     fn new(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>, ask: Arc<Ask<T>>) -> Reading<T> {
         Reading { disk: Arc::clone(disk), is_record: false, state: State::New { ask, queue: Arc::clone(queue) } }
+    }
+
+    /// One that a reader's thread does, however much of it is at hand.
+    pub(super) fn behind(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>, ask: Arc<AskReaders<T>>) -> Reading<T> {
+        let ask = move |patience| match patience {
+            Patience::AtHand => ReadOutcome::NotAtHand,
+            Patience::Waits => ask(),
+        };
+        Reading::new(disk, queue, Arc::new(ask))
     }
 
     fn begin(&mut self, ask: Arc<Ask<T>>, queue: &QuestionQueue) -> Option<Result<T, Lost>> {
@@ -145,6 +156,22 @@ impl Stored {
         self.reading(|stored, patience| stored.read_all_now(patience))
     }
 
+    /// Asks a reader's thread about it.
+    pub(super) fn asking_readers<T: Send + 'static>(
+        &self,
+        ask: impl Fn() -> ReadOutcome<T> + Send + Sync + 'static,
+    ) -> Reading<T> {
+        match self.readers() {
+            Some(queue) => Reading::behind(self.disk(), queue, Arc::new(ask)),
+            None => self.lost(),
+        }
+    }
+
+    fn lost<T>(&self) -> Reading<T> {
+        let (disk, state) = (Arc::clone(self.disk()), State::Over(Some(Lost::Failed)));
+        Reading { disk, is_record: false, state }
+    }
+
     fn reading<T: Send + 'static>(
         &self,
         read: impl Fn(&Stored, Patience) -> ReadOutcome<T> + Send + Sync + 'static,
@@ -152,10 +179,7 @@ impl Stored {
         let stored = self.clone();
         match self.readers() {
             Some(queue) => Reading::new(self.disk(), queue, Arc::new(move |patience| read(&stored, patience))),
-            None => {
-                let (disk, state) = (Arc::clone(self.disk()), State::Over(Some(Lost::Failed)));
-                Reading { disk, is_record: false, state }
-            }
+            None => self.lost(),
         }
     }
 }

@@ -92,6 +92,7 @@ pub fn open(
         Ok(Found::Blank) => None,
         Err(error) => return dropped(device, settings, fresh, nonce, told, &error),
     };
+    let is_blank = why.is_none();
     match why {
         Some(why) => told(DiskEvent::Discarded { path, why }),
         None => told(DiskEvent::Formatted { path, bytes: geometry.bytes }),
@@ -99,6 +100,9 @@ pub fn open(
     match format(&*device, &fresh, Knowledge::default()) {
         Ok((journal, _)) => {
             let disk = OneDisk::new(device, settings, fresh, DiskState::Up, told);
+            if !is_blank {
+                disk.distrust_sockets();
+            }
             DiskLog::new(Arc::new(disk), journal, Knowledge::default(), nonce)
         }
         Err(error) => dropped(device, settings, fresh, nonce, told, &error),
@@ -116,6 +120,7 @@ fn dropped(
     let end = JournalEnd { epoch: 0, position: 0, number: 0, chain: 0 };
     let disk = Arc::new(OneDisk::new(device, settings, superblock, DiskState::Up, told));
     disk.drop_it(error);
+    disk.distrust_sockets();
     let mut log = DiskLog::new(disk, Journal::new(superblock.store, end, end), Knowledge::default(), nonce);
     log.was_opened = false;
     log
@@ -188,6 +193,7 @@ fn restore(
     entries.iter().for_each(|entry| segments.apply(entry));
     recovering.usable = segments.usable();
     disk.segments.restore(segments.all.clone());
+    disk.distrust_sockets();
     disk.index.reserve(checkpoint.records);
     let (mut knowledge, mut sequence) = (checkpoint.knowledge, checkpoint.sequence);
     for entry in &entries {

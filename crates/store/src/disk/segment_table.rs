@@ -6,6 +6,7 @@
 use crate::sync::Mutex;
 
 use super::encoding::{Decoder, Encode};
+use super::limits::LENT_SHARE_SHIFT;
 
 /// A segment in a checkpoint.
 pub const SEGMENT_ROW_BYTES: usize = 4 + 8 + 8 + 1;
@@ -35,7 +36,10 @@ pub struct Segment {
     /// The least number of a record in it.
     pub number_min: u64,
     pins: u32,
-    /// Somebody sent from its pages without copying.
+    /// Of these, answers that are sent from its pages.
+    answers: u32,
+    /// Sockets may refer to its pages: some answer was sent from them since they were detached, or who had the store before
+    /// may have done so.
     lent: bool,
 }
 
@@ -44,9 +48,15 @@ pub struct SegmentTable {
     segments: Mutex<Vec<Segment>>,
 }
 
+impl Phase {
+    fn holds_records(self) -> bool {
+        matches!(self, Phase::Open | Phase::Sealed | Phase::Orphan)
+    }
+}
+
 impl Segment {
     const FREE: Segment =
-        Segment { phase: Phase::Free, generation: 0, order: 0, number_min: u64::MAX, pins: 0, lent: false };
+        Segment { phase: Phase::Free, generation: 0, order: 0, number_min: u64::MAX, pins: 0, answers: 0, lent: false };
 
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u32(self.generation);
@@ -112,9 +122,38 @@ impl SegmentTable {
         *pins = pins.checked_sub(1).expect("what is unpinned was pinned");
     }
 
-    /// Notes that sockets may refer to its pages from now on.
-    pub fn lend(&self, segment: u32) {
-        self.segments.lock()[segment as usize].lent = true;
+    /// Whoever had the store before may have lent any of it, and its sockets outlive it.
+    pub fn distrust_all(&self) {
+        self.segments.lock().iter_mut().for_each(|it| it.lent = true);
+    }
+
+    /// Keeps segments, each of the generation that is meant, from being reused while an answer is sent from their pages. All
+    /// of them or none: false if one is another by now, or if answers would keep more of all segments than they may.
+    pub fn lend(&self, meant: &[(u32, u32)]) -> bool {
+        let mut segments = self.segments.lock();
+        if !may_lend(&segments, meant) {
+            return false;
+        }
+        for (at, _) in meant {
+            let segment = &mut segments[*at as usize];
+            (segment.pins, segment.answers, segment.lent) = (segment.pins + 1, segment.answers + 1, true);
+        }
+        true
+    }
+
+    /// Would it be lent at this moment?
+    pub fn may_lend(&self, meant: &[(u32, u32)]) -> bool {
+        may_lend(&self.segments.lock(), meant)
+    }
+
+    /// An answer has been sent. What sockets still refer to stays theirs: see `lent`.
+    pub fn give_back(&self, lent: &[(u32, u32)]) {
+        let mut segments = self.segments.lock();
+        for (at, _) in lent {
+            let segment = &mut segments[*at as usize];
+            segment.pins = segment.pins.checked_sub(1).expect("what is given back was lent");
+            segment.answers = segment.answers.checked_sub(1).expect("what is given back was lent");
+        }
     }
 
     /// Its pages were detached: sockets have them for themselves.
@@ -162,14 +201,27 @@ impl SegmentTable {
     /// No record has a lesser number.
     pub fn number_min(&self) -> u64 {
         let segments = self.segments.lock();
-        let holding = segments.iter().filter(|segment| !matches!(segment.phase, Phase::Free | Phase::Leaving));
+        let holding = segments.iter().filter(|segment| segment.phase.holds_records());
         holding.map(|segment| segment.number_min).min().unwrap_or(u64::MAX)
     }
+}
+
+fn may_lend(segments: &[Segment], meant: &[(u32, u32)]) -> bool {
+    let is_meant = |(at, generation): &(u32, u32)| {
+        segments.get(*at as usize).is_some_and(|it| it.generation == *generation && it.phase.holds_records())
+    };
+    if !meant.iter().all(is_meant) {
+        return false;
+    }
+    let more = meant.iter().filter(|(at, _)| segments[*at as usize].answers == 0).count();
+    let kept = || segments.iter().filter(|it| it.answers > 0).count();
+    more == 0 || kept() + more <= segments.len() >> LENT_SHARE_SHIFT
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
+    use hashbrown::HashSet;
 
     #[test]
     fn what_is_pinned_is_not_chosen_and_what_left_is_freed_when_unpinned() {
@@ -182,13 +234,50 @@ mod tests {
         assert_eq!(table.pin(0, Some(8)), None);
         assert_eq!(table.pin(0, Some(7)), Some(7));
         assert_eq!(table.oldest_unpinned(), Some(1));
+        assert!(table.lend(&[(0, 7)]));
         table.change(0, |segment| segment.phase = Phase::Leaving);
-        table.lend(0);
-        assert!(table.free_left().is_empty());
         table.unpin(0);
+        assert!(table.free_left().is_empty());
+        table.give_back(&[(0, 7)]);
         assert_eq!(table.free_left(), [0]);
         assert_eq!(table.pin(0, None), None);
         assert_eq!(table.open(99, 9), Some((0, true)));
+    }
+
+    /// Every way in which two answers can take and give back segments of a table of five, of which they may keep two.
+    #[test]
+    fn answers_keep_what_they_are_sent_from_and_no_more_than_their_share() {
+        let wishes: Vec<Vec<(u32, u32)>> = (0..3)
+            .flat_map(|a| (0..4).map(move |b| if b == 3 { vec![(a, a + 7)] } else { vec![(a, a + 7), (b, b + 7)] }))
+            .filter(|wish| wish.len() == 1 || wish[0] != wish[1])
+            .collect();
+        for first in &wishes {
+            for second in &wishes {
+                let table = SegmentTable::new(5);
+                for order in 0..5 {
+                    table.open(order as u32 + 7, order).expect("there are five");
+                    table.change(order as u32, |segment| segment.phase = Phase::Sealed);
+                }
+                assert!(table.lend(first));
+                let both: HashSet<_> = first.iter().chain(second).collect();
+                let fits = both.len() <= 2;
+                assert_eq!(table.lend(second), fits, "{first:?} {second:?}");
+                let kept = |wish: &[(u32, u32)], at| wish.iter().any(|(kept, _)| *kept == at);
+                let oldest = (0..5).find(|at| !(kept(first, *at) || fits && kept(second, *at)));
+                assert_eq!(table.oldest_unpinned(), oldest, "{first:?} {second:?}");
+                table.give_back(first);
+                if fits {
+                    assert_eq!(table.oldest_unpinned(), (0..5).find(|at| !kept(second, *at)));
+                    table.give_back(second);
+                }
+                assert_eq!(table.oldest_unpinned(), Some(0));
+                assert!(!table.lend(&[(0, 99)]) && !table.lend(&[(9, 7)]) && !table.lend(&[(0, 7), (1, 7)]));
+                table.change(0, |segment| segment.phase = Phase::Leaving);
+                assert!(!table.lend(&[(0, 7)]), "what leaves is lent no more");
+                assert_eq!(table.free_left(), [0]);
+                assert_eq!(table.open(99, 9), Some((0, kept(first, 0) || fits && kept(second, 0))));
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! Whoever holds a record pins the segments it lies in, so they are not written anew meanwhile. Every byte is summed
 //! before it is handed out.
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -35,14 +34,6 @@ struct Inner {
     unit: u64,
     body: Option<Blocks>,
     _pins: Pins,
-}
-
-/// Where bytes of a body lie in a file.
-#[derive(Clone, Debug)]
-pub struct FileRange {
-    pub file: Arc<File>,
-    pub offset: u64,
-    pub len: u64,
 }
 
 /// Segments that must stay what they are.
@@ -122,6 +113,21 @@ fn read_bytes(disk: &OneDisk, offset: u64, len: usize, patience: Patience) -> Re
             ReadOutcome::Lost(Lost::Failed)
         }
     }
+}
+
+/// A block that lies at a place, if it is what it was.
+pub(super) fn read_summed(
+    disk: &OneDisk,
+    (offset, len): (u64, usize),
+    sum: u32,
+    patience: Patience,
+) -> ReadOutcome<Bytes> {
+    let bytes = read_or_return!(read_bytes(disk, offset, len, patience));
+    if checksum(&bytes) == sum {
+        return ReadOutcome::Read(Bytes::from(bytes));
+    }
+    disk.found_damage(offset);
+    ReadOutcome::Lost(Lost::Damaged)
 }
 
 /// A record that was asked for, by as much of its name as the index knows.
@@ -260,28 +266,6 @@ impl Stored {
         }
     }
 
-    /// Where the bytes `from..to` of the body lie, for who sends them without a copy, and unsummed. `None` if the disk
-    /// is no file. They stay what they are while this record is held, and as long as sockets hold on to their pages.
-    pub fn file_ranges(&self, from: u64, to: u64) -> Option<Vec<FileRange>> {
-        let disk = &self.inner.disk;
-        let file = disk.device.file().filter(|_| disk.is_read())?;
-        let (mut at, mut ranges) = (0, Vec::new());
-        for extent in &self.inner.record.extents {
-            let bytes = u64::from(extent.bytes);
-            let (start, end) = (from.clamp(at, at + bytes), to.clamp(at, at + bytes));
-            if start < end {
-                disk.segments.lend(disk.geometry.segment_of(extent.offset)?);
-                ranges.push(FileRange {
-                    file: Arc::clone(&file),
-                    offset: extent.offset + start - at,
-                    len: end - start,
-                });
-            }
-            at += bytes;
-        }
-        Some(ranges)
-    }
-
     /// A block of the body, summed.
     pub(super) fn read_now(&self, block: u64, patience: Patience) -> ReadOutcome<Bytes> {
         let disk = &self.inner.disk;
@@ -295,13 +279,11 @@ impl Stored {
         }
         let Some((extent, at)) = self.inner.record.find_block(block) else { return ReadOutcome::Lost(Lost::Gone) };
         let (offset, len, sum) = extent.block(at);
-        let bytes = read_or_return!(read_bytes(disk, offset, len, patience));
-        if checksum(&bytes) == sum {
-            return ReadOutcome::Read(Bytes::from(bytes));
+        let outcome = read_summed(disk, (offset, len), sum, patience);
+        if matches!(outcome, ReadOutcome::Lost(Lost::Damaged)) {
+            disk.index.remove_at(self.digest().short(), self.inner.unit);
         }
-        disk.found_damage(offset);
-        disk.index.remove_at(self.digest().short(), self.inner.unit);
-        ReadOutcome::Lost(Lost::Damaged)
+        outcome
     }
 
     pub(super) fn read_all_now(&self, patience: Patience) -> ReadOutcome<Blocks> {
@@ -329,6 +311,10 @@ impl Stored {
 
     pub(super) fn record(&self) -> &HeadRecord {
         &self.inner.record
+    }
+
+    pub(super) fn unit(&self) -> u64 {
+        self.inner.unit
     }
 }
 

@@ -1,7 +1,6 @@
-//! What may happen to a file behind the back of who uses it; and sockets that still hold its pages.
+//! What may happen to a file behind the back of who uses it.
 
 use std::fs;
-use std::io::Read;
 use std::path::PathBuf;
 
 use super::*;
@@ -115,24 +114,4 @@ fn a_file_that_is_deleted_is_made_anew_and_what_replaced_it_is_left_alone() {
         assert_eq!(ground.there(), 0);
         ground.takes_new();
     }
-}
-
-#[test]
-fn a_socket_keeps_the_bytes_that_were_sent_from_a_segment_that_is_written_anew() {
-    let mut ground = Ground::new("sent");
-    let (sender, mut receiver) = std::os::unix::net::UnixStream::pair().expect("a pair");
-    let stored = ground.stage.open_record(digest(0)).expect("there");
-    let range = stored.file_ranges(0, 32_768).expect("it is a file").remove(0);
-    let mut offset = range.offset;
-    let sent = rustix::fs::sendfile(&sender, &*range.file, Some(&mut offset), range.len as usize).expect("sent");
-    assert_eq!(sent, 32_768);
-    drop(stored);
-    for n in 100..140 {
-        ground.stage.put(digest(n), b"head", &body(n, 150_000), NO_FACTS).expect("stored");
-    }
-    assert!(ground.stage.log.disk.counters.reclaimed_segments.load(Relaxed) > 8, "every segment was written anew");
-    assert_eq!(ground.stage.get(digest(0)), Err(Lost::Gone));
-    let mut got = vec![0; sent];
-    receiver.read_exact(&mut got).expect("received");
-    assert!(got == body(0, 32_768));
 }
