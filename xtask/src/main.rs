@@ -11,6 +11,7 @@ mod behaviours;
 mod conformance;
 mod crash;
 mod dice;
+mod disk_fill;
 mod edge_counts;
 mod fuzzing;
 mod imports;
@@ -57,6 +58,8 @@ usage: cargo xtask TASK
   large [--mib N] [--clients N] [--memory-mib N]
                            a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
                            origin asked once?
+  fill [--mib N] [--blocks N] [--seconds N]
+                           bodies written to a disk beside fio and beside passing them, and what hits cost meanwhile
   miss-ratios [--seed N]   S3-FIFO against LRU on three made traces; without a seed docs/simulate.md is written anew
   memory [--minutes N] [--memory SIZE] [--seed N] [--urls N]
                            a mixed load for a minute, or as told, of so many distinct URLs, or 500,000 a minute: does the
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["crash", options @ ..] => crash::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),
+        ["fill", options @ ..] => disk_fill::task(&project, options),
         ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),
         ["memory", options @ ..] => memory::task(&project, options),
         ["allocators", named @ ..] => allocators::task(&project, named),
