@@ -3,11 +3,14 @@
 //! The crate `varnishd` reads the command line and speaks the management protocol; here it is given a larder to speak for,
 //! sockets to speak through, and a folder to leave notes in.
 
+mod front_counters;
 mod front_daemon;
 mod front_doors;
+mod front_figures;
 mod front_jail;
 mod front_plan;
 mod front_service;
+mod front_showing;
 mod front_workdir;
 mod kept_vcls;
 
@@ -27,6 +30,7 @@ use front_doors::Doors;
 use front_jail::Jail;
 use front_plan::FrontPlan;
 use front_service::{FrontService, sentence};
+use front_showing::Showing;
 use front_workdir::Workdir;
 
 const FAILED: u8 = 2;
@@ -139,7 +143,7 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
     }
     let book = ParameterBook::new(&line.parameters, &line.read_only)?;
     let FrontPlan { plan, listen, storages, notes } = front_plan::plan(line, &book)?;
-    let workdir = Workdir::make(line.workdir.as_deref())?;
+    let mut workdir = Workdir::make(line.workdir.as_deref())?;
     let secret = secret(line, &workdir)?;
     let written = line.pid_file.as_ref().filter(|_| !line.is_jailed);
     let pid_file = written.map(|path| PidFile::write(path)).transpose()?;
@@ -156,6 +160,7 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
     if let Some(file) = &line.cli_file {
         obey_file(file, &front)?;
     }
+    workdir.take()?;
     let doors = Doors::open(line, secret)?;
     workdir.publish(doors.management_addresses(), line.secret.as_deref())?;
     if !line.is_debug {
@@ -167,11 +172,13 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
         Some(port) => say!("listening on {}:{port} ({})", row.host, row.name),
         None => say!("listening on {} ({})", row.host, row.name),
     });
+    let figures = workdir.shared_sets().map(|sets| Showing::begin(sets, Arc::clone(&service))).transpose()?;
     if line.tells_when_ready {
         front_daemon::tell_ready()?;
     }
     let code = obey(&mut signals, &mut finished, &service);
     drop(pid_file);
+    drop(figures);
     drop(workdir);
     Ok(code)
 }

@@ -114,6 +114,13 @@ impl Index {
     }
 }
 
+impl Drop for Index {
+    /// With the last segment.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.folder.join(INDEX));
+    }
+}
+
 /// A new index in the place of the one before, at once.
 fn write_index(folder: &Path, who: &str, lines: &[String]) -> io::Result<File> {
     let new = folder.join("_.index.new");
@@ -178,10 +185,12 @@ mod tests {
         let expect = ["# 7 1", &format!("+ {stat}"), "+ _.Arg. 0 4 Arg -T", &format!("- {stat}")];
         assert_eq!(index_of(&folder), expect);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
-        // The next process begins anew, whatever is left.
+        // The next process begins anew, whatever one that was killed has left.
+        std::mem::forget((two, set));
         let set = SegmentSet::create(&folder, 8, 2).unwrap();
         assert_eq!((fs::read_dir(&folder).unwrap().count(), index_of(&folder)), (1, vec!["# 8 2".to_string()]));
-        drop((two, set));
+        drop(set);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(&folder).unwrap();
     }
 

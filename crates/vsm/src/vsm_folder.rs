@@ -3,10 +3,10 @@
 //! Varnish is two processes and each writes its own index. Here one writes both. A second server is kept out by a lock on the
 //! file with the first one's process id, which the kernel lets go when that ends, however it does.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::segment_set::SegmentSet;
 
@@ -17,40 +17,61 @@ pub struct VsmFolder {
     pub management: SegmentSet,
     /// What it does: counters.
     pub work: SegmentSet,
+    path: PathBuf,
     _locked: File,
 }
+
+const PID: &str = "_.pid";
 
 impl VsmFolder {
     /// Makes the folder if need be, and takes it. An error says who has it. `started_s`: this moment, in seconds since 1970.
     pub fn take(path: &Path, started_s: u64) -> io::Result<VsmFolder> {
         DirBuilder::new().recursive(true).mode(0o755).create(path)?;
-        let mut pid_file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o644)
-            .open(path.join("_.pid"))?;
-        match pid_file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut pid = String::new();
-                pid_file.read_to_string(&mut pid)?;
-                let text = format!("{} is in use by process {}", path.display(), pid.trim());
-                return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
+        let pid_path = path.join(PID);
+        let pid_file = match lock(&pid_path) {
+            // What another user left. The lock says that nobody is there any more.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                fs::remove_file(&pid_path)?;
+                lock(&pid_path)
             }
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-        let pid = std::process::id();
+            locked => locked,
+        };
+        let (pid, mut pid_file) = (std::process::id(), pid_file?);
         pid_file.set_len(0)?;
-        pid_file.rewind()?;
         writeln!(pid_file, "{pid}")?;
         Ok(VsmFolder {
             // Readers look at the work only once there is a management.
             work: SegmentSet::create(&path.join("_.vsm_child"), pid, started_s)?,
             management: SegmentSet::create(&path.join("_.vsm_mgt"), pid, started_s)?,
+            path: pid_path,
             _locked: pid_file,
         })
+    }
+}
+
+impl Drop for VsmFolder {
+    /// Who looks here must not find a process that is gone.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The file, ours until it is closed; made if there is none.
+fn lock(path: &Path) -> io::Result<File> {
+    let writable = OpenOptions::new().append(true).create(true).mode(0o644).open(path);
+    let file = match &writable {
+        Ok(file) => file.try_clone()?,
+        Err(_) => File::open(path)?,
+    };
+    match file.try_lock() {
+        Ok(()) => writable,
+        Err(TryLockError::WouldBlock) => {
+            let pid = fs::read_to_string(path).unwrap_or_default();
+            let folder = path.parent().unwrap_or(path);
+            let text = format!("{} is in use by process {}", folder.display(), pid.trim());
+            Err(io::Error::new(io::ErrorKind::AddrInUse, text))
+        }
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -64,7 +85,9 @@ mod tests {
         let taken = VsmFolder::take(&path, 1).unwrap();
         let refused = VsmFolder::take(&path, 1).expect_err("it is taken").to_string();
         assert!(refused.ends_with(&format!("is in use by process {}", std::process::id())), "{refused}");
+        assert_eq!(std::fs::read_to_string(path.join(PID)).unwrap(), format!("{}\n", std::process::id()));
         drop(taken);
+        assert!(!path.join(PID).exists() && !path.join("_.vsm_mgt/_.index").exists());
         drop(VsmFolder::take(&path, 1).expect("it was let go"));
         std::fs::remove_dir_all(&path).unwrap();
     }

@@ -20,6 +20,7 @@ use varnishd::{
 
 use super::front_plan::FrontListener;
 use super::kept_vcls::{self, Kept, KeptKind};
+use crate::admin::observation::Observation;
 use crate::admin::vcl_requests;
 use crate::plan::Plan;
 use crate::running::Running;
@@ -95,6 +96,12 @@ impl FrontService {
             return Ok(());
         }
         self.start().map_err(sentence)
+    }
+
+    /// What is going on, while anything is.
+    pub fn observe(&self) -> Option<Observation> {
+        let admin = self.state.lock().life.as_ref().map(|life| Arc::clone(&life.running.admin))?;
+        Some(admin.observe())
     }
 
     /// The workers have ended, and nobody asked them to.

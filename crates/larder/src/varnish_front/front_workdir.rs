@@ -1,8 +1,5 @@
-//! The working directory of `-n`: where `varnishadm -n` finds the management port and its secret, and where a secret is
-//! made when nobody named one.
-//!
-//! What lies in it has the form of Varnish's shared memory, but holds only the arguments: there are no counters in it and no
-//! log.
+//! The working directory of `-n`: where `varnishadm -n` finds the management port and its secret, where a secret is made when
+//! nobody named one, and where the tools that read shared memory find it.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -11,44 +8,64 @@ use std::path::{Path, PathBuf};
 
 use varnishd::Secret;
 use varnishd::limits::SECRET_BYTES_MAX;
+use vsm::{Segment, VsmFolder};
 
+use super::front_figures::SharedSets;
 use crate::say::say;
 
 /// Where relative names are, as Debian's varnishd has it.
 const STATE_FOLDER: &str = "/var/lib/varnish";
 const NAME_DEFAULT: &str = "varnishd";
-const ARGUMENTS_FOLDER: &str = "_.vsm_mgt";
-const PID_FILE: &str = "_.pid";
-/// What a reader maps into its memory.
-const SEGMENT_BYTES: usize = 4096;
 
 pub struct Workdir {
     /// `None`: there is none, and nobody asked for one.
     folder: Option<PathBuf>,
+    is_asked: bool,
+    arguments: Vec<Segment>,
+    shared: Option<VsmFolder>,
 }
 
 impl Workdir {
+    /// Only the folder: who makes it may become somebody else before anything is in it.
     pub fn make(asked: Option<&str>) -> Result<Workdir, String> {
         let folder = Path::new(STATE_FOLDER).join(asked.unwrap_or(NAME_DEFAULT));
-        let made = make_folder(&folder).and_then(|()| {
-            let number = format!("{}\n", std::process::id());
-            // What a process left that was killed may be of another user.
-            let _ = std::fs::remove_dir_all(folder.join(ARGUMENTS_FOLDER));
-            let _ = std::fs::remove_file(folder.join(PID_FILE));
-            std::fs::write(folder.join(PID_FILE), number)
-        });
-        match made {
-            Ok(()) => Ok(Workdir { folder: Some(folder) }),
-            Err(error) if asked.is_some() => Err(format!("-n {}: {error}", folder.display())),
+        let is_asked = asked.is_some();
+        let made = make_folder(&folder);
+        let mut workdir = Workdir { folder: Some(folder), is_asked, arguments: Vec::new(), shared: None };
+        workdir.or_go_without(made)?;
+        Ok(workdir)
+    }
+
+    /// Keeps others out of it, and begins what is shared with its readers.
+    pub fn take(&mut self) -> Result<(), String> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let taken = VsmFolder::take(folder, proxy::wall_now_ms() / 1_000);
+        self.shared = self.or_go_without(taken)?;
+        Ok(())
+    }
+
+    /// An error, where somebody asked for this folder; else a warning, and there is none.
+    fn or_go_without<T>(&mut self, done: std::io::Result<T>) -> Result<Option<T>, String> {
+        let shown = self.folder.as_deref().unwrap_or(Path::new("")).display();
+        match done {
+            Ok(done) => Ok(Some(done)),
+            Err(error) if self.is_asked => Err(format!("-n {shown}: {error}")),
             Err(error) => {
-                say!("warning: {}: {error}: going on without a working directory (-n)", folder.display());
-                Ok(Workdir { folder: None })
+                say!("warning: {shown}: {error}: going on without a working directory (-n)");
+                self.folder = None;
+                Ok(None)
             }
         }
     }
 
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// Where figures are shown.
+    pub fn shared_sets(&self) -> Option<SharedSets> {
+        let shared = self.shared.as_ref()?;
+        Some(SharedSets { management: shared.management.clone(), work: shared.work.clone() })
     }
 
     /// One that nobody knows but who may read the file.
@@ -74,8 +91,8 @@ impl Workdir {
     }
 
     /// Says where the management port is, and where its secret.
-    pub fn publish(&self, management: &[SocketAddr], secret: Option<&str>) -> Result<(), String> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+    pub fn publish(&mut self, management: &[SocketAddr], secret: Option<&str>) -> Result<(), String> {
+        let (Some(folder), Some(shared)) = (&self.folder, &self.shared) else { return Ok(()) };
         let ports: String = management.iter().map(|address| format!("{} {}\n", address.ip(), address.port())).collect();
         let secret = match secret {
             Some("none") => None,
@@ -84,40 +101,19 @@ impl Workdir {
             None => Some(self.secret_path()),
         };
         let secret = secret.map(|path| path.display().to_string());
-        let arguments = [("-T", Some(ports).filter(|ports| !ports.is_empty())), ("-S", secret)];
-        write_arguments(&folder.join(ARGUMENTS_FOLDER), &arguments)
-            .map_err(|error| format!("-n {}: {error}", folder.display()))
-    }
-}
-
-impl Drop for Workdir {
-    /// Who looks here must not find a process that is gone. The secret stays for the next one to replace.
-    fn drop(&mut self) {
-        if let Some(folder) = &self.folder {
-            let _ = std::fs::remove_dir_all(folder.join(ARGUMENTS_FOLDER));
-            let _ = std::fs::remove_file(folder.join(PID_FILE));
+        for (name, value) in [("-T", Some(ports).filter(|ports| !ports.is_empty())), ("-S", secret)] {
+            let Some(value) = value else { continue };
+            let mut content = value.into_bytes();
+            content.resize((content.len() + 1).next_multiple_of(8), 0);
+            let told = shared.management.add("Arg", name, &content);
+            self.arguments.push(told.map_err(|error| format!("-n {}: {error}", folder.display()))?);
         }
+        Ok(())
     }
 }
 
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)
-}
-
-/// An index with a line for each segment: file, place, size, class, name. It is there whole or not at all.
-fn write_arguments(folder: &Path, arguments: &[(&str, Option<String>)]) -> std::io::Result<()> {
-    make_folder(folder)?;
-    let mut index = format!("# {} {}\n", std::process::id(), proxy::wall_now_ms() / 1000);
-    for (name, value) in arguments {
-        let Some(value) = value else { continue };
-        let file = format!("_.Arg.{}", name.trim_start_matches('-'));
-        let bytes = (value.len() + 1).next_multiple_of(8);
-        let mut segment = value.clone().into_bytes();
-        segment.resize(bytes.next_multiple_of(SEGMENT_BYTES), 0);
-        std::fs::write(folder.join(&file), segment)?;
-        index.push_str(&format!("+ {file} 0 {bytes} Arg {name}\n"));
-    }
-    lab::write_whole(&folder.join("_.index"), index.as_bytes()).map_err(std::io::Error::other)
 }
 
 pub fn read_secret(path: &Path) -> Result<Secret, String> {

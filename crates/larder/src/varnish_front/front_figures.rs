@@ -1,0 +1,73 @@
+//! Shows larder's figures in Varnish's shared memory, for `varnishstat` and what graphs its numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use vsm::{CounterSegment, Meaning, SegmentSet};
+
+use super::front_counters::{MAIN, MGT, SMA, SMF, VBE, class_of, figures_of};
+use crate::admin::observation::Observation;
+
+/// Where it is shown.
+#[derive(Clone, Debug)]
+pub struct SharedSets {
+    pub management: SegmentSet,
+    pub work: SegmentSet,
+}
+
+/// What is shown, as long as this lives.
+pub struct Figures {
+    management: CounterSegment,
+    main: CounterSegment,
+    memory: CounterSegment,
+    disks: Vec<CounterSegment>,
+    backend: Meaning,
+    backends: BTreeMap<String, CounterSegment>,
+    work: SegmentSet,
+}
+
+impl Figures {
+    /// `storages`: name and kind, as they were given.
+    pub fn publish(sets: &SharedSets, storages: &[(String, String)]) -> io::Result<Figures> {
+        let (management, work) = (&sets.management, &sets.work);
+        let of_kind =
+            |kind: &'static str| storages.iter().filter(move |storage| storage.1 == kind).map(|storage| &storage.0);
+        // The first one stands for all memory.
+        let memory = of_kind("malloc").next().map_or("s0", String::as_str);
+        let process = Meaning::publish(management, &class_of("mgt", "The process", 0, MGT), 1)?;
+        let main = Meaning::publish(work, &class_of("main", "What is served", 10, MAIN), 2)?;
+        let memories = Meaning::publish(work, &class_of("sma", "The memory", 40, SMA), 3)?;
+        let files = Meaning::publish(work, &class_of("smf", "A disk", 42, SMF), 4)?;
+        let disks = of_kind("file").map(|name| files.counters(work, &format!("SMF.{name}")));
+        Ok(Figures {
+            management: process.counters(management, "MGT")?,
+            main: main.counters(work, "MAIN")?,
+            memory: memories.counters(work, &format!("SMA.{memory}"))?,
+            disks: disks.collect::<io::Result<_>>()?,
+            backend: Meaning::publish(work, &class_of("vbe", "A backend", 50, VBE), 5)?,
+            backends: BTreeMap::new(),
+            work: work.clone(),
+        })
+    }
+
+    /// The figures of a moment; backends come and go.
+    pub fn show(&mut self, now: &Observation) -> io::Result<()> {
+        self.management.show(&figures_of(MGT, now))?;
+        self.main.show(&figures_of(MAIN, now))?;
+        self.memory.show(&figures_of(SMA, now))?;
+        for (shown, disk) in self.disks.iter().zip(&now.disks) {
+            shown.show(&figures_of(SMF, disk))?;
+        }
+        let mut seen = BTreeSet::new();
+        for (vcl, backend) in now.vcls.iter().flat_map(|vcl| vcl.backends.iter().map(move |backend| (vcl, backend))) {
+            let name = format!("VBE.{}.{}", vcl.name, backend.origin.name);
+            if !self.backends.contains_key(&name) {
+                self.backends.insert(name.clone(), self.backend.counters(&self.work, &name)?);
+            }
+            self.backends[&name].show(&figures_of(VBE, backend))?;
+            seen.insert(name);
+        }
+        self.backends.retain(|name, _| seen.contains(name));
+        Ok(())
+    }
+}
