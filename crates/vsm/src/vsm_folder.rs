@@ -24,6 +24,16 @@ pub struct VsmFolder {
 const PID: &str = "_.pid";
 
 impl VsmFolder {
+    /// An error if another process has the folder: for who wants to know before it changes anything there.
+    pub fn is_free(path: &Path) -> io::Result<()> {
+        let pid_path = path.join(PID);
+        match File::open(&pid_path) {
+            Ok(file) => try_lock(&file, &pid_path),
+            // Whoever may not even read it will not get far.
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Makes the folder if need be, and takes it. An error says who has it. `started_s`: this moment, in seconds since 1970.
     pub fn take(path: &Path, started_s: u64) -> io::Result<VsmFolder> {
         DirBuilder::new().recursive(true).mode(0o755).create(path)?;
@@ -63,8 +73,13 @@ fn lock(path: &Path) -> io::Result<File> {
         Ok(file) => file.try_clone()?,
         Err(_) => File::open(path)?,
     };
+    try_lock(&file, path)?;
+    writable
+}
+
+fn try_lock(file: &File, path: &Path) -> io::Result<()> {
     match file.try_lock() {
-        Ok(()) => writable,
+        Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
             let pid = fs::read_to_string(path).unwrap_or_default();
             let folder = path.parent().unwrap_or(path);
@@ -83,10 +98,12 @@ mod tests {
     fn a_folder_has_one_server() {
         let path = std::env::temp_dir().join(format!("larder-vsm-taken-{}", std::process::id()));
         let taken = VsmFolder::take(&path, 1).unwrap();
+        assert!(VsmFolder::is_free(&path).is_err());
         let refused = VsmFolder::take(&path, 1).expect_err("it is taken").to_string();
         assert!(refused.ends_with(&format!("is in use by process {}", std::process::id())), "{refused}");
         assert_eq!(std::fs::read_to_string(path.join(PID)).unwrap(), format!("{}\n", std::process::id()));
         drop(taken);
+        VsmFolder::is_free(&path).unwrap();
         assert!(!path.join(PID).exists() && !path.join("_.vsm_mgt/_.index").exists());
         drop(VsmFolder::take(&path, 1).expect("it was let go"));
         std::fs::remove_dir_all(&path).unwrap();

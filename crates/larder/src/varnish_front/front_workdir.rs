@@ -30,7 +30,8 @@ impl Workdir {
     pub fn make(asked: Option<&str>) -> Result<Workdir, String> {
         let folder = Path::new(STATE_FOLDER).join(asked.unwrap_or(NAME_DEFAULT));
         let is_asked = asked.is_some();
-        let made = make_folder(&folder);
+        // Before a secret is made: somebody may be using the one that there is.
+        let made = make_folder(&folder).and_then(|()| VsmFolder::is_free(&folder));
         let mut workdir = Workdir { folder: Some(folder), is_asked, arguments: Vec::new(), shared: None };
         workdir.or_go_without(made)?;
         Ok(workdir)
