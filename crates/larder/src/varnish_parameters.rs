@@ -247,21 +247,8 @@ fn within(number: Option<u64>, range: &RangeInclusive<u64>, written: &str) -> Re
 /// `120`, `0.5`, `1.5h`, `10 m`: seconds, unless there is a unit.
 fn parse_time(written: &str) -> Result<Duration, String> {
     let form = || format!("`{written}` is no time: a number of seconds, or with a unit of ms, s, m, h, d, w, y");
-    let number = written.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match &written[number.len()..] {
-        "" | "s" => 1.0,
-        "ms" => 0.001,
-        "m" => 60.0,
-        "h" => 3_600.0,
-        "d" => 86_400.0,
-        "w" => 604_800.0,
-        "y" => 31_536_000.0,
-        _ => return Err(form()),
-    };
-    let number = number.trim_end();
-    let is_plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let seconds: f64 = number.parse().ok().filter(|_| is_plain).ok_or_else(form)?;
-    let time = Duration::try_from_secs_f64(seconds * factor).ok().filter(|time| time.as_secs() <= TIME_SECONDS_MAX);
+    let seconds = varnishd::seconds(written).filter(|seconds| seconds.is_sign_positive()).ok_or_else(form)?;
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| time.as_secs() <= TIME_SECONDS_MAX);
     time.ok_or_else(|| format!("`{written}` is longer than a hundred years"))
 }
 

@@ -35,6 +35,7 @@ pub use command_line::{CommandLine, Errand, Misused};
 pub use commands::Front;
 pub use listen_argument::{ListenArgument, ListenPlace, SocketOwner};
 pub use parameter_book::ParameterBook;
+pub use parameter_forms::seconds;
 pub use served::{
     BackendRow, BanRow, ListenRow, Order, ProbeRow, Refusal, Served, SourceRow, Temperature, VclRow, VclState, VclText,
 };

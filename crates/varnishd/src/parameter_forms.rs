@@ -102,7 +102,8 @@ fn number(written: &str) -> Option<f64> {
     written.parse().ok().filter(|_| is_plain)
 }
 
-fn seconds(written: &str) -> Option<f64> {
+/// `120`, `0.5`, `1.5h`, `10 m`: a number of seconds, unless there is a unit.
+pub fn seconds(written: &str) -> Option<f64> {
     let digits = written.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &written[digits.len()..] {
         "" | "s" => 1.0,

@@ -44,6 +44,7 @@ pub struct Segment {
     set: SegmentSet,
     path: PathBuf,
     file: File,
+    bytes: u64,
     line: String,
 }
 
@@ -77,10 +78,9 @@ impl SegmentSet {
         let path = index.folder.join(&file_name);
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o640).open(&path)?;
         let line = format!("{file_name} 0 {} {class} {name}\n", content.len());
-        let listed = file
-            .set_len((content.len() as u64).next_multiple_of(PAGE_BYTES).max(PAGE_BYTES))
-            .and_then(|()| file.write_all_at(content, 0))
-            .and_then(|()| index.append('+', &line));
+        let bytes = (content.len() as u64).next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
+        let listed =
+            file.set_len(bytes).and_then(|()| file.write_all_at(content, 0)).and_then(|()| index.append('+', &line));
         if let Err(error) = listed {
             // Nobody has seen it.
             let _ = fs::remove_file(&path);
@@ -88,7 +88,7 @@ impl SegmentSet {
         }
         index.lines.push(line.clone());
         drop(index);
-        Ok(Segment { set: self.clone(), path, file, line })
+        Ok(Segment { set: self.clone(), path, file, bytes, line })
     }
 
     fn index(&self) -> std::sync::MutexGuard<'_, Index> {
@@ -138,7 +138,7 @@ impl Segment {
     /// Past its pages: readers have mapped no more.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let end = offset + bytes.len() as u64;
-        assert!(self.file.metadata()?.len() >= end, "a segment does not grow");
+        assert!(end <= self.bytes, "a segment does not grow");
         self.file.write_all_at(bytes, offset)
     }
 }
