@@ -142,6 +142,7 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
         front_daemon::leave_session()?;
     }
     let book = ParameterBook::new(&line.parameters, &line.read_only)?;
+    let log_bytes = book.bytes_of("vsl_space")?;
     let FrontPlan { plan, listen, storages, notes } = front_plan::plan(line, &book)?;
     let mut workdir = Workdir::make(line.workdir.as_deref())?;
     let secret = secret(line, &workdir)?;
@@ -172,7 +173,8 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
         Some(port) => say!("listening on {}:{port} ({})", row.host, row.name),
         None => say!("listening on {} ({})", row.host, row.name),
     });
-    let figures = workdir.shared_sets().map(|sets| Showing::begin(sets, Arc::clone(&service))).transpose()?;
+    let figures =
+        workdir.shared_sets().map(|sets| Showing::begin(sets, Arc::clone(&service), log_bytes)).transpose()?;
     if line.tells_when_ready {
         front_daemon::tell_ready()?;
     }

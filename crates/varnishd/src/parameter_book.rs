@@ -45,6 +45,12 @@ impl ParameterBook {
         rows.map(|(row, value)| (row.name, &*value.plain)).filter(|(_, value)| !value.is_empty())
     }
 
+    /// The value of a parameter that is a number of bytes. The error is a sentence.
+    pub fn bytes_of(&self, name: &str) -> Result<u64, String> {
+        let found = self.plain_values().find(|(known, _)| *known == name).and_then(|(_, value)| value.parse().ok());
+        found.ok_or_else(|| format!("{name} is no parameter of bytes"))
+    }
+
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static Parameter, &Value)> {
         PARAMETERS.iter().zip(&self.values)
     }

@@ -66,6 +66,11 @@ impl SegmentSet {
 
     /// A segment with this content. `class` and `name` go into a line of words: printable, without blanks.
     pub fn add(&self, class: &str, name: &str, content: &[u8]) -> io::Result<Segment> {
+        self.add_sparse(class, name, content, content.len() as u64)
+    }
+
+    /// The same, of so many bytes, of which what is behind the content takes no memory before something is written there.
+    pub fn add_sparse(&self, class: &str, name: &str, content: &[u8], length: u64) -> io::Result<Segment> {
         let is_word = |text: &str| text.len() <= NAME_BYTES_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
         if class.is_empty() || !is_word(class) || !is_word(name) || name.contains(['"', '\\']) {
             return Err(io::Error::other(format!("'{class}' and '{name}' are no names for a segment")));
@@ -77,8 +82,8 @@ impl SegmentSet {
         let file_name = format!("{OURS}{class}.{:016x}", RandomState::new().hash_one(name));
         let path = index.folder.join(&file_name);
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o640).open(&path)?;
-        let line = format!("{file_name} 0 {} {class} {name}\n", content.len());
-        let bytes = (content.len() as u64).next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
+        let line = format!("{file_name} 0 {length} {class} {name}\n");
+        let bytes = length.next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
         let listed =
             file.set_len(bytes).and_then(|()| file.write_all_at(content, 0)).and_then(|()| index.append('+', &line));
         if let Err(error) = listed {

@@ -1,9 +1,10 @@
-//! Shows larder's figures in Varnish's shared memory, for `varnishstat` and what graphs its numbers.
+//! Shows larder's figures in Varnish's shared memory, for `varnishstat` and what graphs its numbers; and the log beside them,
+//! in which there is that serving began.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use vsm::{CounterSegment, Meaning, SegmentSet};
+use vsm::{CounterSegment, LogSegment, Meaning, SegmentSet};
 
 use super::front_counters::{MAIN, MGT, SMA, SMF, VBE, class_of, figures_of};
 use crate::admin::observation::Observation;
@@ -24,11 +25,15 @@ pub struct Figures {
     backend: Meaning,
     backends: BTreeMap<String, CounterSegment>,
     work: SegmentSet,
+    _log: LogSegment,
 }
+
+/// The tag of what was said between the management and who serves, which belongs to no transaction.
+const CLI_TAG: u8 = 3;
 
 impl Figures {
     /// `storages`: name and kind, as they were given.
-    pub fn publish(sets: &SharedSets, storages: &[(String, String)]) -> io::Result<Figures> {
+    pub fn publish(sets: &SharedSets, storages: &[(String, String)], log_bytes: u64) -> io::Result<Figures> {
         let (management, work) = (&sets.management, &sets.work);
         let of_kind =
             |kind: &'static str| storages.iter().filter(move |storage| storage.1 == kind).map(|storage| &storage.0);
@@ -47,6 +52,7 @@ impl Figures {
             backend: Meaning::publish(work, &class_of("vbe", "A backend", 50, VBE), 5)?,
             backends: BTreeMap::new(),
             work: work.clone(),
+            _log: begun_log(work, log_bytes)?,
         })
     }
 
@@ -70,4 +76,12 @@ impl Figures {
         self.backends.retain(|name, _| seen.contains(name));
         Ok(())
     }
+}
+
+/// Readers wait for a first record.
+fn begun_log(work: &SegmentSet, bytes: u64) -> io::Result<LogSegment> {
+    let mut log = LogSegment::create(work, bytes)?;
+    log.append(CLI_TAG, 0, b"Rd start")?;
+    log.append(CLI_TAG, 0, b"Wr 200 0 ")?;
+    Ok(log)
 }

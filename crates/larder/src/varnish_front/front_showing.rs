@@ -22,12 +22,13 @@ pub struct Showing {
 }
 
 impl Showing {
-    pub fn begin(sets: SharedSets, service: Arc<FrontService>) -> Result<Showing, String> {
+    /// `log_bytes`: how long the log is.
+    pub fn begin(sets: SharedSets, service: Arc<FrontService>, log_bytes: u64) -> Result<Showing, String> {
         let (end, ended) = mpsc::channel();
         let show = move || {
             let (mut shown, mut is_failing) = (None, false);
             loop {
-                let now = show_now(&mut shown, &sets, &service);
+                let now = show_now(&mut shown, &sets, &service, log_bytes);
                 if let Err(error) = &now
                     && !is_failing
                 {
@@ -56,14 +57,19 @@ impl Drop for Showing {
 }
 
 /// What is stopped shows nothing, as Varnish's child that is not there.
-fn show_now(shown: &mut Option<Figures>, sets: &SharedSets, service: &FrontService) -> std::io::Result<()> {
+fn show_now(
+    shown: &mut Option<Figures>,
+    sets: &SharedSets,
+    service: &FrontService,
+    log_bytes: u64,
+) -> std::io::Result<()> {
     let Some(now) = service.observe() else {
         *shown = None;
         return Ok(());
     };
     let figures = match shown {
         Some(figures) => figures,
-        None => shown.insert(Figures::publish(sets, &service.storages())?),
+        None => shown.insert(Figures::publish(sets, &service.storages(), log_bytes)?),
     };
     figures.show(&now)
 }
