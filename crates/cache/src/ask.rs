@@ -42,8 +42,9 @@ enum Finding {
     Fresh(Arc<Object>),
     Stale(Arc<Object>, Option<Arc<Flight>>),
     Miss(Arc<Flight>, Stored),
-    HitForMiss(Arc<Flight>, Stored),
-    HitForPass(u64),
+    /// With what is stored; or with the mark that says so.
+    HitForMiss(Arc<Flight>, Stored, Option<Arc<Object>>),
+    HitForPass(Arc<Object>),
     Uncacheable,
     Busy(Arc<Flight>, usize, Stored),
     RecentFailure(Failure),
@@ -93,7 +94,7 @@ impl Cache {
                 continue;
             }
             let finding = self.look(entry, &Question { key, request, wishes, now, order, began }, &mut outdated);
-            if let Finding::Stale(_, Some(flight)) | Finding::Miss(flight, _) | Finding::HitForMiss(flight, _) =
+            if let Finding::Stale(_, Some(flight)) | Finding::Miss(flight, _) | Finding::HitForMiss(flight, ..) =
                 &finding
             {
                 shard.open(flight.began);
@@ -110,8 +111,8 @@ impl Cache {
                 Answer::Stale(object, Some(ticket(flight, stored)))
             }
             Finding::Miss(flight, stored) => Answer::Miss(ticket(flight, stored)),
-            Finding::HitForMiss(flight, stored) => Answer::HitForMiss(ticket(flight, stored)),
-            Finding::HitForPass(left_ms) => Answer::HitForPass(left_ms),
+            Finding::HitForMiss(flight, stored, mark) => Answer::HitForMiss(ticket(flight, stored), mark),
+            Finding::HitForPass(mark) => Answer::HitForPass(mark),
             Finding::Uncacheable => Answer::Uncacheable,
             Finding::Busy(flight, slot, stored) => {
                 self.counters.coalesced.fetch_add(1, Relaxed);
@@ -185,7 +186,7 @@ impl Cache {
                 self.drop_over(entry, over, leavers);
                 return self.look(entry, question, leavers);
             }
-            (Verdict::Marked(kind), Some(mark)) => return self.meet(entry, question, kind, &mark),
+            (Verdict::Marked(kind), Some(mark)) => return self.meet(entry, question, kind, mark),
             (Verdict::AskAnew, _) => None,
             (_, stored) => stored,
         };
@@ -218,19 +219,19 @@ impl Cache {
             if wishes.pass_uncacheable && stored.is_none() {
                 return Finding::Uncacheable;
             }
-            return Finding::HitForMiss(self.begin(entry, question), stored);
+            return Finding::HitForMiss(self.begin(entry, question), stored, None);
         }
         Finding::Miss(self.begin_listed(entry, question), stored)
     }
 
     /// A mark. Who comes while a response is on its way that can be stored after all, follows that.
-    fn meet(&self, entry: &mut Entry, question: &Question<'_>, kind: MarkKind, mark: &Object) -> Finding {
+    fn meet(&self, entry: &mut Entry, question: &Question<'_>, kind: MarkKind, mark: Arc<Object>) -> Finding {
         if kind == MarkKind::Pass {
-            return Finding::HitForPass(mark.lifetimes(question.now).ttl_ms.max(0) as u64);
+            return Finding::HitForPass(mark);
         }
         match self.joinable(entry, question).filter(|flight| flight.state() != FlightState::Reserved) {
             Some(flight) if !question.wishes.ignore_busy => join(flight, question.wishes, None),
-            _ => Finding::HitForMiss(self.begin(entry, question), None),
+            _ => Finding::HitForMiss(self.begin(entry, question), None, Some(mark)),
         }
     }
 

@@ -72,10 +72,10 @@ pub enum Answer {
     Miss(Ticket),
     /// Somebody fetches it: follow.
     Busy(Follower),
-    /// Known not to be storable: fetch beside the others and make nobody wait.
-    HitForMiss(Ticket),
-    /// A policy said of a response like this that the next requests pass; only then. The ttl that is left of that.
-    HitForPass(u64),
+    /// Known not to be storable: fetch beside the others and make nobody wait. With the mark that says so, if one does.
+    HitForMiss(Ticket, Option<Arc<Object>>),
+    /// A policy said of a response like this that the next requests pass; only then. With the mark that says so.
+    HitForPass(Arc<Object>),
     /// The same, to who wished to `pass_uncacheable`.
     Uncacheable,
     /// It failed a moment ago, and nothing stored may stand in.

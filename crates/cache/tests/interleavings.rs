@@ -108,7 +108,7 @@ fn a_private_answer_holds_nobody() {
             act(move |site: Arc<Site>| {
                 loop {
                     match site.ask(core, false) {
-                        Answer::Miss(ticket) | Answer::HitForMiss(ticket) => {
+                        Answer::Miss(ticket) | Answer::HitForMiss(ticket, _) => {
                             let follower = ticket.follow(core);
                             let mut draft = ticket.describe(description(None));
                             draft.append(Bytes::from(vec![core as u8]));

@@ -35,7 +35,7 @@ macro_rules! show {
 pub fn demo(flags: &DemoFlags) -> ExitCode {
     let started = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}")).and_then(|signals| {
         let origin = SlowOrigin::start().map_err(|e| format!("the demo's origin cannot start: {e}"))?;
-        Ok((signals, Running::start(plan(flags, &origin), false)?, origin))
+        Ok((signals, Running::start(plan(flags, &origin), false, None)?, origin))
     });
     match started {
         Ok((mut signals, running, origin)) => run(flags, &mut signals, &running, &origin),

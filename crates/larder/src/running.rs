@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use proxy::Moment;
 use proxy::memcached_gateway::connections_of_core_max;
 use proxy::settings::{ListenAddress, ListenMode, OriginUrl};
-use proxy::{LogSink, Proxy, Start, StartError, VclProgram};
+use proxy::{LogSink, Proxy, RecordSink, Start, StartError, VclProgram};
 use tokio::sync::oneshot;
 
 use crate::addresses::{AdminAddress, show_listen};
@@ -53,7 +53,7 @@ fn open_disks(plan: &Plan) -> Result<Option<Disk>, String> {
 impl Running {
     /// Binds everything and starts the threads. What is wrong is a sentence for the operator. `may_log_later` keeps a
     /// log writer ready although nothing is logged now: a reload may switch it on.
-    pub fn start(mut plan: Plan, may_log_later: bool) -> Result<Running, String> {
+    pub fn start(mut plan: Plan, may_log_later: bool, records: Option<Arc<dyn RecordSink>>) -> Result<Running, String> {
         let started = Moment::now();
         let files_max = raise_limit();
         fit_connections(&mut plan, files_max);
@@ -70,6 +70,7 @@ impl Running {
         };
         let sink = log.clone().map(|log| log as Arc<dyn LogSink>);
         let start = Start {
+            records,
             settings: plan.settings.clone(),
             workers: plan.workers_count(),
             log: sink,

@@ -34,7 +34,7 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
         say!("{}", NO_ORIGIN);
         return if flags.config.is_some() { FAILED } else { ExitCode::from(WRONG_FLAGS) };
     }
-    let mut running = match Running::start(plan, flags.config.is_some()) {
+    let mut running = match Running::start(plan, flags.config.is_some(), None) {
         Ok(running) => running,
         Err(sentence) => return fail(&sentence),
     };

@@ -8,6 +8,7 @@ mod front_daemon;
 mod front_doors;
 mod front_figures;
 mod front_jail;
+mod front_log;
 mod front_plan;
 mod front_service;
 mod front_showing;
@@ -28,6 +29,7 @@ use crate::say::say;
 use crate::signals::{Signals, Told};
 use front_doors::Doors;
 use front_jail::Jail;
+use front_log::FrontLog;
 use front_plan::FrontPlan;
 use front_service::{FrontService, sentence};
 use front_showing::Showing;
@@ -155,7 +157,8 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
     line.notes.iter().chain(&notes).for_each(|note| say!("warning: {note}"));
     let mut signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
     let (finish, mut finished) = oneshot::channel();
-    let service = Arc::new(FrontService::new(plan, listen, storages, finish));
+    let log = workdir.folder().map(|_| FrontLog::new(&storages, &book)).transpose()?.map(Arc::new);
+    let service = Arc::new(FrontService::new(plan, listen, storages, finish, log.clone()));
     let front = Arc::new(Front::new(Arc::clone(&service) as Arc<dyn Served>, book));
     load(line, &service)?;
     if let Some(file) = &line.cli_file {
@@ -163,7 +166,7 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
     }
     workdir.take()?;
     let doors = Doors::open(line, secret)?;
-    workdir.publish(doors.management_addresses(), line.secret.as_deref())?;
+    workdir.publish(doors.management_addresses(), line.secret.as_deref(), line.identity.as_deref())?;
     if !line.is_debug {
         service.begin()?;
     }
@@ -173,8 +176,8 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
         Some(port) => say!("listening on {}:{port} ({})", row.host, row.name),
         None => say!("listening on {} ({})", row.host, row.name),
     });
-    let figures =
-        workdir.shared_sets().map(|sets| Showing::begin(sets, Arc::clone(&service), log_bytes)).transpose()?;
+    let shown = workdir.shared_sets().zip(log);
+    let figures = shown.map(|(sets, log)| Showing::begin(sets, Arc::clone(&service), (log, log_bytes))).transpose()?;
     if line.tells_when_ready {
         front_daemon::tell_ready()?;
     }

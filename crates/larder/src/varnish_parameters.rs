@@ -20,11 +20,13 @@ pub enum Effect {
     Size(RangeInclusive<u64>, fn(&mut Plan, u64)),
     Switch(fn(&mut Plan, bool)),
     Text(fn(&mut Plan, &str)),
+    /// What `larder varnishd` alone has something for.
+    OfFront,
     /// Nothing, because …
     Nothing(&'static str),
 }
 
-use Effect::{Count, Nothing, PositiveTime, Size, Switch, Text, Time};
+use Effect::{Count, Nothing, OfFront, PositiveTime, Size, Switch, Text, Time};
 
 const COUNTS: RangeInclusive<u64> = 0..=u32::MAX as u64;
 const HEADS: RangeInclusive<u64> = 512..=16 << 20;
@@ -78,7 +80,7 @@ const LIMITS: &[(&str, Effect)] = &[
 
 const THREADS: Effect = Nothing("larder has one thread for each core and none for each request (--workers)");
 const WORKSPACES: Effect = Nothing("larder has no workspaces; what a transaction may take is bounded by itself");
-const SHARED_LOG: Effect = Nothing("larder has no log in shared memory (--log, /metrics)");
+const SHARED_LOG: Effect = Nothing("larder writes whole transactions, as many as there are");
 const CLI: Effect = Nothing("larder's management port has limits of its own, which are fixed (docs/varnish.md)");
 const HTTP_2: Effect = Nothing("larder does not speak HTTP/2 yet");
 const GZIP: Effect = Nothing("larder does not compress yet: what origins send goes out as it is");
@@ -189,9 +191,9 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("vmod_dir", Nothing("larder's modules are built in")),
     ("vmod_path", Nothing("larder's modules are built in")),
     ("vsl_buffer", SHARED_LOG),
-    ("vsl_mask", SHARED_LOG),
-    ("vsl_reclen", SHARED_LOG),
-    ("vsl_space", SHARED_LOG),
+    ("vsl_mask", OfFront),
+    ("vsl_reclen", OfFront),
+    ("vsl_space", OfFront),
     ("vsm_free_cooldown", SHARED_LOG),
     ("vsm_publish_interval", SHARED_LOG),
     ("vsm_space", SHARED_LOG),
@@ -234,6 +236,9 @@ pub fn set(plan: &mut Plan, name: &str, written: &str) -> Result<(), String> {
         Size(range, set) => set(plan, within(Some(parse_size(written)?), range, written)?),
         Switch(set) => set(plan, parse_switch(written)?),
         Text(set) => set(plan, written),
+        OfFront => {
+            plan.warnings.push(format!("the parameter {name} is for the log that only `larder varnishd` writes"))
+        }
         Nothing(why) => plan.warnings.push(format!("the parameter {name} changes nothing: {why}")),
     }
     Ok(())

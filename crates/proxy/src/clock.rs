@@ -48,6 +48,8 @@ pub fn deadline_now_ms() -> u64 {
 pub struct Clock {
     /// Wall time minus boot time, read once a tick.
     wall_ahead_ms: u64,
+    /// The same in microseconds, for records.
+    wall_ahead_us: u64,
     /// All bits where time goes by, none where it stands still: an `and` costs a hit less than a question.
     running: u64,
     /// What the clock shows where it stands.
@@ -57,13 +59,25 @@ pub struct Clock {
 impl Clock {
     pub fn read() -> Clock {
         let wall = clock_gettime(ClockId::Realtime);
-        let wall_ms = wall.tv_sec as u64 * 1_000 + wall.tv_nsec as u64 / 1_000_000;
-        Clock { wall_ahead_ms: wall_ms.saturating_sub(Moment::now().millis()), running: u64::MAX, stood_ms: 0 }
+        let wall_us = wall.tv_sec as u64 * 1_000_000 + wall.tv_nsec as u64 / 1_000;
+        let boot = Moment::now();
+        Clock {
+            wall_ahead_ms: (wall_us / 1_000).saturating_sub(boot.millis()),
+            wall_ahead_us: wall_us.saturating_sub(boot.nanos / 1_000),
+            running: u64::MAX,
+            stood_ms: 0,
+        }
     }
 
     /// One that shows the same at every moment: a rehearsal must not depend on how fast the machine is.
     pub fn standing(mono_ms: u64, wall_ms: u64) -> Clock {
-        Clock { wall_ahead_ms: wall_ms - mono_ms, running: 0, stood_ms: mono_ms }
+        let wall_ahead_ms = wall_ms - mono_ms;
+        Clock { wall_ahead_ms, wall_ahead_us: wall_ahead_ms * 1_000, running: 0, stood_ms: mono_ms }
+    }
+
+    /// The time of day in microseconds since 1970, without what tests added.
+    pub(crate) fn wall_micros(&self, moment: Moment) -> u64 {
+        self.wall_ahead_us + moment.nanos / 1_000
     }
 
     /// The time of day and the time that freshness counts in.

@@ -23,6 +23,8 @@ use crate::linger;
 use crate::listener::{Accepted, Peer};
 use crate::policy::Policy;
 use crate::receive::{self, Verdict};
+use crate::records::request_records;
+use crate::records::session_records::{Closing, SessionRecords};
 use crate::request_body::OwedBody;
 use crate::service::complain;
 use crate::settings::ListenMode;
@@ -59,7 +61,14 @@ pub(crate) struct Connection {
     pub(crate) owed: Option<Box<OwedBody>>,
     /// What `pending` has taken from the budget of partial heads.
     charged_bytes: u32,
+    beside: Option<Box<Beside>>,
+}
+
+/// What few connections have: in one box, because every idle one pays for the room of a pointer.
+struct Beside {
     _place: Option<Box<ClientPlace>>,
+    /// Where records are wanted.
+    session: Option<SessionRecords>,
 }
 
 /// What the read loop came upon.
@@ -93,6 +102,10 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
         }
     };
     core.shared.cache.account().take(CONNECTION_BYTES);
+    let ends = || Ends::of(&wire, accepted.peer.text());
+    let session = SessionRecords::begin(&core, ends, accepted.name.as_ref());
+    let has_more = session.is_some() || accepted.place.is_some();
+    let beside = has_more.then(|| Box::new(Beside { _place: accepted.place, session }));
     let connection = Connection {
         core: Rc::clone(&core),
         wire,
@@ -107,7 +120,7 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
         lingers: false,
         owed: None,
         charged_bytes: 0,
-        _place: accepted.place,
+        beside,
     };
     let serving = serve(connection, accepted.proxy_protocol);
     assert!(size_of_val(&serving) <= 288, "an idle connection has grown");
@@ -188,7 +201,10 @@ impl Connection {
                     limit: Some("limits.request_head_timeout"),
                 }));
             }
-            Doom::Late | Doom::Now => return Poll::Ready(Turn::Close),
+            doom @ (Doom::Late | Doom::Now) => {
+                self.closes(if doom == Doom::Now { Closing::Response } else { Closing::Timeout });
+                return Poll::Ready(Turn::Close);
+            }
             Doom::Drain if self.slot.phase.get() == Phase::Waiting => {
                 self.slot.set_deadline(self.slot.deadline().min(deadline_now_ms() + DRAIN_IDLE_MS));
             }
@@ -421,6 +437,18 @@ impl Connection {
         Turn::Step(Box::new(tx), step)
     }
 
+    /// If anybody wants records.
+    pub(crate) fn session(&self) -> Option<&SessionRecords> {
+        self.beside.as_ref()?.session.as_ref()
+    }
+
+    /// Why it ends, if anybody wants to know.
+    pub(crate) fn closes(&self, why: Closing) {
+        if let Some(session) = self.session() {
+            session.closes(why);
+        }
+    }
+
     /// Between two requests.
     pub(crate) fn rest(&mut self) {
         let limits = &self.core.site_ref().settings.limits;
@@ -467,6 +495,10 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     let sent = transmit::send(connection, outgoing).await;
     connection.exchange(if sent.is_ok() { Event::AnswerEnded } else { Event::AnswerCut });
     log::refused(&core, connection.peer, &refusal, CacheVerdict::Refused);
+    if core.records.is_some() {
+        connection.closes(Closing::of_refusal(&refusal));
+        request_records::refused(&core, connection.session(), &refusal, &connection.pending);
+    }
     if sent.is_ok() {
         linger::close(connection).await;
     }

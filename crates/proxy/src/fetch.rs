@@ -23,6 +23,8 @@ use crate::limits::{FETCH_BYTES, Limits};
 use crate::origin::Origin;
 use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
+use crate::records::fetch_records::{self, Wish};
+use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
 use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
@@ -261,7 +263,7 @@ impl Fetch {
     }
 
     /// The fetch of a transaction under a policy, which chooses the origin later.
-    pub(crate) fn by_policy(tx: &Transaction, purpose: Purpose) -> Fetch {
+    pub(crate) fn by_policy(tx: &Transaction, purpose: Purpose, wish: Wish) -> Fetch {
         let client = tx.vcl.as_deref().expect("only a transaction under a policy comes here");
         let stale = match &purpose {
             Purpose::Store(stale) => stale.clone(),
@@ -283,6 +285,8 @@ impl Fetch {
         policy.is_pass = is_pass;
         policy.uncacheable.set(is_pass);
         policy.log_notes = core.shared.logs().then(|| Rc::clone(client.log_notes.get_or_init(Default::default)));
+        policy.records =
+            fetch_records::begin(&core, client.records.as_deref(), (xid, wish), &client.site.name, &head.request());
         policy.watched = core.watch.as_ref().map(|watch| watch.fetch_began());
         Fetch {
             site: Arc::clone(&tx.site),
@@ -313,7 +317,8 @@ impl Fetch {
             return Fetch::of(tx, Purpose::Upgrade);
         }
         let upgrades = tx.head.request().fields.contains(FieldName::Upgrade);
-        let mut fetch = Fetch::by_policy(tx, if upgrades { Purpose::Upgrade } else { Purpose::Piped });
+        let purpose = if upgrades { Purpose::Upgrade } else { Purpose::Piped };
+        let mut fetch = Fetch::by_policy(tx, purpose, Wish::Pipe);
         if fetch.choose_origin() { Ok(fetch) } else { Err(Synth::unfetched("no-backend")) }
     }
 
@@ -323,6 +328,11 @@ impl Fetch {
         assert!(edge != u8::MAX, "no fetch goes from {:?} to {state:?}", self.state);
         edges::take(&self.core.edges.fetch, usize::from(edge));
         self.state = state;
+    }
+
+    /// If anybody wants them.
+    fn records(&self) -> Option<&Rc<TaskRecords>> {
+        self.vcl.as_deref()?.records.as_ref()
     }
 
     fn origin(&self) -> &Arc<Origin> {
@@ -482,7 +492,7 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
 pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
     let notes = Rc::new(FetchNotes::default());
     if tx.vcl.is_some() && !tx.core.shared.memory_refuses() {
-        let fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()));
+        let fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()), Wish::Miss);
         tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, Some(Rc::clone(&notes))));
         return notes;
     }
@@ -507,7 +517,7 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, backend: Option<B
 
 /// The same under the policy of the transaction that found it stale.
 pub(crate) fn spawn_refresh_by_policy(tx: &Transaction, ticket: Ticket) {
-    let mut fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()));
+    let mut fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()), Wish::Background);
     if let Some(policy) = &mut fetch.vcl {
         policy.is_background = true;
         policy.log_notes = None;

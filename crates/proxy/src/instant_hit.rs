@@ -18,6 +18,8 @@ use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::policy::{CONDITIONAL, Policy};
 use crate::receive::{Client, Received};
+use crate::records::request_records;
+use crate::records::task_records::TaskRecords;
 use crate::site::Site;
 use crate::stored_head::{self, Fate};
 use crate::transaction::deliver::{self, Plan};
@@ -54,6 +56,7 @@ impl<'a> Visit<'a> {
             client: self.found.client,
             moment: self.moment,
             notes: None,
+            records: None,
         }
     }
 }
@@ -161,6 +164,7 @@ pub(crate) struct Shot<'a> {
     pub(crate) moment: Moment,
     /// What a policy has to say to the log.
     pub(crate) notes: Option<&'a Rc<LogNotes>>,
+    pub(crate) records: Option<&'a Rc<TaskRecords>>,
 }
 
 /// The first write, and if that took all of it, the end of the story.
@@ -191,6 +195,11 @@ pub(crate) fn send(
         }
         let ended = Moment::now();
         core.counters.latency_hit.record(shot.moment.micros_until(ended));
+        if let Some(records) = shot.records {
+            let head_out = (head[0].len() + head[1].len()) as u64;
+            request_records::sent(records, head_out, total - head_out, shot.persistent);
+            request_records::end(records, ended);
+        }
         if core.shared.logs() {
             log::instant_hit(core, site, shot, held, total, ended);
         }

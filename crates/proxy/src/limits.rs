@@ -268,6 +268,10 @@ pub const PROBE_HEAD_BYTES_MAX: usize = 8 << 10;
 pub const EJECTION_FAILURES_DEFAULT: u32 = 3;
 pub const EJECTION_TIME_DEFAULT: Duration = Duration::from_secs(10);
 
+/// The text of one record, and what of a transaction's records is collected before it is handed over.
+pub(crate) const RECORD_BYTES_MAX: usize = 4 << 10;
+pub(crate) const TASK_RECORDS_BYTES_MAX: usize = 16 << 10;
+
 /// A client's text in one log line: what is longer is cut.
 pub const LOG_METHOD_BYTES_MAX: usize = 32;
 pub const LOG_TARGET_BYTES_MAX: usize = 4 << 10;

@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub(crate) struct Accepted {
     pub(crate) peer: Peer,
     pub(crate) proxy_protocol: bool,
     pub(crate) mode: ListenMode,
+    /// Of the listener.
+    pub(crate) name: Option<Arc<str>>,
     /// Its place among the connections of its client, where these are limited.
     pub(crate) place: Option<Box<ClientPlace>>,
 }
@@ -145,7 +148,9 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         Err(error) => panic!("the runtime takes no more sockets: {error}"),
     };
     let (is_unix, proxy_protocol) = (unix_path.is_some(), listener.settings.proxy_protocol);
-    let mode = listener.settings.mode;
+    let (mode, name) = (listener.settings.mode, listener.settings.name.clone());
+    let arrived =
+        |socket, peer| Accepted { socket, is_unix, peer, proxy_protocol, mode, name: name.clone(), place: None };
     let mut closing = core.listener_closing(&listener.settings);
     loop {
         let full = core.shared.connections_open() >= core.site().settings.limits.connections_max;
@@ -164,14 +169,12 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         };
         match accepted {
             Ok(None) => {}
-            Ok(Some((fd, peer))) => {
-                place(&core, Accepted { socket: fd, is_unix, peer, proxy_protocol, mode, place: None })
-            }
+            Ok(Some((fd, peer))) => place(&core, arrived(fd, peer)),
             Err(error) => pause_after(&core, &error).await,
         }
     }
     while let Ok((fd, peer)) = accept(socket.get_ref().as_fd()) {
-        place(&core, Accepted { socket: fd, is_unix, peer, proxy_protocol, mode, place: None });
+        place(&core, arrived(fd, peer));
     }
     if let Some(path) = unix_path {
         remove_socket(&core, &path);

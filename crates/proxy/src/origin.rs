@@ -23,6 +23,7 @@ mod staggered_dial;
 pub(crate) mod tests;
 mod whereabouts;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -439,6 +440,11 @@ impl OriginConnection {
         if self.address().failed(self.ejection, core.now_ms) {
             core.counters.origin_ejections.add(1);
         }
+    }
+
+    /// The socket's number in this process, its other end and ours. A UNIX socket has no address: 0.0.0.0, port 0.
+    pub fn ends(&self) -> (i32, SocketAddr, SocketAddr) {
+        self.stream.ends()
     }
 
     /// The address in text: `10.0.0.3:80`, `unix:/run/app.sock`.

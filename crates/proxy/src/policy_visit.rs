@@ -14,6 +14,8 @@ use crate::connection::{Connection, Turn};
 use crate::limits::TRANSACTION_BYTES;
 use crate::policy::{CONDITIONAL, Policy, Seen};
 use crate::receive;
+use crate::records::request_records;
+use crate::records::session_records::Closing;
 use crate::request_body::OwedBody;
 use crate::site::Site;
 use crate::slots::Phase;
@@ -44,14 +46,18 @@ impl Connection {
         let wants_body = program.loaded.request_body_bytes_wanted().is_some() && self.owed.is_some();
         let visit = instant_policy_hit::Visit { received, client, persistent, is_conditional, moment };
         let (xid, mut reached) = (xids::next(core), None);
-        if refused.is_none() && !wants_body && program.leaves_hits_to_builtin && core.watch.is_none() {
+        if refused.is_none() && !wants_body && program.leaves_hits_to_builtin && !core.is_heard() {
             reached = builtin_hit::run(self, core, &site, &visit, seen, xid);
             if let Some(Reached::Answered { .. } | Reached::Left) = reached {
                 return self.after_answer(&site, received, reached);
             }
         }
         let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-        let state = ClientState::new(program, self.ends_for(&client), xid, now_s);
+        let mut state = ClientState::new(program, self.ends_for(&client), xid, now_s);
+        if core.records.is_some() {
+            let (session, asked) = (self.session(), (received, moment));
+            state.records = request_records::begin(core, (session, xid), &state.ends, &state.site.name, asked);
+        }
         let reached = match (reached, refused) {
             (Some(reached), _) => reached,
             (None, Some(synth)) => Reached::Step(Box::new(OnItsWay::from_start(received, client, Step::Synth(synth)))),
@@ -74,7 +80,14 @@ impl Connection {
                 self.slot.set_idle(deadline_now_ms() + idle_ms);
                 None
             }
-            Some(Reached::Answered { .. }) if received.persistent => Some(Turn::Linger),
+            Some(Reached::Answered { .. }) if received.persistent => {
+                self.closes(Closing::Response);
+                Some(Turn::Linger)
+            }
+            Some(Reached::Answered { .. }) => {
+                self.closes(Closing::Request);
+                Some(Turn::Close)
+            }
             _ => Some(Turn::Close),
         }
     }

@@ -18,6 +18,7 @@ pub(crate) async fn read(connection: &mut Connection) -> bool {
     loop {
         match read_proxy_header(&connection.pending) {
             Ok(Some(header)) => {
+                let is_text = connection.pending.starts_with(b"PROXY ");
                 let said = ProxyTriples::of(&connection.pending[..header.bytes]);
                 connection.pending.drain(..header.bytes);
                 if let Some(source) = header.source {
@@ -29,6 +30,10 @@ pub(crate) async fn read(connection: &mut Connection) -> bool {
                     ends.server = header.destination.unwrap_or(ends.server);
                     ends.said = said.map(Rc::new);
                     connection.ends = Some(Rc::new(ends));
+                }
+                if let Some(session) = connection.session() {
+                    let version = if is_text { 1 } else { 2 };
+                    session.proxied(version, header.source.zip(header.destination));
                 }
                 connection.slot.phase.set(Phase::Waiting);
                 return true;

@@ -232,6 +232,7 @@ impl Rehearsal {
         let world = Arc::new(RehearsalWorld { machine, wall_ms });
         let stage = Arc::new(Stage::default());
         let empty = Start {
+            records: None,
             settings: settings.clone(),
             workers: 1,
             log: Some(Arc::new(Unread)),
@@ -332,6 +333,7 @@ async fn converse(core: &Rc<Core>, scene: &Scene) -> io::Result<Option<Got>> {
             peer,
             proxy_protocol: true,
             mode: ListenMode::Accelerate,
+            name: None,
             place: None,
         },
     );

@@ -23,6 +23,7 @@ use crate::listener;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::memory_warden::{self, MemoryGate, MemoryStatus, ProcessMemory};
 use crate::origin::OriginStatus;
+use crate::records::RecordSink;
 use crate::rehearsal::played_origins::Stage;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
@@ -31,6 +32,7 @@ use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::{VclError, VclShelf};
 use crate::vcl_site::VclProgram;
+use crate::vcl_story::xids;
 use crate::worker::{self, Shared};
 
 /// The least memory a store can work with.
@@ -90,6 +92,8 @@ pub struct Start {
     pub settings: Settings,
     pub workers: usize,
     pub log: Option<Arc<dyn LogSink>>,
+    /// Who wants records of what happens under a program, as Varnish's log has them.
+    pub records: Option<Arc<dyn RecordSink>>,
     /// What loaded programs may ask of the machine.
     pub world: Arc<dyn World>,
     /// Decides from the first request on.
@@ -182,6 +186,11 @@ impl Proxy {
             self.open(listeners);
         }
         Ok(warnings)
+    }
+
+    /// Transactions are numbered from here on, by so many at a time on each worker.
+    pub fn set_xids(&self, next: u64, block: u64) {
+        xids::set(next, block);
     }
 
     /// Stops accepting and finishes what is in flight, for at most `limits.drain_grace`.
@@ -289,7 +298,7 @@ impl Proxy {
 
 /// What all cores share, before there is any. `stage`: in a rehearsal.
 pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
-    let Start { settings, workers, log, world, vcl, disk, memory: _ } = start;
+    let Start { settings, workers, log, records, world, vcl, disk, memory: _ } = start;
     let workers = workers.max(1);
     let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
     let courier = Arc::new(Post(Arc::clone(&mailboxes)));
@@ -319,6 +328,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
         loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
         log,
+        records,
         draining: AtomicBool::new(false),
         client_places: Arc::default(),
         memory,

@@ -58,12 +58,14 @@ pub struct ListenerSettings {
     /// Expect a PROXY protocol header (v1 or v2) before the first request.
     pub proxy_protocol: bool,
     pub mode: ListenMode,
+    /// What records call it; `a0` if nothing.
+    pub name: Option<Arc<str>>,
 }
 
 impl ListenerSettings {
     /// One that accelerates.
     pub fn at(address: ListenAddress) -> ListenerSettings {
-        ListenerSettings { address, proxy_protocol: false, mode: ListenMode::Accelerate }
+        ListenerSettings { address, proxy_protocol: false, mode: ListenMode::Accelerate, name: None }
     }
 }
 

@@ -23,7 +23,16 @@ fn with_proxy(boot: Option<&str>, test: impl FnOnce(&Proxy)) {
     let mut settings = settings(Vec::new());
     settings.memory_bytes_max = 4 << 20;
     let vcl = boot.map(|text| program("boot", text));
-    let start = Start { settings, workers: 1, log: None, world: Arc::new(NoWorld), vcl, disk: None, memory: None };
+    let start = Start {
+        settings,
+        workers: 1,
+        log: None,
+        records: None,
+        world: Arc::new(NoWorld),
+        vcl,
+        disk: None,
+        memory: None,
+    };
     let proxy = Proxy::start(start).unwrap_or_else(|e| panic!("{e}"));
     test(&proxy);
     proxy.drain_now();

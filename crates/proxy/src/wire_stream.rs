@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -33,6 +33,14 @@ impl Wire {
         match self {
             Wire::Tcp(stream) => (stream.peer_addr().unwrap_or(NONE), stream.local_addr().unwrap_or(NONE)),
             Wire::Unix(_) => (NONE, NONE),
+        }
+    }
+
+    /// The socket's number in this process.
+    pub(crate) fn descriptor(&self) -> i32 {
+        match self {
+            Wire::Tcp(stream) => stream.as_raw_fd(),
+            Wire::Unix(stream) => stream.as_raw_fd(),
         }
     }
 

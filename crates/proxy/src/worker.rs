@@ -25,6 +25,7 @@ use crate::log_buffer::LogBuffer;
 use crate::mailbox::{Mailbox, Message};
 use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memory_warden::MemoryGate;
+use crate::records::RecordSink;
 use crate::rehearsal::watch::Watch;
 use crate::service::LogSink;
 use crate::settings::ListenerSettings;
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     /// Open client connections of each core, those on their way to it included.
     pub(crate) loads: Vec<AtomicUsize>,
     pub(crate) log: Option<Arc<dyn LogSink>>,
+    pub(crate) records: Option<Arc<dyn RecordSink>>,
     pub(crate) draining: AtomicBool,
     pub(crate) client_places: Arc<ClientPlaces>,
     pub(crate) memory: MemoryGate,
@@ -126,6 +128,8 @@ pub(crate) struct Core {
     pub(crate) complained_s: Cell<u64>,
     pub(crate) syslogged: Cell<SyslogAllowance>,
     pub(crate) log: RefCell<LogBuffer>,
+    /// Somebody wants records of what happens.
+    pub(crate) records: Option<Arc<dyn RecordSink>>,
     /// Somebody looks at everything that programs do: a rehearsal.
     pub(crate) watch: Option<Rc<Watch>>,
     /// The date of this second as log text.
@@ -159,6 +163,7 @@ impl Core {
             complained_s: Cell::new(0),
             syslogged: Cell::default(),
             log: RefCell::new(LogBuffer::default()),
+            records: shared.records.clone(),
             watch: None,
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
@@ -175,6 +180,12 @@ impl Core {
     pub(crate) fn watched(shared: Arc<Shared>, watch: Rc<Watch>, clock: Clock) -> Core {
         let (clock, xids) = (Cell::new(clock), Cell::new(Xids::apart()));
         Core { watch: Some(watch), clock, xids, ..Core::new(0, shared) }
+    }
+
+    /// Does anybody hear what programs do? Then nothing is shortened.
+    #[inline]
+    pub(crate) fn is_heard(&self) -> bool {
+        self.watch.is_some() || self.records.is_some()
     }
 
     pub(crate) fn set_clock(&self, clock: Clock) {

@@ -114,6 +114,8 @@ impl Served for Played {
     fn listeners(&self) -> Vec<ListenRow> {
         vec![ListenRow { name: "a0".to_owned(), host: "127.0.0.1".to_owned(), port: Some(7801) }]
     }
+    fn set_xids(&self, _: u32, _: u32) {}
+
     fn set_parameter(&self, name: &str, value: &str) -> Result<(), Refusal> {
         self.note(format!("set {name} {value}"))
     }

@@ -152,6 +152,8 @@ pub trait Served: Send + Sync {
 
     /// A value in the form in which it is shown. It is taken over at once.
     fn set_parameter(&self, name: &str, value: &str) -> Result<(), Refusal>;
+    /// Transactions are numbered from here on, by so many at a time on each worker.
+    fn set_xids(&self, next: u32, block: u32);
     /// Why a parameter changes nothing here, if that is so.
     fn parameter_note(&self, name: &str) -> Option<&'static str>;
 }

@@ -29,15 +29,15 @@ pub(crate) fn nothing(_: &Front, _: &Asked<'_>) -> Answer {
     Answer::ok("")
 }
 
-pub(crate) fn xid(_: &Front, asked: &Asked<'_>) -> Answer {
+pub(crate) fn xid(front: &Front, asked: &Asked<'_>) -> Answer {
     let (xid, chunk) = match asked.words.len() {
         0 => ("0".into(), "32768".into()),
         1 => (asked.word(0), "1".into()),
         _ => (asked.word(0), asked.word(1)),
     };
-    let is_number = |word: &str| word.parse::<u32>().is_ok();
-    if !is_number(&xid) || !is_number(&chunk) {
-        return Answer::wrong("No number");
+    let (Ok(next), Ok(block)) = (xid.parse::<u32>(), chunk.parse::<u32>()) else { return Answer::wrong("No number") };
+    if !asked.words.is_empty() {
+        front.served.set_xids(next, block);
     }
     Answer::ok(format!("XID is {xid} chunk {chunk}"))
 }

@@ -231,6 +231,10 @@ pub trait Host<'a> {
     #[inline(always)]
     fn condition(&self, _at: Span, _holds: bool) {}
 
+    /// A built-in subroutine begins.
+    #[inline(always)]
+    fn begun(&self, _method: Method) {}
+
     /// A built-in subroutine has ended, with what is written as VCL would return it.
     #[inline(always)]
     fn ended(&self, _method: Method, _how: &dyn fmt::Display) {}

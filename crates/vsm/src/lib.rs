@@ -6,11 +6,15 @@
 
 pub mod counter_class;
 pub mod limits;
+pub mod log_piece;
 pub mod log_segment;
+pub mod log_tags;
 pub mod segment_set;
 pub mod vsm_folder;
 
 pub use counter_class::{Counter, CounterClass, CounterSegment, Format, Kind, Level, Meaning};
+pub use log_piece::{Batch, LogPiece, LogSide};
 pub use log_segment::LogSegment;
+pub use log_tags::{LogMask, LogTag};
 pub use segment_set::{Segment, SegmentSet};
 pub use vsm_folder::VsmFolder;

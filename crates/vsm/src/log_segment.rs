@@ -56,6 +56,31 @@ impl LogSegment {
         Ok(LogSegment { segment, eighth_words, next: 0, eighth: 0 })
     }
 
+    /// What one piece may have.
+    pub fn piece_bytes_max(&self) -> usize {
+        (self.eighth_words * WORD_BYTES) as usize
+    }
+
+    /// Whole records, as `LogPiece` makes them.
+    pub fn append_piece(&mut self, records: &[u8]) -> io::Result<()> {
+        let words = records.len() as u64 / WORD_BYTES;
+        if words == 0 {
+            return Ok(());
+        }
+        if records.len() > self.piece_bytes_max() {
+            return Err(io::Error::other("more records at once than an eighth of the log holds"));
+        }
+        if self.next + words >= self.eighth_words * u64::from(EIGHTHS) {
+            self.wrap()?;
+        }
+        let begin = self.next;
+        let (first, rest) = records.split_at(WORD_BYTES as usize);
+        let behind = [rest, &END_MARK.to_ne_bytes()].concat();
+        self.write_words(begin + 1, &behind)?;
+        self.advance(begin + words)?;
+        self.write_words(begin, first)
+    }
+
     /// One more record. A text that is too long loses its end.
     pub fn append(&mut self, tag: u8, transaction: u32, text: &[u8]) -> io::Result<()> {
         let text = &text[..text.len().min(LOG_TEXT_BYTES_MAX - 1)];

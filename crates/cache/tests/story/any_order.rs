@@ -120,7 +120,7 @@ impl World {
         match self.stage.ask_with(&format!("/{key}"), &[], &wishes) {
             Answer::Fresh(object) => assert!(is_current(&object), "an invalidated object came back"),
             Answer::Stale(object, _) => assert!(is_current(&object), "an invalidated object came back"),
-            Answer::Miss(ticket) | Answer::HitForMiss(ticket) => {
+            Answer::Miss(ticket) | Answer::HitForMiss(ticket, _) => {
                 assert!(ticket.stale().is_none_or(|object| is_current(object)));
                 self.followers.push((ticket.follow(0), None));
                 self.tickets.push((ticket, key, version));

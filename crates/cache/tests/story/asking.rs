@@ -99,7 +99,7 @@ fn what_is_not_storable_is_fetched_in_parallel_for_a_while() {
     let one = stage.ask("/");
     assert_eq!((kind(&one), kind(&stage.ask("/"))), ("hit for miss", "hit for miss"));
     // As soon as one of them turns out storable, the others can follow it.
-    let Answer::HitForMiss(ticket) = one else { unreachable!() };
+    let Answer::HitForMiss(ticket, _) = one else { unreachable!() };
     let mut draft = stage.describe(ticket, Some(storable(MINUTE_MS)), None);
     assert_eq!(kind(&stage.ask("/")), "busy");
     draft.append("x".into());

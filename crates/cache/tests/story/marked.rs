@@ -46,8 +46,9 @@ fn a_mark_counts_for_its_lifetimes() {
         check(of, 0, Wishes { always_miss: true, ..Wishes::default() }, "miss");
         check(of, 5_000, Wishes { ttl_max_ms: Some(4_000), ..Wishes::default() }, "miss");
     }
-    let Answer::HitForPass(left_ms) = marked(MarkKind::Pass).ask("/") else { panic!("no mark") };
-    assert_eq!(left_ms, 10_000);
+    let stage = marked(MarkKind::Pass);
+    let Answer::HitForPass(mark) = stage.ask("/") else { panic!("no mark") };
+    assert_eq!(mark.lifetimes(stage.now).ttl_ms, 10_000);
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn who_waits_is_released_at_once_and_meets_the_mark() {
 fn misses_beside_one_another_until_one_can_be_stored() {
     let stage = marked(MarkKind::Miss);
     let [one, other] = [(); 2].map(|()| match stage.ask("/") {
-        Answer::HitForMiss(ticket) => ticket,
+        Answer::HitForMiss(ticket, _) => ticket,
         answer => panic!("{answer:?}"),
     });
     assert!(one.stale().is_none() && other.stale().is_none());

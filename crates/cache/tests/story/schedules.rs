@@ -84,7 +84,7 @@ impl Site {
         loop {
             let body = match self.ask(core, false) {
                 Answer::Fresh(object) => body_of(&object),
-                Answer::Miss(ticket) | Answer::HitForMiss(ticket) => {
+                Answer::Miss(ticket) | Answer::HitForMiss(ticket, _) => {
                     let (follower, site) = (ticket.follow(core), self.clone());
                     let fetch = thread::spawn(move || drop(site.fetch(ticket)));
                     let body = follow(follower).expect("its own fetch does not fail");

@@ -204,7 +204,7 @@ pub fn kind(answer: &Answer) -> &'static str {
         Answer::Stale(_, None) => "stale",
         Answer::Miss(_) => "miss",
         Answer::Busy(_) => "busy",
-        Answer::HitForMiss(_) => "hit for miss",
+        Answer::HitForMiss(..) => "hit for miss",
         Answer::HitForPass(_) => "hit for pass",
         Answer::Uncacheable => "uncacheable",
         Answer::RecentFailure(_) => "recent failure",

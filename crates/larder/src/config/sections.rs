@@ -38,7 +38,11 @@ pub fn listeners(sections: Vec<Section<'_>>) -> Vec<ListenerSettings> {
         let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(ListenMode::Accelerate);
         let proxy_protocol = section.read("proxy_protocol", switch).unwrap_or(false);
         section.require("address", "write address = \"127.0.0.1:8080\"");
-        listeners.extend(address.map(|address| ListenerSettings { address, proxy_protocol, mode }));
+        listeners.extend(address.map(|address| ListenerSettings {
+            proxy_protocol,
+            mode,
+            ..ListenerSettings::at(address)
+        }));
         section.end();
     }
     listeners

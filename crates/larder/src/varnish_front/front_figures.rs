@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 
-use vsm::{CounterSegment, LogSegment, Meaning, SegmentSet};
+use vsm::{CounterSegment, Meaning, SegmentSet};
 
 use super::front_counters::{MAIN, MGT, SMA, SMF, VBE, class_of, figures_of};
+use super::front_log::{FrontLog, Writing};
 use crate::admin::observation::Observation;
 
 /// Where it is shown.
@@ -25,15 +27,16 @@ pub struct Figures {
     backend: Meaning,
     backends: BTreeMap<String, CounterSegment>,
     work: SegmentSet,
-    _log: LogSegment,
+    _log: Writing,
 }
-
-/// The tag of what was said between the management and who serves, which belongs to no transaction.
-const CLI_TAG: u8 = 3;
 
 impl Figures {
     /// `storages`: name and kind, as they were given.
-    pub fn publish(sets: &SharedSets, storages: &[(String, String)], log_bytes: u64) -> io::Result<Figures> {
+    pub fn publish(
+        sets: &SharedSets,
+        storages: &[(String, String)],
+        (log, log_bytes): &(Arc<FrontLog>, u64),
+    ) -> io::Result<Figures> {
         let (management, work) = (&sets.management, &sets.work);
         let of_kind =
             |kind: &'static str| storages.iter().filter(move |storage| storage.1 == kind).map(|storage| &storage.0);
@@ -52,7 +55,7 @@ impl Figures {
             backend: Meaning::publish(work, &class_of("vbe", "A backend", 50, VBE), 5)?,
             backends: BTreeMap::new(),
             work: work.clone(),
-            _log: begun_log(work, log_bytes)?,
+            _log: begun_log(log, work, *log_bytes)?,
         })
     }
 
@@ -79,9 +82,10 @@ impl Figures {
 }
 
 /// Readers wait for a first record.
-fn begun_log(work: &SegmentSet, bytes: u64) -> io::Result<LogSegment> {
-    let mut log = LogSegment::create(work, bytes)?;
-    log.append(CLI_TAG, 0, b"Rd start")?;
-    log.append(CLI_TAG, 0, b"Wr 200 0 ")?;
-    Ok(log)
+fn begun_log(log: &Arc<FrontLog>, work: &SegmentSet, bytes: u64) -> io::Result<Writing> {
+    let writing = Writing::begin(Arc::clone(log), work, bytes)?;
+    for said in ["Rd start", "Wr 200 0 "] {
+        log.note("CLI", said.as_bytes());
+    }
+    Ok(writing)
 }

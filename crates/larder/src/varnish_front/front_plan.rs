@@ -105,6 +105,7 @@ fn listeners(line: &CommandLine) -> Result<Vec<FrontListener>, String> {
             }
             let mut settings = ListenerSettings::at(address);
             settings.proxy_protocol = argument.is_proxy_protocol;
+            settings.name = Some(argument.name.as_str().into());
             listeners.push(FrontListener { name: argument.name.clone(), settings, owner: owner.clone() });
         }
     }

@@ -11,13 +11,14 @@ use std::sync::mpsc;
 
 use parking_lot::Mutex;
 use proxy::settings::ListenAddress;
-use proxy::{BackendStatus, HealthOrder, Proxy, VclError, VclStatus};
+use proxy::{BackendStatus, HealthOrder, Proxy, RecordSink, VclError, VclStatus};
 use tokio::sync::oneshot;
 use varnishd::{
     BackendRow, BanRow, ListenRow, Order, ProbeRow, Refusal, Served, SocketOwner, SourceRow, Temperature, VclRow,
     VclState, VclText,
 };
 
+use super::front_log::FrontLog;
 use super::front_plan::FrontListener;
 use super::kept_vcls::{self, Kept, KeptKind};
 use crate::admin::observation::Observation;
@@ -37,6 +38,8 @@ pub struct FrontService {
     storages: Vec<(String, String)>,
     finisher: Finisher,
     has_died: Arc<AtomicBool>,
+    /// Absent where nobody could read it.
+    log: Option<Arc<FrontLog>>,
 }
 
 struct State {
@@ -72,6 +75,7 @@ impl FrontService {
         listen: Vec<FrontListener>,
         storages: Vec<(String, String)>,
         finish: oneshot::Sender<()>,
+        log: Option<Arc<FrontLog>>,
     ) -> FrontService {
         FrontService {
             state: Mutex::new(State { plan, kept: Vec::new(), active: None, life: None }),
@@ -79,6 +83,7 @@ impl FrontService {
             storages,
             finisher: Arc::new(Mutex::new(Some(finish))),
             has_died: Arc::default(),
+            log,
         }
     }
 
@@ -149,7 +154,8 @@ impl FrontService {
         // Nobody is let in before all programs are there.
         let mut closed = plan.clone();
         closed.settings.listeners.clear();
-        let running = Running::start(closed, false).map_err(Refusal::Cannot)?;
+        let running = Running::start(closed, false, self.log.clone().map(|log| log as Arc<dyn RecordSink>))
+            .map_err(Refusal::Cannot)?;
         let is_ending = Arc::new(AtomicBool::new(false));
         let (tell, ended) = mpsc::channel();
         let died = running.ended();
@@ -441,7 +447,18 @@ impl Served for FrontService {
         bound.into_iter().enumerate().map(row).collect()
     }
 
+    fn set_xids(&self, next: u32, block: u32) {
+        if let Some(proxy) = self.state.lock().proxy() {
+            proxy.set_xids(u64::from(next), u64::from(block));
+        }
+    }
+
     fn set_parameter(&self, name: &str, value: &str) -> Result<(), Refusal> {
+        if let Some(log) = &self.log
+            && log.set_parameter(name, value).map_err(Refusal::Wrong)?
+        {
+            return Ok(());
+        }
         let mut state = self.state.lock();
         let mut plan = state.plan.clone();
         varnish_parameters::set(&mut plan, name, value).map_err(Refusal::Wrong)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use varnishd::Served;
 
 use super::front_figures::{Figures, SharedSets};
+use super::front_log::FrontLog;
 use super::front_service::FrontService;
 use crate::say::say;
 
@@ -22,13 +23,13 @@ pub struct Showing {
 }
 
 impl Showing {
-    /// `log_bytes`: how long the log is.
-    pub fn begin(sets: SharedSets, service: Arc<FrontService>, log_bytes: u64) -> Result<Showing, String> {
+    /// `log`: where records come from, and how many bytes of them are kept.
+    pub fn begin(sets: SharedSets, service: Arc<FrontService>, log: (Arc<FrontLog>, u64)) -> Result<Showing, String> {
         let (end, ended) = mpsc::channel();
         let show = move || {
             let (mut shown, mut is_failing) = (None, false);
             loop {
-                let now = show_now(&mut shown, &sets, &service, log_bytes);
+                let now = show_now(&mut shown, &sets, &service, &log);
                 if let Err(error) = &now
                     && !is_failing
                 {
@@ -61,7 +62,7 @@ fn show_now(
     shown: &mut Option<Figures>,
     sets: &SharedSets,
     service: &FrontService,
-    log_bytes: u64,
+    log: &(Arc<FrontLog>, u64),
 ) -> std::io::Result<()> {
     let Some(now) = service.observe() else {
         *shown = None;
@@ -69,7 +70,7 @@ fn show_now(
     };
     let figures = match shown {
         Some(figures) => figures,
-        None => shown.insert(Figures::publish(sets, &service.storages(), log_bytes)?),
+        None => shown.insert(Figures::publish(sets, &service.storages(), log)?),
     };
     figures.show(&now)
 }

@@ -91,8 +91,13 @@ impl Workdir {
         self.folder.clone().unwrap_or_default().join("_.secret")
     }
 
-    /// Says where the management port is, and where its secret.
-    pub fn publish(&mut self, management: &[SocketAddr], secret: Option<&str>) -> Result<(), String> {
+    /// Says where the management port is, where its secret, and who we are: the host, unless a name was given.
+    pub fn publish(
+        &mut self,
+        management: &[SocketAddr],
+        secret: Option<&str>,
+        identity: Option<&str>,
+    ) -> Result<(), String> {
         let (Some(folder), Some(shared)) = (&self.folder, &self.shared) else { return Ok(()) };
         let ports: String = management.iter().map(|address| format!("{} {}\n", address.ip(), address.port())).collect();
         let secret = match secret {
@@ -102,7 +107,10 @@ impl Workdir {
             None => Some(self.secret_path()),
         };
         let secret = secret.map(|path| path.display().to_string());
-        for (name, value) in [("-T", Some(ports).filter(|ports| !ports.is_empty())), ("-S", secret)] {
+        let system = rustix::system::uname();
+        let identity = identity.map_or_else(|| system.nodename().to_string_lossy().into_owned(), str::to_owned);
+        let ports = Some(ports).filter(|ports| !ports.is_empty());
+        for (name, value) in [("-T", ports), ("-S", secret), ("-i", Some(identity))] {
             let Some(value) = value else { continue };
             let mut content = value.into_bytes();
             content.resize((content.len() + 1).next_multiple_of(8), 0);

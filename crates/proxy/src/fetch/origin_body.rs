@@ -18,6 +18,8 @@ use wire::{BodyDecoder, Decoded, ResponseBody};
 
 use crate::fetch::{Fetch, failed};
 use crate::origin::{OriginConnection, OriginFailure};
+use crate::records::fetch_records;
+use crate::records::task_records::TaskRecords;
 use crate::worker::Core;
 
 /// A body that has begun to arrive, and that nobody pulls yet.
@@ -47,6 +49,8 @@ pub(crate) struct OriginBody {
     shows_address: bool,
     timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
+    /// Of the fetch, if anybody wants them.
+    records: Option<Rc<TaskRecords>>,
 }
 
 impl Arriving {
@@ -68,6 +72,7 @@ impl Arriving {
             shows_address: fetch.origin().shows_address(),
             timeout: fetch.timeouts.between_bytes,
             timer: None,
+            records: fetch.records().cloned(),
         }
     }
 
@@ -134,6 +139,7 @@ impl OriginBody {
         if !fits {
             return Ok(None);
         }
+        self.count(input.len());
         match self.decoder.decode(input) {
             Ok(_) if self.decoder.is_end() => self.release(),
             Ok(_) => {}
@@ -192,10 +198,17 @@ impl OriginBody {
                 }
             }
         }
+        self.count(data.len());
         if self.decoder.is_end() {
             self.release();
         }
         Ok((!data.is_empty()).then(|| OriginPiece::Data(data.freeze())))
+    }
+
+    fn count(&self, bytes: usize) {
+        if let Some(records) = &self.records {
+            records.count(|carried| carried.body_in += bytes as u64);
+        }
     }
 
     fn end(&mut self) -> OriginPiece {
@@ -205,9 +218,12 @@ impl OriginBody {
 
     /// The body is whole: the connection may serve the next request, even while our client still takes this one.
     fn release(&mut self) {
-        if let Some(connection) = self.connection.take()
-            && self.persistent
-        {
+        let Some(connection) = self.connection.take() else { return };
+        if let Some(records) = &self.records {
+            fetch_records::closed(records, &self.origin, &connection, self.persistent);
+            fetch_records::body_ended(records);
+        }
+        if self.persistent {
             connection.into_pool(&self.core.handle());
         }
     }
@@ -216,10 +232,17 @@ impl OriginBody {
         let label = match self.connection.take() {
             Some(connection) => {
                 connection.failed(&self.core.handle(), kind);
+                if let Some(records) = &self.records {
+                    fetch_records::closed(records, &self.origin, &connection, false);
+                }
                 if self.shows_address { Arc::clone(connection.label()) } else { Arc::from("its address") }
             }
             None => Arc::from("closed"),
         };
-        failure(&self.origin, &label)
+        let failure = failure(&self.origin, &label);
+        if let Some(records) = &self.records {
+            fetch_records::failed(records, &failure);
+        }
+        failure
     }
 }

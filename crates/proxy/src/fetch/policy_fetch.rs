@@ -14,14 +14,15 @@ use rules::Lifetimes;
 use rules::conditions::{self, Validators};
 use rules::lifetimes::announced;
 use rules::update;
-use vcl::Loaded;
 use vcl::subroutine_verdicts::{
     BackendErrorVerdict, BackendFetchVerdict, BackendRefreshVerdict, BackendResponseVerdict, Status as Said,
 };
+use vcl::{BackendRef, Loaded};
 use wire::{HopByHop, ResponseBody};
 
 use crate::fetch::origin_body::Arriving;
 use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply};
+use crate::records::{RecordKind, fetch_records};
 use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::log_notes::{self, DecidedBy, LifeBy};
 use crate::vcl_story::policy_scope::{Scope, Side};
@@ -116,6 +117,9 @@ impl Fetch {
         policy.xid.set(xid);
         policy.was_304.set(false);
         self.head = Rc::new(with_xid(&self.head.request(), xid));
+        if let Some(records) = self.records() {
+            fetch_records::again(records, xid, &self.head.request());
+        }
         self.retried = false;
         self.core.counters.origin_retries.add(1);
         self.enter(State::Prepare);
@@ -133,15 +137,34 @@ impl Fetch {
         }
         if !self.choose_origin() {
             self.note_failure("no-healthy-backend");
+            self.record_no_backend();
             return Ok(Next::Error(503, Some(FETCH_FAILED.into())));
+        }
+        if let Some(records) = self.records() {
+            records.stamp("Fetch");
         }
         match self.converse(client).await {
             Ok(reply) => Ok(self.judge_reply(reply)),
             Err(Broken::Origin(failure)) => {
+                if let Some(records) = self.records() {
+                    fetch_records::failed(records, &failure);
+                }
                 self.note_failure(failure.token);
                 Ok(Next::Error(503, Some(FETCH_FAILED.into())))
             }
             Err(broken) => Err(broken),
+        }
+    }
+
+    fn record_no_backend(&self) {
+        let Some(records) = self.records() else { return };
+        let policy = self.policy();
+        match policy.chosen.get() {
+            None => records.put(RecordKind::FetchError, &[b"No backend"]),
+            Some(id) => {
+                let name = policy.site.loaded.backend_name(BackendRef::Named(id));
+                records.write(RecordKind::FetchError, format_args!("backend {name}: unhealthy"));
+            }
         }
     }
 
@@ -248,6 +271,9 @@ impl Fetch {
         }
         self.policy().lifetimes.set(lifetimes);
         self.policy().life_by.set(life_by);
+        if let Some(records) = self.records() {
+            fetch_records::announced(records, &lifetimes, self.policy().uncacheable.get(), &head, received);
+        }
         let stale = match &self.purpose {
             Purpose::Store(stale) => stale.clone(),
             _ => None,
@@ -291,6 +317,9 @@ impl Fetch {
         self.policy().life_by.set(LifeBy::ERROR);
         // 1xx is never an answer.
         let status = if sent_status(status) < 200 { 503 } else { status };
+        if let Some(records) = self.records() {
+            fetch_records::error(records, status, reason.as_deref(), fields.view());
+        }
         let made = self.in_scope(Some((status, reason.as_deref(), &fields)), None, |scope, program| {
             match program.backend_error(&Watched::over(scope)) {
                 BackendErrorVerdict::Deliver => Ok((scope.response.to_made(), Bytes::from(scope.made_body()))),
@@ -322,6 +351,7 @@ impl Fetch {
             // Even one without any time: who waited for it gets it, and nobody after them.
             Keeping::Store
         };
+        self.record_settled(&body, pass_for, &lifetimes, (keeping, received));
         self.note_life(&lifetimes, &by, keeping);
         let streams = policy.do_stream.get();
         let why = match body {
@@ -329,6 +359,28 @@ impl Fetch {
             _ => "",
         };
         Next::Settled(Box::new(Settled { made, body, keeping, lifetimes, received, streams, why }))
+    }
+
+    fn record_settled(
+        &self,
+        body: &SettledBody,
+        pass_for: Option<f64>,
+        lifetimes: &Lifetimes,
+        (keeping, received): (Keeping, Now),
+    ) {
+        let Some(records) = self.records() else { return };
+        if pass_for.is_some() {
+            fetch_records::life(records, "HFP", lifetimes, true, received);
+        }
+        let framing = match body {
+            SettledBody::Origin(_, framing) => *framing,
+            SettledBody::Stored | SettledBody::Program(_) => ResponseBody::None,
+        };
+        fetch_records::body_begins(records, framing, self.policy().do_stream.get(), keeping == Keeping::Store);
+        if let SettledBody::Program(body) = body {
+            records.count(|carried| carried.body_in += body.len() as u64);
+            fetch_records::body_ended(records);
+        }
     }
 
     /// For the request's log line, if there is one to be, and for who watches.

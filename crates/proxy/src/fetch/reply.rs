@@ -19,6 +19,7 @@ use crate::fetch::send::{died, has_left};
 use crate::fetch::upload::Upload;
 use crate::fetch::{Broken, Client, Fetch, Reply, failed};
 use crate::origin::{OriginConnection, OriginFailure};
+use crate::records::fetch_records;
 use crate::stored_head::{write_field, write_status_line};
 
 /// How long we wait for the origin's 100 before we let the client send its body all the same (RFC 9110 §10.1.1).
@@ -42,6 +43,8 @@ struct Answer {
     head: ResponseHead,
     body: ResponseBody,
     persistent: bool,
+    /// As it came.
+    head_bytes: usize,
 }
 
 /// Bytes of answers that have not been read as heads yet.
@@ -145,6 +148,9 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
     connection.succeeded();
     let arrived = Moment::now();
     let mut answer = answer;
+    if let Some(records) = fetch.records() {
+        fetch_records::answered(records, &answer.head, answer.head_bytes);
+    }
     if answer.body != ResponseBody::Tunnel && !answer.head.fields.view().contains(FieldName::Date) {
         // RFC 9110 §6.6.1: a recipient with a clock dates what came undated, before it is stored or passed on.
         let now_s = (fetch.core.clock().at(arrived).wall_ms / 1_000) as i64;
@@ -227,7 +233,7 @@ impl Unread {
             let received = read_response(bytes, &mut spans, limits, fetch.method(), fetch.is_upgrade())?;
             Ok(received.map(|received| {
                 let ReceivedResponse { response, body, persistent, head_bytes } = received;
-                (Answer { head: response.to_head(), body, persistent }, head_bytes)
+                (Answer { head: response.to_head(), body, persistent, head_bytes }, head_bytes)
             }))
         })
     }

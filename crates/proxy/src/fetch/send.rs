@@ -12,6 +12,7 @@ use crate::clock::Moment;
 use crate::fetch::retry::Lost;
 use crate::fetch::{Broken, Client, Fetch, failed};
 use crate::origin::{Call, OriginConnection, OriginFailure, Reuse};
+use crate::records::fetch_records;
 
 /// Connects and writes the head.
 pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8]) -> Result<OriginConnection, Lost> {
@@ -33,11 +34,19 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8])
         Some(Err(error)) => return Err(Lost::unconnected(Broken::Origin(failed::unconnected(&error)))),
         Some(Ok(connection)) => connection,
     };
+    if let Some(records) = fetch.records() {
+        fetch_records::opened(records, &fetch.origin().name, &connection);
+    }
     fetch.core.counters.origin_requests.add(1);
     fetch.sent = Moment::now();
     let limit = fetch.timeouts.first_byte;
     match tokio::time::timeout(limit, write_all(&mut connection, head)).await {
-        Ok(Ok(())) => Ok(connection),
+        Ok(Ok(())) => {
+            if let Some(records) = fetch.records() {
+                fetch_records::sent(records, head.len(), fetch.body);
+            }
+            Ok(connection)
+        }
         Ok(Err(_)) => Err(died(fetch, connection, false)),
         Err(_) => {
             connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);

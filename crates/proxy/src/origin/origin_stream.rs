@@ -2,7 +2,8 @@
 //! it is quiet, and moves it to another core's runtime. It does not know what the bytes mean, nor where it came from.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -40,6 +41,17 @@ impl OriginStream {
             OriginStream::Tcp(stream) => OriginStream::Tcp(TcpStream::from_std(stream.into_std()?)?),
             OriginStream::Unix(stream) => OriginStream::Unix(UnixStream::from_std(stream.into_std()?)?),
         })
+    }
+
+    pub fn ends(&self) -> (i32, SocketAddr, SocketAddr) {
+        const NONE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        match self {
+            OriginStream::Tcp(stream) => {
+                let (remote, local) = (stream.peer_addr().unwrap_or(NONE), stream.local_addr().unwrap_or(NONE));
+                (stream.as_raw_fd(), remote, local)
+            }
+            OriginStream::Unix(stream) => (stream.as_raw_fd(), NONE, NONE),
+        }
     }
 
     #[inline]

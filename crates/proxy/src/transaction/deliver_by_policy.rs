@@ -17,6 +17,7 @@ use wire::{HopByHop, ResponseBody};
 use crate::body_source::BodySource;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
+use crate::records::request_records;
 use crate::stored_head::{self, Fate, is_of_connection, write_field, write_number_field, write_status_and_reason};
 use crate::transaction::deliver::{Answer, Held, Made, framing_of, multipart};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
@@ -35,7 +36,10 @@ enum Source {
 
 pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     match head_of(tx, answer) {
-        Ok((made, source, facts)) => Step::Transmit(Box::new(write(tx, made, source, facts))),
+        Ok((made, source, facts)) => {
+            let outgoing = write(tx, made, source, facts);
+            Step::Transmit(Box::new(outgoing))
+        }
         Err(step) => step,
     }
 }
@@ -213,6 +217,12 @@ fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> 
             (416, OutBody::Empty, false)
         }
     };
+    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+        request_records::processed(records);
+        if status != sent_status(made.status) {
+            request_records::status_line(records, vcl::Message::Resp, status, None);
+        }
+    }
     tx.outcome.status = status;
     tx.persistent &= !until_close && !made.head.fields.view().has_token(FieldName::Connection, "close");
     stored_head::write_fate(&mut out, Fate::of(tx.persistent, tx.head.version));

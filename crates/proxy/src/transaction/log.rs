@@ -13,6 +13,8 @@ use crate::linger;
 use crate::listener::Peer;
 use crate::policy_columns::{Life, LoggedTexts};
 use crate::receive::Client;
+use crate::records::request_records;
+use crate::records::session_records::Closing as SessionClosing;
 use crate::site::Site;
 use crate::transaction::Transaction;
 use crate::transaction::transmit::End;
@@ -50,7 +52,25 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
             append(&tx.core, &tx.site, &request, tx.client, &closing);
         });
     }
+    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+        request_records::end(records, ended);
+    }
+    if connection.session().is_some() {
+        connection.closes(closing_of(tx, end));
+    }
     connection.leave(tx.persistent, tx.client_closes).await
+}
+
+/// Why the connection ends with this answer, if it does.
+fn closing_of(tx: &Transaction, end: End) -> SessionClosing {
+    use SessionClosing as Closing;
+    match end {
+        End::TunnelClosed => Closing::Pipe,
+        End::ClientSlow | End::Cut(_) => Closing::TransmitFailed,
+        End::Sent if tx.client_closes => Closing::Request,
+        End::Sent if !tx.persistent => Closing::Response,
+        End::Sent | End::ClientLeft => Closing::Remote,
+    }
 }
 
 /// The record of an answer that never became a transaction.

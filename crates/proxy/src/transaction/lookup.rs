@@ -102,7 +102,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
             };
             (step, verdict(CacheVerdict::Miss))
         }
-        Answer::HitForMiss(ticket) => {
+        Answer::HitForMiss(ticket, _) => {
             (Step::Miss(ticket), Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Miss) })
         }
         Answer::HitForPass(_) => (Step::Pass, Outcome { why: "hit-for-pass", ..verdict(CacheVerdict::Pass) }),

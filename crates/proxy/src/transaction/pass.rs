@@ -9,6 +9,7 @@ use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
 use crate::fetch::policy_fetch::{Settled, SettledBody};
 use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, outline};
+use crate::records::fetch_records::Wish;
 use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::slice_probe::{self, Probed};
 use crate::transaction::synth::Synth;
@@ -67,8 +68,11 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
     {
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
-    let mut fetch = Fetch::by_policy(tx, Purpose::Pass);
+    let mut fetch = Fetch::by_policy(tx, Purpose::Pass, Wish::Pass);
     let settled = fetch.converse_by_policy(&mut Client::Attached(connection)).await;
+    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+        records.stamp("Fetch");
+    }
     if let (Ok(settled), Some(state)) = (&settled, tx.vcl.as_deref()) {
         state.brought.set(Some(settled.lifetimes));
         tx.outcome.why = settled.why;
@@ -139,7 +143,7 @@ fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step
     let began = Some(began);
     let wishes = Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, began, ..Wishes::default() };
     match tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received) {
-        Asked::Miss(ticket) | Asked::HitForMiss(ticket) => {
+        Asked::Miss(ticket) | Asked::HitForMiss(ticket, _) => {
             let follower = ticket.follow(tx.core.index);
             fetch::store_passed(fetch, ticket, reply);
             Step::Wait(Box::new(Wait::leading(follower, Default::default(), None)))

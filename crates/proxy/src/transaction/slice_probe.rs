@@ -56,7 +56,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, first
     let wishes =
         Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, began: Some(began), ..Wishes::default() };
     let asked = tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received);
-    let (Asked::Miss(ticket) | Asked::HitForMiss(ticket)) = asked else { return Probed::Unsliced };
+    let (Asked::Miss(ticket) | Asked::HitForMiss(ticket, _)) = asked else { return Probed::Unsliced };
     let head = match store_as.whole.as_ref() {
         Some(whole) => Arc::clone(&whole.head),
         None => return Probed::Unsliced,

@@ -11,6 +11,7 @@ use wire::Refusal;
 use crate::access_log::CacheVerdict;
 use crate::forward::destinations::WhyDenied;
 use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
+use crate::records::{RecordKind, request_records};
 use crate::stored_head::{write_field, write_number_field, write_status_line};
 use crate::stub_status;
 use crate::transaction::transmit::{OutBody, Outgoing};
@@ -394,6 +395,10 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
     // What is no request to be answered in the operator's way is refused in ours.
     if tx.vcl.is_some() && !synth.close {
         return client_steps::synthesize(tx, &synth);
+    }
+    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+        records.put(RecordKind::Error, &[synth.token.as_bytes()]);
+        request_records::response(records, vcl::Message::Resp, (synth.status, None), std::iter::empty());
     }
     error_page::answer(tx, synth)
 }

@@ -22,6 +22,7 @@ use crate::disks;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
+use crate::records::request_records;
 use crate::sliced_read::SlicedRead;
 use crate::transaction::pace::Pace;
 use crate::transaction::{Step, Transaction};
@@ -119,8 +120,12 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, outgo
     if connection.exchange.writing() == Writing::Waiting {
         connection.exchange(Event::AnswerBegun);
     }
+    let head_bytes = outgoing.head_bytes_left as u64;
     let (end, sent) = send_counted(connection, outgoing).await;
     tx.outcome.body_bytes = sent;
+    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+        request_records::sent(records, head_bytes, sent, tx.persistent);
+    }
     connection.exchange(if end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
     Step::Log(end)
 }

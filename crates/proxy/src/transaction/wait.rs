@@ -60,6 +60,11 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut w
             if connection.has_left(cx) { Poll::Ready(Event::ClientLeft) } else { Poll::Pending }
         })
         .await;
+        if let (Event::Head(_), Some(state)) = (&event, tx.vcl.as_deref())
+            && let Some(records) = &state.records
+        {
+            records.stamp(if wait.notes.is_some() { "Fetch" } else { "Waitinglist" });
+        }
         match event {
             Event::Interim(bytes) => {
                 if !connection.send_interim(tx.head.version, bytes).await {

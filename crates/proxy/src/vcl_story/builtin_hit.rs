@@ -68,7 +68,7 @@ pub(crate) fn run(
     let persistent = visit.persistent;
     let sending = Sending { persistent, starts_as_stored: true, has_body, has_invalidated: false };
     let head = [object.rendered(), &tail];
-    Some(instant_policy_hit::send(connection, core, site, (visit, None), object, head, sending))
+    Some(instant_policy_hit::send(connection, core, site, (visit, None, None), object, head, sending))
 }
 
 /// By vcl_builtin_hash: URL and host. `None` where there is no host, or one that vcl_builtin_recv writes anew.

@@ -14,6 +14,7 @@ use rules::Lifetimes;
 use vcl::{BackendRef, Task, UnixPeer};
 use wire::proxy_triples::ProxyTriples;
 
+use crate::records::task_records::TaskRecords;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::log_notes::LogNotes;
 use crate::wire_stream::Wire;
@@ -42,13 +43,16 @@ pub(crate) struct Ends {
     pub(crate) unix_peer: Option<UnixPeer>,
     /// What a PROXY header says beside addresses.
     pub(crate) said: Option<Rc<ProxyTriples>>,
+    /// The socket's number in this process.
+    pub(crate) descriptor: i32,
 }
 
 impl Ends {
     /// Without a PROXY header.
     pub(crate) fn of(wire: &Wire, peer: Box<[u8]>) -> Ends {
         let (remote, local) = wire.addresses();
-        Ends { client: remote, server: local, remote, local, peer, unix_peer: wire.unix_peer(), said: None }
+        let (unix_peer, descriptor) = (wire.unix_peer(), wire.descriptor());
+        Ends { client: remote, server: local, remote, local, peer, unix_peer, said: None, descriptor }
     }
 }
 
@@ -80,6 +84,8 @@ pub(crate) struct ClientState {
     pub(crate) task: Task,
     /// For the log line, once there is something to say.
     pub(crate) log_notes: OnceCell<Rc<LogNotes>>,
+    /// If anybody wants them.
+    pub(crate) records: Option<Rc<TaskRecords>>,
     /// The head as it was before the program saw it, for `std.rollback` and labels.
     pub(crate) original: Option<Rc<RequestHead>>,
     /// The right to refresh what is about to be served stale, until vcl_hit has spoken.
@@ -115,6 +121,7 @@ impl ClientState {
             is_streaming: Cell::new(false),
             task: Task::default(),
             log_notes: OnceCell::new(),
+            records: None,
             original: None,
             refresh: None,
             body: None,

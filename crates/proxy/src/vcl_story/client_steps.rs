@@ -8,18 +8,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Answer, Headed, Object, Wishes};
+use cache::{Answer, Headed, Now, Object, Wishes};
 use message::{FieldName, Fields, FieldsView, Method, RequestHead, ResponseHead, Version};
 use smallvec::SmallVec;
 use vcl::subroutine_verdicts::{
     DeliverVerdict, HashVerdict, HitVerdict, MissVerdict, PassVerdict, PipeVerdict, PurgeVerdict, RecvVerdict, Status,
     SynthVerdict,
 };
-use vcl::{Arena, Fault, Loaded, Purge, Purged};
+use vcl::{Arena, Fault, Loaded, Message, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
 use crate::fetch::policy_fetch::{bereq_of, with_xid};
 use crate::policy::Seen;
+use crate::records::task_records::TaskRecords;
+use crate::records::{RecordKind, request_records};
 use crate::stored_head::via;
 use crate::transaction::deliver::{Answer as Delivery, Made};
 use crate::transaction::lookup::{ASKED_AGAIN_MAX, recall};
@@ -163,6 +165,10 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
     next.original = state.original.take();
     next.body = state.body.take();
     next.log_notes = std::mem::take(&mut state.log_notes);
+    next.records = state.records.take();
+    if let Some(records) = &next.records {
+        records.put(RecordKind::VclUse, &[next.site.name.as_bytes(), b" via ", label.as_bytes()]);
+    }
     *state = next;
     true
 }
@@ -173,7 +179,17 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
     let xid = xids::next(&tx.core);
     let state = tx.vcl.as_deref_mut().expect("only a program restarts");
     if state.restarts.get() >= restarts_max {
+        if let Some(records) = &state.records {
+            records.put(RecordKind::VclError, &[b"Too many restarts"]);
+        }
         return Step::Synth(Synth::restarts_too_many());
+    }
+    if let Some(records) = &state.records {
+        records.stamp("Restart");
+        records.go_on_as(xid, "req", "restart");
+        records.stamp("Start");
+        request_records::request_line(records, Message::Req, &tx.head.request());
+        request_records::fields(records, RecordKind::ReqHeader, tx.head.request().fields);
     }
     state.restart(xid);
     tx.asked_again_count = 0;
@@ -204,12 +220,15 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     };
     let answer = core.shared.cache.ask(key, &tx.head.request(), &wishes, core.now());
     let state = tx.vcl.as_deref_mut().expect("as above");
+    let records = state.records.as_deref();
     let (step, verdict) = match answer {
         Answer::Fresh(object) => {
+            record_hit(records, &object, core.now());
             core.hot.borrow_mut().remember(key, &object);
             (Step::Hit(object, hit::Why::Fresh), CacheVerdict::Hit)
         }
         Answer::Stale(object, refresh) => {
+            record_hit(records, &object, core.now());
             state.refresh = refresh;
             (Step::Hit(object, hit::Why::Stale), CacheVerdict::Stale)
         }
@@ -221,11 +240,13 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
             };
             (step, CacheVerdict::Miss)
         }
-        Answer::HitForMiss(ticket) => {
+        Answer::HitForMiss(ticket, mark) => {
+            record_mark(records, RecordKind::HitMiss, mark.as_ref(), core.now());
             state.remembered.set(Remembered::HitForMiss);
             (Step::Miss(ticket), CacheVerdict::Miss)
         }
-        Answer::HitForPass(_) => {
+        Answer::HitForPass(mark) => {
+            record_mark(records, RecordKind::HitPass, Some(&mark), core.now());
             state.remembered.set(Remembered::HitForPass);
             (Step::Pass, CacheVerdict::Pass)
         }
@@ -240,6 +261,18 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         Remembered::HitForPass => "hit-for-pass",
     };
     step
+}
+
+fn record_hit(records: Option<&TaskRecords>, object: &Arc<Object>, now: Now) {
+    if let Some(records) = records {
+        request_records::hit(records, &StoredView::of(object, now), None);
+    }
+}
+
+fn record_mark(records: Option<&TaskRecords>, kind: RecordKind, mark: Option<&Arc<Object>>, now: Now) {
+    if let Some((records, mark)) = records.zip(mark) {
+        request_records::marked(records, kind, &StoredView::of(mark, now));
+    }
 }
 
 /// vcl_hit. What is served stale is refreshed meanwhile, if the program wants it served.
@@ -271,6 +304,9 @@ pub(crate) fn hit(tx: &mut Transaction, object: &Arc<Object>) -> Option<Step> {
 pub(crate) fn hit_followed(tx: &mut Transaction, headed: &Headed) -> Option<Step> {
     let now = tx.core.now();
     state(tx).is_streaming.set(true);
+    if let Some(records) = &state(tx).records {
+        request_records::hit(records, &StoredView::of_headed(headed, now), Some((0, headed.length)));
+    }
     said_of_hit(tx, StoredView::of_headed(headed, now)).map(|step| match step {
         Step::Lookup => Step::Pass,
         step => step,
@@ -358,6 +394,7 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
     head.fields.push(FieldName::Date, rules::date::write_date(now_s));
     head.fields.push(FieldName::Server, &tx.site.settings.server_name);
     head.fields.push_named(b"X-Varnish", state(tx).xid.get().to_string().as_bytes());
+    record_response(tx, wanted.status, wanted.reason.as_deref(), &head.fields);
     let beside =
         Beside { stored: None, bereq: None, response: Some((wanted.status, wanted.reason.as_deref(), &head.fields)) };
     if wanted.status == 501 && tx.head.method == Method::Other {
@@ -383,6 +420,7 @@ pub(crate) fn deliver(
     reason: Option<&[u8]>,
     fields: &Fields,
 ) -> Result<MadeHead, Step> {
+    record_response(tx, status, reason, fields);
     let beside = Beside { stored, bereq: None, response: Some((status, reason, fields)) };
     let said = within(tx, beside, |scope, program| match run_over!(scope, program.deliver) {
         DeliverVerdict::Deliver => Ok(scope.response.to_made()),
@@ -391,6 +429,14 @@ pub(crate) fn deliver(
         DeliverVerdict::Fail(_) => Err(failed()),
     });
     said.unwrap_or_else(|| Err(failed()))
+}
+
+fn record_response(tx: &Transaction, status: u16, reason: Option<&[u8]>, fields: &Fields) {
+    if let Some(records) = &state(tx).records {
+        let lines = fields.view();
+        let lines = lines.iter().map(|field| (field.name_text, field.value));
+        request_records::response(records, Message::Resp, (status, reason), lines);
+    }
 }
 
 /// What every answer of ours carries, so that vcl_deliver sees it and may take it off: who we are, which transactions

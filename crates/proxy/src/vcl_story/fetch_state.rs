@@ -13,6 +13,7 @@ use vcl::{BackendRef, Task};
 use crate::fetch::Timeouts;
 use crate::limits::Limits;
 use crate::origin::Origin;
+use crate::records::task_records::TaskRecords;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::{ClientState, Ends, Remembered};
 use crate::vcl_story::log_notes::{LifeBy, LogNotes};
@@ -46,6 +47,8 @@ pub(crate) struct FetchState {
     pub(crate) life_by: Cell<LifeBy>,
     /// Of the request that wants it; a refresh in the background has none.
     pub(crate) log_notes: Option<Rc<LogNotes>>,
+    /// If anybody wants them.
+    pub(crate) records: Option<Rc<TaskRecords>>,
     /// Somebody waits for the end of every fetch.
     pub(crate) watched: Option<Rc<()>>,
     pub(crate) responded_s: Cell<f64>,
@@ -94,6 +97,7 @@ impl FetchState {
             lifetimes: Cell::new(Lifetimes::default()),
             life_by: Cell::new(LifeBy::ERROR),
             log_notes: None,
+            records: None,
             watched: None,
             responded_s: Cell::new(started_s),
             task: Task::default(),

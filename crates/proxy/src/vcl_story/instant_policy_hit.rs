@@ -20,6 +20,8 @@ use crate::connection::Connection;
 use crate::instant_hit::{self, Instant, Shot};
 use crate::policy::CONDITIONAL;
 use crate::receive::Client;
+use crate::records::request_records;
+use crate::records::task_records::TaskRecords;
 use crate::site::Site;
 use crate::stored_head::{self, Fate, write_number_field, write_status_and_reason};
 use crate::transaction::synth::Synth;
@@ -119,7 +121,10 @@ pub(crate) fn run(
         }
     };
     match (came, found.get()) {
-        (Ok(sending), Some(object)) => write(connection, core, site, (visit, state.log_notes.get()), object, sending),
+        (Ok(sending), Some(object)) => {
+            let heard = (visit, state.log_notes.get(), state.records.as_ref());
+            write(connection, core, site, heard, object, sending)
+        }
         (Ok(_), None) => unreachable!("only a hit is answered here"),
         (Err((state, step, head)), _) => {
             Reached::Step(Box::new(OnItsWay { head, state, step, outcome: Outcome::NONE }))
@@ -153,6 +158,9 @@ fn play<'a>(
     take_edge(core, State::Receive, State::Lookup);
     take_edge(core, State::Lookup, State::Hit);
     object.touch(core.clock().at(visit.moment));
+    if let Some(records) = &state.records {
+        request_records::hit(records, &StoredView::of(&object, scope.now), None);
+    }
     hit_and_deliver(core, scope, program, visit, found.get_or_init(|| object))
 }
 
@@ -191,7 +199,7 @@ fn hit_and_deliver<'a>(
     object: &'a Arc<Object>,
 ) -> Came {
     scope.stored.set(Some(StoredView::of(object, scope.now)));
-    let said = match program.is_builtin(Subroutine::Hit) && core.watch.is_none() {
+    let said = match program.is_builtin(Subroutine::Hit) && !core.is_heard() {
         true => HitVerdict::Deliver,
         false => run_over!(scope, program.hit),
     };
@@ -213,12 +221,13 @@ fn hit_and_deliver<'a>(
         return Came::Elsewhere(State::Hit, step);
     }
     take_edge(core, State::Hit, State::Deliver);
-    if program.is_builtin(Subroutine::Deliver) && core.watch.is_none() && builtin_hit::can_go_as_stored(object) {
+    if program.is_builtin(Subroutine::Deliver) && !core.is_heard() && builtin_hit::can_go_as_stored(object) {
         return render_as_stored(core, scope, visit, object);
     }
     if begin_response(scope, object).is_err() {
         return Came::Elsewhere(State::Deliver, Step::Synth(Synth::vcl_failed()));
     }
+    record_response(scope);
     let elsewhere = match run_over!(scope, program.deliver) {
         DeliverVerdict::Deliver => return render(core, scope, visit, object),
         DeliverVerdict::Restart => Step::Restart,
@@ -256,6 +265,15 @@ fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault
     Ok(())
 }
 
+fn record_response(scope: &Scope<'_>) {
+    let Side::Client(ClientState { records: Some(records), .. }) = scope.side else { return };
+    let response = &scope.response;
+    let mut lines: Vec<(&[u8], &[u8])> = Vec::new();
+    response.fields.each(|_, name, value| lines.push((name, value)));
+    let status = (response.status.get(), response.reason.get());
+    request_records::response(records, vcl::Message::Resp, status, lines.into_iter());
+}
+
 /// What goes out behind the stored head, which the program leaves as it is.
 fn render_as_stored(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) -> Came {
     let Side::Client(state) = scope.side else { unreachable!("as above") };
@@ -286,22 +304,28 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     let persistent = visit.persistent && !closes;
     stored_head::write_fate(&mut out, Fate::of(persistent, visit.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
+    if let Some(records) = &state.records {
+        request_records::processed(records);
+    }
     let (has_body, has_invalidated) = (stored_head::has_length(status), state.has_invalidated.get());
     Came::Ready(Sending { persistent, starts_as_stored: false, has_body, has_invalidated })
 }
+
+/// A visit, and what is said of it to the log and in records.
+pub(crate) type Heard<'v> = (&'v Visit<'v>, Option<&'v Rc<LogNotes>>, Option<&'v Rc<TaskRecords>>);
 
 /// The first write.
 fn write(
     connection: &mut Connection,
     core: &Rc<Core>,
     site: &Site,
-    (visit, notes): (&Visit<'_>, Option<&Rc<LogNotes>>),
+    (visit, notes, records): Heard<'_>,
     object: &Arc<Object>,
     sending: Sending,
 ) -> Reached {
     let tail = core.tail.borrow();
     let head = if sending.starts_as_stored { [object.rendered(), &tail] } else { [&tail[..], b""] };
-    send(connection, core, site, (visit, notes), object, head, sending)
+    send(connection, core, site, (visit, notes, records), object, head, sending)
 }
 
 /// Sends the head and, if it has one, the body.
@@ -309,14 +333,14 @@ pub(crate) fn send(
     connection: &mut Connection,
     core: &Core,
     site: &Site,
-    (visit, notes): (&Visit<'_>, Option<&Rc<LogNotes>>),
+    (visit, notes, records): Heard<'_>,
     object: &Arc<Object>,
     head: [&[u8]; 2],
     Sending { persistent, has_body, has_invalidated, .. }: Sending,
 ) -> Reached {
     let request = &visit.received.request;
     let head_only = request.method == Method::Head || !has_body;
-    let shot = Shot { request, head_only, persistent, client: visit.client, moment: visit.moment, notes };
+    let shot = Shot { request, head_only, persistent, client: visit.client, moment: visit.moment, notes, records };
     let came = match has_invalidated {
         false => instant_hit::send(connection, core, site, &shot, object, head),
         // Not before the disks know of it: the loop waits for them.

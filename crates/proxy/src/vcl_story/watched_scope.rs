@@ -1,8 +1,8 @@
 //! A scope that somebody looks at while a subroutine runs over it.
 //!
 //! Every fetch runs over one, because the log says which statement decided how long a response lives. A rehearsal runs
-//! everything over one and hears of each statement, change and verdict. It does nothing of its own: what it is asked for
-//! the scope does.
+//! everything over one and hears of each statement, change and verdict; and where records are wanted, what a record is made of
+//! is told to them. It does nothing of its own: what it is asked for the scope does.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,9 +12,12 @@ use vcl::subroutines::Method;
 use vcl::typed_program::BackendId;
 use vcl::{
     Arena, BackendRef, Fault, HeaderName, Health, Host, KeptName, LogKind, Message, Plain, ProxyField, Purge, Purged,
-    Task, UnixPeer, VariableId, World,
+    Task, UnixPeer, VariableId, World, header_value,
 };
 
+use crate::records::record_kind::HeadPart;
+use crate::records::task_records::TaskRecords;
+use crate::records::{RecordKind, fetch_records, request_records};
 use crate::rehearsal::watch::Watch;
 use crate::rehearsal::{Event, Ran, RanHead, lossy};
 use crate::vcl_story::log_notes::DecidedBy;
@@ -23,7 +26,7 @@ use crate::vcl_story::policy_scope::{Scope, Side};
 /// Runs a subroutine of the client's side over a scope: a watched one if somebody watches.
 macro_rules! run_over {
     ($scope:expr, $program:ident . $subroutine:ident) => {
-        match $scope.core.watch.is_some() {
+        match $scope.core.is_heard() {
             false => $program.$subroutine($scope),
             true => $program.$subroutine(&$crate::vcl_story::watched_scope::Watched::over($scope)),
         }
@@ -34,12 +37,57 @@ pub(crate) use run_over;
 pub(crate) struct Watched<'s, 'a> {
     scope: &'s Scope<'a>,
     watch: Option<&'a Watch>,
+    records: Option<&'s TaskRecords>,
     at: Cell<Option<Span>>,
 }
 
 impl<'s, 'a> Watched<'s, 'a> {
     pub(crate) fn over(scope: &'s Scope<'a>) -> Watched<'s, 'a> {
-        Watched { scope, watch: scope.core.watch.as_deref(), at: Cell::new(None) }
+        let records = match scope.side {
+            Side::Client(state) => state.records.as_deref(),
+            Side::Fetch(state) => state.records.as_deref(),
+        };
+        Watched { scope, watch: scope.core.watch.as_deref(), records, at: Cell::new(None) }
+    }
+
+    /// The lines of a field that is about to change.
+    fn record_unset(&self, of: Message, name: KeptName<'_>) {
+        let Some((records, kind)) = self.records.zip(RecordKind::of_head(of, HeadPart::Unset)) else { return };
+        self.scope.all_headers(of, &mut |known, value| {
+            if known.eq_ignore_ascii_case(name.written()) {
+                records.field(kind, known, value);
+            }
+        });
+    }
+
+    fn record_header(&self, of: Message, name: KeptName<'_>, value: &[u8]) {
+        if let Some((records, kind)) = self.records.zip(RecordKind::of_head(of, HeadPart::Header)) {
+            records.field(kind, name.written(), header_value(value));
+        }
+    }
+
+    /// A variable that has changed.
+    fn record_variable(&self, of: VariableId) {
+        let Some(records) = self.records else { return };
+        let scope = self.scope;
+        match of {
+            VariableId::REQ_METHOD => records.put(RecordKind::ReqMethod, &[scope.req.method.get()]),
+            VariableId::REQ_URL => records.put(RecordKind::ReqUrl, &[scope.req.url.get()]),
+            VariableId::BEREQ_METHOD => records.put(RecordKind::BereqMethod, &[scope.bereq().method.get()]),
+            VariableId::BEREQ_URL => records.put(RecordKind::BereqUrl, &[scope.bereq().url.get()]),
+            VariableId::RESP_STATUS | VariableId::BERESP_STATUS => {
+                let of = if of == VariableId::RESP_STATUS { Message::Resp } else { Message::Beresp };
+                request_records::status_line(records, of, scope.response.status.get(), scope.response.reason.get());
+            }
+            VariableId::RESP_REASON => records.put(RecordKind::RespReason, &[scope.response.reason_text()]),
+            VariableId::BERESP_REASON => records.put(RecordKind::BerespReason, &[scope.response.reason_text()]),
+            VariableId::BERESP_TTL | VariableId::BERESP_GRACE | VariableId::BERESP_KEEP => {
+                if let Side::Fetch(state) = scope.side {
+                    fetch_records::life(records, "VCL", &state.lifetimes.get(), state.uncacheable.get(), scope.now);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn hear(&self, event: impl FnOnce() -> Event) {
@@ -141,19 +189,23 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
 
     fn set_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
         let before = self.watch.and_then(|_| self.header_now(of, name));
+        self.record_unset(of, name);
         self.scope.set_header(of, name, value)?;
+        self.record_header(of, name, value);
         self.hear(|| Event::Set { name: label(of, name), before, after: lossy(value) });
         Ok(())
     }
 
     fn add_header(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
         self.scope.add_header(of, name, value)?;
+        self.record_header(of, name, value);
         self.hear(|| Event::Added { name: label(of, name), line: lossy(value) });
         Ok(())
     }
 
     fn unset_header(&self, of: Message, name: KeptName<'a>) {
         let before = self.watch.and_then(|_| self.header_now(of, name));
+        self.record_unset(of, name);
         self.scope.unset_header(of, name);
         if let Some(before) = before {
             self.hear(|| Event::Unset { name: label(of, name), before });
@@ -174,6 +226,7 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         let before = self.watch.and_then(|_| self.shown(self.scope.variable(of)));
         self.scope.set_variable(of, to)?;
         self.note_decision(of, to);
+        self.record_variable(of);
         self.hear(|| {
             let after = self.shown(self.scope.variable(of)).unwrap_or_default();
             Event::Set { name: of.get().name.to_owned(), before, after }
@@ -190,6 +243,9 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
 
     fn hash_data(&self, part: Option<&[u8]>) {
         self.scope.hash_data(part);
+        if let Some(records) = self.records {
+            records.put(RecordKind::Hash, &[part.unwrap_or_default()]);
+        }
         self.hear(|| Event::Hashed(part.map(lossy)));
     }
 
@@ -220,6 +276,15 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
 
     fn log(&self, kind: LogKind, text: &[u8]) {
         self.hear(|| Event::Logged(kind, lossy(text)));
+        if let Some(records) = self.records {
+            match kind {
+                LogKind::Program => records.put(RecordKind::VclLog, &[text]),
+                LogKind::Error => records.put(RecordKind::VclError, &[text]),
+                LogKind::Acl => records.put(RecordKind::VclAcl, &[text]),
+                LogKind::Timestamp => records.stamp(&String::from_utf8_lossy(text)),
+                LogKind::System(_) => {}
+            }
+        }
         if self.watch.is_none() || kind == LogKind::Program {
             self.scope.log(kind, text);
         }
@@ -262,7 +327,7 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
     }
 
     fn is_watched(&self) -> bool {
-        self.watch.is_some()
+        self.watch.is_some() || self.records.is_some()
     }
 
     fn statement(&self, at: Span) {
@@ -274,7 +339,19 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         self.hear(|| Event::Condition { at, holds });
     }
 
+    fn begun(&self, method: Method) {
+        if let Some(records) = self.records {
+            let name = method.name().trim_start_matches("vcl_").to_ascii_uppercase();
+            records.put(RecordKind::VclCall, &[name.as_bytes()]);
+        }
+    }
+
     fn ended(&self, method: Method, how: &dyn fmt::Display) {
+        if let Some(records) = self.records {
+            let how = how.to_string();
+            let action = how.split('(').next().unwrap_or_default();
+            records.put(RecordKind::VclReturn, &[action.as_bytes()]);
+        }
         let Some(watch) = self.watch else { return };
         let (is_background, request) = match self.scope.side {
             Side::Client(_) => (false, self.head(Message::Req)),

@@ -71,6 +71,7 @@ pub fn run<'a, H: Host<'a>>(
     method: Method,
 ) -> verdicts::Ending<'a> {
     let run = Run::new(loaded, compiled, host, method);
+    host.begun(method);
     let ending = match run.method(method) {
         Ok(verdicts::Ending::Fail(why)) | Err(why) => {
             let fault = run.placed(&why, method);

@@ -1,0 +1,85 @@
+//! What is recorded of sessions, requests and fetches while they run, as Varnish's log has it: who wants that log gives
+//! the proxy a [`RecordSink`]. Without one nothing here is made, and a hit asks for it once.
+//!
+//! A transaction collects its records (`task_records.rs`) and hands them over as one piece when it ends. What a record says
+//! follows the formats of vsl(7); where they go, and which numbers their kinds have there, is the sink's business.
+
+pub(crate) mod fetch_records;
+pub(crate) mod record_kind;
+pub(crate) mod request_records;
+pub(crate) mod session_records;
+pub(crate) mod task_records;
+
+pub use record_kind::RecordKind;
+
+/// Whose transaction it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordSide {
+    /// Sessions and requests.
+    Client,
+    /// Fetches.
+    Backend,
+    /// Nobody's: probes.
+    None,
+}
+
+/// Where records go. It must not block.
+pub trait RecordSink: Send + Sync {
+    /// Takes records of the transaction with this number, in order; [`each_record`] reads them.
+    fn put(&self, xid: u64, side: RecordSide, records: &[u8]);
+
+    /// What the store is called in records: kind and name.
+    fn storage(&self) -> &str {
+        "malloc s0"
+    }
+}
+
+/// Bytes before the text of a record: its kind, and the text's length in two bytes.
+const FRAME_BYTES: usize = 3;
+
+/// Appends a record. What is longer than a length can say is cut.
+pub(crate) fn append(to: &mut Vec<u8>, kind: RecordKind, parts: &[&[u8]]) {
+    let frame_at = to.len();
+    to.extend_from_slice(&[kind as u8, 0, 0]);
+    parts.iter().for_each(|part| to.extend_from_slice(part));
+    close(to, frame_at);
+}
+
+/// Says how long the record that begins at `frame_at` has become.
+pub(crate) fn close(to: &mut Vec<u8>, frame_at: usize) {
+    let text_at = frame_at + FRAME_BYTES;
+    let length = (to.len() - text_at).min(crate::limits::RECORD_BYTES_MAX);
+    to.truncate(text_at + length);
+    to[frame_at + 1..text_at].copy_from_slice(&(length as u16).to_le_bytes());
+}
+
+/// The records of a piece: kind and text.
+pub fn each_record(mut records: &[u8], mut take: impl FnMut(RecordKind, &[u8])) {
+    while let [kind, low, high, rest @ ..] = records {
+        let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
+        let (text, behind) = rest.split_at(length);
+        if let Some(kind) = RecordKind::ALL.get(usize::from(*kind)) {
+            take(*kind, text);
+        }
+        records = behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_they_were_written_and_long_ones_are_cut() {
+        let mut bytes = Vec::new();
+        append(&mut bytes, RecordKind::ReqUrl, &[b"/a", b"?b"]);
+        append(&mut bytes, RecordKind::End, &[]);
+        append(&mut bytes, RecordKind::VclLog, &[&[b'x'; 70_000]]);
+        let mut seen = Vec::new();
+        each_record(&bytes, |kind, text| seen.push((kind, text.to_vec())));
+        assert_eq!(seen[0], (RecordKind::ReqUrl, b"/a?b".to_vec()));
+        assert_eq!(seen[1], (RecordKind::End, Vec::new()));
+        assert_eq!((seen[2].0, seen[2].1.len()), (RecordKind::VclLog, crate::limits::RECORD_BYTES_MAX));
+        assert_eq!(seen.len(), 3);
+    }
+}

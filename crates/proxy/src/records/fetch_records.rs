@@ -1,0 +1,189 @@
+//! What is recorded of a fetch: the request to the backend, the connection it goes by, and what comes of it.
+
+use std::rc::Rc;
+
+use cache::{Failure, Now};
+use message::{FieldName, FieldsView, Request, ResponseHead};
+use rules::date::parse_date;
+use rules::{Lifetimes, ResponseDirectives};
+use vcl::Message;
+use wire::{RequestBody, ResponseBody};
+
+use crate::clock::Moment;
+use crate::origin::OriginConnection;
+use crate::records::RecordKind;
+use crate::records::request_records;
+use crate::records::task_records::TaskRecords;
+use crate::worker::Core;
+
+/// Why somebody fetches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wish {
+    Miss,
+    Pass,
+    Background,
+    Pipe,
+}
+
+impl Wish {
+    fn name(self) -> &'static str {
+        match self {
+            Wish::Miss => "fetch",
+            Wish::Pass => "pass",
+            Wish::Background => "bgfetch",
+            Wish::Pipe => "pipe",
+        }
+    }
+}
+
+/// A fetch for the request with these records.
+pub(crate) fn begin(
+    core: &Core,
+    client: Option<&TaskRecords>,
+    (xid, wish): (u64, Wish),
+    program: &str,
+    request: &Request<'_>,
+) -> Option<Rc<TaskRecords>> {
+    let records = TaskRecords::begin(core, Some(RecordKind::BereqAcct), xid, Moment::now())?;
+    let wish = wish.name();
+    if let Some(client) = client {
+        client.write(RecordKind::Link, format_args!("bereq {xid} {wish}"));
+    }
+    records.write(RecordKind::Begin, format_args!("bereq {} {wish}", client.map_or(0, TaskRecords::xid)));
+    records.put(RecordKind::VclUse, &[program.as_bytes()]);
+    records.stamp("Start");
+    asked(&records, request);
+    Some(records)
+}
+
+/// The request as vcl_backend_fetch first sees it.
+pub(crate) fn asked(records: &TaskRecords, request: &Request<'_>) {
+    request_records::request_line(records, Message::Bereq, request);
+    request_records::fields(records, RecordKind::BereqHeader, request.fields);
+}
+
+/// A connection is there.
+pub(crate) fn opened(records: &TaskRecords, backend: &str, connection: &OriginConnection) {
+    records.stamp("Connected");
+    let (number, remote, local) = connection.ends();
+    let how = if connection.reused { "reuse" } else { "connect" };
+    records.write(
+        RecordKind::BackendOpen,
+        format_args!("{number} {backend} {} {} {} {} {how}", remote.ip(), remote.port(), local.ip(), local.port()),
+    );
+}
+
+/// The request is on its way.
+pub(crate) fn sent(records: &TaskRecords, head_bytes: usize, body: RequestBody) {
+    records.stamp("Bereq");
+    records.count(|carried| {
+        carried.head_out += head_bytes as u64;
+        if let RequestBody::Length(length) = body {
+            carried.body_out += length;
+        }
+    });
+}
+
+/// And is given back, or not.
+pub(crate) fn closed(records: &TaskRecords, backend: &str, connection: &OriginConnection, is_kept: bool) {
+    let (number, ..) = connection.ends();
+    let how = if is_kept { "recycle" } else { "close RESP_CLOSE" };
+    records.write(RecordKind::BackendClose, format_args!("{number} {backend} {how}"));
+}
+
+/// The answer's head as it came.
+pub(crate) fn answered(records: &TaskRecords, head: &ResponseHead, head_bytes: usize) {
+    let view = head.fields.view();
+    let lines = view.iter().map(|field| (field.name_text, field.value));
+    request_records::response(records, Message::Beresp, (head.status.0, head.reason.as_deref()), lines);
+    records.stamp("Beresp");
+    records.count(|carried| carried.head_in += head_bytes as u64);
+}
+
+/// How long it lives, and by whose word.
+pub(crate) fn life(records: &TaskRecords, by: &str, life: &Lifetimes, is_uncacheable: bool, now: Now) {
+    let whole = |ms: f64| ms / 1_000.0;
+    let cacheable = if is_uncacheable { "uncacheable" } else { "cacheable" };
+    records.write(
+        RecordKind::Ttl,
+        format_args!(
+            "{by} {:.0} {:.0} {:.0} {:.0} {cacheable}",
+            whole(life.ttl_ms as f64),
+            whole(life.grace_ms as f64),
+            whole(life.keep_ms as f64),
+            whole(now.wall_ms as f64)
+        ),
+    );
+}
+
+/// What the origin's head says of its life, before any program has its say.
+pub(crate) fn announced(records: &TaskRecords, said: &Lifetimes, is_uncacheable: bool, head: &ResponseHead, now: Now) {
+    let now_s = (now.wall_ms / 1_000) as i64;
+    let date_of = |name| head.fields.view().get(name).and_then(|text| parse_date(text, now_s)).unwrap_or(0);
+    let directives = ResponseDirectives::parse(head.fields.view());
+    let max_age = directives.s_maxage_s.or(directives.max_age_s).unwrap_or(0);
+    let age_s = said.age_ms as i64 / 1_000;
+    let cacheable = if is_uncacheable { "uncacheable" } else { "cacheable" };
+    records.write(
+        RecordKind::Ttl,
+        format_args!(
+            "RFC {:.0} {:.0} {:.0} {now_s} {} {} {} {max_age} {cacheable}",
+            (said.ttl_ms + said.age_ms as i64) as f64 / 1_000.0,
+            said.grace_ms as f64 / 1_000.0,
+            said.keep_ms as f64 / 1_000.0,
+            now_s - age_s,
+            date_of(FieldName::Date),
+            date_of(FieldName::Expires),
+        ),
+    );
+}
+
+/// What the body is about to be, and where it goes.
+pub(crate) fn body_begins(records: &TaskRecords, framing: ResponseBody, streams: bool, is_stored: bool) {
+    records.stamp("Process");
+    records.put(RecordKind::Filters, &[]);
+    let storage = if is_stored { records.storage() } else { "malloc Transient" };
+    records.put(RecordKind::Storage, &[storage.as_bytes()]);
+    let (number, mode) = match framing {
+        ResponseBody::None | ResponseBody::Tunnel => (0, "none"),
+        ResponseBody::Length(0) => (0, "none"),
+        ResponseBody::Length(_) => (3, "length"),
+        ResponseBody::Chunked => (2, "chunked"),
+        ResponseBody::UntilClose => (4, "eof"),
+    };
+    let streams = if streams { "stream" } else { "-" };
+    records.write(RecordKind::FetchBody, format_args!("{number} {mode} {streams}"));
+}
+
+/// All of it is there.
+pub(crate) fn body_ended(records: &TaskRecords) {
+    records.stamp("BerespBody");
+    records.write(RecordKind::Length, format_args!("{}", records.carried.get().body_in));
+}
+
+/// There is no answer, or not all of it. Where Varnish has words of its own they are said.
+pub(crate) fn failed(records: &TaskRecords, failure: &Failure) {
+    let words = match failure.token {
+        "origin-first-byte-timeout" => "first byte timeout",
+        "origin-closed" => "backend closed",
+        "origin-body-truncated" => "eof socket closed",
+        "origin-between-bytes-timeout" => "timeout",
+        _ => &*failure.text,
+    };
+    records.put(RecordKind::FetchError, &[words.as_bytes()]);
+}
+
+/// vcl_backend_error is about to make an answer.
+pub(crate) fn error(records: &TaskRecords, status: u16, reason: Option<&[u8]>, fields: FieldsView<'_>) {
+    records.stamp("Error");
+    let lines = fields.iter().map(|field| (field.name_text, field.value));
+    request_records::response(records, Message::Beresp, (status, reason), lines);
+}
+
+/// The same wish once more, as another transaction.
+pub(crate) fn again(records: &TaskRecords, xid: u64, request: &Request<'_>) {
+    records.stamp("Retry");
+    records.go_on_as(xid, "bereq", "retry");
+    records.stamp("Start");
+    asked(records, request);
+}

@@ -1,0 +1,186 @@
+//! What is recorded of a client's request and of the answer to it.
+
+use std::rc::Rc;
+
+use message::{FieldName, FieldsView, Request, Version};
+use vcl::Message;
+use wire::{ReceivedRequest, Refusal};
+
+use crate::clock::Moment;
+use crate::records::RecordKind;
+use crate::records::record_kind::HeadPart;
+use crate::records::session_records::SessionRecords;
+use crate::records::task_records::TaskRecords;
+use crate::vcl_story::client_state::Ends;
+use crate::vcl_story::scope_heads::usual_reason;
+use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::xids;
+use crate::worker::Core;
+
+pub(crate) fn version_text(version: Version) -> &'static [u8] {
+    match version {
+        Version::Http10 => b"HTTP/1.0",
+        Version::Http11 => b"HTTP/1.1",
+    }
+}
+
+/// A request as it came, and as a program first sees it.
+pub(crate) fn begin(
+    core: &Core,
+    (session, xid): (Option<&SessionRecords>, u64),
+    ends: &Ends,
+    program: &str,
+    (received, moment): (&ReceivedRequest<'_>, Moment),
+) -> Option<Rc<TaskRecords>> {
+    let records = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xid, moment)?;
+    let listener = announce(&records, session, moment);
+    records.put(RecordKind::VclUse, &[program.as_bytes()]);
+    let client = ends.client;
+    records.write(RecordKind::ReqStart, format_args!("{} {} {listener}", client.ip(), client.port()));
+    let request = &received.request;
+    request_line(&records, Message::Req, request);
+    fields(&records, RecordKind::ReqHeader, request.fields);
+    completion(&records, request.fields, &ends.peer);
+    records.count(|carried| {
+        carried.head_in = received.head_bytes as u64;
+        if let wire::RequestBody::Length(length) = received.body {
+            carried.body_in = length;
+        }
+    });
+    Some(records)
+}
+
+/// Returns the listener's name.
+fn announce<'s>(records: &TaskRecords, session: Option<&'s SessionRecords>, moment: Moment) -> &'s str {
+    let xid = records.xid();
+    if let Some(session) = session {
+        session.link(xid);
+    }
+    records.write(RecordKind::Begin, format_args!("req {} rxreq", session.map_or(0, SessionRecords::xid)));
+    records.stamp_at("Start", moment);
+    records.stamp_at("Req", moment);
+    session.map_or("a0", SessionRecords::listener)
+}
+
+/// What was added before any program saw it: see `client_steps::complete`.
+fn completion(records: &TaskRecords, view: FieldsView<'_>, peer: &[u8]) {
+    const NAME: &[u8] = b"X-Forwarded-For";
+    let mut joined: Vec<u8> = Vec::new();
+    for line in view.get_all(FieldName::XForwardedFor) {
+        records.field(RecordKind::ReqUnset, NAME, line);
+        joined.extend_from_slice(line);
+        joined.extend_from_slice(b", ");
+    }
+    joined.extend_from_slice(peer);
+    records.field(RecordKind::ReqHeader, NAME, &joined);
+}
+
+/// Method, URL and protocol of `req` or `bereq`.
+pub(crate) fn request_line(records: &TaskRecords, of: Message, request: &Request<'_>) {
+    let put = |kind: RecordKind, parts: &[&[u8]]| records.put(kind, parts);
+    let (method, url, protocol) = match of {
+        Message::Bereq => (RecordKind::BereqMethod, RecordKind::BereqUrl, RecordKind::BereqProtocol),
+        _ => (RecordKind::ReqMethod, RecordKind::ReqUrl, RecordKind::ReqProtocol),
+    };
+    put(method, &[request.method_text]);
+    match request.query {
+        None => put(url, &[request.path]),
+        Some(query) => put(url, &[request.path, b"?", query]),
+    }
+    put(protocol, &[version_text(request.version)]);
+}
+
+pub(crate) fn fields(records: &TaskRecords, kind: RecordKind, fields: FieldsView<'_>) {
+    fields.iter().for_each(|field| records.field(kind, field.name_text, field.value));
+}
+
+/// The head of `resp` or `beresp`.
+pub(crate) fn response<'f>(
+    records: &TaskRecords,
+    of: Message,
+    (status, reason): (u16, Option<&[u8]>),
+    lines: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+) {
+    let (protocol, header) = match of {
+        Message::Beresp => (RecordKind::BerespProtocol, RecordKind::BerespHeader),
+        _ => (RecordKind::RespProtocol, RecordKind::RespHeader),
+    };
+    records.put(protocol, &[b"HTTP/1.1"]);
+    status_line(records, of, status, reason);
+    lines.for_each(|(name, value)| records.field(header, name, value));
+}
+
+/// Status and reason of `resp` or `beresp`, which may change.
+pub(crate) fn status_line(records: &TaskRecords, of: Message, status: u16, reason: Option<&[u8]>) {
+    let kinds = (RecordKind::of_head(of, HeadPart::Status), RecordKind::of_head(of, HeadPart::Reason));
+    if let (Some(of_status), Some(of_reason)) = kinds {
+        records.write(of_status, format_args!("{status:03}"));
+        records.put(of_reason, &[reason.unwrap_or_else(|| usual_reason(status))]);
+    }
+}
+
+/// What is stored answers the request.
+pub(crate) fn hit(records: &TaskRecords, stored: &StoredView<'_>, arriving: Option<(u64, Option<u64>)>) {
+    let life = stored.lifetimes;
+    let ttl = life.ttl_ms as f64 / 1_000.0;
+    let (grace, keep) = (life.grace_ms as f64 / 1_000.0, life.keep_ms as f64 / 1_000.0);
+    let xid = stored_xid(stored.fields);
+    match arriving {
+        None => records.write(RecordKind::Hit, format_args!("{xid} {ttl:.6} {grace:.6} {keep:.6}")),
+        Some((so_far, None)) => {
+            records.write(RecordKind::Hit, format_args!("{xid} {ttl:.6} {grace:.6} {keep:.6} {so_far}"));
+        }
+        Some((so_far, Some(length))) => {
+            records.write(RecordKind::Hit, format_args!("{xid} {ttl:.6} {grace:.6} {keep:.6} {so_far} {length}"));
+        }
+    }
+}
+
+/// The number of the fetch that brought it.
+fn stored_xid(fields: FieldsView<'_>) -> u64 {
+    let text = fields.get_all_named(b"x-varnish").next();
+    text.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()).unwrap_or(0)
+}
+
+/// A mark that the look-up met: until when it says so.
+pub(crate) fn marked(records: &TaskRecords, kind: RecordKind, mark: &StoredView<'_>) {
+    let left_s = mark.lifetimes.ttl_ms as f64 / 1_000.0;
+    records.write(kind, format_args!("{} {left_s:.6}", stored_xid(mark.fields)));
+}
+
+/// The answer is made, and goes out.
+pub(crate) fn processed(records: &TaskRecords) {
+    records.stamp("Process");
+    records.put(RecordKind::Filters, &[]);
+}
+
+/// It went out.
+pub(crate) fn sent(records: &TaskRecords, head_bytes: u64, body_bytes: u64, persistent: bool) {
+    let fate: &[u8] = if persistent { b"keep-alive" } else { b"close" };
+    records.field(RecordKind::RespHeader, b"Connection", fate);
+    records.count(|carried| (carried.head_out, carried.body_out) = (head_bytes, body_bytes));
+}
+
+/// The last of it: what went either way.
+pub(crate) fn end(records: &TaskRecords, ended: Moment) {
+    records.stamp_at("Resp", ended);
+    records.end();
+}
+
+/// Bytes that are no request, and the answer to them.
+pub(crate) fn refused(core: &Core, session: Option<&SessionRecords>, refusal: &Refusal, garbage: &[u8]) {
+    let moment = Moment::now();
+    if core.records.is_none() {
+        return;
+    }
+    let Some(records) = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xids::next(core), moment) else { return };
+    announce(&records, session, moment);
+    let line_end = garbage.iter().position(|&byte| byte == b'\r' || byte == b'\n').unwrap_or(garbage.len());
+    if line_end > 0 {
+        records.put(RecordKind::HttpGarbage, &[&garbage[..line_end]]);
+    }
+    records.write(RecordKind::Error, format_args!("{}", refusal.token));
+    response(&records, Message::Resp, (refusal.status, None), std::iter::empty());
+    records.count(|carried| carried.head_in = garbage.len() as u64);
+    end(&records, Moment::now());
+}

@@ -1,0 +1,133 @@
+//! The records of a client's connection, each handed over as it happens: a session may last for hours.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use wire::Refusal;
+
+use crate::clock::Moment;
+use crate::records::RecordKind;
+use crate::records::task_records::TaskRecords;
+use crate::vcl_story::client_state::Ends;
+use crate::vcl_story::xids;
+use crate::worker::Core;
+
+/// Why a session ends, in Varnish's words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Closing {
+    /// The client ended it.
+    Remote,
+    /// The client said that nothing more comes.
+    Request,
+    /// We did.
+    Response,
+    /// What came is no request, or more than is taken.
+    Junk,
+    Overflow,
+    Timeout,
+    TransmitFailed,
+    Pipe,
+}
+
+impl Closing {
+    pub(crate) fn of_refusal(refusal: &Refusal) -> Closing {
+        match refusal.status {
+            408 => Closing::Timeout,
+            431 | 414 => Closing::Overflow,
+            _ => Closing::Junk,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Closing::Remote => "REM_CLOSE",
+            Closing::Request => "REQ_CLOSE",
+            Closing::Response => "RESP_CLOSE",
+            Closing::Junk => "RX_JUNK",
+            Closing::Overflow => "RX_OVERFLOW",
+            Closing::Timeout => "RX_TIMEOUT",
+            Closing::TransmitFailed => "TX_ERROR",
+            Closing::Pipe => "TX_PIPE",
+        }
+    }
+}
+
+/// Ends with the connection.
+pub(crate) struct SessionRecords {
+    task: Rc<TaskRecords>,
+    began: Moment,
+    /// Of the listener.
+    name: Arc<str>,
+    closing: Cell<Closing>,
+}
+
+impl SessionRecords {
+    /// Of a connection that has just been accepted, if anybody wants records.
+    pub(crate) fn begin(core: &Core, ends: impl FnOnce() -> Ends, name: Option<&Arc<str>>) -> Option<SessionRecords> {
+        core.records.as_ref()?;
+        let (began, ends) = (Moment::now(), ends());
+        let task = TaskRecords::begin(core, None, xids::next(core), began)?;
+        let name = name.map_or_else(|| "a0".into(), Arc::clone);
+        task.put(RecordKind::Begin, &[b"sess 0 HTTP/1"]);
+        let (remote, local) = (ends.remote, ends.local);
+        let us = core.clock().wall_micros(began);
+        task.write(
+            RecordKind::SessOpen,
+            format_args!(
+                "{} {} {name} {} {} {}.{:06} {}",
+                remote.ip(),
+                remote.port(),
+                local.ip(),
+                local.port(),
+                us / 1_000_000,
+                us % 1_000_000,
+                ends.descriptor
+            ),
+        );
+        task.hand_over();
+        Some(SessionRecords { task, began, name, closing: Cell::new(Closing::Remote) })
+    }
+
+    pub(crate) fn xid(&self) -> u64 {
+        self.task.xid()
+    }
+
+    pub(crate) fn listener(&self) -> &str {
+        &self.name
+    }
+
+    /// A request has come on it.
+    pub(crate) fn link(&self, request: u64) {
+        self.task.write(RecordKind::Link, format_args!("req {request} rxreq"));
+        self.task.hand_over();
+    }
+
+    /// What a PROXY header said, of this version.
+    pub(crate) fn proxied(&self, version: u8, said: Option<(SocketAddr, SocketAddr)>) {
+        match said {
+            None => self.task.write(RecordKind::Proxy, format_args!("{version} local local local local")),
+            Some((client, server)) => self.task.write(
+                RecordKind::Proxy,
+                format_args!("{version} {} {} {} {}", client.ip(), client.port(), server.ip(), server.port()),
+            ),
+        }
+        self.task.hand_over();
+    }
+
+    /// The last word counts.
+    pub(crate) fn closes(&self, why: Closing) {
+        self.closing.set(why);
+    }
+}
+
+impl Drop for SessionRecords {
+    fn drop(&mut self) {
+        let micros = self.began.micros_until(Moment::now());
+        let name = self.closing.get().name();
+        self.task
+            .write(RecordKind::SessClose, format_args!("{name} {}.{:03}", micros / 1_000_000, micros / 1_000 % 1_000));
+        self.task.end();
+    }
+}
