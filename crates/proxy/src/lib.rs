@@ -74,3 +74,4 @@ pub use static_files::file_types;
 pub use vcl_service::{BackendStatus, BanStatus, ProbeStatus, VclStatus};
 pub use vcl_shelf::VclError;
 pub use vcl_site::VclProgram;
+pub use vcl_story::xids::set_xids;

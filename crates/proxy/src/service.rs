@@ -32,7 +32,6 @@ use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::{VclError, VclShelf};
 use crate::vcl_site::VclProgram;
-use crate::vcl_story::xids;
 use crate::worker::{self, Shared};
 
 /// The least memory a store can work with.
@@ -186,11 +185,6 @@ impl Proxy {
             self.open(listeners);
         }
         Ok(warnings)
-    }
-
-    /// Transactions are numbered from here on, by so many at a time on each worker.
-    pub fn set_xids(&self, next: u64, block: u64) {
-        xids::set(next, block);
     }
 
     /// Stops accepting and finishes what is in flight, for at most `limits.drain_grace`.

@@ -32,4 +32,4 @@ pub(crate) mod scope_heads;
 mod scope_variables;
 pub(crate) mod stored_view;
 pub(crate) mod watched_scope;
-pub(crate) mod xids;
+pub mod xids;

@@ -37,7 +37,8 @@ pub(crate) fn xid(front: &Front, asked: &Asked<'_>) -> Answer {
     };
     let (Ok(next), Ok(block)) = (xid.parse::<u32>(), chunk.parse::<u32>()) else { return Answer::wrong("No number") };
     if !asked.words.is_empty() {
-        front.served.set_xids(next, block);
+        // The number that was used last, for Varnish.
+        front.served.set_xids(next.wrapping_add(1), block);
     }
     Answer::ok(format!("XID is {xid} chunk {chunk}"))
 }

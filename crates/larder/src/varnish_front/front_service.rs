@@ -448,9 +448,7 @@ impl Served for FrontService {
     }
 
     fn set_xids(&self, next: u32, block: u32) {
-        if let Some(proxy) = self.state.lock().proxy() {
-            proxy.set_xids(u64::from(next), u64::from(block));
-        }
+        proxy::set_xids(u64::from(next), u64::from(block));
     }
 
     fn set_parameter(&self, name: &str, value: &str) -> Result<(), Refusal> {

@@ -31,8 +31,9 @@ impl Xids {
     }
 }
 
-/// From here on numbers are counted from `next`, and cores take so many of them at a time: with 1 all are in order.
-pub(crate) fn set(next: u64, block: u64) {
+/// From here on transactions of this process are numbered from `next`, and workers take so many numbers at a time: with 1
+/// all are in order.
+pub fn set_xids(next: u64, block: u64) {
     NEXT.store(next, Ordering::Relaxed);
     BLOCK.store(block.max(1), Ordering::Relaxed);
     SETTING.fetch_add(1, Ordering::Release);
