@@ -34,6 +34,7 @@ mod expression_checker;
 mod known_headers;
 mod lints;
 mod statement_checker;
+mod via_checker;
 
 /// Checks the user's definitions and those of builtin.vcl.
 pub fn check(user: &[Definition], builtin: &[Definition], sources: &Sources, reports: &mut Reports) -> Program {

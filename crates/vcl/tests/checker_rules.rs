@@ -81,6 +81,7 @@ fn names_are_resolved() {
     recv("set req.request = \"GET\";", "old-vcl@5");
     recv("set req.http.x = req.esi;", "unknown-name@5");
     recv("set req.http.\"x.y\" = \"a\"; unset req.http.\"x.y\";", "");
+    recv("set req.http.{\"!!\"} = \"a\"; unset req.http.\"\"\"x.y\"\"\";", "");
     recv("set req.http.x.y = \"a\";", "bad-name@5");
     recv("call nosuch;", "unknown-name@5");
     recv("call b;", "wrong-kind@5");
@@ -301,4 +302,16 @@ fn acl_entries_that_decide_nothing_are_told() {
     acl("\"::\";", "never-matches@2");
     acl("\"0.0.0.0\"/0; \"::\"/0;", "");
     acl("\"localhost\"; \"127.0.0.1\";", "");
+}
+
+#[test]
+fn a_way_through_another_backend_is_one_step_to_a_name() {
+    const BEFORE: &str = "vcl 4.1; sub vcl_recv { set req.backend_hint = a; }\nbackend v none;\n";
+    let check = |backends: &str, expect: &str| check(&format!("{BEFORE}{backends}"), expect);
+    check("backend a { .via = v; .host = \"a.test\"; }", "");
+    check("backend a { .via = v; .host = \"10.0.0.1\"; .authority = \"a.test\"; }", "");
+    check("backend a { .via = v; .host = \"10.0.0.1\"; }", "bad-backend@3");
+    check("backend a { .via = v; .host = \"a.test\"; .host_header = \"10.0.0.1\"; }", "bad-backend@3");
+    check("backend a { .via = v; .path = \"/run/a\"; }", "bad-backend@3");
+    check("backend a { .via = b; .host = \"a.test\"; }\nbackend b { .via = v; .host = \"b.test\"; }", "bad-backend@3");
 }

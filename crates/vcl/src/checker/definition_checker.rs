@@ -80,6 +80,7 @@ impl Checker<'_> {
                 _ => {}
             }
         }
+        self.ways_through_backends(definitions);
     }
 
     /// The attributes by name; unknown ones and second ones are reported.
@@ -391,12 +392,18 @@ fn mismatch(attribute: &Attribute, wanted: &str) -> Diagnostic {
 
 /// A name or an address, with or without a port: `[::1]:80`, `name:port`, `name port`.
 fn is_host(host: &str) -> bool {
-    if host.parse::<std::net::IpAddr>().is_ok() || host.parse::<std::net::SocketAddr>().is_ok() {
+    if is_address(host) {
         return true;
-    }
-    if let Some(inside) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        return inside.parse::<std::net::Ipv6Addr>().is_ok();
     }
     let name = host.split_once([':', ' ']).map_or(host, |(name, _)| name);
     is_host_name(name)
+}
+
+/// Numbers, not a name.
+pub(super) fn is_address(host: &str) -> bool {
+    if host.parse::<std::net::IpAddr>().is_ok() || host.parse::<std::net::SocketAddr>().is_ok() {
+        return true;
+    }
+    let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    inside.is_some_and(|inside| inside.parse::<std::net::Ipv6Addr>().is_ok())
 }

@@ -196,7 +196,7 @@ impl Parser<'_> {
         Ok(ExpressionKind::Call { callee: name, arguments })
     }
 
-    /// `a.b.c`; after `.http.` the last part may be quoted.
+    /// `a.b.c`; after `.http.` the last part may be a string of any form.
     pub(super) fn name(&mut self) -> Parsed<Name> {
         let first = self.identifier("a name")?;
         let start = first.span;
@@ -209,7 +209,7 @@ impl Parser<'_> {
                     self.at += 2;
                     parts.push(Identifier { text: self.sources.text(follows.span), span: follows.span });
                 }
-                Word::Text(1) if parts.last().is_some_and(|part| part.text.eq_ignore_ascii_case("http")) => {
+                Word::Text(_) if parts.last().is_some_and(|part| part.text.eq_ignore_ascii_case("http")) => {
                     self.at += 2;
                     let text = String::from_utf8_lossy(&self.text_bytes(follows)).into_owned();
                     parts.push(Identifier { text, span: follows.span });
