@@ -424,6 +424,21 @@ fn a_chain_of_regexes_looks_again_after_a_call() {
 
 /// A chain of substitutions is one step; it does what its statements do one after another.
 #[test]
+fn what_a_substitution_brings_together_is_found_by_those_behind_it() {
+    let chain: String = ["b", "x-", "a", "^y+", "ca", "aa", "dd?"]
+        .map(|pattern| format!("set req.http.r = regsuball(req.http.r, \"{pattern}\", \"\"); "))
+        .concat();
+    let apart = chain.replace("; set", "; set req.http.x = \"1\"; set");
+    for (value, expect) in
+        [("cbx-a", "c"), ("yd", ""), ("x-yx-y", ""), ("z dd", "z "), ("dbd", ""), ("e", "e"), ("cbab", "c")]
+    {
+        let before = format!("set req.http.r = \"{value}\"; ");
+        assert_eq!(recv_of(&format!("{before}{chain}")), format!("r: {expect}"), "{value}");
+        assert_eq!(recv_of(&format!("{before}{apart} unset req.http.x;")), recv_of(&format!("{before}{chain}")));
+    }
+}
+
+#[test]
 fn a_chain_of_substitutions_is_its_statements() {
     let chain = "set req.http.r = regsuball(req.http.r, \"a=[^;]+(; )?\", \"\"); \
         set req.http.r = regsuball(req.http.r, \"b=[^;]+(; )?\", \"\"); \

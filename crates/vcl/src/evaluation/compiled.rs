@@ -86,6 +86,7 @@ pub enum Act {
         /// In shorter texts there is nothing to replace.
         bytes_min: usize,
         steps: Box<[Rewriting]>,
+        set: Option<Box<ChainSet>>,
     },
     /// For `+=` and its like the value is the whole sum.
     SetVariable {
@@ -112,6 +113,14 @@ pub enum Act {
     Synthetic(Box<[Text]>),
     Function(Box<Call>),
     Block(Box<[Step]>),
+}
+
+/// Tells in one pass which of a chain's regexes match.
+#[derive(Debug)]
+pub struct ChainSet {
+    pub engine: PatternsSet,
+    /// Which of the set's regexes each step's is, if it is in it.
+    pub places: Vec<Option<u32>>,
 }
 
 /// `set name = regsub(name, pattern, replacement)`

@@ -83,6 +83,23 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
     Ok(Compiled { subroutines, methods, untouched, patterns, groups, sets_count, acls, request_body_bytes, labels })
 }
 
+/// A set of a chain's regexes, if they are worth one.
+fn chain_set_of(steps: &[Rewriting], patterns: &[Pattern]) -> Option<ChainSet> {
+    if steps.len() < SET_PATTERNS_MIN {
+        return None;
+    }
+    let (mut syntaxes, mut places, mut looks_for_end) = (Vec::new(), Vec::new(), false);
+    for step in steps {
+        let syntax = patterns[step.pattern.index()].for_set();
+        places.push(syntax.map(|_| syntaxes.len() as u32));
+        if let Some((syntax, looks)) = syntax {
+            syntaxes.push(syntax);
+            looks_for_end |= looks;
+        }
+    }
+    Some(ChainSet { engine: PatternsSet::whole(&syntaxes, looks_for_end)?, places })
+}
+
 /// A set of those that are worth one.
 fn set_of(members: &[RegexId], patterns: &[Pattern], number: u32) -> Option<GroupSet> {
     let eligible = |id: &RegexId| patterns[id.index()].for_set().is_some();
@@ -170,7 +187,7 @@ impl Compiler<'_> {
             };
             let bytes = self.patterns[rewriting.pattern.index()].bytes_min();
             match joined.last_mut() {
-                Some(Step { act: Act::RewriteHeader { of: before, name: known, bytes_min, steps }, .. })
+                Some(Step { act: Act::RewriteHeader { of: before, name: known, bytes_min, steps, .. }, .. })
                     if *before == of && known.written() == name.written() =>
                 {
                     *bytes_min = bytes.min(*bytes_min);
@@ -180,9 +197,15 @@ impl Compiler<'_> {
                 }
                 _ => {
                     let at = rewriting.at;
-                    let act = Act::RewriteHeader { of, name, bytes_min: bytes, steps: Box::new([rewriting]) };
+                    let steps = Box::new([rewriting]);
+                    let act = Act::RewriteHeader { of, name, bytes_min: bytes, steps, set: None };
                     joined.push(Step { act, at });
                 }
+            }
+        }
+        for step in &mut joined {
+            if let Act::RewriteHeader { steps, set, .. } = &mut step.act {
+                *set = chain_set_of(steps, self.patterns).map(Box::new);
             }
         }
         *steps = joined;

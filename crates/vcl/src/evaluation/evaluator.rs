@@ -203,13 +203,13 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
                         self.host.statement(step.at);
                     }
                     let text = self.host.header(*of, name).unwrap_or_default();
-                    let text = self.rewritten(text, std::slice::from_ref(step))?;
+                    let text = self.rewritten(text, std::slice::from_ref(step), None)?;
                     self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), text)?)?;
                 }
             }
-            Act::RewriteHeader { of, name, bytes_min, steps } => {
+            Act::RewriteHeader { of, name, bytes_min, steps, set } => {
                 let text = self.host.header(*of, name).unwrap_or_default();
-                let text = if text.len() < *bytes_min { text } else { self.rewritten(text, steps)? };
+                let text = if text.len() < *bytes_min { text } else { self.rewritten(text, steps, set.as_deref())? };
                 self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), text)?)?;
             }
             Act::UnsetHeader { of, name } => self.host.unset_header(*of, KeptName::Known(name)),

@@ -20,6 +20,12 @@ use crate::typed_program::AclId;
 use crate::variables::VariableId;
 use crate::vmods::HeaderArgument;
 
+/// Passes over what a chain of substitutions makes of one text: where much changes, every step looks for itself.
+const CHAIN_PASSES_MAX: u32 = 3;
+
+/// For longer texts it is cheaper that each step looks for the letters it needs.
+const CHAIN_BYTES_PER_STEP: usize = 12;
+
 type Given<T> = Result<T, Fault>;
 
 /// What the set of that number found in its text just now.
@@ -77,11 +83,30 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
     }
 
     /// Substitutions one after another, each in what the one before left.
-    pub fn rewritten(&self, mut text: &'a [u8], steps: &'a [Rewriting]) -> Given<&'a [u8]> {
-        for step in steps {
+    pub fn rewritten(&self, text: &'a [u8], steps: &'a [Rewriting], set: Option<&'a ChainSet>) -> Given<&'a [u8]> {
+        let mut text = header_value(text);
+        let mut matched: Option<MatchedSet<'a>> = None;
+        let (mut is_of_this_text, mut passes_left) = (false, CHAIN_PASSES_MAX);
+        for (index, step) in steps.iter().enumerate() {
             self.stand_at(&step.at)?;
+            if let Some(set) = set
+                && let Some(place) = set.places[index]
+                // What matched before something else was replaced mostly still does.
+                && (is_of_this_text || !matched.is_some_and(|matched| matched.has(place)))
+            {
+                let is_worth_it = text.len() <= CHAIN_BYTES_PER_STEP * (steps.len() - index);
+                if !is_of_this_text && passes_left > 0 && is_worth_it {
+                    matched = set.engine.matched_once(text, self.arena)?;
+                    (is_of_this_text, passes_left) = (true, passes_left - 1);
+                }
+                if is_of_this_text && matched.is_some_and(|matched| !matched.has(place)) {
+                    continue;
+                }
+            }
             let pattern = &self.compiled.patterns[step.pattern.index()];
-            text = header_value(substitute(pattern, text, &step.replacement, step.all, self.arena)?);
+            let changed = header_value(substitute(pattern, text, &step.replacement, step.all, self.arena)?);
+            is_of_this_text &= std::ptr::eq(changed, text);
+            text = changed;
         }
         Ok(text)
     }

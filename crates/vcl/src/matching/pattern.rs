@@ -341,6 +341,9 @@ mod tests {
             "((a)|b)*",
             "x?",
             "^$",
+            "^\\s*$",
+            "^([a-z]+)$",
+            "^[^.]{2,}$",
             "$",
             ".",
             ".+",
@@ -370,6 +373,7 @@ mod tests {
         shaped("(?i)\\.jpg$", true);
         shaped("^(GET|HEAD|POST)$", true);
         shaped("[A-Z]", true);
+        shaped("^\\s*$", true);
         shaped("^a(?i:b)", false);
         shaped("a.*b", false);
         shaped("abc", false);

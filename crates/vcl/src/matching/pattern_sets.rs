@@ -10,6 +10,8 @@ use regex_automata::meta::Regex as Linear;
 use regex_automata::{Input, PatternSet};
 use regex_syntax::hir::Hir;
 
+use super::least_match::least;
+use super::whole_automaton::WholeAutomaton;
 use crate::limits::SET_CACHE_BYTES_MAX;
 use crate::plain_values::Fault;
 use crate::scope_arena::Arena;
@@ -23,10 +25,17 @@ pub const SET_SHAPED_PATTERNS_MIN: usize = 16;
 /// Several regexes.
 #[derive(Debug)]
 pub struct PatternsSet {
-    engine: Linear,
+    engine: SetEngine,
+    patterns_count: usize,
     looks_for_end: bool,
     /// Shorter texts match none of them.
     bytes_min: usize,
+}
+
+#[derive(Debug)]
+enum SetEngine {
+    Whole(Box<WholeAutomaton>),
+    Lazy(Linear),
 }
 
 /// Which of a set's regexes match a text: a bit for each.
@@ -62,16 +71,24 @@ thread_local! {
 impl PatternsSet {
     /// `None` when they are too much for one engine: then they are matched one by one.
     pub fn new(patterns: &[&Hir], looks_for_end: bool) -> Option<PatternsSet> {
-        let config = Linear::config()
-            .utf8_empty(false)
-            // Of no use where all that match are wanted.
-            .auto_prefilter(false)
-            .hybrid_cache_capacity(SET_CACHE_BYTES_MAX)
-            .which_captures(regex_automata::nfa::thompson::WhichCaptures::None)
-            .match_kind(regex_automata::MatchKind::All);
-        let engine = Linear::builder().configure(config).build_many_from_hir(patterns).ok()?;
-        let bytes_min = patterns.iter().map(|syntax| syntax.properties().minimum_len().unwrap_or(0)).min()?;
-        Some(PatternsSet { engine, looks_for_end, bytes_min })
+        let least: Vec<Hir> = patterns.iter().map(|pattern| least(pattern)).collect();
+        let engine = match WholeAutomaton::new(&least) {
+            Some(whole) => SetEngine::Whole(Box::new(whole)),
+            None => SetEngine::Lazy(lazy(&least)?),
+        };
+        Some(PatternsSet::of(engine, &least, looks_for_end))
+    }
+
+    /// The same, if one pass costs little enough for texts that change from one regex to the next.
+    pub fn whole(patterns: &[&Hir], looks_for_end: bool) -> Option<PatternsSet> {
+        let least: Vec<Hir> = patterns.iter().map(|pattern| least(pattern)).collect();
+        let engine = SetEngine::Whole(Box::new(WholeAutomaton::new(&least)?));
+        Some(PatternsSet::of(engine, &least, looks_for_end))
+    }
+
+    fn of(engine: SetEngine, patterns: &[Hir], looks_for_end: bool) -> PatternsSet {
+        let bytes_min = patterns.iter().map(|syntax| syntax.properties().minimum_len().unwrap_or(0)).min();
+        PatternsSet { engine, patterns_count: patterns.len(), looks_for_end, bytes_min: bytes_min.unwrap_or(0) }
     }
 
     /// Which regexes match; `None` when the text must be asked about otherwise.
@@ -95,23 +112,52 @@ impl PatternsSet {
         Ok(Some(MatchedSet(last.matched.get())))
     }
 
-    fn pass<'a>(&self, text: &[u8], arena: &'a Arena) -> Result<&'a [u64], Fault> {
-        SCRATCH.with_borrow_mut(|scratch| {
-            if scratch.capacity() < self.engine.pattern_len() {
-                *scratch = PatternSet::new(self.engine.pattern_len());
-            }
-            scratch.clear();
-            self.engine.which_overlapping_matches(&Input::new(text), scratch);
-            if scratch.is_empty() {
-                return Ok(&[][..]);
-            }
-            let words = arena.filled(self.engine.pattern_len().div_ceil(64), |_| 0u64)?;
-            for id in scratch.iter() {
-                words[id.as_usize() / 64] |= 1 << (id.as_usize() % 64);
-            }
-            Ok(&*words)
-        })
+    /// The same for a text of which nobody asks again.
+    pub fn matched_once<'a>(&self, text: &[u8], arena: &'a Arena) -> Result<Option<MatchedSet<'a>>, Fault> {
+        if text.len() < self.bytes_min {
+            return Ok(Some(MatchedSet(&[])));
+        }
+        if self.looks_for_end && text.last() == Some(&b'\n') {
+            return Ok(None);
+        }
+        Ok(Some(MatchedSet(self.pass(text, arena)?)))
     }
+
+    fn pass<'a>(&self, text: &[u8], arena: &'a Arena) -> Result<&'a [u64], Fault> {
+        let words_count = self.patterns_count.div_ceil(64);
+        let mut words: &mut [u64] = &mut [];
+        let mut note = |number: usize| {
+            if words.is_empty() {
+                words = arena.filled(words_count, |_| 0u64)?;
+            }
+            words[number / 64] |= 1 << (number % 64);
+            Ok(())
+        };
+        match &self.engine {
+            SetEngine::Whole(automaton) => automaton.matched(text, note)?,
+            SetEngine::Lazy(engine) => SCRATCH.with_borrow_mut(|scratch| {
+                if scratch.capacity() < self.patterns_count {
+                    *scratch = PatternSet::new(self.patterns_count);
+                }
+                scratch.clear();
+                engine.which_overlapping_matches(&Input::new(text), scratch);
+                scratch.iter().try_for_each(|id| note(id.as_usize()))
+            })?,
+        }
+        Ok(words)
+    }
+}
+
+/// An engine that makes its automaton as texts need it, for each thread.
+fn lazy(patterns: &[Hir]) -> Option<Linear> {
+    let config = Linear::config()
+        .utf8_empty(false)
+        // Of no use where all that match are wanted.
+        .auto_prefilter(false)
+        .hybrid_cache_capacity(SET_CACHE_BYTES_MAX)
+        .which_captures(regex_automata::nfa::thompson::WhichCaptures::None)
+        .match_kind(regex_automata::MatchKind::All);
+    Linear::builder().configure(config).build_many_from_hir(patterns).ok()
 }
 
 #[cfg(test)]
@@ -126,14 +172,22 @@ mod tests {
         let syntaxes: Vec<&Hir> = patterns.iter().filter_map(|pattern| Some(pattern.for_set()?.0)).collect();
         assert_eq!(syntaxes.len(), written.len());
         let set = PatternsSet::new(&syntaxes, true).expect("they are few");
+        assert!(matches!(set.engine, SetEngine::Whole(_)));
+        let owned: Vec<Hir> = syntaxes.iter().copied().cloned().collect();
+        let lazy = PatternsSet::of(SetEngine::Lazy(lazy(&owned).expect("they are few")), &owned, true);
         let arena = Arena::default();
-        let last = LastPass::default();
+        let (last, last_of_lazy) = (LastPass::default(), LastPass::default());
         for text in ["", "Mozilla/5.0 robot crawler.", "a spider 123 x\u{e9}", "bot 99", "CRAWL\n"] {
             for (number, pattern) in patterns.iter().enumerate() {
                 let alone = pattern.is_match(text.as_bytes()).expect("nothing explodes");
                 let together = set.matched(text.as_bytes(), &last, &arena).expect("there is room");
                 let expect = if text.ends_with('\n') { None } else { Some(alone) };
-                assert_eq!(together.map(|matched| matched.has(number as u32)), expect, "{} {text}", written[number]);
+                let by_lazy = lazy.matched(text.as_bytes(), &last_of_lazy, &arena).expect("there is room");
+                let once = set.matched_once(text.as_bytes(), &arena).expect("there is room");
+                for matched in [together, by_lazy, once] {
+                    let has = matched.map(|matched| matched.has(number as u32));
+                    assert_eq!(has, expect, "{} {text}", written[number]);
+                }
             }
         }
     }

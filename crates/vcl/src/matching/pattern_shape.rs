@@ -15,6 +15,11 @@ pub enum Shape {
     Suffix(Texts),
     /// Any of these bytes, anywhere.
     AnyByte(ByteClass),
+    /// These bytes and no others, at least so many.
+    Only {
+        by: ByteClass,
+        bytes_min: usize,
+    },
     /// A text and then one or more of these bytes, anywhere: `:[0-9]+`.
     Led {
         text: Box<[u8]>,
@@ -42,7 +47,7 @@ impl Shape {
         let (start, end) = (is(parts.first(), Look::Start), is(parts.last(), Look::End));
         let inner = parts.get(usize::from(start)..parts.len() - usize::from(end))?;
         match (start, end) {
-            (true, true) => Texts::of(inner).map(Shape::Exact),
+            (true, true) => Texts::of(inner).map(Shape::Exact).or_else(|| only(inner)),
             (true, false) => Texts::of(inner).map(Shape::Prefix),
             (false, true) => Texts::of(inner).map(Shape::Suffix),
             (false, false) => match inner {
@@ -64,6 +69,7 @@ impl Shape {
                 texts.any(|known| text.len() >= known.len() && texts.same(&text[text.len() - known.len()..], known))
             }
             Shape::AnyByte(bytes) => text.iter().any(|byte| bytes[usize::from(*byte)]),
+            Shape::Only { by, bytes_min } => text.len() >= *bytes_min && text.iter().all(|byte| by[usize::from(*byte)]),
             Shape::Led { text: lead, by } => find_led(lead, by, text, 0).is_some(),
         }
     }
@@ -155,6 +161,14 @@ fn class_of(part: &Hir) -> Option<ByteClass> {
         (range.start()..=range.end()).for_each(|byte| bytes[usize::from(byte)] = true);
     }
     Some(bytes)
+}
+
+/// One class, repeated without an upper limit.
+fn only(parts: &[Hir]) -> Option<Shape> {
+    let [part] = parts else { return None };
+    let HirKind::Repetition(repeated) = stripped(part).kind() else { return None };
+    let by = class_of(&repeated.sub).filter(|_| repeated.max.is_none())?;
+    Some(Shape::Only { by, bytes_min: repeated.min as usize })
 }
 
 /// Without groups, which whoever finds it might ask for.

@@ -27,6 +27,11 @@ pub fn substitute<'a>(
     if !pattern.find(text, 0, false, wants_groups, &mut groups)? {
         return Ok(text);
     }
+    if replacement.is_empty()
+        && let Some(rest) = cut(pattern, text, &groups, all)
+    {
+        return Ok(rest);
+    }
     let mut parts: SmallVec<[&[u8]; 16]> = SmallVec::new();
     let mut copied = 0;
     for _ in 0..SUBSTITUTIONS_MAX {
@@ -41,6 +46,17 @@ pub fn substitute<'a>(
         }
     }
     Err(Fault::new(format!("regsuball replaced more than {SUBSTITUTIONS_MAX} matches (SUBSTITUTIONS_MAX)")))
+}
+
+/// What is left of the text when its only match is dropped: a part of it, if the match lies at an end.
+fn cut<'a>(pattern: &Pattern, text: &'a [u8], groups: &Groups, all: bool) -> Option<&'a [u8]> {
+    let (start, end) = groups[0].filter(|(start, end)| start <= end)?;
+    match (start, end) {
+        // Behind the end there is nothing but an empty match, which counts no more.
+        (start, end) if end == text.len() && (!all || pattern.bytes_min() > 0) => Some(&text[..start]),
+        (0, end) if !all => Some(&text[end..]),
+        _ => None,
+    }
 }
 
 fn expand<'a>(replacement: &'a [u8], text: &'a [u8], groups: &Groups, parts: &mut SmallVec<[&'a [u8]; 16]>) {
@@ -93,6 +109,20 @@ mod tests {
         let text = b"abc";
         let made = substitute(&Pattern::new(b"x"), text, b"y", true, &arena).expect("it is short");
         assert!(std::ptr::eq(made, text) && arena.used_bytes() == 0);
+    }
+
+    #[test]
+    fn what_is_cut_off_at_an_end_is_not_copied() {
+        let (text, arena) = (b"a.test:80", Arena::default());
+        for (pattern, all, expect) in
+            [(":[0-9]+", false, "a.test"), ("^a", false, ".test:80"), ("[0-9]+", true, "a.test:")]
+        {
+            let made = substitute(&Pattern::new(pattern.as_bytes()), text, b"", all, &arena).expect("it is short");
+            assert_eq!((made, arena.used_bytes()), (expect.as_bytes(), 0), "{pattern}");
+        }
+        check("aab", "a", "", true, "b");
+        check("aab", "b*", "", true, "aa");
+        check("", "^", "", false, "");
     }
 
     #[test]
