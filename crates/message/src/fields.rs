@@ -131,7 +131,7 @@ impl<'a> FieldsView<'a> {
             self.spans.iter().filter(|span| span.name == FieldName::Other && usize::from(span.name_len) == text.len());
         others
             .map(|span| self.field(span))
-            .find(|field| field.name_text.eq_ignore_ascii_case(text))
+            .find(|field| field.name_text == text || field.name_text.eq_ignore_ascii_case(text))
             .map(|field| field.value)
     }
 

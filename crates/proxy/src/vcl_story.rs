@@ -22,6 +22,7 @@ pub(crate) mod client_state;
 pub(crate) mod client_steps;
 pub(crate) mod fetch_state;
 pub(crate) mod field_bits;
+pub(crate) mod hashed_parts;
 pub(crate) mod head_edits;
 pub(crate) mod instant_policy_hit;
 pub(crate) mod log_notes;

@@ -17,8 +17,8 @@ use crate::policy::Seen;
 use crate::site::Site;
 use crate::stored_head::{self, Fate, write_number_field};
 use crate::transaction::{State, take_edge};
+use crate::vcl_story::hashed_parts::HashedParts;
 use crate::vcl_story::instant_policy_hit::{self, Reached, Sending, Visit};
-use crate::vcl_story::policy_scope::{Hashed, hash_part, key_of};
 use crate::worker::Core;
 
 /// What builtin.vcl passes.
@@ -77,13 +77,13 @@ fn key_by_builtin(core: &Core, request: &Request<'_>) -> Option<Key> {
     if host.iter().any(u8::is_ascii_uppercase) {
         return None;
     }
-    let mut hashed = Hashed::new();
+    let mut hashed = HashedParts::new();
     match request.query {
-        None => hash_part(&mut hashed, Some(&[request.path])),
-        Some(query) => hash_part(&mut hashed, Some(&[request.path, b"?", query])),
+        None => hashed.add(Some(&[request.path])),
+        Some(query) => hashed.add(Some(&[request.path, b"?", query])),
     }
-    hash_part(&mut hashed, Some(&[host]));
-    Some(key_of(core, &hashed))
+    hashed.add(Some(&[host]));
+    Some(hashed.key(core))
 }
 
 /// Is the head as it is stored the one that goes out, when no program edits it?

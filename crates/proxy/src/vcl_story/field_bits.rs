@@ -53,7 +53,8 @@ impl<'a> Name<'a> {
     /// The same name, in whatever letters.
     #[inline]
     pub(crate) fn is(self, other: Name<'_>) -> bool {
-        self.bit == other.bit && (self.bit < SHARED_FROM || self.text.eq_ignore_ascii_case(other.text))
+        let is_same = || self.text == other.text || self.text.eq_ignore_ascii_case(other.text);
+        self.bit == other.bit && (self.bit < SHARED_FROM || is_same())
     }
 }
 
@@ -108,6 +109,13 @@ impl FieldBits {
     pub(crate) fn with(mut self, name: Name<'_>) -> FieldBits {
         self.set(name.bit);
         self
+    }
+
+    /// Of a name that is known, so that "perhaps" is "yes".
+    #[inline]
+    pub(crate) fn has_known(self, name: FieldName) -> bool {
+        let bit = name as u8;
+        self.0[usize::from(bit >> 6 & 1)] >> (bit & 63) & 1 != 0
     }
 
     /// `false` is certain.

@@ -33,6 +33,8 @@ pub(crate) struct EditedHead<'a> {
     edited: Cell<FieldBits>,
     /// The names of both: most questions are about others.
     either: Cell<FieldBits>,
+    /// Those that may stand in the list more than once.
+    several: Cell<FieldBits>,
 }
 
 impl<'a> EditedHead<'a> {
@@ -44,6 +46,7 @@ impl<'a> EditedHead<'a> {
             edits: RefCell::default(),
             edited: Cell::new(FieldBits::NONE),
             either: Cell::new(seen),
+            several: Cell::new(FieldBits::NONE),
         }
     }
 
@@ -55,6 +58,7 @@ impl<'a> EditedHead<'a> {
         self.either.set(seen);
         self.edits.borrow_mut().clear();
         self.edited.set(FieldBits::NONE);
+        self.several.set(FieldBits::NONE);
     }
 
     /// Was one of these fields set or added?
@@ -121,7 +125,7 @@ impl<'a> EditedHead<'a> {
             None => edits.push(edit),
             Some(at) => {
                 edits[at] = edit;
-                if edits[at + 1..].iter().any(is_same) {
+                if self.several.get().may_have(edit.name) && edits[at + 1..].iter().any(is_same) {
                     let mut place = 0;
                     edits.retain(|other| {
                         place += 1;
@@ -141,6 +145,11 @@ impl<'a> EditedHead<'a> {
 
     /// Behind the lines of the name that are there.
     pub(crate) fn add(&self, name: Name<'a>, value: &'a [u8]) {
+        let edit = Edit { name, value: Some(value) };
+        if !self.either.get().may_have(name) {
+            self.note(name);
+            return self.edits.borrow_mut().push(edit);
+        }
         let is_hidden = self.hides(name);
         let mut edits = self.edits.borrow_mut();
         if !is_hidden {
@@ -148,7 +157,7 @@ impl<'a> EditedHead<'a> {
             edits.extend(below.map(|line| Edit { name, value: Some(line) }));
             self.note(name);
         }
-        let edit = Edit { name, value: Some(value) };
+        self.several.set(self.several.get().with(name));
         // The mark of what was unset stands alone.
         match edits.iter().position(|edit| edit.value.is_none() && edit.name.is(name)) {
             Some(mark) => edits[mark] = edit,
@@ -163,19 +172,10 @@ impl<'a> EditedHead<'a> {
         }
     }
 
+    /// A mark, whether the name is below or in the list; it hides nothing where another name has the same bit.
     #[inline(never)]
     fn unset_of_either(&self, name: Name<'a>) {
-        let is_below = self.seen.get().may_have(name) && self.base.get().get_named(name.known(), name.text).is_some();
-        if is_below {
-            return self.put(Edit { name, value: None });
-        }
-        if !self.edited.get().may_have(name) {
-            return;
-        }
-        let mut edits = self.edits.borrow_mut();
-        if edits.iter().any(|edit| edit.name.is(name)) {
-            edits.retain(|edit| !edit.name.is(name));
-        }
+        self.put(Edit { name, value: None });
     }
 
     /// Every line as it stands now: what was not touched in its place, then what was set.
@@ -197,7 +197,7 @@ impl<'a> EditedHead<'a> {
         let (edited, touched) = (self.edited.get(), self.edited.get().or(without));
         self.base.get().write_lines(out, |at| {
             // The names of most are in neither.
-            if at.name != FieldName::Other && !touched.may_have(Name::of_known(at.name)) {
+            if at.name != FieldName::Other && !touched.has_known(at.name) {
                 return true;
             }
             let field = at.field();
@@ -290,6 +290,17 @@ mod tests {
                 assert_eq!(head.first(Name::of(b"x-own")), None);
             },
             "host=a cookie=c",
+        );
+        check(
+            |head| {
+                head.add(Name::of(b"Via"), b"1");
+                head.unset(Name::of(b"via"));
+                head.add(Name::of(b"Via"), b"2");
+                head.add(Name::of(b"Via"), b"3");
+                head.set(Name::of(b"X-New"), b"1");
+                head.unset(Name::of(b"x-new"));
+            },
+            "host=a x-own=1 cookie=c x-own=2 via=2 via=3",
         );
         check(
             |head| {

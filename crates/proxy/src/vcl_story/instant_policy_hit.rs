@@ -238,6 +238,11 @@ fn hit_and_deliver<'a>(
 }
 
 const X_VARNISH: Name<'static> = Name::classified(FieldName::Other, b"X-Varnish");
+const AGE: Name<'static> = Name::of_known(FieldName::Age);
+const VIA: Name<'static> = Name::of_known(FieldName::Via);
+const ACCEPT_RANGES: Name<'static> = Name::of_known(FieldName::AcceptRanges);
+const CONTENT_LENGTH: Name<'static> = Name::of_known(FieldName::ContentLength);
+const CONNECTION: Name<'static> = Name::of_known(FieldName::Connection);
 
 /// `resp` as vcl_deliver first sees it: the stored head, with what every answer of ours carries.
 fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault> {
@@ -251,16 +256,13 @@ fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault
         None => scope.arena.copy(message::decimal(digits, state.xid.get()))?,
     };
     resp.set(X_VARNISH, xids);
-    resp.set(Name::of_known(FieldName::Age), scope.arena.copy(message::decimal(digits, object.age_s(scope.now)))?);
-    resp.add(Name::of_known(FieldName::Via), scope.settings.via.as_bytes());
+    resp.set(AGE, scope.arena.copy(message::decimal(digits, object.age_s(scope.now)))?);
+    resp.add(VIA, scope.settings.via.as_bytes());
     if object.status() == Status::OK && scope.settings.settings.vcl.http_range_support {
-        resp.set(Name::of_known(FieldName::AcceptRanges), b"bytes");
+        resp.set(ACCEPT_RANGES, b"bytes");
     }
     if stored_head::has_length(object.status().0) {
-        resp.set(
-            Name::of_known(FieldName::ContentLength),
-            scope.arena.copy(message::decimal(digits, object.body().len()))?,
-        );
+        resp.set(CONTENT_LENGTH, scope.arena.copy(message::decimal(digits, object.body().len()))?);
     }
     Ok(())
 }
@@ -296,7 +298,7 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     out.clear();
     write_status_and_reason(&mut out, status, scope.response.reason.get());
     let (mut closes, fields) = (false, &scope.response.fields);
-    fields.lines(Name::of_known(FieldName::Connection), &mut |value| closes |= value.eq_ignore_ascii_case(b"close"));
+    fields.lines(CONNECTION, &mut |value| closes |= value.eq_ignore_ascii_case(b"close"));
     fields.write(&mut out, WRITTEN_BY_US);
     if stored_head::has_length(status) {
         write_number_field(&mut out, "Content-Length", object.body().len());

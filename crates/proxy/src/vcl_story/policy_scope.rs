@@ -19,6 +19,7 @@ use crate::site::Site;
 use crate::vcl_story::client_state::{ClientState, Ends};
 use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::field_bits::Name;
+use crate::vcl_story::hashed_parts::HashedParts;
 use crate::vcl_story::head_edits::EditedHead;
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf};
 use crate::vcl_story::stored_view::StoredView;
@@ -34,9 +35,6 @@ pub(crate) enum Side<'a> {
 
 /// Texts that a body made by a program usually has.
 const BODY_PARTS_USUAL: usize = 8;
-pub(crate) const HASH_BYTES_USUAL: usize = 192;
-
-pub(crate) type Hashed = SmallVec<[u8; HASH_BYTES_USUAL]>;
 
 pub(crate) struct Scope<'a> {
     pub(crate) arena: &'a Arena,
@@ -56,7 +54,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) original: Option<Request<'a>>,
     /// The original has not been completed: this client belongs into its X-Forwarded-For.
     pub(crate) completion: Option<&'a [u8]>,
-    hashed: RefCell<Hashed>,
+    hashed: RefCell<HashedParts>,
     body: RefCell<SmallVec<[&'a [u8]; BODY_PARTS_USUAL]>>,
 }
 
@@ -83,7 +81,7 @@ impl<'a> Scope<'a> {
             request: None,
             original: None,
             completion: None,
-            hashed: RefCell::default(),
+            hashed: RefCell::new(HashedParts::new()),
             body: RefCell::default(),
         }
     }
@@ -106,7 +104,7 @@ impl<'a> Scope<'a> {
 
     /// The key of what was hashed.
     pub(crate) fn key(&self) -> Key {
-        key_of(self.core, &self.hashed.borrow())
+        self.hashed.borrow().key(self.core)
     }
 
     /// The body that the program made.
@@ -139,26 +137,13 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Adds what is hashed as one part, in pieces. Each part counts by itself: `ab` and `c` are not `a` and `bc`; and absent
-/// is not empty.
-#[inline]
-pub(crate) fn hash_part(hashed: &mut Hashed, pieces: Option<&[&[u8]]>) {
-    let length = pieces.map_or(u32::MAX, |pieces| pieces.iter().map(|piece| piece.len() as u32).sum());
-    hashed.extend_from_slice(&length.to_le_bytes());
-    pieces.unwrap_or_default().iter().for_each(|piece| hashed.extend_from_slice(piece));
-}
-
-pub(crate) fn key_of(core: &Core, hashed: &[u8]) -> Key {
-    core.shared.cache.key([&b"vcl"[..], hashed])
-}
-
 /// A name of the program's, classified once.
 #[inline]
 fn name_of(name: &HeaderName) -> Name<'_> {
     Name::numbered(name.number(|lower| Name::of(lower).number()), name.written())
 }
 
-#[inline]
+#[inline(always)]
 fn kept_name(name: KeptName<'_>) -> Name<'_> {
     match name {
         KeptName::Known(name) => name_of(name),
@@ -292,8 +277,7 @@ impl<'a> Host<'a> for Scope<'a> {
     }
 
     fn hash_data(&self, part: Option<&[u8]>) {
-        let mut hashed = self.hashed.borrow_mut();
-        hash_part(&mut hashed, part.as_ref().map(std::slice::from_ref));
+        self.hashed.borrow_mut().add(part.as_ref().map(std::slice::from_ref));
     }
 
     fn synthetic(&self, part: &'a [u8]) -> Result<(), Fault> {
