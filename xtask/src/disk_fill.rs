@@ -24,6 +24,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 const BODY_CONNECTIONS: &str = "8";
 const HIT_CONNECTIONS: &str = "16";
 const HITS_PER_SECOND: &str = "2000";
+/// What the kernel counts processor time in, for programs: USER_HZ is 100.
+const MS_A_TICK: f64 = 10.0;
 const PAGE: &str = "/f6221.html";
 /// The disk holds so many rounds of bodies: none of it is written anew within one.
 const DISK_ROUNDS: u64 = 4;
@@ -43,6 +45,22 @@ impl Drop for Running {
     }
 }
 
+impl Running {
+    /// What its threads have taken: those of disks, and the others.
+    fn cpu_ms(&self) -> Result<[f64; 2], String> {
+        let mut sums = [0.0; 2];
+        let tasks = PathBuf::from(format!("/proc/{}/task", self.0.id()));
+        for task in fs::read_dir(&tasks).map_err(|error| format!("{}: {error}", tasks.display()))?.flatten() {
+            let line = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            let Some((name, rest)) = line.rsplit_once(')') else { continue };
+            let ticks = rest.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok());
+            let is_other = !name.contains("(disk-");
+            sums[usize::from(is_other)] += ticks.sum::<f64>() * MS_A_TICK;
+        }
+        Ok(sums)
+    }
+}
+
 /// One block, in MiB a second and in microseconds.
 #[derive(Default)]
 struct Block {
@@ -50,6 +68,9 @@ struct Block {
     pass: f64,
     fill: f64,
     stored_share: f64,
+    /// Processor time of larder's for a MiB, in milliseconds: passed; and filled, of the disk's threads and of all others.
+    pass_cpu: f64,
+    fill_cpu: [f64; 2],
     at_rest: [f64; 3],
     passing: [f64; 3],
     filling: [f64; 3],
@@ -75,13 +96,16 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     for number in 0..asked.blocks {
         let block = stage.block(number)?;
         println!(
-            "block {}: MiB/s fio {:.0}, pass {:.0}, fill {:.0} ({:.0} % stored); hits' mean, p50, p90 in us: at rest {}, passing {}, \
-             filling {}",
+            "block {}: MiB/s fio {:.0}, pass {:.0}, fill {:.0} ({:.0} % stored); ms of CPU a MiB: pass {:.2}, fill {:.2}, the disk's \
+             {:.2} more; hits' mean, p50, p90 in us: at rest {}, passing {}, filling {}",
             number + 1,
             block.fio,
             block.pass,
             block.fill,
             block.stored_share * 100.0,
+            block.pass_cpu,
+            block.fill_cpu[1],
+            block.fill_cpu[0],
             three(block.at_rest),
             three(block.passing),
             three(block.filling)
@@ -92,6 +116,7 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     println!("fill / the lower of fio and pass   {}", median(&|it| it.fill / it.fio.min(it.pass)));
     println!("fill / pass                        {}", median(&|it| it.fill / it.pass));
     println!("share of what came that was stored {}", median(&|it| it.stored_share));
+    println!("CPU of larder's, fill / pass       {}", median(&|it| it.fill_cpu.iter().sum::<f64>() / it.pass_cpu));
     for (at, name) in ["mean", "p50 ", "p90 "].iter().enumerate() {
         println!("a hit's {name} filling / at rest     {}", median(&|it| it.filling[at] / it.at_rest[at]));
         println!("a hit's {name} filling / passing     {}", median(&|it| it.filling[at] / it.passing[at]));
@@ -117,15 +142,19 @@ fn read_options(options: &[&str]) -> Result<Asked, String> {
 
 impl Stage<'_> {
     fn block(&self, number: usize) -> Result<Block, String> {
-        let mut block = Block { fio: self.fio()?, ..Block::default() };
         let (pass, fill) = (self.list("c=0", number)?, self.list("c=1", number)?);
+        self.settle()?;
+        let mut block = Block { fio: self.fio()?, ..Block::default() };
         let (larder, address) = self.serve(false)?;
+        self.settle()?;
         let all = self.asked.mib.to_string();
         let begun = Stopwatch::start();
         self.bench(address, &["-n", &all, "-c", BODY_CONNECTIONS, "--urls"], Some(&pass))?;
         block.pass = self.asked.mib as f64 / begun.seconds();
+        block.pass_cpu = larder.cpu_ms()?[1] / self.asked.mib as f64;
         drop(larder);
         let (larder, address) = self.serve(true)?;
+        self.settle()?;
         let begun = Stopwatch::start();
         self.bench(address, &["-n", &all, "-c", BODY_CONNECTIONS, "--urls"], Some(&fill))?;
         while self.metric("larder_disk_queued_bytes")? > 0.0 {
@@ -134,10 +163,12 @@ impl Stage<'_> {
         // As fio does it: what was written counts when it would survive a loss of power.
         run(Command::new("sync").arg("--data").arg(self.folder.join("store")))?;
         block.fill = self.asked.mib as f64 / begun.seconds();
+        block.fill_cpu = larder.cpu_ms()?.map(|ms| ms / self.asked.mib as f64);
         block.stored_share = self.metric("larder_disk_objects")? / self.asked.mib as f64;
         drop(larder);
         let rate = (block.fill.min(block.pass) / 3.0).max(1.0) as u64;
         let (_larder, address) = self.serve(true)?;
+        self.settle()?;
         self.bench(address, &["-n", "100"], None)?;
         block.at_rest = self.hits(address)?;
         block.passing = self.hits_beside(address, &pass, rate)?;
@@ -151,6 +182,11 @@ impl Stage<'_> {
         let line = |number: u64| format!("/f{MIB}.html?{word}&n={block}.{number}\n");
         fs::write(&path, (0..self.asked.mib).map(line).collect::<String>()).map_err(|error| error.to_string())?;
         Ok(path)
+    }
+
+    /// What was written before, and the room of what was removed, are no part of what is measured next.
+    fn settle(&self) -> Result<(), String> {
+        run(Command::new("sync").arg("--file-system").arg(&self.folder)).map(drop)
     }
 
     fn fio(&self) -> Result<f64, String> {

@@ -10,8 +10,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use message::{Fields, RequestHead};
 use rules::Facts;
+use store::limits::{PAGES_BYTES_MAX, PAGES_BYTES_MIN};
 use store::sync::atomic::Ordering::Relaxed;
-use store::{Charge, Growing};
+use store::{Charge, Growing, Laying};
 
 use crate::ban_list::Trial;
 use crate::by_policy::ByPolicy;
@@ -40,6 +41,8 @@ pub struct Draft {
     window: Option<Charge>,
     /// What the body will be stored as. Gone once it cannot be.
     keep: Option<Keep>,
+    /// Of one that is kept, and whose length is known: what of it lies in the page file already.
+    laying: Option<Laying>,
     /// Until when the key counts as hit-for-miss if the body turns out too large.
     mark_ms: Option<u64>,
 }
@@ -65,7 +68,10 @@ pub(crate) struct Keep {
 impl Draft {
     pub(crate) fn new(duty: Duty, length: Option<u64>, keep: Option<Keep>, mark_ms: Option<u64>) -> Draft {
         let charge = duty.cache.account.charge(0);
-        Draft { duty, length, received: 0, charge, window: None, keep, mark_ms }
+        let lies_in_pages = |length: &u64| (PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(length);
+        let length_laid = length.filter(lies_in_pages).filter(|_| keep.is_some());
+        let laying = duty.cache.pages.as_ref().zip(length_laid).map(|(pages, length)| pages.lay(length));
+        Draft { duty, length, received: 0, charge, window: None, keep, laying, mark_ms }
     }
 
     pub fn flight(&self) -> &Arc<Flight> {
@@ -113,7 +119,7 @@ impl Draft {
         wakes.send(&self.duty.flight);
         if let Some(bytes) = window {
             // Condemned meanwhile, or never kept: only what lies between writer and readers is held.
-            self.keep = None;
+            (self.keep, self.laying) = (None, None);
             self.charge.resize(bytes);
             self.window.get_or_insert_with(|| self.duty.cache.windows.charge(0)).resize(bytes);
         }
@@ -123,10 +129,11 @@ impl Draft {
     }
 
     /// Puts full blocks in the place of the pieces they are made of. The copying is done with nothing locked.
-    fn settle(&self, pieces: Vec<Bytes>) {
+    fn settle(&mut self, pieces: Vec<Bytes>) {
         let mut ripe = Some(pieces);
         while let Some(pieces) = ripe {
             let block = Growing::join(&pieces);
+            self.lay(&block);
             ripe = self.duty.flight.with(|inner| match &mut inner.body {
                 FlightBody::Growing(growing) => {
                     growing.settle(block);
@@ -137,9 +144,18 @@ impl Draft {
         }
     }
 
+    /// Copies a block into the page file too, while the processor still has it at hand.
+    fn lay(&mut self, block: &[u8]) {
+        let Some(mut laying) = self.laying.take() else { return };
+        if self.duty.cache.make_room(block.len()) && laying.append(block).is_ok() {
+            self.charge.resize(self.charge.bytes() + block.len());
+            self.laying = Some(laying);
+        }
+    }
+
     /// It does not fit: from here on it is a window, and nobody new may join.
     fn overflow(&mut self) {
-        self.keep = None;
+        (self.keep, self.laying) = (None, None);
         let mark_ms = self.mark_ms;
         let ((), wakes) = self.duty.within(self.duty.shard(), |shard, flight| {
             let entry = entry_of(shard, flight);
@@ -294,9 +310,11 @@ impl Draft {
         let head = head.expect("a draft has a head");
         let Keep { spec, variant, rendered, facts, policy, partial, sliced, elsewhere, groups, tags, .. } = keep;
         let (kept_head, mut blocks) = KeptHead::new(&head.shared, &rendered).before(unfinished);
-        if let Some(pages) = &self.duty.cache.pages {
-            blocks = blocks.into_pages(pages);
-        }
+        blocks = match (self.laying.take(), &self.duty.cache.pages) {
+            (Some(laying), _) => blocks.into_laid(laying),
+            (None, Some(pages)) => blocks.into_pages(pages),
+            (None, None) => blocks,
+        };
         let mut charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
         charge.resize(blocks.heap_bytes() + size_of::<Charge>());
         let parts = ObjectParts {

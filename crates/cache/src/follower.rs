@@ -176,6 +176,16 @@ impl Follower {
         }
     }
 
+    /// What has landed, and where in it this reader stands: it may be sent as it lies from there on.
+    pub fn landed(&self) -> Option<(Arc<Object>, u64)> {
+        self.flight.with(|inner| match &inner.body {
+            FlightBody::Landed(object) if !inner.readers.is_cut_off(self.slot) => {
+                Some((Arc::clone(object), inner.readers.position(self.slot)))
+            }
+            _ => None,
+        })
+    }
+
     /// Goes forward to the first byte of a range. What lies before is not waited for and not held for this reader;
     /// there is no way back.
     pub fn seek(&mut self, from: u64) {

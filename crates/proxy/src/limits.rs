@@ -178,6 +178,9 @@ impl Default for Limits {
     }
 }
 
+/// So much of a body is taken from an origin before others on the core have their turn.
+pub(crate) const POURED_BYTES_MAX: usize = 128 << 10;
+
 /// A large body that arrives is held back for so long until somebody wants what comes next of it; then its connection is
 /// closed.
 pub(crate) const SLICE_STREAM_PATIENCE: Duration = Duration::from_secs(5);

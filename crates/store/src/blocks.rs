@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::disk::BodyOnDisk;
 use crate::limits::{BLOCK_BYTES, PAGES_BYTES_MAX, PAGES_BYTES_MIN};
-use crate::{Extent, PageFile};
+use crate::{Extent, Laying, PageFile};
 
 /// A whole body. A clone shares its bytes.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +66,19 @@ impl Blocks {
         match pages.write(self.list().iter().map(|block| &block[..]), self.len()) {
             Ok(extent) => Blocks { held: Held::Pages(Arc::new(extent)) },
             Err(_) => self,
+        }
+    }
+
+    /// The same body in the page file, of which the beginning was laid there as it came. As it is, if that does not come to
+    /// the whole.
+    pub fn into_laid(self, mut laying: Laying) -> Blocks {
+        if !matches!(self.held, Held::One(_) | Held::List(..)) {
+            return self;
+        }
+        let laid = self.slices(laying.laid(), u64::MAX).try_for_each(|block| laying.append(block));
+        match laid.and_then(|()| laying.finish()) {
+            Ok(extent) if extent.len() == self.len() => Blocks { held: Held::Pages(Arc::new(extent)) },
+            _ => self,
         }
     }
 
@@ -200,6 +213,21 @@ mod tests {
                 let expect = body.get(from as usize..to.min(len) as usize).unwrap_or_default();
                 assert!(blocks.pieces(from, to).collect::<Vec<_>>().concat() == expect, "{len} {from}..{to}");
             }
+        }
+    }
+
+    #[test]
+    fn what_was_laid_as_it_came_is_the_same_body_and_what_was_not_stays_in_blocks() {
+        let pages = PageFile::create().expect("a memory file");
+        let body: Vec<u8> = (0..3 * BLOCK_BYTES + 7).map(|at| (at % 251) as u8).collect();
+        for (said, laid, is_laid) in
+            [(body.len(), 0, true), (body.len(), 2, true), (body.len() - 1, 1, false), (body.len() + 1, 3, false)]
+        {
+            let mut laying = pages.lay(said as u64);
+            body.chunks(BLOCK_BYTES).take(laid).for_each(|block| laying.append(block).expect("it fits"));
+            let blocks = Blocks::copy_of(&body).into_laid(laying);
+            assert_eq!(blocks.extent().is_some(), is_laid, "{said} {laid}");
+            assert!(blocks.pieces(0, u64::MAX).collect::<Vec<_>>().concat() == body, "{said} {laid}");
         }
     }
 

@@ -13,6 +13,7 @@
 //! It knows no HTTP: names are digests that somebody made, heads, bodies and the texts of bans are bytes.
 
 mod body_on_disk;
+mod body_stretch;
 mod checkpoint;
 mod checkpointing;
 mod device;

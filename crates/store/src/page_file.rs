@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rustix::buffer::spare_capacity;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use rustix::io::{pread, pwrite};
 
@@ -23,6 +24,13 @@ pub struct PageFile {
     file: OwnedFd,
     /// Where the next extent begins. Never goes back.
     end: AtomicU64,
+}
+
+/// A body on its way into the file: copied block by block as it comes, so that nobody waits while all of it is copied.
+#[derive(Debug)]
+pub struct Laying {
+    extent: Extent,
+    laid: u64,
 }
 
 /// A body's place in the file; given back when it is dropped.
@@ -46,29 +54,52 @@ impl PageFile {
         rustix::fs::fstat(&self.file).map_or(0, |file| u64::try_from(file.st_blocks).unwrap_or(0) * 512)
     }
 
-    /// Copies a body into the file.
-    pub fn write<'a>(self: &Arc<PageFile>, blocks: impl IntoIterator<Item = &'a [u8]>, len: u64) -> io::Result<Extent> {
+    /// Begins to copy a body of this length into the file.
+    pub fn lay(self: &Arc<PageFile>, len: u64) -> Laying {
         let span = len.next_multiple_of(ALIGNMENT);
         let offset = self.end.fetch_add(span, Ordering::Relaxed);
         // From here on a failure leaves a hole, not a body: dropping the extent punches it out.
-        let extent = Extent { pages: Arc::clone(self), offset, len };
-        let mut at = offset;
-        for block in blocks {
-            let mut rest = block;
-            while !rest.is_empty() {
-                let written = pwrite(&self.file, rest, at)?;
-                if written == 0 {
-                    return Err(io::ErrorKind::WriteZero.into());
-                }
-                at += written as u64;
-                rest = &rest[written..];
-            }
-        }
-        if at != offset + len {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the body has another length than was said"));
-        }
-        Ok(extent)
+        Laying { extent: Extent { pages: Arc::clone(self), offset, len }, laid: 0 }
     }
+
+    /// Copies a body into the file.
+    pub fn write<'a>(self: &Arc<PageFile>, blocks: impl IntoIterator<Item = &'a [u8]>, len: u64) -> io::Result<Extent> {
+        let mut laying = self.lay(len);
+        blocks.into_iter().try_for_each(|block| laying.append(block))?;
+        laying.finish()
+    }
+}
+
+impl Laying {
+    /// How much of it is in the file.
+    pub fn laid(&self) -> u64 {
+        self.laid
+    }
+
+    pub fn append(&mut self, block: &[u8]) -> io::Result<()> {
+        if self.laid + block.len() as u64 > self.extent.len {
+            return Err(another_length());
+        }
+        let mut rest = block;
+        while !rest.is_empty() {
+            let written = pwrite(&self.extent.pages.file, rest, self.extent.offset + self.laid)?;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.laid += written as u64;
+            rest = &rest[written..];
+        }
+        Ok(())
+    }
+
+    /// All of it is there.
+    pub fn finish(self) -> io::Result<Extent> {
+        if self.laid == self.extent.len { Ok(self.extent) } else { Err(another_length()) }
+    }
+}
+
+fn another_length() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "the body has another length than was said")
 }
 
 impl Extent {
@@ -98,17 +129,33 @@ impl Extent {
     /// A copy of `from..to`, for who cannot send it as it lies.
     pub fn copy(&self, from: u64, to: u64) -> Bytes {
         let (from, to) = (from.min(self.len), to.min(self.len));
-        let mut copy = vec![0; to.saturating_sub(from) as usize];
-        let mut filled = 0;
-        while filled < copy.len() {
-            let read = pread(&self.pages.file, &mut copy[filled..], self.offset + from + filled as u64);
-            match read {
-                Ok(read) if read > 0 => filled += read,
-                // A file in memory that we hold cannot fail to be read; if it does, its bytes are not ours to invent.
-                other => panic!("the store's page file cannot be read: {other:?}"),
-            }
+        let wanted = to.saturating_sub(from) as usize;
+        // Read into room that nobody has set to zero before.
+        let mut copy = Vec::with_capacity(wanted);
+        while copy.len() < wanted {
+            let at = self.offset + from + copy.len() as u64;
+            has_read(pread(&self.pages.file, spare_capacity(&mut copy), at));
         }
+        copy.truncate(wanted);
         Bytes::from(copy)
+    }
+
+    /// The same into a buffer, from a position on that so much is behind.
+    pub fn copy_into(&self, buffer: &mut [u8], from: u64) {
+        assert!(from + buffer.len() as u64 <= self.len, "a body is copied within itself");
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let at = self.offset + from + filled as u64;
+            filled += has_read(pread(&self.pages.file, &mut buffer[filled..], at));
+        }
+    }
+}
+
+fn has_read(read: rustix::io::Result<usize>) -> usize {
+    match read {
+        Ok(read) if read > 0 => read,
+        // A file in memory that we hold cannot fail to be read; if it does, its bytes are not ours to invent.
+        other => panic!("the store's page file cannot be read: {other:?}"),
     }
 }
 
@@ -159,6 +206,7 @@ mod tests {
     fn a_length_that_was_not_true_is_refused() {
         let pages = PageFile::create().expect("a memory file");
         assert!(pages.write([&b"abc"[..]], 4).is_err());
+        assert!(pages.write([&b"abc"[..], b"de"], 4).is_err());
         assert_eq!(pages.memory_bytes(), 0);
     }
 }

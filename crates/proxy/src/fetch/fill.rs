@@ -19,6 +19,7 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::fetch::slice_stream::SliceStream;
 use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, outline, refreshed};
+use crate::limits::POURED_BYTES_MAX;
 use crate::stored_head;
 use crate::url_variations::Place;
 
@@ -254,7 +255,13 @@ pub(crate) struct Course {
 
 /// Moves the body into the draft. True when it landed whole.
 pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Course) -> bool {
+    let mut poured = 0;
     loop {
+        if poured >= POURED_BYTES_MAX {
+            // An origin that is near has always more: who is asked for what is here already comes in between.
+            tokio::task::yield_now().await;
+            poured = 0;
+        }
         wait_for_room(fetch, &mut draft).await;
         let may_give_up = (course.gives_up || !draft.is_kept()) && !is_worth_finishing(fetch, &draft, course.length);
         let piece = poll_fn(|cx| {
@@ -272,7 +279,10 @@ pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, 
                     Some(wanted) => draft = wanted,
                 }
             }
-            Some(Ok(OriginPiece::Data(bytes))) => draft.append(bytes),
+            Some(Ok(OriginPiece::Data(bytes))) => {
+                poured += bytes.len();
+                draft.append(bytes);
+            }
             Some(Ok(OriginPiece::End(trailers))) => {
                 if let Some(place) = course.place.filter(|_| draft.is_kept()) {
                     fetch.core.shared.variations.note(&fetch.core.shared.cache, place);

@@ -317,6 +317,10 @@ impl OutBody {
                 }
             },
             OutBody::Follow { follower, framing } => {
+                if let Some(rest) = landed_in_pages(follower, framing) {
+                    *self = rest;
+                    return Poll::Ready(None);
+                }
                 let piece = match follower.poll_body(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(piece) => piece,
@@ -393,6 +397,14 @@ impl OutBody {
             None => None,
         }
     }
+}
+
+/// The rest of a body that has landed meanwhile, if it is sent as it lies in the page file: nothing of it is copied any more.
+fn landed_in_pages(follower: &Follower, framing: &Framing) -> Option<OutBody> {
+    let Framing::Length { left } = *framing else { return None };
+    let (object, from) = follower.landed()?;
+    let is_there = object.body().extent().is_some() && from + left <= object.body().len();
+    is_there.then(|| OutBody::Held { source: BodySource::Object(object), from, to: from + left })
 }
 
 /// Is a part sent as it lies in a file? A short one of the page file is copied, and goes out with its head.

@@ -4,7 +4,7 @@
 //! power goes. It knows no records.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 /// Positioned I/O. All calls may come from several threads at once. Reads and writes may be short.
@@ -20,6 +20,12 @@ pub trait Device: Send + Sync + 'static {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
+    /// Writes pieces one behind the other, in one go where it can.
+    fn write_pieces_at(&self, pieces: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        let joined: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        self.write_at(&joined, offset)
+    }
+
     /// Writes, and returns when these bytes would survive a loss of power. Nothing is said of others.
     fn write_synced_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
@@ -28,6 +34,10 @@ pub trait Device: Send + Sync + 'static {
 
     /// Gives a range up: its pages are detached from whoever still refers to them, and it reads as zeros or as before.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
+
+    /// A range is about to be written from its beginning to its end, and nothing in it counts any more: so no part of it needs to be
+    /// read before what is beside it is written.
+    fn forget(&self, _offset: u64, _len: u64) {}
 
     /// Is it still there, the same, and as large as it was?
     fn check(&self) -> io::Result<()> {
@@ -79,6 +89,21 @@ pub fn read_whole_at_hand(device: &dyn Device, buffer: &mut [u8], offset: u64) -
 
 pub fn write_whole(device: &dyn Device, bytes: &[u8], offset: u64) -> io::Result<()> {
     write_by(bytes, |rest, at| device.write_at(rest, offset + at))
+}
+
+pub fn write_whole_pieces(device: &dyn Device, mut pieces: &mut [IoSlice<'_>], mut offset: u64) -> io::Result<()> {
+    while !pieces.is_empty() {
+        match device.write_pieces_at(pieces, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                offset += count as u64;
+                IoSlice::advance_slices(&mut pieces, count);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 pub fn write_whole_synced(device: &dyn Device, bytes: &[u8], offset: u64) -> io::Result<()> {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hashbrown::HashMap;
 
+use super::body_stretch::BodyStretch;
 use super::checkpointing::CheckpointUnderWay;
 use super::disk_index::{Digest, Kept, Rule, Spot};
 use super::head_record::{BodyExtent, HeadRecord, RecordFacts};
@@ -124,6 +125,8 @@ pub struct DiskLog {
     pub(super) was_opened: bool,
     /// Room is being made: what that writes must not have room made for it.
     pub(super) is_reclaiming: bool,
+    /// What lies in the file in memory is copied into it on its way, and it is used again for the next.
+    pub(super) buffer: Vec<u8>,
     /// Without one, as in tests, the log waits itself.
     pub(super) syncer: Option<Syncer>,
     /// Tests show with this that they would notice.
@@ -191,7 +194,7 @@ impl DiskLog {
             self.drafts.insert(sequence, None);
             return;
         };
-        let written = self.write_body(digest, &pieces.concat(), &mut draft);
+        let written = self.write_body(digest, &stretch_of(pieces), &mut draft);
         // A body of which a part could not be written is no body: its finish will find that out.
         self.drafts.insert(sequence, written.is_ok().then_some(draft));
         if let Err(refused) = written {
@@ -220,37 +223,42 @@ impl DiskLog {
         if head.len() > HEAD_BYTES_MAX {
             return Err(Refused::TooLarge);
         }
-        let tail = match &body.rest {
-            Rest::Pieces(pieces) => pieces.concat(),
-            Rest::Whole(blocks) => self.write_whole_blocks(digest, blocks, &mut draft)?,
-        };
-        let written: u64 = draft.extents.iter().map(|extent| u64::from(extent.bytes)).sum();
-        if written + tail.len() as u64 != body.bytes {
-            // The disk was begun anew in the middle of it: a body is stored whole or not at all.
-            return Err(Refused::Down);
-        }
         let record =
             HeadRecord { digest, record_sequence: sequence, body_sequence: sequence, facts, extents: Vec::new(), head };
-        self.place_record(record, draft, &tail, Rule::Newest, 0)?;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let tail = match &body.rest {
+            Rest::Pieces(pieces) => Ok(stretch_of(pieces)),
+            Rest::Whole(blocks) => self.write_whole_blocks(digest, blocks, &mut draft, &mut buffer),
+        };
+        let placed = tail.and_then(|tail| {
+            let written: u64 = draft.extents.iter().map(|extent| u64::from(extent.bytes)).sum();
+            match written + tail.len() as u64 == body.bytes {
+                true => self.place_record(record, draft, tail, Rule::Newest, 0),
+                // The disk was begun anew in the middle of it: a body is stored whole or not at all.
+                false => Err(Refused::Down),
+            }
+        });
+        self.buffer = buffer;
+        placed?;
         self.disk.counters.stored.fetch_add(1, Relaxed);
         Ok(())
     }
 
     /// Writes all of a body that makes whole extents; returns what is left to go with the head.
-    fn write_whole_blocks(
+    fn write_whole_blocks<'a>(
         &mut self,
         digest: Digest,
-        blocks: &Blocks,
+        blocks: &'a Blocks,
         draft: &mut DraftOnDisk,
-    ) -> Result<Vec<u8>, Refused> {
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<BodyStretch<'a>, Refused> {
         let extent = super::limits::EXTENT_BYTES_MAX as u64;
         let mut at = 0;
         while blocks.len() - at > extent {
-            let bytes = blocks.pieces(at, at + extent).collect::<Vec<_>>().concat();
-            self.write_body(digest, &bytes, draft)?;
+            self.write_body(digest, &lying(blocks, at, at + extent, buffer), draft)?;
             at += extent;
         }
-        Ok(blocks.pieces(at, blocks.len()).collect::<Vec<_>>().concat())
+        Ok(lying(blocks, at, blocks.len(), buffer))
     }
 
     /// Writes a record, and the rest of its body with it, and lets it be found.
@@ -258,7 +266,7 @@ impl DiskLog {
         &mut self,
         mut record: HeadRecord,
         mut draft: DraftOnDisk,
-        tail: &[u8],
+        tail: BodyStretch<'_>,
         rule: Rule,
         uses: u8,
     ) -> Result<(), Refused> {
@@ -308,7 +316,7 @@ impl DiskLog {
         let extents = stored.record().extents.clone();
         let record = HeadRecord { digest, record_sequence: sequence, body_sequence, facts, extents: Vec::new(), head };
         let draft = DraftOnDisk { extents, pins: Pins::new(&self.disk) };
-        self.place_record(record, draft, &[], Rule::IfAt(spot.unit), uses)?;
+        self.place_record(record, draft, BodyStretch::default(), Rule::IfAt(spot.unit), uses)?;
         self.disk.counters.refreshed.fetch_add(1, Relaxed);
         Ok(())
     }
@@ -464,6 +472,23 @@ impl DiskLog {
         }
         self.commit();
         self.disk.close();
+    }
+}
+
+fn stretch_of(pieces: &[Bytes]) -> BodyStretch<'_> {
+    BodyStretch::of(pieces.iter().map(|piece| &piece[..]))
+}
+
+/// The bytes `from..to` of a body: as they lie, or, of one in the file in memory, as they are copied into the buffer.
+fn lying<'a>(blocks: &'a Blocks, from: u64, to: u64, buffer: &'a mut Vec<u8>) -> BodyStretch<'a> {
+    match blocks.extent() {
+        Some(extent) => {
+            let bytes = (to - from) as usize;
+            buffer.resize(buffer.len().max(bytes), 0);
+            extent.copy_into(&mut buffer[..bytes], from);
+            BodyStretch::of([&buffer[..bytes]])
+        }
+        None => BodyStretch::of(blocks.slices(from, to)),
     }
 }
 

@@ -154,6 +154,10 @@ impl Device for FaultyDevice {
         self.inner.punch(offset, len)
     }
 
+    fn forget(&self, offset: u64, len: u64) {
+        self.inner.forget(offset, len);
+    }
+
     fn check(&self) -> io::Result<()> {
         self.inner.check()
     }

@@ -3,14 +3,14 @@
 //! It knows no records, and keeps no copy of anything: the kernel's page cache does.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom, fallocate, flock};
-use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite, pwritev2};
+use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite, pwritev, pwritev2};
 use rustix::param::page_size;
 
 use super::device::{Device, Renewed};
@@ -18,6 +18,9 @@ use super::limits::{FOLIO_BYTES_MAX, LENT_PAGE_BYTES_MAX};
 
 /// The file in a directory that was given for a store.
 pub const FILE_NAME: &str = "larder.store";
+
+/// What POSIX calls IOV_MAX, on Linux.
+const SLICES_MAX: usize = 1024;
 
 pub struct FileDevice {
     path: PathBuf,
@@ -119,10 +122,16 @@ impl Device for FileDevice {
         Ok(pwrite(&*self.now(), bytes, offset)?)
     }
 
+    fn write_pieces_at(&self, pieces: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        // Of more than a kernel takes at once the rest is another write.
+        let most = pieces.len().min(SLICES_MAX);
+        Ok(pwritev(&*self.now(), &pieces[..most], offset)?)
+    }
+
     fn write_synced_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         let file = self.now();
         // Only this range is made durable: an fdatasync would wait for all bodies that were written of late.
-        match pwritev2(&*file, &[io::IoSlice::new(bytes)], offset, ReadWriteFlags::DSYNC) {
+        match pwritev2(&*file, &[IoSlice::new(bytes)], offset, ReadWriteFlags::DSYNC) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 let written = pwrite(&*file, bytes, offset)?;
                 file.sync_data()?;
@@ -143,6 +152,15 @@ impl Device for FileDevice {
         match fallocate(&*file, FallocateFlags::KEEP_SIZE, offset, len) {
             Err(Errno::OPNOTSUPP) => Ok(()),
             result => Ok(result?),
+        }
+    }
+
+    fn forget(&self, offset: u64, len: u64) {
+        let file = self.now();
+        // A partition would be written full of zeros.
+        if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            // A hint: a file system that cannot do it reads the page in which a record ends before it writes there.
+            let _ = fallocate(&*file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, offset, len);
         }
     }
 

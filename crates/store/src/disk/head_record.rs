@@ -13,7 +13,7 @@
 use bytes::Bytes;
 
 use super::disk_index::Digest;
-use super::encoding::{Decoder, Encode, checksum, checksum_at};
+use super::encoding::{Decoder, Encode, checksum_at};
 use super::limits::{EXTENT_BYTES_MAX, HEAD_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::limits::BLOCK_BYTES;
 
@@ -51,11 +51,6 @@ pub struct HeadRecord {
     pub facts: RecordFacts,
     pub extents: Vec<BodyExtent>,
     pub head: Bytes,
-}
-
-/// The sums of the blocks of a body's stretch.
-pub fn block_sums(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks(BLOCK_BYTES).map(checksum).collect()
 }
 
 impl HeadRecord {

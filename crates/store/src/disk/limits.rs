@@ -21,6 +21,9 @@ pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 /// A body goes to the disk in extents of this: whole blocks, so that every block lies in one extent.
 pub const EXTENT_BYTES_MAX: usize = 16 * BLOCK_BYTES;
 
+/// Pieces that are written at once: a record, the blocks of an extent, and what pads them.
+pub const SLICES_A_WRITE: usize = EXTENT_BYTES_MAX / BLOCK_BYTES + 2;
+
 /// One object takes at most this part of a disk (1/4): it must not push out all others.
 pub const OBJECT_SHARE_SHIFT: u32 = 2;
 

@@ -7,15 +7,16 @@
 //!
 //! Reclaim reads the names instead of the segment. A segment without a trailer is gone through by the index.
 
-use std::io;
+use std::io::{self, IoSlice};
 
-use super::device::{read_whole, sync_whole, write_whole};
+use super::body_stretch::BodyStretch;
+use super::device::{read_whole, sync_whole, write_whole, write_whole_pieces};
 use super::disk_index::{Digest, ShortName};
 use super::disk_log::{DiskLog, DraftOnDisk};
 use super::encoding::{Decoder, Encode, checksum_at, padded};
-use super::head_record::{BodyExtent, HeadRecord, block_sums};
+use super::head_record::{BodyExtent, HeadRecord};
 use super::journal_entry::JournalEntry;
-use super::limits::{RECORD_BYTES_MAX, SPAN_UNITS_MAX, UNIT_BYTES};
+use super::limits::{RECORD_BYTES_MAX, SLICES_A_WRITE, SPAN_UNITS_MAX, UNIT_BYTES};
 use super::one_disk::OneDisk;
 use super::refused::Refused;
 use super::segment_table::Phase;
@@ -68,11 +69,16 @@ impl DiskLog {
     }
 
     /// Writes a stretch of a body, in as many extents as it takes. All of it but a body's end is whole blocks.
-    pub(super) fn write_body(&mut self, digest: Digest, bytes: &[u8], draft: &mut DraftOnDisk) -> Result<(), Refused> {
+    pub(super) fn write_body(
+        &mut self,
+        digest: Digest,
+        bytes: &BodyStretch<'_>,
+        draft: &mut DraftOnDisk,
+    ) -> Result<(), Refused> {
         if !self.disk.is_up() {
             return Err(Refused::Down);
         }
-        let mut rest = bytes;
+        let mut rest = bytes.clone();
         while !rest.is_empty() {
             let room = self.room() as usize;
             let take = if rest.len() <= room { rest.len() } else { room / BLOCK_BYTES * BLOCK_BYTES };
@@ -84,9 +90,9 @@ impl DiskLog {
                 continue;
             }
             let (part, behind) = rest.split_at(take);
-            let (offset, generation) = self.write_at_end(part, digest.short())?;
+            let (offset, generation) = self.write_at_end(&[], &part, digest.short())?;
             draft.pins.add(offset, Some(generation)).expect("an open segment can be pinned");
-            draft.extents.push(BodyExtent { offset, generation, bytes: part.len() as u32, sums: block_sums(part) });
+            draft.extents.push(BodyExtent { offset, generation, bytes: part.len() as u32, sums: part.block_sums() });
             rest = behind;
         }
         Ok(())
@@ -96,11 +102,11 @@ impl DiskLog {
     pub(super) fn write_record(
         &mut self,
         record: &mut HeadRecord,
-        tail: &[u8],
+        tail: BodyStretch<'_>,
         draft: &mut DraftOnDisk,
     ) -> Result<PlacedRecord, Refused> {
         let digest = record.digest;
-        let inline = BodyExtent { offset: 0, generation: 0, bytes: tail.len() as u32, sums: block_sums(tail) };
+        let inline = BodyExtent { offset: 0, generation: 0, bytes: tail.len() as u32, sums: tail.block_sums() };
         let with_tail = record.record_bytes() + 16 + 4 * inline.sums.len() + tail.len();
         let is_small = with_tail as u64 <= SPAN_UNITS_MAX * UNIT_BYTES && with_tail as u64 <= self.room_max();
         let goes_together = !tail.is_empty() && (is_small || with_tail as u64 <= self.room());
@@ -108,11 +114,12 @@ impl DiskLog {
             record.extents.push(inline);
         } else if !tail.is_empty() {
             draft.extents = std::mem::take(&mut record.extents);
-            self.write_body(digest, tail, draft)?;
+            self.write_body(digest, &tail, draft)?;
             record.extents = std::mem::take(&mut draft.extents);
         }
+        let behind = if goes_together { tail } else { BodyStretch::default() };
         let record_bytes = record.record_bytes();
-        let bytes = record_bytes + if goes_together { tail.len() } else { 0 };
+        let bytes = record_bytes + behind.len();
         if record_bytes > RECORD_BYTES_MAX || bytes as u64 > self.room_max() {
             return Err(Refused::TooLarge);
         }
@@ -127,36 +134,36 @@ impl DiskLog {
         if let Some(inline) = record.extents.last_mut().filter(|_| goes_together) {
             (inline.offset, inline.generation) = (place + record_bytes as u64, generation);
         }
-        let mut both = Vec::with_capacity(padded(bytes as u64) as usize);
-        record.encode(self.disk.store(), place, generation, &mut both);
-        assert_eq!(both.len(), record_bytes);
-        if goes_together {
-            both.extend_from_slice(tail);
-        }
-        both.resize(padded(bytes as u64) as usize, 0);
-        self.write_at_end(&both, digest.short())?;
+        let mut encoded = Vec::with_capacity(record_bytes);
+        record.encode(self.disk.store(), place, generation, &mut encoded);
+        assert_eq!(encoded.len(), record_bytes);
+        self.write_at_end(&encoded, &behind, digest.short())?;
         let units = |bytes: usize| padded(bytes as u64) / UNIT_BYTES;
         let at_once = if units(bytes) <= SPAN_UNITS_MAX { units(bytes) } else { units(record_bytes) };
         Ok(PlacedRecord { place, generation, span_units: at_once as u16 })
     }
 
-    /// There is room for it. What could not be written leaves a gap: no place is used twice.
-    fn write_at_end(&mut self, bytes: &[u8], name: ShortName) -> Result<(u64, u32), Refused> {
+    /// A record, or none, and what lies behind it, as they are; there is room for both. What could not be written leaves a gap: no
+    /// place is used twice.
+    fn write_at_end<'a>(
+        &mut self,
+        record: &'a [u8],
+        behind: &BodyStretch<'a>,
+        name: ShortName,
+    ) -> Result<(u64, u32), Refused> {
         let open = self.open.as_mut().expect("who writes has made room");
-        let (place, len) = (open.position, padded(bytes.len() as u64));
+        let bytes = record.len() + behind.len();
+        let (place, len) = (open.position, padded(bytes as u64));
         assert!(len <= open.room(), "who writes has made room");
         open.position += len;
         open.note(name);
         let generation = open.generation;
-        let written = match bytes.len() as u64 == len {
-            true => write_whole(&*self.disk.device, bytes, place),
-            false => {
-                let mut padded_bytes = Vec::with_capacity(len as usize);
-                padded_bytes.extend_from_slice(bytes);
-                padded_bytes.resize(len as usize, 0);
-                write_whole(&*self.disk.device, &padded_bytes, place)
-            }
-        };
+        let padding = &[0; UNIT_BYTES as usize][..len as usize - bytes];
+        let mut pieces: Vec<IoSlice<'_>> = Vec::with_capacity(SLICES_A_WRITE);
+        pieces.extend((!record.is_empty()).then(|| IoSlice::new(record)));
+        pieces.extend(behind.slices());
+        pieces.extend((!padding.is_empty()).then(|| IoSlice::new(padding)));
+        let written = write_whole_pieces(&*self.disk.device, &mut pieces, place);
         match written {
             Ok(()) => {
                 self.disk.counters.bytes_written.fetch_add(len, Relaxed);
@@ -196,6 +203,8 @@ impl DiskLog {
                 return Err(Refused::Down);
             }
             self.disk.segments.detached(segment);
+        } else {
+            self.disk.device.forget(position, self.disk.geometry.segment_bytes);
         }
         self.journal.append(&JournalEntry::Open { segment, generation, order });
         let end = position + self.disk.geometry.segment_bytes;

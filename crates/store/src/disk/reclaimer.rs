@@ -5,6 +5,7 @@
 
 use hashbrown::HashSet;
 
+use super::body_stretch::BodyStretch;
 use super::disk_index::{Rule, ShortName};
 use super::disk_log::{DiskLog, DraftOnDisk};
 use super::head_record::HeadRecord;
@@ -117,7 +118,8 @@ impl DiskLog {
         if !self.has_room_for((table + moved.tail.len()) as u64 + 2 * UNIT_BYTES) {
             return 0;
         }
-        let placed = self.place_record(record, moved.draft, &moved.tail, Rule::IfAt(spot.unit), uses - 1);
+        let placed =
+            self.place_record(record, moved.draft, BodyStretch::of([&moved.tail[..]]), Rule::IfAt(spot.unit), uses - 1);
         self.disk.counters.reinserted.fetch_add(u64::from(placed.is_ok()), Relaxed);
         bytes
     }
@@ -158,7 +160,7 @@ impl DiskLog {
             if !self.has_room_for(part.len() as u64) {
                 return None;
             }
-            self.write_body(stored.digest(), part, draft).ok()?;
+            self.write_body(stored.digest(), &BodyStretch::of([part]), draft).ok()?;
             rest = behind;
         }
         Some(())

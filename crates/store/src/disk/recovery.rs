@@ -320,6 +320,7 @@ impl DiskLog {
             recovering: None,
             was_opened: true,
             is_reclaiming: false,
+            buffer: Vec::new(),
             syncer: None,
             #[cfg(test)]
             acknowledges_early: false,
