@@ -141,9 +141,9 @@ impl Cache {
     /// The same above disks: with the digests that they know, and what was invalidated when they were used last. Bans that
     /// were recovered are for who can read them: [`Cache::restore_ban`].
     pub fn above(settings: CacheSettings, courier: Arc<dyn Courier>, disk: Disk) -> Arc<Cache> {
-        let Disk { tier, recovered, admission } = disk;
+        let Disk { tier, recovered, admission, lends_from } = disk;
         let digester = (Digester::with_seed(recovered.seed), recovered.number_max);
-        let cache = Cache::made(settings, courier, digester, Some(DiskLevel::new(tier, admission)));
+        let cache = Cache::made(settings, courier, digester, Some(DiskLevel::new(tier, admission, lends_from)));
         for (slot, number) in recovered.slots {
             match slot.checked_sub(GROUP_SLOTS as u32) {
                 None => cache.group_table().restore(slot, number),

@@ -58,13 +58,7 @@ impl Cache {
         if read.stored.body_len() > self.object_bytes_max() {
             return Recalled::NotThere;
         }
-        let blocks = match read.stored.body() {
-            Some(blocks) => blocks.clone(),
-            None => match read.stored.read_all().await {
-                Ok(blocks) => blocks,
-                Err(_) => return Recalled::NotThere,
-            },
-        };
+        let Some(blocks) = disk.body_of(&read.stored).await else { return Recalled::NotThere };
         let is_back = self.take_back(disk, read, blocks, (request, began), now);
         self.counters.recalled.fetch_add(u64::from(is_back), Relaxed);
         if is_back { Recalled::Stored } else { Recalled::NotThere }

@@ -16,6 +16,9 @@ pub use proxy::limits::{
     EJECTION_TIME_DEFAULT as ORIGIN_EJECTION_TIME_DEFAULT,
 };
 
+/// With `disk_sendfile`: smaller bodies come back into memory, where a hit is cheaper than looking where they lie.
+pub const DISK_SENDFILE_MIN: u64 = 128 << 10;
+
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 /// Name and password for a parent proxy.

@@ -47,7 +47,7 @@ fn open_disks(plan: &Plan) -> Result<Option<Disk>, String> {
     if plan.disks.is_empty() {
         return Ok(None);
     }
-    Disk::open(&plan.disks, plan.disk_admission, |told| say!("{told}")).map(Some)
+    Disk::open(&plan.disks, plan.disk_admission, plan.disk_lends_from, |told| say!("{told}")).map(Some)
 }
 
 impl Running {
@@ -117,8 +117,9 @@ impl Running {
         if plan.workers_count() != self.plan.workers_count() {
             say!("warning: `workers` changes with a restart; there are still {}", self.plan.workers_count());
         }
-        if (&plan.disks, plan.disk_admission) != (&self.plan.disks, self.plan.disk_admission) {
-            say!("warning: disks and disk_admission change with a restart");
+        let of_disks = |plan: &Plan| (plan.disks.clone(), plan.disk_admission, plan.disk_lends_from);
+        if of_disks(&plan) != of_disks(&self.plan) {
+            say!("warning: disks, disk_admission and disk_sendfile change with a restart");
         }
         if plan.admin.address != self.plan.admin.address {
             say!("warning: the admin address changes with a restart");
@@ -130,6 +131,7 @@ impl Running {
         plan.admin.address = self.plan.admin.address.clone();
         plan.disks.clone_from(&self.plan.disks);
         plan.disk_admission = self.plan.disk_admission;
+        plan.disk_lends_from = self.plan.disk_lends_from;
         self.plan = plan;
         Ok(())
     }

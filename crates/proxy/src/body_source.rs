@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use cache::Object;
@@ -12,12 +13,13 @@ use smallvec::SmallVec;
 
 use crate::access_log::CacheVerdict;
 use crate::counters::CoreCounters;
+use crate::disk_read::DiskRead;
 use crate::instant_hit::SLICES_MAX;
 use crate::static_files::open_file::{FileBody, OpenFile};
 
 /// One piece of a file on disk that `sendfile` is asked for: a page that is not in memory holds the core up, and for no
 /// more than this.
-const DISK_PIECE_BYTES_MAX: u64 = 512 << 10;
+pub(crate) const DISK_PIECE_BYTES_MAX: u64 = 512 << 10;
 /// What of a first write is taken from memory.
 const FIRST_WRITE_BYTES: u64 = 1 << 20;
 
@@ -25,7 +27,7 @@ const FIRST_WRITE_BYTES: u64 = 1 << 20;
 #[derive(Clone, Copy)]
 pub(crate) struct Pages<'a> {
     pub(crate) file: BorrowedFd<'a>,
-    /// Where the body begins in the file.
+    /// Where the body begins in the file; modulo 2⁶⁴, since of a body on a disk only what is sent next need lie behind its beginning.
     pub(crate) offset: u64,
     /// At most so much at once.
     pub(crate) piece_bytes_max: u64,
@@ -123,13 +125,41 @@ impl Whole for Arc<OpenFile> {
 pub(crate) enum BodySource {
     Object(Arc<Object>),
     File(Arc<OpenFile>),
+    /// Borrowed from a disk.
+    Lent(DiskRead),
 }
 
 impl BodySource {
-    pub(crate) fn pages(&self) -> Option<Pages<'_>> {
+    /// A stored body, which has been borrowed if it lies on a disk.
+    pub(crate) fn stored(object: &Arc<Object>, lent: Option<&DiskRead>) -> BodySource {
+        match object.body().on_disk() {
+            None => BodySource::Object(Arc::clone(object)),
+            Some(body) => {
+                let lent = lent.filter(|lent| lent.is_of(body));
+                BodySource::Lent(lent.expect("what lies on a disk is borrowed when it is hit").clone())
+            }
+        }
+    }
+
+    /// Is it sent as it lies in a file?
+    pub(crate) fn is_in_file(&self) -> bool {
+        self.pages_at(0).is_some()
+    }
+
+    /// What is sent from a position on.
+    pub(crate) fn pages_at(&self, from: u64) -> Option<Pages<'_>> {
         match self {
             BodySource::Object(object) => object.pages(),
             BodySource::File(file) => file.pages(),
+            BodySource::Lent(read) => Some(read.pages_at(from)),
+        }
+    }
+
+    /// Ready when what is next can be sent without waiting for a disk; the error is a token.
+    pub(crate) fn poll_at_hand(&mut self, cx: &mut Context<'_>, from: u64, to: u64) -> Poll<Result<(), &'static str>> {
+        match self {
+            BodySource::Object(_) | BodySource::File(_) => Poll::Ready(Ok(())),
+            BodySource::Lent(read) => read.poll_at_hand(cx, from, to),
         }
     }
 
@@ -137,6 +167,7 @@ impl BodySource {
     pub(crate) fn is_in_memory(&self) -> bool {
         match self {
             BodySource::Object(_) => true,
+            BodySource::Lent(_) => false,
             BodySource::File(file) => matches!(file.body(), FileBody::Memory(_)),
         }
     }
@@ -149,6 +180,7 @@ impl BodySource {
                 FileBody::Memory(bytes) => queue.push_back(bytes.slice(from as usize..to as usize)),
                 FileBody::Disk { .. } => unreachable!("a file on disk is sent as pages"),
             },
+            BodySource::Lent(_) => unreachable!("a body on a disk is sent as pages"),
         }
     }
 }

@@ -431,6 +431,7 @@ impl Connection {
             state,
             asked_again_count: 0,
             recalled: None,
+            lent: None,
             _held: self.core.shared.cache.account().charge(TRANSACTION_BYTES),
             site,
         };

@@ -101,6 +101,10 @@ pub(crate) fn run(
         has_recalled: false,
     };
     match lookup::find(core, site, &question, now) {
+        // Borrowed in the loop: it is large.
+        lookup::Found::Fresh(object) if object.body().on_disk().is_some() => {
+            Instant::Step(State::Lookup, Step::Hit(object, hit::Why::Fresh), Outcome::NONE)
+        }
         lookup::Found::Fresh(object) => {
             hot.remember(key, &object);
             drop(hot);

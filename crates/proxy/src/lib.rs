@@ -12,6 +12,7 @@ mod clock;
 mod connection;
 pub mod counters;
 mod departure;
+mod disk_read;
 mod disks;
 mod edges;
 mod error_pages;

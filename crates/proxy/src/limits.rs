@@ -178,6 +178,12 @@ impl Default for Limits {
     }
 }
 
+/// One byte in so many is looked at to find out whether the kernel has a stretch of a disk's file in memory: what it reads ahead together
+/// it lets go of together.
+pub(crate) const DISK_LOOK_STEP_BYTES: u64 = 128 << 10;
+/// Bytes of an answer that the kernel may hold unsent for a connection while they are pages of a disk's file: they are no copies.
+pub(crate) const LENT_UNSENT_BYTES_MAX: u32 = 1 << 20;
+
 /// So much of a body is taken from an origin before others on the core have their turn.
 pub(crate) const POURED_BYTES_MAX: usize = 128 << 10;
 

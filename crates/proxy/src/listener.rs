@@ -27,7 +27,7 @@ use crate::worker::Core;
 /// Connections the kernel may keep for us between two accepts.
 const BACKLOG: i32 = 4096;
 /// Bytes of an answer that the kernel may hold unsent for one connection.
-const UNSENT_BYTES_MAX: u32 = 256 << 10;
+pub(crate) const UNSENT_BYTES_MAX: u32 = 256 << 10;
 /// After the descriptor limit was met: how long until the next try.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 

@@ -137,6 +137,7 @@ impl Connection {
             state: machine,
             asked_again_count: 0,
             recalled: None,
+            lent: None,
             _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
             site,
         };

@@ -12,7 +12,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use cache::{BodyPiece, Failure, FlightState, Follower, Object, Release, SliceAnswer};
 
-use crate::body_source::{Pages, Whole};
+use crate::body_source::{BodySource, Pages};
+use crate::disk_read::DiskRead;
 use crate::fetch::slice_fetch::SliceSource;
 use crate::limits::SLICE_TRIES_MAX;
 
@@ -34,7 +35,7 @@ pub(crate) struct SlicedRead {
 enum Reading {
     /// `from..to` of it is still to be sent.
     Held {
-        slice: Arc<Object>,
+        slice: BodySource,
         from: u64,
         to: u64,
     },
@@ -92,10 +93,10 @@ impl SlicedRead {
                     self.reading = None;
                     self.tries = 0;
                 }
-                Some(Reading::Held { slice, .. }) if slice.pages().is_some() => return Poll::Pending,
+                Some(Reading::Held { slice, .. }) if slice.is_in_file() => return Poll::Pending,
                 Some(Reading::Held { slice, from, to }) => {
                     let piece_end = from.saturating_add(PIECES_BYTES_MAX).min(*to);
-                    queue.extend(slice.body().pieces(*from, piece_end));
+                    slice.put_pieces(queue, *from, piece_end);
                     *from = piece_end;
                     return Poll::Ready(Ok(true));
                 }
@@ -113,7 +114,16 @@ impl SlicedRead {
     pub(crate) fn pages(&mut self) -> Option<(Pages<'_>, &mut u64, u64)> {
         self.parts.front().filter(|(head, stretch)| head.is_empty() && !stretch.is_empty())?;
         match &mut self.reading {
-            Some(Reading::Held { slice, from, to }) if *from < *to => Some((slice.pages()?, from, *to)),
+            Some(Reading::Held { slice, from, to }) if *from < *to => Some((slice.pages_at(*from)?, from, *to)),
+            _ => None,
+        }
+    }
+
+    /// What of a slice is sent next, if it is sent from where it lies.
+    pub(crate) fn next_in_file(&mut self) -> Option<(&mut BodySource, Range<u64>)> {
+        self.parts.front().filter(|(head, stretch)| head.is_empty() && !stretch.is_empty())?;
+        match &mut self.reading {
+            Some(Reading::Held { slice, from, to }) if *from < *to && slice.is_in_file() => Some((slice, *from..*to)),
             _ => None,
         }
     }
@@ -143,7 +153,11 @@ impl SlicedRead {
                 follower.announce();
                 Reading::Followed { follower, is_headed: false }
             }
-            Err(held) => self.held(held, &stretch, &slice),
+            Err(held) => match self.held(&held, &stretch, &slice) {
+                Some(reading) => reading,
+                // It is looked for anew.
+                None => return self.try_again(),
+            },
         });
         if slice.end < stretch.end {
             self.ask_ahead(number + 1);
@@ -151,9 +165,19 @@ impl SlicedRead {
         Ok(())
     }
 
-    fn held(&self, slice: Arc<Object>, stretch: &Range<u64>, of: &Range<u64>) -> Reading {
+    /// `None` if it lies on a disk and is there no more.
+    fn held(&self, slice: &Arc<Object>, stretch: &Range<u64>, of: &Range<u64>) -> Option<Reading> {
+        let lent = match slice.body().on_disk().map(|body| body.lend()) {
+            None => None,
+            Some(Some(lent)) => Some(DiskRead::new(lent, self.source.site.settings.limits.disk_read_timeout)),
+            Some(None) => {
+                self.source.core.shared.cache.let_go(slice);
+                return None;
+            }
+        };
         self.source.core.counters.slices_held.add(1);
-        Reading::Held { slice, from: stretch.start - of.start, to: stretch.end.min(of.end) - of.start }
+        let slice = BodySource::stored(slice, lent.as_ref());
+        Some(Reading::Held { slice, from: stretch.start - of.start, to: stretch.end.min(of.end) - of.start })
     }
 
     fn ask_ahead(&mut self, number: u64) {
@@ -177,7 +201,10 @@ impl SlicedRead {
         let slice = self.source.sliced.range(self.source.sliced.number_at(stretch.start));
         match ready!(follower.poll_head(cx)) {
             Ok(headed) => match headed.object {
-                Some(held) => self.reading = Some(self.held(held, &stretch.clone(), &slice)),
+                Some(held) => match self.held(&held, &stretch.clone(), &slice) {
+                    Some(reading) => self.reading = Some(reading),
+                    None => self.try_again()?,
+                },
                 None => {
                     follower.seek(stretch.start - slice.start);
                     *is_headed = true;

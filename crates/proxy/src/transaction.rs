@@ -15,6 +15,7 @@ use wire::RequestBody;
 use crate::access_log::CacheVerdict;
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::disk_read::DiskRead;
 use crate::edges;
 use crate::policy::{Policy, Seen};
 use crate::receive::Client;
@@ -81,7 +82,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 72] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 73] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -127,6 +128,8 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 72] = {
         (Hit, Deliver),
         (Hit, Slicing),
         (Slicing, Deliver),
+        // Its body lay on a disk, which has written over it since.
+        (Hit, Lookup),
         // The origin has another representation by now.
         (Slicing, Lookup),
         // It fails, or the client takes nothing but what is stored.
@@ -286,6 +289,8 @@ pub(crate) struct Transaction {
     pub(crate) asked_again_count: u32,
     /// Was a disk asked already, and did it have what was looked for?
     pub(crate) recalled: Option<bool>,
+    /// The body of what was hit, if it lies on a disk.
+    pub(crate) lent: Option<DiskRead>,
     /// What it costs, in the account of the process.
     pub(crate) _held: Charge,
 }

@@ -75,9 +75,16 @@ impl Wire {
         }
     }
 
+    /// How much of an answer the kernel may hold unsent. Where it cannot be told so it stays as it was.
+    pub(crate) fn set_unsent_max(&self, bytes: u32) {
+        if let Wire::Tcp(stream) = self {
+            let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(bytes);
+        }
+    }
+
     /// Sends pages of a file as they lie, of `from..to` of the body what may be sent at once.
     pub(crate) fn try_send_pages(&self, pages: Pages<'_>, from: u64, to: u64) -> io::Result<usize> {
-        let mut offset = pages.offset + from;
+        let mut offset = pages.offset.wrapping_add(from);
         let count = usize::try_from((to - from).min(pages.piece_bytes_max)).unwrap_or(usize::MAX);
         let mut send = |fd: BorrowedFd<'_>| Ok(sendfile(fd, pages.file, Some(&mut offset), count)?);
         match self {

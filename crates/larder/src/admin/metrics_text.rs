@@ -126,7 +126,7 @@ impl Page {
 
     fn disks(&mut self, seen: &Observation) {
         type Figure = (&'static str, &'static str, &'static str, fn(&DiskStats) -> u64);
-        let figures: [Figure; 9] = [
+        let figures: [Figure; 10] = [
             ("larder_disk_up", "gauge", "1, or 0 for a disk that failed", |disk| {
                 u64::from(disk.state == DiskState::Up)
             }),
@@ -136,6 +136,9 @@ impl Page {
             ("larder_disk_queued_bytes", "gauge", "Bodies that wait to be written", |disk| disk.queued_bytes),
             ("larder_disk_hits_total", "counter", "Records and blocks that were read", |disk| disk.hits),
             ("larder_disk_read_bytes_total", "counter", "Bytes read", |disk| disk.bytes_read),
+            ("larder_disk_lent_total", "counter", "Answers and slices sent from the file without a copy", |disk| {
+                disk.lent
+            }),
             ("larder_disk_written_bytes_total", "counter", "Bytes written", |disk| disk.bytes_written),
             ("larder_disk_damaged_total", "counter", "What was there and did not sum up", |disk| disk.lost_damaged),
         ];

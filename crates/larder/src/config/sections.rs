@@ -13,6 +13,7 @@ use proxy::settings::{
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
 use crate::addresses::{parse_admin, parse_listen, parse_origin};
+use crate::limits::DISK_SENDFILE_MIN;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, origin_with_defaults};
 use crate::varnish_parameters;
 
@@ -141,6 +142,8 @@ pub fn store(mut section: Section<'_>, plan: &mut Plan) {
     if let Some(admission) = section.read("disk_admission", |node| choice(node, &kinds)) {
         plan.disk_admission = admission;
     }
+    let lends_from = section.read("disk_sendfile_min", size).unwrap_or(DISK_SENDFILE_MIN);
+    plan.disk_lends_from = section.read("disk_sendfile", switch).unwrap_or(false).then_some(lends_from);
     section.end();
 }
 

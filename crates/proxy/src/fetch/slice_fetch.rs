@@ -31,7 +31,7 @@ const ROOM_LOOK_INTERVAL: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub(crate) struct SliceSource {
     pub(crate) core: Rc<Core>,
-    site: Arc<Site>,
+    pub(crate) site: Arc<Site>,
     backend: Option<Backend>,
     head: Rc<RequestHead>,
     /// Absent for who refreshes in the background.

@@ -15,6 +15,7 @@ use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
 use crate::body_source::BodySource;
+use crate::disk_read::DiskRead;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
@@ -161,7 +162,7 @@ fn stored(
     let now = tx.core.now();
     let plan = plan(&tx.head.request(), tx.seen, object);
     let mut out = Vec::with_capacity(object.rendered().len() + 256);
-    let held = Held::of_object(object);
+    let held = Held::of_object(object, tx.lent.as_ref());
     let (status, body) = match plan {
         Plan::Whole => {
             out.extend_from_slice(object.rendered());
@@ -275,11 +276,11 @@ pub(crate) struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    pub(crate) fn of_object(object: &'a Arc<Object>) -> Held<'a> {
+    pub(crate) fn of_object(object: &'a Arc<Object>, lent: Option<&DiskRead>) -> Held<'a> {
         let length = object.length();
         Held {
             head: object.response(),
-            source: BodySource::Object(Arc::clone(object)),
+            source: BodySource::stored(object, lent),
             length,
             offset: object.partial().map_or(0, |part| part.from),
             complete: object.partial().map_or(Some(length), |part| part.complete),

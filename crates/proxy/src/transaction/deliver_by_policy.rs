@@ -15,6 +15,7 @@ use rules::range::{self, ContentRange, Ranges};
 use wire::{HopByHop, ResponseBody};
 
 use crate::body_source::BodySource;
+use crate::disk_read::DiskRead;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::request_records;
@@ -28,7 +29,8 @@ use crate::vcl_story::stored_view::StoredView;
 
 /// The body that is there to be sent, whatever part of it will be.
 enum Source {
-    Object(Arc<Object>),
+    /// With what was borrowed of it, if it lies on a disk.
+    Object(Arc<Object>, Option<DiskRead>),
     Follower(Follower, Option<u64>),
     Origin(Box<OriginBody>),
     Bytes(Bytes),
@@ -57,7 +59,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             let view = StoredView::of(&object, now);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             let facts = object.facts();
-            Ok((made, Source::Object(object), facts))
+            Ok((made, Source::Object(object, tx.lent.clone()), facts))
         }
         Answer::Followed { head, length, follower, facts } => {
             let mut fields = HopByHop::end_to_end(head.fields.view());
@@ -161,7 +163,7 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: &Facts) ->
         return Part::NotModified;
     }
     let length = match source {
-        Source::Object(object) => Some(object.body().len()),
+        Source::Object(object, _) => Some(object.body().len()),
         Source::Follower(_, length) => *length,
         Source::Bytes(body) => Some(body.len() as u64),
         Source::Origin(_) => None,
@@ -173,7 +175,7 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: &Facts) ->
     match range::wanted(&request, held, facts, length) {
         Ranges::Whole => Part::Whole,
         Ranges::One(range) => Part::One(range, Some(length)),
-        Ranges::Many(ranges) if matches!(source, Source::Object(_)) => Part::Many(ranges),
+        Ranges::Many(ranges) if matches!(source, Source::Object(..)) => Part::Many(ranges),
         Ranges::Many(_) => Part::Whole,
         Ranges::Unsatisfiable => Part::Unsatisfiable(length),
     }
@@ -202,8 +204,8 @@ fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> 
         }
         Part::Many(ranges) => {
             write_status_and_reason(&mut out, 206, None);
-            let Source::Object(object) = &source else { unreachable!("only a stored body is sent in pieces") };
-            let (fields, body) = multipart(&Held::of_object(object), &ranges);
+            let Source::Object(object, lent) = &source else { unreachable!("only a stored body is sent in pieces") };
+            let (fields, body) = multipart(&Held::of_object(object, lent.as_ref()), &ranges);
             write_kept(&made, &mut out, |name| !matches!(name, FieldName::ContentLength | FieldName::ContentType));
             out.extend_from_slice(&fields);
             (206, body, false)
@@ -266,7 +268,7 @@ fn whole(
 impl Source {
     fn length(&self) -> Option<u64> {
         match self {
-            Source::Object(object) => Some(object.body().len()),
+            Source::Object(object, _) => Some(object.body().len()),
             Source::Follower(_, length) => *length,
             Source::Bytes(body) => Some(body.len() as u64),
             Source::Origin(body) => match body.framing() {
@@ -279,9 +281,9 @@ impl Source {
 
     fn whole(self, framing: Framing) -> OutBody {
         match self {
-            Source::Object(object) => {
+            Source::Object(object, lent) => {
                 let to = object.body().len();
-                OutBody::Held { source: BodySource::Object(object), from: 0, to }
+                OutBody::Held { source: BodySource::stored(&object, lent.as_ref()), from: 0, to }
             }
             Source::Follower(follower, _) => OutBody::Follow { follower, framing },
             Source::Bytes(body) if body.is_empty() => OutBody::Empty,
@@ -292,8 +294,8 @@ impl Source {
 
     fn range(self, range: Range<u64>) -> OutBody {
         match self {
-            Source::Object(object) => {
-                OutBody::Held { source: BodySource::Object(object), from: range.start, to: range.end }
+            Source::Object(object, lent) => {
+                OutBody::Held { source: BodySource::stored(&object, lent.as_ref()), from: range.start, to: range.end }
             }
             Source::Follower(mut follower, _) => {
                 follower.seek(range.start);

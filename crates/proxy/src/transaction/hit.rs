@@ -5,7 +5,9 @@ use std::sync::Arc;
 use cache::Object;
 
 use crate::access_log::CacheVerdict;
+use crate::disk_read::DiskRead;
 use crate::transaction::deliver::Answer;
+use crate::transaction::lookup::ASKED_AGAIN_MAX;
 use crate::transaction::slicing::Slicing;
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;
@@ -28,6 +30,9 @@ pub(crate) enum Why {
 
 pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     object.touch(tx.core.now());
+    if !borrows(tx, &object) {
+        return Step::Lookup;
+    }
     if tx.vcl.is_some()
         && why != Why::Revalidated
         && let Some(elsewhere) = client_steps::hit(tx, &object)
@@ -40,7 +45,7 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     }
     let counters = &tx.core.counters;
     counters.hits.add(1);
-    if tx.recalled == Some(true) {
+    if tx.recalled == Some(true) || tx.lent.is_some() {
         counters.hits_disk.add(1);
         tx.outcome.why = "disk";
     }
@@ -59,4 +64,22 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
         return Step::Slicing(Box::new(Slicing { object, why }));
     }
     Step::Deliver(Box::new(Answer::Stored { object, why, slices: None }))
+}
+
+/// A body that lies on a disk stays there for this request. False if it is there no more: then it is looked for anew, so often as
+/// somebody else's answers are waited for.
+fn borrows(tx: &mut Transaction, object: &Arc<Object>) -> bool {
+    tx.lent = None;
+    let Some(body) = object.body().on_disk() else { return true };
+    match body.lend() {
+        Some(lent) => {
+            tx.lent = Some(DiskRead::new(lent, tx.site.settings.limits.disk_read_timeout));
+            true
+        }
+        None => {
+            tx.core.shared.cache.let_go(object);
+            tx.recalled = tx.recalled.filter(|_| tx.asked_again_count > ASKED_AGAIN_MAX);
+            false
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::task::{Context, Poll};
 
@@ -21,6 +21,8 @@ use crate::connection::Connection;
 use crate::disks;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::instant_hit::SLICES_MAX;
+use crate::limits::LENT_UNSENT_BYTES_MAX;
+use crate::listener::UNSENT_BYTES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::records::request_records;
 use crate::sliced_read::SlicedRead;
@@ -142,7 +144,15 @@ async fn send_counted(connection: &mut Connection, mut outgoing: Outgoing) -> (E
     let began = Moment::now();
     let timeout_ms = connection.core.site_ref().settings.limits.send_timeout.as_millis() as u64;
     connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
+    let is_lent = outgoing.body.is_lent();
+    if is_lent {
+        // The kernel has these pages whether they are sent or not, and each time that it has to be asked again costs more.
+        connection.wire.set_unsent_max(LENT_UNSENT_BYTES_MAX);
+    }
     let end = poll_fn(|cx| outgoing.poll_send(connection, cx, began, timeout_ms)).await;
+    if is_lent {
+        connection.wire.set_unsent_max(UNSENT_BYTES_MAX);
+    }
     (end, outgoing.body_bytes_sent)
 }
 
@@ -172,6 +182,13 @@ impl Outgoing {
             if self.pace.is_starved() {
                 self.pace.feed(began.micros_until(Moment::now()));
             }
+            if self.queue.is_empty() {
+                match self.body.poll_at_hand(cx) {
+                    Poll::Pending => return self.wait_for_body(connection, cx, began),
+                    Poll::Ready(Err(token)) => return Poll::Ready(End::Cut(token)),
+                    Poll::Ready(Ok(())) => {}
+                }
+            }
             if self.queue.is_empty()
                 && let Some((pages, from, to)) = self.body.pages()
             {
@@ -185,7 +202,10 @@ impl Outgoing {
                         connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
                         continue;
                     }
-                    Poll::Ready(Err(_)) => return Poll::Ready(End::ClientLeft),
+                    Poll::Ready(Err(error)) => {
+                        self.body.failed(&error);
+                        return Poll::Ready(End::ClientLeft);
+                    }
                     Poll::Pending => return self.wait_for_client(connection, cx, began, timeout_ms),
                 }
             }
@@ -296,7 +316,7 @@ impl OutBody {
             }
             OutBody::Held { from, to, .. } if from == to => *self = OutBody::Empty,
             // Sent from where it lies, once the head has gone.
-            OutBody::Held { source, .. } if source.pages().is_some() => return Poll::Pending,
+            OutBody::Held { source, .. } if source.is_in_file() => return Poll::Pending,
             OutBody::Held { source, from, to } => {
                 let piece_end = from.saturating_add(PIECES_BYTES_MAX).min(*to);
                 source.put_pieces(queue, *from, piece_end);
@@ -372,14 +392,49 @@ impl OutBody {
     /// What comes next, if it is sent as it lies in the page file: where from, which moves, and where to.
     fn pages(&mut self) -> Option<(Pages<'_>, &mut u64, u64)> {
         match self {
-            OutBody::Held { source, from, to } if *from < *to => Some((source.pages()?, from, *to)),
+            OutBody::Held { source, from, to } if *from < *to => Some((source.pages_at(*from)?, from, *to)),
             OutBody::Parts { source, parts } => {
                 let (_, range) =
                     parts.front_mut().filter(|(head, range)| head.is_empty() && sends_pages(source, range))?;
-                Some((source.pages()?, &mut range.start, range.end))
+                Some((source.pages_at(range.start)?, &mut range.start, range.end))
             }
             OutBody::Slices(read) => read.pages(),
             _ => None,
+        }
+    }
+
+    /// The part of a whole that is sent next, if it is sent from where it lies.
+    fn next_in_file(&mut self) -> Option<(&mut BodySource, Range<u64>)> {
+        match self {
+            OutBody::Held { source, from, to } if *from < *to && source.is_in_file() => Some((source, *from..*to)),
+            OutBody::Parts { source, parts } => {
+                let (_, range) = parts.front().filter(|(head, range)| head.is_empty() && sends_pages(source, range))?;
+                Some((source, range.clone()))
+            }
+            OutBody::Slices(read) => read.next_in_file(),
+            _ => None,
+        }
+    }
+
+    /// Ready when what is sent next from a file is in memory.
+    fn poll_at_hand(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        match self.next_in_file() {
+            Some((source, range)) => source.poll_at_hand(cx, range.start, range.end),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn is_lent(&mut self) -> bool {
+        match self {
+            OutBody::Held { source, .. } | OutBody::Parts { source, .. } => matches!(source, BodySource::Lent(_)),
+            OutBody::Slices(read) => matches!(read.next_in_file(), Some((BodySource::Lent(_), _))),
+            _ => false,
+        }
+    }
+
+    fn failed(&mut self, error: &io::Error) {
+        if let Some((BodySource::Lent(read), _)) = self.next_in_file() {
+            read.failed(error);
         }
     }
 
@@ -410,7 +465,7 @@ fn landed_in_pages(follower: &Follower, framing: &Framing) -> Option<OutBody> {
 /// Is a part sent as it lies in a file? A short one of the page file is copied, and goes out with its head.
 fn sends_pages(source: &BodySource, range: &Range<u64>) -> bool {
     let is_short = range.end - range.start <= COPIED_PART_BYTES_MAX;
-    !range.is_empty() && source.pages().is_some() && !(is_short && source.is_in_memory())
+    !range.is_empty() && source.is_in_file() && !(is_short && source.is_in_memory())
 }
 
 impl Framing {

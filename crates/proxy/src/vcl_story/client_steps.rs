@@ -224,7 +224,9 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     let (step, verdict) = match answer {
         Answer::Fresh(object) => {
             record_hit(records, &object, core.now());
-            core.hot.borrow_mut().remember(key, &object);
+            if object.body().on_disk().is_none() {
+                core.hot.borrow_mut().remember(key, &object);
+            }
             (Step::Hit(object, hit::Why::Fresh), CacheVerdict::Hit)
         }
         Answer::Stale(object, refresh) => {

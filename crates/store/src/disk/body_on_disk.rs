@@ -194,6 +194,11 @@ impl LentBody {
         self.inner.body.place_at(position)
     }
 
+    /// Is it this one?
+    pub fn is_of(&self, body: &Arc<BodyOnDisk>) -> bool {
+        Arc::ptr_eq(&self.inner.body, body)
+    }
+
     /// May it be sent still? Not once its disk was out.
     pub fn is_trusted(&self) -> bool {
         self.inner.body.is_trusted()
