@@ -126,13 +126,20 @@ impl Page {
 
     fn disks(&mut self, seen: &Observation) {
         type Figure = (&'static str, &'static str, &'static str, fn(&DiskStats) -> u64);
-        let figures: [Figure; 10] = [
+        let figures: [Figure; 12] = [
             ("larder_disk_up", "gauge", "1, or 0 for a disk that failed", |disk| {
                 u64::from(disk.state == DiskState::Up)
             }),
             ("larder_disk_limit_bytes", "gauge", "Its size", |disk| disk.bytes),
             ("larder_disk_objects", "gauge", "Answers on it", |disk| disk.objects),
             ("larder_disk_index_bytes", "gauge", "Memory that its index takes", |disk| disk.index_bytes),
+            (
+                "larder_disk_index_ready",
+                "gauge",
+                "1, or 0 while its index is still coming back after a start",
+                |disk| u64::from(disk.index_is_back),
+            ),
+            ("larder_disk_index_percent", "gauge", "How much of its index has been read", |disk| disk.index_percent),
             ("larder_disk_queued_bytes", "gauge", "Bodies that wait to be written", |disk| disk.queued_bytes),
             ("larder_disk_hits_total", "counter", "Records and blocks that were read", |disk| disk.hits),
             ("larder_disk_read_bytes_total", "counter", "Bytes read", |disk| disk.bytes_read),

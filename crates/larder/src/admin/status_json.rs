@@ -103,6 +103,8 @@ fn disk(disk: &DiskStats) -> Value {
         "limit_bytes": disk.bytes,
         "objects": disk.objects,
         "index_bytes": disk.index_bytes,
+        "index_ready": disk.index_is_back,
+        "index_percent": disk.index_percent,
         "queued_bytes": disk.queued_bytes,
         "segments": disk.segments,
         "segments_free": disk.segments_free,

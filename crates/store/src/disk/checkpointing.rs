@@ -12,7 +12,7 @@ use super::journal::JournalEnd;
 use super::limits::{PAGES_A_STEP, SHARDS_A_STEP};
 use super::one_disk::DiskState;
 use super::syncer::Syncer;
-use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 pub struct CheckpointUnderWay {
     /// Where the journal went over to its other half.
@@ -177,6 +177,7 @@ impl DiskLog {
         self.disk.renew(superblock);
         (self.journal, self.order) = (journal, self.order.max(checkpoint.order));
         (self.open, self.checkpoint, self.recovering) = (None, None, None);
+        self.disk.recovering.store(false, SeqCst);
         self.base_epoch = checkpoint.journal.epoch;
         self.drafts.clear();
         self.was_opened = true;

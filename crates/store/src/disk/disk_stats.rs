@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::one_disk::{DiskState, OneDisk};
 use super::refused::Refused;
-use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 #[derive(Clone, Debug)]
 pub struct DiskStats {
@@ -16,6 +16,9 @@ pub struct DiskStats {
     pub objects: u64,
     pub objects_max: u64,
     pub index_bytes: u64,
+    /// All that was stored before the start can be found; and how much of the index has been read.
+    pub index_is_back: bool,
+    pub index_percent: u64,
     /// Bodies that wait to be written.
     pub queued_bytes: u64,
     /// Records that were read …
@@ -55,6 +58,8 @@ impl DiskStats {
         for (at, counter) in counters.refused.iter().enumerate() {
             refused[at].1 = counter.load(Relaxed);
         }
+        let index_is_back = !disk.recovering.load(SeqCst);
+        let (pages, read) = (counters.index_pages.load(Relaxed), counters.index_pages_read.load(Relaxed));
         DiskStats {
             path: disk.path.clone(),
             state: disk.state(),
@@ -64,6 +69,8 @@ impl DiskStats {
             objects: disk.index.count(),
             objects_max: disk.settings.objects_max,
             index_bytes: disk.index.heap_bytes() as u64,
+            index_is_back,
+            index_percent: if index_is_back { 100 } else { (read * 100).checked_div(pages).unwrap_or(0).min(99) },
             queued_bytes: queued_bytes as u64,
             hits: counters.hits.load(Relaxed),
             blocks_read: counters.blocks_read.load(Relaxed),

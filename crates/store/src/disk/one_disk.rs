@@ -60,6 +60,9 @@ pub struct Counters {
     pub hits_at_hand: AtomicU64,
     /// Answers that were sent from the file.
     pub lent: AtomicU64,
+    /// Pages of the checkpoint that the index came from, or comes from, and those that were read.
+    pub index_pages: AtomicU64,
+    pub index_pages_read: AtomicU64,
     pub lost_gone: AtomicU64,
     pub lost_damaged: AtomicU64,
     pub lost_busy: AtomicU64,

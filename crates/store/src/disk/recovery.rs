@@ -232,6 +232,7 @@ fn restore(
     log.base_epoch = checkpoint.journal.epoch;
     log.order = order;
     log.disk.recovering.store(true, SeqCst);
+    log.disk.counters.index_pages.store(recovering.pages, Relaxed);
     log.recovering = Some(recovering);
     log
 }
@@ -344,6 +345,7 @@ impl DiskLog {
                 None => recovering.pages_damaged += 1,
             }
         }
+        self.disk.counters.index_pages_read.store(recovering.next_page, Relaxed);
         if recovering.next_page < recovering.pages {
             self.recovering = Some(recovering);
             return;

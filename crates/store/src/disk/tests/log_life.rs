@@ -1,6 +1,7 @@
 //! What is stored is found again: in this life, in the next, with a new head, after a reclaim.
 
 use super::*;
+use crate::disk::disk_stats::DiskStats;
 use crate::disk::limits::HEAD_BYTES_MAX;
 use crate::limits::BLOCK_BYTES;
 
@@ -31,6 +32,28 @@ fn bodies_of_any_size_come_back_in_this_life_and_the_next() {
     let closed = Stage::open(&settings, Arc::new(SimulatedDevice::with_content(device.content(), 1)), 2).recovered();
     check(&closed);
     assert_eq!(closed.log.disk.index.count(), sizes.len() as u64);
+}
+
+#[test]
+fn a_disk_says_how_much_of_its_index_is_back() {
+    let settings = DiskSettings { objects_max: 100_000, ..small(12, 4 << 20) };
+    let (mut stage, device) = Stage::new(&settings);
+    let figures = |stage: &Stage| {
+        let stats = DiskStats::of(&stage.log.disk, 0);
+        (stats.index_is_back, stats.index_percent)
+    };
+    assert_eq!(figures(&stage), (true, 100));
+    // More records than are read in one step.
+    for n in 0..56_000 {
+        stage.put(digest(n), b"", b"", NO_FACTS).expect("stored");
+    }
+    stage.close();
+    let mut again = Stage::open(&settings, Arc::new(SimulatedDevice::with_content(device.content(), 1)), 2);
+    assert_eq!(figures(&again), (false, 0));
+    assert!(again.log.work());
+    let (is_back, percent) = figures(&again);
+    assert!(!is_back && (1..100).contains(&percent), "{percent}");
+    assert_eq!(figures(&again.recovered()), (true, 100));
 }
 
 #[test]
