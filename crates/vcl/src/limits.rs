@@ -65,11 +65,15 @@ pub const PCRE_DEPTH_MAX: u32 = 20;
 /// Bytes that one set of regexes may keep for its automaton, for each thread that uses it.
 pub const SET_CACHE_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of an automaton that is made whole for a few regexes, and as many more while it is made.
-pub const WHOLE_AUTOMATON_BYTES_MAX: usize = 512 << 10;
+/// Bytes of an automaton that is made whole for a few regexes, and as many more while it is made. To find that one is larger
+/// takes some milliseconds, and a program is to be loaded in fifty.
+pub const WHOLE_AUTOMATON_BYTES_MAX: usize = 96 << 10;
 
 /// Parts of its regexes.
-pub const WHOLE_AUTOMATON_PARTS_MAX: usize = 1_000;
+pub const WHOLE_AUTOMATON_PARTS_MAX: usize = 200;
+
+/// For so many sets of a program's regexes such an automaton is tried.
+pub const WHOLE_AUTOMATA_MAX: u32 = 6;
 
 /// Matches that one regsuball may replace.
 pub const SUBSTITUTIONS_MAX: usize = 10_000;

@@ -1,5 +1,6 @@
 //! Statements of the checked program become steps; regexes about the same text become sets.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use super::compiled::*;
 use super::lawful_values::lawful_line;
 use crate::header_names::HeaderName;
 use crate::host::Message;
-use crate::limits::REQUEST_BODY_BYTES_DEFAULT;
+use crate::limits::{REQUEST_BODY_BYTES_DEFAULT, WHOLE_AUTOMATA_MAX};
 use crate::matching::acl_ranges::AclRanges;
 use crate::matching::pattern::Pattern;
 use crate::matching::pattern_sets::{PatternsSet, SET_PATTERNS_MIN, SET_SHAPED_PATTERNS_MIN};
@@ -36,6 +37,7 @@ pub struct Compiler<'p> {
     /// By subroutine and text.
     group_numbers: HashMap<(usize, Operand), u32>,
     subroutine: usize,
+    wholes_left: Cell<u32>,
 }
 
 /// The program as it is run. The error is for people.
@@ -52,6 +54,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         groups: Vec::new(),
         group_numbers: HashMap::new(),
         subroutine: 0,
+        wholes_left: Cell::new(WHOLE_AUTOMATA_MAX),
     };
     let mut subroutines = Vec::with_capacity(program.subroutines.len());
     for (number, subroutine) in program.subroutines.iter().enumerate() {
@@ -62,10 +65,10 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         }
         subroutines.push(steps);
     }
-    let mut groups = compiler.groups;
+    let (mut groups, wholes_left) = (compiler.groups, compiler.wholes_left);
     let mut sets_count = 0;
     for group in &mut groups {
-        group.set = set_of(&group.members, &patterns, sets_count);
+        group.set = set_of(&group.members, &patterns, sets_count, &wholes_left);
         sets_count += u32::from(group.set.is_some());
     }
     let mut is_in_set = vec![false; patterns.len()];
@@ -84,7 +87,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
 }
 
 /// A set of a chain's regexes, if they are worth one.
-fn chain_set_of(steps: &[Rewriting], patterns: &[Pattern]) -> Option<ChainSet> {
+fn chain_set_of(steps: &[Rewriting], patterns: &[Pattern], wholes_left: &Cell<u32>) -> Option<ChainSet> {
     if steps.len() < SET_PATTERNS_MIN {
         return None;
     }
@@ -97,11 +100,11 @@ fn chain_set_of(steps: &[Rewriting], patterns: &[Pattern]) -> Option<ChainSet> {
             looks_for_end |= looks;
         }
     }
-    Some(ChainSet { engine: PatternsSet::whole(&syntaxes, looks_for_end)?, places })
+    Some(ChainSet { engine: PatternsSet::whole(&syntaxes, looks_for_end, wholes_left)?, places })
 }
 
 /// A set of those that are worth one.
-fn set_of(members: &[RegexId], patterns: &[Pattern], number: u32) -> Option<GroupSet> {
+fn set_of(members: &[RegexId], patterns: &[Pattern], number: u32, wholes_left: &Cell<u32>) -> Option<GroupSet> {
     let eligible = |id: &RegexId| patterns[id.index()].for_set().is_some();
     let needs_engine = |id: &RegexId| eligible(id) && !patterns[id.index()].has_shape();
     let with_shaped = members.iter().filter(|id| eligible(id)).count() >= SET_SHAPED_PATTERNS_MIN;
@@ -118,7 +121,7 @@ fn set_of(members: &[RegexId], patterns: &[Pattern], number: u32) -> Option<Grou
     if syntaxes.len() < SET_PATTERNS_MIN {
         return None;
     }
-    let engine = PatternsSet::new(&syntaxes, looks_for_end)?;
+    let engine = PatternsSet::new(&syntaxes, looks_for_end, wholes_left)?;
     Some(GroupSet { engine, number, places })
 }
 
@@ -187,13 +190,14 @@ impl Compiler<'_> {
             };
             let bytes = self.patterns[rewriting.pattern.index()].bytes_min();
             match joined.last_mut() {
-                Some(Step { act: Act::RewriteHeader { of: before, name: known, bytes_min, steps, .. }, .. })
+                Some(Step { act: Act::RewriteHeader { of: before, name: known, bytes_min, steps, set }, .. })
                     if *before == of && known.written() == name.written() =>
                 {
                     *bytes_min = bytes.min(*bytes_min);
                     let mut longer = std::mem::take(steps).into_vec();
                     longer.push(rewriting);
                     *steps = longer.into();
+                    *set = None;
                 }
                 _ => {
                     let at = rewriting.at;
@@ -204,8 +208,8 @@ impl Compiler<'_> {
             }
         }
         for step in &mut joined {
-            if let Act::RewriteHeader { steps, set, .. } = &mut step.act {
-                *set = chain_set_of(steps, self.patterns).map(Box::new);
+            if let Act::RewriteHeader { steps, set: set @ None, .. } = &mut step.act {
+                *set = chain_set_of(steps, self.patterns, &self.wholes_left).map(Box::new);
             }
         }
         *steps = joined;

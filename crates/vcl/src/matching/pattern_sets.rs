@@ -70,20 +70,16 @@ thread_local! {
 
 impl PatternsSet {
     /// `None` when they are too much for one engine: then they are matched one by one.
-    pub fn new(patterns: &[&Hir], looks_for_end: bool) -> Option<PatternsSet> {
+    pub fn new(patterns: &[&Hir], looks_for_end: bool, wholes_left: &Cell<u32>) -> Option<PatternsSet> {
         let least: Vec<Hir> = patterns.iter().map(|pattern| least(pattern)).collect();
-        let engine = match WholeAutomaton::new(&least) {
-            Some(whole) => SetEngine::Whole(Box::new(whole)),
-            None => SetEngine::Lazy(lazy(&least)?),
-        };
+        let engine = whole(&least, wholes_left).or_else(|| lazy(&least))?;
         Some(PatternsSet::of(engine, &least, looks_for_end))
     }
 
     /// The same, if one pass costs little enough for texts that change from one regex to the next.
-    pub fn whole(patterns: &[&Hir], looks_for_end: bool) -> Option<PatternsSet> {
+    pub fn whole(patterns: &[&Hir], looks_for_end: bool, wholes_left: &Cell<u32>) -> Option<PatternsSet> {
         let least: Vec<Hir> = patterns.iter().map(|pattern| least(pattern)).collect();
-        let engine = SetEngine::Whole(Box::new(WholeAutomaton::new(&least)?));
-        Some(PatternsSet::of(engine, &least, looks_for_end))
+        Some(PatternsSet::of(whole(&least, wholes_left)?, &least, looks_for_end))
     }
 
     fn of(engine: SetEngine, patterns: &[Hir], looks_for_end: bool) -> PatternsSet {
@@ -148,8 +144,14 @@ impl PatternsSet {
     }
 }
 
+/// An automaton that lies ready. It takes its time to make, so a program has few of them.
+fn whole(patterns: &[Hir], wholes_left: &Cell<u32>) -> Option<SetEngine> {
+    wholes_left.set(wholes_left.get().checked_sub(1)?);
+    WholeAutomaton::new(patterns).map(|whole| SetEngine::Whole(Box::new(whole)))
+}
+
 /// An engine that makes its automaton as texts need it, for each thread.
-fn lazy(patterns: &[Hir]) -> Option<Linear> {
+fn lazy(patterns: &[Hir]) -> Option<SetEngine> {
     let config = Linear::config()
         .utf8_empty(false)
         // Of no use where all that match are wanted.
@@ -157,7 +159,7 @@ fn lazy(patterns: &[Hir]) -> Option<Linear> {
         .hybrid_cache_capacity(SET_CACHE_BYTES_MAX)
         .which_captures(regex_automata::nfa::thompson::WhichCaptures::None)
         .match_kind(regex_automata::MatchKind::All);
-    Linear::builder().configure(config).build_many_from_hir(patterns).ok()
+    Linear::builder().configure(config).build_many_from_hir(patterns).ok().map(SetEngine::Lazy)
 }
 
 #[cfg(test)]
@@ -171,10 +173,11 @@ mod tests {
         let patterns: Vec<Pattern> = written.iter().map(|text| Pattern::new(text.as_bytes())).collect();
         let syntaxes: Vec<&Hir> = patterns.iter().filter_map(|pattern| Some(pattern.for_set()?.0)).collect();
         assert_eq!(syntaxes.len(), written.len());
-        let set = PatternsSet::new(&syntaxes, true).expect("they are few");
-        assert!(matches!(set.engine, SetEngine::Whole(_)));
-        let owned: Vec<Hir> = syntaxes.iter().copied().cloned().collect();
-        let lazy = PatternsSet::of(SetEngine::Lazy(lazy(&owned).expect("they are few")), &owned, true);
+        let wholes_left = Cell::new(1);
+        let set = PatternsSet::new(&syntaxes, true, &wholes_left).expect("they are few");
+        let lazy = PatternsSet::new(&syntaxes, true, &wholes_left).expect("they are few");
+        assert!(matches!((&set.engine, &lazy.engine), (SetEngine::Whole(_), SetEngine::Lazy(_))));
+        assert!(PatternsSet::whole(&syntaxes, true, &wholes_left).is_none());
         let arena = Arena::default();
         let (last, last_of_lazy) = (LastPass::default(), LastPass::default());
         for text in ["", "Mozilla/5.0 robot crawler.", "a spider 123 x\u{e9}", "bot 99", "CRAWL\n"] {
