@@ -38,6 +38,8 @@ mod tidy;
 mod vcl_corpus;
 mod vcl_load_time;
 mod verdicts;
+mod vtc;
+mod vtc_kinds;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
@@ -53,6 +55,8 @@ usage: cargo xtask TASK
   vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
                            and do whole files do the same in both, by the scenarios of xtask/originals/?
   originals DIR [NAME…]    only the second half of that, all scenarios or these
+  vtc DIR [NAME…]          Varnish's own tests, from a checkout of Varnish at DIR, with larder in place of varnishd: all, these,
+                           `first` (those to pass first), `wire` (those for any cache that reads VCL)
   crash [--runs N] [--seed N]
                            kill -9 under load, 100 times or as told: is anything wrong, or back, after the restart?
   large [--mib N] [--clients N] [--memory-mib N]
@@ -85,6 +89,7 @@ fn main() -> ExitCode {
         ["conformance", options @ ..] => conformance::task(&project, options),
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
+        ["vtc", folder, named @ ..] => vtc::task(&project, folder, named),
         ["crash", options @ ..] => crash::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),
         ["fill", options @ ..] => disk_fill::task(&project, options),
