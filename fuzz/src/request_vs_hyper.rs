@@ -117,7 +117,7 @@ fn explain_refused(end: &End) -> Option<Difference> {
 
 /// Small, so that short inputs reach them.
 const HEAD_LIMITS: HeadLimits =
-    HeadLimits { head_bytes_max: 1 << 10, fields_max: 12, field_bytes_max: 256, target_bytes_max: 128 };
+    HeadLimits { head_bytes_max: 1 << 10, fields_max: 12, field_bytes_max: 256, target_bytes_max: 128, lenient: false };
 const CHUNKED_LIMITS: ChunkedLimits = ChunkedLimits {
     extension_bytes_max: 48,
     overhead_bytes_free: 64,

@@ -14,6 +14,7 @@ mod front_service;
 mod front_showing;
 mod front_workdir;
 mod kept_vcls;
+mod log_tally;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -190,16 +191,21 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
 
 /// What signals ask for, until nothing is left to do.
 fn obey(signals: &mut Signals, finished: &mut oneshot::Receiver<()>, service: &FrontService) -> ExitCode {
-    loop {
+    let is_told_to_finish = loop {
         match signals.wait(finished, None) {
             // Varnish takes no notice of it either, but for its log.
             Told::Reload => service.reopen_log(),
             Told::Nothing => {}
             Told::Ended if service.has_died() => return fail("all workers have ended by themselves"),
-            Told::End | Told::Ended => break,
+            Told::End => break true,
+            // The console is gone.
+            Told::Ended => break false,
         }
-    }
+    };
     let Some(mut ended) = service.drain() else { return ExitCode::SUCCESS };
+    if !is_told_to_finish {
+        service.drain_now();
+    }
     let mut signals_heard = 0;
     loop {
         match signals.wait(&mut ended, None) {

@@ -29,7 +29,7 @@ pub enum Effect {
 use Effect::{Count, Nothing, OfFront, PositiveTime, Size, Switch, Text, Time};
 
 const COUNTS: RangeInclusive<u64> = 0..=u32::MAX as u64;
-const HEADS: RangeInclusive<u64> = 512..=16 << 20;
+const HEADS: RangeInclusive<u64> = 256..=16 << 20;
 const FIELDS: RangeInclusive<u64> = 256..=u16::MAX as u64;
 const FIELD_COUNTS: RangeInclusive<u64> = 8..=wire::limits::FIELDS_CEILING as u64;
 
@@ -62,7 +62,14 @@ const LIMITS: &[(&str, Effect)] = &[
     ("first_byte_timeout", PositiveTime(|plan, time| plan.settings.limits.first_byte_timeout = time)),
     ("between_bytes_timeout", PositiveTime(|plan, time| plan.settings.limits.between_bytes_timeout = time)),
     ("backend_idle_timeout", Time(|plan, time| plan.settings.limits.origin_idle_timeout = time)),
-    ("timeout_idle", PositiveTime(|plan, time| plan.settings.limits.idle_timeout = time)),
+    (
+        "timeout_idle",
+        // A connection is idle until a whole head has come.
+        PositiveTime(|plan, time| {
+            plan.settings.limits.idle_timeout = time;
+            plan.settings.limits.request_head_timeout = time;
+        }),
+    ),
     ("pipe_timeout", PositiveTime(|plan, time| plan.settings.limits.tunnel_idle_timeout = time)),
     ("idle_send_timeout", PositiveTime(|plan, time| plan.settings.limits.send_timeout = time)),
     ("http_req_size", Size(HEADS, |plan, n| plan.settings.limits.request_head.head_bytes_max = n as _)),
@@ -310,7 +317,7 @@ mod tests {
         check("http_range_support", "OFF", ranges, Ok(false));
         check("http_range_support", "maybe", ranges, Err("must be on or off"));
         check("http_req_size", "48k", |plan| plan.settings.limits.request_head.head_bytes_max, Ok(48 << 10));
-        check("http_req_size", "1", |plan| plan.settings.limits.request_head.head_bytes_max, Err("from 512"));
+        check("http_req_size", "1", |plan| plan.settings.limits.request_head.head_bytes_max, Err("from 256"));
         check("timeout_idle", "7", |plan| plan.settings.limits.idle_timeout.as_secs(), Ok(7));
         check("vcl_path", "/a:/b", |plan| plan.vcl_path.len(), Ok(2));
     }

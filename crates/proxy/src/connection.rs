@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use message::{Scheme, Version};
-use wire::{Event, ReceivedRequest, Refusal, read_request};
+use message::{Scheme, TargetForm, Version};
+use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
 
 use crate::access_log::CacheVerdict;
 use crate::client_places::ClientPlace;
@@ -18,7 +18,7 @@ use crate::clock::{Moment, deadline_now_ms};
 use crate::forward::admission;
 use crate::instant_file;
 use crate::instant_hit::{self, Instant};
-use crate::limits::{CONNECTION_BYTES, TRANSACTION_BYTES};
+use crate::limits::{CONNECTION_BYTES, Limits, TRANSACTION_BYTES};
 use crate::linger;
 use crate::listener::{Accepted, Peer};
 use crate::policy::Policy;
@@ -191,10 +191,14 @@ impl Connection {
         }
     }
 
+    fn is_lenient(&self) -> bool {
+        self.core.site_ref().settings.limits.request_head.lenient
+    }
+
     /// Nothing to read: unless the time is up, wait.
     fn park(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         match self.slot.doom() {
-            Doom::Late if self.slot.phase.get() == Phase::Reading => {
+            Doom::Late if self.slot.phase.get() == Phase::Reading && !self.is_lenient() => {
                 return Poll::Ready(Turn::Refuse(Refusal {
                     status: 408,
                     token: "request-head-timeout",
@@ -320,12 +324,31 @@ impl Connection {
     fn take_requests(&mut self, core: &Rc<Core>, bytes: &[u8], hits_left: &mut u32) -> (usize, Option<Turn>) {
         let mut at = 0;
         while at < bytes.len() && *hits_left > 0 {
+            let limits = core.site_ref().settings.limits.request_head;
+            if limits.lenient {
+                // Who sends nothing else is idle.
+                at += leading_blanks(&bytes[at..]);
+                if at == bytes.len() {
+                    break;
+                }
+            }
             let moment = Moment::now();
             let mut spans = core.spans.borrow_mut();
-            let limits = core.site_ref().settings.limits.request_head;
             match read_request(&bytes[at..], &mut spans, &limits, Scheme::Http) {
                 Ok(None) => break,
-                Err(refusal) => return (at, Some(Turn::Refuse(refusal))),
+                Err(refusal) => match unfolded(&bytes[at..]).filter(|_| limits.lenient) {
+                    Some(text) => match self.take_unfolded(core, &text, moment) {
+                        Ok((head_bytes, turn)) => {
+                            at += head_bytes;
+                            match turn {
+                                None => *hits_left -= 1,
+                                Some(turn) => return (at, Some(turn)),
+                            }
+                        }
+                        Err(refusal) => return (at, Some(Turn::Refuse(refusal))),
+                    },
+                    None => return (at, Some(Turn::Refuse(refusal))),
+                },
                 Ok(Some(received)) => {
                     at += received.head_bytes;
                     match self.take_request(core, received, moment) {
@@ -338,15 +361,34 @@ impl Connection {
         (at, None)
     }
 
+    /// A request with lines that went on in the next one; and how many bytes its head had.
+    #[cold]
+    fn take_unfolded(
+        &mut self,
+        core: &Rc<Core>,
+        text: &[u8],
+        moment: Moment,
+    ) -> Result<(usize, Option<Turn>), Refusal> {
+        let (mut spans, limits) = (Vec::new(), core.site_ref().settings.limits.request_head);
+        // Its end has come: what is refused is refused because of a line behind the first.
+        let received = read_request(text, &mut spans, &limits, Scheme::Http)?.ok_or(refusals::LINE_END_INVALID)?;
+        Ok((received.head_bytes, self.take_request(core, received, moment)))
+    }
+
     /// One request: answered (`None`), or what is to be done about it.
     #[inline]
     fn take_request(&mut self, core: &Rc<Core>, received: ReceivedRequest<'_>, moment: Moment) -> Option<Turn> {
         core.counters.requests.add(1);
         self.requests_count += 1;
         let site = core.site_ref();
+        let names_its_host = !self.is_forward && received.request.form == TargetForm::Absolute;
+        let named = names_its_host.then(|| receive::with_host_of_target(&received.request));
         let mut received = received;
         if !self.is_forward {
             received.request.form = received.request.form.at_origin(received.request.path);
+            if let Some(fields) = &named {
+                received.request.fields = fields.view();
+            }
             if let Some(program) = core.site_ref().vcl.clone() {
                 return self.take_by_policy(core, &received, program, moment);
             }
@@ -450,12 +492,19 @@ impl Connection {
         }
     }
 
+    /// How long it may be idle: as a program said of it, or as is usual.
+    pub(crate) fn idle_ms(&self, limits: &Limits) -> u64 {
+        let set = self.ends.as_ref().and_then(|ends| ends.idle_s.get()).filter(|seconds| *seconds >= 0.0);
+        set.map_or(limits.idle_timeout.as_millis() as u64, |seconds| (seconds * 1_000.0) as u64)
+    }
+
     /// Between two requests.
     pub(crate) fn rest(&mut self) {
         let limits = &self.core.site_ref().settings.limits;
         self.slot.phase.set(Phase::Waiting);
         self.slot.watch.set(Watch::Socket);
-        self.slot.set_idle(deadline_now_ms() + limits.idle_timeout.as_millis() as u64);
+        let idle_ms = self.idle_ms(limits);
+        self.slot.set_idle(deadline_now_ms() + idle_ms);
         if self.pending.is_empty() {
             self.pending = Vec::new();
         }

@@ -276,7 +276,12 @@ impl Fetch {
             // vcl_pipe has seen it already.
             Purpose::Upgrade | Purpose::Piped => Rc::clone(&tx.head),
             _ => {
-                let bereq = policy_fetch::bereq_of(&tx.head.request(), stale.as_ref(), is_pass);
+                let bereq = policy_fetch::bereq_of(
+                    &tx.head.request(),
+                    crate::vcl_story::client_steps::original_of(tx),
+                    stale.as_ref(),
+                    is_pass,
+                );
                 Rc::new(policy_fetch::with_xid(&bereq.request(), xid))
             }
         };
@@ -339,9 +344,11 @@ impl Fetch {
         self.chosen.as_ref().expect("an origin is chosen before anything is sent")
     }
 
-    /// Whose connection it is, for origins that want a PROXY header; of a fetch for many, nobody's.
+    /// Whose connection it is, for origins that want a PROXY header; of a fetch for many, nobody's, where Varnish names who
+    /// caused it.
     fn parties(&self) -> Option<Parties> {
-        let policy = self.vcl.as_deref().filter(|policy| policy.is_pass)?;
+        let names_all = self.site.settings.limits.request_head.lenient;
+        let policy = self.vcl.as_deref().filter(|policy| policy.is_pass || names_all)?;
         Some(Parties { source: policy.ends.client, destination: policy.ends.server })
     }
 

@@ -76,7 +76,7 @@ impl Connection {
     fn after_answer(&mut self, site: &Site, received: &ReceivedRequest<'_>, reached: Option<Reached>) -> Option<Turn> {
         match reached {
             Some(Reached::Answered { persistent: true }) => {
-                let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
+                let idle_ms = self.idle_ms(&site.settings.limits);
                 self.slot.set_idle(deadline_now_ms() + idle_ms);
                 None
             }

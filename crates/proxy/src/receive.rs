@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use cache::Key;
-use message::{FieldName, Scheme};
+use message::{FieldName, Fields, Request, Scheme};
 use rules::forwarded;
 use wire::ReceivedRequest;
 
@@ -139,6 +139,20 @@ pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: P
         false => client_of_hop(&site.settings, &mut received.clone(), seen, peer),
     };
     (client, seen, refusal(site, received, seen))
+}
+
+/// The fields of a request that names its host in its target: that one counts, and whatever Host says does not (RFC 9112
+/// §3.2.2).
+#[cold]
+pub(crate) fn with_host_of_target(request: &Request<'_>) -> Fields {
+    let mut fields = Fields::default();
+    for field in request.fields.iter().filter(|field| field.name != FieldName::Host) {
+        fields.push_named(field.name_text, field.value);
+    }
+    let mut host = Vec::new();
+    request.authority.write_to(&mut host);
+    fields.push(FieldName::Host, host);
+    fields
 }
 
 #[inline]

@@ -82,7 +82,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 73] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 74] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -173,6 +173,8 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 73] = {
         (Deliver, Synth),
         // The request's body is read first.
         (Receive, Receive),
+        // The client left meanwhile.
+        (Receive, Log),
         // … or back to the start.
         (Receive, Restart),
         (Hit, Restart),

@@ -6,7 +6,7 @@
 
 use message::{FieldName, FieldsView, Status, list_members};
 
-use crate::date::parse_date;
+use crate::date::{DATE_BYTES, parse_date, write_date};
 use crate::freshness::Facts;
 
 /// The lifetimes of a response at one moment: when a policy saw it, or any later one.
@@ -197,7 +197,7 @@ fn said_ttl_s(fields: FieldsView<'_>, now_s: i64, clock_skew_s: u64) -> Option<(
     if let Some(s) = directive(fields, "max-age") {
         return Some((signed(s), LifetimeRule::MaxAge));
     }
-    let expires_s = fields.get(FieldName::Expires).and_then(|text| parse_date(text, now_s))?;
+    let expires_s = fields.get(FieldName::Expires).and_then(|text| exact_date(text, now_s))?;
     let date_s = fields.get(FieldName::Date).and_then(|text| parse_date(text, now_s));
     let ttl_s = match date_s {
         Some(date_s) if expires_s < date_s => 0,
@@ -207,12 +207,20 @@ fn said_ttl_s(fields: FieldsView<'_>, now_s: i64, clock_skew_s: u64) -> Option<(
     Some((ttl_s, LifetimeRule::Expires))
 }
 
+/// A date whose words are written as HTTP writes them, and whose day of the week is the right one. Who gets that wrong means
+/// nothing by it, as Varnish sees it.
+fn exact_date(text: &[u8], now_s: i64) -> Option<i64> {
+    let unix_s = parse_date(text, now_s)?;
+    (text.len() != DATE_BYTES || write_date(unix_s) == text).then_some(unix_s)
+}
+
 /// The seconds of a Cache-Control directive that has an argument.
 fn directive(fields: FieldsView<'_>, name: &str) -> Option<u64> {
     let members = fields.get_all(FieldName::CacheControl).flat_map(list_members);
     members.filter_map(|member| member.split_at_checked(name.len())).find_map(|(head, rest)| {
-        let argument = rest.strip_prefix(b"=").filter(|_| head.eq_ignore_ascii_case(name.as_bytes()))?;
-        Some(leading_seconds(argument))
+        // Blanks around the sign are forgiven, as Varnish forgives them.
+        let rest = rest.trim_ascii_start().strip_prefix(b"=")?;
+        head.eq_ignore_ascii_case(name.as_bytes()).then(|| leading_seconds(rest.trim_ascii_start()))
     })
 }
 
@@ -317,6 +325,7 @@ mod tests {
         check(200, "Cache-Control: max-age=60\nAge: 20", [40, 10, 20], "max-age default_grace");
         check(200, "Cache-Control: max-age=60\nAge: 70", [-10, 10, 70], "max-age default_grace");
         check(200, "Cache-Control: max-age=7.9, stale-while-revalidate=3", [7, 3, 0], "max-age stale-while-revalidate");
+        check(200, "Cache-Control: max-age = 7", [7, 10, 0], "max-age default_grace");
         check(200, "Cache-Control: max-age=-1", [0, 10, 0], "max-age default_grace");
         check(200, "Cache-Control: max-age=\"5\"", [0, 10, 0], "max-age default_grace");
         check(200, "Cache-Control: max-age", [120, 10, 0], "default_ttl default_grace");
@@ -325,6 +334,7 @@ mod tests {
         check(200, "Expires: {-30}\nDate: {-60}", [30, 10, 0], "Expires default_grace");
         check(200, "Expires: {30}\nDate: {5}", [30, 10, 0], "Expires default_grace");
         check(200, "Expires: {-1}\nDate: {0}", [0, 10, 0], "Expires default_grace");
+        check(200, "Expires: SUN, 06 Nov 2094 08:49:37 GMT", [120, 10, 0], "default_ttl default_grace");
         check(200, "Expires: never", [120, 10, 0], "default_ttl default_grace");
         check(404, "", [120, 10, 0], "default_ttl default_grace");
         check(302, "", [-1, 10, 0], "status default_grace");

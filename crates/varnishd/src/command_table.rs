@@ -113,7 +113,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     row("start", "", (0, 0), false, Always, status_commands::start, "Begin to serve."),
     row("status", "[-j]", (0, 0), true, Always, status_commands::status, "Ask whether requests are served."),
     row("stop", "", (0, 0), false, Always, status_commands::stop, "End serving; what is in memory is gone."),
-    row("storage.list", "[-j]", (0, 0), true, Running, status_commands::storages, "Show the stores."),
+    row("storage.list", "[-j]", (0, 0), true, Always, status_commands::storages, "Show the stores."),
     row("vcl.deps", "[-j]", (0, 0), true, Always, vcl_commands::deps, "Show what loaded programs depend on."),
     row(
         "vcl.discard",

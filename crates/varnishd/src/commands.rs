@@ -44,6 +44,19 @@ impl Front {
 
     /// Answers a command of somebody who may ask anything. It may take its time.
     pub fn answer(&self, words: &[Vec<u8>]) -> Answer {
+        // Behind a dash a command may fail.
+        if let Some(command) = words.first().and_then(|name| name.strip_prefix(b"-")) {
+            if command.is_empty() {
+                return Answer::new(status::SYNTAX, "There is no command behind the dash.");
+            }
+            let words: Vec<Vec<u8>> = [command.to_vec()].into_iter().chain(words[1..].iter().cloned()).collect();
+            let answer = self.answer_to(&words);
+            return if answer.is_good() { answer } else { Answer { status: status::OK, ..answer } };
+        }
+        self.answer_to(words)
+    }
+
+    fn answer_to(&self, words: &[Vec<u8>]) -> Answer {
         let _one_at_a_time = self.changes.lock();
         let Some((name, behind)) = words.split_first() else { return Answer::new(status::UNKNOWN, UNKNOWN) };
         let Some(command) = COMMANDS.iter().find(|command| command.name.as_bytes() == name) else {

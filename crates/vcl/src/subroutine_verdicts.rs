@@ -26,6 +26,9 @@ pub(crate) enum Ending<'a> {
     Fail(Fault),
 }
 
+/// `error` without anything behind it.
+const UNSAID: Status<'static> = Status { status: 503, reason: None };
+
 /// As a program would return it.
 impl fmt::Display for Ending<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -291,6 +294,7 @@ impl<'a> From<Ending<'a>> for BackendFetchVerdict<'a> {
             Ending::Plain(Action::Fetch) => BackendFetchVerdict::Fetch,
             Ending::Plain(Action::Abandon) => BackendFetchVerdict::Abandon,
             Ending::Status(Action::Error, status) => BackendFetchVerdict::Error(status),
+            Ending::Plain(Action::Error) => BackendFetchVerdict::Error(UNSAID),
             other => BackendFetchVerdict::Fail(other.out_of_place(Method::BackendFetch)),
         }
     }
@@ -305,6 +309,7 @@ impl<'a> From<Ending<'a>> for BackendRefreshVerdict<'a> {
             Ending::Plain(Action::Retry) => BackendRefreshVerdict::Retry,
             Ending::Plain(Action::Abandon) => BackendRefreshVerdict::Abandon,
             Ending::Status(Action::Error, status) => BackendRefreshVerdict::Error(status),
+            Ending::Plain(Action::Error) => BackendRefreshVerdict::Error(UNSAID),
             other => BackendRefreshVerdict::Fail(other.out_of_place(Method::BackendRefresh)),
         }
     }
@@ -319,6 +324,7 @@ impl<'a> From<Ending<'a>> for BackendResponseVerdict<'a> {
             Ending::Plain(Action::Retry) => BackendResponseVerdict::Retry,
             Ending::Plain(Action::Abandon) => BackendResponseVerdict::Abandon,
             Ending::Status(Action::Error, status) => BackendResponseVerdict::Error(status),
+            Ending::Plain(Action::Error) => BackendResponseVerdict::Error(UNSAID),
             other => BackendResponseVerdict::Fail(other.out_of_place(Method::BackendResponse)),
         }
     }

@@ -55,7 +55,7 @@ pub(crate) fn take_fields<'a>(
             Side::Response => refusals::RESPONSE_FIELD_TOO_LARGE,
         });
     }
-    if !line_ends_right {
+    if !line_ends_right && !limits.lenient {
         return Err(refusals::LINE_END_INVALID);
     }
     if has_lookalikes {

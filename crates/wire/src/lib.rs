@@ -41,5 +41,5 @@ pub use limits::{ChunkedLimits, HeadLimits};
 pub use proxy_protocol::{ProxyHeader, read_proxy_header};
 pub use proxy_protocol_writer::{Parties, ProxyVersion, write_proxy_header};
 pub use refusal::{Refusal, refusals};
-pub use request_head::{ReceivedRequest, may_end_now, read_request};
+pub use request_head::{ReceivedRequest, leading_blanks, may_end_now, read_request, unfolded};
 pub use response_head::{ReceivedResponse, read_response};

@@ -14,14 +14,27 @@ pub struct HeadLimits {
     pub field_bytes_max: usize,
     /// The request target; in a response, the reason phrase.
     pub target_bytes_max: usize,
+    /// Heads are taken as Varnish takes them: a line may end with LF alone, any number of blanks and empty lines may stand
+    /// before a request, which may have no Host; and of HTTP/1 there are only 1.0 and 1.1.
+    pub lenient: bool,
 }
 
 impl HeadLimits {
     /// RFC 9112 §3 recommends targets of at least 8,000 bytes.
-    pub const REQUEST: HeadLimits =
-        HeadLimits { head_bytes_max: 32 << 10, fields_max: 100, field_bytes_max: 8 << 10, target_bytes_max: 16 << 10 };
-    pub const RESPONSE: HeadLimits =
-        HeadLimits { head_bytes_max: 128 << 10, fields_max: 256, field_bytes_max: 32 << 10, target_bytes_max: 8 << 10 };
+    pub const REQUEST: HeadLimits = HeadLimits {
+        head_bytes_max: 32 << 10,
+        fields_max: 100,
+        field_bytes_max: 8 << 10,
+        target_bytes_max: 16 << 10,
+        lenient: false,
+    };
+    pub const RESPONSE: HeadLimits = HeadLimits {
+        head_bytes_max: 128 << 10,
+        fields_max: 256,
+        field_bytes_max: 32 << 10,
+        target_bytes_max: 8 << 10,
+        lenient: false,
+    };
 }
 
 /// What the framing of one chunked body may cost, beside its data.

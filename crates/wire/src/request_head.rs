@@ -45,7 +45,13 @@ pub fn read_request<'a>(
     limits: &HeadLimits,
     scheme: Scheme,
 ) -> Result<Option<ReceivedRequest<'a>>, Refusal> {
-    let Some(skipped) = leading_empty_line(buf)? else { return Ok(None) };
+    let skipped = match limits.lenient {
+        true => leading_blanks(buf),
+        false => match leading_empty_line(buf)? {
+            Some(skipped) => skipped,
+            None => return Ok(None),
+        },
+    };
     let text = &buf[skipped..buf.len().min(limits.head_bytes_max)];
     let mut room = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
     let mut parsed = httparse::Request::new(&mut []);
@@ -64,6 +70,7 @@ pub fn read_request<'a>(
         return Err(refusal);
     }
     match outcome {
+        Err(httparse::Error::Version) if limits.lenient => Err(refusals::VERSION_INVALID),
         Err(httparse::Error::Version) => read_other_version(buf, skipped, spans, limits, scheme),
         Err(error) => Err(refusal_of(error, Side::Request)),
         Ok(_) if buf.len() >= limits.head_bytes_max => Err(refusals::REQUEST_HEAD_TOO_LARGE),
@@ -98,6 +105,32 @@ fn leading_empty_line(buf: &[u8]) -> Result<Option<usize>, Refusal> {
     }
 }
 
+/// How many bytes stand before a request where any number of blanks and empty lines may.
+pub fn leading_blanks(buf: &[u8]) -> usize {
+    buf.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count()
+}
+
+/// The same head with lines that go on in the next one joined to it by blanks (RFC 9112 §5.2), byte for byte as long; `None`
+/// when there is no such line.
+pub fn unfolded(buf: &[u8]) -> Option<Vec<u8>> {
+    let mut joined: Option<Vec<u8>> = None;
+    let (mut at, mut is_first) = (0, true);
+    while let Some(length) = buf[at..].iter().position(|byte| *byte == b'\n') {
+        let end = at + length;
+        let line = buf[at..end].strip_suffix(b"\r").unwrap_or(&buf[at..end]);
+        if line.is_empty() && !is_first {
+            break;
+        }
+        if matches!(buf.get(end + 1), Some(b' ' | b'\t')) && !is_first {
+            let text = joined.get_or_insert_with(|| buf.to_vec());
+            text[at + line.len()..=end].fill(b' ');
+        }
+        is_first = false;
+        at = end + 1;
+    }
+    joined
+}
+
 /// Everything that is decided once the lines are known.
 #[inline(always)]
 fn judge_request<'a>(
@@ -117,17 +150,17 @@ fn judge_request<'a>(
     }
     // One space and the eight bytes of the version lie between the target and the line's end.
     let line_end = offset(buf, line.target) + line.target.len() + " HTTP/1.1".len();
-    if buf.get(line_end) != Some(&b'\r') {
+    if buf.get(line_end) != Some(&b'\r') && !limits.lenient {
         return Err(refusals::LINE_END_INVALID);
     }
-    let mut facts = Facts::default();
+    let mut facts = Facts { lenient: limits.lenient, ..Facts::default() };
     take_fields(buf, lines, limits, Side::Request, spans, &JUDGED, |name, value| facts.take(name, value))?;
-    if !closes_with_crlf(buf, head_bytes) {
+    if !closes_with_crlf(buf, head_bytes) && !limits.lenient {
         return Err(refusals::LINE_END_INVALID);
     }
     let method = Method::classify(line.method);
     let target = resolve_target(line.target, method, scheme)?;
-    let host = facts.authority(line.version)?;
+    let host = facts.authority(line.version, limits.lenient)?;
     let authority = target.authority.unwrap_or(host);
     let given_port = authority.port;
     // RFC 9112 §3.2.3: an authority-form names its port, whichever it is.
@@ -162,11 +195,21 @@ struct Facts<'a> {
     host: Option<&'a [u8]>,
     framing: Framing,
     options: ConnectionOptions,
+    lenient: bool,
     upgrade_offered: bool,
     h2c_offered: bool,
     expects_continue: bool,
     /// One bit for each singleton seen, by its discriminant.
     singletons: u64,
+}
+
+/// A field that is known to be for more than one hop. Varnish refuses to be told otherwise; else it is left out.
+fn names_more_than_one_hop(option: &[u8]) -> bool {
+    use FieldName::*;
+    !matches!(
+        FieldName::classify(option),
+        Other | AcceptRanges | Connection | Http2Settings | KeepAlive | ProxyConnection | Te | Trailer | Upgrade
+    )
 }
 
 /// Fields that stand once and that routing, caching or access rules read (RFC 9110 §5.3): of two lines, two readers may
@@ -198,6 +241,9 @@ impl<'a> Facts<'a> {
                 Some(_) => Err(refusals::HOST_REPEATED), // RFC 9112 §3.2, even when both say the same
                 None => Ok(()),
             },
+            FieldName::Connection if self.lenient && list_members(value).any(names_more_than_one_hop) => {
+                Err(refusals::CONNECTION_NAMES_FRAMING)
+            }
             FieldName::Connection => self.options.take_from_request(value),
             FieldName::ContentLength => self.framing.take_content_length(value),
             FieldName::TransferEncoding => self.framing.take_transfer_encoding(value),
@@ -243,10 +289,10 @@ impl<'a> Facts<'a> {
 
     /// RFC 9112 §3.2: exactly one valid Host. An empty one names no http resource (RFC 9110 §4.2.1).
     #[inline]
-    fn authority(&self, version: Version) -> Result<Authority<'a>, Refusal> {
+    fn authority(&self, version: Version, lenient: bool) -> Result<Authority<'a>, Refusal> {
         match self.host {
             Some(host) => Authority::parse_as_given(host).ok_or(refusals::HOST_INVALID),
-            None if version == Version::Http10 => Ok(Authority::EMPTY),
+            None if version == Version::Http10 || lenient => Ok(Authority::EMPTY),
             None => Err(refusals::HOST_MISSING),
         }
     }

@@ -477,3 +477,28 @@ fn a_head_sent_byte_by_byte_is_parsed_once_a_line() {
 
 #[path = "request_framing_tests.rs"]
 mod framing;
+
+/// What a server that stands in for Varnish takes beyond that, and what not even it takes.
+#[test]
+fn lenient_heads_may_end_lines_with_lf_and_lack_a_host() {
+    let lenient = HeadLimits { lenient: true, ..HeadLimits::REQUEST };
+    let read = |text: &str| {
+        let (bytes, mut spans) = (bytes_of(text), Vec::new());
+        read_request(&bytes, &mut spans, &lenient, Scheme::Http)
+            .map(|received| received.map(|received| (received.head_bytes, received.request.fields.iter().count())))
+    };
+    assert_eq!(read("GET / HTTP/1.1\nHost: t\nA: b\n\nrest"), Ok(Some((29, 2))));
+    assert_eq!(read("¶\n \t¶GET / HTTP/1.1¶Host: t¶¶"), Ok(Some((34, 1))));
+    assert_eq!(read("GET / HTTP/1.1¶¶"), Ok(Some((18, 0))));
+    assert_eq!(read("¶¶"), Ok(None));
+    assert_eq!(leading_blanks(b"\r\n\n \tG"), 5);
+    let refused = |text: &str, refusal| assert_eq!(read(text), Err(refusal), "{text}");
+    let folded = b"GET / HTTP/1.1\r\nA: b\r\n c\n \r\n\r\n x";
+    assert_eq!(unfolded(folded).unwrap(), b"GET / HTTP/1.1\r\nA: b   c  \r\n\r\n x");
+    assert_eq!(unfolded(b"GET / HTTP/1.1\r\nA: b\r\n\r\n x"), None);
+    refused("GET / HTTP/1.1¶Host: t¶Connection: Age¶¶", refusals::CONNECTION_NAMES_FRAMING);
+    refused("GET / HTTP/1.2¶Host: t¶¶", refusals::VERSION_INVALID);
+    refused("GET / HTTP/2.0¶Host: t¶¶", refusals::VERSION_INVALID);
+    refused("GET / HTTP/1.1\nHost: t\nHost: t\n\n", refusals::HOST_REPEATED);
+    refused("GET / HTTP/1.1\nHost: t\nA: b\rc\n\n", refusals::FIELD_VALUE_INVALID);
+}

@@ -100,9 +100,11 @@ fn judge_response<'a>(
     }
     // RFC 9112 §4: the space before the reason phrase is there even when the phrase is not.
     let line_end = buf.iter().position(|&b| b == b'\n').expect("a complete head has a first line");
-    if line.status.0 < 100 || buf[STATUS_LINE_PREFIX - 1] != b' ' || buf[line_end - 1] != b'\r' {
+    let (has_blank, has_return) = (buf[STATUS_LINE_PREFIX - 1] == b' ', buf[line_end - 1] == b'\r');
+    if line.status.0 < 100 || !(has_blank && has_return || limits.lenient) {
         return Err(refusals::STATUS_LINE_INVALID);
     }
+    let reason_end = if has_return { line_end - 1 } else { line_end };
     let mut framing = Framing::default();
     let mut options = ConnectionOptions::default();
     take_fields(buf, lines, limits, Side::Response, spans, &JUDGED, |name, value| match name {
@@ -112,7 +114,7 @@ fn judge_response<'a>(
         _ => Ok(()),
     })
     .map_err(Refusal::of_origin)?;
-    if !closes_with_crlf(buf, head_bytes) {
+    if !closes_with_crlf(buf, head_bytes) && !limits.lenient {
         return Err(refusals::LINE_END_INVALID.of_origin());
     }
     let (body, more_may_follow) =
@@ -122,7 +124,7 @@ fn judge_response<'a>(
         response: Response {
             status: line.status,
             version: line.version,
-            reason: unusual_reason(line.status, &buf[STATUS_LINE_PREFIX..line_end - 1]),
+            reason: unusual_reason(line.status, buf.get(STATUS_LINE_PREFIX..reason_end).unwrap_or_default()),
             fields: FieldsView::new(buf, spans),
         },
         body,

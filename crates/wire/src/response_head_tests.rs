@@ -178,3 +178,19 @@ fn lookalikes_are_dropped_and_the_rest_is_kept() {
     assert_eq!(fields, expect, "B18 B24");
     assert_eq!(received.head_bytes, bytes.len());
 }
+
+/// What a server that stands in for Varnish takes beyond that.
+#[test]
+fn lenient_heads_may_end_lines_with_lf_and_lack_a_reason() {
+    let lenient = HeadLimits { lenient: true, ..HeadLimits::RESPONSE };
+    let read = |text: &str| {
+        let (bytes, mut spans) = (bytes_of(text), Vec::new());
+        read_response(&bytes, &mut spans, &lenient, Method::Get, false).map(|received| {
+            received.map(|received| (received.response.reason.map(<[u8]>::to_vec), received.head_bytes))
+        })
+    };
+    assert_eq!(read("HTTP/1.0 200 OK\nA: b\n\nrest"), Ok(Some((None, 22))));
+    assert_eq!(read("HTTP/1.0 200\nA: b\n\n"), Ok(Some((None, 19))));
+    assert_eq!(read("HTTP/1.0 200¶A: b¶¶"), Ok(Some((None, 22))));
+    assert_eq!(read("HTTP/1.1 200 Fine\n\n"), Ok(Some((Some(b"Fine".to_vec()), 19))));
+}

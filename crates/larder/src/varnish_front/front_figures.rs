@@ -9,6 +9,7 @@ use vsm::{CounterSegment, Meaning, SegmentSet};
 
 use super::front_counters::{MAIN, MGT, SMA, SMF, VBE, class_of, figures_of};
 use super::front_log::{FrontLog, Writing};
+use super::log_tally::TALLIED;
 use crate::admin::observation::Observation;
 
 /// Where it is shown.
@@ -23,11 +24,14 @@ pub struct Figures {
     management: CounterSegment,
     main: CounterSegment,
     memory: CounterSegment,
+    /// Nothing goes through it, and that is what it shows.
+    _transient: CounterSegment,
     disks: Vec<CounterSegment>,
     backend: Meaning,
     backends: BTreeMap<String, CounterSegment>,
     work: SegmentSet,
-    _log: Writing,
+    log: Arc<FrontLog>,
+    _writing: Writing,
 }
 
 impl Figures {
@@ -43,26 +47,31 @@ impl Figures {
         // The first one stands for all memory.
         let memory = of_kind("malloc").next().map_or("s0", String::as_str);
         let process = Meaning::publish(management, &class_of("mgt", "The process", 0, MGT), 1)?;
-        let main = Meaning::publish(work, &class_of("main", "What is served", 10, MAIN), 2)?;
+        let mut served = class_of("main", "What is served", 10, MAIN);
+        served.counters.extend(TALLIED);
+        let main = Meaning::publish(work, &served, 2)?;
         let memories = Meaning::publish(work, &class_of("sma", "The memory", 40, SMA), 3)?;
         let files = Meaning::publish(work, &class_of("smf", "A disk", 42, SMF), 4)?;
         let disks = of_kind("file").map(|name| files.counters(work, &format!("SMF.{name}")));
         Ok(Figures {
             management: process.counters(management, "MGT")?,
             main: main.counters(work, "MAIN")?,
+            _transient: memories.counters(work, "SMA.Transient")?,
             memory: memories.counters(work, &format!("SMA.{memory}"))?,
             disks: disks.collect::<io::Result<_>>()?,
             backend: Meaning::publish(work, &class_of("vbe", "A backend", 50, VBE), 5)?,
             backends: BTreeMap::new(),
             work: work.clone(),
-            _log: begun_log(log, work, *log_bytes)?,
+            log: Arc::clone(log),
+            _writing: begun_log(log, work, *log_bytes)?,
         })
     }
 
     /// The figures of a moment; backends come and go.
     pub fn show(&mut self, now: &Observation) -> io::Result<()> {
         self.management.show(&figures_of(MGT, now))?;
-        self.main.show(&figures_of(MAIN, now))?;
+        let served: Vec<u64> = figures_of(MAIN, now).into_iter().chain(self.log.tally().values()).collect();
+        self.main.show(&served)?;
         self.memory.show(&figures_of(SMA, now))?;
         for (shown, disk) in self.disks.iter().zip(&now.disks) {
             shown.show(&figures_of(SMF, disk))?;

@@ -14,6 +14,7 @@ use proxy::{RecordKind, RecordSide, RecordSink, each_record};
 use varnishd::ParameterBook;
 use vsm::{LogMask, LogPiece, LogSegment, LogSide, LogTag, SegmentSet};
 
+use super::log_tally::LogTally;
 use crate::say::say;
 
 /// What waits for the thread; what comes beyond is lost, and the log says how many transactions that were.
@@ -35,6 +36,7 @@ pub struct FrontLog {
     /// What is longer is cut.
     record_bytes_max: AtomicU32,
     storage: String,
+    tally: LogTally,
 }
 
 #[derive(Default)]
@@ -63,7 +65,13 @@ impl FrontLog {
             mask: Mutex::default(),
             record_bytes_max: AtomicU32::new(RECORD_BYTES_USUAL),
             storage,
+            tally: LogTally::default(),
         }
+    }
+
+    /// What passed by, counted.
+    pub fn tally(&self) -> &LogTally {
+        &self.tally
     }
 
     /// Takes over `vsl_mask` or `vsl_reclen`. False: it is neither. The error says what is wrong.
@@ -185,6 +193,9 @@ fn write_all(log: &FrontLog, mut segment: LogSegment) {
             let xid = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
             let length = u32::from_le_bytes([head[5], head[6], head[7], head[8]]) as usize;
             let (records, behind) = behind.split_at(length);
+            if head[4] != NOTE {
+                each_record(records, |kind, text| log.tally.note(kind, text));
+            }
             encode(&mut piece, &tags, mask, record_bytes_max, (xid, head[4]), records);
             rest = behind;
             if piece.bytes().len() >= segment.piece_bytes_max() / 2 || rest.is_empty() {

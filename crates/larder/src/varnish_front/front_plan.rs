@@ -42,6 +42,8 @@ pub fn plan(line: &CommandLine, book: &ParameterBook) -> Result<FrontPlan, Strin
     let mut plan = Plan::default();
     let mut notes = Vec::new();
     take_parameters(line, book, &mut plan, &mut notes)?;
+    plan.settings.limits.request_head.lenient = true;
+    plan.settings.limits.response_head.lenient = true;
     let listen = listeners(line)?;
     plan.settings.listeners = listen.iter().map(|listener| listener.settings.clone()).collect();
     let storages = take_storages(line, &mut plan, &mut notes)?;

@@ -1,4 +1,4 @@
-//! The thread that shows the figures, once a second, for as long as anything is served.
+//! The thread that shows the figures, four times a second, for as long as anything is served.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -13,7 +13,7 @@ use super::front_service::FrontService;
 use crate::say::say;
 
 /// How old a figure may be.
-const FIGURES_EVERY: Duration = Duration::from_secs(1);
+const FIGURES_EVERY: Duration = Duration::from_millis(250);
 
 /// Ends when it is dropped.
 pub struct Showing {

@@ -93,7 +93,11 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
         Ok(source) => source,
         Err(failure) => {
             fetch.enter(FetchState::Failed);
-            return ticket.fail(failure, fetch.core.now());
+            // Nobody has seen anything of it: the program may answer instead.
+            return match fetch.settle_broken(failure.token) {
+                Some(settled) => Box::pin(land(fetch, ticket, settled, waits)).await,
+                None => ticket.fail(failure, fetch.core.now()),
+            };
         }
     };
     let length = match (&source, framing) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Failure, Now, Object};
-use message::{FieldName, Fields, Method, Request, RequestHead, ResponseHead, Status, Version};
+use message::{Field, FieldName, Fields, FieldsView, Method, Request, RequestHead, ResponseHead, Status, Version};
 use rules::Lifetimes;
 use rules::conditions::{self, Validators};
 use rules::lifetimes::announced;
@@ -335,6 +335,19 @@ impl Fetch {
         }
     }
 
+    /// vcl_backend_error for an answer whose body broke off before anybody saw it.
+    pub(crate) fn settle_broken(&mut self, why: &'static str) -> Option<Settled> {
+        self.note_failure(why);
+        self.enter(State::Error);
+        match self.backend_error(503, Some(FETCH_FAILED.into())) {
+            Next::Settled(settled) => Some(*settled),
+            _ => {
+                self.enter(State::Failed);
+                None
+            }
+        }
+    }
+
     fn settled(&self, made: MadeHead, body: SettledBody, pass_for: Option<f64>, received: Now) -> Next {
         let policy = self.policy();
         let (mut lifetimes, mut by) = (policy.lifetimes.get(), policy.life_by.get());
@@ -460,14 +473,24 @@ fn has_conditions(request: &Request<'_>) -> bool {
 }
 
 /// The request to the origin before the program sees it: of the client's fields those that are not for one connection
-/// or one client's conditions, and, where something stored may be confirmed, ours.
-pub(crate) fn bereq_of(request: &Request<'_>, stale: Option<&Arc<Object>>, is_pass: bool) -> RequestHead {
+/// or one client's conditions, and, where something stored may be confirmed, ours. What Connection names goes as it came in
+/// `original`; what the program set since is meant for the origin.
+pub(crate) fn bereq_of(
+    request: &Request<'_>,
+    original: Option<FieldsView<'_>>,
+    stale: Option<&Arc<Object>>,
+    is_pass: bool,
+) -> RequestHead {
     let hop_by_hop = HopByHop::of(request.fields);
+    let is_of_the_program = |field: &Field<'_>| {
+        let came = original.is_none_or(|came| came.get_all_named(field.name_text).any(|value| value == field.value));
+        !came && field.name == FieldName::Other
+    };
     let mut fields = Fields::default();
     for field in request.fields.iter() {
         let framing = matches!(field.name, FieldName::ContentLength | FieldName::Expect);
         let is_kept_back = !is_pass && is_one_client_s(field.name);
-        if !framing && !is_kept_back && !hop_by_hop.drops(&field) {
+        if !framing && !is_kept_back && (!hop_by_hop.drops(&field) || is_of_the_program(&field)) {
             fields.push_named(field.name_text, field.value);
         }
     }

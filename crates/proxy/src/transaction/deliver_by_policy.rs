@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Follower, Object};
-use message::{FieldName, Fields, Method, ResponseHead, Status};
+use message::{FieldName, Fields, Method, Request, Response, ResponseHead, Status};
 use rules::Facts;
 use rules::conditions::{self, Holder, Outcome as Condition};
+use rules::date::parse_date;
 use rules::range::{self, ContentRange, Ranges};
 use wire::{HopByHop, ResponseBody};
 
@@ -159,7 +160,11 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: &Facts) ->
         return Part::Whole;
     }
     let held = made.head.response();
-    if conditions::evaluate(&request, held, facts, Holder::Cache) == Condition::NotModified {
+    // The program may have changed what it is judged by.
+    let last_modified = held.fields.get(FieldName::LastModified).and_then(|text| parse_date(text, facts.date));
+    let facts = &Facts { last_modified, ..*facts };
+    let is_unchanged = conditions::evaluate(&request, held, facts, Holder::Cache) == Condition::NotModified;
+    if is_unchanged && !wants_part_of_weak(tx, &request, held) {
         return Part::NotModified;
     }
     let length = match source {
@@ -173,12 +178,33 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: &Facts) ->
         return Part::Whole;
     }
     match range::wanted(&request, held, facts, length) {
+        Ranges::Whole if is_no_range(tx, &request) => Part::Unsatisfiable(length),
         Ranges::Whole => Part::Whole,
         Ranges::One(range) => Part::One(range, Some(length)),
         Ranges::Many(ranges) if matches!(source, Source::Object(..)) => Part::Many(ranges),
         Ranges::Many(_) => Part::Whole,
         Ranges::Unsatisfiable => Part::Unsatisfiable(length),
     }
+}
+
+/// Bytes are asked for in a way that means nothing, which Varnish refuses where RFC 9110 §14.2 would have it ignored.
+fn is_no_range(tx: &Transaction, request: &Request<'_>) -> bool {
+    let asks_for_bytes = |range: &[u8]| range.starts_with(b"bytes") && !range.contains(&b',');
+    tx.site.settings.limits.request_head.lenient
+        && !request.fields.contains(FieldName::IfRange)
+        && request.fields.get(FieldName::Range).is_some_and(asks_for_bytes)
+}
+
+/// Varnish takes a weak validator for none where a part is asked for.
+fn wants_part_of_weak(tx: &Transaction, request: &Request<'_>, held: Response<'_>) -> bool {
+    let is_weak = |tag: &[u8]| tag.starts_with(b"W/");
+    let fields = request.fields;
+    let held_is_weak = held.fields.get(FieldName::Etag).is_some_and(is_weak);
+    let asked_is_weak = fields.get(FieldName::IfNoneMatch).is_some_and(is_weak);
+    tx.site.settings.vcl.http_range_support
+        && fields.contains(FieldName::Range)
+        && fields.contains(FieldName::IfNoneMatch)
+        && (held_is_weak || asked_is_weak)
 }
 
 /// The answer as it goes out.

@@ -28,8 +28,9 @@ pub(crate) fn body_wanted(tx: &Transaction) -> Option<u64> {
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
     let Some(bytes_max) = body_wanted(tx) else { return client_steps::recv(tx) };
-    if tx.expects_continue && !connection.send_interim(tx.head.version, b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()).await
-    {
+    // Who has begun to send does not wait.
+    let waits = tx.expects_continue && connection.pending.is_empty();
+    if waits && !connection.send_interim(tx.head.version, b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()).await {
         connection.exchange(wire::Event::AnswerCut);
         return Step::Log(transmit::End::ClientLeft);
     }

@@ -43,6 +43,8 @@ pub(crate) struct Ends {
     pub(crate) unix_peer: Option<UnixPeer>,
     /// What a PROXY header says beside addresses.
     pub(crate) said: Option<Rc<ProxyTriples>>,
+    /// How long the connection may be idle, if a program set it.
+    pub(crate) idle_s: Rc<Cell<Option<f64>>>,
     /// The socket's number in this process.
     pub(crate) descriptor: i32,
 }
@@ -52,7 +54,17 @@ impl Ends {
     pub(crate) fn of(wire: &Wire, peer: Box<[u8]>) -> Ends {
         let (remote, local) = wire.addresses();
         let (unix_peer, descriptor) = (wire.unix_peer(), wire.descriptor());
-        Ends { client: remote, server: local, remote, local, peer, unix_peer, said: None, descriptor }
+        Ends {
+            client: remote,
+            server: local,
+            remote,
+            local,
+            peer,
+            unix_peer,
+            said: None,
+            descriptor,
+            idle_s: Rc::default(),
+        }
     }
 }
 

@@ -179,6 +179,8 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
     let xid = xids::next(&tx.core);
     let state = tx.vcl.as_deref_mut().expect("only a program restarts");
     if state.restarts.get() >= restarts_max {
+        // One too many is counted, and vcl_synth sees it.
+        state.restarts.set(state.restarts.get().saturating_add(1));
         if let Some(records) = &state.records {
             records.put(RecordKind::VclError, &[b"Too many restarts"]);
         }
@@ -352,9 +354,15 @@ pub(crate) fn pass(tx: &mut Transaction) -> Option<Step> {
     said.unwrap_or_else(|| Some(failed()))
 }
 
+/// The request as it came.
+pub(crate) fn original_of(tx: &Transaction) -> Option<FieldsView<'_>> {
+    tx.vcl.as_deref()?.original.as_ref().map(|original| original.request().fields)
+}
+
 /// vcl_pipe. What it makes of `bereq` is what the origin gets.
 pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
-    let bereq = Rc::new(with_xid(&bereq_of(&tx.head.request(), None, true).request(), state(tx).xid.get()));
+    let bereq =
+        Rc::new(with_xid(&bereq_of(&tx.head.request(), original_of(tx), None, true).request(), state(tx).xid.get()));
     let mut piped = None;
     let beside = Beside { bereq: Some(&bereq), ..Beside::default() };
     let said = within(tx, beside, |scope, program| {
@@ -403,12 +411,14 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
         // Nobody knows whether a body follows.
         tx.persistent = false;
     }
+    let has_restarts = state(tx).restarts.get() <= tx.site.settings.vcl.max_restarts;
     let said = within(tx, beside, |scope, program| match run_over!(scope, program.synth) {
-        SynthVerdict::Deliver => {
+        SynthVerdict::Restart if has_restarts => Step::Restart,
+        // Who may not restart any more is answered.
+        SynthVerdict::Deliver | SynthVerdict::Restart => {
             let made = Made { made: scope.response.to_made(), body: Bytes::from(scope.made_body()), is_final: true };
             Step::Deliver(Box::new(Delivery::Made(made)))
         }
-        SynthVerdict::Restart => Step::Restart,
         SynthVerdict::Fail(_) => Step::Deliver(Box::new(Delivery::Made(Made::bare_failure()))),
     });
     said.unwrap_or_else(|| Step::Deliver(Box::new(Delivery::Made(Made::bare_failure()))))

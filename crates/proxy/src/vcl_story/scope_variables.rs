@@ -156,7 +156,7 @@ fn backend_response<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read
         V::BERESP_REASON => return text(scope.response.reason_text()),
         V::BERESP_PROTO => return text(scope.response.proto()),
         V::BERESP_TIME => Plain::Time(state.responded_s.get()),
-        V::BERESP_TTL => Plain::Duration(lives.ttl_ms as f64 / 1_000.0),
+        V::BERESP_TTL => Plain::Duration(ttl_left_s(&lives)),
         V::BERESP_GRACE => Plain::Duration(seconds(lives.grace_ms)),
         V::BERESP_KEEP => Plain::Duration(seconds(lives.keep_ms)),
         V::BERESP_AGE => Plain::Duration(seconds(lives.age_ms)),
@@ -183,7 +183,7 @@ fn stored<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         }
         V::OBJ_PROTO | V::OBJ_STALE_PROTO => return text(b"HTTP/1.1"),
         V::OBJ_HITS | V::OBJ_STALE_HITS => Plain::Int(i64::from(stored.hits)),
-        V::OBJ_TTL | V::OBJ_STALE_TTL => Plain::Duration(lives.ttl_ms as f64 / 1_000.0),
+        V::OBJ_TTL | V::OBJ_STALE_TTL => Plain::Duration(ttl_left_s(&lives)),
         V::OBJ_GRACE | V::OBJ_STALE_GRACE => Plain::Duration(seconds(lives.grace_ms)),
         V::OBJ_KEEP | V::OBJ_STALE_KEEP => Plain::Duration(seconds(lives.keep_ms)),
         V::OBJ_AGE | V::OBJ_STALE_AGE => Plain::Duration(seconds(lives.age_ms)),
@@ -192,6 +192,11 @@ fn stored<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::OBJ_STALE_IS_VALID => Plain::Bool(stored.is_live),
         _ => return None,
     })
+}
+
+/// What has no ttl began with 0, whatever word stands for that.
+fn ttl_left_s(lives: &Lifetimes) -> f64 {
+    lives.ttl_ms.max(-i64::try_from(lives.age_ms).unwrap_or(i64::MAX)) as f64 / 1_000.0
 }
 
 /// `param.*` and `sess.*`.
@@ -209,7 +214,14 @@ fn parameter<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::PARAM_FIRST_BYTE_TIMEOUT => duration(limits.first_byte_timeout),
         V::PARAM_BETWEEN_BYTES_TIMEOUT => duration(limits.between_bytes_timeout),
         V::PARAM_BACKEND_IDLE_TIMEOUT => duration(limits.origin_idle_timeout),
-        V::PARAM_TIMEOUT_IDLE | V::SESS_TIMEOUT_IDLE => duration(limits.idle_timeout),
+        V::PARAM_TIMEOUT_IDLE => duration(limits.idle_timeout),
+        V::SESS_TIMEOUT_IDLE => {
+            let set = match scope.side {
+                Side::Client(state) => state.ends.idle_s.get(),
+                Side::Fetch(_) => None,
+            };
+            Some(Plain::Duration(set.unwrap_or(limits.idle_timeout.as_secs_f64())))
+        }
         V::PARAM_SEND_TIMEOUT | V::SESS_SEND_TIMEOUT => duration(limits.send_timeout),
         V::PARAM_IDLE_SEND_TIMEOUT | V::SESS_IDLE_SEND_TIMEOUT => duration(limits.send_timeout),
         _ => None,
@@ -238,6 +250,7 @@ fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault
         V::REQ_HASH_ALWAYS_MISS => state.hash_always_miss.set(to.truth()),
         V::REQ_HASH_IGNORE_BUSY => state.hash_ignore_busy.set(to.truth()),
         V::REQ_HASH_IGNORE_VARY => state.hash_ignore_vary.set(to.truth()),
+        V::SESS_TIMEOUT_IDLE => state.ends.idle_s.set(Some(to.real())),
         V::CLIENT_IDENTITY => *state.identity.borrow_mut() = to.text().map(Into::into),
         V::RESP_STATUS => set_status(scope, to)?,
         V::RESP_REASON => scope.response.reason.set(Some(line(to, "resp.reason")?)),
@@ -281,6 +294,7 @@ pub(crate) fn unset(scope: &Scope<'_>, of: V) {
         (V::REQ_TTL, Side::Client(state)) => state.ttl_s.set(None),
         (V::REQ_GRACE, Side::Client(state)) => state.grace_s.set(None),
         (V::REQ_MAX_AGE, Side::Client(state)) => state.age_max_s.set(None),
+        (V::SESS_TIMEOUT_IDLE, Side::Client(state)) => state.ends.idle_s.set(None),
         (V::BEREQ_BODY, Side::Fetch(state)) => state.without_body.set(true),
         (V::BEREQ_CONNECT_TIMEOUT, Side::Fetch(state)) => state.connect_timeout_s.set(None),
         (V::BEREQ_FIRST_BYTE_TIMEOUT, Side::Fetch(state)) => state.first_byte_timeout_s.set(None),

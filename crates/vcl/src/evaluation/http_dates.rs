@@ -112,7 +112,12 @@ pub fn parse(text: &[u8]) -> Option<f64> {
     if !is_day || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    Some((days_before(year, month, day) * 86400 + hour * 3600 + minute * 60 + second) as f64)
+    // A leap second is the one before it.
+    let seconds = days_before(year, month, day) * 86400 + hour * 3600 + minute * 60 + second.min(59);
+    let made = Calendar::of(seconds);
+    let names_a_day = text.starts_with(|first: char| first.is_ascii_alphabetic());
+    let is_right_weekday = !names_a_day || text.starts_with(DAYS[(made.weekday as usize + 3) % 7]);
+    (made.day == day && is_right_weekday).then_some(seconds as f64)
 }
 
 /// A date of HTTP in its words; the day of the week must be one.
@@ -146,6 +151,9 @@ mod tests {
         check("Thu, 29 Feb 2024 23:59:59 GMT", Some(1_709_251_199.0));
         check("Thu, 29 Feb 2024 24:59:59 GMT", None);
         check("29 Feb 2024 23:59:59 GMT", None);
+        check("Tue, 01 Jan 2020 00:00:00 GMT", None);
+        check("Mon, 29 Feb 2010 00:00:00 GMT", None);
+        check("Mon, 20 Dec 2010 00:00:60 GMT", Some(1_292_803_259.0));
         check("yesterday", None);
         check("", None);
     }

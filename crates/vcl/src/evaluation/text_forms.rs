@@ -17,7 +17,8 @@ pub fn of_plain<'a>(
     backend_name: impl Fn(BackendRef) -> Result<&'a [u8], Fault>,
 ) -> Result<Option<&'a [u8]>, Fault> {
     match plain {
-        Plain::Text(text) | Plain::Storage(text) => Ok(text),
+        Plain::Text(text) => Ok(text),
+        Plain::Storage(name) => name.map(|name| arena.join(&[b"storage.", name])).transpose(),
         Plain::Bool(truth) => Ok(Some(of_bool(truth).as_bytes())),
         Plain::Int(number) | Plain::Bytes(number) => decimal(number, arena).map(Some),
         Plain::Real(number) | Plain::Duration(number) => of_real(number, arena),

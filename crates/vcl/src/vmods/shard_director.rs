@@ -2,7 +2,8 @@
 //! request to the same origin.
 //!
 //! Every backend has as many points on a circle of 2^32 as it has replicas, times its weight: the last four bytes,
-//! least first, of SHA-256 over its name and the number. A key is sent to the backend of the first point at or after it.
+//! least first, of SHA-256 over its name and the number. A key is sent to the backend of the first point at or after it, or of
+//! the last one.
 
 use parking_lot::RwLock;
 use sha2::{Digest, Sha256};
@@ -217,7 +218,8 @@ impl State {
         key: u32,
         wanted: &ShardArguments,
     ) -> Option<BackendRef> {
-        let start = self.circle.partition_point(|(point, _)| *point < key);
+        // What is past the last point belongs to it.
+        let start = self.circle.partition_point(|(point, _)| *point < key).min(self.circle.len().saturating_sub(1));
         // Each backend once, in the order in which the circle meets them.
         let mut met = vec![false; self.members.len()];
         let in_order = self.circle[start..].iter().chain(&self.circle[..start]).map(|(_, index)| *index as usize);

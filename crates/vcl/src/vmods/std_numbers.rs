@@ -4,6 +4,14 @@ use super::Arguments;
 use crate::plain_values::{Fault, Plain};
 use crate::types::seconds_of;
 
+/// Integers have 15 digits.
+const INTEGER_END: i64 = 1_000_000_000_000_000;
+
+/// As an integer of VCL, cut off.
+pub fn integer_of(number: f64) -> Option<i64> {
+    whole(number).filter(|number| number.abs() < INTEGER_END)
+}
+
 /// As a whole number, cut off; `None` beyond what 64 bits hold.
 pub fn whole(number: f64) -> Option<i64> {
     (number.abs() < i64::MAX as f64).then_some(number as i64)
@@ -68,7 +76,7 @@ pub fn integer<'a>(given: &Arguments<'_, 'a>) -> Result<Plain<'a>, Fault> {
     let of_number = |number| match number {
         Plain::Bool(truth) => Some(Plain::Int(i64::from(truth))),
         Plain::Bytes(bytes) => Some(Plain::Int(bytes)),
-        other => whole(as_real(other)?).map(Plain::Int),
+        other => integer_of(as_real(other)?).map(Plain::Int),
     };
     converted("std.integer", given, of_text, of_number)
 }
@@ -107,7 +115,9 @@ fn measure(text: &[u8], fraction_digits_max: usize) -> Option<(f64, &str)> {
     let end = magnitude.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(magnitude.len());
     let (number, unit) = magnitude.split_at(end);
     let (digits, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let good = digits.len() <= 12 && fraction.len() <= fraction_digits_max && all_digits(fraction);
+    // A number without a point is an integer.
+    let digits_max = if number.contains('.') { 12 } else { 15 };
+    let good = digits.len() <= digits_max && fraction.len() <= fraction_digits_max && all_digits(fraction);
     if !good || digits.is_empty() && fraction.is_empty() {
         return None;
     }
@@ -163,6 +173,7 @@ mod tests {
         size("10 M", Some(10 << 20));
         size(" 1 kb ", Some(1024));
         size("1b", Some(1));
+        size("999999999999999b", Some(999_999_999_999_999));
         size("0.5k", Some(512));
         ["1.5B", "1.5", "10MiB", "-1k", "0.0001k", "1x"].iter().for_each(|text| size(text, None));
     }
@@ -175,6 +186,8 @@ mod tests {
         assert!(integer(&Arguments(&two)).is_err());
         let cut = [Argument::Absent, Argument::Absent, Argument::Plain(Plain::Real(-1.9))];
         assert_eq!(integer(&Arguments(&cut)), Ok(Plain::Int(-1)));
+        let digits_too_many = [Argument::Absent, Argument::Plain(Plain::Int(3)), Argument::Plain(Plain::Real(1e15))];
+        assert_eq!(integer(&Arguments(&digits_too_many)), Ok(Plain::Int(3)));
         let huge = [Argument::Absent, Argument::Plain(Plain::Int(3)), Argument::Plain(Plain::Real(1e30))];
         assert_eq!(integer(&Arguments(&huge)), Ok(Plain::Int(3)));
     }

@@ -20,6 +20,9 @@ pub fn query_sorted<'a>(url: &'a [u8], arena: &'a Arena) -> Result<&'a [u8], Fau
     parameters.sort_unstable();
     let mut parts: SmallVec<[&[u8]; 64]> = SmallVec::new();
     parts.push(path);
+    if parameters.is_empty() {
+        parts.push(b"?");
+    }
     for (index, parameter) in parameters.iter().enumerate() {
         parts.push(if index == 0 { b"?" } else { b"&" });
         parts.push(parameter);
@@ -171,7 +174,8 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(made), expect, "{url}");
         };
         check("/a?b=2&a=1&&c&a=0&", "/a?a=0&a=1&b=2&c");
-        check("/a?", "/a");
+        check("/a?", "/a?");
+        check("/a?&", "/a?");
         check("/a", "/a");
         check("/a?x", "/a?x");
         check("/a?b&&a", "/a?a&b");

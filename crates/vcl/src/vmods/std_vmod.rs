@@ -6,7 +6,7 @@ use super::{Arguments, NOTHING, functions, std_numbers, std_texts};
 use crate::chance;
 use crate::evaluation::evaluator::Run;
 use crate::evaluation::{http_dates, text_forms};
-use crate::host::{Host, LogKind};
+use crate::host::{Host, LogKind, Message};
 use crate::plain_values::{Fault, Ip, Plain};
 
 functions! {
@@ -80,7 +80,7 @@ pub fn call<'a, H: Host<'a>>(
         StdFunction::Time => std_numbers::time(given, http_dates::parse)?,
         StdFunction::Ip => Plain::Ip(ip(run, given)?),
         StdFunction::RealToInteger | StdFunction::TimeToInteger => {
-            Plain::Int(std_numbers::whole(given.real(0).round()).unwrap_or(given.int(1)))
+            Plain::Int(std_numbers::integer_of(given.real(0).round()).unwrap_or(given.int(1)))
         }
         StdFunction::RealToTime => Plain::Time(finite(given.real(0), given.real(1))),
         StdFunction::TimeToReal => Plain::Real(finite(given.real(0), given.real(1))),
@@ -145,6 +145,9 @@ fn finite(number: f64, fallback: f64) -> f64 {
 /// Several lines of a header become one.
 fn collect<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> Result<(), Fault> {
     let (of, name) = given.header(0)?;
+    if matches!(of, Message::Obj | Message::ObjStale) {
+        return Err(Fault::new("std.collect: what is stored cannot be changed"));
+    }
     let separator = given.text(1).filter(|separator| !separator.is_empty()).unwrap_or(b", ");
     let mut parts = smallvec::SmallVec::<[&[u8]; 8]>::new();
     run.host.header_lines(of, name, &mut |line| {
