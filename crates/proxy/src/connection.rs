@@ -103,7 +103,7 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
     };
     core.shared.cache.account().take(CONNECTION_BYTES);
     let ends = || Ends::of(&wire, accepted.peer.text());
-    let session = SessionRecords::begin(&core, ends, accepted.name.as_ref());
+    let session = SessionRecords::begin(&core, ends, accepted.name.as_ref(), accepted.proxy_protocol);
     let has_more = session.is_some() || accepted.place.is_some();
     let beside = has_more.then(|| Box::new(Beside { _place: accepted.place, session }));
     let connection = Connection {
@@ -542,12 +542,13 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     connection.exchange(Event::AnswerBegun);
     let synth = Synth::refused(&refusal);
     let outgoing = synth.into_outgoing(&core, Version::Http11, false);
+    let head_bytes = outgoing.head_bytes() as u64;
     let sent = transmit::send(connection, outgoing).await;
     connection.exchange(if sent.is_ok() { Event::AnswerEnded } else { Event::AnswerCut });
     log::refused(&core, connection.peer, &refusal, CacheVerdict::Refused);
     if core.records.is_some() {
         connection.closes(Closing::of_refusal(&refusal));
-        request_records::refused(&core, connection.session(), &refusal, &connection.pending);
+        request_records::refused(&core, connection.session(), &refusal, (&connection.pending, head_bytes));
     }
     if sent.is_ok() {
         linger::close(connection).await;

@@ -116,10 +116,10 @@ impl Fetch {
         let xid = xids::next(&self.core);
         policy.xid.set(xid);
         policy.was_304.set(false);
-        self.head = Rc::new(with_xid(&self.head.request(), xid));
         if let Some(records) = self.records() {
             fetch_records::again(records, xid, &self.head.request());
         }
+        self.head = Rc::new(with_xid(&self.head.request(), xid));
         self.retried = false;
         self.core.counters.origin_retries.add(1);
         self.enter(State::Prepare);

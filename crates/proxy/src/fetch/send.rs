@@ -57,6 +57,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8])
 
 /// The connection ended before a byte of an answer.
 pub(crate) fn died(fetch: &Fetch, connection: OriginConnection, body_was_taken: bool) -> Lost {
+    fetch_records::lost(fetch.records(), &fetch.origin().name, &connection);
     if !connection.reused {
         connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
     }

@@ -91,12 +91,21 @@ pub(crate) fn closed(records: &TaskRecords, backend: &str, connection: &OriginCo
     records.write(RecordKind::BackendClose, format_args!("{number} {backend} {how}"));
 }
 
+/// It broke before there was an answer. One that had lain in the pool may have been dead already.
+pub(crate) fn lost(records: Option<&Rc<TaskRecords>>, backend: &str, connection: &OriginConnection) {
+    let Some(records) = records else { return };
+    if connection.reused {
+        records.put(RecordKind::FetchError, &[b"HTC eof (-1)"]);
+    }
+    closed(records, backend, connection, false);
+}
+
 /// The answer's head as it came.
 pub(crate) fn answered(records: &TaskRecords, head: &ResponseHead, head_bytes: usize) {
     let view = head.fields.view();
     let lines = view.iter().map(|field| (field.name_text, field.value));
-    request_records::response(records, Message::Beresp, (head.status.0, head.reason.as_deref()), lines);
     records.stamp("Beresp");
+    request_records::response(records, Message::Beresp, (head.status.0, head.reason.as_deref()), lines);
     records.count(|carried| carried.head_in += head_bytes as u64);
 }
 
@@ -182,8 +191,12 @@ pub(crate) fn error(records: &TaskRecords, status: u16, reason: Option<&[u8]>, f
 
 /// The same wish once more, as another transaction.
 pub(crate) fn again(records: &TaskRecords, xid: u64, request: &Request<'_>) {
+    const NAME: &[u8] = b"X-Varnish";
+    let before = records.xid();
     records.stamp("Retry");
     records.go_on_as(xid, "bereq", "retry");
     records.stamp("Start");
     asked(records, request);
+    records.field(RecordKind::BereqUnset, NAME, before.to_string().as_bytes());
+    records.field(RecordKind::BereqHeader, NAME, xid.to_string().as_bytes());
 }

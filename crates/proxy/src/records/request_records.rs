@@ -87,7 +87,9 @@ pub(crate) fn request_line(records: &TaskRecords, of: Message, request: &Request
         None => put(url, &[request.path]),
         Some(query) => put(url, &[request.path, b"?", query]),
     }
-    put(protocol, &[version_text(request.version)]);
+    // What we ask is HTTP/1.1, whatever we were asked.
+    let version = if of == Message::Bereq { Version::Http11 } else { request.version };
+    put(protocol, &[version_text(version)]);
 }
 
 pub(crate) fn fields(records: &TaskRecords, kind: RecordKind, fields: FieldsView<'_>) {
@@ -148,12 +150,6 @@ pub(crate) fn marked(records: &TaskRecords, kind: RecordKind, mark: &StoredView<
     records.write(kind, format_args!("{} {left_s:.6}", stored_xid(mark.fields)));
 }
 
-/// The answer is made, and goes out.
-pub(crate) fn processed(records: &TaskRecords) {
-    records.stamp("Process");
-    records.put(RecordKind::Filters, &[]);
-}
-
 /// It went out.
 pub(crate) fn sent(records: &TaskRecords, head_bytes: u64, body_bytes: u64, persistent: bool) {
     let fate: &[u8] = if persistent { b"keep-alive" } else { b"close" };
@@ -168,7 +164,12 @@ pub(crate) fn end(records: &TaskRecords, ended: Moment) {
 }
 
 /// Bytes that are no request, and the answer to them.
-pub(crate) fn refused(core: &Core, session: Option<&SessionRecords>, refusal: &Refusal, garbage: &[u8]) {
+pub(crate) fn refused(
+    core: &Core,
+    session: Option<&SessionRecords>,
+    refusal: &Refusal,
+    (garbage, head_out): (&[u8], u64),
+) {
     let moment = Moment::now();
     if core.records.is_none() {
         return;
@@ -181,6 +182,6 @@ pub(crate) fn refused(core: &Core, session: Option<&SessionRecords>, refusal: &R
     }
     records.write(RecordKind::Error, format_args!("{}", refusal.token));
     response(&records, Message::Resp, (refusal.status, None), std::iter::empty());
-    records.count(|carried| carried.head_in = garbage.len() as u64);
+    records.count(|carried| (carried.head_in, carried.head_out) = (garbage.len() as u64, head_out));
     end(&records, Moment::now());
 }

@@ -65,12 +65,17 @@ pub(crate) struct SessionRecords {
 
 impl SessionRecords {
     /// Of a connection that has just been accepted, if anybody wants records.
-    pub(crate) fn begin(core: &Core, ends: impl FnOnce() -> Ends, name: Option<&Arc<str>>) -> Option<SessionRecords> {
+    pub(crate) fn begin(
+        core: &Core,
+        ends: impl FnOnce() -> Ends,
+        name: Option<&Arc<str>>,
+        is_proxied: bool,
+    ) -> Option<SessionRecords> {
         core.records.as_ref()?;
         let (began, ends) = (Moment::now(), ends());
         let task = TaskRecords::begin(core, None, xids::next(core), began)?;
         let name = name.map_or_else(|| "a0".into(), Arc::clone);
-        task.put(RecordKind::Begin, &[b"sess 0 HTTP/1"]);
+        task.put(RecordKind::Begin, &[if is_proxied { b"sess 0 PROXY" } else { b"sess 0 HTTP/1" }]);
         let (remote, local) = (ends.remote, ends.local);
         let us = core.clock().wall_micros(began);
         task.write(

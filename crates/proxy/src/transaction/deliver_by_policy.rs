@@ -19,7 +19,7 @@ use crate::body_source::BodySource;
 use crate::disk_read::DiskRead;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
-use crate::records::request_records;
+use crate::records::{RecordKind, request_records};
 use crate::stored_head::{self, Fate, is_of_connection, write_field, write_number_field, write_status_and_reason};
 use crate::transaction::deliver::{Answer, Held, Made, framing_of, multipart};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
@@ -246,7 +246,7 @@ fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> 
         }
     };
     if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
-        request_records::processed(records);
+        records.put(RecordKind::Filters, &[]);
         if status != sent_status(made.status) {
             request_records::status_line(records, vcl::Message::Resp, status, None);
         }

@@ -38,6 +38,9 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
     match read_whole(connection, bytes_max).await {
         Ok(Some(body)) => {
             if let Some(state) = tx.vcl.as_deref_mut() {
+                if let Some(records) = &state.records {
+                    records.stamp("ReqBody");
+                }
                 state.body = Some(body);
             }
             client_steps::recv(tx)

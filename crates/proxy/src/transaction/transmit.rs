@@ -110,6 +110,11 @@ impl Outgoing {
         let queue = if head.is_empty() { VecDeque::new() } else { VecDeque::from([Bytes::from(head)]) };
         Outgoing { queue, head_bytes_left, body, body_bytes_sent: 0, pace: Pace::default(), held: None }
     }
+
+    /// Of the head, before any of it has gone.
+    pub(crate) fn head_bytes(&self) -> usize {
+        self.head_bytes_left
+    }
 }
 
 /// The step.
@@ -122,7 +127,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, outgo
     if connection.exchange.writing() == Writing::Waiting {
         connection.exchange(Event::AnswerBegun);
     }
-    let head_bytes = outgoing.head_bytes_left as u64;
+    let head_bytes = outgoing.head_bytes() as u64;
     let (end, sent) = send_counted(connection, outgoing).await;
     tx.outcome.body_bytes = sent;
     if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {

@@ -421,6 +421,7 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
         }
         SynthVerdict::Fail(_) => Step::Deliver(Box::new(Delivery::Made(Made::bare_failure()))),
     });
+    record_processed(tx);
     said.unwrap_or_else(|| Step::Deliver(Box::new(Delivery::Made(Made::bare_failure()))))
 }
 
@@ -440,7 +441,14 @@ pub(crate) fn deliver(
         DeliverVerdict::Synth(status) => Err(synth(status)),
         DeliverVerdict::Fail(_) => Err(failed()),
     });
+    record_processed(tx);
     said.unwrap_or_else(|| Err(failed()))
+}
+
+fn record_processed(tx: &Transaction) {
+    if let Some(records) = &state(tx).records {
+        records.stamp("Process");
+    }
 }
 
 fn record_response(tx: &Transaction, status: u16, reason: Option<&[u8]>, fields: &Fields) {

@@ -20,8 +20,8 @@ use crate::connection::Connection;
 use crate::instant_hit::{self, Instant, Shot};
 use crate::policy::CONDITIONAL;
 use crate::receive::Client;
-use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
+use crate::records::{RecordKind, request_records};
 use crate::site::Site;
 use crate::stored_head::{self, Fate, write_number_field, write_status_and_reason};
 use crate::transaction::synth::Synth;
@@ -228,7 +228,9 @@ fn hit_and_deliver<'a>(
         return Came::Elsewhere(State::Deliver, Step::Synth(Synth::vcl_failed()));
     }
     record_response(scope);
-    let elsewhere = match run_over!(scope, program.deliver) {
+    let said = run_over!(scope, program.deliver);
+    record_processed(scope);
+    let elsewhere = match said {
         DeliverVerdict::Deliver => return render(core, scope, visit, object),
         DeliverVerdict::Restart => Step::Restart,
         DeliverVerdict::Synth(status) => client_steps::synth(status),
@@ -265,6 +267,12 @@ fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault
         resp.set(CONTENT_LENGTH, scope.arena.copy(message::decimal(digits, object.body().len()))?);
     }
     Ok(())
+}
+
+fn record_processed(scope: &Scope<'_>) {
+    if let Side::Client(ClientState { records: Some(records), .. }) = scope.side {
+        records.stamp("Process");
+    }
 }
 
 fn record_response(scope: &Scope<'_>) {
@@ -307,7 +315,7 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     stored_head::write_fate(&mut out, Fate::of(persistent, visit.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     if let Some(records) = &state.records {
-        request_records::processed(records);
+        records.put(RecordKind::Filters, &[]);
     }
     let (has_body, has_invalidated) = (stored_head::has_length(status), state.has_invalidated.get());
     Came::Ready(Sending { persistent, starts_as_stored: false, has_body, has_invalidated })
