@@ -39,6 +39,9 @@ use crate::worker::Core;
 /// would cut off clients whose next request is on its way.
 const DRAIN_IDLE_MS: u64 = 1_000;
 
+/// A program may want a connection kept for ever: a hundred years are that, and can be counted in.
+const IDLE_SECONDS_MAX: f64 = 100.0 * 366.0 * 86_400.0;
+
 /// A client connection.
 pub(crate) struct Connection {
     pub(crate) core: Rc<Core>,
@@ -495,7 +498,7 @@ impl Connection {
     /// How long it may be idle: as a program said of it, or as is usual.
     pub(crate) fn idle_ms(&self, limits: &Limits) -> u64 {
         let set = self.ends.as_ref().and_then(|ends| ends.idle_s.get()).filter(|seconds| *seconds >= 0.0);
-        set.map_or(limits.idle_timeout.as_millis() as u64, |seconds| (seconds * 1_000.0) as u64)
+        set.map_or(limits.idle_timeout.as_millis() as u64, |seconds| (seconds.min(IDLE_SECONDS_MAX) * 1_000.0) as u64)
     }
 
     /// Between two requests.

@@ -96,7 +96,8 @@ fn other_bytes_and_other_lengths_are_found() {
 
 #[test]
 fn a_port_that_nobody_listens_at_is_refused_and_counted() {
-    let origin = OriginProcess::start("");
+    // At an address of its own: whoever started beside it on the same port would be asked in its place.
+    let origin = OriginProcess::start_at("127.0.91.1:0", "");
     let url = format!("http://{}/f100.html", origin.address);
     let ended = std::thread::spawn({
         let url = url.clone();

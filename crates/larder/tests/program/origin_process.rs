@@ -31,12 +31,16 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 impl OriginProcess {
     /// On a free port, until it is stopped or dropped.
     pub fn start(flags: &str) -> OriginProcess {
+        OriginProcess::start_at("127.0.0.1:0", flags)
+    }
+
+    pub fn start_at(listen: &str, flags: &str) -> OriginProcess {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("origin-{}-{number}", std::process::id());
         let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let (log, ports) = (place.with_extension("log"), place.with_extension("ports"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["lab", "origin", "--listen", "127.0.0.1:0"]).args(flags.split_whitespace());
+        command.args(["lab", "origin", "--listen", listen]).args(flags.split_whitespace());
         command.arg("--log").arg(&log).arg("--ports-file").arg(&ports);
         let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("larder can be started");
         let started_ms = now_ms();

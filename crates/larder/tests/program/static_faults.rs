@@ -6,6 +6,8 @@ mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use crate::bad_input::start_lane;
     use crate::lane::Lane;
     use crate::raw_client::Client;
@@ -70,6 +72,11 @@ mod tests {
         let mut client = lane.connect(&ask("/big"));
         client.deaf = true;
         let mut clients = vec![client];
+        assert!(lane.settle(&mut clients));
+        // The head is there: the file is open, and its length said.
+        let (socket, _) = clients[0].watch().expect("it waits for an answer");
+        let mut head = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+        poll(&mut head, Some(&Timespec { tv_sec: 10, tv_nsec: 0 })).expect("a poll");
         assert!(lane.settle(&mut clients));
         (file, clients)
     }
