@@ -14,6 +14,3 @@ pub const NAME_BYTES_MAX: usize = 256;
 
 /// A log as small as Varnish takes one (`vsl_space`).
 pub const LOG_BYTES_MIN: u64 = 1 << 20;
-
-/// A record's text with the byte that ends it. Readers take less than 64 KiB; an eighth of the smallest log holds two.
-pub const LOG_TEXT_BYTES_MAX: usize = 16 << 10;

@@ -12,7 +12,7 @@
 
 use std::io;
 
-use crate::limits::{LOG_BYTES_MIN, LOG_TEXT_BYTES_MAX};
+use crate::limits::LOG_BYTES_MIN;
 use crate::segment_set::{Segment, SegmentSet};
 
 /// Readers find it as long as this lives.
@@ -37,8 +37,6 @@ const WORD_BYTES: u64 = 4;
 const NOWHERE: i64 = -1;
 const END_MARK: u32 = 254 << 24 | 0x45_4545;
 const WRAP_MARK: u32 = 254 << 24 | 0x57_5757;
-/// In front of a record's text.
-const RECORD_HEAD_WORDS: u64 = 2;
 
 impl LogSegment {
     /// An empty log of so many bytes, or of the fewest that make sense.
@@ -70,6 +68,7 @@ impl LogSegment {
         if records.len() > self.piece_bytes_max() {
             return Err(io::Error::other("more records at once than an eighth of the log holds"));
         }
+        // Room for the mark behind it, too.
         if self.next + words >= self.eighth_words * u64::from(EIGHTHS) {
             self.wrap()?;
         }
@@ -81,31 +80,12 @@ impl LogSegment {
         self.write_words(begin, first)
     }
 
-    /// One more record. A text that is too long loses its end.
-    pub fn append(&mut self, tag: u8, transaction: u32, text: &[u8]) -> io::Result<()> {
-        let text = &text[..text.len().min(LOG_TEXT_BYTES_MAX - 1)];
-        let bytes = text.len() as u64 + 1;
-        let words = RECORD_HEAD_WORDS + bytes.div_ceil(WORD_BYTES);
-        // Room for the mark behind it, too.
-        if self.next + words >= self.eighth_words * u64::from(EIGHTHS) {
-            self.wrap()?;
-        }
-        let begin = self.next;
-        let mut rest = transaction.to_ne_bytes().to_vec();
-        rest.extend_from_slice(text);
-        rest.resize(((words - 1) * WORD_BYTES) as usize, 0);
-        rest.extend_from_slice(&END_MARK.to_ne_bytes());
-        self.write_words(begin + 1, &rest)?;
-        self.advance(begin + words)?;
-        self.write_words(begin, &(u32::from(tag) << 24 | bytes as u32).to_ne_bytes())
-    }
-
     /// The end mark is there now: says where new eighths begin.
     fn advance(&mut self, next: u64) -> io::Result<()> {
         self.next = next;
         let before = self.eighth;
         while next / self.eighth_words > u64::from(self.eighth % EIGHTHS) {
-            self.eighth += 1;
+            self.eighth = self.eighth.wrapping_add(1);
             let place = PLACES_AT + u64::from(self.eighth % EIGHTHS) * 8;
             self.segment.write_at(place, &(next as i64).to_ne_bytes())?;
         }
@@ -134,6 +114,8 @@ impl LogSegment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log_piece::{LogPiece, LogSide};
+    use crate::log_tags::LogTag;
     use std::fs;
     use std::path::{Path, PathBuf};
 
@@ -141,6 +123,16 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("larder-vsl-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         folder
+    }
+
+    /// In front of a record's text.
+    const RECORD_HEAD_WORDS: u64 = 2;
+
+    /// A record that belongs to no transaction, and what the log says to it.
+    fn append(log: &mut LogSegment, tag: &str, text: &[u8]) -> io::Result<()> {
+        let mut piece = LogPiece::default();
+        piece.alone(LogTag::named(tag).unwrap(), 0, LogSide::None, text);
+        log.append_piece(piece.bytes())
     }
 
     fn file_of(folder: &Path) -> Vec<u8> {
@@ -178,11 +170,12 @@ mod tests {
         let set = SegmentSet::create(&folder, 7, 1).unwrap();
         let mut log = LogSegment::create(&set, 1 << 20).unwrap();
         assert_eq!(records(&file_of(&folder), 0), (vec![], 0));
-        log.append(3, 0, b"Rd start").unwrap();
-        log.append(26, 1 << 30 | 1001, b"").unwrap();
+        append(&mut log, "CLI", b"Rd start").unwrap();
+        append(&mut log, "End", b"").unwrap();
         let file = file_of(&folder);
         assert_eq!(&file[..8], MARKER);
-        let expect = vec![(3, 0, "Rd start".to_string()), (26, 1 << 30 | 1001, String::new())];
+        let end = LogTag::named("End").unwrap().number();
+        let expect = vec![(3, 0, "Rd start".to_string()), (end, 0, String::new())];
         assert_eq!(records(&file, 0), (expect, 8));
         assert_eq!((0..8).map(|at| place(&file, at)).collect::<Vec<_>>(), [0, -1, -1, -1, -1, -1, -1, -1]);
         let index = fs::read_to_string(folder.join("_.index")).unwrap();
@@ -199,15 +192,15 @@ mod tests {
         let folder = folder("wrap");
         let set = SegmentSet::create(&folder, 7, 1).unwrap();
         let mut log = LogSegment::create(&set, 1 << 20).unwrap();
-        let text = vec![b'a'; LOG_TEXT_BYTES_MAX * 2];
+        let text = vec![b'a'; 16_383];
         while log.eighth < EIGHTHS {
-            log.append(1, 2, &text).unwrap();
+            append(&mut log, "Debug", &text).unwrap();
             let file = file_of(&folder);
             let eighth = u64::from(log.eighth % EIGHTHS);
             assert_eq!(place(&file, eighth) as u64 / log.eighth_words, eighth);
             let (found, end) = records(&file, place(&file, eighth) as u64);
             assert_eq!(end, log.next);
-            assert!(found.iter().all(|record| record.2.len() == LOG_TEXT_BYTES_MAX - 1));
+            assert!(found.iter().all(|record| record.2.len() == text.len()));
         }
         let file = file_of(&folder);
         assert_eq!(records(&file, 0).0.len(), 1);
@@ -215,6 +208,17 @@ mod tests {
         let marks = (0..log.eighth_words * 8).filter(|at| word(&file, *at) == WRAP_MARK).count();
         assert_eq!(marks, 1);
         assert_eq!(u32::from_ne_bytes(file[16..20].try_into().unwrap()), 8);
+        drop((log, set));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    #[test]
+    fn more_than_an_eighth_at_once_is_refused_and_changes_nothing() {
+        let folder = folder("much");
+        let set = SegmentSet::create(&folder, 7, 1).unwrap();
+        let mut log = LogSegment::create(&set, 1 << 20).unwrap();
+        let much = vec![1; log.piece_bytes_max() + WORD_BYTES as usize];
+        assert!(log.append_piece(&much).is_err());
+        assert_eq!(records(&file_of(&folder), 0), (vec![], 0));
         drop((log, set));
         fs::remove_dir_all(&folder).unwrap();
     }
