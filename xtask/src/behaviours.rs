@@ -21,6 +21,8 @@ const AT_A_TIME: usize = 2;
 /// A file that takes longer hangs; the slowest takes a second or two.
 const SECONDS_MAX: u32 = 30;
 const PORTS_EACH: usize = 3;
+/// Of what a shell that failed said, this is shown.
+const SHELL_LINES_SHOWN: usize = 3;
 const PANIC: &str = "panicked at";
 
 /// All files, or those named.
@@ -123,11 +125,26 @@ fn run_file(project: &Project, path: &Path) -> Result<(), Vec<String>> {
     Err(lines)
 }
 
-/// varnishtest marks what failed by four dashes.
+/// varnishtest marks what failed by four dashes; of a shell that failed, what it said is the reason, and its first lines
+/// say it.
 fn telling(log: &str) -> Vec<String> {
-    let marked: Vec<String> =
-        log.lines().filter(|line| line.starts_with("----") || line.contains(PANIC)).map(str::to_string).collect();
-    if marked.is_empty() { tail(log, 10) } else { marked }
+    let mut told = Vec::new();
+    let mut said: Vec<&str> = Vec::new();
+    for line in log.lines() {
+        let is_a_failure = line.starts_with("----");
+        if line.contains("shell_cmd|") {
+            said.clear();
+        } else if line.contains("shell_out|") && said.len() < SHELL_LINES_SHOWN {
+            said.push(line);
+        }
+        if is_a_failure && line.contains("shell_exit") {
+            told.append(&mut said);
+        }
+        if is_a_failure || line.contains(PANIC) {
+            told.push(line);
+        }
+    }
+    if told.is_empty() { tail(log, 10) } else { told.into_iter().map(str::to_string).collect() }
 }
 
 #[cfg(test)]
@@ -139,5 +156,27 @@ mod tests {
         assert!(pending(Path::new("spec/policy.pending/order_pass.vtc")));
         assert!(!pending(Path::new("spec/policy/order_pass.vtc")));
         assert!(!pending(Path::new("spec/policy/pending.pending.vtc")));
+    }
+
+    #[test]
+    fn a_failure_shows_what_the_shell_that_failed_said_first() {
+        let of_shell = |line: &str| format!("**** top   shell_out|{line}\n");
+        let later: String = (0..SHELL_LINES_SHOWN).map(|number| of_shell(&number.to_string())).collect();
+        let log = [
+            "**** top   shell_cmd|true\n",
+            &of_shell("of another shell"),
+            "**** top   shell_cmd|check\n",
+            &of_shell("no 1003 Hit"),
+            &later,
+            "---- top   shell_exit not as expected: got 0x0001 wanted 0x0000\n",
+            "*    top   RESETTING\n",
+        ]
+        .concat();
+        let told = telling(&log);
+        assert_eq!(told.len(), SHELL_LINES_SHOWN + 1);
+        assert!(told[0].ends_with("|no 1003 Hit"));
+        assert!(told[SHELL_LINES_SHOWN].starts_with("----"));
+        assert_eq!(telling("---- c1 EXPECT failed\nnothing\n"), ["---- c1 EXPECT failed"]);
+        assert_eq!(telling("nothing\n"), ["nothing"]);
     }
 }
