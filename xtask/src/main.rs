@@ -40,6 +40,7 @@ mod vcl_load_time;
 mod verdicts;
 mod vtc;
 mod vtc_kinds;
+mod vtc_leftovers;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK

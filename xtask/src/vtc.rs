@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::project::Project;
 use crate::suite::make_folder;
 use crate::vtc_kinds::needs_only_the_wire;
+use crate::vtc_leftovers::OwnFolder;
 
 const AT_A_TIME: usize = 2;
 const SECONDS_MAX: u32 = 60;
@@ -115,7 +116,7 @@ fn run(project: &Project, tests: &[Test]) -> Result<Vec<Outcome>, String> {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(test) = tests.get(at) else { return };
-            let outcome = run_one(&kept, &path, test);
+            let outcome = run_one(&kept, &path, (at, test));
             outcomes.lock().expect("no thread panics with the lock")[at] = outcome;
         }
     };
@@ -123,10 +124,14 @@ fn run(project: &Project, tests: &[Test]) -> Result<Vec<Outcome>, String> {
     Ok(outcomes.into_inner().expect("no thread panics with the lock"))
 }
 
-fn run_one(kept: &Path, path: &str, test: &Test) -> Outcome {
+fn run_one(kept: &Path, path: &str, (at, test): (usize, &Test)) -> Outcome {
+    let folder = match OwnFolder::make(at) {
+        Ok(folder) => folder,
+        Err(why) => return Outcome::Failed(why),
+    };
     let mut command = Command::new("varnishtest");
     command.arg("-t").arg(SECONDS_MAX.to_string()).arg(&test.path);
-    command.current_dir(kept).env("PATH", path).stdin(Stdio::null());
+    command.current_dir(kept).env("PATH", path).env("TMPDIR", folder.path()).stdin(Stdio::null());
     let output = match command.output() {
         Ok(output) => output,
         Err(error) => return Outcome::Failed(format!("varnishtest: {error}: ./setup")),
