@@ -220,6 +220,9 @@ impl Draft {
         let trailers = trailers.map(Arc::new);
         let whole = self.keep.as_mut().and_then(|keep| keep.whole.take());
         let elsewhere = self.keep.as_ref().and_then(|keep| keep.elsewhere);
+        // A policy gave it no time at all: who waited has it, and what lies there for others stays.
+        let is_for_who_waits =
+            self.keep.as_ref().is_some_and(|keep| keep.policy.is_some() && keep.facts.lifetime_ms == 0);
         let request = self.keep.as_mut().and_then(|keep| keep.request.take());
         let landed = self.keep.take().and_then(|keep| self.compact(keep));
         let Some(landed) = landed else {
@@ -252,7 +255,7 @@ impl Draft {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let stores = match stored_elsewhere {
-                None if is_banned() => false,
+                None if is_for_who_waits || is_banned() => false,
                 None => cache.take_in(entry, &object, flight.began, &mut leavers),
                 Some(false) => false,
                 Some(true) => {
