@@ -17,6 +17,7 @@ use crate::ban_list::BanList;
 use crate::directory::{Directory, Leavers};
 use crate::disk_level::{Disk, DiskLevel, digest_of};
 use crate::entry::Entry;
+use crate::farewell::{Farewell, Leaving};
 use crate::flight::Courier;
 use crate::group_table::{GroupTable, Groups, Membership};
 use crate::kept_head::KeptHead;
@@ -128,6 +129,7 @@ pub struct Cache {
     pub(crate) pages: Option<Arc<PageFile>>,
     /// What of the account bodies take that are not kept, and up to where each of them may run far ahead.
     pub(crate) windows: Arc<Account>,
+    pub(crate) farewell: OnceLock<Arc<dyn Farewell>>,
     /// The process is at its limit.
     is_short: AtomicBool,
     eviction: Mutex<Box<dyn Eviction<Object>>>,
@@ -180,6 +182,7 @@ impl Cache {
             disk,
             pages: PageFile::create().ok(),
             windows: Account::new(limit >> WINDOWS_SHARE_SHIFT),
+            farewell: OnceLock::new(),
             is_short: AtomicBool::new(false),
             eviction: Mutex::new(eviction),
         })
@@ -448,6 +451,7 @@ impl Cache {
         // Replaced or purged since it was chosen: then it is dead already.
         if shard.remove(victim) {
             victim.kill(false);
+            self.note_leaver(victim, Leaving::Evicted);
             self.counters.evictions.fetch_add(1, Relaxed);
         }
     }
@@ -492,6 +496,7 @@ impl Cache {
                 object.inherit(leaver);
             }
             leaver.kill(Arc::ptr_eq(&leaver.body_charge, &object.body_charge));
+            self.note_leaver(leaver, Leaving::Over);
         }
         eviction.admit(Arc::clone(object));
     }
@@ -505,6 +510,7 @@ impl Cache {
         for leaver in leavers {
             eviction.remove(leaver);
             leaver.kill(false);
+            self.note_leaver(leaver, Leaving::Over);
         }
     }
 }

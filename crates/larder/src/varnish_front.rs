@@ -3,6 +3,7 @@
 //! The crate `varnishd` reads the command line and speaks the management protocol; here it is given a larder to speak for,
 //! sockets to speak through, and a folder to leave notes in.
 
+mod fetch_tally;
 mod front_counters;
 mod front_daemon;
 mod front_doors;

@@ -4,6 +4,7 @@
 //! A transaction collects its records (`task_records.rs`) and hands them over as one piece when it ends. What a record says
 //! follows the formats of vsl(7); where they go, and which numbers their kinds have there, is the sink's business.
 
+pub(crate) mod expiry_records;
 pub(crate) mod fetch_records;
 pub(crate) mod record_kind;
 pub(crate) mod request_records;
@@ -19,7 +20,7 @@ pub enum RecordSide {
     Client,
     /// Fetches.
     Backend,
-    /// Nobody's: probes.
+    /// Nobody's, without a number: objects that leave.
     None,
 }
 
@@ -27,6 +28,11 @@ pub enum RecordSide {
 pub trait RecordSink: Send + Sync {
     /// Takes records of the transaction with this number, in order; [`each_record`] reads them.
     fn put(&self, xid: u64, side: RecordSide, records: &[u8]);
+
+    /// What is made for nobody's transaction need not be made if nobody reads it.
+    fn wants(&self, _kind: RecordKind) -> bool {
+        true
+    }
 
     /// What the store is called in records: kind and name.
     fn storage(&self) -> &str {

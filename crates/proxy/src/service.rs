@@ -24,6 +24,7 @@ use crate::mailbox::{Mailbox, Message, Post};
 use crate::memory_warden::{self, MemoryGate, MemoryStatus, ProcessMemory};
 use crate::origin::OriginStatus;
 use crate::records::RecordSink;
+use crate::records::expiry_records::ExpiryRecords;
 use crate::rehearsal::played_origins::Stage;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
@@ -302,6 +303,9 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         None => Cache::new(of_cache, courier),
         Some(disk) => disks::above(disk, of_cache, courier),
     };
+    if let Some(records) = &records {
+        cache.tell_of_leavers(Arc::new(ExpiryRecords(Arc::clone(records))));
+    }
     let shelf = VclShelf::new(world, stage);
     let mut site = Site::new(settings, instance, None);
     if let Some(program) = vcl {

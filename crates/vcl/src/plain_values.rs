@@ -50,16 +50,35 @@ pub enum BackendRef {
 pub struct Fault(Box<Reason>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Reason(Box<str>);
+struct Reason {
+    text: Box<str>,
+    is_of_room: bool,
+}
 
 impl Fault {
     #[cold]
     pub fn new(reason: impl Into<Box<str>>) -> Fault {
-        Fault(Box::new(Reason(reason.into())))
+        Fault(Box::new(Reason { text: reason.into(), is_of_room: false }))
+    }
+
+    /// There is no room for what the program makes.
+    #[cold]
+    pub(crate) fn of_room(reason: impl Into<Box<str>>) -> Fault {
+        Fault(Box::new(Reason { text: reason.into(), is_of_room: true }))
+    }
+
+    /// The same with more words.
+    pub(crate) fn told_as(&self, reason: String) -> Fault {
+        Fault(Box::new(Reason { text: reason.into(), is_of_room: self.0.is_of_room }))
     }
 
     pub fn reason(&self) -> &str {
-        &self.0.0
+        &self.0.text
+    }
+
+    /// There was no room for what the program made: Varnish's workspace overflow.
+    pub fn is_of_room(&self) -> bool {
+        self.0.is_of_room
     }
 }
 

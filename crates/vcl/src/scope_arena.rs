@@ -75,6 +75,15 @@ impl Arena {
         self.bump.try_alloc_slice_fill_with(count, with).map_err(|_| no_memory())
     }
 
+    /// Takes bytes that nobody writes to: all that are left, or all but so many.
+    pub(crate) fn waste(&self, bytes: i64) {
+        let used = self.used_bytes.get();
+        let room = self.bytes_max.saturating_sub(used);
+        let all_but = |left: i64| room.saturating_sub(usize::try_from(left.unsigned_abs() - 1).unwrap_or(usize::MAX));
+        let wasted = usize::try_from(bytes).unwrap_or_else(|_| all_but(bytes));
+        self.used_bytes.set(used + wasted.min(room));
+    }
+
     #[inline]
     fn take(&self, bytes: usize) -> Result<(), Fault> {
         let used = self.used_bytes.get().saturating_add(bytes);
@@ -87,13 +96,16 @@ impl Arena {
 
     #[cold]
     fn full(&self) -> Fault {
-        Fault::new(format!("the policy made more than {} bytes of text for one step (SCOPE_BYTES_MAX)", self.bytes_max))
+        Fault::of_room(format!(
+            "the policy made more than {} bytes of text for one step (SCOPE_BYTES_MAX)",
+            self.bytes_max
+        ))
     }
 }
 
 #[cold]
 fn no_memory() -> Fault {
-    Fault::new("there is no memory for the texts of the policy")
+    Fault::of_room("there is no memory for the texts of the policy")
 }
 
 #[cfg(test)]
@@ -110,5 +122,11 @@ mod tests {
         assert!(arena.filled(usize::MAX, |_| 0u64).is_err());
         arena.reset();
         assert_eq!((arena.used_bytes(), arena.copy(b"x")), (0, Ok(b"x".as_slice())));
+        arena.waste(5);
+        assert_eq!(arena.used_bytes(), 6);
+        arena.waste(-3);
+        assert_eq!(arena.used_bytes(), 14);
+        arena.waste(-1);
+        assert!(arena.copy(b"x").expect_err("it is full").is_of_room());
     }
 }

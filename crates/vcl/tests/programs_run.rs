@@ -162,9 +162,10 @@ fn what_cannot_be_done_ends_the_transaction_and_is_logged() {
     fails("set req.url = \"/a b\";", "blank");
     fails("set req.method = req.http.no;", "cannot be empty");
     fails("set req.http.r = std.integer(\"x\");", "no fallback");
-    fails("return (synth(99));", "no status");
-    fails("return (synth(1050));", "no status");
-    fails("return (synth(70000));", "no status");
+    fails("return (synth(99));", "illegal synth (99) (..0##)");
+    fails("return (synth(1050));", "illegal synth (1050) (..0##)");
+    fails("return (synth(70000));", "synth (70000) > 65535");
+    fails("return (synth(-1));", "synth (-1) is negative");
     fails("return (fail(\"because\"));", "because");
     fails("return (fail);", "the policy says so");
     fails(

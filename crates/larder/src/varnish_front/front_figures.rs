@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use vsm::{CounterSegment, Meaning, SegmentSet};
 
+use super::fetch_tally::TALLIED_OF_BACKENDS;
 use super::front_counters::{MAIN, MGT, SMA, SMF, VBE, class_of, figures_of};
 use super::front_log::{FrontLog, Writing};
 use super::log_tally::TALLIED;
@@ -49,6 +50,8 @@ impl Figures {
         let process = Meaning::publish(management, &class_of("mgt", "The process", 0, MGT), 1)?;
         let mut served = class_of("main", "What is served", 10, MAIN);
         served.counters.extend(TALLIED);
+        let mut of_backends = class_of("vbe", "A backend", 50, VBE);
+        of_backends.counters.extend(TALLIED_OF_BACKENDS);
         let main = Meaning::publish(work, &served, 2)?;
         let memories = Meaning::publish(work, &class_of("sma", "The memory", 40, SMA), 3)?;
         let files = Meaning::publish(work, &class_of("smf", "A disk", 42, SMF), 4)?;
@@ -59,7 +62,7 @@ impl Figures {
             _transient: memories.counters(work, "SMA.Transient")?,
             memory: memories.counters(work, &format!("SMA.{memory}"))?,
             disks: disks.collect::<io::Result<_>>()?,
-            backend: Meaning::publish(work, &class_of("vbe", "A backend", 50, VBE), 5)?,
+            backend: Meaning::publish(work, &of_backends, 5)?,
             backends: BTreeMap::new(),
             work: work.clone(),
             log: Arc::clone(log),
@@ -82,7 +85,8 @@ impl Figures {
             if !self.backends.contains_key(&name) {
                 self.backends.insert(name.clone(), self.backend.counters(&self.work, &name)?);
             }
-            self.backends[&name].show(&figures_of(VBE, backend))?;
+            let tallied = self.log.tally().of_backend(&vcl.name, &backend.origin.name);
+            self.backends[&name].show(&figures_of(VBE, backend).into_iter().chain(tallied).collect::<Vec<_>>())?;
             seen.insert(name);
         }
         self.backends.retain(|name, _| seen.contains(name));

@@ -123,6 +123,10 @@ impl RecordSink for FrontLog {
         self.push(xid, side as u8, &[records]);
     }
 
+    fn wants(&self, kind: RecordKind) -> bool {
+        LogTag::named(kind.name()).is_some_and(|tag| self.mask.lock().allows(tag))
+    }
+
     fn storage(&self) -> &str {
         &self.storage
     }
@@ -193,8 +197,8 @@ fn write_all(log: &FrontLog, mut segment: LogSegment) {
             let xid = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
             let length = u32::from_le_bytes([head[5], head[6], head[7], head[8]]) as usize;
             let (records, behind) = behind.split_at(length);
-            if head[4] != NOTE {
-                each_record(records, |kind, text| log.tally.note(kind, text));
+            if head[4] != NOTE && xid != 0 {
+                log.tally.read(xid, records);
             }
             encode(&mut piece, &tags, mask, record_bytes_max, (xid, head[4]), records);
             rest = behind;
@@ -251,6 +255,15 @@ fn encode(
         _ if side == RecordSide::Backend as u8 => LogSide::Backend,
         _ => LogSide::None,
     };
+    if xid == 0 {
+        return each_record(records, |kind, text| {
+            if let Some(tag) = tags.of_kinds[kind as usize]
+                && mask.allows(tag)
+            {
+                piece.alone(tag, 0, side, cut(text, record_bytes_max));
+            }
+        });
+    }
     let batch = piece.begin(xid, side);
     each_record(records, |kind, text| {
         if let Some(tag) = tags.of_kinds[kind as usize]

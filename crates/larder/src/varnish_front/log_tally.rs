@@ -3,60 +3,143 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use proxy::RecordKind;
+use parking_lot::Mutex;
+use proxy::{RecordKind, each_record};
 use vsm::Counter;
 
-/// In the order of the values.
-pub const TALLIED: [Counter; 9] = [
-    Counter::total("s_req_hdrbytes", "Bytes of heads of requests").bytes(),
-    Counter::total("s_req_bodybytes", "Bytes of bodies of requests").bytes(),
-    Counter::total("s_resp_hdrbytes", "Bytes of heads of answers").bytes(),
-    Counter::total("s_resp_bodybytes", "Bytes of bodies of answers").bytes(),
-    Counter::total("s_synth", "Answers that programs were asked to make"),
-    Counter::total("s_bgfetch", "Fetches of what was served stale meanwhile"),
-    Counter::total("cache_hitpass", "Requests passed because of a mark"),
-    Counter::total("cache_hitmiss", "Requests that missed because of a mark"),
-    Counter::total("client_resp_500", "Answers with status 500"),
+use super::fetch_tally::{AnswerNoted, FetchTally, OfBackend, carried};
+
+macro_rules! tallied {
+    ($($at:ident $name:literal $meaning:literal $(.$unit:ident())?),* $(,)?) => {
+        #[derive(Clone, Copy, Debug)]
+        enum At {
+            $($at),*
+        }
+
+        /// In the order of the values.
+        pub const TALLIED: [Counter; [$($name),*].len()] = [$(Counter::total($name, $meaning)$(.$unit())?),*];
+    };
+}
+
+tallied! {
+    ReqHead "s_req_hdrbytes" "Bytes of heads of requests".bytes(),
+    ReqBody "s_req_bodybytes" "Bytes of bodies of requests".bytes(),
+    RespHead "s_resp_hdrbytes" "Bytes of heads of answers".bytes(),
+    RespBody "s_resp_bodybytes" "Bytes of bodies of answers".bytes(),
+    Synth "s_synth" "Answers that programs were asked to make",
+    Background "s_bgfetch" "Fetches of what was served stale meanwhile",
+    HitPass "cache_hitpass" "Requests passed because of a mark",
+    HitMiss "cache_hitmiss" "Requests that missed because of a mark",
+    Status500 "client_resp_500" "Answers with status 500",
+    Uncacheable "beresp_uncacheable" "Answers of backends that must not be stored",
+    ShortLived "beresp_shortlived" "Answers of backends that live less than the parameter shortlived",
+    Recycled "backend_recycle" "Connections to backends that were kept for others",
+    BodyOfHead "fetch_head" "Answers of backends without a body, to HEAD",
+    BodyOfLength "fetch_length" "Answers of backends with Content-Length",
+    BodyChunked "fetch_chunked" "Answers of backends in chunks",
+    BodyToTheEnd "fetch_eof" "Answers of backends that end with the connection",
+    BodyOf204 "fetch_204" "Answers of backends without a body: 204",
+    BodyOf304 "fetch_304" "Answers of backends without a body: 304",
+    NoBody "fetch_none" "Answers of backends without a body, for other reasons",
+    RemoteClosed "sc_rem_close" "Sessions that the client closed",
+    RequestCloses "sc_req_close" "Sessions whose last request said that it was",
+    Junk "sc_rx_junk" "Sessions closed because of what is no request",
+    TooMuch "sc_rx_overflow" "Sessions closed because of a request over a limit",
+    TooLate "sc_rx_timeout" "Sessions closed because nothing came",
+    Piped "sc_tx_pipe" "Sessions that ended as a pipe",
+    SendFailed "sc_tx_error" "Sessions closed because nothing could be sent",
+    ResponseCloses "sc_resp_close" "Sessions whose last answer said that it was",
+    ProgramFailed "sc_vcl_failure" "Sessions closed because a program failed",
+}
+
+/// By the first word of how a session closed.
+const CLOSINGS: [(At, &str); 9] = [
+    (At::RemoteClosed, "REM_CLOSE"),
+    (At::RequestCloses, "REQ_CLOSE"),
+    (At::Junk, "RX_JUNK"),
+    (At::TooMuch, "RX_OVERFLOW"),
+    (At::TooLate, "RX_TIMEOUT"),
+    (At::Piped, "TX_PIPE"),
+    (At::SendFailed, "TX_ERROR"),
+    (At::ResponseCloses, "RESP_CLOSE"),
+    (At::ProgramFailed, "VCL_FAILURE"),
 ];
 
-const S_REQ_HDRBYTES: usize = 0;
-const S_SYNTH: usize = 4;
-const S_BGFETCH: usize = 5;
-const CACHE_HITPASS: usize = 6;
-const CACHE_HITMISS: usize = 7;
-const CLIENT_RESP_500: usize = 8;
+/// Varnish's parameter `shortlived` by default, in seconds.
+const SHORT_LIFE_S: f64 = 10.0;
 
 #[derive(Debug, Default)]
-pub struct LogTally([AtomicU64; TALLIED.len()]);
+pub struct LogTally {
+    served: [AtomicU64; TALLIED.len()],
+    fetches: Mutex<FetchTally>,
+}
 
 impl LogTally {
     pub fn values(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().map(|value| value.load(Ordering::Relaxed))
+        self.served.iter().map(|value| value.load(Ordering::Relaxed))
     }
 
-    /// A record of a transaction.
-    pub fn note(&self, kind: RecordKind, text: &[u8]) {
+    /// Of a backend.
+    pub fn of_backend(&self, program: &str, backend: &str) -> OfBackend {
+        self.fetches.lock().of_backend(program, backend)
+    }
+
+    /// Records of a transaction: all of them, or the next piece.
+    pub fn read(&self, xid: u32, records: &[u8]) {
+        let mut fetches = self.fetches.lock();
+        fetches.go_on(xid);
+        each_record(records, |kind, text| {
+            self.note(kind, text);
+            if let Some(answer) = fetches.note(kind, text) {
+                self.note_answer(answer);
+            }
+        });
+    }
+
+    fn note(&self, kind: RecordKind, text: &[u8]) {
         match kind {
             RecordKind::ReqAcct => self.note_bytes(text),
-            RecordKind::VclCall if text == b"SYNTH" => self.add(S_SYNTH, 1),
-            RecordKind::Begin if text.starts_with(b"bereq ") && text.ends_with(b" bgfetch") => self.add(S_BGFETCH, 1),
-            RecordKind::HitPass => self.add(CACHE_HITPASS, 1),
-            RecordKind::HitMiss => self.add(CACHE_HITMISS, 1),
-            RecordKind::RespStatus if text == b"500" => self.add(CLIENT_RESP_500, 1),
+            RecordKind::VclCall if text == b"SYNTH" => self.add(At::Synth, 1),
+            RecordKind::Begin if text.starts_with(b"bereq ") && text.ends_with(b" bgfetch") => {
+                self.add(At::Background, 1);
+            }
+            RecordKind::HitPass => self.add(At::HitPass, 1),
+            RecordKind::HitMiss => self.add(At::HitMiss, 1),
+            RecordKind::RespStatus if text == b"500" => self.add(At::Status500, 1),
+            RecordKind::BackendClose if text.ends_with(b" recycle") => self.add(At::Recycled, 1),
+            RecordKind::SessClose => {
+                if let Some((at, _)) = CLOSINGS.iter().find(|(_, word)| text.starts_with(word.as_bytes())) {
+                    self.add(*at, 1);
+                }
+            }
             _ => {}
         }
     }
 
-    /// Head, body and sum of what came, then of what went.
     fn note_bytes(&self, text: &[u8]) {
-        let numbers = std::str::from_utf8(text).unwrap_or_default().split(' ').map(|word| word.parse().unwrap_or(0));
-        // The sums are left out.
-        let each = numbers.enumerate().filter(|(at, _)| at % 3 != 2).map(|(_, bytes)| bytes);
-        each.take(4).enumerate().for_each(|(at, bytes)| self.add(S_REQ_HDRBYTES + at, bytes));
+        for (at, bytes) in [At::ReqHead, At::ReqBody, At::RespHead, At::RespBody].into_iter().zip(carried(text)) {
+            self.add(at, bytes);
+        }
     }
 
-    fn add(&self, at: usize, n: u64) {
-        self.0[at].fetch_add(n, Ordering::Relaxed);
+    fn note_answer(&self, answer: AnswerNoted) {
+        let at = match answer {
+            AnswerNoted::Life(None) => At::Uncacheable,
+            AnswerNoted::Life(Some(seconds)) if seconds < SHORT_LIFE_S => At::ShortLived,
+            AnswerNoted::Life(Some(_)) => return,
+            AnswerNoted::Body { mode: 2, .. } => At::BodyChunked,
+            AnswerNoted::Body { mode: 3, .. } => At::BodyOfLength,
+            AnswerNoted::Body { mode: 4, .. } => At::BodyToTheEnd,
+            AnswerNoted::Body { is_to_head: true, .. } => At::BodyOfHead,
+            AnswerNoted::Body { status: 204, .. } => At::BodyOf204,
+            AnswerNoted::Body { status: 304, .. } => At::BodyOf304,
+            AnswerNoted::Body { .. } => At::NoBody,
+        };
+        self.add(at, 1);
+    }
+
+    fn add(&self, at: At, n: u64) {
+        self.served[at as usize].fetch_add(n, Ordering::Relaxed);
     }
 }
 
@@ -78,11 +161,42 @@ mod tests {
             (RecordKind::HitMiss, "7 1.0"),
             (RecordKind::RespStatus, "500"),
             (RecordKind::RespStatus, "200"),
+            (RecordKind::BackendClose, "28 s1 recycle"),
+            (RecordKind::BackendClose, "28 s1 close RESP_CLOSE"),
+            (RecordKind::SessClose, "REM_CLOSE 0.001"),
         ] {
             tally.note(kind, text.as_bytes());
         }
-        assert_eq!(tally.values().collect::<Vec<_>>(), [101, 22, 304, 4005, 1, 1, 1, 1, 1]);
-        assert_eq!(TALLIED[S_BGFETCH].name, "s_bgfetch");
-        assert_eq!(TALLIED[CLIENT_RESP_500].name, "client_resp_500");
+        for answer in [
+            AnswerNoted::Life(None),
+            AnswerNoted::Life(Some(9.0)),
+            AnswerNoted::Life(Some(10.0)),
+            AnswerNoted::Body { mode: 2, status: 200, is_to_head: false },
+            AnswerNoted::Body { mode: 0, status: 200, is_to_head: true },
+            AnswerNoted::Body { mode: 3, status: 200, is_to_head: false },
+        ] {
+            tally.note_answer(answer);
+        }
+        let counted: Vec<(&str, u64)> =
+            TALLIED.iter().map(|counter| counter.name).zip(tally.values()).filter(|(_, value)| *value > 0).collect();
+        let expect = [
+            ("s_req_hdrbytes", 101),
+            ("s_req_bodybytes", 22),
+            ("s_resp_hdrbytes", 304),
+            ("s_resp_bodybytes", 4005),
+            ("s_synth", 1),
+            ("s_bgfetch", 1),
+            ("cache_hitpass", 1),
+            ("cache_hitmiss", 1),
+            ("client_resp_500", 1),
+            ("beresp_uncacheable", 1),
+            ("beresp_shortlived", 1),
+            ("backend_recycle", 1),
+            ("fetch_head", 1),
+            ("fetch_length", 1),
+            ("fetch_chunked", 1),
+            ("sc_rem_close", 1),
+        ];
+        assert_eq!(counted, expect);
     }
 }

@@ -241,7 +241,7 @@ impl OriginBody {
         };
         let failure = failure(&self.origin, &label);
         if let Some(records) = &self.records {
-            fetch_records::failed(records, &failure);
+            fetch_records::failed(records, &self.origin, &failure);
         }
         failure
     }

@@ -125,6 +125,11 @@ impl Fetch {
         self.enter(State::Prepare);
     }
 
+    /// Its number, as retries left it.
+    pub(crate) fn xid(&self) -> u64 {
+        self.policy().xid.get()
+    }
+
     fn may_retry(&self) -> bool {
         self.policy().retries.get() < self.site.settings.vcl.max_retries
     }
@@ -147,7 +152,7 @@ impl Fetch {
             Ok(reply) => Ok(self.judge_reply(reply)),
             Err(Broken::Origin(failure)) => {
                 if let Some(records) = self.records() {
-                    fetch_records::failed(records, &failure);
+                    fetch_records::failed(records, &self.origin().name, &failure);
                 }
                 self.note_failure(failure.token);
                 Ok(Next::Error(503, Some(FETCH_FAILED.into())))
@@ -386,8 +391,9 @@ impl Fetch {
             fetch_records::life(records, "HFP", lifetimes, true, received);
         }
         let framing = match body {
-            SettledBody::Origin(_, framing) => *framing,
-            SettledBody::Stored | SettledBody::Program(_) => ResponseBody::None,
+            SettledBody::Origin(_, framing) => Some(*framing),
+            SettledBody::Stored => Some(ResponseBody::None),
+            SettledBody::Program(_) => None,
         };
         fetch_records::body_begins(records, framing, self.policy().do_stream.get(), keeping == Keeping::Store);
         if let SettledBody::Program(body) = body {

@@ -147,12 +147,13 @@ pub(crate) fn announced(records: &TaskRecords, said: &Lifetimes, is_uncacheable:
     );
 }
 
-/// What the body is about to be, and where it goes.
-pub(crate) fn body_begins(records: &TaskRecords, framing: ResponseBody, streams: bool, is_stored: bool) {
+/// Where the body goes, and, where it comes from a backend, how.
+pub(crate) fn body_begins(records: &TaskRecords, framing: Option<ResponseBody>, streams: bool, is_stored: bool) {
     records.stamp("Process");
     records.put(RecordKind::Filters, &[]);
     let storage = if is_stored { records.storage() } else { "malloc Transient" };
     records.put(RecordKind::Storage, &[storage.as_bytes()]);
+    let Some(framing) = framing else { return };
     let (number, mode) = match framing {
         ResponseBody::None | ResponseBody::Tunnel => (0, "none"),
         ResponseBody::Length(0) => (0, "none"),
@@ -171,15 +172,20 @@ pub(crate) fn body_ended(records: &TaskRecords) {
 }
 
 /// There is no answer, or not all of it. Where Varnish has words of its own they are said.
-pub(crate) fn failed(records: &TaskRecords, failure: &Failure) {
-    let words = match failure.token {
-        "origin-first-byte-timeout" => "first byte timeout",
-        "origin-closed" => "backend closed",
-        "origin-body-truncated" => "eof socket closed",
-        "origin-between-bytes-timeout" => "timeout",
-        _ => &*failure.text,
+pub(crate) fn failed(records: &TaskRecords, backend: &str, failure: &Failure) {
+    let (of_backend, words) = match failure.token {
+        "origin-first-byte-timeout" => ("", "first byte timeout"),
+        "origin-closed" => ("", "backend closed"),
+        "origin-body-truncated" => ("", "eof socket closed"),
+        "origin-between-bytes-timeout" => ("", "timeout"),
+        "origin-queue-full" | "origin-queue-timeout" => ("busy", &*failure.text),
+        "origin-resolve" | "origin-connect" | "origin-connect-timeout" | "origin-exhausted" => ("fail", &*failure.text),
+        _ => ("", &*failure.text),
     };
-    records.put(RecordKind::FetchError, &[words.as_bytes()]);
+    match of_backend {
+        "" => records.put(RecordKind::FetchError, &[words.as_bytes()]),
+        how => records.write(RecordKind::FetchError, format_args!("backend {backend}: {how}: {words}")),
+    }
 }
 
 /// vcl_backend_error is about to make an answer.

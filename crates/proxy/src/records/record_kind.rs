@@ -40,6 +40,7 @@ record_kinds! {
     VclError "VCL_Error",
     ReqStart "ReqStart", Hit "Hit", HitPass "HitPass", HitMiss "HitMiss", Hash "Hash",
     Link "Link", Begin "Begin", End "End", Timestamp "Timestamp",
+    ExpKill "ExpKill",
     ReqAcct "ReqAcct", PipeAcct "PipeAcct", BereqAcct "BereqAcct",
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn status_line(records: &TaskRecords, of: Message, status: u16, reaso
 /// What is stored answers the request.
 pub(crate) fn hit(records: &TaskRecords, stored: &StoredView<'_>, arriving: Option<(u64, Option<u64>)>) {
     let life = stored.lifetimes;
-    let ttl = life.ttl_ms as f64 / 1_000.0;
+    let ttl = left_s(life.ttl_ms);
     let (grace, keep) = (life.grace_ms as f64 / 1_000.0, life.keep_ms as f64 / 1_000.0);
     let xid = stored_xid(stored.fields);
     match arriving {
@@ -138,15 +138,20 @@ pub(crate) fn hit(records: &TaskRecords, stored: &StoredView<'_>, arriving: Opti
     }
 }
 
+/// Freshness counts whole milliseconds, and is in the middle of one: nobody hits with all of a ttl left.
+fn left_s(ttl_ms: i64) -> f64 {
+    (ttl_ms as f64 - 0.5) / 1_000.0
+}
+
 /// The number of the fetch that brought it.
-fn stored_xid(fields: FieldsView<'_>) -> u64 {
+pub(crate) fn stored_xid(fields: FieldsView<'_>) -> u64 {
     let text = fields.get_all_named(b"x-varnish").next();
     text.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()).unwrap_or(0)
 }
 
 /// A mark that the look-up met: until when it says so.
 pub(crate) fn marked(records: &TaskRecords, kind: RecordKind, mark: &StoredView<'_>) {
-    let left_s = mark.lifetimes.ttl_ms as f64 / 1_000.0;
+    let left_s = left_s(mark.lifetimes.ttl_ms);
     records.write(kind, format_args!("{} {left_s:.6}", stored_xid(mark.fields)));
 }
 

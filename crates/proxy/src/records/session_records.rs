@@ -29,6 +29,7 @@ pub(crate) enum Closing {
     Timeout,
     TransmitFailed,
     Pipe,
+    ProgramFailed,
 }
 
 impl Closing {
@@ -50,6 +51,7 @@ impl Closing {
             Closing::Timeout => "RX_TIMEOUT",
             Closing::TransmitFailed => "TX_ERROR",
             Closing::Pipe => "TX_PIPE",
+            Closing::ProgramFailed => "VCL_FAILURE",
         }
     }
 }

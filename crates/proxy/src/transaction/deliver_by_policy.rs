@@ -81,7 +81,9 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             let mut fields = HopByHop::end_to_end(head.fields.view());
             let age_s = fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0);
             let length_said = head.fields.view().get(FieldName::ContentLength).and_then(seconds);
-            prepare(tx, &mut fields, &head, None, age_s, length.or(length_said));
+            // As in Varnish, who passes a hit names two transactions, of which the second is the pass.
+            let passed_by = tx.vcl.as_deref().filter(|state| state.passes_hit.get()).and_then(|it| it.passed_by.get());
+            prepare(tx, &mut fields, &head, passed_by, age_s, length.or(length_said));
             let view = arrived(tx, &head, None);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             Ok((made, Source::Origin(body), Facts::default()))

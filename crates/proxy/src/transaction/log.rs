@@ -17,6 +17,7 @@ use crate::records::request_records;
 use crate::records::session_records::Closing as SessionClosing;
 use crate::site::Site;
 use crate::transaction::Transaction;
+use crate::transaction::synth::VCL_FAILED;
 use crate::transaction::transmit::End;
 use crate::vcl_story::log_notes;
 use crate::worker::Core;
@@ -68,6 +69,7 @@ fn closing_of(tx: &Transaction, end: End) -> SessionClosing {
         End::TunnelClosed => Closing::Pipe,
         End::ClientSlow | End::Cut(_) => Closing::TransmitFailed,
         End::Sent if tx.client_closes => Closing::Request,
+        End::Sent if !tx.persistent && tx.outcome.why == VCL_FAILED => Closing::ProgramFailed,
         End::Sent if !tx.persistent => Closing::Response,
         End::Sent | End::ClientLeft => Closing::Remote,
     }

@@ -75,6 +75,7 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
     }
     if let (Ok(settled), Some(state)) = (&settled, tx.vcl.as_deref()) {
         state.brought.set(Some(settled.lifetimes));
+        state.passed_by.set(Some(fetch.xid()));
         tx.outcome.why = settled.why;
     }
     match settled {

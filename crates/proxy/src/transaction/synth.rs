@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cache::Failure;
 use message::{Status, Version};
 use rules::range::write_unsatisfied;
+use vcl::Fault;
 use wire::Refusal;
 
 use crate::access_log::CacheVerdict;
@@ -77,6 +78,14 @@ impl Synth {
     pub(crate) fn vcl_failed() -> Synth {
         let failed = Synth::new(503, VCL_FAILED, CacheVerdict::Error, "");
         Synth { reason: Some(b"VCL failed"[..].into()), ..failed }
+    }
+
+    /// Of vcl_deliver, as Varnish answers: 500 where there was no room for what it made.
+    pub(crate) fn deliver_failed(fault: &Fault) -> Synth {
+        if fault.is_of_room() {
+            return Synth::new(500, VCL_FAILED, CacheVerdict::Error, "");
+        }
+        Synth::vcl_failed()
     }
 
     pub(crate) fn restarts_too_many() -> Synth {
@@ -377,7 +386,7 @@ impl Synth {
     }
 }
 
-const VCL_FAILED: &str = "vcl-failed";
+pub(crate) const VCL_FAILED: &str = "vcl-failed";
 
 /// What a reverse proxy lets through, CONNECT and TRACE aside.
 const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";

@@ -87,10 +87,20 @@ pub(crate) struct ClientState {
     pub(crate) hash_ignore_busy: Cell<bool>,
     pub(crate) hash_ignore_vary: Cell<bool>,
     pub(crate) identity: RefCell<Option<Box<[u8]>>>,
+    /// `req.proto`, where the program set it.
+    pub(crate) proto: RefCell<Option<Box<[u8]>>>,
     pub(crate) key: Cell<Option<Key>>,
     pub(crate) remembered: Cell<Remembered>,
     /// How long what the last fetch brought lives.
     pub(crate) brought: Cell<Option<Lifetimes>>,
+    /// `req.esi`, which changes nothing.
+    pub(crate) esi: Cell<bool>,
+    /// `req.storage`, as the program set it: there is one store, and nothing goes by this.
+    pub(crate) storage: RefCell<Option<Box<[u8]>>>,
+    /// vcl_hit would rather pass.
+    pub(crate) passes_hit: Cell<bool>,
+    /// The number of the fetch of a pass.
+    pub(crate) passed_by: Cell<Option<u64>>,
     /// Streams while it is delivered.
     pub(crate) is_streaming: Cell<bool>,
     pub(crate) task: Task,
@@ -127,9 +137,14 @@ impl ClientState {
             hash_ignore_busy: Cell::new(false),
             hash_ignore_vary: Cell::new(false),
             identity: RefCell::new(None),
+            proto: RefCell::new(None),
             key: Cell::new(None),
             remembered: Cell::new(Remembered::Nothing),
             brought: Cell::new(None),
+            esi: Cell::new(true),
+            storage: RefCell::new(None),
+            passes_hit: Cell::new(false),
+            passed_by: Cell::new(None),
             is_streaming: Cell::new(false),
             task: Task::default(),
             log_notes: OnceCell::new(),
@@ -147,6 +162,8 @@ impl ClientState {
         self.xid.set(xid);
         self.remembered.set(Remembered::Nothing);
         self.is_streaming.set(false);
+        self.passes_hit.set(false);
+        self.passed_by.set(None);
         self.brought.set(None);
         self.key.set(None);
         self.refresh = None;

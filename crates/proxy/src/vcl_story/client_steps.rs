@@ -320,14 +320,19 @@ pub(crate) fn hit_followed(tx: &mut Transaction, headed: &Headed) -> Option<Step
 /// `Step::Lookup` stands for the fetch that vcl_hit could ask for in old versions.
 fn said_of_hit(tx: &mut Transaction, stored: StoredView<'_>) -> Option<Step> {
     let beside = Beside { stored: Some(stored), ..Beside::default() };
+    let mut passes_hit = false;
     let said = within(tx, beside, |scope, program| match run_over!(scope, program.hit) {
         HitVerdict::Deliver => None,
         HitVerdict::Miss => Some(Step::Lookup),
-        HitVerdict::Pass => Some(Step::Pass),
+        HitVerdict::Pass => {
+            passes_hit = true;
+            Some(Step::Pass)
+        }
         HitVerdict::Restart => Some(Step::Restart),
         HitVerdict::Synth(status) => Some(synth(status)),
         HitVerdict::Fail(_) => Some(failed()),
     });
+    state(tx).passes_hit.set(passes_hit);
     said.unwrap_or_else(|| Some(failed()))
 }
 
@@ -439,7 +444,7 @@ pub(crate) fn deliver(
         DeliverVerdict::Deliver => Ok(scope.response.to_made()),
         DeliverVerdict::Restart => Err(Step::Restart),
         DeliverVerdict::Synth(status) => Err(synth(status)),
-        DeliverVerdict::Fail(_) => Err(failed()),
+        DeliverVerdict::Fail(fault) => Err(Step::Synth(Synth::deliver_failed(&fault))),
     });
     record_processed(tx);
     said.unwrap_or_else(|| Err(failed()))

@@ -234,7 +234,7 @@ fn hit_and_deliver<'a>(
         DeliverVerdict::Deliver => return render(core, scope, visit, object),
         DeliverVerdict::Restart => Step::Restart,
         DeliverVerdict::Synth(status) => client_steps::synth(status),
-        DeliverVerdict::Fail(_) => Step::Synth(Synth::vcl_failed()),
+        DeliverVerdict::Fail(fault) => Step::Synth(Synth::deliver_failed(&fault)),
     };
     Came::Elsewhere(State::Deliver, elsewhere)
 }

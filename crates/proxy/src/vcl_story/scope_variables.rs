@@ -83,7 +83,14 @@ fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
     Some(match of {
         V::REQ_METHOD | V::REQ_TOP_METHOD => return text(scope.req.method.get()),
         V::REQ_URL | V::REQ_TOP_URL => return text(scope.req.url.get()),
-        V::REQ_PROTO | V::REQ_TOP_PROTO => return text(scope.req.proto()),
+        V::REQ_PROTO | V::REQ_TOP_PROTO => match &*state.proto.borrow() {
+            Some(set) => Plain::Text(scope.arena.copy(set).ok()),
+            None => return text(scope.req.proto()),
+        },
+        V::REQ_STORAGE => {
+            let set = state.storage.borrow();
+            Plain::Storage(set.as_deref().and_then(|name| scope.arena.copy(name).ok()))
+        }
         V::REQ_TIME | V::REQ_TOP_TIME => Plain::Time(state.started_s),
         V::REQ_RESTARTS => Plain::Int(i64::from(state.restarts.get())),
         V::REQ_XID | V::SESS_XID => Plain::Int(state.xid.get() as i64),
@@ -97,7 +104,7 @@ fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::REQ_IS_HITMISS => Plain::Bool(state.remembered.get() == Remembered::HitForMiss),
         V::REQ_IS_HITPASS => Plain::Bool(state.remembered.get() == Remembered::HitForPass),
         V::REQ_TRANSPORT => return text(b"HTTP/1"),
-        V::REQ_ESI => Plain::Bool(true),
+        V::REQ_ESI => Plain::Bool(state.esi.get()),
         V::REQ_HASH => {
             let bits = state.key.get().map_or(0, |key| key.bits());
             Plain::Blob(scope.arena.copy(&bits.to_be_bytes()).ok())
@@ -252,6 +259,10 @@ fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault
         V::REQ_HASH_IGNORE_VARY => state.hash_ignore_vary.set(to.truth()),
         V::SESS_TIMEOUT_IDLE => state.ends.idle_s.set(Some(to.real())),
         V::CLIENT_IDENTITY => *state.identity.borrow_mut() = to.text().map(Into::into),
+        // VCL 4.0 may say what it likes; what goes over the wire is what larder speaks.
+        V::REQ_ESI => state.esi.set(to.truth()),
+        V::REQ_STORAGE => *state.storage.borrow_mut() = to.text().map(Into::into),
+        V::REQ_PROTO => *state.proto.borrow_mut() = Some(word(to, "req.proto")?.into()),
         V::RESP_STATUS => set_status(scope, to)?,
         V::RESP_REASON => scope.response.reason.set(Some(line(to, "resp.reason")?)),
         _ => {}

@@ -141,7 +141,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
     #[cold]
     fn placed(&self, why: &Fault, method: Method) -> Fault {
         let place = self.at.get().map(|at| format!("{}: ", self.loaded.sources().show_place(*at))).unwrap_or_default();
-        Fault::new(format!("{place}{why} (in {})", method.name()))
+        why.told_as(format!("{place}{why} (in {})", method.name()))
     }
 
     /// A statement begins.

@@ -124,8 +124,10 @@ pub fn parse(text: &[u8]) -> Option<f64> {
 fn split_date(text: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = text.split([' ', '-', ',']).filter(|word| !word.is_empty()).collect();
     let day = words.first()?;
-    DAYS.iter().any(|known| day.starts_with(known)).then_some(words)
+    (DAYS.contains(day) || WHOLE_DAYS.contains(day)).then_some(words)
 }
+
+const WHOLE_DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 fn month_of(word: &str) -> Option<u32> {
     MONTHS.iter().position(|known| *known == word).map(|index| index as u32 + 1)
@@ -154,6 +156,8 @@ mod tests {
         check("Tue, 01 Jan 2020 00:00:00 GMT", None);
         check("Mon, 29 Feb 2010 00:00:00 GMT", None);
         check("Mon, 20 Dec 2010 00:00:60 GMT", Some(1_292_803_259.0));
+        check("Wedx 29 Feb 2012 00:00:00 GMT", None);
+        check("Wed, 29 Feb 2012 00:00:00 GMT x", None);
         check("yesterday", None);
         check("", None);
     }

@@ -28,13 +28,15 @@ fn bad_line(name: &[u8], value: &[u8]) -> Fault {
     Fault::new(format!("{} cannot be \"{}\": it holds a control byte", name.escape_ascii(), shown.escape_ascii()))
 }
 
+/// In Varnish's words, which people search their logs for.
 pub fn lawful_status(name: &str, status: i64) -> Result<u16, Fault> {
-    match u16::try_from(status) {
-        Ok(lawful) if lawful % 1000 >= 100 => Ok(lawful),
-        _ => Err(Fault::new(format!(
-            "{name}: {status} is no status: it is 100 to 65535, its last three digits 100 to 999"
-        ))),
-    }
+    let why = match u16::try_from(status) {
+        Ok(lawful) if lawful % 1000 >= 100 => return Ok(lawful),
+        Ok(_) => format!("illegal {name} ({status}) (..0##)"),
+        Err(_) if status < 0 => format!("{name} ({status}) is negative"),
+        Err(_) => format!("{name} ({status}) > 65535"),
+    };
+    Err(Fault::new(format!("{why}: it is 100 to 65535, its last three digits 100 to 999")))
 }
 
 /// What every host would refuse.

@@ -38,7 +38,9 @@ pub fn call<'a, H: Host<'a>>(
     let form = |index: usize| Form::by_name(given.word(index));
     let written = |bytes: &[u8], form: Form, case: usize| {
         let text = encode(form, Case::by_name(form, given.word(case))?, bytes);
-        Ok(Plain::Text(Some(run.arena.copy(&text)?)))
+        // A text ends where a NUL stands, as in Varnish.
+        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(Plain::Text(Some(run.arena.copy(text)?)))
     };
     match function {
         F::Decode => {

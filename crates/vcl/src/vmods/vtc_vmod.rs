@@ -1,4 +1,5 @@
-//! vmod vtc: for test files. larder has no workspaces, so what asks about them is told of one that is never full.
+//! vmod vtc: for test files. What stands for all of Varnish's workspaces is the room that a scope has for its texts: it can be
+//! taken away, and who asks about a workspace is told of one that is never full.
 
 use super::{Arguments, NOTHING, functions};
 use crate::evaluation::evaluator::Run;
@@ -59,7 +60,11 @@ pub fn call<'a, H: Host<'a>>(
         F::WorkspaceReserve => Plain::Bytes(given.int(1).clamp(0, WORKSPACE_BYTES)),
         F::WorkspaceFree => Plain::Int(WORKSPACE_BYTES),
         F::WorkspaceDump => Plain::Blob(Some(b"")),
-        F::WorkspaceAlloc | F::WorkspaceSnapshot | F::WorkspaceReset => NOTHING,
+        F::WorkspaceAlloc => {
+            run.arena.waste(given.int(1));
+            NOTHING
+        }
+        F::WorkspaceSnapshot | F::WorkspaceReset => NOTHING,
         F::TypeSize => Plain::Int(type_size(given.bytes(0))),
         F::ProxyHeader => Plain::Blob(Some(run.arena.copy(&proxy_header(given))?)),
         F::Vsl => {

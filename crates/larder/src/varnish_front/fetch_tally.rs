@@ -1,0 +1,183 @@
+//! What the records of a fetch say of its backend and of the answer. They name program, backend and sizes in records of their own, so
+//! they are read as one story.
+
+use std::collections::HashMap;
+
+use proxy::RecordKind;
+use vsm::Counter;
+
+/// Of each backend, in the order of the values.
+pub const TALLIED_OF_BACKENDS: [Counter; 9] = [
+    Counter::total("req", "Requests sent"),
+    Counter::total("bereq_hdrbytes", "Bytes of heads of requests").bytes(),
+    Counter::total("bereq_bodybytes", "Bytes of bodies of requests").bytes(),
+    Counter::total("beresp_hdrbytes", "Bytes of heads of answers").bytes(),
+    Counter::total("beresp_bodybytes", "Bytes of bodies of answers").bytes(),
+    Counter::total("unhealthy", "Fetches refused because it was sick"),
+    Counter::total("busy", "Fetches refused because it had max_connections"),
+    Counter::total("fail", "Fetches for which no connection could be opened"),
+    Counter::total("fail_econnrefused", "Of these, those that it refused"),
+];
+
+/// Their values.
+pub type OfBackend = [u64; TALLIED_OF_BACKENDS.len()];
+
+const REQ: usize = 0;
+const BYTES: usize = 1;
+const UNHEALTHY: usize = 5;
+const BUSY: usize = 6;
+const FAIL: usize = 7;
+const REFUSED: usize = 8;
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AnswerNoted {
+    /// ttl, grace and keep in seconds; `None`: it must not be stored.
+    Life(Option<f64>),
+    /// From a backend. The mode is the first word of Fetch_Body: 0 none, 2 chunks, 3 a length, 4 to the end of the connection.
+    Body { mode: u8, status: u16, is_to_head: bool },
+}
+
+#[derive(Debug, Default)]
+pub struct FetchTally {
+    by_program: HashMap<String, HashMap<String, OfBackend>>,
+    /// The transaction that is read.
+    xid: u32,
+    program: String,
+    backend: String,
+    status: u16,
+    is_to_head: bool,
+    life_s: f64,
+}
+
+impl FetchTally {
+    /// The next records are of this transaction. What is known of another one is void.
+    pub fn go_on(&mut self, xid: u32) {
+        if self.xid != xid {
+            self.forget(xid);
+        }
+    }
+
+    fn forget(&mut self, xid: u32) {
+        let by_program = std::mem::take(&mut self.by_program);
+        *self = FetchTally { by_program, xid, ..FetchTally::default() };
+    }
+
+    pub fn of_backend(&self, program: &str, backend: &str) -> OfBackend {
+        self.by_program.get(program).and_then(|backends| backends.get(backend)).copied().unwrap_or_default()
+    }
+
+    /// A record, and what is known of the answer with it.
+    pub fn note(&mut self, kind: RecordKind, text: &[u8]) -> Option<AnswerNoted> {
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let mut words = text.split(' ');
+        match kind {
+            RecordKind::VclUse => self.program = words.next().unwrap_or_default().to_owned(),
+            RecordKind::BackendOpen => {
+                self.backend = words.nth(1).unwrap_or_default().to_owned();
+                self.add(REQ, 1);
+            }
+            RecordKind::BereqMethod => self.is_to_head = text == "HEAD",
+            RecordKind::BerespStatus => self.status = text.parse().unwrap_or(0),
+            RecordKind::Ttl => self.life_s = words.skip(1).take(3).filter_map(|word| word.parse::<f64>().ok()).sum(),
+            RecordKind::Storage => {
+                return Some(AnswerNoted::Life((!text.ends_with(" Transient")).then_some(self.life_s)));
+            }
+            // Of what a program made instead there is none.
+            RecordKind::FetchBody => {
+                return Some(AnswerNoted::Body {
+                    mode: words.next().and_then(|word| word.parse().ok()).unwrap_or(0),
+                    status: self.status,
+                    is_to_head: self.is_to_head,
+                });
+            }
+            RecordKind::FetchError => self.note_failure(text),
+            RecordKind::BereqAcct => {
+                carried(text.as_bytes()).enumerate().for_each(|(at, bytes)| self.add(BYTES + at, bytes));
+                self.forget(0);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// `backend NAME: WHY`: there was no connection.
+    fn note_failure(&mut self, text: &str) {
+        let Some((name, why)) = text.strip_prefix("backend ").and_then(|text| text.split_once(": ")) else { return };
+        self.backend = name.to_owned();
+        match why.split([' ', ':']).next().unwrap_or_default() {
+            "unhealthy" => self.add(UNHEALTHY, 1),
+            "busy" => self.add(BUSY, 1),
+            "fail" => {
+                self.add(FAIL, 1);
+                self.add(REFUSED, u64::from(why.contains("refused")));
+            }
+            _ => {}
+        }
+        // What the program answers instead does not come from it.
+        self.backend.clear();
+    }
+
+    fn add(&mut self, at: usize, n: u64) {
+        if self.program.is_empty() || self.backend.is_empty() {
+            return;
+        }
+        if !self.by_program.contains_key(&self.program) {
+            self.by_program.insert(self.program.clone(), HashMap::new());
+        }
+        let backends = self.by_program.get_mut(&self.program).expect("it was just put there");
+        match backends.get_mut(&self.backend) {
+            Some(values) => values[at] += n,
+            None => {
+                let mut values = OfBackend::default();
+                values[at] = n;
+                backends.insert(self.backend.clone(), values);
+            }
+        }
+    }
+}
+
+/// Of an account: bytes of head and body that went one way, then of those that went the other. The sums are left out.
+pub fn carried(account: &[u8]) -> impl Iterator<Item = u64> {
+    let numbers = std::str::from_utf8(account).unwrap_or_default().split(' ').map(|word| word.parse().unwrap_or(0));
+    numbers.enumerate().filter(|(at, _)| at % 3 != 2).map(|(_, bytes)| bytes).take(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(tally: &mut FetchTally, xid: u32, records: &[(RecordKind, &str)]) -> Vec<AnswerNoted> {
+        tally.go_on(xid);
+        records.iter().filter_map(|(kind, text)| tally.note(*kind, text.as_bytes())).collect()
+    }
+
+    #[test]
+    fn a_fetch_counts_for_its_backend_and_says_what_its_answer_is() {
+        use RecordKind as K;
+        let mut tally = FetchTally::default();
+        let first = [(K::VclUse, "vcl1"), (K::BereqMethod, "GET"), (K::BackendOpen, "28 s1 127.0.0.1 80 connect")];
+        let life = [(K::BerespStatus, "200"), (K::Ttl, "RFC 1 2 3 1000 cacheable"), (K::Storage, "malloc s0")];
+        let end = [(K::FetchBody, "3 length stream"), (K::BereqAcct, "1 2 3 40 50 90")];
+        assert!(read(&mut tally, 7, &first).is_empty());
+        // Another piece of the same transaction.
+        let answers = read(&mut tally, 7, &[&life[..], &end].concat());
+        let body = AnswerNoted::Body { mode: 3, status: 200, is_to_head: false };
+        assert_eq!(answers, [AnswerNoted::Life(Some(6.0)), body]);
+        assert_eq!(tally.of_backend("vcl1", "s1"), [1, 1, 2, 40, 50, 0, 0, 0, 0]);
+        // Of this one nobody saw the beginning: it is nobody's.
+        read(&mut tally, 8, &end);
+        assert_eq!(tally.of_backend("vcl1", "s1")[1..5], [1, 2, 40, 50]);
+        assert_eq!(tally.of_backend("vcl2", "s1"), OfBackend::default());
+    }
+
+    #[test]
+    fn a_fetch_without_a_connection_counts_by_its_reason() {
+        let mut tally = FetchTally::default();
+        for why in ["unhealthy", "busy: too many wait", "fail: Connection refused", "fail: timeout"] {
+            let error = format!("backend s1: {why}");
+            read(&mut tally, 7, &[(RecordKind::VclUse, "vcl1"), (RecordKind::FetchError, &error)]);
+        }
+        assert_eq!(tally.of_backend("vcl1", "s1"), [0, 0, 0, 0, 0, 1, 1, 2, 1]);
+    }
+}
