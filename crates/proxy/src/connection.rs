@@ -32,6 +32,7 @@ use crate::slots::{Doom, Phase, Slot, Watch};
 use crate::transaction::synth::Synth;
 use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge, transmit};
 use crate::vcl_story::client_state::Ends;
+use crate::vcl_story::xids;
 use crate::wire_stream::Wire;
 use crate::worker::Core;
 
@@ -194,7 +195,8 @@ impl Connection {
         }
     }
 
-    fn is_lenient(&self) -> bool {
+    /// Is it taken as Varnish takes it?
+    pub(crate) fn is_lenient(&self) -> bool {
         self.core.site_ref().settings.limits.request_head.lenient
     }
 
@@ -546,12 +548,15 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     let synth = Synth::refused(&refusal);
     let outgoing = synth.into_outgoing(&core, Version::Http11, false);
     let head_bytes = outgoing.head_bytes() as u64;
+    // Who is refused asks anew at once: that one comes later.
+    let xid = core.records.is_some().then(|| xids::next(&core));
     let sent = transmit::send(connection, outgoing).await;
     connection.exchange(if sent.is_ok() { Event::AnswerEnded } else { Event::AnswerCut });
     log::refused(&core, connection.peer, &refusal, CacheVerdict::Refused);
-    if core.records.is_some() {
+    if let Some(xid) = xid {
         connection.closes(Closing::of_refusal(&refusal));
-        request_records::refused(&core, connection.session(), &refusal, (&connection.pending, head_bytes));
+        let session = (connection.session(), xid);
+        request_records::refused(&core, session, &refusal, (&connection.pending, head_bytes));
     }
     if sent.is_ok() {
         linger::close(connection).await;

@@ -20,7 +20,7 @@ use crate::edges;
 use crate::forward::Taken;
 use crate::forward::parents::Ways;
 use crate::limits::{FETCH_BYTES, Limits};
-use crate::origin::Origin;
+use crate::origin::{Origin, OriginConnection};
 use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
 use crate::records::fetch_records::{self, Wish};
@@ -132,6 +132,8 @@ pub(crate) enum Purpose {
     Upgrade,
     /// What a policy pipes without one: the last of its connections on both sides.
     Piped,
+    /// The same in place of varnishd: as it comes, and so is the answer.
+    Raw,
 }
 
 /// One fetch.
@@ -274,7 +276,7 @@ impl Fetch {
         let xid = xids::next(&core);
         let head = match &purpose {
             // vcl_pipe has seen it already.
-            Purpose::Upgrade | Purpose::Piped => Rc::clone(&tx.head),
+            Purpose::Upgrade | Purpose::Piped | Purpose::Raw => Rc::clone(&tx.head),
             _ => {
                 let bereq = policy_fetch::bereq_of(
                     &tx.head.request(),
@@ -301,7 +303,7 @@ impl Fetch {
             ways: Ways::new(),
             body: if is_pass && client.body.is_none() { tx.body } else { RequestBody::None },
             carried: client.body.clone(),
-            expects_continue: tx.expects_continue,
+            expects_continue: tx.expects_continue || (matches!(purpose, Purpose::Raw) && client.awaits_continue.get()),
             purpose,
             policy: tx.policy.clone(),
             head,
@@ -322,7 +324,11 @@ impl Fetch {
             return Fetch::of(tx, Purpose::Upgrade);
         }
         let upgrades = tx.head.request().fields.contains(FieldName::Upgrade);
-        let purpose = if upgrades { Purpose::Upgrade } else { Purpose::Piped };
+        let purpose = match upgrades {
+            true => Purpose::Upgrade,
+            false if tx.site.settings.limits.request_head.lenient => Purpose::Raw,
+            false => Purpose::Piped,
+        };
         let mut fetch = Fetch::by_policy(tx, purpose, Wish::Pipe);
         if fetch.choose_origin() { Ok(fetch) } else { Err(Synth::unfetched("no-backend")) }
     }
@@ -375,6 +381,10 @@ impl Fetch {
         matches!(self.purpose, Purpose::Piped)
     }
 
+    fn is_raw(&self) -> bool {
+        matches!(self.purpose, Purpose::Raw)
+    }
+
     fn is_upgrade(&self) -> bool {
         matches!(self.purpose, Purpose::Upgrade)
     }
@@ -411,6 +421,21 @@ impl Fetch {
                     self.enter(FetchState::Failed);
                     return Err(lost.broken);
                 }
+            }
+        }
+    }
+
+    /// A connection of our own, with the head on it.
+    pub(crate) async fn open_pipe(&mut self, client: &mut Client<'_>) -> Result<OriginConnection, Broken> {
+        let request = prepare::render(self);
+        // One from the pool may be dead, and what is piped cannot be sent again.
+        self.retried = true;
+        self.enter(FetchState::Send);
+        match send::run(self, client, &request).await {
+            Ok(connection) => Ok(connection),
+            Err(lost) => {
+                self.enter(FetchState::Failed);
+                Err(lost.broken)
             }
         }
     }

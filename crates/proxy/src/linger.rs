@@ -13,7 +13,13 @@ use crate::request_body::BodyRead;
 /// Reads the rest of a request's body and throws it away. True when all of it was short enough and came in time.
 pub(crate) async fn drain(connection: &mut Connection) -> bool {
     let (timeout_ms, bytes_max) = limits(connection);
-    connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
+    drain_within(connection, timeout_ms, bytes_max).await
+}
+
+/// The same within other limits.
+pub(crate) async fn drain_within(connection: &mut Connection, timeout_ms: u64, bytes_max: u64) -> bool {
+    let end_ms = deadline_now_ms() + timeout_ms;
+    connection.slot.set_deadline(end_ms);
     connection.lingers = true;
     let mut left = bytes_max;
     let drained = poll_fn(|cx| {
@@ -21,6 +27,8 @@ pub(crate) async fn drain(connection: &mut Connection) -> bool {
             match connection.poll_body(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(BodyRead::End(_))) => return Poll::Ready(true),
+                // The slot is looked at a few times a second only.
+                Poll::Ready(Ok(BodyRead::Data(_))) if deadline_now_ms() > end_ms => return Poll::Ready(false),
                 Poll::Ready(Ok(BodyRead::Data(data))) => match left.checked_sub(data.len() as u64) {
                     Some(rest) => left = rest,
                     None => return Poll::Ready(false),

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use message::Request;
+use message::{FieldName, Request};
 use rules::RequestDirectives;
 use wire::{Event, ReceivedRequest};
 
@@ -35,6 +35,35 @@ impl Connection {
         program: Arc<VclSite>,
         moment: Moment,
     ) -> Option<Turn> {
+        if received.expects_continue && self.is_lenient() {
+            return self.take_expecting(core, received, program, moment);
+        }
+        self.take_as_it_is(core, (received, None), program, moment)
+    }
+
+    /// In place of varnishd 100 is ours to say: no program sees that it is waited for, and no origin.
+    #[cold]
+    fn take_expecting(
+        &mut self,
+        core: &Rc<Core>,
+        received: &ReceivedRequest<'_>,
+        program: Arc<VclSite>,
+        moment: Moment,
+    ) -> Option<Turn> {
+        let fields = receive::without_expect(&received.request);
+        let expected = received.request.fields.get(FieldName::Expect);
+        let request = Request { fields: fields.view(), ..received.request.clone() };
+        let received = ReceivedRequest { request, ..received.clone() };
+        self.take_as_it_is(core, (&received, expected), program, moment)
+    }
+
+    fn take_as_it_is(
+        &mut self,
+        core: &Rc<Core>,
+        (received, expected): (&ReceivedRequest<'_>, Option<&[u8]>),
+        program: Arc<VclSite>,
+        moment: Moment,
+    ) -> Option<Turn> {
         let site = core.site();
         let persistent = received.persistent
             && !core.draining()
@@ -43,10 +72,11 @@ impl Connection {
         self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
         let (client, seen, refused) = receive::before_policy(&site, received, self.peer);
         let is_conditional = seen.has_any(CONDITIONAL);
-        let wants_body = program.loaded.request_body_bytes_wanted().is_some() && self.owed.is_some();
+        // Who has a body does not get an answer at once: it may have to be read first.
+        let has_body = self.owed.is_some();
         let visit = instant_policy_hit::Visit { received, client, persistent, is_conditional, moment };
         let (xid, mut reached) = (xids::next(core), None);
-        if refused.is_none() && !wants_body && program.leaves_hits_to_builtin && !core.is_heard() {
+        if refused.is_none() && !has_body && program.leaves_hits_to_builtin && !core.is_heard() {
             reached = builtin_hit::run(self, core, &site, &visit, seen, xid);
             if let Some(Reached::Answered { .. } | Reached::Left) = reached {
                 return self.after_answer(&site, received, reached);
@@ -55,15 +85,13 @@ impl Connection {
         let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
         let mut state = ClientState::new(program, self.ends_for(&client), xid, now_s);
         if core.records.is_some() {
-            let (session, asked) = (self.session(), (received, moment));
+            let (session, asked) = (self.session(), (received, expected, moment));
             state.records = request_records::begin(core, (session, xid), &state.ends, &state.site.name, asked);
         }
         let reached = match (reached, refused) {
             (Some(reached), _) => reached,
             (None, Some(synth)) => Reached::Step(Box::new(OnItsWay::from_start(received, client, Step::Synth(synth)))),
-            (None, None) if wants_body => {
-                Reached::Step(Box::new(OnItsWay::from_start(received, client, Step::Receive)))
-            }
+            (None, None) if has_body => Reached::Step(Box::new(OnItsWay::from_start(received, client, Step::Receive))),
             (None, None) => instant_policy_hit::run(self, core, &site, &state, &visit),
         };
         match reached {

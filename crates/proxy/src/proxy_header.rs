@@ -5,10 +5,11 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use wire::proxy_triples::ProxyTriples;
-use wire::read_proxy_header;
+use wire::{ProxyHeader, Refusal, proxy_complaint, read_proxy_header, refusals};
 
 use crate::connection::Connection;
 use crate::listener::Peer;
+use crate::records::session_records::Closing;
 use crate::slots::Phase;
 use crate::vcl_story::client_state::Ends;
 
@@ -16,37 +17,53 @@ use crate::vcl_story::client_state::Ends;
 pub(crate) async fn read(connection: &mut Connection) -> bool {
     connection.slot.phase.set(Phase::Reading);
     loop {
-        match read_proxy_header(&connection.pending) {
+        match read_proxy_header(&connection.pending, connection.is_lenient()) {
             Ok(Some(header)) => {
-                let is_text = connection.pending.starts_with(b"PROXY ");
-                let said = ProxyTriples::of(&connection.pending[..header.bytes]);
-                connection.pending.drain(..header.bytes);
-                if let Some(source) = header.source {
-                    connection.peer = Peer::of(source);
-                }
-                if header.source.is_some() || said.is_some() {
-                    let mut ends = Ends::of(&connection.wire, connection.peer.text());
-                    ends.client = header.source.unwrap_or(ends.client);
-                    ends.server = header.destination.unwrap_or(ends.server);
-                    ends.said = said.map(Rc::new);
-                    connection.ends = Some(Rc::new(ends));
-                }
-                if let Some(session) = connection.session() {
-                    let version = if is_text { 1 } else { 2 };
-                    session.proxied(version, header.source.zip(header.destination));
-                }
+                take(connection, &header);
                 connection.slot.phase.set(Phase::Waiting);
                 return true;
             }
             Ok(None) => {}
-            Err(_) => {
-                connection.core.counters.refused.add(1);
+            Err(refusal) => {
+                refuse(connection, &refusal);
                 return false;
             }
         }
         if !more(connection).await {
             return false;
         }
+    }
+}
+
+fn take(connection: &mut Connection, header: &ProxyHeader) {
+    let is_text = connection.pending.starts_with(b"PROXY ");
+    if let Some(session) = connection.session() {
+        let version = if is_text { 1 } else { 2 };
+        match proxy_complaint(&connection.pending).filter(|_| !is_text) {
+            Some(complaint) => session.proxy_garbage(&complaint),
+            None => session.proxied(version, header.source.zip(header.destination)),
+        }
+    }
+    let said = ProxyTriples::of(&connection.pending[..header.bytes]);
+    connection.pending.drain(..header.bytes);
+    if let Some(source) = header.source {
+        connection.peer = Peer::of(source);
+    }
+    if header.source.is_some() || said.is_some() {
+        let mut ends = Ends::of(&connection.wire, connection.peer.text());
+        ends.client = header.source.unwrap_or(ends.client);
+        ends.server = header.destination.unwrap_or(ends.server);
+        ends.said = said.map(Rc::new);
+        connection.ends = Some(Rc::new(ends));
+    }
+}
+
+fn refuse(connection: &Connection, refusal: &Refusal) {
+    connection.core.counters.refused.add(1);
+    let is_too_large = *refusal == refusals::PROXY_HEADER_TOO_LARGE;
+    connection.closes(if is_too_large { Closing::Overflow } else { Closing::Junk });
+    if let (Some(session), Some(complaint)) = (connection.session(), proxy_complaint(&connection.pending)) {
+        session.proxy_garbage(&complaint);
     }
 }
 
@@ -61,7 +78,10 @@ async fn more(connection: &mut Connection) -> bool {
                 Poll::Ready(true)
             }
             Poll::Ready(_) => Poll::Ready(false),
-            Poll::Pending if connection.slot.must_end() => Poll::Ready(false),
+            Poll::Pending if connection.slot.must_end() => {
+                connection.closes(Closing::Timeout);
+                Poll::Ready(false)
+            }
             Poll::Pending => {
                 connection.slot.park(cx.waker());
                 Poll::Pending

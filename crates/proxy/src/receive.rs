@@ -145,13 +145,23 @@ pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: P
 /// §3.2.2).
 #[cold]
 pub(crate) fn with_host_of_target(request: &Request<'_>) -> Fields {
-    let mut fields = Fields::default();
-    for field in request.fields.iter().filter(|field| field.name != FieldName::Host) {
-        fields.push_named(field.name_text, field.value);
-    }
+    let mut fields = without(request, FieldName::Host);
     let mut host = Vec::new();
     request.authority.write_to(&mut host);
     fields.push(FieldName::Host, host);
+    fields
+}
+
+/// The fields of a request whose client waits for 100.
+pub(crate) fn without_expect(request: &Request<'_>) -> Fields {
+    without(request, FieldName::Expect)
+}
+
+fn without(request: &Request<'_>, name: FieldName) -> Fields {
+    let mut fields = Fields::default();
+    for field in request.fields.iter().filter(|field| field.name != name) {
+        fields.push_named(field.name_text, field.value);
+    }
     fields
 }
 

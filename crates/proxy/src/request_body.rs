@@ -1,15 +1,17 @@
 //! The body of the client's request, as an obligation: as long as it has not been read to its end, no other request
 //! can be read from the connection.
 
-use std::task::{Context, Poll};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use message::Fields;
-use wire::{BodyDecoder, ChunkedLimits, Decoded, Event, Refusal, RequestBody};
+use wire::{BodyDecoder, ChunkedLimits, Decoded, Event, Reading, Refusal, RequestBody};
 
 use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
 use crate::fetch::Broken;
+use crate::records::task_records::TaskRecords;
 use crate::slots::Doom;
 
 /// The body that a connection still owes us.
@@ -17,6 +19,10 @@ pub(crate) struct OwedBody {
     decoder: BodyDecoder,
     taken_bytes: u64,
     pace: Pace,
+    /// Its first bytes, which somebody waited for and nobody has taken yet.
+    ahead: Option<Bytes>,
+    /// Told when all of it has come.
+    records: Option<Rc<TaskRecords>>,
     /// All of it has been read; only these are still to be handed on.
     trailers: Option<Fields>,
 }
@@ -45,8 +51,16 @@ impl OwedBody {
     /// `None` when nothing is owed.
     pub(crate) fn of(body: RequestBody, limits: &ChunkedLimits) -> Option<Box<OwedBody>> {
         let decoder = BodyDecoder::for_request(body, limits);
-        (!decoder.is_end())
-            .then(|| Box::new(OwedBody { decoder, taken_bytes: 0, pace: Pace::default(), trailers: None }))
+        (!decoder.is_end()).then(|| Box::new(OwedBody::over(decoder, None)))
+    }
+
+    fn over(decoder: BodyDecoder, trailers: Option<Fields>) -> OwedBody {
+        OwedBody { decoder, taken_bytes: 0, pace: Pace::default(), ahead: None, records: None, trailers }
+    }
+
+    /// Who wants to know when all of it has come.
+    pub(crate) fn is_recorded_by(&mut self, records: &Rc<TaskRecords>) {
+        self.records = Some(Rc::clone(records));
     }
 }
 
@@ -87,6 +101,9 @@ impl Connection {
     pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
         match &mut self.owed {
             None => return Poll::Ready(Ok(BodyRead::End(None))),
+            Some(owed) if owed.ahead.is_some() => {
+                return Poll::Ready(Ok(BodyRead::Data(owed.ahead.take().unwrap_or_default())));
+            }
             Some(owed) if owed.decoder.is_end() => {
                 let trailers = owed.trailers.take();
                 self.owed = None;
@@ -115,6 +132,37 @@ impl Connection {
                 return Poll::Ready(read);
             }
         }
+    }
+
+    /// Whether there is a body at all is known when its first bytes have come. They stay, for `poll_body`.
+    pub(crate) fn poll_body_begun(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        if self.owed.as_ref().is_none_or(|owed| owed.ahead.is_some() || owed.decoder.is_end()) {
+            return Poll::Ready(Ok(()));
+        }
+        match ready!(self.poll_body(cx))? {
+            BodyRead::Data(data) => {
+                if let Some(owed) = &mut self.owed {
+                    owed.ahead = Some(data);
+                }
+            }
+            BodyRead::End(trailers) => {
+                let none = BodyDecoder::for_request(RequestBody::None, &ChunkedLimits::DEFAULT);
+                self.owed = trailers.map(|trailers| Box::new(OwedBody::over(none, Some(trailers))));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// What came as the body is none: nothing that follows is a request.
+    pub(crate) fn body_broke(&mut self) {
+        self.exchange(Event::ReadBroken);
+        self.owed = None;
+        self.pending = Vec::new();
+    }
+
+    /// Did it break before?
+    pub(crate) fn has_broken_body(&self) -> bool {
+        self.exchange.reading() == Reading::Broken
     }
 
     fn wait_for_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
@@ -178,6 +226,9 @@ impl Connection {
         }
         if ended {
             owed.trailers = owed.decoder.trailers();
+            if let Some(records) = owed.records.take() {
+                records.stamp("ReqBody");
+            }
             self.pending.extend_from_slice(&input[at..]);
             self.exchange(Event::BodyRead);
         }

@@ -41,6 +41,7 @@ mod pace;
 pub(crate) mod pass;
 pub(crate) mod pipe;
 pub(crate) mod purge;
+mod raw_pipe;
 pub(crate) mod recalling;
 pub(crate) mod receive_by_policy;
 pub(crate) mod restart;
@@ -49,6 +50,7 @@ pub(crate) mod slicing;
 pub(crate) mod synth;
 pub(crate) mod transmit;
 mod tunnel;
+mod unread_body;
 pub(crate) mod wait;
 
 /// The states of the machine.
@@ -359,7 +361,12 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             Step::ErrorPage(page) => error_page::run(tx, *page).await,
             Step::Admit(unverified) => admit::run(tx, connection, *unverified).await,
             Step::Memcached(route) => memcached::run(tx, connection, route).await,
-            Step::Deliver(answer) => deliver::run(tx, *answer),
+            Step::Deliver(answer) => {
+                if connection.owed.is_some() {
+                    unread_body::settle(tx, connection, &answer).await;
+                }
+                deliver::run(tx, *answer)
+            }
             Step::Transmit(outgoing) => transmit::run(tx, connection, *outgoing).await,
             Step::Log(end) => return log::run(tx, connection, end).await,
         };

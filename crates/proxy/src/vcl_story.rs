@@ -7,6 +7,7 @@
 //!   → scope_variables         what the variables are
 //!   → stored_view             obj
 //!   → bans, policy_purge, policy_log, log_notes
+//! foresight                   whether vcl_recv will want the request's body, before it runs
 //! watched_scope               the same with somebody looking: every fetch, and rehearsals
 //! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
 //! instant_policy_hit          a hit in one scope, over the borrowed head
@@ -22,6 +23,7 @@ pub(crate) mod client_state;
 pub(crate) mod client_steps;
 pub(crate) mod fetch_state;
 pub(crate) mod field_bits;
+pub(crate) mod foresight;
 pub(crate) mod hashed_parts;
 pub(crate) mod head_edits;
 pub(crate) mod instant_policy_hit;

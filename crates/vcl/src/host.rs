@@ -186,7 +186,7 @@ pub trait Host<'a> {
 
     // ---- The connection and the request's body.
 
-    /// The whole body, if it was read before the program ran: see `Loaded::request_body_bytes_wanted`.
+    /// The whole body, if it was read before the program ran: see `Loaded::request_body_bytes_usual`.
     fn request_body(&self) -> Option<&'a [u8]> {
         None
     }
@@ -197,6 +197,11 @@ pub trait Host<'a> {
     }
 
     fn late_100_continue(&self, _late: bool) {}
+
+    /// Is this a run of which nothing must remain?
+    fn is_foreseeing(&self) -> bool {
+        false
+    }
 
     fn set_ip_tos(&self, _tos: i64) {}
 

@@ -124,9 +124,9 @@ impl Loaded {
         }
     }
 
-    /// How many bytes of a request's body are to be read before vcl_recv, because it calls std.cache_req_body: a
-    /// subroutine does not wait, so the body must be there. A longer body is left where it is.
-    pub fn request_body_bytes_wanted(&self) -> Option<u64> {
+    /// How many bytes of a request's body the program may want in vcl_recv, by std.cache_req_body: a subroutine does not wait,
+    /// so the body must be there when it begins. `None`: it never asks for the body.
+    pub fn request_body_bytes_usual(&self) -> Option<u64> {
         self.compiled.request_body_bytes
     }
 

@@ -320,7 +320,7 @@ fn the_connection_and_the_body() {
     let loaded = load(
         "sub vcl_recv { set req.http.r = unix.uid() + unix.user() + proxy.is_ssl() + proxy.authority() + h2.is() + tls.is_tls() + std.cache_req_body(1KB) + bodyaccess.len_req_body() + bodyaccess.rematch_req_body(\"a+\"); bodyaccess.log_req_body(\"b:\", 2); } sub vcl_hash { bodyaccess.hash_req_body(); }",
     );
-    assert_eq!(loaded.request_body_bytes_wanted(), Some(1024));
+    assert_eq!(loaded.request_body_bytes_usual(), Some(1024));
     let check = |body: Option<&'static [u8]>, expect: &str, logged: &[&str]| {
         let arena = Arena::default();
         let host = host(&arena);
@@ -335,7 +335,7 @@ fn the_connection_and_the_body() {
         assert_eq!(hashed.as_deref().filter(|_| body.is_some()), body);
     };
     check(Some(b"xaaay"), "7falsefalsefalsetrue51", &["b:xa", "b:aa", "b:y"]);
-    assert_eq!(load("").request_body_bytes_wanted(), None);
+    assert_eq!(load("").request_body_bytes_usual(), None);
     check_value("", "\"\" + bodyaccess.len_req_body() + unix.gid()", "-1-1");
 }
 

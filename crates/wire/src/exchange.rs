@@ -68,6 +68,8 @@ pub enum Event {
     AnswerCut,
     /// 101, or 2xx to CONNECT, was written.
     Switched,
+    /// A policy gave the connection away, whatever was still to come of the request.
+    Piped,
     /// Either side wants the connection closed after this exchange.
     CloseWanted,
     /// The connection is taken for the next request.
@@ -160,11 +162,15 @@ pub const EDGES: &[Edge] = {
         // No answer, or half of one.
         last_edge((R::Body, W::Waiting), AnswerCut, (R::Body, W::Cut)),
         last_edge((R::Done, W::Waiting), AnswerCut, (R::Done, W::Cut)),
+        last_edge((R::Broken, W::Waiting), AnswerCut, (R::Broken, W::Cut)),
         last_edge((R::Body, W::Answer), AnswerCut, (R::Body, W::Cut)),
         last_edge((R::Done, W::Answer), AnswerCut, (R::Done, W::Cut)),
         last_edge((R::Broken, W::Answer), AnswerCut, (R::Broken, W::Cut)),
         // Only a whole request can turn into a tunnel.
         last_edge((R::Done, W::Waiting), Switched, (R::Tunnel, W::Tunnel)),
+        // What is piped is nobody's to read.
+        last_edge((R::Done, W::Waiting), Piped, (R::Tunnel, W::Tunnel)),
+        last_edge((R::Body, W::Waiting), Piped, (R::Tunnel, W::Tunnel)),
         // Whether another request may follow is said when the answer has ended.
         last_edge((R::Body, W::Done), CloseWanted, (R::Body, W::Done)),
         last_edge((R::Done, W::Done), CloseWanted, (R::Done, W::Done)),

@@ -14,6 +14,7 @@ const EVENTS: [Event; EVENTS_COUNT] = {
         AnswerEnded,
         AnswerCut,
         Switched,
+        Piped,
         CloseWanted,
         Reused,
     ]
@@ -123,6 +124,12 @@ fn exchanges() {
     check(&[HeadRead, BodyRead, Switched], Ok(Afterwards::Tunnel));
     check(&[BodilessHeadRead, AnswerBegun, Switched], Err(Switched));
     check(&[BodilessHeadRead, Switched, Reused], Err(Reused));
+    check(&[HeadRead, Piped], Ok(Afterwards::Tunnel));
+    check(&[BodilessHeadRead, Piped, Reused], Err(Reused));
+    check(&[HeadRead, ReadBroken, Piped], Err(Piped));
+    // A body that is none, and no answer to it.
+    check(&[HeadRead, ReadBroken, AnswerCut], Ok(Afterwards::Abort));
+    check(&[HeadRead, ReadBroken, AnswerCut, Reused], Err(Reused));
     // Never two answers.
     check(&[BodilessHeadRead, AnswerBegun, AnswerBegun], Err(AnswerBegun));
     check(&[BodilessHeadRead, AnswerBegun, InterimWritten], Err(InterimWritten));

@@ -23,6 +23,7 @@ pub mod memcached {
     pub use command_text::{Command, Direction, Expected, StoreVerb, are_key_bytes, is_key, is_key_byte, is_meta_key};
     pub use reply_reader::{Asked, Blame, Item, Progress, Reply, ReplyFault, read_reply};
 }
+mod proxy_complaint;
 mod proxy_protocol;
 mod proxy_protocol_writer;
 pub mod proxy_triples;
@@ -38,6 +39,7 @@ pub use exchange::{Afterwards, EDGES, Edge, Event, Exchange, IllegalEdge, KeepAl
 pub use framing::{RequestBody, ResponseBody};
 pub use hop_by_hop::HopByHop;
 pub use limits::{ChunkedLimits, HeadLimits};
+pub use proxy_complaint::proxy_complaint;
 pub use proxy_protocol::{ProxyHeader, read_proxy_header};
 pub use proxy_protocol_writer::{Parties, ProxyVersion, write_proxy_header};
 pub use refusal::{Refusal, refusals};

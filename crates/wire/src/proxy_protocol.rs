@@ -19,15 +19,16 @@ pub struct ProxyHeader {
 
 pub(crate) const V1_SIGNATURE: &[u8] = b"PROXY ";
 pub(crate) const V2_SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
-const V2_HEAD_BYTES: usize = 16;
+pub(crate) const V2_HEAD_BYTES: usize = 16;
 
-/// Reads the header at the start of `buf`; `None` when it is not complete.
-pub fn read_proxy_header(buf: &[u8]) -> Result<Option<ProxyHeader>, Refusal> {
+/// Reads the header at the start of `buf`; `None` when it is not complete. `lenient`: addresses of version 2 that are of no
+/// kind that is known, or too short, are passed over, as Varnish does it.
+pub fn read_proxy_header(buf: &[u8], lenient: bool) -> Result<Option<ProxyHeader>, Refusal> {
     if begins_like(buf, V1_SIGNATURE) {
         return read_v1(buf);
     }
     if begins_like(buf, V2_SIGNATURE) {
-        return read_v2(buf);
+        return read_v2(buf, lenient);
     }
     Err(refusals::PROXY_HEADER_MISSING)
 }
@@ -71,12 +72,12 @@ fn read_v1(buf: &[u8]) -> Result<Option<ProxyHeader>, Refusal> {
 }
 
 /// Decimal, without leading zeros, as the specification wants it.
-fn parse_port(text: &str) -> Option<u16> {
+pub(crate) fn parse_port(text: &str) -> Option<u16> {
     let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     if plain { text.parse().ok() } else { None }
 }
 
-fn read_v2(buf: &[u8]) -> Result<Option<ProxyHeader>, Refusal> {
+fn read_v2(buf: &[u8], lenient: bool) -> Result<Option<ProxyHeader>, Refusal> {
     let Some((head, rest)) = buf.split_first_chunk::<V2_HEAD_BYTES>() else { return Ok(None) };
     let body_bytes = usize::from(u16::from_be_bytes([head[14], head[15]]));
     let is_proxied = match head[12] {
@@ -84,18 +85,19 @@ fn read_v2(buf: &[u8]) -> Result<Option<ProxyHeader>, Refusal> {
         0x21 => true,
         _ => return Err(refusals::PROXY_HEADER_INVALID),
     };
-    let address_bytes = address_bytes(head[13]).ok_or(refusals::PROXY_HEADER_INVALID)?;
     if body_bytes > PROXY_V2_BODY_BYTES_MAX {
         return Err(refusals::PROXY_HEADER_TOO_LARGE);
     }
-    if is_proxied && body_bytes < address_bytes {
+    let fits = |address_bytes: &usize| !is_proxied || *address_bytes <= body_bytes;
+    let address_bytes = address_bytes(head[13]).filter(fits);
+    if address_bytes.is_none() && !lenient {
         return Err(refusals::PROXY_HEADER_INVALID);
     }
     let Some(body) = rest.get(..body_bytes) else { return Ok(None) };
     let bytes = V2_HEAD_BYTES + body_bytes;
-    if !is_proxied {
+    let Some(address_bytes) = address_bytes.filter(|_| is_proxied) else {
         return Ok(Some(ProxyHeader { source: None, destination: None, bytes }));
-    }
+    };
     let (addresses, triples) = body.split_at(address_bytes);
     check_triples(triples)?;
     let (source, destination) = match head[13] {

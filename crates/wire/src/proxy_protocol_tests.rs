@@ -6,7 +6,7 @@ use crate::bytes_of::{bytes_of, cuts};
 /// `source destination bytes`, or the refusal's token.
 fn outcome(bytes: &[u8]) -> Option<String> {
     let address = |address: Option<SocketAddr>| address.map_or(String::from("-"), |address| address.to_string());
-    match read_proxy_header(bytes) {
+    match read_proxy_header(bytes, false) {
         Ok(header) => {
             let header = header?;
             Some(format!("{} {} {}", address(header.source), address(header.destination), header.bytes))
@@ -115,4 +115,18 @@ fn version_2_is_strict() {
     check(&v2(0x21, 0x11, &[0; 65_535])[..16], "proxy-header-too-large");
     check(b"\r\n\r\n\0\r\nQUIX\n\x21\x11\0\0", "proxy-header-missing");
     check(b"\r\n\r\nGET / HTTP/1.1", "proxy-header-missing");
+}
+
+#[test]
+fn lenient_version_2_passes_over_addresses_that_it_cannot_use() {
+    let lenient =
+        |bytes: &[u8]| read_proxy_header(bytes, true).map(|header| header.map(|said| (said.source, said.bytes)));
+    for (family, body) in [(0x99, V4), (0x11, &V4[..11]), (0x21, V4), (0x01, b"")] {
+        let bytes = v2(0x21, family, body);
+        assert_eq!(lenient(&bytes), Ok(Some((None, 16 + body.len()))), "{family:#x}");
+        assert_eq!(lenient(&bytes[..bytes.len() - 1]), Ok(None), "{family:#x}");
+    }
+    assert_eq!(lenient(&v2(0x22, 0x99, V4)), Err(refusals::PROXY_HEADER_INVALID));
+    assert_eq!(lenient(&v2(0x21, 0x11, &[V4, &[1]].concat())), Err(refusals::PROXY_HEADER_INVALID));
+    assert_eq!(lenient(b"PROXY TCP4 1.2.3.4\r\n"), Err(refusals::PROXY_HEADER_INVALID));
 }

@@ -89,7 +89,7 @@ mod tests {
         for version in [ProxyVersion::One, ProxyVersion::Two] {
             let mut bytes = Vec::new();
             write_proxy_header(version, parties.map(pair), &mut bytes);
-            let header = read_proxy_header(&bytes).unwrap().unwrap();
+            let header = read_proxy_header(&bytes, false).unwrap().unwrap();
             let got = header.source.zip(header.destination);
             assert_eq!(got, expect.map(pair).map(|p| (p.source, p.destination)), "{version:?}");
             assert_eq!(header.bytes, bytes.len(), "{version:?}");

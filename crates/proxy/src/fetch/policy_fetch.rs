@@ -4,6 +4,7 @@
 //! What comes of it is one settled answer: a head as the program left it, a body from the origin, from what is stored
 //! or from the program, and whether it is kept.
 
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use vcl::subroutine_verdicts::{
     BackendErrorVerdict, BackendFetchVerdict, BackendRefreshVerdict, BackendResponseVerdict, Status as Said,
 };
 use vcl::{BackendRef, Loaded};
-use wire::{HopByHop, ResponseBody};
+use wire::{HopByHop, Refusal, RequestBody, ResponseBody};
 
 use crate::fetch::origin_body::Arriving;
 use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply};
@@ -136,7 +137,7 @@ impl Fetch {
 
     /// Connects to the backend that the program chose, and lets it judge the answer.
     async fn ask_origin(&mut self, client: &mut Client<'_>) -> Result<Next, Broken> {
-        if self.policy().retries.get() > 0 && self.body != wire::RequestBody::None {
+        if self.policy().retries.get() > 0 && self.body != RequestBody::None {
             // It was read from the client once, and nobody kept it.
             return Ok(Next::Error(503, Some(b"The request's body is gone"[..].into())));
         }
@@ -148,8 +149,14 @@ impl Fetch {
         if let Some(records) = self.records() {
             records.stamp("Fetch");
         }
-        match self.converse(client).await {
+        let begun = self.body_begun(client).await;
+        let replied = match begun {
+            Ok(()) => self.converse(client).await,
+            Err(broken) => Err(broken),
+        };
+        match replied {
             Ok(reply) => Ok(self.judge_reply(reply)),
+            Err(Broken::ClientFault(refusal)) if self.takes_faults(client) => Ok(self.body_broke(client, &refusal)),
             Err(Broken::Origin(failure)) => {
                 if let Some(records) = self.records() {
                     fetch_records::failed(records, &self.origin().name, &failure);
@@ -159,6 +166,32 @@ impl Fetch {
             }
             Err(broken) => Err(broken),
         }
+    }
+
+    /// In place of varnishd no backend hears of a body that is none, if that is seen at once.
+    async fn body_begun(&self, client: &mut Client<'_>) -> Result<(), Broken> {
+        match client {
+            Client::Attached(connection) if self.body != RequestBody::None && connection.is_lenient() => {
+                poll_fn(|cx| connection.poll_body_begun(cx)).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// There what a client sends as a body is a fetch that failed.
+    fn takes_faults(&self, client: &Client<'_>) -> bool {
+        matches!(client, Client::Attached(connection) if connection.is_lenient())
+    }
+
+    fn body_broke(&mut self, client: &mut Client<'_>, refusal: &Refusal) -> Next {
+        if let Client::Attached(connection) = client {
+            connection.body_broke();
+        }
+        if let Some(records) = self.records() {
+            fetch_records::body_broken(records, refusal);
+        }
+        self.note_failure(refusal.token);
+        Next::Error(503, Some(FETCH_FAILED.into()))
     }
 
     fn record_no_backend(&self) {
@@ -206,7 +239,7 @@ impl Fetch {
             BackendFetchVerdict::Fail(_) => Next::Abandon("vcl-failed"),
         });
         if self.policy().without_body.get() {
-            self.body = wire::RequestBody::None;
+            self.body = RequestBody::None;
             self.carried = None;
         }
         said.unwrap_or(Next::Abandon("vcl-failed"))

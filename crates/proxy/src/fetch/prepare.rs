@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use message::{Field, FieldName, Fields, FieldsView, Method, Request, TargetForm};
+use message::{Field, FieldName, Fields, FieldsView, Method, Request, TargetForm, Version};
 use rules::conditions::{self, Validators};
 use rules::forwarded;
 use wire::{HopByHop, RequestBody};
 
 use crate::fetch::{Fetch, Purpose};
 use crate::limits::HEAD_BYTES_USUAL;
+use crate::records::request_records;
 use crate::stored_head::{write_field, write_number_field};
 
 /// The bytes of the head.
@@ -63,14 +64,22 @@ fn render_by_policy(fetch: &Fetch, out: &mut Vec<u8>) {
     out.extend_from_slice(request.method_text);
     out.push(b' ');
     request.write_target(out);
-    out.extend_from_slice(b" HTTP/1.1\r\n");
+    // Who answers to an unframed connection must know what its other end understands.
+    let version = if fetch.is_raw() { request.version } else { Version::Http11 };
+    out.push(b' ');
+    out.extend_from_slice(request_records::version_text(version));
+    out.extend_from_slice(b"\r\n");
     if let Some(host) = fetch.origin().host.as_ref().filter(|_| !request.fields.contains(FieldName::Host)) {
         write_field(out, b"Host", host.as_bytes());
     }
     let hop_by_hop = HopByHop::of(request.fields);
     for field in request.fields.iter() {
-        let framing = matches!(field.name, FieldName::ContentLength | FieldName::Expect | FieldName::Via);
-        if !framing && !hop_by_hop.drops(&field) {
+        let is_ours = matches!(
+            field.name,
+            FieldName::ContentLength | FieldName::TransferEncoding | FieldName::Expect | FieldName::Via
+        );
+        // Of what is piped the program alone says what its connection is.
+        if !is_ours && (fetch.is_raw() || !hop_by_hop.drops(&field)) {
             write_field(out, field.name_text, field.value);
         }
     }

@@ -7,7 +7,7 @@ use message::{FieldName, FieldsView, Request, ResponseHead};
 use rules::date::parse_date;
 use rules::{Lifetimes, ResponseDirectives};
 use vcl::Message;
-use wire::{RequestBody, ResponseBody};
+use wire::{Refusal, RequestBody, ResponseBody};
 
 use crate::clock::Moment;
 use crate::origin::OriginConnection;
@@ -151,8 +151,8 @@ pub(crate) fn announced(records: &TaskRecords, said: &Lifetimes, is_uncacheable:
 pub(crate) fn body_begins(records: &TaskRecords, framing: Option<ResponseBody>, streams: bool, is_stored: bool) {
     records.stamp("Process");
     records.put(RecordKind::Filters, &[]);
-    let storage = if is_stored { records.storage() } else { "malloc Transient" };
-    records.put(RecordKind::Storage, &[storage.as_bytes()]);
+    let storage = if is_stored { records.storage().as_bytes() } else { request_records::TRANSIENT };
+    records.put(RecordKind::Storage, &[storage]);
     let Some(framing) = framing else { return };
     let (number, mode) = match framing {
         ResponseBody::None | ResponseBody::Tunnel => (0, "none"),
@@ -186,6 +186,11 @@ pub(crate) fn failed(records: &TaskRecords, backend: &str, failure: &Failure) {
         "" => records.put(RecordKind::FetchError, &[words.as_bytes()]),
         how => records.write(RecordKind::FetchError, format_args!("backend {backend}: {how}: {words}")),
     }
+}
+
+/// The client's body broke off, or was none.
+pub(crate) fn body_broken(records: &TaskRecords, refusal: &Refusal) {
+    records.write(RecordKind::FetchError, format_args!("req.body read error: {}", refusal.token));
 }
 
 /// vcl_backend_error is about to make an answer.

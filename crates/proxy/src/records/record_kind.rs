@@ -26,7 +26,7 @@ macro_rules! record_kinds {
 }
 
 record_kinds! {
-    Error "Error", SessOpen "SessOpen", SessClose "SessClose", Proxy "Proxy",
+    Error "Error", SessOpen "SessOpen", SessClose "SessClose", Proxy "Proxy", ProxyGarbage "ProxyGarbage",
     BackendOpen "BackendOpen", BackendClose "BackendClose", BackendHealth "Backend_health", HttpGarbage "HttpGarbage",
     Length "Length", FetchError "FetchError", Ttl "TTL", FetchBody "Fetch_Body", Filters "Filters", Storage "Storage",
     ReqMethod "ReqMethod", ReqUrl "ReqURL", ReqProtocol "ReqProtocol", ReqHeader "ReqHeader", ReqUnset "ReqUnset",

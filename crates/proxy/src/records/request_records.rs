@@ -14,8 +14,10 @@ use crate::records::task_records::TaskRecords;
 use crate::vcl_story::client_state::Ends;
 use crate::vcl_story::scope_heads::usual_reason;
 use crate::vcl_story::stored_view::StoredView;
-use crate::vcl_story::xids;
 use crate::worker::Core;
+
+/// Where Varnish keeps what it does not store.
+pub(crate) const TRANSIENT: &[u8] = b"malloc Transient";
 
 pub(crate) fn version_text(version: Version) -> &'static [u8] {
     match version {
@@ -30,11 +32,14 @@ pub(crate) fn begin(
     (session, xid): (Option<&SessionRecords>, u64),
     ends: &Ends,
     program: &str,
-    (received, moment): (&ReceivedRequest<'_>, Moment),
+    (received, expected, moment): (&ReceivedRequest<'_>, Option<&[u8]>, Moment),
 ) -> Option<Rc<TaskRecords>> {
     let records = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xid, moment)?;
     let listener = announce(&records, session, moment);
     records.put(RecordKind::VclUse, &[program.as_bytes()]);
+    if let Some(expected) = expected {
+        records.field(RecordKind::ReqUnset, b"Expect", expected);
+    }
     let client = ends.client;
     records.write(RecordKind::ReqStart, format_args!("{} {} {listener}", client.ip(), client.port()));
     let request = &received.request;
@@ -121,6 +126,16 @@ pub(crate) fn status_line(records: &TaskRecords, of: Message, status: u16, reaso
     }
 }
 
+/// 100 (Continue) goes to the client.
+pub(crate) fn continued(records: &TaskRecords) {
+    response(records, Message::Resp, (100, None), std::iter::empty());
+}
+
+/// The request's body is about to be read, past the store.
+pub(crate) fn body_begins(records: &TaskRecords) {
+    records.put(RecordKind::Storage, &[TRANSIENT]);
+}
+
 /// What is stored answers the request.
 pub(crate) fn hit(records: &TaskRecords, stored: &StoredView<'_>, arriving: Option<(u64, Option<u64>)>) {
     let life = stored.lifetimes;
@@ -171,15 +186,12 @@ pub(crate) fn end(records: &TaskRecords, ended: Moment) {
 /// Bytes that are no request, and the answer to them.
 pub(crate) fn refused(
     core: &Core,
-    session: Option<&SessionRecords>,
+    (session, xid): (Option<&SessionRecords>, u64),
     refusal: &Refusal,
     (garbage, head_out): (&[u8], u64),
 ) {
     let moment = Moment::now();
-    if core.records.is_none() {
-        return;
-    }
-    let Some(records) = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xids::next(core), moment) else { return };
+    let Some(records) = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xid, moment) else { return };
     announce(&records, session, moment);
     let line_end = garbage.iter().position(|&byte| byte == b'\r' || byte == b'\n').unwrap_or(garbage.len());
     if line_end > 0 {

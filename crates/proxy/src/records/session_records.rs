@@ -27,6 +27,8 @@ pub(crate) enum Closing {
     Junk,
     Overflow,
     Timeout,
+    /// The request's body is none, or longer than somebody takes.
+    Body,
     TransmitFailed,
     Pipe,
     ProgramFailed,
@@ -49,6 +51,7 @@ impl Closing {
             Closing::Junk => "RX_JUNK",
             Closing::Overflow => "RX_OVERFLOW",
             Closing::Timeout => "RX_TIMEOUT",
+            Closing::Body => "RX_BODY",
             Closing::TransmitFailed => "TX_ERROR",
             Closing::Pipe => "TX_PIPE",
             Closing::ProgramFailed => "VCL_FAILURE",
@@ -120,6 +123,12 @@ impl SessionRecords {
                 format_args!("{version} {} {} {} {}", client.ip(), client.port(), server.ip(), server.port()),
             ),
         }
+        self.task.hand_over();
+    }
+
+    /// What is wrong with a PROXY header.
+    pub(crate) fn proxy_garbage(&self, complaint: &str) {
+        self.task.put(RecordKind::ProxyGarbage, &[complaint.as_bytes()]);
         self.task.hand_over();
     }
 

@@ -37,7 +37,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
         End::Sent | End::TunnelClosed => {}
         End::ClientLeft => why = "client-left",
         End::ClientSlow => why = "client-slow",
-        End::Cut(token) => why = token,
+        End::Cut(token) | End::Unanswered(token) => why = token,
     }
     if !matches!(end, End::Sent | End::TunnelClosed) {
         counters.answers_cut.add(1);
@@ -68,6 +68,7 @@ fn closing_of(tx: &Transaction, end: End) -> SessionClosing {
     match end {
         End::TunnelClosed => Closing::Pipe,
         End::ClientSlow | End::Cut(_) => Closing::TransmitFailed,
+        End::Unanswered(_) => Closing::Body,
         End::Sent if tx.client_closes => Closing::Request,
         End::Sent if !tx.persistent && tx.outcome.why == VCL_FAILED => Closing::ProgramFailed,
         End::Sent if !tx.persistent => Closing::Response,

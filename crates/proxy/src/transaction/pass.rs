@@ -10,11 +10,12 @@ use crate::connection::Connection;
 use crate::fetch::policy_fetch::{Settled, SettledBody};
 use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, outline};
 use crate::records::fetch_records::Wish;
+use crate::records::request_records;
 use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::slice_probe::{self, Probed};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
-use crate::transaction::{Step, Transaction, hit, lookup, transmit};
+use crate::transaction::{Step, Transaction, hit, lookup, receive_by_policy, transmit};
 use crate::vcl_story::client_steps;
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
@@ -69,7 +70,12 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
     let mut fetch = Fetch::by_policy(tx, Purpose::Pass, Wish::Pass);
+    if connection.owed.is_some() && !let_body_come(tx, connection).await {
+        return broken_off(tx, connection, Broken::ClientLeft);
+    }
     let settled = fetch.converse_by_policy(&mut Client::Attached(connection)).await;
+    // The program has answered, and nothing can follow.
+    tx.persistent &= !connection.has_broken_body();
     if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
         records.stamp("Fetch");
     }
@@ -90,6 +96,22 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
         Ok(Settled { body: SettledBody::Stored, .. }) => unreachable!("a pass confirms nothing that is stored"),
         Err(broken) => broken_off(tx, connection, broken),
     }
+}
+
+/// The body is about to be read. False: the client, which waited for that word, left.
+async fn let_body_come(tx: &mut Transaction, connection: &mut Connection) -> bool {
+    let Some(state) = tx.vcl.as_deref() else { return true };
+    let awaits_continue = state.awaits_continue.get();
+    if let Some(records) = &state.records {
+        request_records::body_begins(records);
+        if awaits_continue {
+            request_records::continued(records);
+        }
+        if let Some(owed) = &mut connection.owed {
+            owed.is_recorded_by(records);
+        }
+    }
+    !awaits_continue || receive_by_policy::send_continue(tx, connection).await
 }
 
 /// Asks the origin with the client attached.

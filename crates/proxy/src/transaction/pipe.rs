@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use message::Method;
+use message::{FieldName, Method};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire::{Event, ResponseBody};
 
@@ -19,7 +19,7 @@ use crate::stored_head::{write_field, write_status_line, write_via};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::transmit::{self, OutBody, Outgoing};
-use crate::transaction::{Step, Transaction, tunnel};
+use crate::transaction::{Step, Transaction, raw_pipe, tunnel};
 use crate::vcl_story::client_steps;
 
 /// One direction's buffer.
@@ -41,6 +41,9 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
         && let Some(elsewhere) = client_steps::pipe(tx)
     {
         return elsewhere;
+    }
+    if tx.vcl.is_some() && connection.is_lenient() && !tx.head.request().fields.contains(FieldName::Upgrade) {
+        return raw_pipe::run(tx, connection).await;
     }
     let mut fetch = match Fetch::piped(tx) {
         Ok(fetch) => fetch,
@@ -77,7 +80,7 @@ async fn switch(tx: &mut Transaction, connection: &mut Connection, reply: Reply)
     let hop_by_hop = wire::HopByHop::of(fields);
     for field in fields.iter() {
         // Upgrade is the one connection field that a 101 is about.
-        if field.name == message::FieldName::Upgrade {
+        if field.name == FieldName::Upgrade {
             write_field(&mut out, b"Connection", b"Upgrade");
             write_field(&mut out, b"Upgrade", field.value);
         } else if !hop_by_hop.drops(&field) {

@@ -1,61 +1,115 @@
-//! Receive under a policy, where its vcl_recv looks at the request's body: that is read first, whole, up to what the
-//! program says it wants, so that it can be sent again by restarts and retries.
+//! Receive under a policy, where the request has a body. One that vcl_recv is going to ask for is read first, whole, up to
+//! what the program says it wants, so that it can be sent again by restarts and retries.
 
 use std::future::poll_fn;
 
 use bytes::{Bytes, BytesMut};
-use wire::RequestBody;
+use wire::{Event, RequestBody};
 
+use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::fetch::Broken;
 use crate::request_body::BodyRead;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction, transmit};
-use crate::vcl_story::client_steps;
+use crate::vcl_story::client_state::BodyWasRead;
+use crate::vcl_story::{client_steps, foresight};
 
-/// Whether a body is to be read before vcl_recv runs, and how much of it.
-pub(crate) fn body_wanted(tx: &Transaction) -> Option<u64> {
-    let state = tx.vcl.as_deref()?;
-    let bytes_max = state.site.loaded.request_body_bytes_wanted()?;
-    match tx.body {
-        _ if state.body.is_some() => None,
-        RequestBody::None => None,
-        // Too long to be kept: it goes by as it comes, and the program hears that it is not there.
-        RequestBody::Length(length) if length > bytes_max => None,
-        _ => Some(bytes_max),
-    }
-}
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
-    let Some(bytes_max) = body_wanted(tx) else { return client_steps::recv(tx) };
-    // Who has begun to send does not wait.
-    let waits = tx.expects_continue && connection.pending.is_empty();
-    if waits && !connection.send_interim(tx.head.version, b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()).await {
-        connection.exchange(wire::Event::AnswerCut);
-        return Step::Log(transmit::End::ClientLeft);
+    if connection.has_broken_body() {
+        // Begun anew: as Varnish does it, that is too late for an answer.
+        return unanswered(connection, "request-body-gone");
     }
-    tx.expects_continue = false;
-    match read_whole(connection, bytes_max).await {
+    if tx.expects_continue && connection.is_lenient() {
+        tx.expects_continue = false;
+        // Who has begun to send does not wait.
+        if let Some(state) = tx.vcl.as_deref() {
+            state.awaits_continue.set(connection.pending.is_empty());
+        }
+    }
+    if let Some(bytes_max) = body_wanted(tx, connection)
+        && let Err(step) = keep_body(tx, connection, bytes_max).await
+    {
+        return step;
+    }
+    let step = client_steps::recv(tx);
+    let says_continue = tx.vcl.as_deref().is_some_and(|state| state.continue_is_due.take());
+    if says_continue && !send_continue(tx, connection).await {
+        return client_left(connection);
+    }
+    step
+}
+
+/// How much of the body vcl_recv will ask for, if it will.
+fn body_wanted(tx: &mut Transaction, connection: &Connection) -> Option<u64> {
+    let state = tx.vcl.as_deref()?;
+    if connection.owed.is_none() || state.body.is_some() || state.body_is_gone {
+        return None;
+    }
+    foresight::foresee_body(tx)
+}
+
+/// Reads the body for the program. The error is where the request goes instead.
+async fn keep_body(tx: &mut Transaction, connection: &mut Connection, bytes_max: u64) -> Result<(), Step> {
+    let is_lenient = connection.is_lenient();
+    let is_too_long = matches!(tx.body, RequestBody::Length(length) if length > bytes_max);
+    if is_too_long && !is_lenient {
+        // It goes by as it comes, and the program hears that it is not there.
+        return Ok(());
+    }
+    let waits = awaits_continue(tx) || (tx.expects_continue && connection.pending.is_empty());
+    if waits && !is_too_long && !send_continue(tx, connection).await {
+        return Err(client_left(connection));
+    }
+    let read = if is_too_long { Ok(None) } else { read_whole(connection, bytes_max).await };
+    let why = match read {
         Ok(Some(body)) => {
+            tx.expects_continue = false;
             if let Some(state) = tx.vcl.as_deref_mut() {
-                if let Some(records) = &state.records {
-                    records.stamp("ReqBody");
-                }
+                state.body_was_read.set(Some(BodyWasRead { by: Moment::now(), continued: waits }));
                 state.body = Some(body);
             }
-            client_steps::recv(tx)
+            return Ok(());
         }
-        Ok(None) => Step::Synth(Synth::body_not_kept(bytes_max)),
-        Err(Broken::ClientFault(refusal)) => {
-            connection.exchange(wire::Event::ReadBroken);
+        Ok(None) if !is_lenient => return Err(Step::Synth(Synth::body_not_kept(bytes_max))),
+        Ok(None) => "request-body-not-kept",
+        Err(Broken::ClientFault(refusal)) if !is_lenient => {
+            connection.body_broke();
             tx.persistent = false;
-            Step::Synth(Synth::refused(&refusal))
+            return Err(Step::Synth(Synth::refused(&refusal)));
         }
-        Err(Broken::ClientLeft | Broken::Origin(_)) => {
-            connection.exchange(wire::Event::AnswerCut);
-            Step::Log(transmit::End::ClientLeft)
-        }
+        Err(Broken::ClientFault(refusal)) => refusal.token,
+        Err(Broken::ClientLeft | Broken::Origin(_)) => return Err(client_left(connection)),
+    };
+    // In place of varnishd the program hears that there is no body, and whatever it says then, there is no answer.
+    connection.body_broke();
+    client_steps::recv(tx);
+    Err(unanswered(connection, why))
+}
+
+fn awaits_continue(tx: &Transaction) -> bool {
+    tx.vcl.as_deref().is_some_and(|state| state.awaits_continue.get())
+}
+
+/// 100 to whoever waits for it. False: the client left.
+pub(super) async fn send_continue(tx: &mut Transaction, connection: &mut Connection) -> bool {
+    tx.expects_continue = false;
+    if let Some(state) = tx.vcl.as_deref() {
+        state.awaits_continue.set(false);
     }
+    connection.send_interim(tx.head.version, CONTINUE.to_vec()).await
+}
+
+fn client_left(connection: &mut Connection) -> Step {
+    connection.exchange(Event::AnswerCut);
+    Step::Log(transmit::End::ClientLeft)
+}
+
+fn unanswered(connection: &mut Connection, why: &'static str) -> Step {
+    connection.exchange(Event::AnswerCut);
+    Step::Log(transmit::End::Unanswered(why))
 }
 
 /// `None`: it is longer.

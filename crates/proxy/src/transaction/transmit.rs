@@ -102,6 +102,8 @@ pub(crate) enum End {
     Cut(&'static str),
     /// A tunnel has ended.
     TunnelClosed,
+    /// There is no answer to a request with such a body; the token says why.
+    Unanswered(&'static str),
 }
 
 impl Outgoing {

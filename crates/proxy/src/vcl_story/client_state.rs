@@ -14,6 +14,7 @@ use rules::Lifetimes;
 use vcl::{BackendRef, Task, UnixPeer};
 use wire::proxy_triples::ProxyTriples;
 
+use crate::clock::Moment;
 use crate::records::task_records::TaskRecords;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::log_notes::LogNotes;
@@ -114,8 +115,24 @@ pub(crate) struct ClientState {
     pub(crate) refresh: Option<Ticket>,
     /// The body, if it was read before the program ran.
     pub(crate) body: Option<Bytes>,
-    /// The body went to an origin as it came, and nobody kept it.
+    /// The body went to an origin as it came, or nowhere, and nobody kept it.
     pub(crate) body_is_gone: bool,
+    /// What its reading was like, until the program asks for it and it is told to the records.
+    pub(crate) body_was_read: Cell<Option<BodyWasRead>>,
+    /// The client sends its body when we say 100, which is ours to say and not the origin's: in place of varnishd.
+    pub(crate) awaits_continue: Cell<bool>,
+    /// It is said when the body is read, and not behind vcl_recv: by `std.late_100_continue`.
+    pub(crate) continue_is_late: Cell<bool>,
+    /// It is recorded as said, and about to be.
+    pub(crate) continue_is_due: Cell<bool>,
+}
+
+/// A body that was read because the program was going to ask for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyWasRead {
+    pub(crate) by: Moment,
+    /// The client waited for our 100.
+    pub(crate) continued: bool,
 }
 
 impl ClientState {
@@ -153,6 +170,10 @@ impl ClientState {
             refresh: None,
             body: None,
             body_is_gone: false,
+            body_was_read: Cell::new(None),
+            awaits_continue: Cell::new(false),
+            continue_is_late: Cell::new(false),
+            continue_is_due: Cell::new(false),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Answer, Headed, Now, Object, Wishes};
-use message::{FieldName, Fields, FieldsView, Method, RequestHead, ResponseHead, Version};
+use message::{FieldName, Fields, FieldsView, Method, Request, RequestHead, ResponseHead, Version};
 use smallvec::SmallVec;
 use vcl::subroutine_verdicts::{
     DeliverVerdict, HashVerdict, HitVerdict, MissVerdict, PassVerdict, PipeVerdict, PurgeVerdict, RecvVerdict, Status,
@@ -112,6 +112,9 @@ pub(crate) fn recv(tx: &mut Transaction) -> Step {
             if let RecvVerdict::Vcl(label) = verdict {
                 return Said::Label(label.to_owned());
             }
+            if let (Side::Client(state), false) = (scope.side, matches!(verdict, RecvVerdict::Fail(_))) {
+                say_continue(state);
+            }
             let HashVerdict::Lookup = run_over!(scope, program.hash) else { return Said::Step(failed()) };
             if let Side::Client(state) = scope.side {
                 state.key.set(Some(scope.key()));
@@ -133,6 +136,16 @@ pub(crate) fn recv(tx: &mut Transaction) -> Step {
         }
     }
     failed()
+}
+
+/// In place of varnishd a client that waits for 100 gets it here, unless the program wants that later.
+fn say_continue(state: &ClientState) {
+    if state.awaits_continue.get() && !state.continue_is_late.get() {
+        state.continue_is_due.set(true);
+        if let Some(records) = &state.records {
+            request_records::continued(records);
+        }
+    }
 }
 
 /// Where vcl_recv leads. A label is followed elsewhere.
@@ -164,6 +177,8 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
     let mut next = ClientState::new(site, Rc::clone(&state.ends), state.xid.get(), state.started_s);
     next.original = state.original.take();
     next.body = state.body.take();
+    next.body_was_read = std::mem::take(&mut state.body_was_read);
+    next.awaits_continue = state.awaits_continue.clone();
     next.log_notes = std::mem::take(&mut state.log_notes);
     next.records = state.records.take();
     if let Some(records) = &next.records {
@@ -366,8 +381,15 @@ pub(crate) fn original_of(tx: &Transaction) -> Option<FieldsView<'_>> {
 
 /// vcl_pipe. What it makes of `bereq` is what the origin gets.
 pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
-    let bereq =
-        Rc::new(with_xid(&bereq_of(&tx.head.request(), original_of(tx), None, true).request(), state(tx).xid.get()));
+    let mut bereq = with_xid(&bereq_of(&tx.head.request(), original_of(tx), None, true).request(), state(tx).xid.get());
+    if tx.site.settings.limits.request_head.lenient {
+        // The program may have it otherwise.
+        let mut fields = Fields::default();
+        bereq.request().fields.iter().for_each(|field| fields.push_named(field.name_text, field.value));
+        fields.push(FieldName::Connection, "close");
+        bereq = Request { fields: fields.view(), ..bereq.request() }.to_head();
+    }
+    let bereq = Rc::new(bereq);
     let mut piped = None;
     let beside = Beside { bereq: Some(&bereq), ..Beside::default() };
     let said = within(tx, beside, |scope, program| {
@@ -409,6 +431,10 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
     head.fields.push(FieldName::Date, rules::date::write_date(now_s));
     head.fields.push(FieldName::Server, &tx.site.settings.server_name);
     head.fields.push_named(b"X-Varnish", state(tx).xid.get().to_string().as_bytes());
+    if state(tx).awaits_continue.get() {
+        // Who takes this off reads a body that nobody wants.
+        head.fields.push(FieldName::Connection, "close");
+    }
     record_response(tx, wanted.status, wanted.reason.as_deref(), &head.fields);
     let beside =
         Beside { stored: None, bereq: None, response: Some((wanted.status, wanted.reason.as_deref(), &head.fields)) };

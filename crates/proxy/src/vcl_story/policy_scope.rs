@@ -320,4 +320,10 @@ impl<'a> Host<'a> for Scope<'a> {
             Side::Fetch(_) => None,
         }
     }
+
+    fn late_100_continue(&self, late: bool) {
+        if let Side::Client(state) = self.side {
+            state.continue_is_late.set(late);
+        }
+    }
 }

@@ -312,6 +312,24 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         self.scope.request_body()
     }
 
+    /// It was read before, and is recorded where it is asked for.
+    fn cache_request_body(&self, bytes_max: u64) -> Result<bool, Fault> {
+        if let (Some(records), Side::Client(state)) = (self.records, self.scope.side)
+            && let Some(read) = state.body_was_read.take()
+        {
+            request_records::body_begins(records);
+            if read.continued {
+                request_records::continued(records);
+            }
+            records.stamp_at("ReqBody", read.by);
+        }
+        self.scope.cache_request_body(bytes_max)
+    }
+
+    fn late_100_continue(&self, late: bool) {
+        self.scope.late_100_continue(late);
+    }
+
     /// A rehearsal goes the same way every time.
     fn random(&self) -> u64 {
         self.watch.map_or_else(|| self.scope.random(), Watch::draw)
