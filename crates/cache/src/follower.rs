@@ -176,6 +176,11 @@ impl Follower {
         }
     }
 
+    /// More of the body may come.
+    pub fn is_under_way(&self) -> bool {
+        self.flight.with(|inner| matches!(inner.end, End::Open))
+    }
+
     /// What has landed, and where in it this reader stands: it may be sent as it lies from there on.
     pub fn landed(&self) -> Option<(Arc<Object>, u64)> {
         self.flight.with(|inner| match &inner.body {

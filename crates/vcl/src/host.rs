@@ -171,6 +171,12 @@ pub trait Host<'a> {
 
     fn log(&self, kind: LogKind, text: &[u8]);
 
+    /// Why the program fails. `placed` is the same with the place where it did.
+    fn log_fault(&self, why: &Fault, placed: &Fault) {
+        let _ = why;
+        self.log(LogKind::Error, placed.reason().as_bytes());
+    }
+
     /// Computes `beresp.ttl` and its like anew from the headers.
     fn rfc_ttl(&self) -> Result<(), Fault> {
         Err(Fault::new("std.rfc_ttl() is not available here"))

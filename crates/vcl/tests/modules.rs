@@ -152,8 +152,11 @@ fn blobs_are_written_and_read() {
     );
     check_value("", "\"\" + blob.length(:Zm9v:) + blob.equal(:Zm9v:, blob.decode(encoded=\"foo\"))", "3true");
     check_value("", "blob.encode(blob=blob.sub(:Zm9vYmFy:, 2B, 3B))", "ba");
-    assert!(value_after("", "", "blob.encode(blob=blob.sub(:Zm9v:, 9B))").contains("are not in a blob of 3 bytes"));
-    assert!(value_after("", "", "blob.transcode(HEX, encoded=\"xx\")").contains("is not Hex"));
+    assert!(
+        value_after("", "", "blob.encode(blob=blob.sub(:Zm9v:, 9B))")
+            .contains("requires more bytes than blob length 3")
+    );
+    assert!(value_after("", "", "blob.transcode(HEX, encoded=\"xx\")").contains("illegal encoding beginning with"));
     assert_eq!(value_after("new k = blob.blob(HEX, \"666f6f\");", "", "k.encode() + k.get()"), "foo:Zm9v:");
 }
 

@@ -316,10 +316,14 @@ fn functions_of_std() {
         "std.log(\"a\" + req.http.no); std.syslog(8, \"b\"); std.timestamp(\"c\");",
         "Program a, System(8) b, Timestamp c",
     );
-    recv("set req.http.r = std.ban(\"x\") + std.ban_error();", "r: falsea ban is a field, an operator and a value");
+    recv(
+        "set req.http.r = std.ban(\"x\") + std.ban_error();",
+        "r: falsea ban is a field, an operator and a value, \
+         Error ban(): a ban is a field, an operator and a value (so this bans nothing: x)",
+    );
     recv(
         "ban(\"obj.http.x == y\"); ban(\"x\");",
-        "Error ban(\"x\") had no effect: a ban is a field, an operator and a value",
+        "Error ban(): a ban is a field, an operator and a value (so this bans nothing: x)",
     );
     recv("set req.http.r = \"x\"; std.rollback(req);", "");
     recv("if (std.healthy(default)) { set req.http.r = \"y\"; }", "r: y");

@@ -112,7 +112,7 @@ fn programs_are_loaded_used_and_discarded_by_command() {
     // One that looks at requests is not worked off in the background, and stays listed.
     larder.check("ban req.url == /x && obj.age > 1h", (0, "banned: req.url == /x && obj.age > 1h"));
     larder.check("bans", (0, "req.url == /x && obj.age > 1h"));
-    larder.check("ban obj.colour == red", (1, "there is no field `obj.colour`"));
+    larder.check("ban obj.colour == red", (1, "Unknown or unsupported field \"obj.colour\""));
     assert_eq!(larder.loaded(), "next*");
     larder.check("load again default.vcl --use", (0, "again decides from now on"));
     assert_eq!(larder.loaded(), "next again*");

@@ -69,6 +69,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             if facts.is_some() {
                 accept_ranges(tx, &mut fields, &head);
             }
+            note_streaming(tx, follower.is_under_way());
             let view = arrived(tx, &head, facts.as_ref());
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             Ok((made, Source::Follower(follower, length), facts.unwrap_or_default()))
@@ -84,6 +85,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             // As in Varnish, who passes a hit names two transactions, of which the second is the pass.
             let passed_by = tx.vcl.as_deref().filter(|state| state.passes_hit.get()).and_then(|it| it.passed_by.get());
             prepare(tx, &mut fields, &head, passed_by, age_s, length.or(length_said));
+            note_streaming(tx, body.framing() != ResponseBody::None);
             let view = arrived(tx, &head, None);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             Ok((made, Source::Origin(body), Facts::default()))
@@ -99,6 +101,13 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
         Answer::Synth(_) | Answer::Piped(_) => unreachable!("these go by vcl_deliver"),
         Answer::File(_) | Answer::ErrorPage { .. } => unreachable!("a policy knows no roots"),
         Answer::Item(_) => unreachable!("a policy knows no memcached"),
+    }
+}
+
+/// For `resp.is_streaming`.
+fn note_streaming(tx: &Transaction, is_streaming: bool) {
+    if let Some(state) = &tx.vcl {
+        state.is_streaming.set(is_streaming);
     }
 }
 

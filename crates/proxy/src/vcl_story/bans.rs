@@ -81,7 +81,7 @@ impl PolicyBan {
         }
         let text = std::str::from_utf8(expression).map_err(|_| "a ban must be text".to_owned())?;
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
-        let conditions = words.split(|word| *word == "&&").map(condition).collect::<Result<Vec<_>, _>>()?;
+        let conditions = conditions(&words)?;
         if conditions.len() > CONDITIONS_MAX {
             return Err(format!("a ban may have {CONDITIONS_MAX} conditions"));
         }
@@ -89,21 +89,35 @@ impl PolicyBan {
     }
 }
 
-fn condition(words: &[&str]) -> Result<Condition, String> {
-    let [field, operator, value] = words else {
-        return Err(match words {
-            [] => "a condition is empty".to_owned(),
-            [_, _, _, more, ..] => format!("`{more}` is one word too many: a value has no blanks"),
-            _ => format!("`{}` is no condition: it needs a field, an operator and a value", words.join(" ")),
-        });
-    };
-    let field = field_of(field).ok_or_else(|| format!("there is no field `{field}`"))?;
-    let no_operator = || format!("no operator `{operator}` fits the field");
+/// Field, operator and value, and `&&` between conditions. What is wrong is said in Varnish's words, which programs show to who asked
+/// for the ban.
+fn conditions(mut words: &[&str]) -> Result<Vec<Condition>, String> {
+    let mut conditions = Vec::new();
+    loop {
+        let (read, rest) = match words {
+            [] => return Err("No ban conditions found.".to_owned()),
+            [_] => return Err("Expected comparison operator.".to_owned()),
+            [_, _] => return Err("Expected second operand.".to_owned()),
+            [field, operator, value, rest @ ..] => (condition(field, operator, value)?, rest),
+        };
+        conditions.push(read);
+        words = match rest {
+            [] => return Ok(conditions),
+            ["&&", rest @ ..] => rest,
+            [found, ..] => return Err(format!("Expected && between conditions, found \"{found}\"")),
+        };
+    }
+}
+
+fn condition(field: &str, operator: &str, value: &str) -> Result<Condition, String> {
+    let field = field_of(field).ok_or_else(|| format!("Unknown or unsupported field \"{field}\""))?;
+    let known = if field.is_duration() { "==, !=, >, >=, < or <=" } else { "==, !=, ~ or !~" };
+    let no_operator = || format!("expected conditional ({known}) got \"{operator}\"");
     let test = if field.is_duration() {
         Test::Seconds { operator: comparison(operator).ok_or_else(no_operator)?, than_s: seconds(value)? }
     } else {
         let negated = operator.starts_with('!');
-        match *operator {
+        match operator {
             "==" | "!=" => Test::Equal { text: value.as_bytes().into(), negated },
             "~" | "!~" => {
                 let pattern = Pattern::checked(value.as_bytes())?;
@@ -157,9 +171,13 @@ fn seconds(word: &str) -> Result<f64, String> {
         "d" => 86_400.0,
         "w" => 604_800.0,
         "y" => 31_536_000.0,
-        _ => return Err(format!("`{word}` is no duration such as 30s or 1.5h")),
+        _ => return Err(no_duration(word)),
     };
-    number.parse::<f64>().map(|number| number * unit_s).map_err(|_| format!("`{word}` is no duration"))
+    number.parse::<f64>().map(|number| number * unit_s).map_err(|_| no_duration(word))
+}
+
+fn no_duration(word: &str) -> String {
+    format!("expected duration <n.nn>[ms|s|m|h|d|w|y] got \"{word}\"")
 }
 
 impl Field {
@@ -253,14 +271,15 @@ mod tests {
 
     #[test]
     fn what_is_no_ban_is_refused_with_a_reason() {
-        check_refused("", "a condition is empty");
-        check_refused("req.url ~ /a &&", "a condition is empty");
-        check_refused("req.url ~", "needs a field, an operator and a value");
-        check_refused("req.url ~ /a b", "one word too many");
-        check_refused("req.uri ~ /a", "no field `req.uri`");
-        check_refused("req.url > 3", "no operator `>`");
-        check_refused("obj.age ~ 3s", "no operator `~`");
-        check_refused("obj.age > 3", "no duration");
+        check_refused("", "No ban conditions found.");
+        check_refused("req.url ~ /a &&", "No ban conditions found.");
+        check_refused("req.url", "Expected comparison operator.");
+        check_refused("req.url ~", "Expected second operand.");
+        check_refused("req.url ~ /a b", "Expected && between conditions, found \"b\"");
+        check_refused("req.uri ~ /a", "Unknown or unsupported field \"req.uri\"");
+        check_refused("req.url > 3", "expected conditional (==, !=, ~ or !~) got \">\"");
+        check_refused("obj.age ~ 3s", "expected conditional (==, !=, >, >=, < or <=) got \"~\"");
+        check_refused("obj.age > 3", "expected duration <n.nn>[ms|s|m|h|d|w|y] got \"3\"");
         check_refused("req.url ~ (", "");
     }
 

@@ -290,6 +290,19 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         }
     }
 
+    /// Two records: what programs and people search for, and where it was.
+    fn log_fault(&self, why: &Fault, placed: &Fault) {
+        let text = placed.reason().as_bytes();
+        self.hear(|| Event::Logged(LogKind::Error, lossy(text)));
+        if let Some(records) = self.records {
+            records.put(RecordKind::VclError, &[why.reason().as_bytes()]);
+            records.put(RecordKind::VclError, &[text]);
+        }
+        if self.watch.is_none() {
+            self.scope.log(LogKind::Error, text);
+        }
+    }
+
     fn rfc_ttl(&self) -> Result<(), Fault> {
         self.scope.rfc_ttl()?;
         self.hear(|| {

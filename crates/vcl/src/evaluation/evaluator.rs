@@ -63,6 +63,15 @@ fn too_long() -> Fault {
     Fault::new(format!("the policy ran more than {STATEMENTS_MAX} statements (STATEMENTS_MAX)"))
 }
 
+/// In Varnish's words.
+pub(crate) const NO_BAN: &str = "Null argument";
+
+/// What is said of a ban that cannot be.
+pub(crate) fn ban_failed(expression: Option<&[u8]>, why: &str) -> String {
+    let shown = expression.map_or("nothing".into(), String::from_utf8_lossy);
+    format!("ban(): {why} (so this bans nothing: {shown})")
+}
+
 /// Runs a built-in subroutine. A fault is logged, with the place where it happened.
 pub fn run<'a, H: Host<'a>>(
     loaded: &'a Loaded,
@@ -75,7 +84,7 @@ pub fn run<'a, H: Host<'a>>(
     let ending = match run.method(method) {
         Ok(verdicts::Ending::Fail(why)) | Err(why) => {
             let fault = run.placed(&why, method);
-            host.log(LogKind::Error, fault.reason().as_bytes());
+            host.log_fault(&why, &fault);
             verdicts::Ending::Fail(fault)
         }
         Ok(ending) => ending,
@@ -316,11 +325,10 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         let expression = self.text(text)?;
         let result = match expression {
             Some(expression) => self.host.ban(expression),
-            None => Err("the expression is absent".to_owned()),
+            None => Err(NO_BAN.to_owned()),
         };
         if let Err(why) = result {
-            let shown = String::from_utf8_lossy(expression.unwrap_or_default()).into_owned();
-            self.host.log(LogKind::Error, format!("ban(\"{shown}\") had no effect: {why}").as_bytes());
+            self.host.log(LogKind::Error, ban_failed(expression, &why).as_bytes());
         }
         Ok(())
     }

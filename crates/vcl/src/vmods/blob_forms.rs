@@ -27,6 +27,18 @@ impl Form {
         }
     }
 
+    fn name(self) -> &'static str {
+        match self {
+            Form::Identity => "IDENTITY",
+            Form::Base64 => "BASE64",
+            Form::Base64Url => "BASE64URL",
+            Form::Base64UrlNoPad => "BASE64URLNOPAD",
+            Form::Base64Cf => "BASE64CF",
+            Form::Hex => "HEX",
+            Form::Url => "URL",
+        }
+    }
+
     /// The last two digits, and what pads.
     fn base64(self) -> (u8, u8, Option<u8>) {
         match self {
@@ -50,7 +62,8 @@ impl Case {
         let has_case = matches!(form, Form::Hex | Form::Url);
         match name {
             Some("LOWER" | "UPPER") if !has_case => {
-                Err(Fault::new(format!("blob: LOWER and UPPER are for HEX and URL, not for {form:?}")))
+                let (case, form) = (name.unwrap_or_default(), form.name());
+                Err(Fault::new(format!("vmod blob error: case {case} is illegal with encoding {form}")))
             }
             Some("UPPER") => Ok(Case::Upper),
             _ => Ok(Case::Lower),
@@ -113,7 +126,8 @@ pub fn decode(form: Form, text: &[u8]) -> Result<Vec<u8>, Fault> {
     };
     made.ok_or_else(|| {
         let start = &text[..text.len().min(40)];
-        Fault::new(format!("blob: \"{}\" is not {form:?}", start.escape_ascii()))
+        let start = start.escape_ascii();
+        Fault::new(format!("vmod blob error: cannot decode, illegal encoding beginning with \"{start}\""))
     })
 }
 

@@ -67,9 +67,15 @@ pub fn call<'a, H: Host<'a>>(
             let end = offset.checked_add(length).and_then(|end| usize::try_from(end).ok());
             let start = usize::try_from(offset).ok();
             let part = start.zip(end).and_then(|(start, end)| given.bytes(0).get(start..end));
-            part.map(|part| Plain::Blob(Some(part))).ok_or_else(|| {
-                let has = given.bytes(0).len();
-                Fault::new(format!("blob.sub: {length} bytes from {offset} on are not in a blob of {has} bytes"))
+            part.filter(|_| !given.bytes(0).is_empty()).map(|part| Plain::Blob(Some(part))).ok_or_else(|| {
+                Fault::new(match given.bytes(0).len() {
+                    0 => "vmod blob error: blob is empty in blob.sub()".to_owned(),
+                    _ if length < 0 || offset < 0 => "vmod blob error: size or offset negative in blob.sub()".to_owned(),
+                    has => format!(
+                        "vmod blob error: size {length} from offset {offset} requires more bytes than blob length {has} in \
+                         blob.sub()"
+                    ),
+                })
             })
         }
         F::Get | F::EncodeObject => match object.and_then(|id| run.loaded.objects().get(id)) {

@@ -42,7 +42,8 @@ pub fn rest_from<'a>(text: Option<&'a [u8]>, wanted: Option<&[u8]>) -> Option<&'
 
 pub fn fn_match(given: &Arguments<'_, '_>) -> Result<bool, Fault> {
     let (Some(pattern), Some(text)) = (given.text(0), given.text(1)) else {
-        return Err(Fault::new("std.fnmatch: the pattern or the text is absent"));
+        let absent = if given.text(0).is_none() { "pattern" } else { "subject" };
+        return Err(Fault::new(format!("std.fnmatch(): {absent} is NULL")));
     };
     let how = wildcards::How { slash_is_apart: given.truth(2), escapes: !given.truth(3), dot_is_apart: given.truth(4) };
     wildcards::is_match(pattern, text, how)

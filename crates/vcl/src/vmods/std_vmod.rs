@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::{Arguments, NOTHING, functions, std_numbers, std_texts};
 use crate::chance;
 use crate::evaluation::evaluator::Run;
+use crate::evaluation::evaluator::{NO_BAN, ban_failed};
 use crate::evaluation::{http_dates, text_forms};
 use crate::host::{Host, LogKind, Message};
 use crate::plain_values::{Fault, Ip, Plain};
@@ -123,9 +124,11 @@ fn act_on_the_world<'a, H: Host<'a>>(
         StdFunction::Rollback => host.rollback(given.message(0)?)?,
         StdFunction::RfcTtl => host.rfc_ttl()?,
         StdFunction::Ban => {
-            let expression = given.text(0).ok_or_else(|| "the expression is absent".to_owned());
-            let result = expression.and_then(|expression| host.ban(expression));
+            let result = given.text(0).ok_or_else(|| NO_BAN.to_owned()).and_then(|expression| host.ban(expression));
             let is_good = result.is_ok();
+            if let Err(why) = &result {
+                host.log(LogKind::Error, ban_failed(given.text(0), why).as_bytes());
+            }
             host.task().remember_ban_error(result.err());
             return Ok(Plain::Bool(is_good));
         }
