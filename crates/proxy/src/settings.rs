@@ -51,6 +51,13 @@ pub struct Settings {
     pub debug: bool,
 }
 
+impl Settings {
+    /// What an answer that a program makes says of who made it.
+    pub(crate) fn server_of_programs(&self) -> &str {
+        self.vcl.server.unwrap_or(&self.server_name)
+    }
+}
+
 /// Where we listen. Two listeners are the same one across a reload when their addresses are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerSettings {

@@ -350,7 +350,7 @@ impl Fetch {
         let received = self.core.now();
         let mut fields = Fields::default();
         fields.push(FieldName::Date, rules::date::write_date((received.wall_ms / 1_000) as i64));
-        fields.push(FieldName::Server, &self.site.settings.server_name);
+        fields.push(FieldName::Server, self.site.settings.server_of_programs());
         self.policy().lifetimes.set(Lifetimes::default());
         self.policy().life_by.set(LifeBy::ERROR);
         // 1xx is never an answer.

@@ -429,7 +429,7 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
     let mut head = ResponseHead::new(message::Status(wanted.status));
     let now_s = (tx.core.now().wall_ms / 1_000) as i64;
     head.fields.push(FieldName::Date, rules::date::write_date(now_s));
-    head.fields.push(FieldName::Server, &tx.site.settings.server_name);
+    head.fields.push(FieldName::Server, tx.site.settings.server_of_programs());
     head.fields.push_named(b"X-Varnish", state(tx).xid.get().to_string().as_bytes());
     if state(tx).awaits_continue.get() {
         // Who takes this off reads a body that nobody wants.
