@@ -53,6 +53,7 @@ pub const MAIN: &[Row<Observation>] = &[
     }),
     (Counter::gauge("threads", "Workers"), |it| it.workers as u64),
     (Counter::total("busy_sleep", "Requests that waited for somebody else's fetch"), |it| of(it, &["coalesced"])),
+    (Counter::total("busy_wakeup", "Of these, those that were served by it"), |it| of(it, &["coalesced"])),
     (Counter::gauge("n_object", "Objects in memory"), |it| it.cache.objects),
     (Counter::gauge("n_objecthead", "Keys under which something is known"), |it| it.cache.keys),
     (Counter::gauge("n_backend", "Backends of all programs"), |it| {

@@ -65,7 +65,9 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
         Answer::Followed { head, length, follower, facts } => {
             let mut fields = HopByHop::end_to_end(head.fields.view());
             let age_s = facts.as_ref().map_or(0, |facts| facts.initial_age_ms / 1_000);
-            prepare(tx, &mut fields, &head, None, age_s, length);
+            // Who waited for somebody else's fetch has hit what that brought.
+            let fetched_by = if follower.is_leader() { None } else { fetched_by(&head) };
+            prepare(tx, &mut fields, &head, fetched_by, age_s, length);
             if facts.is_some() {
                 accept_ranges(tx, &mut fields, &head);
             }
