@@ -36,7 +36,7 @@ use crate::worker::Core;
 
 mod failed;
 pub(crate) mod fill;
-mod fill_by_policy;
+pub(crate) mod fill_by_policy;
 mod invalidated;
 pub(crate) mod notes;
 pub(crate) mod origin_body;

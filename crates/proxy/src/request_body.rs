@@ -166,13 +166,14 @@ impl Connection {
     }
 
     fn wait_for_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
-        let Some(owed) = &mut self.owed else { return Poll::Ready(Ok(BodyRead::End(None))) };
         let now_ms = deadline_now_ms();
         let limits = &self.core.site_ref().settings.limits;
-        let limits = PaceLimits {
-            timeout_ms: limits.request_body_timeout.as_millis() as u64,
-            rate_min: limits.request_body_rate_min,
+        let timeout_ms = match limits.request_head.lenient {
+            true => self.idle_ms(limits),
+            false => limits.request_body_timeout.as_millis() as u64,
         };
+        let limits = PaceLimits { timeout_ms, rate_min: limits.request_body_rate_min };
+        let Some(owed) = &mut self.owed else { return Poll::Ready(Ok(BodyRead::End(None))) };
         match self.slot.doom() {
             Doom::Late => return Poll::Ready(Err(Broken::ClientFault(owed.pace.refusal(now_ms, limits)))),
             Doom::Now => return Poll::Ready(Err(Broken::ClientLeft)),

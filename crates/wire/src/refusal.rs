@@ -59,6 +59,7 @@ refusals! {
     HOST_INVALID = 400 "host-invalid";
 
     // Framing.
+    CONTENT_LENGTH_MISSING = 400 "content-length-missing";
     CONTENT_LENGTH_INVALID = 400 "content-length-invalid";
     CONTENT_LENGTH_REPEATED = 400 "content-length-repeated";
     TRANSFER_ENCODING_INVALID = 400 "transfer-encoding-invalid";

@@ -167,6 +167,10 @@ fn judge_request<'a>(
     let authority = if target.form == TargetForm::Authority { authority } else { authority.under(scheme) };
     let body = facts.framing.of_request(method, line.version)?;
     let is_http11 = line.version == Version::Http11;
+    // RFC 1945 §8.3; here it would be a body of nothing.
+    if limits.lenient && !is_http11 && body == RequestBody::None && matches!(method, Method::Post | Method::Put) {
+        return Err(refusals::CONTENT_LENGTH_MISSING);
+    }
     let has_body = !matches!(body, RequestBody::None | RequestBody::Length(0));
     Ok(ReceivedRequest {
         request: Request {

@@ -499,6 +499,7 @@ fn lenient_heads_may_end_lines_with_lf_and_lack_a_host() {
     refused("GET / HTTP/1.1¶Host: t¶Connection: Age¶¶", refusals::CONNECTION_NAMES_FRAMING);
     refused("GET / HTTP/1.2¶Host: t¶¶", refusals::VERSION_INVALID);
     refused("GET / HTTP/2.0¶Host: t¶¶", refusals::VERSION_INVALID);
+    refused("POST / HTTP/1.0¶¶", refusals::CONTENT_LENGTH_MISSING);
     refused("GET / HTTP/1.1\nHost: t\nHost: t\n\n", refusals::HOST_REPEATED);
     refused("GET / HTTP/1.1\nHost: t\nA: b\rc\n\n", refusals::FIELD_VALUE_INVALID);
 }

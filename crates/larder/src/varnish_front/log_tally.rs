@@ -44,6 +44,7 @@ tallied! {
     RemoteClosed "sc_rem_close" "Sessions that the client closed",
     RequestCloses "sc_req_close" "Sessions whose last request said that it was",
     Junk "sc_rx_junk" "Sessions closed because of what is no request",
+    BadBody "sc_rx_body" "Sessions closed because of a request's body",
     TooMuch "sc_rx_overflow" "Sessions closed because of a request over a limit",
     TooLate "sc_rx_timeout" "Sessions closed because nothing came",
     Piped "sc_tx_pipe" "Sessions that ended as a pipe",
@@ -53,10 +54,11 @@ tallied! {
 }
 
 /// By the first word of how a session closed.
-const CLOSINGS: [(At, &str); 9] = [
+const CLOSINGS: [(At, &str); 10] = [
     (At::RemoteClosed, "REM_CLOSE"),
     (At::RequestCloses, "REQ_CLOSE"),
     (At::Junk, "RX_JUNK"),
+    (At::BadBody, "RX_BODY"),
     (At::TooMuch, "RX_OVERFLOW"),
     (At::TooLate, "RX_TIMEOUT"),
     (At::Piped, "TX_PIPE"),

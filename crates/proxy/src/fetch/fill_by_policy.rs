@@ -168,17 +168,28 @@ async fn prepare(fetch: &Fetch, from: Result<Arriving, Bytes>, streams: bool) ->
         Err(bytes) => return Ok(BodySource::Whole(bytes)),
         Ok(arriving) => arriving,
     };
-    let bytes_max = fetch.site.settings.limits.object_bytes_max;
-    let too_long = matches!(arriving.framing, ResponseBody::Length(length) if length > bytes_max);
-    let mut body = arriving.into_body(fetch);
-    if streams || too_long {
-        return Ok(BodySource::Arriving(Box::new(body)));
+    if streams || is_too_long(fetch, &arriving) {
+        return Ok(BodySource::Arriving(Box::new(arriving.into_body(fetch))));
     }
+    read_whole(fetch, arriving).await.map(BodySource::Whole)
+}
+
+/// Is it known to be longer than what is read without streaming?
+pub(crate) fn is_too_long(fetch: &Fetch, arriving: &Arriving) -> bool {
+    matches!(arriving.framing, ResponseBody::Length(length) if length > fetch.site.settings.limits.object_bytes_max)
+}
+
+/// All of a body.
+pub(crate) async fn read_whole(fetch: &Fetch, arriving: Arriving) -> Result<Bytes, Failure> {
+    let bytes_max = fetch.site.settings.limits.object_bytes_max;
+    let mut body = arriving.into_body(fetch);
+    let mut held = fetch.core.shared.cache.account().charge(0);
     let mut whole = BytesMut::new();
     loop {
         match std::future::poll_fn(|cx| body.poll_next(cx)).await? {
             OriginPiece::Data(bytes) => {
                 whole.extend_from_slice(&bytes);
+                held.resize(whole.len());
                 if whole.len() as u64 > bytes_max {
                     return Err(Failure {
                         status: 503,
@@ -190,7 +201,7 @@ async fn prepare(fetch: &Fetch, from: Result<Arriving, Bytes>, streams: bool) ->
                     });
                 }
             }
-            OriginPiece::End(_) => return Ok(BodySource::Whole(whole.freeze())),
+            OriginPiece::End(_) => return Ok(whole.freeze()),
         }
     }
 }

@@ -87,8 +87,23 @@ impl Fetch {
 
     /// From vcl_backend_fetch to an answer.
     pub(crate) async fn converse_by_policy(&mut self, client: &mut Client<'_>) -> Result<Settled, Broken> {
+        self.converse_from(None, client).await
+    }
+
+    /// The same from vcl_backend_error on: a body broke off of which nobody has seen anything.
+    pub(crate) async fn converse_anew(
+        &mut self,
+        why: &'static str,
+        client: &mut Client<'_>,
+    ) -> Result<Settled, Broken> {
+        self.note_failure(why);
+        self.converse_from(Some(Next::Error(503, Some(FETCH_FAILED.into()))), client).await
+    }
+
+    async fn converse_from(&mut self, begun: Option<Next>, client: &mut Client<'_>) -> Result<Settled, Broken> {
+        let mut begun = begun;
         loop {
-            let mut next = self.backend_fetch();
+            let mut next = begun.take().unwrap_or_else(|| self.backend_fetch());
             if matches!(next, Next::Go) {
                 next = self.ask_origin(client).await?;
             }
@@ -257,6 +272,9 @@ impl Fetch {
         let was_asked = matches!(self.purpose, Purpose::Pass);
         if reply.head.status == Status::NOT_MODIFIED && !was_asked {
             return Next::Error(503, Some(b"304 to an unconditional request"[..].into()));
+        }
+        if self.site.settings.limits.request_head.lenient && says_body_of_204(&reply.head) {
+            return Next::Error(503, Some(FETCH_FAILED.into()));
         }
         let (head, framing, received) = (received_head(&reply.head), reply.framing, reply.received);
         let body = SettledBody::Origin(Box::new(reply.body), framing);
@@ -505,6 +523,13 @@ fn collect(fields: &mut Fields, name: FieldName) {
         let all = fields.view().get_all(name).collect::<Vec<_>>().join(&b", "[..]);
         fields.set(name, all);
     }
+}
+
+/// What has no content has no length either, and Varnish takes nothing from who says otherwise.
+fn says_body_of_204(head: &ResponseHead) -> bool {
+    let fields = head.fields.view();
+    let has_length = fields.get(FieldName::ContentLength).is_some_and(|length| length != b"0");
+    head.status == Status(204) && (has_length || fields.contains(FieldName::TransferEncoding))
 }
 
 fn has_conditions(request: &Request<'_>) -> bool {

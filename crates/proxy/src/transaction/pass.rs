@@ -1,14 +1,18 @@
 //! Pass: to the origin and back, past the store. The fetch runs inside the transaction, because it needs the client:
 //! its body goes up, interim answers come down, and when it leaves, the fetch ends.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
 use cache::{Answer as Asked, Began, Wishes};
 use message::Method;
-use wire::RequestBody;
+use wire::{HopByHop, RequestBody, ResponseBody};
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
 use crate::fetch::policy_fetch::{Settled, SettledBody};
-use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, outline};
+use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, fill_by_policy, outline};
 use crate::records::fetch_records::Wish;
 use crate::records::request_records;
 use crate::transaction::deliver::{Answer, Made};
@@ -73,7 +77,7 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
     if connection.owed.is_some() && !let_body_come(tx, connection).await {
         return broken_off(tx, connection, Broken::ClientLeft);
     }
-    let settled = fetch.converse_by_policy(&mut Client::Attached(connection)).await;
+    let settled = converse(&mut fetch, connection).await;
     // The program has answered, and nothing can follow.
     tx.persistent &= !connection.has_broken_body();
     if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
@@ -95,6 +99,43 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
         }
         Ok(Settled { body: SettledBody::Stored, .. }) => unreachable!("a pass confirms nothing that is stored"),
         Err(broken) => broken_off(tx, connection, broken),
+    }
+}
+
+/// Goes on until the program settled on an answer. Without streaming its whole body comes first, and nobody sees the head
+/// of one that breaks off.
+async fn converse(fetch: &mut Fetch, connection: &mut Connection) -> Result<Settled, Broken> {
+    let mut settled = fetch.converse_by_policy(&mut Client::Attached(connection)).await?;
+    loop {
+        let body = match settled.body {
+            SettledBody::Origin(arriving, framing)
+                if !settled.streams
+                    && framing != ResponseBody::None
+                    && !fill_by_policy::is_too_long(fetch, &arriving) =>
+            {
+                arriving
+            }
+            _ => return Ok(settled),
+        };
+        let read = {
+            let mut reading = pin!(fill_by_policy::read_whole(fetch, *body));
+            poll_fn(|cx| match reading.as_mut().poll(cx) {
+                Poll::Ready(read) => Poll::Ready(Some(read)),
+                Poll::Pending if connection.has_left(cx) => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            })
+            .await
+        };
+        match read {
+            None => return Err(Broken::ClientLeft),
+            Some(Ok(whole)) => {
+                settled.made.head.fields = HopByHop::end_to_end(settled.made.head.fields.view());
+                return Ok(Settled { body: SettledBody::Program(whole), ..settled });
+            }
+            Some(Err(failure)) => {
+                settled = fetch.converse_anew(failure.token, &mut Client::Attached(connection)).await?;
+            }
+        }
     }
 }
 
