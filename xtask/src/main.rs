@@ -24,6 +24,7 @@ mod memory_load;
 mod memory_plot;
 mod memory_site;
 mod miss_ratios;
+mod object_cost;
 mod original_scenario;
 mod original_walk;
 mod originals;
@@ -71,6 +72,8 @@ usage: cargo xtask TASK
                            process stay below its limit, and alive?
   allocators NAME=BINARY[,LIBRARY]…
                            larder under one allocator and another: what is resident, and what a hit and a miss cost
+  object-cost [--objects N] [--larder BINARY]
+                           what one small object makes resident, here or in another larder, and in Debian's varnishd
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),
         ["memory", options @ ..] => memory::task(&project, options),
         ["allocators", named @ ..] => allocators::task(&project, named),
+        ["object-cost", options @ ..] => object_cost::task(&project, options),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {
