@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, hash_map};
+use hashbrown::{HashMap, HashTable, hash_map};
 use smallvec::SmallVec;
 use store::Account;
 use store::sync::{Guard, Mutex};
@@ -14,7 +14,7 @@ use store::sync::{Guard, Mutex};
 use crate::entry::{Entry, temper};
 use crate::flight::Failure;
 use crate::key::{DigestBuild, Key};
-use crate::limits::{ENTRY_BYTES, FLOORS, NOTES_MAX, OBJECT_INDEX_BYTES, SHARDS};
+use crate::limits::{ENTRY_BYTES, FLOORS, GHOST_BYTES, NOTES_MAX, OBJECT_INDEX_BYTES, SHARDS};
 use crate::object::Object;
 use crate::wishes::Now;
 
@@ -23,7 +23,10 @@ pub(crate) struct Directory {
 }
 
 pub(crate) struct Shard {
-    keys: HashMap<Key, Known, DigestBuild>,
+    /// Keys of which nothing is known but one stored response: nearly all. Only that is kept, until anybody wants to change
+    /// something; then the key goes over to the entries.
+    alone: HashTable<Alone>,
+    entries: HashMap<Key, Box<Entry>, DigestBuild>,
     account: Arc<Account>,
     /// The last invalidation of keys that have no entry. Only a fetch without a ticket can have begun before it, and
     /// is not stored then; that of another key in the same place counts too.
@@ -39,15 +42,15 @@ pub(crate) struct Shard {
 /// Objects that left the directory. They die under the shard's lock and are freed after it.
 pub(crate) type Leavers = SmallVec<[Arc<Object>; 2]>;
 
-/// What is known under a key. Nearly all of them have one stored response and nothing else; of such a key only that is kept,
-/// and becomes an entry as soon as anybody wants to change something.
-enum Known {
-    Object(Arc<Object>),
-    Entry(Box<Entry>),
+/// The key is the object's; half of it stands here, so that the table grows and is looked through without a look at the objects,
+/// which may be anywhere in memory.
+struct Alone {
+    key_bits: u64,
+    object: Arc<Object>,
 }
 
-// The table is between half and seven eighths full; beside it an arena node, its links in the wheel and a ghost.
-const _: () = assert!((size_of::<(Key, Known)>() + 1) * 2 + 96 <= OBJECT_INDEX_BYTES);
+// The table is between 7/16 and seven eighths full; beside it a node of the arena with its links in the wheel, and a ghost.
+const _: () = assert!((size_of::<Alone>() + 1) * 16 / 7 + 24 + GHOST_BYTES <= OBJECT_INDEX_BYTES);
 
 impl Directory {
     pub fn new(account: &Arc<Account>) -> Directory {
@@ -74,31 +77,17 @@ impl Directory {
     }
 }
 
-impl Known {
-    /// Makes it an entry, if it is none.
-    fn entry(&mut self, invalidated: u64, account: &Arc<Account>) -> &mut Entry {
-        if let Known::Object(object) = self {
-            *self = Known::Entry(Box::new(Entry::of(object, invalidated, account.charge(ENTRY_BYTES))));
-        }
-        match self {
-            Known::Entry(entry) => entry,
-            Known::Object(_) => unreachable!("it was just made one"),
-        }
-    }
-
-    fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
-        let (alone, entry) = match self {
-            Known::Object(object) => (Some(object), None),
-            Known::Entry(entry) => (None, Some(entry)),
-        };
-        alone.into_iter().chain(entry.into_iter().flat_map(|entry| entry.objects()))
+impl Alone {
+    fn is_of(&self, key: Key) -> bool {
+        self.key_bits == key.bits() && self.object.key == key
     }
 }
 
 impl Shard {
     fn new(account: &Arc<Account>) -> Shard {
         Shard {
-            keys: HashMap::default(),
+            alone: HashTable::new(),
+            entries: HashMap::default(),
             account: Arc::clone(account),
             floors: [0; FLOORS],
             notes: VecDeque::new(),
@@ -109,79 +98,75 @@ impl Shard {
 
     /// The entry of a key, made if there is none. Whoever asked for it says [`tidy`](Shard::tidy) in the end.
     pub fn entry(&mut self, key: Key) -> &mut Entry {
+        self.take_alone(key);
         let (floor, account) = (self.floors[floor_of(key)], &self.account);
-        let fresh = || Known::Entry(Box::new(Entry::new(floor, account.charge(ENTRY_BYTES))));
-        self.keys.entry(key).or_insert_with(fresh).entry(floor, account)
+        self.entries.entry(key).or_insert_with(|| Box::new(Entry::new(floor, account.charge(ENTRY_BYTES))))
     }
 
     /// The same of a key of which something is known.
     pub fn known(&mut self, key: Key) -> Option<&mut Entry> {
-        let (floor, account) = (self.floors[floor_of(key)], &self.account);
-        self.keys.get_mut(&key).map(|known| known.entry(floor, account))
+        self.take_alone(key);
+        self.entry_if_any(key)
+    }
+
+    /// Makes the only object of a key an entry, if that is all that is known of it.
+    fn take_alone(&mut self, key: Key) {
+        let Ok(place) = self.alone.find_entry(key.bits(), |alone| alone.is_of(key)) else { return };
+        let (Alone { object, .. }, _) = place.remove();
+        let entry = Entry::of(&object, self.floors[floor_of(key)], self.account.charge(ENTRY_BYTES));
+        self.entries.insert(key, Box::new(entry));
     }
 
     /// The entry of a key, if there is one already: while anything is fetched there is.
     pub fn entry_if_any(&mut self, key: Key) -> Option<&mut Entry> {
-        match self.keys.get_mut(&key) {
-            Some(Known::Entry(entry)) => Some(entry),
-            _ => None,
-        }
+        self.entries.get_mut(&key).map(|entry| &mut **entry)
     }
 
     /// The object of a key, if it is all that is known of it.
     pub fn only_object(&self, key: Key) -> Option<&Arc<Object>> {
-        match self.keys.get(&key) {
-            Some(Known::Object(object)) => Some(object),
-            _ => None,
-        }
+        self.alone.find(key.bits(), |alone| alone.is_of(key)).map(|alone| &alone.object)
     }
 
     /// Is anything stored under a key?
     pub fn holds_any(&self, key: Key) -> bool {
-        self.keys.get(&key).is_some_and(|known| known.objects().next().is_some())
+        let in_entry = || self.entries.get(&key).is_some_and(|entry| entry.objects().next().is_some());
+        self.only_object(key).is_some() || in_entry()
     }
 
     pub fn keys_count(&self) -> usize {
-        self.keys.len()
+        self.alone.len() + self.entries.len()
     }
 
-    /// What is stored under those keys that are wanted.
-    pub fn objects(&self, wants: impl Fn(Key) -> bool) -> impl Iterator<Item = &Arc<Object>> {
-        self.keys.iter().filter(move |(key, _)| wants(**key)).flat_map(|(_, known)| known.objects())
+    /// What is stored under those keys that are wanted, by [`Key::bits`].
+    pub fn objects(&self, wants: impl Fn(u64) -> bool + Copy) -> impl Iterator<Item = &Arc<Object>> {
+        let alone = self.alone.iter().filter(move |alone| wants(alone.key_bits)).map(|alone| &alone.object);
+        let entries = self.entries.iter().filter(move |(key, _)| wants(key.bits()));
+        alone.chain(entries.flat_map(|(_, entry)| entry.objects()))
     }
 
     /// Takes out one object, if it is the stored one, and with it what says nothing any more.
     pub fn remove(&mut self, object: &Arc<Object>) -> bool {
-        let is_it = match self.keys.get_mut(&object.key) {
-            Some(Known::Object(only)) => Arc::ptr_eq(only, object),
-            Some(Known::Entry(entry)) => {
-                let was_in = entry.remove(object);
-                self.tidy(object.key);
-                return was_in;
-            }
-            None => false,
-        };
-        if is_it {
-            self.keys.remove(&object.key);
+        let key = object.key;
+        if let Ok(place) = self.alone.find_entry(key.bits(), |alone| Arc::ptr_eq(&alone.object, object)) {
+            place.remove();
+            return true;
         }
-        is_it
+        let was_in = self.entry_if_any(key).is_some_and(|entry| entry.remove(object));
+        self.tidy(key);
+        was_in
     }
 
     /// See [`Entry::temper`].
     pub fn temper(&self, watched: bool) {
-        for known in self.keys.values() {
-            match known {
-                Known::Object(object) => temper(object, watched, true),
-                Known::Entry(entry) => entry.temper(watched),
-            }
-        }
+        self.alone.iter().for_each(|alone| temper(&alone.object, watched, true));
+        self.entries.values().for_each(|entry| entry.temper(watched));
     }
 
     /// Gives the key a new invalidation number; returns the one it had.
     pub fn renumber(&mut self, key: Key, number: u64) -> u64 {
-        let place = match self.keys.get_mut(&key) {
-            Some(Known::Entry(entry)) => &mut entry.invalidated,
-            _ => &mut self.floors[floor_of(key)],
+        let place = match self.entries.get_mut(&key) {
+            Some(entry) => &mut entry.invalidated,
+            None => &mut self.floors[floor_of(key)],
         };
         std::mem::replace(place, number)
     }
@@ -215,13 +200,15 @@ impl Shard {
 
     /// Removes an entry that says nothing any more, and keeps of one that says no more than its object only that.
     pub fn tidy(&mut self, key: Key) {
-        let hash_map::Entry::Occupied(mut place) = self.keys.entry(key) else { return };
-        let Known::Entry(entry) = place.get_mut() else { return };
+        let hash_map::Entry::Occupied(mut place) = self.entries.entry(key) else { return };
+        let entry = place.get_mut();
         let invalidated = entry.invalidated;
         if entry.is_idle() {
             place.remove();
         } else if let Some(object) = entry.take_only_object() {
-            *place.get_mut() = Known::Object(object);
+            place.remove();
+            let alone = Alone { key_bits: key.bits(), object };
+            self.alone.insert_unique(key.bits(), alone, |alone| alone.key_bits);
         } else {
             return;
         }

@@ -83,6 +83,8 @@ pub const NOTES_MAX: usize = 64;
 /// What an object costs beside itself: its bucket in the directory with the empty ones beside it, a node in the eviction's
 /// arena, links in its wheel, and a ghost after it; and what an allocator rounds up.
 pub const OBJECT_INDEX_BYTES: usize = 192;
+/// A ghost in its queue and its table.
+pub const GHOST_BYTES: usize = 56;
 
 /// What a key costs of which more is known than one object: fetches, variants, what failed.
 pub const ENTRY_BYTES: usize = 256;

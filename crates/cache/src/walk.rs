@@ -43,7 +43,7 @@ impl Walk {
             self.slices = (shard.keys_count() / WALK_OBJECTS_MAX + 1).next_power_of_two() as u32;
         }
         let (slice, mask) = (u64::from(self.slice), u64::from(self.slices) - 1);
-        for object in shard.objects(|key| (key.bits() >> 32) & mask == slice) {
+        for object in shard.objects(|key_bits| (key_bits >> 32) & mask == slice) {
             found.seen += 1;
             if wanted(object) {
                 found.objects.push(Arc::clone(object));

@@ -1,6 +1,6 @@
 //! Doubly linked queues in one array, so that a tenant that is purged leaves from the middle at once.
 //!
-//! The policies keep their queues in it. An index stands in the tenant's seat; 32 bytes a node, counted by the
+//! The policies keep their queues in it. Index and queue stand in the tenant's seat; 16 bytes a node, counted by the
 //! owner of the tenants as part of an index entry. Beside the queues everybody whose life has an end lies in a timing wheel, which
 //! knows places as this file does: 8 bytes more.
 
@@ -22,9 +22,6 @@ pub(crate) struct Arena<T, const QUEUES: usize> {
 #[derive(Debug)]
 struct Node<T> {
     tenant: Option<Arc<T>>,
-    /// As it was at admission, so that the sums cannot drift.
-    weight: usize,
-    queue: u8,
     newer: u32,
     older: u32,
 }
@@ -59,10 +56,10 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
     pub fn push(&mut self, queue: usize, tenant: Arc<T>) {
         assert!(tenant.seat().place().is_none(), "a tenant sits in one place");
         let index = self.free.pop().unwrap_or_else(|| {
-            self.nodes.push(Node { tenant: None, weight: 0, queue: 0, newer: NONE, older: NONE });
+            self.nodes.push(Node { tenant: None, newer: NONE, older: NONE });
             u32::try_from(self.nodes.len() - 1).expect("fewer than 4 billion tenants")
         });
-        tenant.seat().set_place(Some(index));
+        tenant.seat().set_place(Some(index), queue);
         if let Some(over_s) = tenant.over_s() {
             self.wheel.put(index, over_s);
         }
@@ -76,7 +73,7 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
         }
         ends.count += 1;
         ends.weight += weight;
-        self.nodes[index as usize] = Node { tenant: Some(tenant), weight, queue: queue as u8, newer: NONE, older };
+        self.nodes[index as usize] = Node { tenant: Some(tenant), newer: NONE, older };
     }
 
     /// Takes out the oldest.
@@ -122,7 +119,8 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
     fn unlink(&mut self, index: u32) -> Arc<T> {
         let node = &mut self.nodes[index as usize];
         let tenant = node.tenant.take().expect("a place in a seat names a taken node");
-        let (newer, older, weight, queue) = (node.newer, node.older, node.weight, usize::from(node.queue));
+        let (newer, older) = (node.newer, node.older);
+        let (weight, queue) = (tenant.weight(), tenant.seat().queue());
         let ends = &mut self.queues[queue];
         ends.count -= 1;
         ends.weight -= weight;
@@ -136,7 +134,7 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
         }
         self.free.push(index);
         self.wheel.take_out(index);
-        tenant.seat().set_place(None);
+        tenant.seat().set_place(None, 0);
         tenant
     }
 }

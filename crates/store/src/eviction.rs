@@ -44,7 +44,7 @@ pub fn by_kind<T: Tenant + 'static>(kind: EvictionKind, limit: usize) -> Box<dyn
 /// What a policy needs of the things it orders.
 pub trait Tenant: Send + Sync {
     fn seat(&self) -> &Seat;
-    /// Bytes that leave with it.
+    /// Bytes that leave with it. The same as long as it sits.
     fn weight(&self) -> usize;
     /// The same for a tenant that comes back after it was evicted: a digest of its name.
     fn fingerprint(&self) -> u64;
@@ -75,6 +75,8 @@ pub trait Eviction<T: Tenant>: Send {
 pub struct Seat {
     /// The node's index plus one; 0 while it has none. Changed only by the policy.
     place: AtomicU32,
+    /// Which of its policy's queues that is in.
+    queue: AtomicU8,
     hits: AtomicU8,
 }
 
@@ -105,7 +107,12 @@ impl Seat {
         self.place.load(Relaxed).checked_sub(1)
     }
 
-    pub(crate) fn set_place(&self, place: Option<u32>) {
+    pub(crate) fn queue(&self) -> usize {
+        usize::from(self.queue.load(Relaxed))
+    }
+
+    pub(crate) fn set_place(&self, place: Option<u32>, queue: usize) {
+        self.queue.store(queue as u8, Relaxed);
         self.place.store(place.map_or(0, |index| index + 1), Relaxed);
     }
 }
