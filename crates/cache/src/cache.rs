@@ -329,10 +329,10 @@ impl Cache {
         now: Now,
     ) -> Option<Arc<Object>> {
         let head = match head {
-            Some((head, rendered)) => KeptHead::new(head, rendered),
+            Some((head, rendered)) => KeptHead::new(head, rendered, &[object.behind_head()]),
             None => object.kept_head().clone(),
         };
-        let parts = ObjectParts { head, facts, received: now, policy: None, ..ObjectParts::of(object) };
+        let parts = ObjectParts { facts, received: now, policy: None, ..ObjectParts::under(head, object) };
         let fresh = self.object(parts);
         let mut leavers = Leavers::new();
         let mut shard = self.directory.shard(object.key);
@@ -495,7 +495,7 @@ impl Cache {
             if leaver.variant == object.variant {
                 object.inherit(leaver);
             }
-            leaver.kill(Arc::ptr_eq(&leaver.body_charge, &object.body_charge));
+            leaver.kill(leaver.shares_body_with(object));
             self.note_leaver(leaver, Leaving::Over);
         }
         eviction.admit(Arc::clone(object));

@@ -182,8 +182,8 @@ impl Ticket {
             _ => None,
         };
         let (order, began) = (flight.order, flight.began);
-        let head = KeptHead::new(&head, &rendered);
-        let mut parts = ObjectParts { head, received: now, order, began, ..ObjectParts::of(old) };
+        let head = KeptHead::new(&head, &rendered, &[old.behind_head()]);
+        let mut parts = ObjectParts { received: now, order, began, ..ObjectParts::under(head, old) };
         parts.tags = None;
         (parts.facts, parts.policy, parts.groups) = match keeping {
             Keeping::Renewed(Renewal { facts, lifetimes, groups, tags }) => {

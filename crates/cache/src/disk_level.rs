@@ -115,7 +115,7 @@ impl DiskLevel {
     }
 
     /// An object has been stored in memory. Under the shard's lock.
-    pub fn keep(&self, object: &Object) {
+    pub fn keep(&self, object: &Arc<Object>) {
         let digest = digest_of(object.key(), object.variant);
         let form = stored_form::write(object, self.boot);
         let written = form.and_then(|form| match object.on_disk() {
@@ -130,13 +130,13 @@ impl DiskLevel {
         }
     }
 
-    fn write(&self, object: &Object, digest: Digest, form: Bytes) -> Option<u64> {
+    fn write(&self, object: &Arc<Object>, digest: Digest, form: Bytes) -> Option<u64> {
         // One that stays on the disk is there, or is no more.
         if object.body().on_disk().is_some() {
             return None;
         }
         let admitted = self.seen.as_ref().is_none_or(|seen| seen.admits(digest, object.body().len()));
-        let placing = admitted.then(|| self.tier.put(digest, form, object.body(), facts_of(object)))?;
+        let placing = admitted.then(|| self.tier.put(digest, form, &object.body().blocks(), facts_of(object)))?;
         placing.ok().map(|placing| placing.sequence())
     }
 

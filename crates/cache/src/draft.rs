@@ -27,6 +27,7 @@ use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
 use crate::slices::Sliced;
 use crate::spec::Spec;
+use crate::stored_body::{APART_BYTES_MIN, Apart};
 use crate::tag_index::TagSet;
 use crate::ticket::{Duty, Elsewhere, entry_of};
 use crate::wishes::Now;
@@ -312,21 +313,26 @@ impl Draft {
         })?;
         let head = head.expect("a draft has a head");
         let Keep { spec, variant, rendered, facts, policy, partial, sliced, elsewhere, groups, tags, .. } = keep;
-        let (kept_head, mut blocks) = KeptHead::new(&head.shared, &rendered).before(unfinished);
-        blocks = match (self.laying.take(), &self.duty.cache.pages) {
-            (Some(laying), _) => blocks.into_laid(laying),
-            (None, Some(pages)) => blocks.into_pages(pages),
-            (None, None) => blocks,
-        };
-        let mut charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
-        charge.resize(blocks.heap_bytes() + size_of::<Charge>());
+        let is_apart = unfinished.len() >= APART_BYTES_MIN;
+        let behind: Vec<&[u8]> = unfinished.pieces().filter(|_| !is_apart).map(|piece| &piece[..]).collect();
+        let kept_head = KeptHead::new(&head.shared, &rendered, &behind);
+        let charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
+        let laying = self.laying.take();
+        let apart = is_apart.then(|| {
+            let blocks = unfinished.finish();
+            let blocks = match (laying, &self.duty.cache.pages) {
+                (Some(laying), _) => blocks.into_laid(laying),
+                (None, Some(pages)) => blocks.into_pages(pages),
+                (None, None) => blocks,
+            };
+            Apart::charged(blocks, charge)
+        });
         let parts = ObjectParts {
             key: elsewhere.map_or(flight.key, |elsewhere| elsewhere.key),
             variant,
             spec,
             head: kept_head,
-            blocks,
-            body_charge: Arc::new(charge),
+            apart,
             facts,
             received: head.received,
             order: flight.order,

@@ -1,19 +1,20 @@
-//! The head of a stored response: one text, and where its fields are in it.
+//! The head of a stored response: one text, where its fields are in it, and a small body right behind it.
 //!
 //! What a hit sends as it is ("rendered") holds nearly all of the fields already, letter for letter. They are found there; the
-//! few that are not sent lie behind it. So no field is kept twice.
+//! few that are not sent lie behind it. So no field is kept twice. A small body lies in the same stretch of memory: it costs no
+//! allocation of its own, and a hit reads on where the head ends.
 
-use bytes::Bytes;
 use message::{FieldSpan, FieldsView, Response, ResponseHead, Status, Version};
-use store::{Blocks, Unfinished};
 
-/// A head, and what of it goes out with every answer.
+/// A head, what of it goes out with every answer, and a small body.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptHead {
-    /// What is rendered, then the lines of fields that are not, then the reason.
-    text: Bytes,
+    /// What is rendered, then the lines of fields that are not, then the reason; then the body, if it is not kept apart.
+    text: Box<[u8]>,
     fields: Box<[FieldSpan]>,
     rendered_len: u32,
+    /// All but the body.
+    head_len: u32,
     /// Of the reason; `NO_REASON` where the status is called what everybody calls it.
     reason_len: u32,
     status: Status,
@@ -25,8 +26,8 @@ const LINE_END: &[u8] = b"\r\n";
 
 impl KeptHead {
     /// `rendered`: a status line and lines, of which those that are also in the head stand in the order in which they stand
-    /// there; or nothing.
-    pub fn new(head: &ResponseHead, rendered: &[u8]) -> KeptHead {
+    /// there; or nothing. `body`: the pieces of one that is to lie behind it.
+    pub fn new(head: &ResponseHead, rendered: &[u8], body: &[&[u8]]) -> KeptHead {
         let first_line_end = rendered.windows(2).position(|two| two == LINE_END).map_or(0, |at| at + LINE_END.len());
         let mut at = first_line_end;
         let mut behind = Vec::new();
@@ -51,26 +52,30 @@ impl KeptHead {
             });
         }
         let reason = head.reason.as_deref();
-        let text = [rendered, &behind, reason.unwrap_or_default()].concat();
+        let head_parts = [rendered, &behind, reason.unwrap_or_default()];
+        let head_len = head_parts.iter().map(|part| part.len()).sum();
+        let text = joined(&head_parts, body);
         KeptHead {
-            text: Bytes::from(text),
+            text,
             fields: fields.into_boxed_slice(),
             rendered_len: small(rendered.len()),
+            head_len: small(head_len),
             reason_len: reason.map_or(NO_REASON, |reason| small(reason.len())),
             status: head.status,
             version: head.version,
         }
     }
 
-    /// Makes the last block of the body, behind this head where there is room.
-    pub fn before(self, body: Unfinished) -> (KeptHead, Blocks) {
-        let (text, blocks) = body.finish_behind(self.text);
-        (KeptHead { text, ..self }, blocks)
+    /// The same head before another body.
+    pub fn before(&self, body: &[&[u8]]) -> KeptHead {
+        let text = joined(&[&self.text[..self.head_len as usize]], body);
+        KeptHead { text, fields: self.fields.clone(), ..*self }
     }
 
-    /// The same with a text of its own: this one may lie in one stretch with a body that is not needed any more.
-    pub fn detached(&self) -> KeptHead {
-        KeptHead { text: Bytes::copy_from_slice(&self.text), ..self.clone() }
+    /// What lies behind the head: the body, if it is not kept apart.
+    #[inline]
+    pub fn behind(&self) -> &[u8] {
+        &self.text[self.head_len as usize..]
     }
 
     #[inline]
@@ -90,14 +95,20 @@ impl KeptHead {
 
     #[inline]
     pub fn reason(&self) -> Option<&[u8]> {
-        (self.reason_len != NO_REASON).then(|| &self.text[self.text.len() - self.reason_len as usize..])
+        let end = self.head_len as usize;
+        (self.reason_len != NO_REASON).then(|| &self.text[end - self.reason_len as usize..end])
     }
 
     pub fn response(&self) -> Response<'_> {
         Response { status: self.status, version: self.version, reason: self.reason(), fields: self.fields() }
     }
 
-    /// Bytes on the heap, for the account.
+    /// All but the body.
+    pub fn head_len(&self) -> usize {
+        self.head_len as usize
+    }
+
+    /// Bytes on the heap, for the account; the body behind the head among them.
     pub fn heap_bytes(&self) -> usize {
         self.text.len() + size_of_val(&*self.fields)
     }
@@ -108,6 +119,13 @@ fn begins_with(mut text: &[u8], parts: [&[u8]; 4]) -> bool {
         Some(rest) => (text = rest, true).1,
         None => false,
     })
+}
+
+/// In one allocation that is as large as what is in it.
+fn joined(head: &[&[u8]], body: &[&[u8]]) -> Box<[u8]> {
+    let mut text = Vec::with_capacity(head.iter().chain(body).map(|part| part.len()).sum());
+    head.iter().chain(body).for_each(|part| text.extend_from_slice(part));
+    text.into_boxed_slice()
 }
 
 fn small(n: usize) -> u32 {
@@ -132,10 +150,13 @@ mod tests {
     /// Whatever is rendered, the head comes back as it was; so many bytes are kept beside what is rendered.
     fn check(rendered: &[u8], reason: Option<&[u8]>, beside: usize) {
         let head = head(reason);
-        let kept = KeptHead::new(&head, rendered);
-        for kept in [&kept, &kept.detached(), &kept.clone().before(store::Growing::default().unfinished()).0] {
-            assert_eq!(kept.rendered(), rendered);
-            assert_eq!(kept.text.len(), rendered.len() + beside, "{}", String::from_utf8_lossy(&kept.text));
+        let (no_body, body): ([&[u8]; 0], [&[u8]; 2]) = ([], [b"a bo", b"dy"]);
+        let kept = KeptHead::new(&head, rendered, &no_body);
+        let alone = [kept.clone(), kept.before(&body).before(&no_body)].map(|kept| (kept, 0));
+        let with_body = [KeptHead::new(&head, rendered, &body), kept.before(&body)].map(|kept| (kept, 6));
+        for (kept, body_len) in alone.into_iter().chain(with_body) {
+            assert_eq!((kept.rendered(), kept.behind()), (rendered, &b"a body"[..body_len]));
+            assert_eq!(kept.text.len(), rendered.len() + beside + body_len, "{}", String::from_utf8_lossy(&kept.text));
             let lines = |fields: FieldsView<'_>| {
                 let mut out = Vec::new();
                 fields.write_lines(&mut out, |_| true);

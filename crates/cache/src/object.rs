@@ -8,7 +8,7 @@ use std::sync::Arc;
 use message::{FieldName, FieldsView, Response, Status};
 use rules::{Facts, Freshness, RequestDirectives};
 use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use store::{Blocks, Charge, Seat, Tenant};
+use store::{Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
 use crate::by_policy::{ByPolicy, KeptPolicy};
@@ -19,6 +19,7 @@ use crate::key::{Key, Variant};
 use crate::limits::{HITS_EXACT_MAX, OBJECT_INDEX_BYTES};
 use crate::slices::Sliced;
 use crate::spec::Spec;
+use crate::stored_body::{Apart, Body};
 use crate::tag_index::TagSet;
 use crate::wishes::Now;
 
@@ -62,13 +63,14 @@ pub struct Object {
     last_hit_s: AtomicU32,
     seat: Seat,
     head: KeptHead,
-    blocks: Blocks,
+    /// The body, where it does not lie behind the head.
+    apart: Option<Arc<Apart>>,
     facts: KeptFacts,
     pub(crate) key: Key,
     /// The place of its flight among those of the shard.
     pub(crate) order: u64,
-    pub(crate) body_charge: Arc<Charge>,
-    head_charge: Charge,
+    /// For all of it but a body that is kept apart.
+    charge: Charge,
     by_policy: KeptPolicy,
     rare: Option<Box<Rare>>,
     /// The invalidation number up to which it was tested against bans.
@@ -108,10 +110,10 @@ pub(crate) struct ObjectParts {
     pub key: Key,
     pub variant: Variant,
     pub spec: Option<Arc<Spec>>,
+    /// With the body, if it is not kept apart.
     pub head: KeptHead,
-    pub blocks: Blocks,
-    /// What the body costs; a refreshed object shares it with the one before.
-    pub body_charge: Arc<Charge>,
+    /// A refreshed object shares it with the one before.
+    pub apart: Option<Arc<Apart>>,
     pub facts: Facts,
     pub received: Now,
     pub order: u64,
@@ -129,13 +131,17 @@ pub(crate) struct ObjectParts {
 impl ObjectParts {
     /// Those of a stored object, for one that differs in a few.
     pub fn of(object: &Object) -> ObjectParts {
+        ObjectParts::under(object.head.clone(), object)
+    }
+
+    /// The same under another head, which holds the body already, if it is not kept apart.
+    pub fn under(head: KeptHead, object: &Object) -> ObjectParts {
         ObjectParts {
             key: object.key,
             variant: object.variant,
             spec: object.spec.clone(),
-            head: object.head.clone(),
-            blocks: object.blocks.clone(),
-            body_charge: Arc::clone(&object.body_charge),
+            head,
+            apart: object.apart.clone(),
             facts: object.facts(),
             received: object.received,
             order: object.order,
@@ -154,7 +160,7 @@ impl ObjectParts {
 impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
-        let ObjectParts { key, variant, spec, head, blocks, body_charge, .. } = parts;
+        let ObjectParts { key, variant, spec, head, apart, .. } = parts;
         let ObjectParts { facts, received, order, part, sliced, groups, .. } = parts;
         let ObjectParts { policy, tags, checked, began, on_disk, .. } = parts;
         let extent = match (part, sliced) {
@@ -166,7 +172,7 @@ impl Object {
         let rare = rare.says_anything().then(|| Box::new(rare));
         let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
-        let (head_charge, seat) = (charge(head_bytes), Seat::default());
+        let (charge, seat) = (charge(head_bytes), Seat::default());
         let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU16::new(0));
         Arc::new(Object {
             variant,
@@ -176,12 +182,11 @@ impl Object {
             hits,
             seat,
             head,
-            blocks,
+            apart,
             facts: KeptFacts::of(&facts),
             key,
             order,
-            body_charge,
-            head_charge,
+            charge,
             by_policy: KeptPolicy::of(policy),
             rare,
             checked: AtomicU64::new(checked),
@@ -234,8 +239,31 @@ impl Object {
     }
 
     #[inline]
-    pub fn body(&self) -> &Blocks {
-        &self.blocks
+    pub fn body(self: &Arc<Object>) -> Body<'_> {
+        Body::of(self)
+    }
+
+    /// How many bytes of a body are here: none of one that lies in slices.
+    #[inline]
+    pub fn body_len(&self) -> u64 {
+        match &self.apart {
+            None => self.head.behind().len() as u64,
+            Some(apart) => apart.blocks.len(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn behind_head(&self) -> &[u8] {
+        self.head.behind()
+    }
+
+    #[inline]
+    pub(crate) fn apart(&self) -> Option<&Arc<Apart>> {
+        self.apart.as_ref()
+    }
+
+    pub(crate) fn shares_body_with(&self, other: &Object) -> bool {
+        self.apart.as_ref().zip(other.apart.as_ref()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
     #[inline]
@@ -281,7 +309,7 @@ impl Object {
     pub fn length(&self) -> u64 {
         match self.extent() {
             Extent::Sliced(sliced) => sliced.complete,
-            _ => self.blocks.len(),
+            _ => self.body_len(),
         }
     }
 
@@ -419,9 +447,9 @@ impl Object {
         if let Some(tags) = self.tags().filter(|_| before != DEAD) {
             tags.strike_off(self.key);
         }
-        self.head_charge.leave();
-        if !body_stays {
-            self.body_charge.leave();
+        self.charge.leave();
+        if let Some(apart) = self.apart.as_ref().filter(|_| !body_stays) {
+            apart.charge.leave();
         }
     }
 }
@@ -429,7 +457,7 @@ impl Object {
 // With the two counters before it the first line of the cache is what every look at it reads, and the whole is of a size
 // that an allocator has.
 #[cfg(not(feature = "shuttle"))]
-const _: () = assert!(size_of::<Object>() + 2 * size_of::<usize>() <= 320);
+const _: () = assert!(size_of::<Object>() + 2 * size_of::<usize>() <= 256);
 
 impl Tenant for Object {
     fn seat(&self) -> &Seat {
@@ -437,7 +465,7 @@ impl Tenant for Object {
     }
 
     fn weight(&self) -> usize {
-        self.head_charge.bytes() + self.body_charge.bytes()
+        self.charge.bytes() + self.apart.as_ref().map_or(0, |apart| apart.charge.bytes())
     }
 
     fn fingerprint(&self) -> u64 {

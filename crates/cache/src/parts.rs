@@ -10,13 +10,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use message::ResponseHead;
 use rules::range::{ContentRange, RangeSpec, may_combine};
-use store::{Charge, Growing, Unfinished};
+use store::{Growing, Unfinished};
 
 use crate::cache::Cache;
 use crate::directory::Leavers;
 use crate::kept_head::KeptHead;
 use crate::limits::{PARTS_JOIN_BYTES_MAX, PARTS_JOIN_RATIO, PARTS_MAX};
 use crate::object::{Object, ObjectParts, Part};
+use crate::stored_body::{APART_BYTES_MIN, Apart};
 
 #[derive(Debug, Default)]
 pub(crate) struct Parts(Vec<Arc<Object>>);
@@ -152,20 +153,23 @@ impl Cache {
             return Arc::clone(object);
         }
         let part = whole.is_none().then_some(span);
-        let mut head = match &whole {
-            Some(whole) => KeptHead::new(&whole.head, &whole.rendered),
-            None => object.kept_head().detached(),
+        let gathered = (run.len() > 1).then(|| gather(&run));
+        let is_apart = gathered.as_ref().map_or(first.apart().is_some(), |body| body.len() >= APART_BYTES_MIN);
+        let pieces = gathered.iter().filter(|_| !is_apart).flat_map(|body| body.pieces()).map(|piece| &piece[..]);
+        let behind: Vec<&[u8]> = pieces.chain(gathered.is_none().then(|| first.behind_head())).collect();
+        let head = match &whole {
+            Some(whole) => KeptHead::new(&whole.head, &whole.rendered, &behind),
+            None => object.kept_head().before(&behind),
         };
-        let (mut blocks, mut body_charge) = (first.body().clone(), Arc::clone(&first.body_charge));
-        if run.len() > 1 {
-            (head, blocks) = head.before(gather(&run));
-            if let Some(pages) = &self.pages {
-                blocks = blocks.into_pages(pages);
-            }
-            body_charge = Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>()));
-        }
-        let parts = ObjectParts { head, blocks, body_charge, part, on_disk: 0, ..ObjectParts::of(object) };
-        self.object(parts)
+        let apart = match gathered {
+            Some(body) => is_apart.then(|| {
+                let blocks = body.finish();
+                let blocks = self.pages.iter().fold(blocks, |blocks, pages| blocks.into_pages(pages));
+                Apart::new(blocks, &self.account)
+            }),
+            None => first.apart().cloned(),
+        };
+        self.object(ObjectParts { apart, part, on_disk: 0, ..ObjectParts::under(head, object) })
     }
 }
 

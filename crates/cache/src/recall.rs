@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use message::Request;
+use store::Blocks;
 use store::disk::{Candidate, Stored};
 use store::sync::atomic::Ordering::{Acquire, Relaxed};
-use store::{Blocks, Charge};
 
 use crate::ban_list::Trial;
 use crate::by_policy::ByPolicy;
@@ -23,6 +23,7 @@ use crate::key::Key;
 use crate::limits::DISK_CANDIDATES_MAX;
 use crate::object::{Object, ObjectParts};
 use crate::spec::{Spec, variant_of};
+use crate::stored_body::{APART_BYTES_MIN, Apart};
 use crate::stored_form::{self, StoredForm};
 use crate::tag_index::Tags;
 use crate::wishes::Now;
@@ -133,18 +134,20 @@ impl Cache {
 
     fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks, now: Now) -> Arc<Object> {
         let number = stored.facts().number;
-        let blocks = match &self.pages {
-            Some(pages) => blocks.into_pages(pages),
-            None => blocks,
-        };
+        let is_apart = blocks.len() >= APART_BYTES_MIN || blocks.on_disk().is_some();
+        let behind: Vec<&[u8]> = (!is_apart).then(|| blocks.slices(0, u64::MAX)).into_iter().flatten().collect();
+        let head = KeptHead::new(&form.head, &form.rendered, &behind);
+        let apart = is_apart.then(|| match &self.pages {
+            Some(pages) => Apart::new(blocks.into_pages(pages), &self.account),
+            None => Apart::new(blocks, &self.account),
+        });
         let groups = Groups::of_slots(form.group_slots);
         self.object(ObjectParts {
             key: form.key,
             variant: form.variant,
             spec,
-            head: KeptHead::new(&form.head, &form.rendered),
-            body_charge: Arc::new(self.account.charge(blocks.heap_bytes() + size_of::<Charge>())),
-            blocks,
+            head,
+            apart,
             facts: form.facts,
             received: now,
             order: 0,

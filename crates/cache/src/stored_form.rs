@@ -69,7 +69,7 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
         return None;
     }
     let (head, facts, received) = (object.response(), object.kept_facts(), object.received);
-    let mut out = Writer(Vec::with_capacity(256 + 2 * object.kept_head().heap_bytes()));
+    let mut out = Writer(Vec::with_capacity(256 + 2 * object.kept_head().head_len()));
     out.0.push(if object.sliced().is_some() { OUTLINE_VERSION } else { FORM_VERSION });
     out.0.extend_from_slice(&object.key().0.to_le_bytes());
     out.0.extend_from_slice(&object.variant.0.to_le_bytes());
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use store::{Account, Blocks, Charge};
+    use store::Account;
 
     use super::*;
     use crate::by_policy::ByPolicy;
@@ -266,7 +266,6 @@ mod tests {
     const BOOT: Boot = Boot(7);
 
     fn parts() -> ObjectParts {
-        let account = Account::new(1 << 20);
         let mut fields = Fields::default();
         fields.push(FieldName::Vary, "accept-encoding, X-Kind");
         fields.push_named(b"X-Empty", b"");
@@ -285,9 +284,9 @@ mod tests {
             head: KeptHead::new(
                 &ResponseHead { status: Status(203), version: Version::Http10, reason, fields },
                 b"HTTP/1.1 203 Quite fine\r\nX-Empty: \r\n",
+                &[b"a body"],
             ),
-            blocks: Blocks::default(),
-            body_charge: Arc::new(account.charge(size_of::<Charge>())),
+            apart: None,
             facts: Facts { date: 5, immutable: true, ..facts },
             received: NOW,
             order: 0,

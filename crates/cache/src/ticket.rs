@@ -11,7 +11,6 @@ use message::{Request, RequestHead, ResponseHead};
 use rules::{Facts, Lifetimes, VarySpec};
 use store::sync::Guard;
 use store::sync::atomic::Ordering::Relaxed;
-use store::{Blocks, Charge};
 
 use crate::ban_list::Trial;
 use crate::by_policy::{ByPolicy, Mark, facts_of};
@@ -219,9 +218,8 @@ impl Ticket {
             key: flight.key,
             variant: variant_of(spec.as_ref(), self.request.request().fields),
             spec,
-            head: KeptHead::new(&head, b""),
-            blocks: Blocks::default(),
-            body_charge: Arc::new(cache.account.charge(size_of::<Charge>())),
+            head: KeptHead::new(&head, b"", &[]),
+            apart: None,
             facts,
             received,
             order: flight.order,

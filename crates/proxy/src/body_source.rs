@@ -67,7 +67,12 @@ impl Whole for Arc<Object> {
 
     #[inline]
     fn slices<'a>(&'a self, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>) {
-        out.extend(self.body().slices(0, FIRST_WRITE_BYTES).map(IoSlice::new));
+        let body = self.body();
+        match body.behind_head() {
+            // In the page file or on a disk it does not come here.
+            [] => out.extend(body.slices(0, FIRST_WRITE_BYTES).map(IoSlice::new)),
+            behind => out.push(IoSlice::new(behind)),
+        }
     }
 
     #[inline]

@@ -117,9 +117,8 @@ pub(crate) fn run(
 /// Begins to read what the kernel is about to copy, so that both misses of the CPU's cache are under way while the end
 /// of the head is written.
 #[inline]
-fn ask_ahead(object: &Object) {
-    let body = object.body().single().map_or(&[][..], |block| block);
-    for bytes in [object.rendered(), body] {
+fn ask_ahead(object: &Arc<Object>) {
+    for bytes in [object.rendered(), object.body().behind_head()] {
         for at in (0..AHEAD_BYTES).step_by(CACHE_LINE_BYTES) {
             black_box(bytes.get(at).copied());
         }

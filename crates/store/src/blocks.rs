@@ -82,6 +82,12 @@ impl Blocks {
         }
     }
 
+    /// A body that is at hand as one piece, which it shares.
+    pub fn of_piece(piece: Bytes) -> Blocks {
+        let pieces = (0..piece.len()).step_by(BLOCK_BYTES);
+        Blocks::from_blocks(pieces.map(|at| piece.slice(at..piece.len().min(at + BLOCK_BYTES))).collect())
+    }
+
     /// A body that stays where it lies on a disk.
     pub fn staying(body: Arc<BodyOnDisk>) -> Blocks {
         Blocks { held: Held::OnDisk(body) }

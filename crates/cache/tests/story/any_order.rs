@@ -116,12 +116,12 @@ impl World {
     fn ask(&mut self, key: usize, always_miss: bool) {
         let wishes = Wishes { always_miss, ..Wishes::default() };
         let version = self.versions[key];
-        let is_current = |object: &cache::Object| body_of(object).iter().all(|byte| *byte == version);
+        let is_current = |object: &std::sync::Arc<cache::Object>| body_of(object).iter().all(|byte| *byte == version);
         match self.stage.ask_with(&format!("/{key}"), &[], &wishes) {
             Answer::Fresh(object) => assert!(is_current(&object), "an invalidated object came back"),
             Answer::Stale(object, _) => assert!(is_current(&object), "an invalidated object came back"),
             Answer::Miss(ticket) | Answer::HitForMiss(ticket, _) => {
-                assert!(ticket.stale().is_none_or(|object| is_current(object)));
+                assert!(ticket.stale().is_none_or(is_current));
                 self.followers.push((ticket.follow(0), None));
                 self.tickets.push((ticket, key, version));
             }

@@ -81,7 +81,7 @@ fn a_failure_before_the_head_is_the_same_for_all() {
     for follower in [&mut first, &mut second] {
         assert_eq!(head_of(follower).unwrap().unwrap_err(), Release::Failed(failure(1_000)));
     }
-    assert_eq!(second.stale().map(|object| body_of(object)).as_deref(), Some(&b"old"[..]));
+    assert_eq!(second.stale().map(body_of).as_deref(), Some(&b"old"[..]));
 }
 
 #[test]

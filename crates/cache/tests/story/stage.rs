@@ -211,7 +211,7 @@ pub fn kind(answer: &Answer) -> &'static str {
     }
 }
 
-pub fn body_of(object: &Object) -> Vec<u8> {
+pub fn body_of(object: &Arc<Object>) -> Vec<u8> {
     object.body().pieces(0, u64::MAX).collect::<Vec<_>>().concat()
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn can_go_as_stored(object: &Object) -> bool {
 pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, xid: u64, now: Now, fate: Fate) {
     let (status, fields) = (object.status(), object.fields());
     if stored_head::has_length(status.0) {
-        write_number_field(out, "Content-Length", object.body().len());
+        write_number_field(out, "Content-Length", object.body_len());
     }
     out.extend_from_slice(b"X-Varnish: ");
     message::write_decimal(out, xid);

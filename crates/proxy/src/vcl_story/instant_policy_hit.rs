@@ -264,7 +264,7 @@ fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault
         resp.set(ACCEPT_RANGES, b"bytes");
     }
     if stored_head::has_length(object.status().0) {
-        resp.set(CONTENT_LENGTH, scope.arena.copy(message::decimal(digits, object.body().len()))?);
+        resp.set(CONTENT_LENGTH, scope.arena.copy(message::decimal(digits, object.body_len()))?);
     }
     Ok(())
 }
@@ -309,7 +309,7 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     fields.lines(CONNECTION, &mut |value| closes |= value.eq_ignore_ascii_case(b"close"));
     fields.write(&mut out, WRITTEN_BY_US);
     if stored_head::has_length(status) {
-        write_number_field(&mut out, "Content-Length", object.body().len());
+        write_number_field(&mut out, "Content-Length", object.body_len());
     }
     let persistent = visit.persistent && !closes;
     stored_head::write_fate(&mut out, Fate::of(persistent, visit.received.request.version));
