@@ -30,7 +30,7 @@ pub struct Mark {
     pub tags: Option<Tags>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ByPolicy {
     pub keep_ms: u64,
     pub mark: Option<MarkKind>,
@@ -43,39 +43,6 @@ impl ByPolicy {
 
     pub fn marking(mark: &Mark) -> ByPolicy {
         ByPolicy { mark: Some(mark.kind), ..ByPolicy::of(&mark.lifetimes) }
-    }
-}
-
-/// The same in a word, or nothing.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeptPolicy(u64);
-
-/// A span that no policy gives: two million years.
-const NO_POLICY: u64 = u64::MAX;
-const MARK_BITS: u32 = 2;
-
-impl KeptPolicy {
-    pub fn of(policy: Option<ByPolicy>) -> KeptPolicy {
-        let Some(ByPolicy { keep_ms, mark }) = policy else { return KeptPolicy(NO_POLICY) };
-        let mark = match mark {
-            None => 0,
-            Some(MarkKind::Miss) => 1,
-            Some(MarkKind::Pass) => 2,
-        };
-        KeptPolicy(keep_ms.min(NO_POLICY >> MARK_BITS) << MARK_BITS | mark)
-    }
-
-    #[inline]
-    pub fn policy(self) -> Option<ByPolicy> {
-        let mark = match self.0 {
-            NO_POLICY => return None,
-            word => match word & ((1 << MARK_BITS) - 1) {
-                0 => None,
-                1 => Some(MarkKind::Miss),
-                _ => Some(MarkKind::Pass),
-            },
-        };
-        Some(ByPolicy { keep_ms: self.0 >> MARK_BITS, mark })
     }
 }
 

@@ -207,7 +207,7 @@ impl SeenOnce {
 
 /// Where a variant of a key lies.
 pub(crate) fn digest_of(key: Key, variant: Variant) -> Digest {
-    Digest { family: key.bits(), member: variant.0 as u64 }
+    Digest { family: key.bits(), member: variant.0 }
 }
 
 /// Until when it is of any use, in seconds of the wall clock: fresh, stale where that is allowed, and what has a validator

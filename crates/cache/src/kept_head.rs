@@ -1,37 +1,40 @@
 //! The head of a stored response: one text, where its fields are in it, and a small body right behind it.
 //!
-//! What a hit sends as it is ("rendered") holds nearly all of the fields already, letter for letter. They are found there; the
-//! few that are not sent lie behind it. So no field is kept twice. A small body lies in the same stretch of memory: it costs no
+//! What a hit sends as it is ("rendered") holds nearly all of the fields already, letter for letter. They are found there by
+//! marks of eight bytes; the few that are not sent lie behind it. So no field is kept twice. A small body lies in the same stretch of memory: it costs no
 //! allocation of its own, and a hit reads on where the head ends.
 
-use message::{FieldSpan, FieldsView, Response, ResponseHead, Status, Version};
+use message::{FieldMark, FieldsView, Response, ResponseHead, Status, Version, field_mark};
 
 /// A head, what of it goes out with every answer, and a small body.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptHead {
-    /// What is rendered, then the lines of fields that are not, then the reason; then the body, if it is not kept apart.
+    /// What is rendered, the lines of fields that are not, and the reason; then the fields' marks; then the body, if it is not
+    /// kept apart.
     text: Box<[u8]>,
-    fields: Box<[FieldSpan]>,
     rendered_len: u32,
-    /// All but the body.
-    head_len: u32,
+    /// Where the marks begin.
+    marks_at: u32,
+    /// Where they end.
+    body_at: u32,
     /// Of the reason; `NO_REASON` where the status is called what everybody calls it.
-    reason_len: u32,
-    status: Status,
-    version: Version,
+    reason_len: u16,
+    /// And `HTTP_10`, if it came so.
+    status: u16,
 }
 
-const NO_REASON: u32 = u32::MAX;
+const NO_REASON: u16 = u16::MAX;
+const HTTP_10: u16 = 1 << 15;
 const LINE_END: &[u8] = b"\r\n";
 
 impl KeptHead {
     /// `rendered`: a status line and lines, of which those that are also in the head stand in the order in which they stand
-    /// there; or nothing. `body`: the pieces of one that is to lie behind it.
+    /// there; or nothing. `body`: the pieces of one that is to lie behind it. A reason of 64 KiB and more is not kept.
     pub fn new(head: &ResponseHead, rendered: &[u8], body: &[&[u8]]) -> KeptHead {
         let first_line_end = rendered.windows(2).position(|two| two == LINE_END).map_or(0, |at| at + LINE_END.len());
         let mut at = first_line_end;
-        let mut behind = Vec::new();
-        let mut fields = Vec::with_capacity(head.fields.view().count());
+        let mut beside = Vec::new();
+        let mut marks = Vec::with_capacity(head.fields.view().count() * size_of::<FieldMark>());
         for field in head.fields.view().iter() {
             let line = [field.name_text, b": ", field.value, LINE_END];
             let line_len = line.iter().map(|part| part.len()).sum::<usize>();
@@ -39,43 +42,34 @@ impl KeptHead {
                 at += line_len;
                 at - line_len
             } else {
-                line.iter().for_each(|part| behind.extend_from_slice(part));
-                rendered.len() + behind.len() - line_len
+                line.iter().for_each(|part| beside.extend_from_slice(part));
+                rendered.len() + beside.len() - line_len
             };
-            let value_at = line_at + field.name_text.len() + 2;
-            fields.push(FieldSpan {
-                name: field.name,
-                name_len: u16::try_from(field.name_text.len()).expect("a field name is limited below 64 KiB"),
-                name_at: small(line_at),
-                value_at: small(value_at),
-                value_len: small(field.value.len()),
-            });
+            marks.extend(field_mark(field.name, line_at, field.name_text.len(), field.value.len()));
         }
-        let reason = head.reason.as_deref();
-        let head_parts = [rendered, &behind, reason.unwrap_or_default()];
-        let head_len = head_parts.iter().map(|part| part.len()).sum();
-        let text = joined(&head_parts, body);
+        let reason = head.reason.as_deref().filter(|reason| reason.len() < usize::from(NO_REASON));
+        let texts = [rendered, &beside, reason.unwrap_or_default()];
+        let marks_at = texts.iter().map(|text| text.len()).sum();
+        let [rendered, beside, reason_text] = texts;
         KeptHead {
-            text,
-            fields: fields.into_boxed_slice(),
+            text: joined(&[rendered, beside, reason_text, &marks], body),
             rendered_len: small(rendered.len()),
-            head_len: small(head_len),
-            reason_len: reason.map_or(NO_REASON, |reason| small(reason.len())),
-            status: head.status,
-            version: head.version,
+            marks_at: small(marks_at),
+            body_at: small(marks_at + marks.len()),
+            reason_len: reason.map_or(NO_REASON, |reason| reason.len() as u16),
+            status: head.status.0 | if head.version == Version::Http10 { HTTP_10 } else { 0 },
         }
     }
 
     /// The same head before another body.
     pub fn before(&self, body: &[&[u8]]) -> KeptHead {
-        let text = joined(&[&self.text[..self.head_len as usize]], body);
-        KeptHead { text, fields: self.fields.clone(), ..*self }
+        KeptHead { text: joined(&[&self.text[..self.head_len()]], body), ..*self }
     }
 
     /// What lies behind the head: the body, if it is not kept apart.
     #[inline]
     pub fn behind(&self) -> &[u8] {
-        &self.text[self.head_len as usize..]
+        &self.text[self.body_at as usize..]
     }
 
     #[inline]
@@ -85,32 +79,38 @@ impl KeptHead {
 
     #[inline]
     pub fn status(&self) -> Status {
-        self.status
+        Status(self.status & !HTTP_10)
     }
 
     #[inline]
     pub fn fields(&self) -> FieldsView<'_> {
-        FieldsView::of_lines(&self.text, &self.fields)
+        FieldsView::marked(&self.text, self.marks())
     }
 
     #[inline]
     pub fn reason(&self) -> Option<&[u8]> {
-        let end = self.head_len as usize;
-        (self.reason_len != NO_REASON).then(|| &self.text[end - self.reason_len as usize..end])
+        let end = self.marks_at as usize;
+        (self.reason_len != NO_REASON).then(|| &self.text[end - usize::from(self.reason_len)..end])
     }
 
     pub fn response(&self) -> Response<'_> {
-        Response { status: self.status, version: self.version, reason: self.reason(), fields: self.fields() }
+        let version = if self.status & HTTP_10 != 0 { Version::Http10 } else { Version::Http11 };
+        Response { status: self.status(), version, reason: self.reason(), fields: self.fields() }
+    }
+
+    #[inline]
+    fn marks(&self) -> &[FieldMark] {
+        self.text[self.marks_at as usize..self.body_at as usize].as_chunks().0
     }
 
     /// All but the body.
     pub fn head_len(&self) -> usize {
-        self.head_len as usize
+        self.body_at as usize
     }
 
     /// Bytes on the heap, for the account; the body behind the head among them.
     pub fn heap_bytes(&self) -> usize {
-        self.text.len() + size_of_val(&*self.fields)
+        self.text.len()
     }
 }
 
@@ -156,7 +156,12 @@ mod tests {
         let with_body = [KeptHead::new(&head, rendered, &body), kept.before(&body)].map(|kept| (kept, 6));
         for (kept, body_len) in alone.into_iter().chain(with_body) {
             assert_eq!((kept.rendered(), kept.behind()), (rendered, &b"a body"[..body_len]));
-            assert_eq!(kept.text.len(), rendered.len() + beside + body_len, "{}", String::from_utf8_lossy(&kept.text));
+            assert_eq!(
+                kept.text.len() - size_of_val(kept.marks()),
+                rendered.len() + beside + body_len,
+                "{}",
+                String::from_utf8_lossy(&kept.text)
+            );
             let lines = |fields: FieldsView<'_>| {
                 let mut out = Vec::new();
                 fields.write_lines(&mut out, |_| true);
@@ -164,6 +169,10 @@ mod tests {
             };
             assert_eq!(lines(kept.fields()), lines(head.fields.view()));
             assert_eq!(kept.fields().get(FieldName::Etag), Some(&b"\"e\""[..]));
+            assert_eq!(kept.fields().get_named(FieldName::Other, b"X-ONE"), Some(&b"a: b"[..]));
+            assert_eq!(kept.fields().get_named(FieldName::Other, b"x-two"), None);
+            assert!(kept.fields().names().eq(head.fields.view().names()));
+            assert!(kept.fields().contains(FieldName::Etag) && !kept.fields().contains(FieldName::Vary));
             assert_eq!((kept.status(), kept.response().version), (Status(203), Version::Http10));
             assert_eq!(kept.reason(), reason);
         }

@@ -21,9 +21,10 @@ impl Key {
     }
 }
 
-/// The digest of a request's selecting values under one Vary specification.
+/// The digest of a request's selecting values under one Vary specification: half of one is enough to tell the few variants of a
+/// key apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Variant(pub u128);
+pub(crate) struct Variant(pub u64);
 
 impl Variant {
     /// A response without Vary.
@@ -79,6 +80,11 @@ impl Hasher for DigestHasher {
         let len = bytes.len().min(8);
         low[..len].copy_from_slice(&bytes[..len]);
         self.0 = u64::from_le_bytes(low);
+    }
+
+    #[inline]
+    fn write_u64(&mut self, digest: u64) {
+        self.0 = digest;
     }
 
     #[inline]

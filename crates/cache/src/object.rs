@@ -11,7 +11,7 @@ use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use store::{Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
-use crate::by_policy::{ByPolicy, KeptPolicy};
+use crate::by_policy::ByPolicy;
 use crate::group_table::Membership;
 use crate::kept_facts::KeptFacts;
 use crate::kept_head::KeptHead;
@@ -63,18 +63,16 @@ pub struct Object {
     last_hit_s: AtomicU32,
     seat: Seat,
     head: KeptHead,
-    /// The body, where it does not lie behind the head.
-    apart: Option<Arc<Apart>>,
     facts: KeptFacts,
     pub(crate) key: Key,
-    /// The place of its flight among those of the shard.
-    pub(crate) order: u64,
+    /// The place of its flight among those of the shard; modulo 2³², for it tells apart what came in one millisecond.
+    order: u32,
+    /// The invalidation number up to which it was tested against bans, counted from `began`: no ban before that is about it.
+    /// What does not fit says less, and it is tested again.
+    checked: AtomicU32,
     /// For all of it but a body that is kept apart.
     charge: Charge,
-    by_policy: KeptPolicy,
     rare: Option<Box<Rare>>,
-    /// The invalidation number up to which it was tested against bans.
-    checked: AtomicU64,
     /// The invalidation number under which its fetch began.
     began: u64,
     /// Where a disk has its body: the sequence number of the record. 0: nowhere.
@@ -84,14 +82,22 @@ pub struct Object {
 /// What few responses have, and what it takes is not taken from all others.
 #[derive(Debug)]
 struct Rare {
+    /// The body, where it does not lie behind the head.
+    apart: Option<Arc<Apart>>,
     extent: Extent,
     groups: Option<Arc<Membership>>,
     tags: Option<Arc<TagSet>>,
+    /// What does not fit where the others have it.
+    facts: Option<(Facts, Option<ByPolicy>)>,
 }
 
 impl Rare {
     fn says_anything(&self) -> bool {
-        self.extent != Extent::Whole || self.groups.is_some() || self.tags.is_some()
+        self.apart.is_some()
+            || self.extent != Extent::Whole
+            || self.groups.is_some()
+            || self.tags.is_some()
+            || self.facts.is_some()
     }
 
     fn bytes(&self) -> usize {
@@ -141,10 +147,10 @@ impl ObjectParts {
             variant: object.variant,
             spec: object.spec.clone(),
             head,
-            apart: object.apart.clone(),
+            apart: object.apart().cloned(),
             facts: object.facts(),
             received: object.received,
-            order: object.order,
+            order: u64::from(object.order),
             part: object.partial(),
             sliced: object.sliced(),
             groups: object.groups().cloned(),
@@ -168,7 +174,9 @@ impl Object {
             (None, Some(sliced)) => Extent::Sliced(sliced),
             (None, None) => Extent::Whole,
         };
-        let rare = Rare { extent, groups, tags };
+        let kept_facts = KeptFacts::of(&facts, policy);
+        let large_facts = kept_facts.is_none().then_some((facts, policy));
+        let rare = Rare { apart, extent, groups, tags, facts: large_facts };
         let rare = rare.says_anything().then(|| Box::new(rare));
         let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
@@ -182,14 +190,12 @@ impl Object {
             hits,
             seat,
             head,
-            apart,
-            facts: KeptFacts::of(&facts),
+            facts: kept_facts.unwrap_or(KeptFacts::KEPT_ELSEWHERE),
             key,
-            order,
+            order: order as u32,
             charge,
-            by_policy: KeptPolicy::of(policy),
             rare,
-            checked: AtomicU64::new(checked),
+            checked: AtomicU32::new(since(began, checked)),
             began,
             on_disk: AtomicU64::new(on_disk),
             last_hit_s: AtomicU32::new(0),
@@ -199,7 +205,12 @@ impl Object {
     /// Which of two responses of a variant is the newer: whose head came later, and of two that came at once
     /// whose fetch began later.
     pub(crate) fn is_newer_than(&self, other: &Object) -> bool {
-        (self.received.mono_ms, self.order) > (other.received.mono_ms, other.order)
+        self.recency() > other.recency()
+    }
+
+    /// What is greater is newer.
+    pub(crate) fn recency(&self) -> (u64, u32) {
+        (self.received.mono_ms, self.order)
     }
 
     pub fn key(&self) -> Key {
@@ -246,7 +257,7 @@ impl Object {
     /// How many bytes of a body are here: none of one that lies in slices.
     #[inline]
     pub fn body_len(&self) -> u64 {
-        match &self.apart {
+        match self.apart() {
             None => self.head.behind().len() as u64,
             Some(apart) => apart.blocks.len(),
         }
@@ -259,20 +270,24 @@ impl Object {
 
     #[inline]
     pub(crate) fn apart(&self) -> Option<&Arc<Apart>> {
-        self.apart.as_ref()
+        self.rare.as_ref()?.apart.as_ref()
     }
 
     pub(crate) fn shares_body_with(&self, other: &Object) -> bool {
-        self.apart.as_ref().zip(other.apart.as_ref()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+        self.apart().zip(other.apart()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
     #[inline]
     pub fn facts(&self) -> Facts {
-        self.facts.facts()
+        match self.facts.are_elsewhere() {
+            false => self.facts.facts(),
+            true => self.large_facts().0,
+        }
     }
 
-    pub(crate) fn kept_facts(&self) -> &KeptFacts {
-        &self.facts
+    #[cold]
+    fn large_facts(&self) -> (Facts, Option<ByPolicy>) {
+        self.rare.as_ref().and_then(|rare| rare.facts).expect("facts that do not fit are among what is rare")
     }
 
     #[inline]
@@ -351,11 +366,11 @@ impl Object {
 
     /// The number up to which it was tested against bans: none of those hits it.
     pub(crate) fn checked(&self) -> u64 {
-        self.checked.load(Ordering::Relaxed)
+        self.began + u64::from(self.checked.load(Ordering::Relaxed))
     }
 
     pub(crate) fn note_checked(&self, number: u64) {
-        self.checked.fetch_max(number, Ordering::Relaxed);
+        self.checked.fetch_max(since(self.began, number), Ordering::Relaxed);
     }
 
     pub(crate) fn began(&self) -> u64 {
@@ -372,7 +387,10 @@ impl Object {
     }
 
     pub(crate) fn by_policy(&self) -> Option<ByPolicy> {
-        self.by_policy.policy()
+        match self.facts.are_elsewhere() {
+            false => self.facts.policy(),
+            true => self.large_facts().1,
+        }
     }
 
     pub(crate) fn tags(&self) -> Option<&Arc<TagSet>> {
@@ -448,16 +466,20 @@ impl Object {
             tags.strike_off(self.key);
         }
         self.charge.leave();
-        if let Some(apart) = self.apart.as_ref().filter(|_| !body_stays) {
+        if let Some(apart) = self.apart().filter(|_| !body_stays) {
             apart.charge.leave();
         }
     }
 }
 
+fn since(began: u64, number: u64) -> u32 {
+    u32::try_from(number.saturating_sub(began)).unwrap_or(u32::MAX)
+}
+
 // With the two counters before it the first line of the cache is what every look at it reads, and the whole is of a size
 // that an allocator has.
 #[cfg(not(feature = "shuttle"))]
-const _: () = assert!(size_of::<Object>() + 2 * size_of::<usize>() <= 256);
+const _: () = assert!(size_of::<Object>() + 2 * size_of::<usize>() <= 192);
 
 impl Tenant for Object {
     fn seat(&self) -> &Seat {
@@ -465,11 +487,11 @@ impl Tenant for Object {
     }
 
     fn weight(&self) -> usize {
-        self.charge.bytes() + self.apart.as_ref().map_or(0, |apart| apart.charge.bytes())
+        self.charge.bytes() + self.apart().map_or(0, |apart| apart.charge.bytes())
     }
 
     fn fingerprint(&self) -> u64 {
-        (self.key.0 ^ self.variant.0) as u64
+        self.key.bits() ^ self.variant.0
     }
 
     fn over_s(&self) -> Option<u32> {

@@ -56,7 +56,7 @@ impl Spec {
         let mut hasher = self.digester.hasher();
         hasher.write_u64(self.salt);
         select(&mut hasher);
-        Variant(hasher.finish128().as_u128())
+        Variant(hasher.finish128().as_u128() as u64)
     }
 }
 

@@ -4,7 +4,7 @@
 //! checksum and was written by some larder; still nothing in it is trusted, and whatever does not add up is no object.
 //!
 //! ```text
-//! version u8 · key u128 · variant u128 · boot u64 · received mono_ms u64 · received wall_ms u64
+//! version u8 · key u128 · variant u128 (its lower half counts) · boot u64 · received mono_ms u64 · received wall_ms u64
 //! facts: initial_age_ms u64 · lifetime_ms u64 · stale_while_revalidate_ms u64 · stale_if_error_ms u64 (all ones: none)
 //!        last_modified i64 (i64::MIN: none) · date i64 · flags u8
 //! keep_ms u64 (all ones: no policy decided) · status u16 · HTTP version u8
@@ -20,7 +20,7 @@ use bytes::Bytes;
 use message::{FieldName, Fields, ResponseHead, Status, Version};
 use rules::{Facts, Vary, VarySpec};
 
-use crate::kept_facts::KeptFacts;
+use crate::kept_facts;
 use crate::key::{Key, Variant};
 use crate::object::Object;
 use crate::slices::Sliced;
@@ -68,13 +68,13 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     if object.mark().is_some() || object.partial().is_some() {
         return None;
     }
-    let (head, facts, received) = (object.response(), object.kept_facts(), object.received);
+    let (head, facts, received) = (object.response(), object.facts(), object.received);
     let mut out = Writer(Vec::with_capacity(256 + 2 * object.kept_head().head_len()));
     out.0.push(if object.sliced().is_some() { OUTLINE_VERSION } else { FORM_VERSION });
     out.0.extend_from_slice(&object.key().0.to_le_bytes());
-    out.0.extend_from_slice(&object.variant.0.to_le_bytes());
+    out.0.extend_from_slice(&u128::from(object.variant.0).to_le_bytes());
     out.numbers([boot.0, received.mono_ms, received.wall_ms]);
-    let (numbers, flags) = facts.as_stored();
+    let (numbers, flags) = kept_facts::as_stored(&facts);
     out.numbers(numbers);
     out.0.push(flags);
     out.numbers([object.by_policy().map_or(NONE_U64, |policy| policy.keep_ms)]);
@@ -112,13 +112,13 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     }
     let is_outline = version == OUTLINE_VERSION;
     let key = Key(u128::from_le_bytes(from.bytes()?));
-    let variant = Variant(u128::from_le_bytes(from.bytes()?));
+    let variant = Variant(u128::from_le_bytes(from.bytes()?) as u64);
     let (stored_in, received_mono_ms, received_wall_ms) = (from.number()?, from.number()?, from.number()?);
     let mut numbers = [0; 6];
     for number in &mut numbers {
         *number = from.number()?;
     }
-    let mut facts = KeptFacts::from_stored(numbers, from.bytes::<1>()?[0])?.facts();
+    let mut facts = kept_facts::from_stored(numbers, from.bytes::<1>()?[0])?;
     let resident_ms = match stored_in == boot.0 {
         true => now.mono_ms.saturating_sub(received_mono_ms),
         false => now.wall_ms.saturating_sub(received_wall_ms),
@@ -279,7 +279,7 @@ mod tests {
         let facts = Facts { initial_age_ms: 3, lifetime_ms: 60_000, last_modified: Some(-4), ..Facts::default() };
         ObjectParts {
             key: Key(3 << 100 | 5),
-            variant: Variant(9 << 90 | 1),
+            variant: Variant(9 << 40 | 1),
             spec: Some(Spec::new(vary, digester)),
             head: KeptHead::new(
                 &ResponseHead { status: Status(203), version: Version::Http10, reason, fields },

@@ -30,9 +30,9 @@ impl Slot {
         self.whole.iter().chain(self.parts.iter())
     }
 
-    /// The newest of its objects, by the order of their flights.
-    fn order(&self) -> u64 {
-        self.objects().map(|object| object.order).max().unwrap_or(0)
+    /// Of the newest of its objects.
+    fn recency(&self) -> (u64, u32) {
+        self.objects().map(|object| object.recency()).max().unwrap_or_default()
     }
 
     /// One of its objects whose groups were invalidated.
@@ -112,13 +112,13 @@ impl Variants {
     pub fn oldest_but(&self, spared: Variant) -> Option<Variant> {
         self.iter()
             .filter(|(variant, _)| *variant != spared)
-            .min_by_key(|(_, slot)| slot.order())
+            .min_by_key(|(_, slot)| slot.recency())
             .map(|(variant, _)| variant)
     }
 
     /// The newest variant.
     pub fn newest(&self) -> Option<&Slot> {
-        self.iter().max_by_key(|(_, slot)| slot.order()).map(|(_, slot)| slot)
+        self.iter().max_by_key(|(_, slot)| slot.recency()).map(|(_, slot)| slot)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (Variant, &Slot)> {

@@ -5,6 +5,7 @@
 //! where it is, so a view of a received head and an edited copy of it have the same shape.
 
 use crate::FieldName;
+use crate::field_marks::{FieldMark, is_named, may_be_as_long, name_of, span_of};
 
 /// Where one field lies in its block.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +30,13 @@ pub struct Field<'a> {
 pub struct FieldAt<'a, 'v> {
     pub name: FieldName,
     view: &'v FieldsView<'a>,
-    span: &'v FieldSpan,
+    span: FieldSpan,
 }
 
 impl<'a> FieldAt<'a, '_> {
     #[inline]
     pub fn field(self) -> Field<'a> {
-        self.view.field(self.span)
+        self.view.field(&self.span)
     }
 }
 
@@ -43,9 +44,61 @@ impl<'a> FieldAt<'a, '_> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FieldsView<'a> {
     block: &'a [u8],
-    spans: &'a [FieldSpan],
-    /// Each field lies in the block as `LINE_PARTS` and a line are.
-    is_lines: bool,
+    places: Places<'a>,
+}
+
+/// Where the fields lie in their block.
+#[derive(Clone, Copy, Debug)]
+enum Places<'a> {
+    Anywhere(&'a [FieldSpan]),
+    /// Each as a line: its name, a colon and a blank, its value, CR and LF.
+    Lines(&'a [FieldSpan]),
+    /// The same.
+    Marked(&'a [FieldMark]),
+}
+
+/// One after the other.
+#[derive(Clone, Debug)]
+enum Spans<'a> {
+    Plain(std::slice::Iter<'a, FieldSpan>),
+    Marked(std::slice::Iter<'a, FieldMark>, &'a [u8]),
+}
+
+impl Iterator for Spans<'_> {
+    type Item = FieldSpan;
+
+    #[inline]
+    fn next(&mut self) -> Option<FieldSpan> {
+        match self {
+            Spans::Plain(spans) => spans.next().copied(),
+            Spans::Marked(marks, text) => marks.next().map(|mark| span_of(mark, text)),
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = match self {
+            Spans::Plain(spans) => spans.len(),
+            Spans::Marked(marks, _) => marks.len(),
+        };
+        (len, Some(len))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, FieldSpan) -> B>(self, start: B, mut add: F) -> B {
+        match self {
+            Spans::Plain(spans) => spans.fold(start, |sum, span| add(sum, *span)),
+            Spans::Marked(marks, text) => marks.fold(start, |sum, mark| add(sum, span_of(mark, text))),
+        }
+    }
+}
+
+impl ExactSizeIterator for Spans<'_> {}
+
+impl Default for Places<'_> {
+    fn default() -> Self {
+        Places::Anywhere(&[])
+    }
 }
 
 /// Between name and value, and behind the value, where a field lies in its block as a line.
@@ -54,13 +107,21 @@ const LINE_PARTS: (&[u8], &[u8]) = (b": ", b"\r\n");
 impl<'a> FieldsView<'a> {
     /// `spans` must have been made for `block`; a range outside it panics when it is read.
     pub fn new(block: &'a [u8], spans: &'a [FieldSpan]) -> FieldsView<'a> {
-        FieldsView { block, spans, is_lines: false }
+        FieldsView { block, places: Places::Anywhere(spans) }
     }
 
-    /// The same, of a block in which each field lies as a line: its name, a colon and a blank, its value, CR and LF.
+    /// The same, of a block in which each field lies as a line, by the marks that were made for it.
     #[inline]
-    pub fn of_lines(block: &'a [u8], spans: &'a [FieldSpan]) -> FieldsView<'a> {
-        FieldsView { block, spans, is_lines: true }
+    pub fn marked(block: &'a [u8], marks: &'a [FieldMark]) -> FieldsView<'a> {
+        FieldsView { block, places: Places::Marked(marks) }
+    }
+
+    #[inline]
+    fn spans(&self) -> Spans<'a> {
+        match self.places {
+            Places::Anywhere(spans) | Places::Lines(spans) => Spans::Plain(spans.iter()),
+            Places::Marked(marks) => Spans::Marked(marks.iter(), self.block),
+        }
     }
 
     #[inline]
@@ -77,7 +138,7 @@ impl<'a> FieldsView<'a> {
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
         let view = *self;
-        self.spans.iter().map(move |span| view.field(span))
+        self.spans().map(move |span| view.field(&span))
     }
 
     /// Writes the fields that are wanted as lines: `Name: value`, CR and LF.
@@ -86,12 +147,13 @@ impl<'a> FieldsView<'a> {
         let (colon, end) = LINE_PARTS;
         // Lines that lie behind one another go out together.
         let mut run = 0..0;
-        for span in self.spans {
+        let is_lines = !matches!(self.places, Places::Anywhere(_));
+        for span in self.spans() {
             if !wants(FieldAt { name: span.name, view: self, span }) {
                 continue;
             }
-            if !self.is_lines {
-                let field = self.field(span);
+            if !is_lines {
+                let field = self.field(&span);
                 [field.name_text, colon, field.value, end].iter().for_each(|part| out.extend_from_slice(part));
                 continue;
             }
@@ -108,17 +170,25 @@ impl<'a> FieldsView<'a> {
     /// The names alone, in the same order: for questions that need no text.
     #[inline]
     pub fn names(&self) -> impl Iterator<Item = FieldName> + use<'a> {
-        self.spans.iter().map(|span| span.name)
+        let (spans, marks): (&[FieldSpan], &[FieldMark]) = match self.places {
+            Places::Anywhere(spans) | Places::Lines(spans) => (spans, &[]),
+            Places::Marked(marks) => (&[], marks),
+        };
+        spans.iter().map(|span| span.name).chain(marks.iter().map(name_of))
     }
 
     pub fn count(&self) -> usize {
-        self.spans.len()
+        self.spans().len()
     }
 
     /// The first value of a known field.
     #[inline]
     pub fn get(&self, name: FieldName) -> Option<&'a [u8]> {
-        self.spans.iter().find(|span| span.name == name).map(|span| self.field(span).value)
+        let span = match self.places {
+            Places::Anywhere(spans) | Places::Lines(spans) => *spans.iter().find(|span| span.name == name)?,
+            Places::Marked(marks) => span_of(marks.iter().find(|mark| is_named(mark, name))?, self.block),
+        };
+        Some(self.field(&span).value)
     }
 
     /// The first value of the field with this name, which is classified already.
@@ -127,24 +197,36 @@ impl<'a> FieldsView<'a> {
         if known != FieldName::Other {
             return self.get(known);
         }
-        let others =
-            self.spans.iter().filter(|span| span.name == FieldName::Other && usize::from(span.name_len) == text.len());
-        others
-            .map(|span| self.field(span))
-            .find(|field| field.name_text == text || field.name_text.eq_ignore_ascii_case(text))
-            .map(|field| field.value)
+        let is_it = |span: &FieldSpan| {
+            let name_text = self.field(span).name_text;
+            name_text == text || name_text.eq_ignore_ascii_case(text)
+        };
+        let is_other = |span: &&FieldSpan| span.name == FieldName::Other && usize::from(span.name_len) == text.len();
+        let span = match self.places {
+            Places::Anywhere(spans) | Places::Lines(spans) => {
+                *spans.iter().filter(is_other).find(|span| is_it(span))?
+            }
+            Places::Marked(marks) => {
+                let others = marks.iter().filter(|mark| is_named(mark, known) && may_be_as_long(mark, text.len()));
+                others.map(|mark| span_of(mark, self.block)).find(is_it)?
+            }
+        };
+        Some(self.field(&span).value)
     }
 
     /// Every value of a known field.
     #[inline]
     pub fn get_all(&self, name: FieldName) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let view = *self;
-        self.spans.iter().filter(move |span| span.name == name).map(move |span| view.field(span).value)
+        self.spans().filter(move |span| span.name == name).map(move |span| view.field(&span).value)
     }
 
     #[inline]
     pub fn contains(&self, name: FieldName) -> bool {
-        self.spans.iter().any(|span| span.name == name)
+        match self.places {
+            Places::Anywhere(spans) | Places::Lines(spans) => spans.iter().any(|span| span.name == name),
+            Places::Marked(marks) => marks.iter().any(|mark| is_named(mark, name)),
+        }
     }
 
     /// Every value of the field with this name, known or not; without case.
@@ -166,8 +248,9 @@ impl<'a> FieldsView<'a> {
     pub fn to_fields(&self) -> Fields {
         // One allocation each for block and ranges: heads are copied for every miss and pass.
         let around = LINE_PARTS.0.len() + LINE_PARTS.1.len();
-        let bytes = self.spans.iter().map(|span| usize::from(span.name_len) + span.value_len as usize + around).sum();
-        let mut fields = Fields { block: Vec::with_capacity(bytes), spans: Vec::with_capacity(self.spans.len() + 1) };
+        let size = |span: FieldSpan| usize::from(span.name_len) + span.value_len as usize + around;
+        let bytes = self.spans().map(size).sum();
+        let mut fields = Fields { block: Vec::with_capacity(bytes), spans: Vec::with_capacity(self.count() + 1) };
         for field in self.iter() {
             fields.push_bytes(field.name, field.name_text, field.value);
         }
@@ -216,7 +299,7 @@ pub struct Fields {
 impl Fields {
     #[inline]
     pub fn view(&self) -> FieldsView<'_> {
-        FieldsView { block: &self.block, spans: &self.spans, is_lines: true }
+        FieldsView { block: &self.block, places: Places::Lines(&self.spans) }
     }
 
     /// Appends a known field. The caller vouches for the value: no CR, LF or NUL.

@@ -5,6 +5,7 @@
 //! socket is, or what time it is.
 
 mod authority;
+mod field_marks;
 mod field_name;
 mod fields;
 mod method;
@@ -15,6 +16,7 @@ mod status;
 mod version;
 
 pub use authority::{Authority, Scheme};
+pub use field_marks::{FieldMark, field_mark};
 pub use field_name::FieldName;
 pub use fields::{Field, FieldAt, FieldSpan, Fields, FieldsView, list_members};
 pub use method::Method;
