@@ -3,7 +3,7 @@
 //! Durations, times and reals are `f64`, in seconds where they are time, as in Varnish.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::typed_program::{BackendId, ObjectId};
 use crate::types::Type;
@@ -91,6 +91,22 @@ impl fmt::Display for Fault {
 impl Ip {
     /// What stands for no address: 0.0.0.0, port 0.
     pub const NONE: Ip = Ip { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0 };
+
+    /// `1.2.3.4`, `1.2.3.4:80`, `1.2.3.4 80`, `[::1]`, `[::1]:80`, `::1`, with this port if none is written.
+    pub(crate) fn read(text: &str, port: u16) -> Option<Ip> {
+        let bare = |text: &str| {
+            let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+            inner.parse::<IpAddr>().ok()
+        };
+        if let Some(address) = bare(text) {
+            return Some(Ip { address, port });
+        }
+        if let Ok(socket) = text.parse::<SocketAddr>() {
+            return Some(Ip { address: socket.ip(), port: socket.port() });
+        }
+        let (address, port) = text.rsplit_once([' ', ':']).filter(|(address, _)| !address.contains(' '))?;
+        Some(Ip { address: bare(address)?, port: port.parse().ok()? })
+    }
 }
 
 impl<'a> Plain<'a> {

@@ -15,6 +15,7 @@
 //!   value makes an empty one.
 //! * Integers are of 64 bits and a result out of range fails the transaction; durations and times are seconds.
 
+use crate::plain_values::Ip;
 use crate::subroutines::{Action, METHODS_COUNT, Method};
 use crate::syntax::{AssignOperator, BinaryOperator};
 use crate::types::Type;
@@ -268,7 +269,7 @@ pub enum ValueKind {
     Word(&'static str),
     Regex(RegexId),
     /// An address written as a text.
-    Ip(std::net::IpAddr),
+    Ip(Ip),
 
     Variable(VariableId),
     /// The row says of which message. As a value: its first line, or absent.

@@ -305,6 +305,7 @@ fn functions_of_std() {
     value("std.duration(\"1.5h\", 0s) + std.duration(real=1.5)", "5401.500");
     value("std.round(-2.5) + \" \" + std.random(1, 1)", "-3.000 1.000");
     value("std.ip(\"1.2.3.4:81\", \"9.9.9.9\") + \" \" + std.port(std.ip(\"1.2.3.4:81\", \"9.9.9.9\"))", "1.2.3.4 81");
+    value("std.port(\"1.2.3.4\") + \" \" + std.port(\"1.2.3.4 8000\") + \" \" + std.port(\"[::1]:81\")", "80 8000 81");
     value("std.port(std.ip(\"1.2.3.4\", \"9.9.9.9\")) + \" \" + std.port(std.ip(\"::1\", p=\"443\"))", "80 443");
     value("std.ip(\"x\", \"9.9.9.9\", false) + \" \" + std.ip(\"[::1]:80\", \"9.9.9.9\")", "9.9.9.9 ::1");
     value("std.time(\"2020-01-01T00:00:00\", now - 1d)", "Wed, 01 Jan 2020 00:00:00 GMT");

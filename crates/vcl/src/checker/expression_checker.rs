@@ -10,6 +10,7 @@ use crate::diagnostics::Diagnostic;
 use crate::foreign;
 use crate::limits::HEADER_NAME_BYTES_MAX;
 use crate::near_names::nearest;
+use crate::plain_values::Ip;
 use crate::source_files::Span;
 use crate::syntax::{BinaryOperator, Expression, ExpressionKind, Identifier, Name};
 use crate::typed_program::{Value, ValueKind};
@@ -87,8 +88,8 @@ impl Checker<'_> {
             }
             Type::Ip => {
                 let written = String::from_utf8_lossy(text);
-                match address_of(&written) {
-                    Some(address) => Some(Value { kind: ValueKind::Ip(address), of: Type::Ip, span }),
+                match Ip::read(&written, PORT_USUAL) {
+                    Some(ip) => Some(Value { kind: ValueKind::Ip(ip), of: Type::Ip, span }),
                     None => {
                         let report = Diagnostic::new(Code::TypeMismatch, span, format!("`{written}` is no IP address"))
                             .way_out("names are looked up by `std.ip(\"name\", fallback)`; networks are for ACLs");
@@ -444,13 +445,8 @@ fn widen(value: Value, wanted: Type) -> Value {
     value
 }
 
-/// The address, with or without a port: `1.2.3.4:80`, `1.2.3.4 80`, `[::1]`.
-fn address_of(written: &str) -> Option<std::net::IpAddr> {
-    let bare = |text: &str| text.trim_start_matches('[').trim_end_matches(']').parse().ok();
-    let socket = || written.parse::<std::net::SocketAddr>().ok().map(|address| address.ip());
-    let spaced = || written.split_once(' ').and_then(|(address, _)| bare(address));
-    bare(written).or_else(socket).or_else(spaced)
-}
+/// Of an address that is written without a port.
+const PORT_USUAL: u16 = 80;
 
 /// What Base64 stands for; whatever is not of its alphabet is passed over.
 fn base64(text: &str) -> Vec<u8> {

@@ -8,7 +8,7 @@ use super::text_forms;
 use crate::header_names::HeaderName;
 use crate::host::Message;
 use crate::limits::{REQUEST_BODY_BYTES_DEFAULT, REQUEST_BODY_BYTES_MAX, VALUE_DEPTH_MAX};
-use crate::plain_values::{BackendRef, Ip};
+use crate::plain_values::BackendRef;
 use crate::syntax::BinaryOperator;
 use crate::typed_program::{Property, Value, ValueKind};
 use crate::types::Type;
@@ -272,7 +272,7 @@ impl Compiler<'_> {
 
     fn ip(&mut self, value: &Value) -> Made<IpOf> {
         Ok(match &value.kind {
-            ValueKind::Ip(address) => IpOf::Constant(Ip { address: *address, port: 0 }),
+            ValueKind::Ip(ip) => IpOf::Constant(*ip),
             ValueKind::Variable(id) => IpOf::Variable(id.first_of_name()),
             ValueKind::Call { .. } => IpOf::Call(self.call(value)?),
             _ => return odd(value, "an address"),

@@ -1,7 +1,5 @@
 //! vmod std. What it does to numbers is in `std_numbers`, to texts in `std_texts`.
 
-use std::net::{IpAddr, SocketAddr};
-
 use super::{Arguments, NOTHING, functions, std_numbers, std_texts};
 use crate::chance;
 use crate::evaluation::evaluator::Run;
@@ -191,7 +189,7 @@ fn ip<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> Resul
         None => Some(80),
     };
     let found = port.and_then(|port| {
-        numeric(&text, port).or_else(|| {
+        Ip::read(&text, port).or_else(|| {
             let may_ask = given.truth(2) && crate::acl_entries::is_host_name(&text);
             let addresses = match may_ask {
                 // A name may be a client's, and its answer long in coming.
@@ -207,20 +205,4 @@ fn ip<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> Resul
         None if given.is_given(1) => Ok(given.ip(1)),
         None => Err(Fault::new(format!("std.ip: \"{}\" is no address, and there is no fallback", text.escape_debug()))),
     }
-}
-
-/// `1.2.3.4`, `1.2.3.4:80`, `1.2.3.4 80`, `[::1]`, `[::1]:80`, `::1`.
-fn numeric(text: &str, port: u16) -> Option<Ip> {
-    let bare = |text: &str| {
-        let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-        inner.parse::<IpAddr>().ok()
-    };
-    if let Some(address) = bare(text) {
-        return Some(Ip { address, port });
-    }
-    if let Ok(socket) = text.parse::<SocketAddr>() {
-        return Some(Ip { address: socket.ip(), port: socket.port() });
-    }
-    let (address, port) = text.rsplit_once([' ', ':']).filter(|(address, _)| !address.contains(' '))?;
-    Some(Ip { address: bare(address)?, port: port.parse().ok()? })
 }
