@@ -46,13 +46,21 @@ fn processes_that_name(folder: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
     fn who_names_the_folder_of_a_test_ends_with_it() {
         let folder = OwnFolder::make(usize::MAX).expect("a folder can be made");
         let path = folder.path().to_path_buf();
-        let mut left = Command::new("sh").args(["-c", &format!("sleep 60; : {}/v1", path.display())]).spawn().unwrap();
+        let script = format!("echo up; read line; : {}/v1", path.display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut left = command.spawn().unwrap();
+        // Until it runs it has no command line.
+        left.stdout.as_mut().unwrap().read_exact(&mut [0; 3]).unwrap();
         assert_eq!(processes_that_name(&path), [left.id().to_string()]);
         drop(folder);
         assert!(!left.wait().unwrap().success());

@@ -179,11 +179,12 @@ fn effective<'a, H: Host<'a>>(
     }
 }
 
+/// A client's request has no hash yet, so that its URL stands for it, as in Varnish.
 fn key_of<'a, H: Host<'a>>(host: &H, wanted: &ShardArguments, backend_side: bool) -> Option<u32> {
-    let of = |backend, client| host.variable(if backend_side { backend } else { client }).text();
+    let url = if backend_side { VariableId::BEREQ_URL } else { VariableId::REQ_URL };
     match wanted.by() {
-        By::Hash => of(VariableId::BEREQ_HASH, VariableId::REQ_HASH).map(first_four),
-        By::Url => Some(hash(&[of(VariableId::BEREQ_URL, VariableId::REQ_URL).unwrap_or_default()])),
+        By::Hash if backend_side => host.variable(VariableId::BEREQ_HASH).text().map(first_four),
+        By::Hash | By::Url => Some(hash(&[host.variable(url).text().unwrap_or_default()])),
         By::Key => wanted.key.map(|key| key as u32),
         By::Blob => wanted.key_blob.as_deref().map(first_four),
     }
