@@ -193,4 +193,16 @@ mod tests {
         check(b"HTTP/1.1 203 Fine\r\nx-One: a: bc\r\n", None, length + all.len());
         check(b"x-One: a: b", None, length + all.len());
     }
+
+    /// `limits.response_head_bytes_max` goes up to 16 MiB, and what is rendered may be as long and hold none of its lines.
+    #[test]
+    fn the_longest_head_that_limits_let_through_is_kept() {
+        let value = vec![b'v'; 60_000];
+        let mut fields = Fields::default();
+        (0..300).for_each(|n| fields.push_named(format!("X-{n}").as_bytes(), &value));
+        let head = ResponseHead { status: Status(200), version: Version::Http11, reason: None, fields };
+        let no_body: [&[u8]; 0] = [];
+        let kept = KeptHead::new(&head, &vec![b'r'; 17 << 20], &no_body);
+        assert_eq!(kept.fields().get_named(FieldName::Other, b"x-299"), Some(&value[..]));
+    }
 }

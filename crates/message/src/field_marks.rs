@@ -3,25 +3,29 @@
 
 use crate::{FieldName, FieldSpan};
 
-/// The name as a number, the length of the name, and three bytes each, little-endian: where the line begins, and the length of
-/// the value.
+/// From the lowest bit: the name as a number (8 bits), the length of the name (5), where the line begins (26), and the length of
+/// the value (25); little-endian.
 pub type FieldMark = [u8; 8];
 
+const NAME_LEN_FROM: u32 = 8;
+const LINE_AT_FROM: u32 = 13;
+const VALUE_LEN_FROM: u32 = 39;
 /// A name that is as long as this or longer ends at its colon.
-const LONG: u8 = u8::MAX;
+const LONG: usize = (1 << (LINE_AT_FROM - NAME_LEN_FROM)) - 1;
+/// Twice what a head may have, and what is rendered of it, and much besides.
+const LINE_AT_MAX: usize = (1 << (VALUE_LEN_FROM - LINE_AT_FROM)) - 1;
+const VALUE_LEN_MAX: usize = (1 << (u64::BITS - VALUE_LEN_FROM)) - 1;
 const COLON: &[u8] = b": ";
 
 /// Makes a mark.
 ///
 /// # Panics
-/// For a line that begins behind the first 16 MiB, or is longer: heads are limited far below that.
+/// For a line that begins behind the first 64 MiB, or a value of 32 MiB: heads are limited to 16 MiB
+/// (`limits.response_head_bytes_max`).
 pub fn field_mark(name: FieldName, line_at: usize, name_len: usize, value_len: usize) -> FieldMark {
-    let small = |n: usize| match u32::try_from(n).map(u32::to_le_bytes) {
-        Ok([a, b, c, 0]) => [a, b, c],
-        _ => panic!("a head is limited far below 16 MiB"),
-    };
-    let ([a, b, c], [d, e, f]) = (small(line_at), small(value_len));
-    [name as u8, u8::try_from(name_len).unwrap_or(LONG), a, b, c, d, e, f]
+    assert!(line_at <= LINE_AT_MAX && value_len <= VALUE_LEN_MAX, "a head is limited far below 64 MiB");
+    let places = (name_len.min(LONG) << NAME_LEN_FROM | line_at << LINE_AT_FROM | value_len << VALUE_LEN_FROM) as u64;
+    (places | u64::from(name as u8)).to_le_bytes()
 }
 
 /// Has it this name, or is either not known?
@@ -38,24 +42,30 @@ pub(crate) fn name_of(mark: &FieldMark) -> FieldName {
 /// May its name be as long as that?
 #[inline]
 pub(crate) fn may_be_as_long(mark: &FieldMark, name_len: usize) -> bool {
-    usize::from(mark[1]) == name_len.min(usize::from(LONG))
+    marked_name_len(u64::from_le_bytes(*mark)) == name_len.min(LONG)
+}
+
+#[inline]
+fn marked_name_len(places: u64) -> usize {
+    (places >> NAME_LEN_FROM) as usize & LONG
 }
 
 /// What a mark says of a text.
 #[inline]
 pub(crate) fn span_of(mark: &FieldMark, text: &[u8]) -> FieldSpan {
-    let &[_, name_len, a, b, c, d, e, f] = mark;
-    let name_at = u32::from_le_bytes([a, b, c, 0]);
-    let name_len = match name_len {
-        LONG => long_name_len(&text[name_at as usize..]),
-        short => u16::from(short),
+    let places = u64::from_le_bytes(*mark);
+    let name_at = (places >> LINE_AT_FROM) as usize & LINE_AT_MAX;
+    let name_len = match marked_name_len(places) {
+        LONG => long_name_len(&text[name_at..]),
+        short => short as u16,
     };
+    let name_at = name_at as u32;
     FieldSpan {
         name: name_of(mark),
         name_len,
         name_at,
         value_at: name_at + u32::from(name_len) + COLON.len() as u32,
-        value_len: u32::from_le_bytes([d, e, f, 0]),
+        value_len: (places >> VALUE_LEN_FROM) as u32,
     }
 }
 
@@ -85,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_line_is_found_where_it_is() {
-        for name_len in [1, 254, 255, 256, 65_535] {
+        for name_len in [1, LONG - 1, LONG, LONG + 1, 65_535] {
             for value_len in [0, 1, 65_536, (1 << 24) - 1] {
                 check(name_len, value_len);
             }
@@ -93,8 +103,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "far below 16 MiB")]
-    fn what_is_too_far_away_is_not_marked_wrongly() {
-        field_mark(FieldName::Etag, 1 << 24, 4, 0);
+    fn the_last_places_are_marked_and_what_is_beyond_is_not_marked_wrongly() {
+        let span = span_of(&field_mark(FieldName::Etag, LINE_AT_MAX, LONG - 1, VALUE_LEN_MAX), b"");
+        let found = [span.name_at as usize, usize::from(span.name_len), span.value_len as usize];
+        assert_eq!(found, [LINE_AT_MAX, LONG - 1, VALUE_LEN_MAX]);
+        for (line_at, value_len) in [(LINE_AT_MAX + 1, 0), (0, VALUE_LEN_MAX + 1)] {
+            let made = std::panic::catch_unwind(|| field_mark(FieldName::Etag, line_at, 4, value_len));
+            assert!(made.is_err());
+        }
     }
 }
