@@ -84,6 +84,7 @@ impl Default for Plan {
                 trusted_proxies: Vec::new(),
                 log_format: LogFormat::Combined,
                 debug: false,
+                as_varnishd: false,
             },
             workers: None,
             admin: AdminPlan {

@@ -195,15 +195,15 @@ impl Connection {
         }
     }
 
-    /// Is it taken as Varnish takes it?
-    pub(crate) fn is_lenient(&self) -> bool {
-        self.core.site_ref().settings.limits.request_head.lenient
+    /// See `Settings::as_varnishd`.
+    pub(crate) fn is_varnishd_s(&self) -> bool {
+        self.core.site_ref().settings.as_varnishd
     }
 
     /// Nothing to read: unless the time is up, wait.
     fn park(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         match self.slot.doom() {
-            Doom::Late if self.slot.phase.get() == Phase::Reading && !self.is_lenient() => {
+            Doom::Late if self.slot.phase.get() == Phase::Reading && !self.is_varnishd_s() => {
                 return Poll::Ready(Turn::Refuse(Refusal {
                     status: 408,
                     token: "request-head-timeout",

@@ -326,7 +326,7 @@ impl Fetch {
         let upgrades = tx.head.request().fields.contains(FieldName::Upgrade);
         let purpose = match upgrades {
             true => Purpose::Upgrade,
-            false if tx.site.settings.limits.request_head.lenient => Purpose::Raw,
+            false if tx.site.settings.as_varnishd => Purpose::Raw,
             false => Purpose::Piped,
         };
         let mut fetch = Fetch::by_policy(tx, purpose, Wish::Pipe);
@@ -353,7 +353,7 @@ impl Fetch {
     /// Whose connection it is, for origins that want a PROXY header; of a fetch for many, nobody's, where Varnish names who
     /// caused it.
     fn parties(&self) -> Option<Parties> {
-        let names_all = self.site.settings.limits.request_head.lenient;
+        let names_all = self.site.settings.as_varnishd;
         let policy = self.vcl.as_deref().filter(|policy| policy.is_pass || names_all)?;
         Some(Parties { source: policy.ends.client, destination: policy.ends.server })
     }

@@ -35,7 +35,7 @@ impl Connection {
         program: Arc<VclSite>,
         moment: Moment,
     ) -> Option<Turn> {
-        if received.expects_continue && self.is_lenient() {
+        if received.expects_continue && self.is_varnishd_s() {
             return self.take_expecting(core, received, program, moment);
         }
         self.take_as_it_is(core, (received, None), program, moment)

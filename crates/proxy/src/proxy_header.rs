@@ -17,7 +17,7 @@ use crate::vcl_story::client_state::Ends;
 pub(crate) async fn read(connection: &mut Connection) -> bool {
     connection.slot.phase.set(Phase::Reading);
     loop {
-        match read_proxy_header(&connection.pending, connection.is_lenient()) {
+        match read_proxy_header(&connection.pending, connection.is_varnishd_s()) {
             Ok(Some(header)) => {
                 take(connection, &header);
                 connection.slot.phase.set(Phase::Waiting);

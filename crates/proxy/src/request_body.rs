@@ -167,8 +167,9 @@ impl Connection {
 
     fn wait_for_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
         let now_ms = deadline_now_ms();
-        let limits = &self.core.site_ref().settings.limits;
-        let timeout_ms = match limits.request_head.lenient {
+        let settings = &self.core.site_ref().settings;
+        let limits = &settings.limits;
+        let timeout_ms = match settings.as_varnishd {
             true => self.idle_ms(limits),
             false => limits.request_body_timeout.as_millis() as u64,
         };

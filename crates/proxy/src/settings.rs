@@ -49,12 +49,18 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// Admin verbs that only tests need, such as advancing the clock.
     pub debug: bool,
+    /// We stand in the place of varnishd, for those who rely on what it does where larder would be stricter. How heads are read
+    /// then is `limits.request_head.lenient`'s to say, and the other's.
+    pub as_varnishd: bool,
 }
+
+/// What programs and their users know as `Server` of answers that no backend made.
+const SERVER_OF_VARNISHD: &str = "Varnish";
 
 impl Settings {
     /// What an answer that a program makes says of who made it.
     pub(crate) fn server_of_programs(&self) -> &str {
-        self.vcl.server.unwrap_or(&self.server_name)
+        if self.as_varnishd { SERVER_OF_VARNISHD } else { &self.server_name }
     }
 }
 

@@ -28,8 +28,6 @@ pub struct VclParameters {
     pub backend_wait_timeout: Duration,
     /// A loaded program that is neither active nor labelled stops probing its backends after so long.
     pub vcl_cooldown: Duration,
-    /// `Server` of what a program answers itself. `None`: our name.
-    pub server: Option<&'static str>,
 }
 
 impl VclParameters {
@@ -59,7 +57,6 @@ impl Default for VclParameters {
             backend_wait_limit: 0,
             backend_wait_timeout: Duration::ZERO,
             vcl_cooldown: Duration::from_secs(600),
-            server: None,
         }
     }
 }

@@ -38,14 +38,11 @@ pub struct FrontListener {
     pub owner: SocketOwner,
 }
 
-/// What programs and their users know as `Server` of answers that no backend made.
-const SERVER: &str = "Varnish";
-
 pub fn plan(line: &CommandLine, book: &ParameterBook) -> Result<FrontPlan, String> {
     let mut plan = Plan::default();
     let mut notes = Vec::new();
     take_parameters(line, book, &mut plan, &mut notes)?;
-    plan.settings.vcl.server = Some(SERVER);
+    plan.settings.as_varnishd = true;
     plan.settings.limits.request_head.lenient = true;
     plan.settings.limits.response_head.lenient = true;
     let listen = listeners(line)?;

@@ -186,7 +186,7 @@ impl Fetch {
     /// In place of varnishd no backend hears of a body that is none, if that is seen at once.
     async fn body_begun(&self, client: &mut Client<'_>) -> Result<(), Broken> {
         match client {
-            Client::Attached(connection) if self.body != RequestBody::None && connection.is_lenient() => {
+            Client::Attached(connection) if self.body != RequestBody::None && connection.is_varnishd_s() => {
                 poll_fn(|cx| connection.poll_body_begun(cx)).await
             }
             _ => Ok(()),
@@ -195,7 +195,7 @@ impl Fetch {
 
     /// There what a client sends as a body is a fetch that failed.
     fn takes_faults(&self, client: &Client<'_>) -> bool {
-        matches!(client, Client::Attached(connection) if connection.is_lenient())
+        matches!(client, Client::Attached(connection) if connection.is_varnishd_s())
     }
 
     fn body_broke(&mut self, client: &mut Client<'_>, refusal: &Refusal) -> Next {
@@ -273,7 +273,7 @@ impl Fetch {
         if reply.head.status == Status::NOT_MODIFIED && !was_asked {
             return Next::Error(503, Some(b"304 to an unconditional request"[..].into()));
         }
-        if self.site.settings.limits.request_head.lenient && says_body_of_204(&reply.head) {
+        if self.site.settings.as_varnishd && says_body_of_204(&reply.head) {
             return Next::Error(503, Some(FETCH_FAILED.into()));
         }
         let (head, framing, received) = (received_head(&reply.head), reply.framing, reply.received);

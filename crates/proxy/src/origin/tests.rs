@@ -100,6 +100,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         trusted_proxies: Vec::new(),
         log_format: LogFormat::Combined,
         debug: true,
+        as_varnishd: false,
     }
 }
 

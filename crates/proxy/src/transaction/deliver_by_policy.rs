@@ -203,7 +203,7 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: &Facts) ->
 /// A part is asked for in a way that means nothing, which Varnish refuses where RFC 9110 §14.2 would have it ignored.
 fn is_no_range(tx: &Transaction, request: &Request<'_>) -> bool {
     let asks_for_one = |range: &[u8]| !range.contains(&b',');
-    tx.site.settings.limits.request_head.lenient
+    tx.site.settings.as_varnishd
         && !request.fields.contains(FieldName::IfRange)
         && request.fields.get(FieldName::Range).is_some_and(asks_for_one)
 }

@@ -42,7 +42,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
     {
         return elsewhere;
     }
-    if tx.vcl.is_some() && connection.is_lenient() && !tx.head.request().fields.contains(FieldName::Upgrade) {
+    if tx.vcl.is_some() && connection.is_varnishd_s() && !tx.head.request().fields.contains(FieldName::Upgrade) {
         return raw_pipe::run(tx, connection).await;
     }
     let mut fetch = match Fetch::piped(tx) {

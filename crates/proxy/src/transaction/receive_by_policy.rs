@@ -22,7 +22,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
         // Begun anew: as Varnish does it, that is too late for an answer.
         return unanswered(connection, "request-body-gone");
     }
-    if tx.expects_continue && connection.is_lenient() {
+    if tx.expects_continue && connection.is_varnishd_s() {
         tx.expects_continue = false;
         // Who has begun to send does not wait.
         if let Some(state) = tx.vcl.as_deref() {
@@ -53,9 +53,9 @@ fn body_wanted(tx: &mut Transaction, connection: &Connection) -> Option<u64> {
 
 /// Reads the body for the program. The error is where the request goes instead.
 async fn keep_body(tx: &mut Transaction, connection: &mut Connection, bytes_max: u64) -> Result<(), Step> {
-    let is_lenient = connection.is_lenient();
+    let is_varnishd_s = connection.is_varnishd_s();
     let is_too_long = matches!(tx.body, RequestBody::Length(length) if length > bytes_max);
-    if is_too_long && !is_lenient {
+    if is_too_long && !is_varnishd_s {
         // It goes by as it comes, and the program hears that it is not there.
         return Ok(());
     }
@@ -73,9 +73,9 @@ async fn keep_body(tx: &mut Transaction, connection: &mut Connection, bytes_max:
             }
             return Ok(());
         }
-        Ok(None) if !is_lenient => return Err(Step::Synth(Synth::body_not_kept(bytes_max))),
+        Ok(None) if !is_varnishd_s => return Err(Step::Synth(Synth::body_not_kept(bytes_max))),
         Ok(None) => "request-body-not-kept",
-        Err(Broken::ClientFault(refusal)) if !is_lenient => {
+        Err(Broken::ClientFault(refusal)) if !is_varnishd_s => {
             connection.body_broke();
             tx.persistent = false;
             return Err(Step::Synth(Synth::refused(&refusal)));

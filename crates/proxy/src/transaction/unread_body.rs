@@ -19,7 +19,7 @@ pub(super) async fn settle(tx: &mut Transaction, connection: &mut Connection, an
     let Some(state) = tx.vcl.as_deref_mut() else { return };
     // What an origin answered while it read the body is not held up.
     let is_nobody_s = connection.owed.is_some() && !state.body_is_gone && !matches!(answer, Answer::Piped(_));
-    if !is_nobody_s || !tx.persistent || !connection.is_lenient() || answer.says_close() {
+    if !is_nobody_s || !tx.persistent || !connection.is_varnishd_s() || answer.says_close() {
         return;
     }
     state.body_is_gone = true;

@@ -382,7 +382,7 @@ pub(crate) fn original_of(tx: &Transaction) -> Option<FieldsView<'_>> {
 /// vcl_pipe. What it makes of `bereq` is what the origin gets.
 pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
     let mut bereq = with_xid(&bereq_of(&tx.head.request(), original_of(tx), None, true).request(), state(tx).xid.get());
-    if tx.site.settings.limits.request_head.lenient {
+    if tx.site.settings.as_varnishd {
         // The program may have it otherwise.
         let mut fields = Fields::default();
         bereq.request().fields.iter().for_each(|field| fields.push_named(field.name_text, field.value));
