@@ -156,6 +156,11 @@ fn blobs_are_written_and_read() {
         value_after("", "", "blob.encode(blob=blob.sub(:Zm9v:, 9B))")
             .contains("requires more bytes than blob length 3")
     );
+    // A text ends where a NUL stands.
+    assert_eq!(
+        value_after("", "", "blob.transcode(decoding=HEX, encoding=IDENTITY, encoded=\"6100620a\") + \"!\""),
+        "a!"
+    );
     assert!(value_after("", "", "blob.transcode(HEX, encoded=\"xx\")").contains("illegal encoding beginning with"));
     assert_eq!(value_after("new k = blob.blob(HEX, \"666f6f\");", "", "k.encode() + k.get()"), "foo:Zm9v:");
 }

@@ -29,6 +29,20 @@ const BUSY: usize = 6;
 const FAIL: usize = 7;
 const REFUSED: usize = 8;
 
+/// What is looked at: a few of many records.
+const READ: [RecordKind; 10] = [
+    RecordKind::VclUse,
+    RecordKind::Link,
+    RecordKind::BackendOpen,
+    RecordKind::BereqMethod,
+    RecordKind::BerespStatus,
+    RecordKind::Ttl,
+    RecordKind::Storage,
+    RecordKind::FetchBody,
+    RecordKind::FetchError,
+    RecordKind::BereqAcct,
+];
+
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AnswerNoted {
@@ -38,9 +52,17 @@ pub enum AnswerNoted {
     Body { mode: u8, status: u16, is_to_head: bool },
 }
 
+/// Backends that are counted at once; those of programs that are gone are forgotten. Of one more nothing is counted.
+const BACKENDS_TALLIED_MAX: usize = 10_000;
+/// Fetches that are tried again and have not come yet; if there are more, what is lost is who asks.
+const RETRIES_AWAITED_MAX: usize = 1_000;
+
 #[derive(Debug, Default)]
 pub struct FetchTally {
-    by_program: HashMap<String, HashMap<String, OfBackend>>,
+    /// By `PROGRAM.BACKEND`.
+    backends: HashMap<String, OfBackend>,
+    /// A retry is a transaction of its own that does not name its program: by its number.
+    retries: HashMap<u32, String>,
     /// The transaction that is read.
     xid: u32,
     program: String,
@@ -59,20 +81,41 @@ impl FetchTally {
     }
 
     fn forget(&mut self, xid: u32) {
-        let by_program = std::mem::take(&mut self.by_program);
-        *self = FetchTally { by_program, xid, ..FetchTally::default() };
+        let (backends, mut retries) = (std::mem::take(&mut self.backends), std::mem::take(&mut self.retries));
+        let program = retries.remove(&xid).unwrap_or_default();
+        *self = FetchTally { backends, retries, xid, program, ..FetchTally::default() };
     }
 
-    pub fn of_backend(&self, program: &str, backend: &str) -> OfBackend {
-        self.by_program.get(program).and_then(|backends| backends.get(backend)).copied().unwrap_or_default()
+    fn await_retry(&mut self, xid: u32) {
+        if self.retries.len() >= RETRIES_AWAITED_MAX {
+            self.retries.clear();
+        }
+        self.retries.insert(xid, self.program.clone());
+    }
+
+    /// Of `PROGRAM.BACKEND`.
+    pub fn of_backend(&self, name: &str) -> OfBackend {
+        self.backends.get(name).copied().unwrap_or_default()
+    }
+
+    /// It is gone, and another of its name begins anew.
+    pub fn forget_backend(&mut self, name: &str) {
+        self.backends.remove(name);
     }
 
     /// A record, and what is known of the answer with it.
     pub fn note(&mut self, kind: RecordKind, text: &[u8]) -> Option<AnswerNoted> {
+        if !READ.contains(&kind) {
+            return None;
+        }
         let text = std::str::from_utf8(text).unwrap_or_default();
         let mut words = text.split(' ');
         match kind {
             RecordKind::VclUse => self.program = words.next().unwrap_or_default().to_owned(),
+            // `bereq NUMBER retry`
+            RecordKind::Link if text.ends_with(" retry") => {
+                self.await_retry(words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(0));
+            }
             RecordKind::BackendOpen => {
                 self.backend = words.nth(1).unwrap_or_default().to_owned();
                 self.add(REQ, 1);
@@ -122,17 +165,9 @@ impl FetchTally {
         if self.program.is_empty() || self.backend.is_empty() {
             return;
         }
-        if !self.by_program.contains_key(&self.program) {
-            self.by_program.insert(self.program.clone(), HashMap::new());
-        }
-        let backends = self.by_program.get_mut(&self.program).expect("it was just put there");
-        match backends.get_mut(&self.backend) {
-            Some(values) => values[at] += n,
-            None => {
-                let mut values = OfBackend::default();
-                values[at] = n;
-                backends.insert(self.backend.clone(), values);
-            }
+        let name = format!("{}.{}", self.program, self.backend);
+        if self.backends.len() < BACKENDS_TALLIED_MAX || self.backends.contains_key(&name) {
+            self.backends.entry(name).or_default()[at] += n;
         }
     }
 }
@@ -164,11 +199,11 @@ mod tests {
         let answers = read(&mut tally, 7, &[&life[..], &end].concat());
         let body = AnswerNoted::Body { mode: 3, status: 200, is_to_head: false };
         assert_eq!(answers, [AnswerNoted::Life(Some(6.0)), body]);
-        assert_eq!(tally.of_backend("vcl1", "s1"), [1, 1, 2, 40, 50, 0, 0, 0, 0]);
+        assert_eq!(tally.of_backend("vcl1.s1"), [1, 1, 2, 40, 50, 0, 0, 0, 0]);
         // Of this one nobody saw the beginning: it is nobody's.
         read(&mut tally, 8, &end);
-        assert_eq!(tally.of_backend("vcl1", "s1")[1..5], [1, 2, 40, 50]);
-        assert_eq!(tally.of_backend("vcl2", "s1"), OfBackend::default());
+        assert_eq!(tally.of_backend("vcl1.s1")[1..5], [1, 2, 40, 50]);
+        assert_eq!(tally.of_backend("vcl2.s1"), OfBackend::default());
     }
 
     #[test]
@@ -178,6 +213,36 @@ mod tests {
             let error = format!("backend s1: {why}");
             read(&mut tally, 7, &[(RecordKind::VclUse, "vcl1"), (RecordKind::FetchError, &error)]);
         }
-        assert_eq!(tally.of_backend("vcl1", "s1"), [0, 0, 0, 0, 0, 1, 1, 2, 1]);
+        assert_eq!(tally.of_backend("vcl1.s1"), [0, 0, 0, 0, 0, 1, 1, 2, 1]);
+    }
+
+    #[test]
+    fn backends_that_are_counted_have_a_limit_and_make_room_when_they_are_gone() {
+        let mut tally = FetchTally::default();
+        let open = |tally: &mut FetchTally, n: usize| {
+            let opened = format!("28 b{n} 127.0.0.1 80 connect");
+            read(tally, n as u32 + 1, &[(RecordKind::VclUse, "v"), (RecordKind::BackendOpen, &opened)]);
+            tally.of_backend(&format!("v.b{n}"))[REQ]
+        };
+        let counted: u64 = (0..BACKENDS_TALLIED_MAX).map(|n| open(&mut tally, n)).sum();
+        assert_eq!(counted, BACKENDS_TALLIED_MAX as u64);
+        assert_eq!((open(&mut tally, BACKENDS_TALLIED_MAX), open(&mut tally, 0)), (0, 2));
+        tally.forget_backend("v.b0");
+        assert_eq!((open(&mut tally, 0), open(&mut tally, 1)), (1, 2));
+    }
+
+    #[test]
+    fn a_retry_counts_for_the_program_of_the_first_try() {
+        let mut tally = FetchTally::default();
+        let open = (RecordKind::BackendOpen, "28 s1 127.0.0.1 80 connect");
+        read(&mut tally, 7, &[(RecordKind::VclUse, "vcl1"), open, (RecordKind::Link, "bereq 9 retry")]);
+        // Others come between.
+        read(&mut tally, 8, &[open]);
+        read(&mut tally, 9, &[open]);
+        assert_eq!(tally.of_backend("vcl1.s1")[REQ], 2);
+        (0..=RETRIES_AWAITED_MAX).for_each(|n| {
+            read(&mut tally, 7, &[(RecordKind::Link, &format!("bereq {} retry", n + 10))]);
+        });
+        assert!(tally.retries.len() <= RETRIES_AWAITED_MAX);
     }
 }

@@ -29,6 +29,7 @@ pub struct Figures {
     _transient: CounterSegment,
     disks: Vec<CounterSegment>,
     backend: Meaning,
+    /// By `PROGRAM.BACKEND`.
     backends: BTreeMap<String, CounterSegment>,
     work: SegmentSet,
     log: Arc<FrontLog>,
@@ -81,15 +82,21 @@ impl Figures {
         }
         let mut seen = BTreeSet::new();
         for (vcl, backend) in now.vcls.iter().flat_map(|vcl| vcl.backends.iter().map(move |backend| (vcl, backend))) {
-            let name = format!("VBE.{}.{}", vcl.name, backend.origin.name);
+            let name = format!("{}.{}", vcl.name, backend.origin.name);
             if !self.backends.contains_key(&name) {
-                self.backends.insert(name.clone(), self.backend.counters(&self.work, &name)?);
+                self.backends.insert(name.clone(), self.backend.counters(&self.work, &format!("VBE.{name}"))?);
             }
-            let tallied = self.log.tally().of_backend(&vcl.name, &backend.origin.name);
+            let tallied = self.log.tally().of_backend(&name);
             self.backends[&name].show(&figures_of(VBE, backend).into_iter().chain(tallied).collect::<Vec<_>>())?;
             seen.insert(name);
         }
-        self.backends.retain(|name, _| seen.contains(name));
+        self.backends.retain(|name, _| {
+            let stays = seen.contains(name);
+            if !stays {
+                self.log.tally().forget_backend(name);
+            }
+            stays
+        });
         Ok(())
     }
 }

@@ -36,6 +36,7 @@ pub struct FrontLog {
     /// What is longer is cut.
     record_bytes_max: AtomicU32,
     storage: String,
+    tags: Tags,
     tally: LogTally,
 }
 
@@ -65,6 +66,7 @@ impl FrontLog {
             mask: Mutex::default(),
             record_bytes_max: AtomicU32::new(RECORD_BYTES_USUAL),
             storage,
+            tags: Tags::new(),
             tally: LogTally::default(),
         }
     }
@@ -124,7 +126,7 @@ impl RecordSink for FrontLog {
     }
 
     fn wants(&self, kind: RecordKind) -> bool {
-        LogTag::named(kind.name()).is_some_and(|tag| self.mask.lock().allows(tag))
+        self.tags.of_kinds[kind as usize].is_some_and(|tag| self.mask.lock().allows(tag))
     }
 
     fn storage(&self) -> &str {
@@ -181,7 +183,7 @@ impl Drop for Writing {
 }
 
 fn write_all(log: &FrontLog, mut segment: LogSegment) {
-    let tags = Tags::new();
+    let tags = &log.tags;
     let (mut came, mut piece, mut is_failing) = (Vec::new(), LogPiece::default(), false);
     while let Some(lost) = log.take(&mut came) {
         let mask = *log.mask.lock();
@@ -200,7 +202,7 @@ fn write_all(log: &FrontLog, mut segment: LogSegment) {
             if head[4] != NOTE && xid != 0 {
                 log.tally.read(xid, records);
             }
-            encode(&mut piece, &tags, mask, record_bytes_max, (xid, head[4]), records);
+            encode(&mut piece, tags, mask, record_bytes_max, (xid, head[4]), records);
             rest = behind;
             if piece.bytes().len() >= segment.piece_bytes_max() / 2 || rest.is_empty() {
                 written = written.and(segment.append_piece(piece.bytes()));

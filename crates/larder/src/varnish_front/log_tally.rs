@@ -81,9 +81,13 @@ impl LogTally {
         self.served.iter().map(|value| value.load(Ordering::Relaxed))
     }
 
-    /// Of a backend.
-    pub fn of_backend(&self, program: &str, backend: &str) -> OfBackend {
-        self.fetches.lock().of_backend(program, backend)
+    /// Of a backend, by `PROGRAM.BACKEND`.
+    pub fn of_backend(&self, name: &str) -> OfBackend {
+        self.fetches.lock().of_backend(name)
+    }
+
+    pub fn forget_backend(&self, name: &str) {
+        self.fetches.lock().forget_backend(name);
     }
 
     /// Records of a transaction: all of them, or the next piece.
