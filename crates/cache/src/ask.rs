@@ -209,11 +209,15 @@ impl Cache {
                 _ => Finding::RecentFailure(failure),
             };
         }
-        if wishes.ignore_busy {
+        if wishes.alone {
             return Finding::Miss(self.begin(entry, question), stored);
         }
-        if let Some(flight) = self.joinable(entry, question) {
-            return join(flight, wishes, stored);
+        match self.joinable(entry, question) {
+            Some(flight) if !wishes.ignore_busy || flight.state() != FlightState::Reserved => {
+                return join(flight, wishes, stored);
+            }
+            Some(_) => return Finding::Miss(self.begin(entry, question), stored),
+            None => {}
         }
         if entry.is_uncacheable(now) {
             if wishes.pass_uncacheable && stored.is_none() {
@@ -230,7 +234,7 @@ impl Cache {
             return Finding::HitForPass(mark);
         }
         match self.joinable(entry, question).filter(|flight| flight.state() != FlightState::Reserved) {
-            Some(flight) if !question.wishes.ignore_busy => join(flight, question.wishes, None),
+            Some(flight) if !question.wishes.alone => join(flight, question.wishes, None),
             _ => Finding::HitForMiss(self.begin(entry, question), None, Some(mark)),
         }
     }

@@ -33,8 +33,10 @@ pub struct Wishes {
     pub core: usize,
     /// VCL's `req.hash_always_miss`: fetch anew, whatever is stored; the old object stays until the new one lands.
     pub always_miss: bool,
-    /// VCL's `req.hash_ignore_busy`: wait for nobody's fetch.
+    /// VCL's `req.hash_ignore_busy`: wait for nobody's fetch. Who may follow one whose head is there, does: that is no wait.
     pub ignore_busy: bool,
+    /// Follow no other fetch at all.
+    pub alone: bool,
     /// VCL's `req.hash_ignore_vary`: the newest variant, whatever it varies on.
     pub ignore_vary: bool,
     /// Where nothing is stored and the key is known as hit-for-miss, say so instead of giving a ticket: who asked

@@ -71,6 +71,15 @@ const LIMITS: &[(&str, Effect)] = &[
         }),
     ),
     ("pipe_timeout", PositiveTime(|plan, time| plan.settings.limits.tunnel_idle_timeout = time)),
+    (
+        "pipe_sess_max",
+        // 0 means as many as there may be.
+        Count(COUNTS, |plan, n| {
+            if n > 0 {
+                plan.settings.limits.tunnels_max = n as _;
+            }
+        }),
+    ),
     ("idle_send_timeout", PositiveTime(|plan, time| plan.settings.limits.send_timeout = time)),
     ("http_req_size", Size(HEADS, |plan, n| plan.settings.limits.request_head.head_bytes_max = n as _)),
     ("http_req_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.request_head.field_bytes_max = n as _)),
@@ -156,7 +165,6 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("pcre_match_limit", REGEXES),
     ("pcre_match_limit_recursion", REGEXES),
     ("ping_interval", CLI),
-    ("pipe_sess_max", Nothing("tunnels count as connections (limits.connections_max)")),
     ("pipe_task_deadline", Nothing("a tunnel ends when both sides are silent (pipe_timeout)")),
     ("pool_req", POOLS),
     ("pool_sess", POOLS),

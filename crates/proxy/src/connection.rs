@@ -177,6 +177,7 @@ impl Connection {
             }
             if self.pending.len() > self.looked_at as usize {
                 // What came behind the last request, or the rest of a pipeline longer than one turn.
+                core.counters.requests_pipelined.add(1);
                 if let Some(turn) = self.take_pending(&core, &mut hits_left) {
                     return Poll::Ready(turn);
                 }
@@ -327,7 +328,7 @@ impl Connection {
 
     /// Answers the requests at the start of `bytes`. Returns how many bytes are done with.
     fn take_requests(&mut self, core: &Rc<Core>, bytes: &[u8], hits_left: &mut u32) -> (usize, Option<Turn>) {
-        let mut at = 0;
+        let (mut at, mut is_first) = (0, true);
         while at < bytes.len() && *hits_left > 0 {
             let limits = core.site_ref().settings.limits.request_head;
             if limits.lenient {
@@ -336,6 +337,9 @@ impl Connection {
                 if at == bytes.len() {
                     break;
                 }
+            }
+            if !std::mem::take(&mut is_first) {
+                core.counters.requests_pipelined.add(1);
             }
             let moment = Moment::now();
             let mut spans = core.spans.borrow_mut();

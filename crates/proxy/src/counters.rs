@@ -72,6 +72,7 @@ counters! {
     connections_writing: Gauge, "Client connections being sent an answer";
     connections_waiting: Gauge, "Idle keep-alive client connections";
     requests: Total, "Requests read";
+    requests_pipelined: Total, "Of these, those whose first bytes had come with the request before";
     hits: Total, "Answered from the store";
     files: Total, "Answered with a file beneath a root";
     memcached_requests: Total, "Requests that are commands to memcached";
@@ -90,10 +91,13 @@ counters! {
     hits_stale: Total, "Of the hits, those on what was stale";
     revalidated: Total, "Of the hits, those that the origin confirmed first";
     misses: Total, "Fetched and offered to the store";
+    waited: Total, "Began to wait for somebody else's fetch";
     coalesced: Total, "Waited for somebody else's fetch and were served from it";
     passes: Total, "Sent to the origin without looking at the store";
     pipes: Total, "Tunnels opened";
     tunnels: Total, "CONNECT tunnels opened";
+    tunnels_open: Gauge, "Tunnels and pipes open";
+    tunnels_refused: Total, "Tunnels and pipes refused because limits.tunnels_max were open";
     tunnel_bytes_up: Total, "Bytes carried from clients through tunnels and pipes";
     tunnel_bytes_down: Total, "Bytes carried to clients through tunnels and pipes";
     forward_denied: Total, "Requests to the forward proxy refused by its rules";

@@ -97,7 +97,7 @@ pub(crate) fn run(
         seen: visit.found.seen,
         directives: &directives,
         backend: visit.found.backend,
-        ignore_busy: false,
+        alone: false,
         has_recalled: false,
     };
     match lookup::find(core, site, &question, now) {

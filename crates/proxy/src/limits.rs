@@ -115,7 +115,7 @@ pub struct Limits {
     pub forward_target_connections_max: usize,
     /// An origin that nobody asked for in so long is forgotten.
     pub forward_target_idle: Duration,
-    /// CONNECT tunnels at once, over all cores; each holds two files.
+    /// Tunnels and pipes at once, over all cores; each holds two files.
     pub tunnels_max: usize,
     /// A tunnel of which one side has ended, and the other is silent for so long: closed.
     pub tunnel_half_closed_timeout: Duration,

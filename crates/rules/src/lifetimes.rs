@@ -69,6 +69,12 @@ impl Lifetimes {
         Lifetimes { age_ms, ttl_ms, grace_ms: facts.stale_while_revalidate_ms, keep_ms }
     }
 
+    /// What is left of them a time later.
+    pub fn after(self, ms: u64) -> Lifetimes {
+        let (age_ms, ttl_ms) = (self.age_ms.saturating_add(ms), self.ttl_ms.saturating_sub(signed(ms)));
+        Lifetimes { age_ms, ttl_ms, ..self }
+    }
+
     fn whole_ttl_ms(&self) -> u64 {
         self.ttl_ms.saturating_add(signed(self.age_ms)).max(0) as u64
     }

@@ -154,8 +154,11 @@ pub trait Host<'a> {
 
     // ---- Acts.
 
-    /// A part of what is hashed; one call for each part of a concatenation. Absent is not empty.
+    /// A part of what is hashed; one call for each part of a concatenation, and then `hash_data_ends`. Absent is not empty.
     fn hash_data(&self, part: Option<&[u8]>);
+
+    /// What one statement hashes is there: where its parts meet makes no difference, where it ends does.
+    fn hash_data_ends(&self);
 
     /// Appends to the body of resp (in vcl_synth) or beresp (in vcl_backend_error).
     fn synthetic(&self, part: &'a [u8]) -> Result<(), Fault>;

@@ -83,6 +83,8 @@ impl<'a> Host<'a> for House<'a> {
 
     fn hash_data(&self, _: Option<&[u8]>) {}
 
+    fn hash_data_ends(&self) {}
+
     fn synthetic(&self, _: &'a [u8]) -> Result<(), Fault> {
         Err(not_here("a body is made"))
     }

@@ -130,6 +130,12 @@ impl Loaded {
         self.compiled.request_body_bytes
     }
 
+    /// May the program ask for req.hash or bereq.hash, or does it choose by them?
+    #[inline]
+    pub fn asks_hash(&self) -> bool {
+        self.compiled.asks_hash
+    }
+
     /// Has the program nothing of its own in this subroutine, so that what it says is known?
     #[inline]
     pub fn is_builtin(&self, method: Method) -> bool {

@@ -34,6 +34,8 @@ pub struct MapHost<'a> {
     pub peer: Cell<Option<UnixPeer>>,
     /// What was hashed; absent parts are `None`.
     pub hashed: RefCell<Vec<Option<Vec<u8>>>>,
+    /// How many parts there were at the end of each statement.
+    pub hashed_ends: RefCell<Vec<usize>>,
     pub synthetic: RefCell<Vec<u8>>,
     pub bans: RefCell<Vec<String>>,
     pub purges: RefCell<Vec<String>>,
@@ -56,6 +58,7 @@ impl<'a> MapHost<'a> {
             sick: RefCell::default(),
             peer: Cell::new(None),
             hashed: RefCell::default(),
+            hashed_ends: RefCell::default(),
             synthetic: RefCell::default(),
             bans: RefCell::default(),
             purges: RefCell::default(),
@@ -171,6 +174,10 @@ impl<'a> Host<'a> for MapHost<'a> {
 
     fn hash_data(&self, part: Option<&[u8]>) {
         self.hashed.borrow_mut().push(part.map(<[u8]>::to_vec));
+    }
+
+    fn hash_data_ends(&self) {
+        self.hashed_ends.borrow_mut().push(self.hashed.borrow().len());
     }
 
     fn synthetic(&self, part: &'a [u8]) -> Result<(), Fault> {

@@ -288,6 +288,41 @@ fn shards_are_chosen_late_by_their_parameters() {
     assert!(value_after(ring, "set req.backend_hint = d.backend(param=:Zm9v:);", "\"\"").contains("shard_param.use()"));
 }
 
+/// `d.backend(resolve=LAZY, …)` says how the director chooses when the fetch begins, wherever the call stands.
+#[test]
+fn a_shard_is_chosen_late_by_what_was_said_for_the_fetch() {
+    let loaded = load(
+        "sub vcl_init { new d = directors.shard(); d.add_backend(a); d.add_backend(b); d.add_backend(c); d.reconfigure(25); \
+            new p = directors.shard_param(); p.set(by=KEY, key=0); new q = directors.shard_param(); \
+            q.set(by=KEY, key=3221225472); d.associate(p.use()); } \
+         sub vcl_backend_fetch { set bereq.backend = d.backend(resolve=LAZY); \
+            if (bereq.url == \"/q\") { d.backend(resolve=LAZY, param=q.use()); } \
+            if (bereq.url == \"/alt\") { d.backend(resolve=LAZY, alt=1); set bereq.http.now = d.backend(resolve=NOW); } \
+            if (bereq.url == \"/hash\") { d.backend(resolve=LAZY, by=HASH); } \
+            if (bereq.url == \"/url\") { d.backend(resolve=LAZY, by=URL); } }",
+    );
+    let arena = Arena::default();
+    let chosen = |url: &'static str, hash: &'static [u8]| {
+        let host = MapHost::new(&arena, &NoWorld)
+            .with_variable(VariableId::BEREQ_URL, Plain::Text(Some(url.as_bytes())))
+            .with_variable(VariableId::BEREQ_HASH, Plain::Blob(Some(hash)));
+        loaded.backend_fetch(&host);
+        let id = loaded.resolve(&host, host.variable(VariableId::BEREQ_BACKEND).backend()).expect("all are healthy");
+        let now = host.header(Message::Bereq, &HeaderName::new(b"now")).map(<[u8]>::to_vec);
+        (
+            loaded.backend_name(BackendRef::Named(id)).into_owned(),
+            now.map(|now| String::from_utf8_lossy(&now).into_owned()),
+        )
+    };
+    let late = |of: &str| (of.to_owned(), None);
+    assert_eq!(chosen("/", b"1234"), late(&SHARDS[..1]));
+    assert_eq!(chosen("/q", b"1234"), late(&SHARDS[4..5]));
+    let alt = &SHARDS_ALT[..1];
+    assert_eq!(chosen("/alt", b"1234"), (alt.to_owned(), Some(alt.to_owned())));
+    assert_eq!(chosen("/hash", &[0xc0, 0, 0, 0, 1]), late(&SHARDS[4..5]));
+    assert_eq!(chosen("/url", b"1234"), late("a"));
+}
+
 const SHARDS: &str = "bbbccb";
 const SHARDS_ALT: &str = "aacbaa";
 const SHARD_OF_URL: &str = "a";

@@ -240,6 +240,7 @@ fn the_other_subroutines_act_on_their_host() {
     assert_eq!(loaded.hash(&host), subroutine_verdicts::HashVerdict::Lookup);
     let part = |text: &str| Some(text.as_bytes().to_vec());
     assert_eq!(*host.hashed.borrow(), [None, part("x"), None, part("/a?b=1"), part("a.example")]);
+    assert_eq!(*host.hashed_ends.borrow(), [2, 3, 4, 5], "one end behind each statement, and each of the built-in two");
     assert_eq!(loaded.deliver(&host), DeliverVerdict::Deliver);
     assert_eq!(host.lines(Message::Resp), ["X-Cache: hit 3"]);
     assert_eq!(loaded.synth(&host), SynthVerdict::Deliver);

@@ -50,10 +50,25 @@ fn one_fetches_and_the_others_follow() {
     let leader = stage.miss("/");
     assert_eq!(kind(&stage.ask("/")), "busy");
     assert_eq!(kind(&stage.ask("/other")), "miss");
-    let beside = Wishes { ignore_busy: true, ..Wishes::default() };
-    assert_eq!(kind(&stage.ask_with("/", &[], &beside)), "miss");
+    let alone = Wishes { alone: true, ..Wishes::default() };
+    assert_eq!(kind(&stage.ask_with("/", &[], &alone)), "miss");
     stage.fill(leader, storable(MINUTE_MS), b"body");
     assert_eq!(body_of(&stage.fresh("/")), b"body");
+}
+
+/// req.hash_ignore_busy: nobody is waited for, but who has a head already is followed.
+#[test]
+fn who_ignores_the_busy_follows_those_that_stream() {
+    let stage = Stage::new();
+    let hasty = Wishes { ignore_busy: true, ..Wishes::default() };
+    assert_eq!(kind(&stage.ask_with("/first", &[], &hasty)), "miss");
+    let leader = stage.miss("/");
+    let Answer::Miss(other, ..) = stage.ask_with("/", &[], &hasty) else { panic!("it waits") };
+    drop(other);
+    let draft = stage.describe(leader, Some(storable(MINUTE_MS)), None);
+    assert_eq!(kind(&stage.ask_with("/", &[], &hasty)), "busy");
+    assert_eq!(kind(&stage.ask_with("/", &[], &Wishes { alone: true, ..Wishes::default() })), "miss");
+    draft.land(None);
 }
 
 #[test]

@@ -67,8 +67,7 @@ fn a_purge_during_the_body_condemns_the_fetch() {
 
 #[test]
 fn a_purge_reaches_fetches_that_nobody_can_find() {
-    for wishes in [Wishes { always_miss: true, ..Wishes::default() }, Wishes { ignore_busy: true, ..Wishes::default() }]
-    {
+    for wishes in [Wishes { always_miss: true, ..Wishes::default() }, Wishes { alone: true, ..Wishes::default() }] {
         for described in [false, true] {
             let stage = Stage::new();
             let _listed = stage.miss("/");

@@ -35,7 +35,7 @@ fn fetch(stage: &Stage, etag: &str, store_as: StoreAs) -> Option<Arc<Object>> {
 }
 
 fn describe(stage: &Stage, etag: &str, store_as: StoreAs) -> cache::Draft {
-    let alone = Wishes { always_miss: true, ignore_busy: true, ..Wishes::default() };
+    let alone = Wishes { always_miss: true, alone: true, ..Wishes::default() };
     let mut head = ResponseHead::new(Status::PARTIAL_CONTENT);
     head.fields.push(FieldName::Etag, etag);
     let (head, description) = (Arc::new(head), stage.description(Some(store_as), None));

@@ -52,10 +52,11 @@ pub const MAIN: &[Row<Observation>] = &[
         failures.iter().map(|kind| it.counter(&format!("origin_errors_{kind}"))).sum()
     }),
     (Counter::gauge("threads", "Workers"), |it| it.workers as u64),
-    (Counter::total("busy_sleep", "Requests that waited for somebody else's fetch"), |it| of(it, &["coalesced"])),
+    (Counter::total("busy_sleep", "Requests that waited for somebody else's fetch"), |it| of(it, &["waited"])),
     (Counter::total("busy_wakeup", "Of these, those that were served by it"), |it| of(it, &["coalesced"])),
     (Counter::gauge("n_object", "Objects in memory"), |it| it.cache.objects),
     (Counter::gauge("n_objecthead", "Keys under which something is known"), |it| it.cache.keys),
+    (Counter::gauge("n_objectcore", "Objects in memory"), |it| it.cache.objects),
     (Counter::gauge("n_backend", "Backends of all programs"), |it| {
         it.vcls.iter().map(|vcl| vcl.backends.len() as u64).sum()
     }),
@@ -63,8 +64,14 @@ pub const MAIN: &[Row<Observation>] = &[
     (Counter::total("n_lru_nuked", "Objects that left to make room"), |it| it.cache.evictions),
     (Counter::total("s_sess", "Client connections accepted"), |it| of(it, &["connections_accepted"])),
     (Counter::total("s_pipe", "Tunnels opened"), |it| of(it, &["pipes"])),
+    (Counter::gauge("n_pipe", "Tunnels open"), |it| of(it, &["tunnels_open"])),
+    (Counter::total("pipe_limited", "Tunnels refused because pipe_sess_max were open"), |it| {
+        of(it, &["tunnels_refused"])
+    }),
+    (Counter::total("sess_readahead", "Requests whose first bytes had come with the one before"), |it| {
+        of(it, &["requests_pipelined"])
+    }),
     (Counter::total("s_pass", "Requests passed to the origin"), |it| of(it, &["passes"])),
-    (Counter::total("s_fetch", "Requests sent to origins"), |it| of(it, &["origin_requests"])),
     (Counter::total("s_pipe_in", "Bytes from clients through tunnels").bytes(), |it| of(it, &["tunnel_bytes_up"])),
     (Counter::total("s_pipe_out", "Bytes to clients through tunnels").bytes(), |it| of(it, &["tunnel_bytes_down"])),
     (Counter::gauge("n_vcl", "Programs loaded"), |it| it.vcls.len() as u64),
@@ -171,7 +178,7 @@ mod tests {
         let all = Observation { counters: vec![1 << 20; proxy::counters::COUNTERS.len()], ..sample() };
         let (none, all) = (figures_of(MAIN, &none), figures_of(MAIN, &all));
         let counted = none.iter().zip(all).filter(|(before, after)| **before != *after).count();
-        assert_eq!(MAIN.len() - counted, 12);
+        assert_eq!(MAIN.len() - counted, 13);
     }
 
     #[test]

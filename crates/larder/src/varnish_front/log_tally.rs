@@ -27,6 +27,7 @@ tallied! {
     RespHead "s_resp_hdrbytes" "Bytes of heads of answers".bytes(),
     RespBody "s_resp_bodybytes" "Bytes of bodies of answers".bytes(),
     Synth "s_synth" "Answers that programs were asked to make",
+    Fetch "s_fetch" "Fetches begun",
     Background "s_bgfetch" "Fetches of what was served stale meanwhile",
     HitPass "cache_hitpass" "Requests passed because of a mark",
     HitMiss "cache_hitmiss" "Requests that missed because of a mark",
@@ -106,9 +107,7 @@ impl LogTally {
         match kind {
             RecordKind::ReqAcct => self.note_bytes(text),
             RecordKind::VclCall if text == b"SYNTH" => self.add(At::Synth, 1),
-            RecordKind::Begin if text.starts_with(b"bereq ") && text.ends_with(b" bgfetch") => {
-                self.add(At::Background, 1);
-            }
+            RecordKind::Begin if text.starts_with(b"bereq ") => self.note_fetch(text),
             RecordKind::HitPass => self.add(At::HitPass, 1),
             RecordKind::HitMiss => self.add(At::HitMiss, 1),
             RecordKind::RespStatus if text == b"500" => self.add(At::Status500, 1),
@@ -120,6 +119,13 @@ impl LogTally {
             }
             _ => {}
         }
+    }
+
+    /// A retry is the same fetch, and a pipe is none.
+    fn note_fetch(&self, begin: &[u8]) {
+        let why = begin.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+        self.add(At::Fetch, u64::from(matches!(why, b"fetch" | b"pass" | b"bgfetch")));
+        self.add(At::Background, u64::from(why == b"bgfetch"));
     }
 
     fn note_bytes(&self, text: &[u8]) {
@@ -163,6 +169,8 @@ mod tests {
             (RecordKind::VclCall, "RECV"),
             (RecordKind::Begin, "bereq 5 bgfetch"),
             (RecordKind::Begin, "bereq 5 fetch"),
+            (RecordKind::Begin, "bereq 5 retry"),
+            (RecordKind::Begin, "bereq 5 pipe"),
             (RecordKind::HitPass, "7 1.0"),
             (RecordKind::HitMiss, "7 1.0"),
             (RecordKind::RespStatus, "500"),
@@ -191,6 +199,7 @@ mod tests {
             ("s_resp_hdrbytes", 304),
             ("s_resp_bodybytes", 4005),
             ("s_synth", 1),
+            ("s_fetch", 2),
             ("s_bgfetch", 1),
             ("cache_hitpass", 1),
             ("cache_hitmiss", 1),

@@ -42,6 +42,8 @@ pub(crate) enum Answer {
         length: Option<u64>,
         follower: Follower,
         facts: Option<rules::Facts>,
+        /// When the head came.
+        received: cache::Now,
     },
     /// A file beneath a root.
     File(Arc<OpenFile>),
@@ -141,7 +143,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     let head_only = tx.wants_head_only();
     let outgoing = match answer {
         Answer::Stored { object, why, slices } => stored(tx, &object, why, slices, head_only),
-        Answer::Followed { head, length, follower, facts } => {
+        Answer::Followed { head, length, follower, facts, .. } => {
             followed(tx, &head, length, follower, facts.as_ref(), head_only)
         }
         Answer::File(file) => file_beneath(tx, &file, head_only),

@@ -62,9 +62,13 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             let facts = object.facts();
             Ok((made, Source::Object(object, tx.lent.clone()), facts))
         }
-        Answer::Followed { head, length, follower, facts } => {
+        Answer::Followed { head, length, follower, facts, received } => {
             let mut fields = HopByHop::end_to_end(head.fields.view());
-            let age_s = facts.as_ref().map_or(0, |facts| facts.initial_age_ms / 1_000);
+            let resident_ms = now.mono_ms.saturating_sub(received.mono_ms);
+            let age_s = match &facts {
+                Some(facts) => facts.age_ms(resident_ms) / 1_000,
+                None => age_said(&fields),
+            };
             // Who waited for somebody else's fetch has hit what that brought.
             let fetched_by = if follower.is_leader() { None } else { fetched_by(&head) };
             prepare(tx, &mut fields, &head, fetched_by, age_s, length);
@@ -72,7 +76,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
                 accept_ranges(tx, &mut fields, &head);
             }
             note_streaming(tx, follower.is_under_way());
-            let view = arrived(tx, &head, facts.as_ref());
+            let view = arrived(tx, &head, facts.as_ref(), resident_ms);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             Ok((made, Source::Follower(follower, length), facts.unwrap_or_default()))
         }
@@ -82,13 +86,13 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
                 _ => None,
             };
             let mut fields = HopByHop::end_to_end(head.fields.view());
-            let age_s = fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0);
+            let age_s = age_said(&fields);
             let length_said = head.fields.view().get(FieldName::ContentLength).and_then(seconds);
             // As in Varnish, who passes a hit names two transactions, of which the second is the pass.
             let passed_by = tx.vcl.as_deref().filter(|state| state.passes_hit.get()).and_then(|it| it.passed_by.get());
             prepare(tx, &mut fields, &head, passed_by, age_s, length.or(length_said));
             note_streaming(tx, body.framing() != ResponseBody::None);
-            let view = arrived(tx, &head, None);
+            let view = arrived(tx, &head, None, 0);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             Ok((made, Source::Origin(body), Facts::default()))
         }
@@ -96,7 +100,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
         Answer::Made(Made { made, body, .. }) => {
             let mut fields = made.head.fields.clone();
             prepare(tx, &mut fields, &made.head, None, 0, Some(body.len() as u64));
-            let view = arrived(tx, &made.head, None);
+            let view = arrived(tx, &made.head, None, 0);
             let made = client_steps::deliver(tx, Some(view), made.status, made.head.reason.as_deref(), &fields)?;
             Ok((made, Source::Bytes(body), Facts::default()))
         }
@@ -122,11 +126,17 @@ fn seconds(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// `obj` of an answer that the request itself caused.
-fn arrived<'h>(tx: &Transaction, head: &'h ResponseHead, facts: Option<&Facts>) -> StoredView<'h> {
+/// `obj` of an answer that the request itself caused, so long after its head came.
+fn arrived<'h>(tx: &Transaction, head: &'h ResponseHead, facts: Option<&Facts>, resident_ms: u64) -> StoredView<'h> {
     let view = StoredView::arriving(head, facts);
     let brought = tx.vcl.as_deref().and_then(|state| state.brought.get());
-    StoredView { lifetimes: brought.unwrap_or(view.lifetimes), ..view }
+    let lifetimes = brought.unwrap_or(view.lifetimes).after(resident_ms);
+    StoredView { lifetimes, resident_ms, ..view }
+}
+
+/// What the origin says.
+fn age_said(fields: &Fields) -> u64 {
+    fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0)
 }
 
 /// What the program sees beside the answer's own fields.

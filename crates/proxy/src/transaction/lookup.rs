@@ -40,7 +40,7 @@ pub(crate) struct Question<'a> {
     pub(crate) directives: &'a RequestDirectives,
     pub(crate) backend: Option<Backend>,
     /// Wait for nobody.
-    pub(crate) ignore_busy: bool,
+    pub(crate) alone: bool,
     /// A disk was asked already, and what it has of the key is in memory or not wanted.
     pub(crate) has_recalled: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
         seen: tx.seen,
         directives: &tx.directives,
         backend: tx.backend,
-        ignore_busy: tx.asked_again_count > ASKED_AGAIN_MAX,
+        alone: tx.asked_again_count > ASKED_AGAIN_MAX,
         has_recalled: tx.recalled.is_some(),
     };
     match find(&core, &tx.site, &question, core.now()) {
@@ -80,7 +80,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
     }
     let wishes = Wishes {
         core: core.index,
-        ignore_busy: question.ignore_busy,
+        alone: question.alone,
         pass_uncacheable: true,
         range: wanted_range(question),
         directives: *question.directives,

@@ -205,7 +205,7 @@ fn broken_off(tx: &mut Transaction, connection: &mut Connection, broken: Broken)
 fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step {
     let key = tx.key();
     let began = Some(began);
-    let wishes = Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, began, ..Wishes::default() };
+    let wishes = Wishes { core: tx.core.index, always_miss: true, alone: true, began, ..Wishes::default() };
     match tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received) {
         Asked::Miss(ticket) | Asked::HitForMiss(ticket, _) => {
             let follower = ticket.follow(tx.core.index);

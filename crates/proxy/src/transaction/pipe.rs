@@ -19,6 +19,7 @@ use crate::stored_head::{write_field, write_status_line, write_via};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::transmit::{self, OutBody, Outgoing};
+use crate::transaction::tunnel::TunnelPlace;
 use crate::transaction::{Step, Transaction, raw_pipe, tunnel};
 use crate::vcl_story::client_steps;
 
@@ -45,6 +46,9 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
     if tx.vcl.is_some() && connection.is_varnishd_s() && !tx.head.request().fields.contains(FieldName::Upgrade) {
         return raw_pipe::run(tx, connection).await;
     }
+    let Some(_place) = TunnelPlace::take(tx) else {
+        return Step::Synth(Synth::tunnels_too_many());
+    };
     let mut fetch = match Fetch::piped(tx) {
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),

@@ -9,12 +9,16 @@ use crate::connection::Connection;
 use crate::fetch::{Broken, Client, Fetch};
 use crate::transaction::pipe::{self, Tunnel};
 use crate::transaction::synth::Synth;
+use crate::transaction::tunnel::TunnelPlace;
 use crate::transaction::{Step, Transaction, transmit};
 
 pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
     if tx.vcl.as_deref().is_some_and(|state| state.body_is_gone) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
+    let Some(_place) = TunnelPlace::take(tx) else {
+        return Step::Synth(Synth::tunnels_too_many());
+    };
     let mut fetch = match Fetch::piped(tx) {
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),

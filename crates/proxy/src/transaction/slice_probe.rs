@@ -54,7 +54,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, first
         return Probed::Unsliced;
     };
     let wishes =
-        Wishes { core: tx.core.index, always_miss: true, ignore_busy: true, began: Some(began), ..Wishes::default() };
+        Wishes { core: tx.core.index, always_miss: true, alone: true, began: Some(began), ..Wishes::default() };
     let asked = tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received);
     let (Asked::Miss(ticket) | Asked::HitForMiss(ticket, _)) = asked else { return Probed::Unsliced };
     let head = match store_as.whole.as_ref() {

@@ -28,7 +28,7 @@ const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
     tx.outcome.verdict = CacheVerdict::Pipe;
     tx.persistent = false;
-    let Some(_place) = TunnelPlace::take(&tx.core, tx.site.settings.limits.tunnels_max) else {
+    let Some(_place) = TunnelPlace::take(tx) else {
         return Step::Synth(Synth::tunnels_too_many());
     };
     let tunnel = match open(tx, connection).await {
@@ -130,17 +130,22 @@ fn client_left(connection: &mut Connection) -> Step {
 }
 
 /// One of `limits.tunnels_max`; given back when it is dropped.
-struct TunnelPlace(Rc<Core>);
+pub(super) struct TunnelPlace(Rc<Core>);
 
 impl TunnelPlace {
-    fn take(core: &Rc<Core>, tunnels_max: usize) -> Option<TunnelPlace> {
+    pub(super) fn take(tx: &Transaction) -> Option<TunnelPlace> {
+        let (core, tunnels_max) = (&tx.core, tx.site.settings.limits.tunnels_max);
         let place = TunnelPlace(Rc::clone(core));
-        (core.shared.tunnels_open.fetch_add(1, Ordering::Relaxed) < tunnels_max).then_some(place)
+        core.counters.tunnels_open.add(1);
+        let is_free = core.shared.tunnels_open.fetch_add(1, Ordering::Relaxed) < tunnels_max;
+        core.counters.tunnels_refused.add(u64::from(!is_free));
+        is_free.then_some(place)
     }
 }
 
 impl Drop for TunnelPlace {
     fn drop(&mut self) {
         self.0.shared.tunnels_open.fetch_sub(1, Ordering::Relaxed);
+        self.0.counters.tunnels_open.sub(1);
     }
 }

@@ -49,6 +49,7 @@ enum Event {
 
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut wait: Wait) -> Step {
     connection.slot.set_deadline(u64::MAX);
+    let mut is_counted = wait.notes.is_some();
     loop {
         let event = poll_fn(|cx| {
             if let Some(interim) = wait.notes.as_ref().and_then(|notes| notes.poll_interim(cx)) {
@@ -56,6 +57,9 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut w
             }
             if let Poll::Ready(head) = wait.follower.poll_head(cx) {
                 return Poll::Ready(Event::Head(head));
+            }
+            if !std::mem::replace(&mut is_counted, true) {
+                tx.core.counters.waited.add(1);
             }
             if connection.has_left(cx) { Poll::Ready(Event::ClientLeft) } else { Poll::Pending }
         })
@@ -119,6 +123,7 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
         length: headed.length,
         follower: wait.follower,
         facts: headed.facts,
+        received: headed.received,
     }))
 }
 

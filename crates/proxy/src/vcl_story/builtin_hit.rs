@@ -79,10 +79,12 @@ fn key_by_builtin(core: &Core, request: &Request<'_>) -> Option<Key> {
     }
     let mut hashed = HashedParts::new();
     match request.query {
-        None => hashed.add(Some(&[request.path])),
-        Some(query) => hashed.add(Some(&[request.path, b"?", query])),
+        None => hashed.add(Some(request.path)),
+        Some(query) => [request.path, b"?", query].into_iter().for_each(|part| hashed.add(Some(part))),
     }
-    hashed.add(Some(&[host]));
+    hashed.end();
+    hashed.add(Some(host));
+    hashed.end();
     Some(hashed.key(core))
 }
 

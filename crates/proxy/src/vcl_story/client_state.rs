@@ -91,6 +91,8 @@ pub(crate) struct ClientState {
     /// `req.proto`, where the program set it.
     pub(crate) proto: RefCell<Option<Box<[u8]>>>,
     pub(crate) key: Cell<Option<Key>>,
+    /// SHA-256 of what the key is made of, as `HashedParts::sha256` says. `None`: the program asks for none.
+    pub(crate) hash: Cell<Option<[u8; 32]>>,
     pub(crate) remembered: Cell<Remembered>,
     /// How long what the last fetch brought lives.
     pub(crate) brought: Cell<Option<Lifetimes>>,
@@ -156,6 +158,7 @@ impl ClientState {
             identity: RefCell::new(None),
             proto: RefCell::new(None),
             key: Cell::new(None),
+            hash: Cell::new(None),
             remembered: Cell::new(Remembered::Nothing),
             brought: Cell::new(None),
             esi: Cell::new(true),

@@ -15,7 +15,7 @@ use vcl::subroutine_verdicts::{
     DeliverVerdict, HashVerdict, HitVerdict, MissVerdict, PassVerdict, PipeVerdict, PurgeVerdict, RecvVerdict, Status,
     SynthVerdict,
 };
-use vcl::{Arena, Fault, Loaded, Message, Purge, Purged};
+use vcl::{Arena, BackendRef, Fault, Loaded, Message, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
 use crate::fetch::policy_fetch::{bereq_of, with_xid};
@@ -35,7 +35,7 @@ use crate::vcl_story::head_edits::EditedHead;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
-use crate::vcl_story::watched_scope::run_over;
+use crate::vcl_story::watched_scope::{Watched, run_over};
 use crate::vcl_story::{policy_purge, xids};
 
 /// What a scope is made of beside the request.
@@ -117,7 +117,7 @@ pub(crate) fn recv(tx: &mut Transaction) -> Step {
             }
             let HashVerdict::Lookup = run_over!(scope, program.hash) else { return Said::Step(failed()) };
             if let Side::Client(state) = scope.side {
-                state.key.set(Some(scope.key()));
+                scope.take_key(state, program);
             }
             Said::Step(step_of(verdict))
         });
@@ -227,7 +227,8 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     let wishes = Wishes {
         core: core.index,
         always_miss,
-        ignore_busy: always_miss || state.hash_ignore_busy.get() || waited_enough,
+        ignore_busy: state.hash_ignore_busy.get(),
+        alone: always_miss || waited_enough,
         ignore_vary: state.hash_ignore_vary.get(),
         ttl_max_ms: ms(state.ttl_s.get()),
         grace_max_ms: ms(state.grace_s.get()),
@@ -397,6 +398,7 @@ pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
         match run_over!(scope, program.pipe) {
             PipeVerdict::Pipe => {
                 piped = scope.changed_bereq(request);
+                choose_for_pipe(scope, program);
                 None
             }
             PipeVerdict::Synth(status) => Some(synth(status)),
@@ -405,6 +407,15 @@ pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
     });
     tx.head = piped.map_or(bereq, Rc::new);
     said.unwrap_or_else(|| Some(failed()))
+}
+
+/// What a director chooses for a pipe: later there is no bereq to choose by.
+fn choose_for_pipe<'a>(scope: &Scope<'a>, program: &'a Loaded) {
+    if let Side::Client(state) = scope.side
+        && let Some(chosen) = program.resolve(&Watched::over(scope), state.backend_hint.get())
+    {
+        state.backend_hint.set(BackendRef::Named(chosen));
+    }
 }
 
 /// Takes all variants of the request's hash out of the store; then vcl_purge.

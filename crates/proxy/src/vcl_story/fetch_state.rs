@@ -56,7 +56,7 @@ pub(crate) struct FetchState {
     pub(crate) filters: RefCell<Option<Box<[u8]>>>,
     /// The head before the program saw it.
     pub(crate) original: Rc<RequestHead>,
-    pub(crate) hash_bits: u64,
+    pub(crate) hash: Option<[u8; 32]>,
 }
 
 impl FetchState {
@@ -103,7 +103,7 @@ impl FetchState {
             task: Task::default(),
             filters: RefCell::new(None),
             original,
-            hash_bits: client.key.get().map_or(0, |key| key.bits()),
+            hash: client.hash.get(),
         }
     }
 }

@@ -148,6 +148,8 @@ impl<'a> Host<'a> for Foresight<'_, 'a> {
 
     fn hash_data(&self, _part: Option<&[u8]>) {}
 
+    fn hash_data_ends(&self) {}
+
     fn synthetic(&self, _part: &'a [u8]) -> Result<(), Fault> {
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What a program hashes, part behind part, as the key of a response is made of it.
 
 use cache::Key;
+use sha2::{Digest, Sha256};
 
 use crate::worker::Core;
 
@@ -12,21 +13,29 @@ pub(crate) struct HashedParts {
     usual_count: usize,
     /// All of them, once there are too many.
     all: Vec<u8>,
+    /// Of the statement that has not ended.
+    open_count: u32,
 }
 
 impl HashedParts {
     #[inline]
     pub(crate) fn new() -> HashedParts {
-        HashedParts { usual: [0; BYTES_USUAL], usual_count: 0, all: Vec::new() }
+        HashedParts { usual: [0; BYTES_USUAL], usual_count: 0, all: Vec::new(), open_count: 0 }
     }
 
-    /// Adds what is hashed as one part, in pieces. Each part counts by itself: `ab` and `c` are not `a` and `bc`; and
-    /// absent is not empty.
+    /// Adds a part of what a statement hashes. Absent is not empty: it counts as a NUL.
     #[inline]
-    pub(crate) fn add(&mut self, pieces: Option<&[&[u8]]>) {
-        let length = pieces.map_or(u32::MAX, |pieces| pieces.iter().map(|piece| piece.len() as u32).sum());
+    pub(crate) fn add(&mut self, part: Option<&[u8]>) {
+        let part = part.unwrap_or(b"\0");
+        self.open_count += part.len() as u32;
+        self.push(part);
+    }
+
+    /// The statement is over: `ab` and `c` of two of them are not `a` and `bc`.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        let length = std::mem::take(&mut self.open_count);
         self.push(&length.to_le_bytes());
-        pieces.unwrap_or_default().iter().for_each(|piece| self.push(piece));
     }
 
     #[inline]
@@ -53,6 +62,22 @@ impl HashedParts {
         if self.all.is_empty() { &self.usual[..self.usual_count] } else { &self.all }
     }
 
+    /// What `req.hash` and `bereq.hash` are, and the shard director chooses by, as Varnish has it: SHA-256 of what each
+    /// statement hashes and a NUL behind it.
+    pub(crate) fn sha256(&self) -> [u8; 32] {
+        let (mut rest, mut statements) = (self.bytes(), Vec::new());
+        while let Some((before, length)) = rest.split_last_chunk() {
+            let (earlier, statement) = before.split_at(before.len() - u32::from_le_bytes(*length) as usize);
+            statements.push(statement);
+            rest = earlier;
+        }
+        let digest = statements
+            .iter()
+            .rev()
+            .fold(Sha256::new(), |digest, statement| digest.chain_update(statement).chain_update(b"\0"));
+        digest.finalize().into()
+    }
+
     #[inline]
     pub(crate) fn key(&self, core: &Core) -> Key {
         core.shared.cache.key([&b"vcl"[..], self.bytes()])
@@ -63,20 +88,39 @@ impl HashedParts {
 mod tests {
     use super::*;
 
+    fn of(statements: &[&[Option<&[u8]>]]) -> HashedParts {
+        let mut hashed = HashedParts::new();
+        for statement in statements {
+            statement.iter().for_each(|part| hashed.add(*part));
+            hashed.end();
+        }
+        hashed
+    }
+
     #[test]
-    fn parts_are_kept_apart_and_all_there() {
-        let of = |parts: &[Option<&[&[u8]]>]| {
-            let mut hashed = HashedParts::new();
-            parts.iter().for_each(|pieces| hashed.add(*pieces));
-            hashed.bytes().to_vec()
-        };
-        assert_eq!(of(&[Some(&[b"ab", b"c"])]), b"\x03\0\0\0abc");
-        assert_ne!(of(&[Some(&[b"ab"]), Some(&[b"c"])]), of(&[Some(&[b"a"]), Some(&[b"bc"])]));
-        assert_ne!(of(&[None]), of(&[Some(&[])]));
+    fn statements_are_kept_apart_and_their_parts_are_not() {
+        let of = |statements: &[&[Option<&[u8]>]]| of(statements).bytes().to_vec();
+        assert_eq!(of(&[&[Some(b"ab"), Some(b"c")]]), b"abc\x03\0\0\0");
+        assert_eq!(of(&[&[Some(b"ab"), Some(b"c")]]), of(&[&[Some(b"a"), Some(b"bc")]]));
+        assert_ne!(of(&[&[Some(b"ab")], &[Some(b"c")]]), of(&[&[Some(b"a")], &[Some(b"bc")]]));
+        assert_ne!(of(&[&[None]]), of(&[&[Some(b"")]]));
         let long = [b'x'; BYTES_USUAL];
         for count in [BYTES_USUAL - 5, BYTES_USUAL - 4, BYTES_USUAL - 3, BYTES_USUAL] {
-            let expect = [&(count as u32).to_le_bytes()[..], &long[..count], &2u32.to_le_bytes(), b"yz"].concat();
-            assert_eq!(of(&[Some(&[&long[..count]]), Some(&[b"y", b"z"])]), expect, "{count}");
+            let expect = [&long[..count], &(count as u32).to_le_bytes(), b"yz", &2u32.to_le_bytes()].concat();
+            assert_eq!(of(&[&[Some(&long[..count])], &[Some(b"y"), Some(b"z")]]), expect, "{count}");
         }
+    }
+
+    /// The digests are those of `printf … | sha256sum`.
+    #[test]
+    fn the_digest_is_that_of_the_statements_with_a_nul_behind_each() {
+        let digest = |hashed: &HashedParts| hashed.sha256().map(|byte| format!("{byte:02x}")).concat();
+        let usual = of(&[&[Some(b"/")], &[Some(b"local"), Some(b"host")]]);
+        assert_eq!(digest(&usual), "de4d1fd3244ab4ab7b6a4ce4c8db131920ce24064e428c13c0a5a1bb9fa422ed");
+        assert_eq!(
+            digest(&of(&[&[None, Some(b"x")]])),
+            "0561374e75d21135ef4df8565a9e09c93257944df311c37bd6c2a6e9f6fbf0ad"
+        );
+        assert_eq!(digest(&HashedParts::new()), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     }
 }

@@ -147,8 +147,7 @@ fn play<'a>(
     let HashVerdict::Lookup = run_over!(scope, program.hash) else {
         return Came::Elsewhere(State::Receive, Step::Synth(Synth::vcl_failed()));
     };
-    let key = scope.key();
-    state.key.set(Some(key));
+    let key = scope.take_key(state, program);
     if !matches!(verdict, RecvVerdict::Hash) {
         return Came::Elsewhere(State::Receive, client_steps::step_of(verdict));
     }

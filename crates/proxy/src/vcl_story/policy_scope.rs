@@ -10,7 +10,7 @@ use message::{Request, RequestHead};
 use smallvec::SmallVec;
 use vcl::typed_program::BackendId;
 use vcl::{
-    Arena, Fault, HeaderName, Health, Host, KeptName, LogKind, Message, Plain, ProxyField, Purge, Purged, Task,
+    Arena, Fault, HeaderName, Health, Host, KeptName, Loaded, LogKind, Message, Plain, ProxyField, Purge, Purged, Task,
     UnixPeer, VariableId, World, header_value,
 };
 use wire::proxy_triples;
@@ -102,9 +102,13 @@ impl<'a> Scope<'a> {
         bereq.is_changed().then(|| bereq.to_head(like))
     }
 
-    /// The key of what was hashed.
-    pub(crate) fn key(&self) -> Key {
-        self.hashed.borrow().key(self.core)
+    /// The key of what was hashed. What `req.hash` is goes with it, if the program may ask.
+    pub(crate) fn take_key(&self, state: &ClientState, program: &Loaded) -> Key {
+        let hashed = self.hashed.borrow();
+        let key = hashed.key(self.core);
+        state.key.set(Some(key));
+        state.hash.set(program.asks_hash().then(|| hashed.sha256()));
+        key
     }
 
     /// The body that the program made.
@@ -277,7 +281,11 @@ impl<'a> Host<'a> for Scope<'a> {
     }
 
     fn hash_data(&self, part: Option<&[u8]>) {
-        self.hashed.borrow_mut().add(part.as_ref().map(std::slice::from_ref));
+        self.hashed.borrow_mut().add(part);
+    }
+
+    fn hash_data_ends(&self) {
+        self.hashed.borrow_mut().end();
     }
 
     fn synthetic(&self, part: &'a [u8]) -> Result<(), Fault> {

@@ -105,10 +105,9 @@ fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::REQ_IS_HITPASS => Plain::Bool(state.remembered.get() == Remembered::HitForPass),
         V::REQ_TRANSPORT => return text(b"HTTP/1"),
         V::REQ_ESI => Plain::Bool(state.esi.get()),
-        V::REQ_HASH => {
-            let bits = state.key.get().map_or(0, |key| key.bits());
-            Plain::Blob(scope.arena.copy(&bits.to_be_bytes()).ok())
-        }
+        V::REQ_HASH => hash(scope, state.hash.get()),
+        // Without a bereq nothing of it is empty: its method is.
+        V::BEREQ_HASH => hash(scope, state.hash.get().filter(|_| !scope.bereq().method.get().is_empty())),
         V::BEREQ_METHOD => return text(scope.bereq().method.get()),
         V::BEREQ_URL => return text(scope.bereq().url.get()),
         V::BEREQ_PROTO => return text(scope.bereq().proto()),
@@ -130,6 +129,11 @@ fn response<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
     })
 }
 
+/// Without one (the request was not hashed yet, or the program was not known to ask) there is no blob.
+fn hash<'a>(scope: &Scope<'a>, hash: Option<[u8; 32]>) -> Plain<'a> {
+    Plain::Blob(hash.and_then(|hash| scope.arena.copy(&hash).ok()))
+}
+
 /// `bereq.*`.
 fn fetch<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read<'a> {
     let limits = &scope.settings.settings.limits;
@@ -149,7 +153,7 @@ fn fetch<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read<'a> {
         V::BEREQ_UNCACHEABLE => Plain::Bool(state.uncacheable.get()),
         V::BEREQ_IS_HITMISS => Plain::Bool(state.remembered == Remembered::HitForMiss),
         V::BEREQ_IS_HITPASS => Plain::Bool(state.remembered == Remembered::HitForPass),
-        V::BEREQ_HASH => Plain::Blob(scope.arena.copy(&state.hash_bits.to_be_bytes()).ok()),
+        V::BEREQ_HASH => hash(scope, state.hash),
         _ => return None,
     })
 }

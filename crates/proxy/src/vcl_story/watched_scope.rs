@@ -249,6 +249,10 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         self.hear(|| Event::Hashed(part.map(lossy)));
     }
 
+    fn hash_data_ends(&self) {
+        self.scope.hash_data_ends();
+    }
+
     fn synthetic(&self, part: &'a [u8]) -> Result<(), Fault> {
         self.hear(|| Event::Body(lossy(part)));
         self.scope.synthetic(part)

@@ -90,9 +90,11 @@ pub fn recv<'a, H: Host<'a>>(run: &Run<'a, '_, H>) -> Result<Option<Ending<'a>>,
 pub fn hash<'a, H: Host<'a>>(run: &Run<'a, '_, H>) -> Result<(), Fault> {
     let host = run.host;
     host.hash_data(host.variable(VariableId::REQ_URL).text());
+    host.hash_data_ends();
     match host.header(Message::Req, &HOST) {
         Some(name) => host.hash_data(Some(name)),
         None => host.hash_data(run.text_of(host.variable(VariableId::SERVER_IP))?),
     }
+    host.hash_data_ends();
     Ok(())
 }

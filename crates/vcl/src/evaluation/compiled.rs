@@ -34,6 +34,8 @@ pub struct Compiled {
     pub acls: Vec<AclRanges>,
     /// The most that a call of std.cache_req_body asks for.
     pub request_body_bytes: Option<u64>,
+    /// req.hash or bereq.hash is read somewhere, or chosen by.
+    pub asks_hash: bool,
     pub labels: Vec<String>,
 }
 

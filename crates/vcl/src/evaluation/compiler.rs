@@ -33,6 +33,7 @@ pub struct Compiler<'p> {
     pub depth: u32,
     pub request_body_bytes: Option<u64>,
     pub looks_at_body: bool,
+    pub asks_hash: bool,
     groups: Vec<Group>,
     /// By subroutine and text.
     group_numbers: HashMap<(usize, Operand), u32>,
@@ -51,6 +52,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         depth: 0,
         request_body_bytes: None,
         looks_at_body: false,
+        asks_hash: false,
         groups: Vec::new(),
         group_numbers: HashMap::new(),
         subroutine: 0,
@@ -65,6 +67,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         }
         subroutines.push(steps);
     }
+    let asks_hash = compiler.asks_hash;
     let (mut groups, wholes_left) = (compiler.groups, compiler.wholes_left);
     let mut sets_count = 0;
     for group in &mut groups {
@@ -83,7 +86,18 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
     let looks_at = compiler.looks_at_body.then_some(REQUEST_BODY_BYTES_DEFAULT);
     let request_body_bytes = compiler.request_body_bytes.or(looks_at);
     let untouched = methods.map(|method| method.is_some_and(|id| is_untouched(program, id)));
-    Ok(Compiled { subroutines, methods, untouched, patterns, groups, sets_count, acls, request_body_bytes, labels })
+    Ok(Compiled {
+        subroutines,
+        methods,
+        untouched,
+        patterns,
+        groups,
+        sets_count,
+        acls,
+        request_body_bytes,
+        asks_hash,
+        labels,
+    })
 }
 
 /// A set of a chain's regexes, if they are worth one.

@@ -264,6 +264,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
                 for part in parts {
                     self.host.hash_data(self.text(part)?);
                 }
+                self.host.hash_data_ends();
             }
             Act::Synthetic(parts) => {
                 for part in parts {

@@ -282,7 +282,11 @@ impl Compiler<'_> {
     fn blob(&mut self, value: &Value) -> Made<BlobOf> {
         Ok(match &value.kind {
             ValueKind::Blob(bytes) => BlobOf::Constant(bytes.clone()),
-            ValueKind::Variable(id) => BlobOf::Variable(id.first_of_name()),
+            ValueKind::Variable(id) => {
+                let id = id.first_of_name();
+                self.asks_hash |= matches!(id, VariableId::REQ_HASH | VariableId::BEREQ_HASH);
+                BlobOf::Variable(id)
+            }
             ValueKind::Call { .. } => BlobOf::Call(self.call(value)?),
             _ => return odd(value, "a blob"),
         })
@@ -366,6 +370,8 @@ impl Compiler<'_> {
                 self.request_body_bytes = Some(self.request_body_bytes.unwrap_or(0).max(asked));
             }
             ("bodyaccess", _) => self.looks_at_body = true,
+            ("directors", name) if name.starts_with("shard") => self.asks_hash = true,
+            ("saintmode", _) => self.asks_hash = true,
             _ => {}
         }
         Ok(Call { function: found, object: None, arguments, gives: function.gives })

@@ -31,6 +31,7 @@ pub fn call<'a, H: Host<'a>>(
         BodyFunction::Length => Plain::Int(body.len() as i64),
         BodyFunction::Hash => {
             run.host.hash_data(Some(body));
+            run.host.hash_data_ends();
             NOTHING
         }
         BodyFunction::Log => {

@@ -142,7 +142,7 @@ impl<'a, H: Host<'a>> Search<'a, '_, H> {
             BackendRef::Named(id) => return Some(id),
             BackendRef::Director(id) => match self.loaded.objects().get(id)? {
                 Object::Director(director) => director.choose(self),
-                Object::Shard(shard) => shard.choose_late(self),
+                Object::Shard(shard) => shard.choose_late(self, id),
                 Object::Saintmode(saint) if self.health(of).healthy => Some(saint.backend()),
                 _ => None,
             },

@@ -145,28 +145,38 @@ fn of_shard<'a, H: Host<'a>>(
         }
         F::ShardKey => return Ok(Plain::Int(i64::from(super::shard_director::hash(&[given.bytes(0)])))),
         F::ShardBackend => {
-            let wanted = ShardArguments::of_call(given)?;
-            // Without arguments but `param`, and where there is no request yet, the choice is left for later.
-            let is_late = match given.word(8) {
-                Some(word) => word == "LAZY",
-                None => run.is_housekeeping() || !(0..7).any(|index| given.is_given(index)),
-            };
-            if is_late && (0..7).any(|index| given.is_given(index)) {
-                return Err(Fault::new("shard.backend(): with resolve=LAZY only `param` may be given"));
-            }
-            if is_late && !given.is_given(7) {
-                return Ok(Plain::Backend(BackendRef::Director(id)));
-            }
-            if run.is_housekeeping() {
-                return Err(Fault::new("shard.backend() cannot choose in vcl_init and vcl_fini: use resolve=LAZY"));
-            }
-            let param = given.text(7).map(shard_parameters::object_of).transpose()?;
-            return shard.choose_now(run, &wanted, param).map(Plain::Backend);
+            return shard_backend(run, id, shard, given).map(Plain::Backend);
         }
         // ShardDebug: what it would log is Varnish's own affair.
         _ => {}
     }
     Ok(NOTHING)
+}
+
+/// `shard.backend`: who answers, or the director itself, which chooses when the fetch begins, by what was said last.
+fn shard_backend<'a, H: Host<'a>>(
+    run: &Run<'a, '_, H>,
+    id: ObjectId,
+    shard: &Shard,
+    given: &Arguments<'_, 'a>,
+) -> Result<BackendRef, Fault> {
+    let param = given.text(7).map(shard_parameters::object_of).transpose()?;
+    let said = ShardArguments { param, ..ShardArguments::of_call(given)? };
+    let is_late = given.word(8).map_or(run.is_housekeeping(), |word| word == "LAZY");
+    if !is_late {
+        return match run.is_housekeeping() {
+            true => Err(Fault::new("shard.backend() cannot choose in vcl_init and vcl_fini: use resolve=LAZY")),
+            false => shard.choose_now(run, id, &said),
+        };
+    }
+    if said != ShardArguments::default() {
+        if !run.is_backend_side() {
+            let what = "shard.backend(): resolve=LAZY takes other arguments in vcl_pipe and on the backend's side only";
+            return Err(Fault::new(what));
+        }
+        run.host.task().set_shard_arguments(id, said);
+    }
+    Ok(BackendRef::Director(id))
 }
 
 /// A backend or director by its name.

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use sha2::{Digest, Sha256};
 
 use super::directors::Search;
-use super::shard_parameters::{By, Healthy, ShardArguments};
+use super::shard_parameters::{Healthy, ShardArguments};
 use crate::chance;
 use crate::evaluation::evaluator::Run;
 use crate::host::Host;
@@ -17,7 +17,6 @@ use crate::limits::{DIRECTOR_BACKENDS_MAX, SHARD_POINTS_MAX};
 use crate::objects::Object;
 use crate::plain_values::{BackendRef, Fault};
 use crate::typed_program::ObjectId;
-use crate::variables::VariableId;
 
 const REPLICAS_DEFAULT: u32 = 67;
 
@@ -140,59 +139,42 @@ impl Shard {
         state.draw()
     }
 
-    /// When the fetch begins, by the parameters that go with the director.
-    pub fn choose_late<'a, H: Host<'a>>(&self, search: &Search<'a, '_, H>) -> Option<BackendRef> {
-        let parameters = self.state.read_recursive().parameters;
-        let wanted = effective(search, &ShardArguments::default(), parameters);
-        let key = key_of(search.host, &wanted, true)?;
-        self.state.read_recursive().choose(search, key, &wanted)
+    /// When the fetch begins, by what was said for it and by the parameters that go with the director, whose number is `id`.
+    pub fn choose_late<'a, H: Host<'a>>(&self, search: &Search<'a, '_, H>, id: ObjectId) -> Option<BackendRef> {
+        self.choose(search, id, &ShardArguments::default()).ok().flatten()
     }
 
     /// At once.
     pub fn choose_now<'a, H: Host<'a>>(
         &self,
         run: &Run<'a, '_, H>,
+        id: ObjectId,
         wanted: &ShardArguments,
-        parameters: Option<ObjectId>,
     ) -> Result<BackendRef, Fault> {
         let search = Search { loaded: run.loaded, host: run.host, depth: 0 };
-        let associated = self.state.read_recursive().parameters;
-        let wanted = effective(&search, wanted, parameters.or(associated));
-        let key = key_of(run.host, &wanted, run.is_backend_side());
-        let key = key.ok_or_else(|| Fault::new("shard.backend(): there is no hash to choose by here"))?;
-        Ok(self.state.read_recursive().choose(&search, key, &wanted).unwrap_or_default())
+        self.choose(&search, id, wanted).map(Option::unwrap_or_default)
     }
-}
 
-/// What the call says, and where it says nothing what the parameters say.
-fn effective<'a, H: Host<'a>>(
-    search: &Search<'a, '_, H>,
-    wanted: &ShardArguments,
-    parameters: Option<ObjectId>,
-) -> ShardArguments {
-    let object = parameters.and_then(|id| Some((id, search.loaded.objects().get(id)?)));
-    match object {
-        Some((id, Object::ShardParameters(parameters))) => {
-            wanted.or(&search.host.task().shard_arguments(id)).or(&parameters.get())
-        }
-        _ => wanted.clone(),
+    /// What the call says; where it says nothing what was said for this transaction, then what the parameters say.
+    fn choose<'a, H: Host<'a>>(
+        &self,
+        search: &Search<'a, '_, H>,
+        id: ObjectId,
+        wanted: &ShardArguments,
+    ) -> Result<Option<BackendRef>, Fault> {
+        let said = wanted.or(&search.host.task().shard_arguments(id));
+        let parameters = said.param.or(self.state.read_recursive().parameters);
+        let object = parameters.and_then(|id| Some((id, search.loaded.objects().get(id)?)));
+        let said = match object {
+            Some((id, Object::ShardParameters(parameters))) => {
+                said.or(&search.host.task().shard_arguments(id)).or(&parameters.get())
+            }
+            _ => said,
+        };
+        let key = said.key_to_choose(search.host);
+        let key = key.ok_or_else(|| Fault::new("shard.backend(): there is no key to choose by"))?;
+        Ok(self.state.read_recursive().choose(search, key, &said))
     }
-}
-
-/// A client's request has no hash yet, so that its URL stands for it, as in Varnish.
-fn key_of<'a, H: Host<'a>>(host: &H, wanted: &ShardArguments, backend_side: bool) -> Option<u32> {
-    let url = if backend_side { VariableId::BEREQ_URL } else { VariableId::REQ_URL };
-    match wanted.by() {
-        By::Hash if backend_side => host.variable(VariableId::BEREQ_HASH).text().map(first_four),
-        By::Hash | By::Url => Some(hash(&[host.variable(url).text().unwrap_or_default()])),
-        By::Key => wanted.key.map(|key| key as u32),
-        By::Blob => wanted.key_blob.as_deref().map(first_four),
-    }
-}
-
-/// The first four bytes, greatest first; fewer are as if zeros stood before them.
-fn first_four(bytes: &[u8]) -> u32 {
-    bytes.iter().take(4).fold(0, |key, byte| key << 8 | u32::from(*byte))
 }
 
 impl State {

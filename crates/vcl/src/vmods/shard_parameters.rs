@@ -3,11 +3,13 @@
 use parking_lot::RwLock;
 
 use super::directors_vmod::DirectorsFunction;
+use super::shard_director;
 use super::{Arguments, NOTHING};
 use crate::evaluation::evaluator::Run;
 use crate::host::Host;
 use crate::plain_values::{Fault, Plain};
 use crate::typed_program::ObjectId;
+use crate::variables::VariableId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
@@ -34,6 +36,8 @@ pub struct ShardArguments {
     pub warmup: Option<f64>,
     pub rampup: Option<bool>,
     pub healthy: Option<Healthy>,
+    /// Of `shard.backend` alone: the `shard_param` that says what is not said here.
+    pub param: Option<ObjectId>,
 }
 
 /// A `shard_param` object.
@@ -75,7 +79,8 @@ impl ShardArguments {
         if alt.is_some_and(|alt| alt < 0) {
             return Err(Fault::new("shard: `alt` is not negative"));
         }
-        Ok(ShardArguments { by, key, key_blob, alt, warmup, rampup: given.plain(5).map(Plain::truth), healthy })
+        let rampup = given.plain(5).map(Plain::truth);
+        Ok(ShardArguments { by, key, key_blob, alt, warmup, rampup, healthy, param: None })
     }
 
     /// This, and what it does not say as the other says it.
@@ -88,6 +93,19 @@ impl ShardArguments {
             warmup: self.warmup.or(other.warmup),
             rampup: self.rampup.or(other.rampup),
             healthy: self.healthy.or(other.healthy),
+            param: self.param.or(other.param),
+        }
+    }
+
+    /// The place on the circle. Before there is a bereq there is no hash: the URL of the client's stands for it, as in Varnish.
+    pub fn key_to_choose<'a, H: Host<'a>>(&self, host: &H) -> Option<u32> {
+        let hash = host.variable(VariableId::BEREQ_HASH).text();
+        let url = if hash.is_some() { VariableId::BEREQ_URL } else { VariableId::REQ_URL };
+        match (self.by(), hash) {
+            (By::Hash, Some(hash)) => Some(first_four(hash)),
+            (By::Hash | By::Url, _) => Some(shard_director::hash(&[host.variable(url).text().unwrap_or_default()])),
+            (By::Key, _) => self.key.map(|key| key as u32),
+            (By::Blob, _) => self.key_blob.as_deref().map(first_four),
         }
     }
 
@@ -98,6 +116,11 @@ impl ShardArguments {
     pub fn healthy(&self) -> Healthy {
         self.healthy.unwrap_or(Healthy::Chosen)
     }
+}
+
+/// The first four bytes, greatest first; fewer are as if zeros stood before them.
+fn first_four(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).fold(0, |key, byte| key << 8 | u32::from(*byte))
 }
 
 impl ShardParameters {
@@ -151,7 +174,7 @@ pub fn call<'a, H: Host<'a>>(
             By::Key => "KEY",
             By::Blob => "BLOB",
         }),
-        F::ParamKey => Plain::Int(said().key.unwrap_or(0)),
+        F::ParamKey => Plain::Int(said().key_to_choose(run.host).map_or(0, i64::from)),
         F::ParamAlt => Plain::Int(said().alt.unwrap_or(0)),
         F::ParamWarmup => Plain::Real(said().warmup.unwrap_or(-1.0)),
         F::ParamRampup => Plain::Bool(said().rampup.unwrap_or(true)),
