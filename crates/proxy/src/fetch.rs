@@ -385,6 +385,11 @@ impl Fetch {
         matches!(self.purpose, Purpose::Raw)
     }
 
+    /// The program says `Connection: close`: nothing follows on the origin's connection.
+    fn is_last(&self) -> bool {
+        self.vcl.is_some() && self.head.request().fields.has_token(FieldName::Connection, "close")
+    }
+
     fn is_upgrade(&self) -> bool {
         matches!(self.purpose, Purpose::Upgrade)
     }

@@ -27,6 +27,7 @@ pub(crate) mod foresight;
 pub(crate) mod hashed_parts;
 pub(crate) mod head_edits;
 pub(crate) mod instant_policy_hit;
+pub(crate) mod listener_name;
 pub(crate) mod log_notes;
 pub(crate) mod policy_log;
 pub(crate) mod policy_purge;

@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -33,6 +34,14 @@ impl Wire {
         match self {
             Wire::Tcp(stream) => (stream.peer_addr().unwrap_or(NONE), stream.local_addr().unwrap_or(NONE)),
             Wire::Unix(_) => (NONE, NONE),
+        }
+    }
+
+    /// Where our end of a UNIX socket lies.
+    pub(crate) fn unix_path(&self) -> Option<PathBuf> {
+        match self {
+            Wire::Tcp(_) => None,
+            Wire::Unix(stream) => stream.local_addr().ok()?.as_pathname().map(Path::to_owned),
         }
     }
 

@@ -141,7 +141,7 @@ fn addresses_are_matched() {
     truth("std.ip(\"10.1.1.1\") ~ near", false);
     recv(
         "if (std.ip(\"10.1.1.1\") ~ logged) { set req.http.r = \"in\"; } if (client.ip ~ logged) { }",
-        "r: in, Acl MATCH logged 10.1.1.1 \"10.0.0.0\"/8, Acl NO_MATCH logged 127.0.0.1",
+        "r: in, Acl MATCH logged \"10.0.0.0\"/8, Acl NO_MATCH logged",
     );
 }
 
@@ -158,9 +158,9 @@ fn what_cannot_be_done_ends_the_transaction_and_is_logged() {
     fails("set req.http.r = 1.5 / 0.0;", "division by zero");
     fails("set req.http.r = 1s * 999999999999.0 * 999999999999.0;", "too large");
     fails("set req.http.r = {\"a\n\"};", "control byte");
-    fails("set req.url = \"\";", "cannot be empty");
+    fails("set req.url = \"\";", "empty string");
     fails("set req.url = \"/a b\";", "blank");
-    fails("set req.method = req.http.no;", "cannot be empty");
+    fails("set req.method = req.http.no;", "empty string");
     fails("set req.http.r = std.integer(\"x\");", "no fallback");
     fails("return (synth(99));", "illegal synth (99) (..0##)");
     fails("return (synth(1050));", "illegal synth (1050) (..0##)");

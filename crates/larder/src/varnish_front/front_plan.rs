@@ -145,7 +145,8 @@ fn take_storages(
     for storage in &line.storages {
         let wrong = |why: String| format!("-s {}: {why}", storage.name);
         match &storage.kind {
-            StorageKind::Memory { .. } if storage.name == "Transient" => {
+            // Whatever it is: what is short-lived is nothing for a disk.
+            _ if storage.name == "Transient" => {
                 notes.push(
                     "-s Transient: larder has one store for all, which what is passed does not go through".to_owned(),
                 );
@@ -254,6 +255,19 @@ mod tests {
         assert_eq!(front.plan.settings.vcl.default_ttl.as_secs(), 60);
         assert_eq!(front.storages.len(), 3);
         assert!(front.notes[0].contains("thread_pool_min"), "{:?}", front.notes);
+    }
+
+    #[test]
+    fn transient_is_no_store_and_no_disk() {
+        for of in ["malloc,1m", "file,/nowhere,10m"] {
+            let front = plan_of(&format!("-b none -s malloc,256m -s Transient={of}")).unwrap();
+            assert!(
+                front.plan.disks.is_empty() && front.notes[0].contains("-s Transient: "),
+                "{of}: {:?}",
+                front.notes
+            );
+            assert_eq!(front.plan.settings.memory_bytes_max, 256 << 20);
+        }
     }
 
     #[test]

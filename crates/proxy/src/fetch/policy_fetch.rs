@@ -327,7 +327,8 @@ impl Fetch {
         }
         self.policy().lifetimes.set(lifetimes);
         self.policy().life_by.set(life_by);
-        if let Some(records) = self.records() {
+        // What is passed has no life to speak of.
+        if let Some(records) = self.records().filter(|_| !self.policy().is_pass) {
             fetch_records::announced(records, &lifetimes, self.policy().uncacheable.get(), &head, received);
         }
         let stale = match &self.purpose {
@@ -404,7 +405,11 @@ impl Fetch {
         }
     }
 
-    fn settled(&self, made: MadeHead, body: SettledBody, pass_for: Option<f64>, received: Now) -> Next {
+    fn settled(&self, made: MadeHead, mut body: SettledBody, pass_for: Option<f64>, received: Now) -> Next {
+        if let SettledBody::Origin(arriving, _) = &mut body {
+            // What the origin said of it is not here any more: this is the program's.
+            arriving.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
+        }
         let policy = self.policy();
         let (mut lifetimes, mut by) = (policy.lifetimes.get(), policy.life_by.get());
         let keeping = if policy.is_pass {

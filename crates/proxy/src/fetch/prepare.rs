@@ -274,7 +274,7 @@ fn write_framing(fetch: &Fetch, out: &mut Vec<u8>) {
     if fetch.expects_continue && fetch.body != RequestBody::None {
         write_field(out, b"Expect", b"100-continue");
     }
-    if matches!(fetch.purpose, Purpose::Piped) {
+    if matches!(fetch.purpose, Purpose::Piped) || fetch.is_last() {
         write_field(out, b"Connection", b"close");
     }
     if fetch.is_upgrade() {

@@ -148,13 +148,13 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
     connection.succeeded();
     let arrived = Moment::now();
     let mut answer = answer;
-    if let Some(records) = fetch.records() {
-        fetch_records::answered(records, &answer.head, answer.head_bytes);
-    }
     if answer.body != ResponseBody::Tunnel && !answer.head.fields.view().contains(FieldName::Date) {
         // RFC 9110 §6.6.1: a recipient with a clock dates what came undated, before it is stored or passed on.
         let now_s = (fetch.core.clock().at(arrived).wall_ms / 1_000) as i64;
         answer.head.fields.push(FieldName::Date, write_date(now_s));
+    }
+    if let Some(records) = fetch.records() {
+        fetch_records::answered(records, &answer.head, answer.head_bytes);
     }
     Reply {
         framing: answer.body,
@@ -162,7 +162,7 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
             connection,
             framing: answer.body,
             // An origin that answered before it had the whole body may still be reading it.
-            persistent: answer.persistent && upload.is_done(),
+            persistent: answer.persistent && upload.is_done() && !fetch.is_last(),
             early: unread.bytes,
         },
         received: fetch.core.clock().at(arrived),

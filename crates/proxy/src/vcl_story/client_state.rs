@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -40,8 +41,9 @@ pub(crate) struct Ends {
     pub(crate) local: SocketAddr,
     /// Who speaks to us, as X-Forwarded-For names it.
     pub(crate) peer: Box<[u8]>,
-    /// Who is at the other end of a UNIX socket.
+    /// Who is at the other end of a UNIX socket, and where ours lies.
     pub(crate) unix_peer: Option<UnixPeer>,
+    pub(crate) unix_path: Option<PathBuf>,
     /// What a PROXY header says beside addresses.
     pub(crate) said: Option<Rc<ProxyTriples>>,
     /// How long the connection may be idle, if a program set it.
@@ -62,6 +64,7 @@ impl Ends {
             local,
             peer,
             unix_peer,
+            unix_path: wire.unix_path(),
             said: None,
             descriptor,
             idle_s: Rc::default(),

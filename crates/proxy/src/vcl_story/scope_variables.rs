@@ -4,6 +4,7 @@
 //! type's nothing and takes any value.
 
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
 use rules::Lifetimes;
@@ -12,6 +13,7 @@ use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
 use crate::vcl_story::client_state::Remembered;
 use crate::vcl_story::fetch_state::FetchState;
+use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{sent_status, usual_reason};
@@ -70,8 +72,17 @@ fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
             }
         },
         V::SERVER_HOSTNAME | V::SERVER_IDENTITY => Plain::Text(scope.arena.copy(hostname().as_bytes()).ok()),
-        V::LOCAL_ENDPOINT => Plain::Text(scope.arena.copy(ends.local.to_string().as_bytes()).ok()),
-        V::LOCAL_SOCKET => Plain::Text(Some(b"a0")),
+        V::LOCAL_ENDPOINT => Plain::Text(match &ends.unix_path {
+            Some(path) => scope.arena.copy(path.as_os_str().as_bytes()).ok(),
+            None => {
+                let local = SocketAddr::new(ends.local.ip().to_canonical(), ends.local.port());
+                scope.arena.copy(local.to_string().as_bytes()).ok()
+            }
+        }),
+        V::LOCAL_SOCKET => {
+            let name = listener_name(&scope.settings.settings.listeners, ends.local, ends.unix_path.as_deref());
+            Plain::Text(scope.arena.copy(name.as_bytes()).ok())
+        }
         _ => return None,
     })
 }

@@ -52,7 +52,7 @@ pub fn lawful_value(of: VariableId, value: Plain<'_>) -> Result<Plain<'_>, Fault
         ) => {
             let text = text.unwrap_or_default();
             if text.is_empty() {
-                return Err(Fault::new(format!("{} cannot be empty", of.get().name)));
+                return Err(Fault::new(format!("Setting {} to empty string", of.get().name)));
             }
             if text.contains(&b' ') || text.contains(&b'\t') {
                 return Err(Fault::new(format!("{} cannot hold a blank: \"{}\"", of.get().name, text.escape_ascii())));
@@ -62,7 +62,7 @@ pub fn lawful_value(of: VariableId, value: Plain<'_>) -> Result<Plain<'_>, Fault
         (VariableId::RESP_REASON | VariableId::BERESP_REASON, Plain::Text(text)) => {
             let text = text.unwrap_or_default();
             if text.is_empty() {
-                return Err(Fault::new(format!("{} cannot be empty", of.get().name)));
+                return Err(Fault::new(format!("Setting {} to empty string", of.get().name)));
             }
             lawful_line(of.get().name.as_bytes(), text)?;
         }

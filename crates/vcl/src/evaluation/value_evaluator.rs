@@ -272,8 +272,8 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
         let (matches, entry) = acl.decide(ip.address);
         if acl.log {
             let line = match entry {
-                Some(entry) => format!("{} {} {} {entry}", word(matches), acl.name, ip.address),
-                None => format!("NO_MATCH {} {}", acl.name, ip.address),
+                Some(entry) => format!("{} {} {entry}", word(matches), acl.name),
+                None => format!("NO_MATCH {}", acl.name),
             };
             self.host.log(LogKind::Acl, line.as_bytes());
         }
