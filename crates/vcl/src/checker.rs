@@ -92,6 +92,20 @@ enum SymbolKind {
     Faulty,
 }
 
+impl SymbolKind {
+    fn noun(self) -> &'static str {
+        match self {
+            SymbolKind::Acl(_) => "ACL",
+            SymbolKind::Backend(_) => "Backend",
+            SymbolKind::Probe(_) => "Probe",
+            SymbolKind::Subroutine(_) => "Subroutine",
+            SymbolKind::Vmod(_) => "Module",
+            SymbolKind::Object(_) => "Object",
+            SymbolKind::Faulty => "Name",
+        }
+    }
+}
+
 /// What a subroutine does that depends on who calls it.
 struct Facts {
     name: String,
@@ -241,7 +255,7 @@ impl<'a> Checker<'a> {
             let joins = is_builtin || key.starts_with("vcl_");
             if !joins {
                 let report =
-                    Diagnostic::new(Code::Duplicate, name.span, format!("a second subroutine `{}`", name.text))
+                    Diagnostic::new(Code::Duplicate, name.span, format!("Subroutine '{}' redefined", name.text))
                         .note_at(span, "the first is here")
                         .note("only the built-in subroutines, whose names begin with `vcl_`, may have several bodies");
                 self.report(report);
@@ -346,8 +360,9 @@ impl<'a> Checker<'a> {
             return false;
         }
         if let Some(first) = self.names.get(&key) {
-            let report = Diagnostic::new(Code::Duplicate, name.span, format!("`{}` is defined already", name.text))
-                .note_at(first.span, "the first definition is here");
+            let report =
+                Diagnostic::new(Code::Duplicate, name.span, format!("{} '{}' redefined", kind.noun(), name.text))
+                    .note_at(first.span, "the first definition is here");
             self.report(report);
             return false;
         }

@@ -78,7 +78,7 @@ impl Lexer<'_> {
                 return;
             }
             if rest.starts_with(b"/*") {
-                let what = "a comment within a comment";
+                let what = "a /* ... */ comment contains /*";
                 let report = Diagnostic::new(Code::Syntax, self.span(at, at + 2), what)
                     .label("comments cannot be nested")
                     .note_at(self.span(start, start + 2), "the outer one begins here")
@@ -162,16 +162,21 @@ impl Lexer<'_> {
         let length = rest.iter().position(|b| !is_base64(*b)).unwrap_or(rest.len());
         let whole = self.span(self.at, self.at + 1 + length);
         if rest.get(length) != Some(&b':') {
-            let report = Diagnostic::new(Code::BadLiteral, whole, "a BLOB that does not end")
+            let odd = rest.get(length).filter(|byte| byte.is_ascii_graphic());
+            let what = match odd {
+                Some(odd) => format!("Illegal BLOB character: '{}'", char::from(*odd)),
+                None => "Missing colon at end of BLOB".to_owned(),
+            };
+            let report = Diagnostic::new(Code::BadLiteral, whole, what)
                 .way_out("a BLOB is Base64 between two colons: `:3q2+7w==:`");
             self.reports.add(report);
-            self.at += 1 + length;
+            // What is left of it is not looked at, if its end is to be seen.
+            let line = &rest[..rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len())];
+            let end = odd.and_then(|_| line.iter().position(|b| *b == b':'));
+            self.at += 1 + end.map_or(length, |end| end + 1);
             return;
         }
-        let data = &rest[..length];
-        let padding = data.iter().rev().take_while(|b| **b == b'=').count();
-        if length % 4 != 0 || padding > 2 || data[..length - padding].contains(&b'=') {
-            let what = "Base64 in a BLOB must be padded to a multiple of four characters";
+        if let Some(what) = fault_of_base64(&rest[..length]) {
             self.reports.add(Diagnostic::new(Code::BadLiteral, whole, what));
         }
         self.take(Word::Blob, length + 2);
@@ -184,12 +189,12 @@ impl Lexer<'_> {
         let (word, length) = if rest.get(whole) == Some(&b'.') {
             let length = whole + 1 + digits(whole + 1);
             if whole > REAL_DIGITS_MAX || length - whole - 1 > FRACTION_DIGITS_MAX {
-                self.too_many_digits(length, "a REAL has at most 12 digits before the point and 3 after it");
+                self.too_many_digits(length, "real", "a REAL has at most 12 digits before the point and 3 after it");
             }
             (Word::Real(self.parse(length)), length)
         } else {
             if whole > INTEGER_DIGITS_MAX {
-                self.too_many_digits(whole, "an INT has at most 15 digits");
+                self.too_many_digits(whole, "integer", "an INT has at most 15 digits");
             }
             // Up to 15 digits fit; longer ones are reported.
             (Word::Integer(self.parse::<u64>(whole.min(INTEGER_DIGITS_MAX))), whole)
@@ -202,9 +207,9 @@ impl Lexer<'_> {
         digits.ok().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
-    fn too_many_digits(&mut self, length: usize, rule: &str) {
+    fn too_many_digits(&mut self, length: usize, kind: &str, rule: &str) {
         let span = self.span(self.at, self.at + length);
-        self.reports.add(Diagnostic::new(Code::BadLiteral, span, "too many digits").label(rule));
+        self.reports.add(Diagnostic::new(Code::BadLiteral, span, format!("Too many digits for {kind}.")).label(rule));
     }
 
     fn unknown(&mut self) {
@@ -247,6 +252,28 @@ impl Lexer<'_> {
 /// A minus sign is part of a name: `a-b` is one.
 pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// Characters of Base64 come in fours, padding at the end alone, and no bits are left over.
+fn fault_of_base64(data: &[u8]) -> Option<String> {
+    let padding = data.iter().rev().take_while(|b| **b == b'=').count();
+    let digits = &data[..data.len() - padding];
+    if digits.contains(&b'=') || padding > 2 {
+        return Some("Wrong padding ('=') in BLOB".to_owned());
+    }
+    if !data.len().is_multiple_of(4) {
+        return Some("BLOB must have n*4 base64 characters".to_owned());
+    }
+    let last = digits.last().filter(|_| padding > 0)?;
+    let value = match last {
+        b'A'..=b'Z' => last - b'A',
+        b'a'..=b'z' => last - b'a' + 26,
+        b'0'..=b'9' => last - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let left_over = value & if padding == 2 { 0b1111 } else { 0b11 };
+    (left_over != 0).then(|| format!("Illegal BLOB character: '{}' leaves bits over", char::from(*last)))
 }
 
 fn is_base64(byte: u8) -> bool {

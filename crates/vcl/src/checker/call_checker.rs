@@ -299,9 +299,10 @@ impl Checker<'_> {
         }
         // Look for what is wrong within first.
         let value = self.raw(expression, Type::String)?;
-        let what = format!("a regular expression must be a string, this is a {} made at run time", value.of.name());
+        let what = format!("Expression has type {}, expected REGEX", value.of.name());
         let report = Diagnostic::new(Code::RegexNotLiteral, expression.span, what)
-            .note("regexes are compiled when the program is loaded")
+            .label("made at run time")
+            .note("a regular expression is a string: regexes are compiled when the program is loaded")
             .way_out("compare with `==`, or use str.contains(…), str.startswith(…) of vmod str");
         self.report(report);
         None
@@ -349,8 +350,11 @@ impl Checker<'_> {
         if (wanted.is_text() || wanted == Type::Body) && of.has_text() {
             return Some(Value { kind: ValueKind::ToText(Box::new(value)), of: Type::String, span });
         }
-        let report =
-            Diagnostic::new(Code::TypeMismatch, span, format!("expected {}, found {}", wanted.name(), of.name()));
+        let report = Diagnostic::new(
+            Code::TypeMismatch,
+            span,
+            format!("Expression has type {}, expected {}", of.name(), wanted.name()),
+        );
         let report = self.conversion_hint(report, of, wanted);
         self.report(report);
         None

@@ -91,8 +91,12 @@ impl Checker<'_> {
                 match Ip::read(&written, PORT_USUAL) {
                     Some(ip) => Some(Value { kind: ValueKind::Ip(ip), of: Type::Ip, span }),
                     None => {
-                        let report = Diagnostic::new(Code::TypeMismatch, span, format!("`{written}` is no IP address"))
-                            .way_out("names are looked up by `std.ip(\"name\", fallback)`; networks are for ACLs");
+                        let report = Diagnostic::new(
+                            Code::TypeMismatch,
+                            span,
+                            format!("`{written}` could not be resolved to an IP address"),
+                        )
+                        .way_out("names are looked up by `std.ip(\"name\", fallback)`; networks are for ACLs");
                         self.report(report);
                         None
                     }

@@ -120,7 +120,8 @@ impl Checker<'_> {
             Found::Storage(row, _) => (Target::Variable(*row), row.get()),
         };
         if variable.writable.is_empty() {
-            let report = Diagnostic::new(Code::ReadOnly, name.span, format!("`{}` cannot be set", name.text()));
+            let report = Diagnostic::new(Code::ReadOnly, name.span, "Variable is read only.")
+                .label(format!("`{}` cannot be set", name.text()));
             self.report(match name.parts[0].text.to_ascii_lowercase().as_str() {
                 "obj" => report.way_out("set `beresp.…` in vcl_backend_response, or `resp.…` in vcl_deliver"),
                 "client" => report.way_out("`client.identity` can be set"),
@@ -197,9 +198,9 @@ impl Checker<'_> {
         let facts = &self.facts[self.current];
         if let Some(method) = facts.method {
             let legal = legal_actions(method);
-            let report =
-                Diagnostic::new(Code::WrongReturn, span, format!("{} must return with an action", method.name()))
-                    .way_out(format!("write `return (…);` with one of {legal}"));
+            let report = Diagnostic::new(Code::WrongReturn, span, "Expected '(' got ';'")
+                .label(format!("{} must return with an action", method.name()))
+                .way_out(format!("write `return (…);` with one of {legal}"));
             self.report(report);
             return None;
         }

@@ -157,6 +157,13 @@ impl Parser<'_> {
     }
 
     fn not_within_value(&mut self, span: Span) -> crate::diagnostics::Reported {
+        let taken = self.words[..self.at].iter().rposition(|word| word.span.end <= span.start);
+        let before = self.words[taken.unwrap_or(0)];
+        if before.is(Mark::Tilde) || before.is(Mark::NoMatch) {
+            let report = Diagnostic::new(Code::Syntax, span, "Unknown token '!' when looking for REGEX")
+                .way_out("what does not match is written with `!~`");
+            return self.reports.add(report);
+        }
         let report = Diagnostic::new(Code::Syntax, span, "`!` stands before a condition, not before a value")
             .way_out("put the negated condition into parentheses: `(!a)`");
         self.reports.add(report)

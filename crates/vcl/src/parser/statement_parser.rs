@@ -6,7 +6,9 @@ use crate::diagnostics::{Diagnostic, Reported};
 use crate::foreign;
 use crate::limits::{BLOCK_DEPTH_MAX, BRANCHES_MAX};
 use crate::source_files::Span;
-use crate::syntax::{AssignOperator, Block, Expression, ExpressionKind, ReturnAction, Statement, StatementKind};
+use crate::syntax::{
+    AssignOperator, Block, Expression, ExpressionKind, Identifier, ReturnAction, Statement, StatementKind,
+};
 use crate::tokens::{Mark, Word};
 
 impl Parser<'_> {
@@ -165,8 +167,18 @@ impl Parser<'_> {
         Ok(StatementKind::Call(callee))
     }
 
+    fn dotted_object(&mut self, name: &Identifier) -> Reported {
+        let rest = self.ahead(1);
+        let whole = format!("{}.{}", name.text, String::from_utf8_lossy(self.sources.bytes(rest.span)));
+        let what = format!("Name of VCL object, '{whole}', contains illegal character '.'");
+        self.reports.add(Diagnostic::new(Code::Syntax, name.span.to(rest.span), what))
+    }
+
     fn new_object(&mut self) -> Parsed<StatementKind> {
         let name = self.identifier("a name for the object")?;
+        if self.word().is(Mark::Dot) {
+            return Err(self.dotted_object(&name));
+        }
         self.expect(Mark::Assign, "after the name of the object")?;
         let class = self.name()?;
         let arguments = self.arguments()?;

@@ -52,7 +52,7 @@ impl Director {
 
     pub fn add(&self, backend: BackendRef, weight: f64) -> Result<(), Fault> {
         if backend == BackendRef::None {
-            return Err(Fault::new("there is no backend to add to the director"));
+            return Err(Fault::new("None backend cannot be added"));
         }
         if !weight.is_finite() || weight < 0.0 {
             return Err(Fault::new(format!("{weight} is no weight: it is a number from 0 on")));

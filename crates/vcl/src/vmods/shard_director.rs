@@ -94,7 +94,7 @@ impl Shard {
         weight: Option<f64>,
     ) -> Result<(), Fault> {
         if backend == BackendRef::None {
-            return Err(Fault::new("shard.add_backend(): there is no backend"));
+            return Err(Fault::new("None backend cannot be added"));
         }
         let weight = weight.unwrap_or(1.0);
         if weight.is_nan() || weight < 1.0 {
