@@ -22,7 +22,6 @@ mod forward;
 mod hit_history;
 mod instant_file;
 mod instant_hit;
-mod laying_task;
 pub mod limits;
 mod linger;
 mod listener;

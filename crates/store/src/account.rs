@@ -84,14 +84,8 @@ impl Charge {
         self.bytes_and_leaving.load(Relaxed) >> 1
     }
 
-    /// Does nothing but its last readers keep these bytes?
-    pub fn is_leaving(&self) -> bool {
+    fn is_leaving(&self) -> bool {
         self.bytes_and_leaving.load(Relaxed) & 1 == 1
-    }
-
-    /// More bytes of the same account.
-    pub fn another(&self, bytes: usize) -> Charge {
-        self.account.charge(bytes)
     }
 
     /// Corrects the charge to what is really held.

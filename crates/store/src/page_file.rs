@@ -13,8 +13,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use rustix::io::{pread, pwrite};
 
-use crate::limits::LAYINGS_MAX;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Extents begin at a multiple of this; a power of two no smaller than a page.
 const ALIGNMENT: u64 = 4096;
@@ -25,25 +24,13 @@ pub struct PageFile {
     file: OwnedFd,
     /// Where the next extent begins. Never goes back.
     end: AtomicU64,
-    layings: AtomicUsize,
 }
 
-/// A body on its way into the file: copied bit by bit, so that nobody waits while all of it is copied.
+/// A body on its way into the file: copied block by block as it comes, so that nobody waits while all of it is copied.
 #[derive(Debug)]
 pub struct Laying {
     extent: Extent,
     laid: u64,
-    _turn: Turn,
-}
-
-/// One of [`LAYINGS_MAX`].
-#[derive(Debug)]
-struct Turn(Arc<PageFile>);
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.0.layings.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// A body's place in the file; given back when it is dropped.
@@ -58,7 +45,7 @@ impl PageFile {
     /// Fails where the kernel offers no files in memory.
     pub fn create() -> io::Result<Arc<PageFile>> {
         let file = memfd_create("larder-store", MemfdFlags::CLOEXEC)?;
-        Ok(Arc::new(PageFile { file, end: AtomicU64::new(0), layings: AtomicUsize::new(0) }))
+        Ok(Arc::new(PageFile { file, end: AtomicU64::new(0) }))
     }
 
     /// Memory that its pages take. No mapping shows them, so the resident size of the process does not know them.
@@ -67,16 +54,19 @@ impl PageFile {
         rustix::fs::fstat(&self.file).map_or(0, |file| u64::try_from(file.st_blocks).unwrap_or(0) * 512)
     }
 
-    /// Begins to copy a body of this length into the file. `None` while enough others are on their way.
-    pub fn lay(self: &Arc<PageFile>, len: u64) -> Option<Laying> {
-        let turn = Turn(Arc::clone(self));
-        if self.layings.fetch_add(1, Ordering::Relaxed) >= LAYINGS_MAX {
-            return None;
-        }
+    /// Begins to copy a body of this length into the file.
+    pub fn lay(self: &Arc<PageFile>, len: u64) -> Laying {
         let span = len.next_multiple_of(ALIGNMENT);
         let offset = self.end.fetch_add(span, Ordering::Relaxed);
         // From here on a failure leaves a hole, not a body: dropping the extent punches it out.
-        Some(Laying { extent: Extent { pages: Arc::clone(self), offset, len }, laid: 0, _turn: turn })
+        Laying { extent: Extent { pages: Arc::clone(self), offset, len }, laid: 0 }
+    }
+
+    /// Copies a body into the file.
+    pub fn write<'a>(self: &Arc<PageFile>, blocks: impl IntoIterator<Item = &'a [u8]>, len: u64) -> io::Result<Extent> {
+        let mut laying = self.lay(len);
+        blocks.into_iter().try_for_each(|block| laying.append(block))?;
+        laying.finish()
     }
 }
 
@@ -131,14 +121,9 @@ impl Extent {
         self.len == 0
     }
 
-    /// Memory that it takes, with what describes it: whole pages.
+    /// Memory it takes: whole pages.
     pub fn memory_bytes(&self) -> usize {
-        Extent::memory_bytes_of(self.len)
-    }
-
-    /// The same for a body of this length.
-    pub fn memory_bytes_of(len: u64) -> usize {
-        len.next_multiple_of(ALIGNMENT) as usize + size_of::<Extent>()
+        self.len.next_multiple_of(ALIGNMENT) as usize
     }
 
     /// A copy of `from..to`, for who cannot send it as it lies.
@@ -187,18 +172,12 @@ impl Drop for Extent {
 mod tests {
     use super::*;
 
-    fn write(pages: &Arc<PageFile>, blocks: &[&[u8]], len: u64) -> io::Result<Extent> {
-        let mut laying = pages.lay(len).expect("few are on their way");
-        blocks.iter().try_for_each(|block| laying.append(block))?;
-        laying.finish()
-    }
-
     #[test]
     fn what_is_written_is_read_and_leaves_nothing_behind() {
         let pages = PageFile::create().expect("a memory file");
         let body: Vec<u8> = (0..100_000u32).map(|n| (n % 251) as u8).collect();
-        let first = write(&pages, &body.chunks(65_536).collect::<Vec<_>>(), body.len() as u64).expect("written");
-        let second = write(&pages, &[b"tail"], 4).expect("written");
+        let first = pages.write(body.chunks(65_536), body.len() as u64).expect("written");
+        let second = pages.write([&b"tail"[..]], 4).expect("written");
         assert_eq!(first.copy(99_990, u64::MAX), body[99_990..]);
         assert_eq!(second.copy(0, 4), &b"tail"[..]);
         assert_eq!(second.offset() % ALIGNMENT, 0);
@@ -212,12 +191,12 @@ mod tests {
     fn pages_under_way_stay_what_they_were() {
         use std::io::Read;
         let pages = PageFile::create().expect("a memory file");
-        let old = write(&pages, &[&[b'a'; 8192]], 8192).expect("written");
+        let old = pages.write([&[b'a'; 8192][..]], 8192).expect("written");
         let (sender, mut receiver) = std::os::unix::net::UnixStream::pair().expect("a pair");
         let mut offset = old.offset();
         let sent = rustix::fs::sendfile(&sender, old.file(), Some(&mut offset), 8192).expect("sent");
         drop(old);
-        let _new = write(&pages, &[&[b'b'; 8192]], 8192).expect("written");
+        let _new = pages.write([&[b'b'; 8192][..]], 8192).expect("written");
         let mut got = vec![0; sent];
         receiver.read_exact(&mut got).expect("received");
         assert!(got.iter().all(|&byte| byte == b'a'));
@@ -226,17 +205,8 @@ mod tests {
     #[test]
     fn a_length_that_was_not_true_is_refused() {
         let pages = PageFile::create().expect("a memory file");
-        assert!(write(&pages, &[b"abc"], 4).is_err());
-        assert!(write(&pages, &[b"abc", b"de"], 4).is_err());
+        assert!(pages.write([&b"abc"[..]], 4).is_err());
+        assert!(pages.write([&b"abc"[..], b"de"], 4).is_err());
         assert_eq!(pages.memory_bytes(), 0);
-    }
-
-    #[test]
-    fn only_so_many_are_on_their_way_at_once() {
-        let pages = PageFile::create().expect("a memory file");
-        let mut layings: Vec<Laying> = (0..LAYINGS_MAX).map(|_| pages.lay(1).expect("a turn")).collect();
-        assert!(pages.lay(1).is_none() && pages.lay(1).is_none());
-        drop(layings.pop());
-        assert!(pages.lay(1).is_some());
     }
 }

@@ -11,7 +11,6 @@ mod following;
 mod grouped;
 mod hot_objects;
 mod invalidating;
-mod laid_bodies;
 mod living_by_policy;
 mod marked;
 mod outlived;
