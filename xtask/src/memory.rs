@@ -138,8 +138,7 @@ fn watch(larder: &mut Child, folder: &Path, site: &std::sync::Arc<Site>, asked: 
     let ports = fs::read_to_string(folder.join("up")).map_err(|error| error.to_string())?;
     let port = tcp_address(&ports).ok_or("the ports file names no address")?.port();
     let admin = folder.join("a.sock");
-    let memory = status(&admin)?["memory"].clone();
-    let line_bytes = number(&memory["limit_bytes"]) + number(&memory["base_bytes"]);
+    let line_bytes = line_bytes(&admin)?;
     let in_memory = FileInMemory::of(larder.id());
     let load = Load::start(&Target { socket: folder.join("l.sock"), port }, site, asked.seed);
     let (mut samples, mut sample) = (Vec::new(), Sample::default());
@@ -172,6 +171,12 @@ pub fn status(admin: &Path) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("/status: {error}"))
 }
 
+/// What the process may occupy: what was configured, and what any process takes.
+pub fn line_bytes(admin: &Path) -> Result<u64, String> {
+    let memory = status(admin)?["memory"].clone();
+    Ok(number(&memory["limit_bytes"]) + number(&memory["base_bytes"]))
+}
+
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
@@ -200,17 +205,17 @@ pub fn resident(process: u32) -> Option<(u64, u64)> {
 }
 
 /// The files in memory that a process holds: no mapping shows them, so its resident size does not know them.
-struct FileInMemory(Vec<PathBuf>);
+pub struct FileInMemory(Vec<PathBuf>);
 
 impl FileInMemory {
-    fn of(process: u32) -> FileInMemory {
+    pub fn of(process: u32) -> FileInMemory {
         let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
         let is_in_memory =
             |path: &PathBuf| fs::read_link(path).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:"));
         FileInMemory(files.map(|file| file.path()).filter(is_in_memory).collect())
     }
 
-    fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.0.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.blocks() * 512).sum()
     }
 }

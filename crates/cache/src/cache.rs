@@ -29,6 +29,7 @@ use crate::limits::{
 use crate::object::{Object, ObjectParts};
 use crate::spec::SharedSpecs;
 use crate::tag_index::{TagIndex, TagSet, Tags};
+use crate::unwritten::Unwritten;
 use crate::variants::Slot;
 use crate::walk::Walk;
 use crate::wishes::{Began, Now};
@@ -121,8 +122,11 @@ pub struct Cache {
     pub(crate) bans: Arc<BanList>,
     pub(crate) lurker: Mutex<Walk>,
     pub(crate) reaper: Mutex<Walk>,
-    /// Bytes of slices that are being fetched.
+    /// Bytes of memory that slices on their way will still take.
     pub(crate) slices_under_way: AtomicUsize,
+    /// Bytes of slices that are being fetched, and will wait for their disk.
+    pub(crate) slices_for_disk: AtomicUsize,
+    pub(crate) unwritten: Unwritten,
     /// What lies beneath the memory.
     pub(crate) disk: Option<DiskLevel>,
     /// Where large bodies lie; absent where the kernel has no files in memory.
@@ -179,6 +183,8 @@ impl Cache {
             lurker: Mutex::default(),
             reaper: Mutex::default(),
             slices_under_way: AtomicUsize::new(0),
+            slices_for_disk: AtomicUsize::new(0),
+            unwritten: Unwritten::default(),
             disk,
             pages: PageFile::create().ok(),
             windows: Account::new(limit >> WINDOWS_SHARE_SHIFT),
@@ -395,6 +401,7 @@ impl Cache {
         self.eviction.lock().note_time(u32::try_from(now.mono_ms / 1_000).unwrap_or(u32::MAX));
         if let Some(disk) = &self.disk {
             disk.tier.set_now(now.wall_ms / 1_000);
+            self.unwritten.sweep(disk);
         }
     }
 
@@ -444,6 +451,13 @@ impl Cache {
             self.evict(&victim);
         }
         self.account.excess(more) == 0
+    }
+
+    /// As `make_room`, but where more than half of what is stored would have to go nothing does, and there is no room: what is
+    /// on its way becomes something that may go, and of what is stored the outlines are needed to find the rest.
+    pub(crate) fn makes_room_gently(&self, more: usize) -> bool {
+        let excess = self.account.excess(more);
+        excess == 0 || excess <= self.eviction.lock().weight() / 2 && self.make_room(more)
     }
 
     fn evict(&self, victim: &Arc<Object>) {

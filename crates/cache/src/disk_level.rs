@@ -130,6 +130,11 @@ impl DiskLevel {
         }
     }
 
+    /// Has it been handed to a disk that has not written it yet?
+    pub fn is_waiting(&self, object: &Object) -> bool {
+        object.on_disk() > 0 && self.tier.is_waiting(object.key().bits(), object.on_disk())
+    }
+
     fn write(&self, object: &Arc<Object>, digest: Digest, form: Bytes) -> Option<u64> {
         // One that stays on the disk is there, or is no more.
         if object.body().on_disk().is_some() {

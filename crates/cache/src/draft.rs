@@ -23,9 +23,10 @@ use crate::flight_state::FlightState;
 use crate::group_table::Membership;
 use crate::kept_head::KeptHead;
 use crate::key::Variant;
+use crate::limits::SLICE_STEP_BYTES;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
-use crate::slices::Sliced;
+use crate::slices::{SliceUnderWay, Sliced};
 use crate::spec::Spec;
 use crate::stored_body::{APART_BYTES_MIN, Apart};
 use crate::tag_index::TagSet;
@@ -46,6 +47,8 @@ pub struct Draft {
     laying: Option<Laying>,
     /// Until when the key counts as hit-for-miss if the body turns out too large.
     mark_ms: Option<u64>,
+    /// Of a slice: what is not charged yet.
+    room: Option<SliceUnderWay>,
 }
 
 /// What a draft needs to become an object.
@@ -72,7 +75,12 @@ impl Draft {
         let lies_in_pages = |length: &u64| (PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(length);
         let length_laid = length.filter(lies_in_pages).filter(|_| keep.is_some());
         let laying = duty.cache.pages.as_ref().zip(length_laid).map(|(pages, length)| pages.lay(length));
-        Draft { duty, length, received: 0, charge, window: None, keep, laying, mark_ms }
+        Draft { duty, length, received: 0, charge, window: None, keep, laying, mark_ms, room: None }
+    }
+
+    /// What comes takes room that was held for it.
+    pub fn within(self, room: SliceUnderWay) -> Draft {
+        Draft { room: Some(room), ..self }
     }
 
     pub fn flight(&self) -> &Arc<Flight> {
@@ -92,12 +100,20 @@ impl Draft {
         self.duty.flight.readers_count()
     }
 
+    /// Of a slice that is kept: is there no room in memory for what comes next of it? Evicts what is in the way.
+    pub fn lacks_room(&self) -> bool {
+        self.keep.is_some() && self.room.is_some() && !self.duty.cache.makes_room_gently(SLICE_STEP_BYTES)
+    }
+
     /// Appends to the body; readers see it at once.
     pub fn append(&mut self, bytes: Bytes) {
         if bytes.is_empty() {
             return;
         }
         self.received += bytes.len() as u64;
+        if let Some(room) = &mut self.room {
+            room.note_arrived(bytes.len());
+        }
         if self.keep.is_some() {
             let too_long = self.received > self.duty.cache.object_bytes_max();
             if too_long || !self.duty.cache.make_room(bytes.len()) {
@@ -280,6 +296,9 @@ impl Draft {
         });
         wakes.send(&self.duty.flight);
         drop(leavers);
+        if let Some(disk) = cache.disk.as_ref().filter(|_| stored && self.room.is_some()) {
+            cache.unwritten.note(disk, &object);
+        }
         cache.counters.landed.fetch_add(u64::from(stored), Relaxed);
         stored.then_some(object)
     }

@@ -40,6 +40,7 @@ mod stored_body;
 mod stored_form;
 mod tag_index;
 mod ticket;
+mod unwritten;
 mod variants;
 mod walk;
 mod wishes;

@@ -427,6 +427,11 @@ impl Object {
         }
     }
 
+    /// Something that is found by it was asked for: it leaves no sooner than that.
+    pub fn note_needed(&self) {
+        self.seat.touch();
+    }
+
     /// Hits so far; exact while small, then `HITS_EXACT_MAX` for ever.
     pub fn hits(&self) -> u32 {
         u32::from(self.hits.load(Ordering::Relaxed).min(HITS_EXACT_MAX))

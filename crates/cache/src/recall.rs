@@ -52,17 +52,23 @@ impl Cache {
 
     /// Brings the variant that a request selects from the disk into memory. It may be dropped at any moment.
     pub async fn recall(&self, key: Key, request: &Request<'_>, now: Now) -> Recalled {
-        let Some(disk) = &self.disk else { return Recalled::NotThere };
+        let found = self.recall_object(key, request, now).await;
+        if found.is_some() { Recalled::Stored } else { Recalled::NotThere }
+    }
+
+    /// The same, with what is in memory now: who holds it needs not find it there.
+    pub(crate) async fn recall_object(&self, key: Key, request: &Request<'_>, now: Now) -> Option<Arc<Object>> {
+        let disk = self.disk.as_ref()?;
         // Before anything is looked at: what is invalidated from here on meets us under the shard's lock.
         let began = self.invalidation.load(Acquire);
-        let Some(read) = self.select(disk, key, request, now).await else { return Recalled::NotThere };
+        let read = self.select(disk, key, request, now).await?;
         if read.stored.body_len() > self.object_bytes_max() {
-            return Recalled::NotThere;
+            return None;
         }
-        let Some(blocks) = disk.body_of(&read.stored).await else { return Recalled::NotThere };
-        let is_back = self.take_back(disk, read, blocks, (request, began), now);
-        self.counters.recalled.fetch_add(u64::from(is_back), Relaxed);
-        if is_back { Recalled::Stored } else { Recalled::NotThere }
+        let blocks = disk.body_of(&read.stored).await?;
+        let found = self.take_back(disk, read, blocks, (request, began), now);
+        self.counters.recalled.fetch_add(u64::from(found.is_some()), Relaxed);
+        found
     }
 
     /// The record of the variant that a request selects: under the newest specification first.
@@ -98,7 +104,7 @@ impl Cache {
         Some(Read { stored, form, spec })
     }
 
-    /// True if it is in memory now, by us or by somebody who was quicker.
+    /// What is in memory now, by us or by somebody who was quicker.
     fn take_back(
         &self,
         disk: &DiskLevel,
@@ -106,7 +112,7 @@ impl Cache {
         blocks: Blocks,
         (request, began): (&Request<'_>, u64),
         now: Now,
-    ) -> bool {
+    ) -> Option<Arc<Object>> {
         let stored = read.stored.clone();
         let number = stored.facts().number;
         let object = self.object_of(read, blocks, now);
@@ -117,19 +123,19 @@ impl Cache {
         });
         let mut leavers = Leavers::new();
         let entry = shard.entry(object.key());
-        let is_there = entry.slot(object.variant).is_some_and(|slot| slot.whole.is_some());
-        let stores = !is_there && trial.banned.is_none() && entry.invalidated <= began && stored.is_current();
+        let there = entry.slot(object.variant).and_then(|slot| slot.whole.clone());
+        let stores = there.is_none() && trial.banned.is_none() && entry.invalidated <= began && stored.is_current();
         let stores = stores && object.is_valid() && object.enrol(number);
         if stores {
             object.note_checked(trial.checked);
             self.place(entry, &object, &mut leavers);
-        } else if !is_there && stored.is_current() {
+        } else if there.is_none() && stored.is_current() {
             // Banned, or invalidated with its tag or group.
             disk.tier.outdate(stored.digest());
         }
         shard.tidy(object.key());
         drop(shard);
-        stores || is_there
+        there.or_else(|| stores.then_some(object))
     }
 
     fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks, now: Now) -> Arc<Object> {

@@ -11,17 +11,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use message::{FieldName, Request, ResponseHead, Status};
 use rules::Facts;
+use store::limits::{PAGES_BYTES_MAX, PAGES_BYTES_MIN};
 use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use crate::ban_list::Trial;
 use crate::cache::Cache;
 use crate::disk_level::DiskLevel;
-use crate::flight::{Failure, Flight};
+use crate::flight::{End, Failure, Fits, Flight, FlightHead};
+use crate::flight_body::FlightBody;
+use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::key::{Key, random_number};
-use crate::limits::OBJECT_SHARE_SHIFT;
+use crate::limits::{FOR_DISK_SHARE_SHIFT, OBJECT_SHARE_SHIFT};
 use crate::object::Object;
-use crate::recall::Recalled;
-use crate::ticket::{Description, StoreAs, Ticket};
+use crate::ticket::{Description, StoreAs, Ticket, entry_of};
 use crate::wishes::Now;
 
 /// How a body lies in slices: all of `slice_bytes`, but the last.
@@ -46,17 +49,39 @@ pub enum SliceAnswer {
     Failed(Failure),
 }
 
-/// Room that a fetch is about to take.
+/// Room that a slice is about to take: what of it has come is charged where it lies.
 #[must_use]
 #[derive(Debug)]
 pub struct SliceUnderWay {
     cache: Arc<Cache>,
+    /// Of memory, still to be taken.
     bytes: usize,
+    /// In memory for each byte that comes.
+    times: usize,
+    /// Until the disk's queue has it.
+    for_disk: usize,
+}
+
+impl SliceUnderWay {
+    /// It is fetched, and will be written.
+    pub fn goes_to_disk(&mut self, sliced: Sliced) {
+        let bytes = sliced.slice_bytes as usize;
+        self.cache.slices_for_disk.fetch_add(bytes, Relaxed);
+        self.for_disk += bytes;
+    }
+
+    /// So many bytes of the body have come.
+    pub(crate) fn note_arrived(&mut self, body_bytes: usize) {
+        let taken = self.bytes.min(body_bytes * self.times);
+        self.bytes -= taken;
+        self.cache.slices_under_way.fetch_sub(taken, Relaxed);
+    }
 }
 
 impl Drop for SliceUnderWay {
     fn drop(&mut self) {
         self.cache.slices_under_way.fetch_sub(self.bytes, Relaxed);
+        self.cache.slices_for_disk.fetch_sub(self.for_disk, Relaxed);
     }
 }
 
@@ -122,6 +147,39 @@ impl Object {
     }
 }
 
+impl Ticket {
+    /// The slice was found on a disk: all who wait have it, even if it was evicted already to make room for another.
+    pub fn hand_over(self, slice: Arc<Object>, now: Now) {
+        let Ticket { mut duty, .. } = self;
+        let full = Arc::new(slice.response().to_head());
+        let head = FlightHead {
+            shared: Arc::clone(&full),
+            full,
+            length: Some(slice.length()),
+            facts: Some(slice.facts()),
+            received: now,
+            fits: Fits::Variant(slice.spec.clone(), slice.variant),
+            groups: None,
+            tags: None,
+            keep_ms: 0,
+            trial: Trial::since(duty.flight.began),
+            is_outline: false,
+        };
+        let ((), wakes) = duty.close(|shard, flight| {
+            entry_of(shard, flight).delist(flight);
+            flight.change(|inner| {
+                if inner.state == FlightState::Reserved {
+                    inner.state.step(FlightState::Landed);
+                }
+                inner.head = Some(head);
+                inner.body = FlightBody::Landed(slice);
+                inner.end = End::Whole(None);
+            })
+        });
+        wakes.send(&duty.flight);
+    }
+}
+
 impl Cache {
     /// How large a body must be at least to be kept in slices: in one piece it would not be kept.
     pub fn is_to_be_sliced(&self, complete: u64) -> bool {
@@ -160,6 +218,10 @@ impl Cache {
             object.touch(now);
             return SliceAnswer::Held(object);
         }
+        if let Some(object) = self.unwritten.find(key) {
+            shard.tidy(key);
+            return SliceAnswer::Held(object);
+        }
         if let Some(failure) = entry.recent_failure(now) {
             return SliceAnswer::Failed(failure);
         }
@@ -181,25 +243,49 @@ impl Cache {
         self.holds(key) || self.may_recall(key)
     }
 
-    /// Is there room for a slice beside those that are under way: in memory, and in what waits for its disk, if there is
-    /// one? Evicts what is in the way.
-    pub fn has_room_for_slice(&self, sliced: Sliced, number: u64) -> bool {
-        let more = self.slices_under_way.load(Relaxed) + sliced.slice_bytes as usize;
-        let is_busy = |disk: &DiskLevel| disk.tier.is_busy(self.slice_key(sliced, number).bits(), more);
-        !self.disk.as_ref().is_some_and(is_busy) && self.make_room(more)
+    /// Is there room in memory for a slice beside those that are under way? Evicts what is in the way.
+    pub fn has_room_for_slice(&self, sliced: Sliced) -> bool {
+        let more = sliced.slice_bytes as usize * self.times_in_memory(sliced);
+        self.makes_room_gently(self.slices_under_way.load(Relaxed) + more)
     }
 
-    /// A slice is about to be fetched: as long as this lives it counts as one that needs room.
+    /// Does so much wait for the disk of a slice, or is about to, that it would be refused there? Never without one.
+    pub fn is_disk_busy_for_slice(&self, sliced: Sliced, number: u64) -> bool {
+        let more = self.slices_for_disk.load(Relaxed) + sliced.slice_bytes as usize;
+        // What waits is in memory.
+        let share = self.account.limit() >> FOR_DISK_SHARE_SHIFT;
+        let is_busy = |disk: &DiskLevel| {
+            let waiting = disk.tier.queued_bytes() + self.slices_for_disk.load(Relaxed);
+            waiting > 0 && waiting + sliced.slice_bytes as usize > share
+                || disk.tier.is_busy(self.slice_key(sliced, number).bits(), more)
+        };
+        self.disk.as_ref().is_some_and(is_busy)
+    }
+
+    /// A slice is about to be brought: as long as this lives it counts as one that needs room.
     pub fn slice_under_way(self: &Arc<Self>, sliced: Sliced) -> SliceUnderWay {
-        let bytes = sliced.slice_bytes as usize;
+        let times = self.times_in_memory(sliced);
+        let bytes = sliced.slice_bytes as usize * times;
         self.slices_under_way.fetch_add(bytes, Relaxed);
-        SliceUnderWay { cache: Arc::clone(self), bytes }
+        SliceUnderWay { cache: Arc::clone(self), bytes, times, for_disk: 0 }
     }
 
-    /// Brings a slice from the disk into memory. True if it is there now.
-    pub async fn recall_slice(&self, sliced: Sliced, number: u64, request: &Request<'_>, now: Now) -> bool {
+    /// How often a slice is there until it has landed: one that is laid into the page file is in its blocks, too.
+    fn times_in_memory(&self, sliced: Sliced) -> usize {
+        let is_laid = self.pages.is_some() && (PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&sliced.slice_bytes);
+        if is_laid { 2 } else { 1 }
+    }
+
+    /// Brings a slice from the disk into memory.
+    pub async fn recall_slice(
+        &self,
+        sliced: Sliced,
+        number: u64,
+        request: &Request<'_>,
+        now: Now,
+    ) -> Option<Arc<Object>> {
         let key = self.slice_key(sliced, number);
-        self.may_recall(key) && self.recall(key, request, now).await == Recalled::Stored
+        if self.may_recall(key) { self.recall_object(key, request, now).await } else { None }
     }
 
     /// The origin has another representation by now: the outline is not to be found any more. Its readers may finish with

@@ -336,6 +336,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         hit_history: HitHistory::new(deadline_now_ms()),
         variations: UrlVariations::default(),
         unsliceable: Unsliceable::default(),
+        outlining: parking_lot::Mutex::default(),
     }))
 }
 

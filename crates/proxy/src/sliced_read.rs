@@ -180,7 +180,11 @@ impl SlicedRead {
         Some(Reading::Held { slice, from: stretch.start - of.start, to: stretch.end.min(of.end) - of.start })
     }
 
+    /// Where memory is short of room, what is wanted now goes before what will be.
     fn ask_ahead(&mut self, number: u64) {
+        if !self.source.core.shared.cache.has_room_for_slice(self.source.sliced) {
+            return self.ahead = None;
+        }
         self.ahead = match self.source.ask(number) {
             SliceAnswer::Held(_) | SliceAnswer::Failed(_) => None,
             SliceAnswer::Busy(follower) => {
@@ -213,7 +217,7 @@ impl SlicedRead {
             // It broke off on the way.
             Err(Release::Failed(_)) if follower.flight().is_described() => self.try_again()?,
             Err(Release::Failed(failure)) => return Poll::Ready(Err(failure)),
-            // It came from a disk, or the body that was to bring it ended before.
+            // The body that was to bring it ended before.
             Err(Release::Private | Release::VaryMismatch) => self.try_again()?,
         }
         Poll::Ready(Ok(()))

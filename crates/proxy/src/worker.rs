@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) hit_history: HitHistory,
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
+    /// Held while an outline is made.
+    pub(crate) outlining: parking_lot::Mutex<()>,
 }
 
 impl Shared {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{Answer, Description, Object, Release, SliceAnswer, Sliced, StoreAs, Ticket, Wishes};
+use cache::{Answer, CacheSettings, Description, Object, Release, SliceAnswer, Sliced, StoreAs, Ticket, Wishes};
 use message::{Fields, ResponseHead, Status};
 
 const COMPLETE: u64 = 25;
@@ -85,6 +85,69 @@ fn a_ticket_that_is_given_back_sets_all_free_who_wait() {
         assert_eq!(head_of(follower).expect("now").expect_err("there is none"), Release::Private);
     }
     drop(fetch(&stage, sliced, 0));
+}
+
+#[test]
+fn a_slice_that_was_found_elsewhere_is_had_by_all_who_wait_though_it_has_left_already() {
+    let stage = Stage::new();
+    let sliced = outline(&stage).sliced().expect("an outline");
+    fill(&stage, fetch(&stage, sliced, 0), b"0123456789");
+    let SliceAnswer::Held(slice) = ask(&stage, sliced, 0) else { panic!("it is stored") };
+    stage.cache.let_go(&slice);
+    let ticket = fetch(&stage, sliced, 0);
+    let mut own = ticket.join(0);
+    let SliceAnswer::Busy(mut other) = ask(&stage, sliced, 0) else { panic!("it is on its way") };
+    ticket.hand_over(Arc::clone(&slice), stage.now);
+    for follower in [&mut own, &mut other] {
+        let headed = head_of(follower).expect("now").expect("it was handed over");
+        assert!(headed.object.is_some_and(|object| Arc::ptr_eq(&object, &slice)));
+    }
+    // It is not stored by that.
+    drop(fetch(&stage, sliced, 0));
+}
+
+const MIB: usize = 1 << 20;
+
+/// So much memory, and slices of one MiB that are there twice while they come.
+fn in_memory_of(mib: usize) -> (Stage, Sliced) {
+    let stage = Stage::with(CacheSettings { memory_bytes_max: mib * MIB, ..CacheSettings::default() });
+    (stage, Sliced::new(64 << 20, MIB as u64))
+}
+
+#[test]
+fn slices_on_their_way_leave_no_room_for_more_than_memory_holds() {
+    let (stage, sliced) = in_memory_of(5);
+    assert!(stage.cache.has_room_for_slice(sliced));
+    let first = stage.cache.slice_under_way(sliced);
+    assert!(stage.cache.has_room_for_slice(sliced));
+    let second = stage.cache.slice_under_way(sliced);
+    assert!(!stage.cache.has_room_for_slice(sliced));
+    drop(second);
+    assert!(stage.cache.has_room_for_slice(sliced));
+    // What has come is charged where it lies, and counted once.
+    let ticket = fetch(&stage, sliced, 0);
+    let description = stage.description(Some(storable(MINUTE_MS)), Some(MIB as u64));
+    let mut draft = ticket.describe(description).within(first);
+    assert!(!draft.lacks_room());
+    draft.append(Bytes::from(vec![7; MIB]));
+    assert!(stage.cache.has_room_for_slice(sliced) && draft.is_kept());
+    draft.land(None).expect("it is stored");
+}
+
+#[test]
+fn room_for_a_slice_is_not_made_of_most_of_what_is_stored() {
+    let (stage, sliced) = in_memory_of(4);
+    let bodies = ["/a", "/b", "/c", "/d", "/e", "/f"];
+    for path in bodies {
+        stage.fill(stage.miss(path), storable(MINUTE_MS), &vec![7; MIB / 2]).expect("it is stored");
+    }
+    let count = || stage.cache.stats().objects;
+    let first = stage.cache.slice_under_way(sliced);
+    assert!(!stage.cache.has_room_for_slice(sliced), "three of the four MiB would have to go");
+    assert_eq!(count(), bodies.len() as u64);
+    drop(first);
+    assert!(stage.cache.has_room_for_slice(sliced), "one of the three");
+    assert!(count() >= 3 && count() < bodies.len() as u64, "{}", count());
 }
 
 #[test]

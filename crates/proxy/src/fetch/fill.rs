@@ -17,6 +17,7 @@ use wire::{HopByHop, ResponseBody};
 use crate::cache_groups;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
+use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
 use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, outline, refreshed};
 use crate::limits::POURED_BYTES_MAX;
@@ -301,6 +302,7 @@ pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, 
 /// Where the body is not kept its writer waits for the slowest reader; one of several that takes nothing for
 /// `limits.reader_stall_max` is cut off.
 pub(crate) async fn wait_for_room(fetch: &Fetch, draft: &mut Draft) {
+    slice_fetch::wait_for_memory(draft).await;
     if poll_fn(|cx| Poll::Ready(draft.poll_room(cx).is_ready())).await {
         return;
     }

@@ -15,6 +15,9 @@ use crate::limits::SLICE_BYTES_MIN;
 use crate::site::Site;
 use crate::worker::Core;
 
+/// As often as if it had been asked for so often already.
+const OUTLINE_USES: u32 = 3;
+
 /// The size of slices by the configuration, as far as memory has room for them; `None` where there are to be none.
 pub(crate) fn slice_bytes(core: &Core, site: &Site) -> Option<u64> {
     let wanted = site.settings.limits.slice_bytes;
@@ -47,16 +50,19 @@ pub(crate) fn of_whole(
 
 /// The same slices if the very representation is stored in some already. `None` without a strong validator.
 pub(crate) fn sliced(fetch: &Fetch, head: &ResponseHead, key: Key, complete: u64) -> Option<Sliced> {
-    let fields = head.fields.view();
-    if !may_combine(fields, fields) {
+    if !may_combine(head.fields.view(), head.fields.view()) {
         return None;
     }
-    let bytes = slice_bytes(&fetch.core, &fetch.site)?;
-    let known = fetch.core.shared.cache.find(key, &fetch.head.request()).and_then(|known| {
-        let sliced = known.sliced().filter(|known| known.complete == complete && known.slice_bytes == bytes)?;
-        may_combine(known.fields(), fields).then_some(sliced)
-    });
-    Some(known.unwrap_or_else(|| Sliced::new(complete, bytes)))
+    let wanted = Sliced::new(complete, slice_bytes(&fetch.core, &fetch.site)?);
+    Some(known(fetch, head, key, wanted).unwrap_or(wanted))
+}
+
+/// The slices that the very representation is stored in.
+fn known(fetch: &Fetch, head: &ResponseHead, key: Key, wanted: Sliced) -> Option<Sliced> {
+    let known = fetch.core.shared.cache.find(key, &fetch.head.request())?;
+    let is_cut_so = |known: &Sliced| (known.complete, known.slice_bytes) == (wanted.complete, wanted.slice_bytes);
+    let sliced = known.sliced().filter(is_cut_so)?;
+    may_combine(known.fields(), head.fields.view()).then_some(sliced)
 }
 
 /// Stores the outline. `None` if it was purged meanwhile.
@@ -82,7 +88,11 @@ pub(crate) fn begin(
     (number, end): (u64, u64),
     now: Now,
 ) -> Option<(Arc<Object>, Option<SliceStream>)> {
+    // Of two that come at once the second must find the first, or what is fetched for that one is found by nobody.
+    let _one_at_a_time = fetch.core.shared.outlining.lock();
     let sliced = store_as.sliced?;
+    let sliced = known(fetch, &head, ticket.flight().key(), sliced).unwrap_or(sliced);
+    let store_as = StoreAs { sliced: Some(sliced), ..store_as };
     let reserve = |number: u64| slice_fetch::reserve(&fetch.core, sliced, number, &fetch.head.request());
     let first = reserve(number);
     let second = if first.is_some() && number + 1 < end { reserve(number + 1) } else { None };
@@ -90,6 +100,8 @@ pub(crate) fn begin(
         slice_stream::give_back([first, second]);
         return None;
     };
+    // Memory may be so short that what was stored last leaves first.
+    (0..OUTLINE_USES).for_each(|_| outline.note_needed());
     let source = SliceSource::of_fetch(fetch, &outline);
     let stream = source.zip(first).map(|(source, first)| SliceStream { source, number, end, first, second });
     Some((outline, stream))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cache::{Description, Failure, Now, Object, SliceAnswer, SliceUnderWay, Sliced, Ticket};
+use cache::{Description, Draft, Failure, Now, Object, SliceAnswer, SliceUnderWay, Sliced, Ticket};
 use message::{FieldName, Request, RequestHead, Status};
 use rules::range::{ContentRange, may_combine};
 
@@ -68,7 +68,9 @@ impl SliceSource {
         })
     }
 
+    /// Without its outline nobody finds a slice.
     pub(crate) fn ask(&self, number: u64) -> SliceAnswer {
+        self.outline.note_needed();
         ask(&self.core, self.sliced, number, &self.head.request())
     }
 
@@ -120,12 +122,12 @@ pub(crate) fn reserve(core: &Core, sliced: Sliced, number: u64, request: &Reques
 
 async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
     let core = Rc::clone(&source.core);
-    if is_back_from_disk(&source, number).await {
+    let (mut room, looks_left) = room_in_memory(&source).await;
+    if let Some(slice) = recalled(&source, number).await {
         core.counters.slices_recalled.add(1);
-        // Who waits asks again, and finds it.
-        return ticket.give_back();
+        return ticket.hand_over(slice, core.now());
     }
-    let _under_way = room_for_slice(&source, number).await;
+    room_on_disk(&source, number, &mut room, looks_left).await;
     core.counters.slices_fetched.add(1);
     let range = source.sliced.range(number);
     let if_range = source.outline.etag().map(Bytes::copy_from_slice);
@@ -156,7 +158,7 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
         return ticket.fail(source.changed(&reply), reply.received);
     }
     fetch.enter(FetchState::Fill);
-    let draft = ticket.describe(source.description(number, reply.received));
+    let draft = ticket.describe(source.description(number, reply.received)).within(room);
     let body = reply.body.into_body(&fetch);
     let course = Course { length: Some(range.end - range.start), gives_up: false, place: None };
     let ended = pour(&fetch, draft, body, course).await;
@@ -166,25 +168,46 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
 /// What memory has no room for, or a disk would refuse, is fetched again and again: better a little later. A disk that
 /// stands still holds nobody up for longer than that.
 pub(crate) async fn room_for_slice(source: &SliceSource, number: u64) -> SliceUnderWay {
-    let cache = &source.core.shared.cache;
+    let (mut room, looks_left) = room_in_memory(source).await;
+    room_on_disk(source, number, &mut room, looks_left).await;
+    room
+}
+
+/// The same for a slice that is on its way and for which memory has become too small.
+pub(crate) async fn wait_for_memory(draft: &Draft) {
     let mut looks_left = ROOM_LOOKS_MAX;
-    while looks_left > 0 && !cache.has_room_for_slice(source.sliced, number) {
+    while looks_left > 0 && draft.lacks_room() {
         looks_left -= 1;
         tokio::time::sleep(ROOM_LOOK_INTERVAL).await;
     }
-    cache.slice_under_way(source.sliced)
+}
+
+/// How often it may still be looked, too.
+async fn room_in_memory(source: &SliceSource) -> (SliceUnderWay, u32) {
+    let cache = &source.core.shared.cache;
+    let mut looks_left = ROOM_LOOKS_MAX;
+    while looks_left > 0 && !cache.has_room_for_slice(source.sliced) {
+        looks_left -= 1;
+        tokio::time::sleep(ROOM_LOOK_INTERVAL).await;
+    }
+    (cache.slice_under_way(source.sliced), looks_left)
+}
+
+async fn room_on_disk(source: &SliceSource, number: u64, room: &mut SliceUnderWay, mut looks_left: u32) {
+    while looks_left > 0 && source.core.shared.cache.is_disk_busy_for_slice(source.sliced, number) {
+        looks_left -= 1;
+        tokio::time::sleep(ROOM_LOOK_INTERVAL).await;
+    }
+    room.goes_to_disk(source.sliced);
 }
 
 /// A disk that takes longer than `limits.disk_read_timeout` has nothing.
-async fn is_back_from_disk(source: &SliceSource, number: u64) -> bool {
+async fn recalled(source: &SliceSource, number: u64) -> Option<Arc<Object>> {
     let (core, patience) = (&source.core, source.site.settings.limits.disk_read_timeout);
     let request = source.head.request();
     let recalling = core.shared.cache.recall_slice(source.sliced, number, &request, core.now());
-    match tokio::time::timeout(patience, recalling).await {
-        Ok(is_back) => is_back,
-        Err(_) => {
-            core.counters.disk_timeouts.add(1);
-            false
-        }
-    }
+    tokio::time::timeout(patience, recalling).await.unwrap_or_else(|_| {
+        core.counters.disk_timeouts.add(1);
+        None
+    })
 }

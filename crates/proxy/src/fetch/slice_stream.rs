@@ -52,10 +52,11 @@ impl SliceStream {
         let SliceStream { source, mut number, end, first, second } = self;
         let mut incoming = Incoming { body, rest: Bytes::new() };
         let (mut ticket, mut next) = (first, second);
-        let mut _under_way = fetch.core.shared.cache.slice_under_way(source.sliced);
+        let mut room = fetch.core.shared.cache.slice_under_way(source.sliced);
+        room.goes_to_disk(source.sliced);
         loop {
             let now = fetch.core.now();
-            let mut draft = ticket.describe(source.description(number, now));
+            let mut draft = ticket.describe(source.description(number, now)).within(room);
             let range = source.sliced.range(number);
             let mut left = range.end - range.start;
             let mut after = None;
@@ -83,7 +84,7 @@ impl SliceStream {
                 give_back([Some(wanted), after]);
                 return false;
             }
-            _under_way = room_for_slice(&source, number).await;
+            room = room_for_slice(&source, number).await;
             (ticket, next) = (wanted, after);
         }
     }

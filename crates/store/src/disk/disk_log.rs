@@ -154,6 +154,7 @@ impl DiskLog {
                 if result.is_err() {
                     self.supersede(digest);
                 }
+                self.disk.settled.fetch_max(sequence, Relaxed);
                 self.settle(result, done);
             }
             Command::GiveUp { sequence } => drop(self.drafts.remove(&sequence)),

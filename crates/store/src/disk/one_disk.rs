@@ -95,6 +95,8 @@ pub struct OneDisk {
     pub counters: Counters,
     /// The last sequence number given to a record.
     pub sequence: AtomicU64,
+    /// The greatest of a record that was written, or refused.
+    pub settled: AtomicU64,
     /// The caller's time, in its units.
     pub now: AtomicU64,
     /// Part of the index is still to be read.
@@ -123,6 +125,7 @@ impl OneDisk {
             settings,
             counters: Counters::default(),
             sequence: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
             now: AtomicU64::new(0),
             recovering: AtomicBool::new(false),
             state: AtomicU8::new(state as u8),

@@ -206,6 +206,13 @@ impl Tier {
         self.lane_of(family).is_some_and(|(_, lane)| lane.disk.is_up() && !lane.commands.has_room(more))
     }
 
+    /// Does a body that was taken under this number still wait for the disk of its family? Of one that was taken by another
+    /// thread at the same time it may be said a moment too early that it does not.
+    pub fn is_waiting(&self, family: u64, sequence: u64) -> bool {
+        let waits = |disk: &OneDisk| disk.is_up() && disk.settled.load(Relaxed) < sequence;
+        self.lane_of(family).is_some_and(|(_, lane)| waits(&lane.disk))
+    }
+
     /// Stores a body that is at hand.
     pub fn put(&self, digest: Digest, head: Bytes, body: &Blocks, facts: RecordFacts) -> Result<Placing, Refused> {
         let (_, lane) = self.lane_of(digest.family).ok_or(Refused::NoDisk)?;
@@ -270,6 +277,11 @@ impl Tier {
 
     pub fn stats(&self) -> Vec<DiskStats> {
         self.lanes.iter().map(|lane| DiskStats::of(&lane.disk, lane.commands.bytes())).collect()
+    }
+
+    /// Bodies that wait to be written.
+    pub fn queued_bytes(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.commands.bytes()).sum()
     }
 
     /// What all this takes of memory, bodies that wait to be written included.

@@ -143,13 +143,18 @@ fn a_stalled_disk_holds_up_nobody() {
     let device = Arc::clone(&faulty) as Arc<dyn Device>;
     let (tier, _) = Tier::on_devices(vec![(settings, device)], Arc::new(|_| ())).expect("it opens");
     let put = |n| tier.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, 200_000)), NO_FACTS);
-    assert_eq!(wait(put(1).expect("there is room")), Ok(()));
+    let first = put(1).expect("there is room");
+    let first_sequence = first.sequence();
+    assert_eq!(wait(first), Ok(()));
+    assert!(!tier.is_waiting(digest(1).family, first_sequence), "it is written");
     let candidate = tier.find(digest(1)).expect("there");
     faulty.set(Faults { stalls: true, ..Faults::default() });
     // More than may wait: each is answered at once, and with a refusal from some point on.
     let waiting: Vec<_> = (10..40).map(put).collect();
     assert!(waiting.iter().any(|put| put.as_ref().err() == Some(&Refused::Busy)));
     faulty.wait_for_stalled();
+    let last = waiting.iter().flatten().last().expect("some were taken").sequence();
+    assert!(tier.is_waiting(digest(10).family, last) && tier.queued_bytes() > 0);
     let mut reads: Vec<_> = (0..20).map(|_| tier.open_record(candidate)).collect();
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     let answers = reads.iter_mut().map(|read| std::pin::Pin::new(read).poll(&mut context));
