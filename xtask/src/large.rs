@@ -92,7 +92,7 @@ fn large(project: &Project, plan: Plan) -> Result<Tally, String> {
     let scene = Arc::new(Scene { folder, plan, pattern: pattern(), sent, wrong });
     let origin = serve_origin(&scene).map_err(|error| format!("the origin: {error}"))?;
     let mut larder = start(project, &scene, origin)?;
-    let line_bytes = memory::line_bytes(&scene.folder.join("a.sock"))?;
+    let line_bytes = memory::line_bytes(&scene.folder.join("a.sock"));
     let watch = Watch::start(larder.id());
     let cold_s = scene.round();
     let cold = scene.sent.load(SeqCst);
@@ -101,6 +101,7 @@ fn large(project: &Project, plan: Plan) -> Result<Tally, String> {
     let occupied_bytes = watch.stop();
     let counted = scene.counted().unwrap_or_default();
     let _ = larder.kill().and_then(|()| larder.wait());
+    let line_bytes = line_bytes?;
     let _ = std::fs::remove_file(scene.folder.join("store"));
     let (all, file) = (scene.sent.load(SeqCst), plan.file as f64);
     let (share, read) = (all as f64 / file, 2 * plan.file / MIB);

@@ -39,7 +39,7 @@ const fn edge(from: FlightState, to: FlightState) -> Edge {
 
 static EDGES: [Edge; 16] = [
     edge(Reserved, Described),
-    // A 304: the stored body lands under its new head.
+    // A 304: the stored body lands under its new head. Or a slice that a disk had.
     edge(Reserved, Landed),
     edge(Reserved, Private),
     edge(Reserved, Failed),

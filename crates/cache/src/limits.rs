@@ -115,12 +115,6 @@ pub const DISK_TOLD_MAX: usize = 1_024;
 /// Digests that are remembered of what was fetched once, 8 MiB, for disks that admit what is fetched twice.
 pub const DISK_SEEN_MAX: usize = 1 << 20;
 
-const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
-const _: () = assert!(TAG_SHARDS.is_power_of_two() && TAG_SHARDS > 1);
-const _: () = assert!(SHARDS.is_power_of_two() && (SHARDS >= 64 || cfg!(feature = "shuttle")));
-const _: () = assert!(HOT_ENTRIES.is_power_of_two() && HOT_ENTRIES.is_multiple_of(HOT_WAYS));
-const _: () = assert!(WINDOW_BYTES_MAX >= BLOCK_BYTES && READ_BYTES_MAX >= BLOCK_BYTES);
-
 /// Slices that wait for their disk take this part (1/4) of the memory at most before further ones are fetched later.
 pub const FOR_DISK_SHARE_SHIFT: u32 = 2;
 /// Slices that wait for their disk and are found by who asks: as many as its queue holds of the smallest.
@@ -128,3 +122,9 @@ pub const UNWRITTEN_SLICES_MAX: usize = 1024;
 
 /// What of a slice comes at once, twice: it is laid into the page file too.
 pub const SLICE_STEP_BYTES: usize = 4 * BLOCK_BYTES;
+
+const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
+const _: () = assert!(TAG_SHARDS.is_power_of_two() && TAG_SHARDS > 1);
+const _: () = assert!(SHARDS.is_power_of_two() && (SHARDS >= 64 || cfg!(feature = "shuttle")));
+const _: () = assert!(HOT_ENTRIES.is_power_of_two() && HOT_ENTRIES.is_multiple_of(HOT_WAYS));
+const _: () = assert!(WINDOW_BYTES_MAX >= BLOCK_BYTES && READ_BYTES_MAX >= BLOCK_BYTES);

@@ -237,10 +237,10 @@ impl Cache {
         SliceAnswer::Fetch(Ticket::new(Arc::clone(self), flight, request.to_head(), None))
     }
 
-    /// Is a slice in memory, or perhaps on a disk? No I/O.
+    /// Is a slice in memory, or perhaps on a disk, or on its way to one? No I/O.
     pub fn may_have_slice(&self, sliced: Sliced, number: u64) -> bool {
         let key = self.slice_key(sliced, number);
-        self.holds(key) || self.may_recall(key)
+        self.holds(key) || self.may_recall(key) || self.unwritten.find(key).is_some()
     }
 
     /// Is there room in memory for a slice beside those that are under way? Evicts what is in the way.
@@ -251,13 +251,12 @@ impl Cache {
 
     /// Does so much wait for the disk of a slice, or is about to, that it would be refused there? Never without one.
     pub fn is_disk_busy_for_slice(&self, sliced: Sliced, number: u64) -> bool {
-        let more = self.slices_for_disk.load(Relaxed) + sliced.slice_bytes as usize;
-        // What waits is in memory.
-        let share = self.account.limit() >> FOR_DISK_SHARE_SHIFT;
+        let (under_way, slice) = (self.slices_for_disk.load(Relaxed), sliced.slice_bytes as usize);
         let is_busy = |disk: &DiskLevel| {
-            let waiting = disk.tier.queued_bytes() + self.slices_for_disk.load(Relaxed);
-            waiting > 0 && waiting + sliced.slice_bytes as usize > share
-                || disk.tier.is_busy(self.slice_key(sliced, number).bits(), more)
+            // What waits is in memory. One may go whatever its share is.
+            let waiting = disk.tier.queued_bytes() + under_way;
+            let is_share_taken = waiting > 0 && waiting + slice > self.account.limit() >> FOR_DISK_SHARE_SHIFT;
+            is_share_taken || disk.tier.is_busy(self.slice_key(sliced, number).bits(), under_way + slice)
         };
         self.disk.as_ref().is_some_and(is_busy)
     }

@@ -15,7 +15,7 @@ use crate::limits::SLICE_BYTES_MIN;
 use crate::site::Site;
 use crate::worker::Core;
 
-/// As often as if it had been asked for so often already.
+/// An outline begins as if it had been asked for so often already: as often as any policy counts.
 const OUTLINE_USES: u32 = 3;
 
 /// The size of slices by the configuration, as far as memory has room for them; `None` where there are to be none.
@@ -45,19 +45,18 @@ pub(crate) fn of_whole(
     if !is_to_be {
         return None;
     }
-    sliced(fetch, &reply.head, key, length?)
+    sliced(fetch, &reply.head, length?)
 }
 
-/// The same slices if the very representation is stored in some already. `None` without a strong validator.
-pub(crate) fn sliced(fetch: &Fetch, head: &ResponseHead, key: Key, complete: u64) -> Option<Sliced> {
+/// New slices. `None` without a strong validator.
+pub(crate) fn sliced(fetch: &Fetch, head: &ResponseHead, complete: u64) -> Option<Sliced> {
     if !may_combine(head.fields.view(), head.fields.view()) {
         return None;
     }
-    let wanted = Sliced::new(complete, slice_bytes(&fetch.core, &fetch.site)?);
-    Some(known(fetch, head, key, wanted).unwrap_or(wanted))
+    Some(Sliced::new(complete, slice_bytes(&fetch.core, &fetch.site)?))
 }
 
-/// The slices that the very representation is stored in.
+/// The slices that the very representation is stored in already.
 fn known(fetch: &Fetch, head: &ResponseHead, key: Key, wanted: Sliced) -> Option<Sliced> {
     let known = fetch.core.shared.cache.find(key, &fetch.head.request())?;
     let is_cut_so = |known: &Sliced| (known.complete, known.slice_bytes) == (wanted.complete, wanted.slice_bytes);

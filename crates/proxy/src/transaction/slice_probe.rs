@@ -83,7 +83,7 @@ fn outlined(fetch: &Fetch, reply: &Reply, key: cache::Key, from: u64, slice_byte
     let shared_head = fill::shared_head(fetch, &reply.head);
     let store_as = fill::judge(fetch, reply, &shared_head).ok()?;
     let (part, whole) = (store_as.partial?, store_as.whole.clone()?);
-    let sliced = outline::sliced(fetch, &whole.head, key, part.complete?)?;
+    let sliced = outline::sliced(fetch, &whole.head, part.complete?)?;
     let number = from / slice_bytes;
     let is_slice = sliced.slice_bytes == slice_bytes && sliced.range(number) == (part.from..part.to);
     let place = fetch.place(reply);
