@@ -26,9 +26,11 @@ pub(crate) const MEMORY_RESERVE_SHIFT: u32 = 4;
 pub(crate) const MEMORY_RESERVE_MAX: u64 = 256 << 20;
 /// The share of the limit that what is accounted may have never falls below this part of it (1/8).
 pub(crate) const MEMORY_SHARE_SHIFT: u32 = 3;
-/// How often it is looked: while less than half of the limit is used, and while more is.
-pub(crate) const MEMORY_LOOK_SELDOM: Duration = Duration::from_millis(200);
-pub(crate) const MEMORY_LOOK_OFTEN: Duration = Duration::from_millis(50);
+/// How often it is looked: far from the limit, while what is resident stays as it is; and near it, or while that moves by so
+/// much of the limit (1/128) from one look to the next.
+pub(crate) const MEMORY_LOOK_SELDOM: Duration = Duration::from_millis(50);
+pub(crate) const MEMORY_LOOK_OFTEN: Duration = Duration::from_millis(10);
+pub(crate) const MEMORY_MOVES_SHIFT: u32 = 7;
 /// So many connections are taken whatever the memory.
 pub(crate) const CONNECTIONS_ALWAYS: usize = 16;
 /// Between two lines of the log that say that connections are refused.

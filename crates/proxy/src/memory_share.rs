@@ -2,19 +2,21 @@
 //! kernel says the process occupies. `memory_warden.rs` looks, asks here, and does what is said.
 //!
 //! ```text
-//! 0        base                                   mark     refusal   line = base + limit
-//! |--------|--------------- the limit ---------------|---------|--------|
+//! 0        base                                   mark   refusal danger line = base + limit
+//! |--------|--------------- the limit ---------------|-------|------|---|
 //!                                                     the reserve
 //! ```
 //!
 //! Above the mark the store gives up what is too much, whoever took it. Where that does not help, because the store has
-//! nothing more to give, connections are refused from `refusal` on until the mark is reached again. It does not know what
-//! the memory is used for.
+//! nothing more to give, connections are refused until the mark is reached again: beyond `refusal` when that lasts, beyond
+//! `danger` at once. It does not know what the memory is used for.
 
-use crate::limits::{MEMORY_RESERVE_MAX, MEMORY_RESERVE_SHIFT, MEMORY_SHARE_SHIFT};
+use crate::limits::{MEMORY_MOVES_SHIFT, MEMORY_RESERVE_MAX, MEMORY_RESERVE_SHIFT, MEMORY_SHARE_SHIFT};
 
 /// After so many looks in a row that found too much, and again after as many, memory is given back.
 const RELEASE_LOOKS: u32 = 8;
+/// After so many looks in a row beyond the refusal connections are refused: what was given up at the first shows at the next.
+const REFUSAL_LOOKS: u32 = 3;
 /// How much of what is free the store's share grows by at each look: 1/8.
 const GROWTH_SHIFT: u32 = 3;
 
@@ -26,6 +28,11 @@ pub(crate) struct MemoryLimit {
 }
 
 impl MemoryLimit {
+    /// From here on there is no time to see whether it helps.
+    fn danger_bytes(self) -> u64 {
+        self.line_bytes() - self.reserve_bytes() / 4
+    }
+
     /// What is never to be crossed.
     pub(crate) fn line_bytes(self) -> u64 {
         self.base_bytes.saturating_add(self.limit_bytes)
@@ -51,9 +58,10 @@ impl MemoryLimit {
         self.limit_bytes >> MEMORY_SHARE_SHIFT
     }
 
-    /// Is it far from being used up?
-    pub(crate) fn is_far(self, resident_bytes: u64) -> bool {
-        resident_bytes < self.base_bytes + self.limit_bytes / 2
+    /// Is what is resident so near the mark, or does it change so fast, that it has to be looked at often?
+    pub(crate) fn wants_looks(self, before_bytes: u64, resident_bytes: u64) -> bool {
+        let is_near = resident_bytes > self.mark_bytes().saturating_sub(self.reserve_bytes());
+        is_near || resident_bytes.abs_diff(before_bytes) > self.limit_bytes >> MEMORY_MOVES_SHIFT
     }
 }
 
@@ -61,45 +69,63 @@ impl MemoryLimit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryShare {
     share_bytes: u64,
+    /// What the share has lost since the allocator last gave back.
+    given_up_bytes: u64,
     refuses: bool,
     /// Looks in a row that found too much.
     looks_above: u32,
+    /// And beyond the refusal.
+    looks_beyond: u32,
 }
 
 impl MemoryShare {
     pub(crate) fn new(limit: MemoryLimit) -> MemoryShare {
-        MemoryShare { share_bytes: limit.share_max(), refuses: false, looks_above: 0 }
+        let share_bytes = limit.share_max();
+        MemoryShare { share_bytes, given_up_bytes: 0, refuses: false, looks_above: 0, looks_beyond: 0 }
     }
 
     /// The store's share from now on. `used_bytes` is what the account holds.
     ///
-    /// Only what is resident counts, not what the account makes of it: a share that shrank by what an allocator holds on to
-    /// would shrink again for what the eviction before left in its pages, down to nothing.
+    /// Only what is resident counts, not what the account makes of it. What was given up stays resident until the allocator
+    /// gives it back; until then it is used again before anything more is taken, and is not given up a second time.
     pub(crate) fn after_look(&mut self, limit: MemoryLimit, resident_bytes: u64, used_bytes: u64) -> u64 {
         let mark = limit.mark_bytes();
         if resident_bytes > mark {
-            // A share that is not used up would not give anything by becoming smaller.
-            self.share_bytes = self.share_bytes.min(used_bytes).saturating_sub(resident_bytes - mark);
+            let excess = resident_bytes - mark;
+            if excess > self.given_up_bytes {
+                // A share that is not used up would not give anything by becoming smaller.
+                self.share_bytes = self.share_bytes.min(used_bytes).saturating_sub(excess - self.given_up_bytes);
+                self.given_up_bytes = excess;
+            }
             self.looks_above = self.looks_above.saturating_add(1);
         } else {
-            self.looks_above = 0;
+            (self.looks_above, self.given_up_bytes) = (0, 0);
             self.share_bytes += (mark - resident_bytes) >> GROWTH_SHIFT;
         }
         self.share_bytes = self.share_bytes.clamp(limit.share_min(), limit.share_max().max(limit.share_min()));
         self.share_bytes
     }
 
-    /// Should the allocator give back what it keeps for later? At once when it is much too much, else when it stays so: what
-    /// it keeps is used again at the next moment, and each page that is given back costs a fault then.
+    /// Should the allocator give back what it keeps for later? At once when it is much too much or connections are refused,
+    /// else when it stays so: what it keeps is used again at the next moment, and each page that is given back costs a fault
+    /// then.
     pub(crate) fn wants_release(&self, limit: MemoryLimit, resident_bytes: u64) -> bool {
         let is_much = resident_bytes > limit.mark_bytes() + limit.reserve_bytes() / 4;
-        is_much || self.looks_above > 0 && self.looks_above.is_multiple_of(RELEASE_LOOKS)
+        let lasts = self.looks_above > 0 && (self.refuses || self.looks_above.is_multiple_of(RELEASE_LOOKS));
+        is_much || lasts
+    }
+
+    /// The allocator has given back what it kept.
+    pub(crate) fn note_released(&mut self) {
+        self.given_up_bytes = 0;
     }
 
     /// Are new connections refused, now that the store has given what it could?
     pub(crate) fn after_shedding(&mut self, limit: MemoryLimit, resident_bytes: u64) -> bool {
+        self.looks_beyond =
+            if resident_bytes > limit.refusal_bytes() { self.looks_beyond.saturating_add(1) } else { 0 };
         self.refuses = match self.refuses {
-            false => resident_bytes > limit.refusal_bytes(),
+            false => self.looks_beyond >= REFUSAL_LOOKS || resident_bytes > limit.danger_bytes(),
             true => resident_bytes > limit.mark_bytes(),
         };
         self.refuses
@@ -179,9 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn refusing_ends_at_the_mark_and_not_before() {
+    fn refusing_begins_when_it_lasts_or_is_urgent_and_ends_at_the_mark() {
         let mut share = MemoryShare::new(LIMIT);
-        for (resident, refuses) in [(187, false), (188, true), (183, true), (182, false), (186, false)] {
+        let lasts = [(187, false), (188, false), (189, false), (188, true), (183, true), (182, false)];
+        let urgent = [(188, false), (188, false), (186, false), (188, false), (190, true), (183, true), (182, false)];
+        for (resident, refuses) in lasts.into_iter().chain(urgent) {
             assert_eq!(share.after_shedding(LIMIT, resident * MIB), refuses, "{resident} MiB");
         }
     }
@@ -198,6 +226,28 @@ mod tests {
         assert_eq!(released.count(), 2);
         share.after_look(LIMIT, 182 * MIB, 150 * MIB);
         assert!(!share.wants_release(LIMIT, 182 * MIB));
+    }
+
+    #[test]
+    fn what_was_given_up_is_not_given_up_again_before_the_allocator_gives_back() {
+        let mut share = MemoryShare::new(LIMIT);
+        let look = |share: &mut MemoryShare, resident| share.after_look(LIMIT, resident * MIB, 140 * MIB) / MIB;
+        assert_eq!(look(&mut share, 185), 137, "three above the mark");
+        assert_eq!(look(&mut share, 185), 137, "the allocator keeps them");
+        assert_eq!(look(&mut share, 187), 135, "two more");
+        assert_eq!(look(&mut share, 186), 135);
+        share.note_released();
+        assert_eq!(look(&mut share, 184), 133, "it had to keep two, for what lies beside them");
+        assert!(look(&mut share, 182) == 133 && look(&mut share, 185) == 130, "below the mark it begins anew");
+    }
+
+    #[test]
+    fn it_is_looked_often_near_the_mark_and_while_much_changes() {
+        for (before, resident, often) in
+            [(100, 100, false), (100, 102, true), (102, 100, true), (171, 172, false), (173, 173, true)]
+        {
+            assert_eq!(LIMIT.wants_looks(before * MIB, resident * MIB), often, "{before} to {resident} MiB");
+        }
     }
 
     #[test]

@@ -120,32 +120,33 @@ struct Warden {
 impl Warden {
     fn watch(mut self, shared: &Weak<Shared>) {
         while let Some(shared) = shared.upgrade() {
-            let pause = if self.look(&shared) { MEMORY_LOOK_SELDOM } else { MEMORY_LOOK_OFTEN };
+            let pause = if self.look(&shared) { MEMORY_LOOK_OFTEN } else { MEMORY_LOOK_SELDOM };
             self.silent_for = self.silent_for.saturating_add(pause);
             drop(shared);
             std::thread::sleep(pause);
         }
     }
 
-    /// True when there is no hurry.
+    /// True when the next look should be soon.
     fn look(&mut self, shared: &Shared) -> bool {
         let (cache, limit) = (&shared.cache, shared.memory.limit());
-        let Some(before) = self.resident_bytes(shared) else { return true };
+        let Some(before) = self.resident_bytes(shared) else { return false };
         let share = self.share.after_look(limit, before, cache.account().used() as u64);
         cache.set_memory(share as usize);
         let mut resident = before;
         if self.share.wants_release(limit, before) {
             self.process.release();
+            self.share.note_released();
             resident = self.resident_bytes(shared).unwrap_or(before);
         }
-        shared.memory.occupied_bytes.store(resident, Relaxed);
+        let last = shared.memory.occupied_bytes.swap(resident, Relaxed);
         let is_overdrawn = shared.memory.is_overdrawn(cache.account().used()) && !cache.sheds();
         let is_short = self.share.after_shedding(limit, resident) || is_overdrawn;
         cache.set_short(is_short);
         let refuses = is_short && shared.connections_open() > CONNECTIONS_ALWAYS;
         shared.memory.refuses.store(refuses, Relaxed);
         self.say(shared, refuses, resident);
-        limit.is_far(resident)
+        limit.wants_looks(last, before)
     }
 
     fn resident_bytes(&self, shared: &Shared) -> Option<u64> {
