@@ -37,15 +37,39 @@ pub fn resident_bytes() -> Option<u64> {
 #[cfg(all(test, not(feature = "system-allocator")))]
 mod tests {
     use super::*;
+    use tikv_jemalloc_ctl::opt;
 
     #[test]
-    fn what_was_freed_is_given_back_when_it_is_asked_for() {
+    fn four_processors_share_an_arena() {
+        // Said in .cargo/config.toml: a build that does not read it has four arenas for each.
+        let processors = rustix::thread::sched_getaffinity(None).expect("Linux says it").count() as usize;
+        let arenas = opt::narenas::read().expect("jemalloc says it") as usize;
+        assert!(arenas <= processors.div_ceil(4).max(1), "{arenas} arenas for {processors} processors");
+    }
+
+    /// Of memory that was used and freed, is more than half given back?
+    fn gives_back() -> Result<(), String> {
         const BYTES: usize = 64 << 20;
         let kept: Vec<Vec<u8>> = (0..BYTES >> 14).map(|n| vec![n as u8; 16 << 10]).collect();
         let full = resident_bytes().expect("Linux says it");
         drop(kept);
         Process.release();
         let empty = resident_bytes().expect("Linux says it");
-        assert!(full - empty > BYTES as u64 / 2, "{full} before and {empty} after");
+        let is_back = full.saturating_sub(empty) > BYTES as u64 / 2;
+        if is_back { Ok(()) } else { Err(format!("{full} before and {empty} after")) }
+    }
+
+    #[test]
+    fn what_was_freed_is_given_back_when_it_is_asked_for() {
+        // What is resident is everybody's: a test beside this one may take as much in the same moment, and ends soon.
+        let mut last = gives_back();
+        for _ in 0..40 {
+            if last.is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            last = gives_back();
+        }
+        last.expect("jemalloc gives back");
     }
 }
