@@ -67,6 +67,8 @@ pub struct CacheStats {
     pub memory_bytes: u64,
     /// Of these, what only its last readers keep.
     pub leaving_bytes: u64,
+    /// What bodies take that lie in the page file.
+    pub file_memory_bytes: u64,
     pub objects: u64,
     pub keys: u64,
     pub evictions: u64,
@@ -414,6 +416,7 @@ impl Cache {
             memory_bytes_max: self.account.limit() as u64,
             memory_bytes: self.account.used() as u64,
             leaving_bytes: self.account.leaving() as u64,
+            file_memory_bytes: self.file_memory_bytes(),
             objects,
             keys: self.directory.keys_count() as u64,
             evictions: counters.evictions.load(Relaxed),

@@ -10,9 +10,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use message::{Fields, RequestHead};
 use rules::Facts;
-use store::limits::{PAGES_BYTES_MAX, PAGES_BYTES_MIN};
+use store::limits::BLOCK_BYTES;
 use store::sync::atomic::Ordering::Relaxed;
-use store::{Charge, Growing, Laying};
+use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
 use crate::by_policy::ByPolicy;
@@ -43,8 +43,6 @@ pub struct Draft {
     window: Option<Charge>,
     /// What the body will be stored as. Gone once it cannot be.
     keep: Option<Keep>,
-    /// Of one that is kept, and whose length is known: what of it lies in the page file already.
-    laying: Option<Laying>,
     /// Until when the key counts as hit-for-miss if the body turns out too large.
     mark_ms: Option<u64>,
     /// Of a slice: what is not charged yet.
@@ -72,15 +70,11 @@ pub(crate) struct Keep {
 impl Draft {
     pub(crate) fn new(duty: Duty, length: Option<u64>, keep: Option<Keep>, mark_ms: Option<u64>) -> Draft {
         let charge = duty.cache.account.charge(0);
-        let lies_in_pages = |length: &u64| (PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(length);
-        let length_laid = length.filter(lies_in_pages).filter(|_| keep.is_some());
-        let laying = duty.cache.pages.as_ref().zip(length_laid).map(|(pages, length)| pages.lay(length));
-        Draft { duty, length, received: 0, charge, window: None, keep, laying, mark_ms, room: None }
+        Draft { duty, length, received: 0, charge, window: None, keep, mark_ms, room: None }
     }
 
-    /// What comes takes room that was held for it.
-    pub fn within(self, room: SliceUnderWay) -> Draft {
-        Draft { room: Some(room), ..self }
+    pub(crate) fn within(self, room: Option<SliceUnderWay>) -> Draft {
+        Draft { room, ..self }
     }
 
     pub fn flight(&self) -> &Arc<Flight> {
@@ -96,6 +90,11 @@ impl Draft {
         self.received
     }
 
+    /// So much more comes before the next block begins.
+    pub fn block_bytes_left(&self) -> usize {
+        BLOCK_BYTES - (self.received % BLOCK_BYTES as u64) as usize
+    }
+
     pub fn readers_count(&self) -> usize {
         self.duty.flight.readers_count()
     }
@@ -107,6 +106,16 @@ impl Draft {
 
     /// Appends to the body; readers see it at once.
     pub fn append(&mut self, bytes: Bytes) {
+        self.take(bytes, false);
+    }
+
+    /// The same of a piece that holds on to nothing but its own bytes: one that is a whole block, at the place of one, stays as
+    /// it is.
+    pub fn append_own(&mut self, bytes: Bytes) {
+        self.take(bytes, true);
+    }
+
+    fn take(&mut self, bytes: Bytes, is_own: bool) {
         if bytes.is_empty() {
             return;
         }
@@ -115,7 +124,7 @@ impl Draft {
             room.note_arrived(bytes.len());
         }
         if self.keep.is_some() {
-            let too_long = self.received > self.duty.cache.object_bytes_max();
+            let too_long = self.room.is_none() && self.received > self.duty.cache.object_bytes_max();
             if too_long || !self.duty.cache.make_room(bytes.len()) {
                 self.overflow();
             } else {
@@ -126,7 +135,7 @@ impl Draft {
             if inner.state == FlightState::Described {
                 inner.state.step(FlightState::Filling);
             }
-            inner.append(bytes);
+            inner.append(bytes, is_own);
             let ripe = match &inner.body {
                 FlightBody::Growing(growing) => growing.ripe(),
                 _ => None,
@@ -136,7 +145,7 @@ impl Draft {
         wakes.send(&self.duty.flight);
         if let Some(bytes) = window {
             // Condemned meanwhile, or never kept: only what lies between writer and readers is held.
-            (self.keep, self.laying) = (None, None);
+            self.keep = None;
             self.charge.resize(bytes);
             self.window.get_or_insert_with(|| self.duty.cache.windows.charge(0)).resize(bytes);
         }
@@ -150,7 +159,6 @@ impl Draft {
         let mut ripe = Some(pieces);
         while let Some(pieces) = ripe {
             let block = Growing::join(&pieces);
-            self.lay(&block);
             ripe = self.duty.flight.with(|inner| match &mut inner.body {
                 FlightBody::Growing(growing) => {
                     growing.settle(block);
@@ -161,18 +169,9 @@ impl Draft {
         }
     }
 
-    /// Copies a block into the page file too, while the processor still has it at hand.
-    fn lay(&mut self, block: &[u8]) {
-        let Some(mut laying) = self.laying.take() else { return };
-        if self.duty.cache.make_room(block.len()) && laying.append(block).is_ok() {
-            self.charge.resize(self.charge.bytes() + block.len());
-            self.laying = Some(laying);
-        }
-    }
-
     /// It does not fit: from here on it is a window, and nobody new may join.
     fn overflow(&mut self) {
-        (self.keep, self.laying) = (None, None);
+        self.keep = None;
         let mark_ms = self.mark_ms;
         let ((), wakes) = self.duty.within(self.duty.shard(), |shard, flight| {
             let entry = entry_of(shard, flight);
@@ -336,16 +335,7 @@ impl Draft {
         let behind: Vec<&[u8]> = unfinished.pieces().filter(|_| !is_apart).map(|piece| &piece[..]).collect();
         let kept_head = KeptHead::new(&head.shared, &rendered, &behind);
         let charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
-        let laying = self.laying.take();
-        let apart = is_apart.then(|| {
-            let blocks = unfinished.finish();
-            let blocks = match (laying, &self.duty.cache.pages) {
-                (Some(laying), _) => blocks.into_laid(laying),
-                (None, Some(pages)) => blocks.into_pages(pages),
-                (None, None) => blocks,
-            };
-            Apart::charged(blocks, charge)
-        });
+        let apart = is_apart.then(|| Apart::charged(unfinished.finish(), charge, self.duty.cache.pages.as_ref()));
         let parts = ObjectParts {
             key: elsewhere.map_or(flight.key, |elsewhere| elsewhere.key),
             variant,

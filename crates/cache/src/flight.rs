@@ -242,8 +242,10 @@ impl Inner {
         }
     }
 
-    pub fn append(&mut self, piece: Bytes) {
+    /// `is_own`: the piece holds on to nothing but its own bytes.
+    pub fn append(&mut self, piece: Bytes, is_own: bool) {
         match &mut self.body {
+            FlightBody::Growing(growing) if is_own => growing.append_own(piece),
             FlightBody::Growing(growing) => growing.append(piece),
             FlightBody::Window(window) => {
                 window.append(piece);

@@ -11,6 +11,14 @@ pub const OBJECT_SHARE_SHIFT: u32 = 2;
 /// Variants kept under one key (J10); the oldest goes.
 pub const VARIANTS_MAX: usize = 128;
 
+/// A body in blocks is laid into the page file when it has been sent so many times, by its bytes. A copy there costs some three
+/// times of what `sendfile` saves a hit.
+pub const LAID_AFTER_TIMES_SENT: u64 = 3;
+/// What is copied of it before others on the core have their turn: some 40 microseconds.
+pub const LAYING_STEP_BYTES: u64 = 2 * BLOCK_BYTES as u64;
+/// Bodies that are being laid stand twice: this part (1/64) of the memory at most, or one.
+pub const LAYING_SHARE_SHIFT: u32 = 6;
+
 /// Different Vary specifications under one key; the oldest goes with its variants.
 pub const SPECS_MAX: usize = 4;
 
@@ -120,7 +128,7 @@ pub const FOR_DISK_SHARE_SHIFT: u32 = 2;
 /// Slices that wait for their disk and are found by who asks: as many as its queue holds of the smallest.
 pub const UNWRITTEN_SLICES_MAX: usize = 1024;
 
-/// What of a slice comes at once, twice: it is laid into the page file too.
+/// What of a slice comes at once.
 pub const SLICE_STEP_BYTES: usize = 4 * BLOCK_BYTES;
 
 const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);

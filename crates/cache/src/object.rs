@@ -259,7 +259,7 @@ impl Object {
     pub fn body_len(&self) -> u64 {
         match self.apart() {
             None => self.head.behind().len() as u64,
-            Some(apart) => apart.blocks.len(),
+            Some(apart) => apart.len(),
         }
     }
 

@@ -162,11 +162,7 @@ impl Cache {
             None => object.kept_head().before(&behind),
         };
         let apart = match gathered {
-            Some(body) => is_apart.then(|| {
-                let blocks = body.finish();
-                let blocks = self.pages.iter().fold(blocks, |blocks, pages| blocks.into_pages(pages));
-                Apart::new(blocks, &self.account)
-            }),
+            Some(body) => is_apart.then(|| Apart::new(body.finish(), &self.account, self.pages.as_ref())),
             None => first.apart().cloned(),
         };
         self.object(ObjectParts { apart, part, on_disk: 0, ..ObjectParts::under(head, object) })

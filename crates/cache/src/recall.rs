@@ -143,10 +143,7 @@ impl Cache {
         let is_apart = blocks.len() >= APART_BYTES_MIN || blocks.on_disk().is_some();
         let behind: Vec<&[u8]> = (!is_apart).then(|| blocks.slices(0, u64::MAX)).into_iter().flatten().collect();
         let head = KeptHead::new(&form.head, &form.rendered, &behind);
-        let apart = is_apart.then(|| match &self.pages {
-            Some(pages) => Apart::new(blocks.into_pages(pages), &self.account),
-            None => Apart::new(blocks, &self.account),
-        });
+        let apart = is_apart.then(|| Apart::new(blocks, &self.account, self.pages.as_ref()));
         let groups = Groups::of_slots(form.group_slots);
         self.object(ObjectParts {
             key: form.key,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use message::{FieldName, Request, ResponseHead, Status};
 use rules::Facts;
-use store::limits::{PAGES_BYTES_MAX, PAGES_BYTES_MIN};
+use store::limits::LEAVING_SLACK_SHIFT;
 use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::ban_list::Trial;
@@ -56,8 +56,6 @@ pub struct SliceUnderWay {
     cache: Arc<Cache>,
     /// Of memory, still to be taken.
     bytes: usize,
-    /// In memory for each byte that comes.
-    times: usize,
     /// Until the disk's queue has it.
     for_disk: usize,
 }
@@ -72,7 +70,7 @@ impl SliceUnderWay {
 
     /// So many bytes of the body have come.
     pub(crate) fn note_arrived(&mut self, body_bytes: usize) {
-        let taken = self.bytes.min(body_bytes * self.times);
+        let taken = self.bytes.min(body_bytes);
         self.bytes -= taken;
         self.cache.slices_under_way.fetch_sub(taken, Relaxed);
     }
@@ -245,8 +243,9 @@ impl Cache {
 
     /// Is there room in memory for a slice beside those that are under way? Evicts what is in the way.
     pub fn has_room_for_slice(&self, sliced: Sliced) -> bool {
-        let more = sliced.slice_bytes as usize * self.times_in_memory(sliced);
-        self.makes_room_gently(self.slices_under_way.load(Relaxed) + more)
+        // What leaves with its last readers may exceed the limit by its slack; what is taken beside that must not.
+        let slack = self.account.limit() >> LEAVING_SLACK_SHIFT;
+        self.makes_room_gently(self.slices_under_way.load(Relaxed) + sliced.slice_bytes as usize + slack)
     }
 
     /// Does so much wait for the disk of a slice, or is about to, that it would be refused there? Never without one.
@@ -263,16 +262,9 @@ impl Cache {
 
     /// A slice is about to be brought: as long as this lives it counts as one that needs room.
     pub fn slice_under_way(self: &Arc<Self>, sliced: Sliced) -> SliceUnderWay {
-        let times = self.times_in_memory(sliced);
-        let bytes = sliced.slice_bytes as usize * times;
+        let bytes = sliced.slice_bytes as usize;
         self.slices_under_way.fetch_add(bytes, Relaxed);
-        SliceUnderWay { cache: Arc::clone(self), bytes, times, for_disk: 0 }
-    }
-
-    /// How often a slice is there until it has landed: one that is laid into the page file is in its blocks, too.
-    fn times_in_memory(&self, sliced: Sliced) -> usize {
-        let is_laid = self.pages.is_some() && (PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&sliced.slice_bytes);
-        if is_laid { 2 } else { 1 }
+        SliceUnderWay { cache: Arc::clone(self), bytes, for_disk: 0 }
     }
 
     /// Brings a slice from the disk into memory.

@@ -2,14 +2,20 @@
 //! blocks of their own, in the page file, or on a disk.
 //!
 //! What is apart is shared by the object that a 304 or a soft purge puts in the place of another; what is small is copied.
+//! It lies in the blocks in which it came until it has been asked for often enough to be laid into the page file (`laying.rs`).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use store::disk::BodyOnDisk;
-use store::limits::PAGES_BYTES_MIN;
-use store::{Account, Blocks, Charge, Extent};
+use store::limits::{PAGES_BYTES_MAX, PAGES_BYTES_MIN};
+use store::sync::Mutex;
+use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use store::{Account, Blocks, Charge, Extent, PageFile};
 
+use crate::flight_body::Pieces;
+use crate::laying::LayingBody;
+use crate::limits::{LAID_AFTER_TIMES_SENT, LAYING_SHARE_SHIFT};
 use crate::object::Object;
 
 /// Shorter bodies lie behind their head; from here on they are worth a place in the page file.
@@ -18,19 +24,96 @@ pub(crate) const APART_BYTES_MIN: u64 = PAGES_BYTES_MIN;
 /// A body that is kept by itself, and what it costs.
 #[derive(Debug)]
 pub(crate) struct Apart {
-    pub blocks: Blocks,
+    len: u64,
+    /// The same wherever it lies: it is part of what the object weighs.
     pub charge: Charge,
+    /// Where it stays.
+    rests: OnceLock<Blocks>,
+    came: Option<Box<Came>>,
+}
+
+/// Of a body that may be laid into the page file.
+#[derive(Debug)]
+struct Came {
+    pages: Arc<PageFile>,
+    /// In which it came, until it rests.
+    blocks: Mutex<Option<Blocks>>,
+    /// How much of it was sent from there.
+    sent: AtomicU64,
 }
 
 impl Apart {
-    pub fn new(blocks: Blocks, account: &Arc<Account>) -> Arc<Apart> {
-        Apart::charged(blocks, account.charge(0))
+    pub fn new(blocks: Blocks, account: &Arc<Account>, pages: Option<&Arc<PageFile>>) -> Arc<Apart> {
+        Apart::charged(blocks, account.charge(0), pages)
     }
 
     /// Goes on with the charge under which it grew.
-    pub fn charged(blocks: Blocks, mut charge: Charge) -> Arc<Apart> {
-        charge.resize(blocks.heap_bytes() + size_of::<Apart>());
-        Arc::new(Apart { blocks, charge })
+    pub fn charged(blocks: Blocks, mut charge: Charge, pages: Option<&Arc<PageFile>>) -> Arc<Apart> {
+        let len = blocks.len();
+        let is_worth_it = (PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&len) && blocks.on_disk().is_none();
+        let pages = pages.filter(|_| is_worth_it);
+        let (own, in_blocks) = (size_of::<Apart>(), blocks.heap_bytes());
+        charge
+            .resize(own + pages.map_or(in_blocks, |_| size_of::<Came>() + in_blocks.max(Extent::memory_bytes_of(len))));
+        Arc::new(match pages {
+            None => Apart { len, charge, rests: OnceLock::from(blocks), came: None },
+            Some(pages) => {
+                let came = Came { pages: Arc::clone(pages), blocks: Mutex::new(Some(blocks)), sent: AtomicU64::new(0) };
+                Apart { len, charge, rests: OnceLock::new(), came: Some(Box::new(came)) }
+            }
+        })
+    }
+
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Where it stays, once it does.
+    #[inline]
+    fn rests(&self) -> Option<&Blocks> {
+        self.rests.get()
+    }
+
+    /// Wherever it lies at this moment.
+    fn blocks(&self) -> Blocks {
+        let held = self.came.as_ref().filter(|_| self.rests().is_none()).and_then(|came| came.blocks.lock().clone());
+        held.or_else(|| self.rests().cloned()).expect("a body lies in its blocks until it rests")
+    }
+
+    /// Begins to lay the body into the page file when so much has been sent of it that this is worth it: once, unless it comes
+    /// to nothing.
+    fn note_sent(self: &Arc<Apart>, bytes: u64) -> Option<LayingBody> {
+        let came = self.came.as_ref().filter(|_| self.rests().is_none())?;
+        let before = came.sent.fetch_add(bytes, Relaxed);
+        let enough = self.len.saturating_mul(LAID_AFTER_TIMES_SENT);
+        if !(before..before.saturating_add(bytes)).contains(&(enough - 1)) {
+            return None;
+        }
+        let begun = came
+            .pages
+            .lay(self.len, self.charge.account_limit() as u64 >> LAYING_SHARE_SHIFT)
+            .map(|laying| LayingBody::new(self, self.blocks(), laying));
+        if begun.is_none() {
+            self.stays();
+        }
+        begun
+    }
+
+    /// It was not laid after all: it is tried again when as much has been sent once more.
+    pub fn stays(&self) {
+        self.came.iter().for_each(|came| came.sent.store(0, Relaxed));
+    }
+
+    /// It has been laid; who reads in the blocks goes on.
+    pub fn has_been_laid(&self, extent: Extent) {
+        let Some(came) = &self.came else { return };
+        let mut blocks = came.blocks.lock();
+        if self.rests.set(Blocks::in_pages(extent)).is_ok() {
+            let left = blocks.take();
+            drop(blocks);
+            drop(left);
+        }
     }
 }
 
@@ -46,8 +129,8 @@ impl<'a> Body<'a> {
     }
 
     #[inline]
-    fn apart(self) -> Option<&'a Blocks> {
-        self.object.apart().map(|apart| &apart.blocks)
+    fn rests(self) -> Option<&'a Blocks> {
+        self.object.apart()?.rests()
     }
 
     #[inline]
@@ -69,39 +152,40 @@ impl<'a> Body<'a> {
     /// Where it lies in the page file, if it does. Then there is nothing to borrow.
     #[inline]
     pub fn extent(self) -> Option<&'a Arc<Extent>> {
-        self.apart()?.extent()
+        self.rests()?.extent()
     }
 
     /// Where it lies on a disk, if it is sent from there. Then it has neither slices nor pieces.
     #[inline]
     pub fn on_disk(self) -> Option<&'a Arc<BodyOnDisk>> {
-        self.apart()?.on_disk()
+        self.rests()?.on_disk()
     }
 
-    /// The bytes `from..to` (clamped to the body), borrowed.
-    ///
-    /// # Panics
-    /// As [`Blocks::slices`].
-    #[inline]
-    pub fn slices(self, from: u64, to: u64) -> impl Iterator<Item = &'a [u8]> {
-        let behind = clamped(self.behind_head(), from, to);
-        let behind = (!behind.is_empty()).then_some(behind);
-        behind.into_iter().chain(self.apart().into_iter().flat_map(move |blocks| blocks.slices(from, to)))
-    }
-
-    /// The same, held: for a writer that cannot keep the object borrowed.
+    /// The bytes `from..to` (clamped to the body), held: for a writer that cannot keep the object borrowed.
     ///
     /// # Panics
     /// As [`Blocks::pieces`].
     pub fn pieces(self, from: u64, to: u64) -> impl Iterator<Item = Bytes> {
         let behind = clamped(self.behind_head(), from, to);
         let behind = (!behind.is_empty()).then(|| self.held().slice_ref(behind));
-        behind.into_iter().chain(self.apart().into_iter().flat_map(move |blocks| blocks.pieces(from, to)))
+        let apart: Pieces =
+            self.object.apart().map(|apart| apart.blocks().pieces(from, to).collect()).unwrap_or_default();
+        behind.into_iter().chain(apart)
     }
 
     /// All of it, held.
     pub(crate) fn blocks(self) -> Blocks {
-        self.apart().cloned().unwrap_or_else(|| Blocks::of_piece(self.held()))
+        self.apart().unwrap_or_else(|| Blocks::of_piece(self.held()))
+    }
+
+    /// The same of a body that does not lie behind its head, wherever it lies at this moment.
+    pub fn apart(self) -> Option<Blocks> {
+        self.object.apart().map(|apart| apart.blocks())
+    }
+
+    /// Says that so many bytes of it were sent from memory. Who hears that it is to be laid does so, a step at a time.
+    pub fn note_sent(self, bytes: u64) -> Option<LayingBody> {
+        self.object.apart()?.note_sent(bytes)
     }
 
     /// What lies behind the head, which keeps the object as long as anybody has it.

@@ -26,7 +26,7 @@ use crate::kept_head::KeptHead;
 use crate::key::Key;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
-use crate::slices::Sliced;
+use crate::slices::{SliceUnderWay, Sliced};
 use crate::spec::variant_of;
 use crate::tag_index::Tags;
 use crate::wishes::{Began, Now};
@@ -159,6 +159,15 @@ impl Ticket {
 
     /// The head is known. Who waits is told; whom it does not fit is regrouped; a body is to follow.
     pub fn describe(self, description: Description) -> Draft {
+        self.describe_kept(description, None)
+    }
+
+    /// The same of a slice, which takes room that was held for it: it is kept however much readers hold of others.
+    pub fn describe_within(self, room: SliceUnderWay, description: Description) -> Draft {
+        self.describe_kept(description, Some(room))
+    }
+
+    fn describe_kept(self, description: Description, room: Option<SliceUnderWay>) -> Draft {
         let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, mark, now } = description;
         let fits = Fits::Leader;
         let trial = Trial::since(self.duty.flight.began);
@@ -177,7 +186,7 @@ impl Ticket {
         };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
-            Some(store_as) => self.describe_storable(head, store_as, mark_ms),
+            Some(store_as) => self.describe_storable(head, store_as, mark_ms, room),
             None => self.describe_private(head, mark_ms, mark),
         }
     }
@@ -234,7 +243,13 @@ impl Ticket {
         })
     }
 
-    fn describe_storable(self, mut head: FlightHead, store_as: StoreAs, mark_ms: Option<u64>) -> Draft {
+    fn describe_storable(
+        self,
+        mut head: FlightHead,
+        store_as: StoreAs,
+        mark_ms: Option<u64>,
+        room: Option<SliceUnderWay>,
+    ) -> Draft {
         let (duty, request, length) = (self.duty, self.request, head.length);
         let cache = Arc::clone(&duty.cache);
         let StoreAs { facts, lifetimes, vary, rendered, partial, whole, sliced, elsewhere, groups, tags } = store_as;
@@ -242,7 +257,7 @@ impl Ticket {
         let (facts, policy) = (facts_of(lifetimes.as_ref(), facts), lifetimes.as_ref().map(ByPolicy::of));
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), request.request().fields);
-        let too_long = length.is_some_and(|length| length > cache.object_bytes_max());
+        let too_long = room.is_none() && length.is_some_and(|length| length > cache.object_bytes_max());
         head.facts = Some(facts);
         head.is_outline = sliced.is_some();
         head.keep_ms = policy.map_or(0, |policy| policy.keep_ms);
@@ -297,7 +312,7 @@ impl Ticket {
         });
         wakes.send(&duty.flight);
         cache.counters.overflowed.fetch_add(u64::from(too_long), Relaxed);
-        Draft::new(duty, length, keep, mark_ms)
+        Draft::new(duty, length, keep, mark_ms).within(room)
     }
 
     /// The right is not used: who waits is set free to ask anew, and nothing is remembered.

@@ -111,16 +111,18 @@ mod tests {
             groups: None,
             tags: None,
         };
-        let draft = ticket.describe(Description {
-            head: Arc::clone(&head),
-            shared_head: head,
-            length: Some(MIB as u64),
-            storable: Some(store_as),
-            uncacheable_ms: 0,
-            mark: None,
-            now: NOW,
-        });
-        let mut draft = draft.within(cache.slice_under_way(sliced));
+        let mut draft = ticket.describe_within(
+            cache.slice_under_way(sliced),
+            Description {
+                head: Arc::clone(&head),
+                shared_head: head,
+                length: Some(MIB as u64),
+                storable: Some(store_as),
+                uncacheable_ms: 0,
+                mark: None,
+                now: NOW,
+            },
+        );
         draft.append(Bytes::from(vec![7; MIB]));
         draft.land(None).expect("it is stored")
     }

@@ -1,6 +1,7 @@
 //! Where the body of an answer lies that is there as a whole: in the store, or in a file beneath a root. What sends it
 //! asks here for slices of memory or for pages of a file, and knows no more of it.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,13 +9,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use cache::Object;
+use cache::{Blocks, Object};
 use smallvec::SmallVec;
 
 use crate::access_log::CacheVerdict;
 use crate::counters::CoreCounters;
 use crate::disk_read::DiskRead;
 use crate::instant_hit::SLICES_MAX;
+use crate::laying_task;
 use crate::static_files::open_file::{FileBody, OpenFile};
 
 /// One piece of a file on disk that `sendfile` is asked for: a page that is not in memory holds the core up, and for no
@@ -39,8 +41,10 @@ pub(crate) trait Whole {
     fn status(&self) -> u16;
     fn length(&self) -> u64;
     fn pages(&self) -> Option<Pages<'_>>;
-    /// The start of a body in memory, as much as one write takes.
-    fn slices<'a>(&'a self, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>);
+    /// The start of a body in memory, as much as one write takes. What has to be held for that is put into `hold`.
+    fn slices<'a>(&'a self, hold: &'a OnceCell<Blocks>, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>);
+    /// So much of it went out from what is held for that.
+    fn note_sent(&self, bytes: u64);
     fn count(counters: &CoreCounters);
     /// Pins it.
     fn source(&self) -> BodySource;
@@ -66,13 +70,22 @@ impl Whole for Arc<Object> {
     }
 
     #[inline]
-    fn slices<'a>(&'a self, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>) {
+    fn slices<'a>(&'a self, hold: &'a OnceCell<Blocks>, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>) {
         let body = self.body();
         match body.behind_head() {
-            // In the page file or on a disk it does not come here.
-            [] => out.extend(body.slices(0, FIRST_WRITE_BYTES).map(IoSlice::new)),
+            // On a disk it does not come here; in the page file it may have been laid this moment, and is sent in the loop.
+            [] => {
+                let Some(blocks) = body.apart().filter(|blocks| blocks.extent().is_none()) else { return };
+                let blocks = hold.get_or_init(|| blocks);
+                out.extend(blocks.slices(0, FIRST_WRITE_BYTES).map(IoSlice::new));
+            }
             behind => out.push(IoSlice::new(behind)),
         }
+    }
+
+    #[inline]
+    fn note_sent(&self, bytes: u64) {
+        laying_task::note_sent(self, bytes);
     }
 
     #[inline]
@@ -109,11 +122,14 @@ impl Whole for Arc<OpenFile> {
     }
 
     #[inline]
-    fn slices<'a>(&'a self, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>) {
+    fn slices<'a>(&'a self, _: &'a OnceCell<Blocks>, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>) {
         if let FileBody::Memory(bytes) = self.body() {
             out.push(IoSlice::new(&bytes[..bytes.len().min(FIRST_WRITE_BYTES as usize)]));
         }
     }
+
+    #[inline]
+    fn note_sent(&self, _: u64) {}
 
     #[inline]
     fn count(counters: &CoreCounters) {
@@ -180,7 +196,10 @@ impl BodySource {
     /// Queues `from..to` of what is in memory.
     pub(crate) fn put_pieces(&self, queue: &mut VecDeque<Bytes>, from: u64, to: u64) {
         match self {
-            BodySource::Object(object) => queue.extend(object.body().pieces(from, to)),
+            BodySource::Object(object) => {
+                queue.extend(object.body().pieces(from, to));
+                laying_task::note_sent(object, to - from);
+            }
             BodySource::File(file) => match file.body() {
                 FileBody::Memory(bytes) => queue.push_back(bytes.slice(from as usize..to as usize)),
                 FileBody::Disk { .. } => unreachable!("a file on disk is sent as pages"),

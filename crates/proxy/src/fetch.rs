@@ -34,6 +34,7 @@ use crate::vcl_story::fetch_state::FetchState as PolicyState;
 use crate::vcl_story::xids;
 use crate::worker::Core;
 
+mod block_read;
 mod failed;
 pub(crate) mod fill;
 pub(crate) mod fill_by_policy;

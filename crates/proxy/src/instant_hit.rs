@@ -2,6 +2,7 @@
 //! borrowed request head. Nothing is allocated or awaited, and a hit from the core's own table touches no lock and
 //! no shared reference count. Whatever does not fit goes on as a transaction, with the same steps.
 
+use std::cell::OnceCell;
 use std::hint::black_box;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
@@ -226,17 +227,25 @@ fn count<T: Whole>(_: &T, core: &Core) {
 /// One write of as much as fits into it. Returns also how many bytes the whole answer has.
 #[inline]
 fn write(connection: &Connection, held: &impl Whole, head: [&[u8]; 2], head_only: bool) -> (io::Result<usize>, u64) {
+    let hold = OnceCell::new();
     let mut slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> = SmallVec::new();
     slices.extend(head.map(IoSlice::new));
-    let mut total = (head[0].len() + head[1].len()) as u64;
-    if !head_only {
-        total += held.length();
-        if let Some(pages) = held.pages() {
-            return (write_pages(connection, &slices, pages, held.length()), total);
-        }
-        held.slices(&mut slices);
+    let head_len = (head[0].len() + head[1].len()) as u64;
+    if head_only {
+        return (connection.wire.try_write(&slices), head_len);
     }
-    (connection.wire.try_write(&slices), total)
+    let total = head_len + held.length();
+    if let Some(pages) = held.pages() {
+        return (write_pages(connection, &slices, pages, held.length()), total);
+    }
+    held.slices(&hold, &mut slices);
+    let written = connection.wire.try_write(&slices);
+    if hold.get().is_some()
+        && let Ok(sent) = written
+    {
+        held.note_sent((sent as u64).saturating_sub(head_len));
+    }
+    (written, total)
 }
 
 /// Head and tail first, then the body as it lies in its file.

@@ -22,6 +22,7 @@ mod forward;
 mod hit_history;
 mod instant_file;
 mod instant_hit;
+mod laying_task;
 pub mod limits;
 mod linger;
 mod listener;

@@ -186,6 +186,9 @@ pub(crate) const DISK_LOOK_STEP_BYTES: u64 = 128 << 10;
 /// Bytes of an answer that the kernel may hold unsent for a connection while they are pages of a disk's file: they are no copies.
 pub(crate) const LENT_UNSENT_BYTES_MAX: u32 = 1 << 20;
 
+/// What one read of a body has to bring for the next to be read straight into the block in which it will lie.
+pub(crate) const FLOW_BYTES_MIN: usize = 16 << 10;
+
 /// So much of a body is taken from an origin before others on the core have their turn.
 pub(crate) const POURED_BYTES_MAX: usize = 128 << 10;
 

@@ -84,8 +84,19 @@ impl Charge {
         self.bytes_and_leaving.load(Relaxed) >> 1
     }
 
-    fn is_leaving(&self) -> bool {
+    /// Does nothing but its last readers keep these bytes?
+    pub fn is_leaving(&self) -> bool {
         self.bytes_and_leaving.load(Relaxed) & 1 == 1
+    }
+
+    /// Of the account that these bytes are on.
+    pub fn account_limit(&self) -> usize {
+        self.account.limit()
+    }
+
+    /// More bytes of the same account.
+    pub fn another(&self, bytes: usize) -> Charge {
+        self.account.charge(bytes)
     }
 
     /// Corrects the charge to what is really held.

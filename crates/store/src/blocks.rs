@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::Extent;
 use crate::disk::BodyOnDisk;
-use crate::limits::{BLOCK_BYTES, PAGES_BYTES_MAX, PAGES_BYTES_MIN};
-use crate::{Extent, Laying, PageFile};
+use crate::limits::BLOCK_BYTES;
 
 /// A whole body. A clone shares its bytes.
 #[derive(Clone, Debug, Default)]
@@ -56,30 +56,9 @@ impl Blocks {
         }
     }
 
-    /// The same body in the page file, if it is large enough to gain by that, not too large to be copied at once, and
-    /// the file takes it.
-    pub fn into_pages(self, pages: &Arc<PageFile>) -> Blocks {
-        let is_elsewhere = matches!(self.held, Held::Pages(_) | Held::OnDisk(_));
-        if !(PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&self.len()) || is_elsewhere {
-            return self;
-        }
-        match pages.write(self.list().iter().map(|block| &block[..]), self.len()) {
-            Ok(extent) => Blocks { held: Held::Pages(Arc::new(extent)) },
-            Err(_) => self,
-        }
-    }
-
-    /// The same body in the page file, of which the beginning was laid there as it came. As it is, if that does not come to
-    /// the whole.
-    pub fn into_laid(self, mut laying: Laying) -> Blocks {
-        if !matches!(self.held, Held::One(_) | Held::List(..)) {
-            return self;
-        }
-        let laid = self.slices(laying.laid(), u64::MAX).try_for_each(|block| laying.append(block));
-        match laid.and_then(|()| laying.finish()) {
-            Ok(extent) if extent.len() == self.len() => Blocks { held: Held::Pages(Arc::new(extent)) },
-            _ => self,
-        }
+    /// A body that was copied into the page file.
+    pub fn in_pages(extent: Extent) -> Blocks {
+        Blocks { held: Held::Pages(Arc::new(extent)) }
     }
 
     /// A body that is at hand as one piece, which it shares.
@@ -134,7 +113,7 @@ impl Blocks {
     /// Bytes on the heap, for the account.
     pub fn heap_bytes(&self) -> usize {
         match &self.held {
-            Held::Pages(extent) => extent.memory_bytes() + size_of::<Extent>(),
+            Held::Pages(extent) => extent.memory_bytes(),
             Held::OnDisk(body) => body.heap_bytes(),
             Held::One(only) => only.len(),
             Held::List(blocks, len) => *len as usize + blocks.len() * size_of::<Bytes>(),
@@ -185,6 +164,8 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PageFile;
+    use crate::limits::{PAGES_BYTES_MAX, PAGES_BYTES_MIN};
 
     fn check(len: usize, from: u64, to: u64) {
         let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
@@ -211,29 +192,16 @@ mod tests {
     fn in_pages_the_same_bytes_are_found_in_every_range() {
         let pages = PageFile::create().expect("a memory file");
         let edge = BLOCK_BYTES as u64;
-        for len in [PAGES_BYTES_MIN - 1, PAGES_BYTES_MIN, 3 * edge + 7, PAGES_BYTES_MAX, PAGES_BYTES_MAX + 1] {
+        for len in [PAGES_BYTES_MIN, 3 * edge + 7, PAGES_BYTES_MAX] {
             let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
-            let blocks = Blocks::copy_of(&body).into_pages(&pages);
-            assert_eq!(blocks.extent().is_some(), (PAGES_BYTES_MIN..=PAGES_BYTES_MAX).contains(&len));
+            let mut laying = pages.lay(len, u64::MAX).expect("a turn");
+            Blocks::copy_of(&body).slices(0, len).try_for_each(|block| laying.append(block)).expect("laid");
+            let blocks = Blocks::in_pages(laying.finish().expect("all of it"));
+            assert!(blocks.extent().is_some() && blocks.len() == len);
             for (from, to) in [(0, u64::MAX), (1, 2), (edge - 1, edge + 1), (len - 1, len), (len, len + 1), (9, 3)] {
                 let expect = body.get(from as usize..to.min(len) as usize).unwrap_or_default();
                 assert!(blocks.pieces(from, to).collect::<Vec<_>>().concat() == expect, "{len} {from}..{to}");
             }
-        }
-    }
-
-    #[test]
-    fn what_was_laid_as_it_came_is_the_same_body_and_what_was_not_stays_in_blocks() {
-        let pages = PageFile::create().expect("a memory file");
-        let body: Vec<u8> = (0..3 * BLOCK_BYTES + 7).map(|at| (at % 251) as u8).collect();
-        for (said, laid, is_laid) in
-            [(body.len(), 0, true), (body.len(), 2, true), (body.len() - 1, 1, false), (body.len() + 1, 3, false)]
-        {
-            let mut laying = pages.lay(said as u64);
-            body.chunks(BLOCK_BYTES).take(laid).for_each(|block| laying.append(block).expect("it fits"));
-            let blocks = Blocks::copy_of(&body).into_laid(laying);
-            assert_eq!(blocks.extent().is_some(), is_laid, "{said} {laid}");
-            assert!(blocks.pieces(0, u64::MAX).collect::<Vec<_>>().concat() == body, "{said} {laid}");
         }
     }
 

@@ -24,13 +24,26 @@ pub struct PageFile {
     file: OwnedFd,
     /// Where the next extent begins. Never goes back.
     end: AtomicU64,
+    /// Bytes of bodies that are on their way into it.
+    under_way: AtomicU64,
 }
 
-/// A body on its way into the file: copied block by block as it comes, so that nobody waits while all of it is copied.
+/// A body on its way into the file: copied bit by bit, so that nobody waits while all of it is copied.
 #[derive(Debug)]
 pub struct Laying {
     extent: Extent,
     laid: u64,
+    _under_way: UnderWay,
+}
+
+/// What a laying counts for as long as it lasts.
+#[derive(Debug)]
+struct UnderWay(Arc<PageFile>, u64);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(self.1, Ordering::Relaxed);
+    }
 }
 
 /// A body's place in the file; given back when it is dropped.
@@ -45,7 +58,7 @@ impl PageFile {
     /// Fails where the kernel offers no files in memory.
     pub fn create() -> io::Result<Arc<PageFile>> {
         let file = memfd_create("larder-store", MemfdFlags::CLOEXEC)?;
-        Ok(Arc::new(PageFile { file, end: AtomicU64::new(0) }))
+        Ok(Arc::new(PageFile { file, end: AtomicU64::new(0), under_way: AtomicU64::new(0) }))
     }
 
     /// Memory that its pages take. No mapping shows them, so the resident size of the process does not know them.
@@ -54,19 +67,18 @@ impl PageFile {
         rustix::fs::fstat(&self.file).map_or(0, |file| u64::try_from(file.st_blocks).unwrap_or(0) * 512)
     }
 
-    /// Begins to copy a body of this length into the file.
-    pub fn lay(self: &Arc<PageFile>, len: u64) -> Laying {
+    /// Begins to copy a body of this length into the file. `None` while with it more than `under_way_max` bytes would be on
+    /// their way; one goes whatever its length is.
+    pub fn lay(self: &Arc<PageFile>, len: u64, under_way_max: u64) -> Option<Laying> {
+        let others = self.under_way.fetch_add(len, Ordering::Relaxed);
+        let under_way = UnderWay(Arc::clone(self), len);
+        if others > 0 && others + len > under_way_max {
+            return None;
+        }
         let span = len.next_multiple_of(ALIGNMENT);
         let offset = self.end.fetch_add(span, Ordering::Relaxed);
         // From here on a failure leaves a hole, not a body: dropping the extent punches it out.
-        Laying { extent: Extent { pages: Arc::clone(self), offset, len }, laid: 0 }
-    }
-
-    /// Copies a body into the file.
-    pub fn write<'a>(self: &Arc<PageFile>, blocks: impl IntoIterator<Item = &'a [u8]>, len: u64) -> io::Result<Extent> {
-        let mut laying = self.lay(len);
-        blocks.into_iter().try_for_each(|block| laying.append(block))?;
-        laying.finish()
+        Some(Laying { extent: Extent { pages: Arc::clone(self), offset, len }, laid: 0, _under_way: under_way })
     }
 }
 
@@ -121,9 +133,14 @@ impl Extent {
         self.len == 0
     }
 
-    /// Memory it takes: whole pages.
+    /// Memory that it takes, with what describes it: whole pages.
     pub fn memory_bytes(&self) -> usize {
-        self.len.next_multiple_of(ALIGNMENT) as usize
+        Extent::memory_bytes_of(self.len)
+    }
+
+    /// The same for a body of this length.
+    pub fn memory_bytes_of(len: u64) -> usize {
+        len.next_multiple_of(ALIGNMENT) as usize + size_of::<Extent>()
     }
 
     /// A copy of `from..to`, for who cannot send it as it lies.
@@ -172,12 +189,18 @@ impl Drop for Extent {
 mod tests {
     use super::*;
 
+    fn write(pages: &Arc<PageFile>, blocks: &[&[u8]], len: u64) -> io::Result<Extent> {
+        let mut laying = pages.lay(len, u64::MAX).expect("few are on their way");
+        blocks.iter().try_for_each(|block| laying.append(block))?;
+        laying.finish()
+    }
+
     #[test]
     fn what_is_written_is_read_and_leaves_nothing_behind() {
         let pages = PageFile::create().expect("a memory file");
         let body: Vec<u8> = (0..100_000u32).map(|n| (n % 251) as u8).collect();
-        let first = pages.write(body.chunks(65_536), body.len() as u64).expect("written");
-        let second = pages.write([&b"tail"[..]], 4).expect("written");
+        let first = write(&pages, &body.chunks(65_536).collect::<Vec<_>>(), body.len() as u64).expect("written");
+        let second = write(&pages, &[b"tail"], 4).expect("written");
         assert_eq!(first.copy(99_990, u64::MAX), body[99_990..]);
         assert_eq!(second.copy(0, 4), &b"tail"[..]);
         assert_eq!(second.offset() % ALIGNMENT, 0);
@@ -191,12 +214,12 @@ mod tests {
     fn pages_under_way_stay_what_they_were() {
         use std::io::Read;
         let pages = PageFile::create().expect("a memory file");
-        let old = pages.write([&[b'a'; 8192][..]], 8192).expect("written");
+        let old = write(&pages, &[&[b'a'; 8192]], 8192).expect("written");
         let (sender, mut receiver) = std::os::unix::net::UnixStream::pair().expect("a pair");
         let mut offset = old.offset();
         let sent = rustix::fs::sendfile(&sender, old.file(), Some(&mut offset), 8192).expect("sent");
         drop(old);
-        let _new = pages.write([&[b'b'; 8192][..]], 8192).expect("written");
+        let _new = write(&pages, &[&[b'b'; 8192]], 8192).expect("written");
         let mut got = vec![0; sent];
         receiver.read_exact(&mut got).expect("received");
         assert!(got.iter().all(|&byte| byte == b'a'));
@@ -205,8 +228,19 @@ mod tests {
     #[test]
     fn a_length_that_was_not_true_is_refused() {
         let pages = PageFile::create().expect("a memory file");
-        assert!(pages.write([&b"abc"[..]], 4).is_err());
-        assert!(pages.write([&b"abc"[..], b"de"], 4).is_err());
+        assert!(write(&pages, &[b"abc"], 4).is_err());
+        assert!(write(&pages, &[b"abc", b"de"], 4).is_err());
         assert_eq!(pages.memory_bytes(), 0);
+    }
+
+    #[test]
+    fn only_so_many_are_on_their_way_at_once() {
+        let pages = PageFile::create().expect("a memory file");
+        let mut layings: Vec<Laying> = (0..3).map(|_| pages.lay(100, 300).expect("room")).collect();
+        assert!(pages.lay(1, 300).is_none() && pages.lay(1, 300).is_none());
+        drop(layings.pop());
+        assert!(pages.lay(101, 300).is_none() && pages.lay(100, 300).is_some());
+        layings.clear();
+        assert!(pages.lay(400, 300).is_some());
     }
 }

@@ -11,6 +11,7 @@ mod following;
 mod grouped;
 mod hot_objects;
 mod invalidating;
+mod laid_bodies;
 mod living_by_policy;
 mod marked;
 mod outlived;

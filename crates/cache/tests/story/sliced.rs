@@ -108,7 +108,7 @@ fn a_slice_that_was_found_elsewhere_is_had_by_all_who_wait_though_it_has_left_al
 
 const MIB: usize = 1 << 20;
 
-/// So much memory, and slices of one MiB that are there twice while they come.
+/// So much memory, and slices of one MiB.
 fn in_memory_of(mib: usize) -> (Stage, Sliced) {
     let stage = Stage::with(CacheSettings { memory_bytes_max: mib * MIB, ..CacheSettings::default() });
     (stage, Sliced::new(64 << 20, MIB as u64))
@@ -116,7 +116,7 @@ fn in_memory_of(mib: usize) -> (Stage, Sliced) {
 
 #[test]
 fn slices_on_their_way_leave_no_room_for_more_than_memory_holds() {
-    let (stage, sliced) = in_memory_of(5);
+    let (stage, sliced) = in_memory_of(3);
     assert!(stage.cache.has_room_for_slice(sliced));
     let first = stage.cache.slice_under_way(sliced);
     assert!(stage.cache.has_room_for_slice(sliced));
@@ -127,11 +127,28 @@ fn slices_on_their_way_leave_no_room_for_more_than_memory_holds() {
     // What has come is charged where it lies, and counted once.
     let ticket = fetch(&stage, sliced, 0);
     let description = stage.description(Some(storable(MINUTE_MS)), Some(MIB as u64));
-    let mut draft = ticket.describe(description).within(first);
+    let mut draft = ticket.describe_within(first, description);
     assert!(!draft.lacks_room());
     draft.append(Bytes::from(vec![7; MIB]));
     assert!(stage.cache.has_room_for_slice(sliced) && draft.is_kept());
     draft.land(None).expect("it is stored");
+}
+
+#[test]
+fn a_slice_for_which_room_was_held_is_kept_however_much_readers_hold() {
+    let (stage, sliced) = in_memory_of(8);
+    let held: Vec<_> = (0..3).map(|n| stage.store(&format!("/{n}"), &vec![7; MIB])).collect();
+    held.iter().for_each(|object| stage.cache.let_go(object));
+    let brings = |number: u64, room| {
+        let description = stage.description(Some(storable(MINUTE_MS)), Some(MIB as u64));
+        let ticket = fetch(&stage, sliced, number);
+        match room {
+            Some(room) => ticket.describe_within(room, description).is_kept(),
+            None => ticket.describe(description).is_kept(),
+        }
+    };
+    assert!(!brings(0, None), "half of the memory is left to others");
+    assert!(stage.cache.has_room_for_slice(sliced) && brings(1, Some(stage.cache.slice_under_way(sliced))));
 }
 
 #[test]
@@ -142,11 +159,11 @@ fn room_for_a_slice_is_not_made_of_most_of_what_is_stored() {
         stage.fill(stage.miss(path), storable(MINUTE_MS), &vec![7; MIB / 2]).expect("it is stored");
     }
     let count = || stage.cache.stats().objects;
-    let first = stage.cache.slice_under_way(sliced);
-    assert!(!stage.cache.has_room_for_slice(sliced), "three of the four MiB would have to go");
+    let (_first, second) = (stage.cache.slice_under_way(sliced), stage.cache.slice_under_way(sliced));
+    assert!(!stage.cache.has_room_for_slice(sliced), "more than two of the three MiB would have to go");
     assert_eq!(count(), bodies.len() as u64);
-    drop(first);
-    assert!(stage.cache.has_room_for_slice(sliced), "one of the three");
+    drop(second);
+    assert!(stage.cache.has_room_for_slice(sliced), "less than half of them");
     assert!(count() >= 3 && count() < bodies.len() as u64, "{}", count());
 }
 

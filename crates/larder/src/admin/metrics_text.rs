@@ -101,6 +101,7 @@ impl Page {
                 cache.memory_bytes_max,
             ),
             ("memory_used_bytes", "What is accounted: index, heads, bodies, connections", cache.memory_bytes),
+            ("memory_file_bytes", "What bodies take that are sent from the file in memory", cache.file_memory_bytes),
             ("memory_leaving_bytes", "Of these, what only its last readers keep", cache.leaving_bytes),
             (
                 "memory_refuses",

@@ -2,7 +2,7 @@
 //!
 //! Fields: `version`, `server_name`, `uptime_seconds`, `workers`; `connections` (accepted, handled, refused, active,
 //! reading, writing, waiting); `stub_status`, nginx's seven numbers under nginx's names; every other counter of `proxy::counters` under its own name (`requests`, `hits`,
-//! `misses` …); `hit_percent`; `memory` (limit_bytes, base_bytes, occupied_bytes, share_bytes, refuses, used_bytes, leaving_bytes, resident_bytes), `objects`, `keys`,
+//! `misses` …); `hit_percent`; `memory` (limit_bytes, base_bytes, occupied_bytes, share_bytes, refuses, used_bytes, leaving_bytes, file_bytes, resident_bytes), `objects`, `keys`,
 //! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`;
 //! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` as `origins`;
 //! `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
@@ -45,6 +45,7 @@ pub fn status(seen: &Observation) -> String {
             "refuses": seen.memory.refuses,
             "used_bytes": cache.memory_bytes,
             "leaving_bytes": cache.leaving_bytes,
+            "file_bytes": cache.file_memory_bytes,
             "resident_bytes": seen.resident_bytes,
         }),
     );

@@ -269,7 +269,10 @@ pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, 
             if may_give_up && draft.poll_abandoned(cx).is_ready() {
                 return Poll::Ready(None);
             }
-            body.poll_next(cx).map(Some)
+            match draft.is_kept() {
+                true => body.poll_next_kept(cx, draft.block_bytes_left()).map(Some),
+                false => body.poll_next(cx).map(Some),
+            }
         })
         .await;
         match piece {
@@ -283,6 +286,10 @@ pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, 
             Some(Ok(OriginPiece::Data(bytes))) => {
                 poured += bytes.len();
                 draft.append(bytes);
+            }
+            Some(Ok(OriginPiece::InBlock(bytes))) => {
+                poured += bytes.len();
+                draft.append_own(bytes);
             }
             Some(Ok(OriginPiece::End(trailers))) => {
                 if let Some(place) = course.place.filter(|_| draft.is_kept()) {

@@ -187,7 +187,7 @@ pub(crate) async fn read_whole(fetch: &Fetch, arriving: Arriving) -> Result<Byte
     let mut whole = BytesMut::new();
     loop {
         match std::future::poll_fn(|cx| body.poll_next(cx)).await? {
-            OriginPiece::Data(bytes) => {
+            OriginPiece::Data(bytes) | OriginPiece::InBlock(bytes) => {
                 whole.extend_from_slice(&bytes);
                 held.resize(whole.len());
                 if whole.len() as u64 > bytes_max {

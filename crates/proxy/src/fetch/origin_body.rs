@@ -1,21 +1,22 @@
 //! The body of an origin's answer, pulled piece by piece; at its end the connection goes back to the pool.
 //!
 //! Bytes are read into the core's buffer and copied out in pieces of their own size: a piece that somebody keeps
-//! pins nothing else.
+//! pins nothing else. What flows into the store is read into its blocks at once (`block_read.rs`).
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use cache::Failure;
 use message::Fields;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::AsyncReadExt;
 use tokio::time::Sleep;
 use wire::{BodyDecoder, Decoded, ResponseBody};
 
+use crate::fetch::block_read::BlockRoom;
 use crate::fetch::{Fetch, failed};
 use crate::origin::{OriginConnection, OriginFailure};
 use crate::records::fetch_records;
@@ -35,16 +36,22 @@ pub(crate) struct Arriving {
 /// What a pull brings.
 pub(crate) enum OriginPiece {
     Data(Bytes),
+    /// Read into a block: it holds on to nothing but what else comes into the same.
+    InBlock(Bytes),
     End(Option<Fields>),
 }
 
 pub(crate) struct OriginBody {
-    core: Rc<Core>,
+    pub(super) core: Rc<Core>,
     connection: Option<OriginConnection>,
     framing: ResponseBody,
-    decoder: BodyDecoder,
+    pub(super) decoder: BodyDecoder,
     persistent: bool,
-    early: Vec<u8>,
+    pub(super) early: Vec<u8>,
+    /// What is left of the block that is read into.
+    pub(super) block: Option<BlockRoom>,
+    /// What the last read brought, or what came with the head.
+    pub(super) brought: usize,
     origin: Arc<str>,
     shows_address: bool,
     timeout: Duration,
@@ -67,7 +74,9 @@ impl Arriving {
             connection: Some(self.connection),
             framing: self.framing,
             persistent: self.persistent,
+            brought: self.early.len(),
             early: self.early,
+            block: None,
             origin: Arc::clone(&fetch.origin().name),
             shows_address: fetch.origin().shows_address(),
             timeout: fetch.timeouts.between_bytes,
@@ -108,21 +117,17 @@ impl OriginBody {
         if self.decoder.is_end() {
             return Poll::Ready(Ok(self.end()));
         }
+        self.block = None;
         loop {
             let core = Rc::clone(&self.core);
             let mut scratch = core.scratch.borrow_mut();
-            let read = match ready!(self.poll_read(cx, &mut scratch)) {
+            let read = match ready!(self.poll_read(cx, &mut &mut scratch[..])) {
                 Ok(read) => read,
                 Err(failure) => return Poll::Ready(Err(failure)),
             };
             if read == 0 {
-                if self.decoder.end_of_input().is_err() {
-                    return Poll::Ready(Err(self.fail(OriginFailure::Truncated, failed::truncated)));
-                }
-                self.persistent = false;
-                return Poll::Ready(Ok(self.end()));
+                return Poll::Ready(self.closed());
             }
-            core.counters.origin_bytes_in.add(read as u64);
             if let Some(piece) = self.decode(&scratch[..read])? {
                 return Poll::Ready(Ok(piece));
             }
@@ -150,13 +155,28 @@ impl OriginBody {
         Ok(Some(input.len()))
     }
 
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Failure>> {
+    /// The origin has closed the connection: was that the end of the body?
+    pub(super) fn closed(&mut self) -> Result<OriginPiece, Failure> {
+        if self.decoder.end_of_input().is_err() {
+            return Err(self.fail(OriginFailure::Truncated, failed::truncated));
+        }
+        self.persistent = false;
+        Ok(self.end())
+    }
+
+    /// Reads once, as much as `into` has room for.
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut (impl BufMut + Unpin),
+    ) -> Poll<Result<usize, Failure>> {
         let connection = self.connection.as_mut().expect("a body that has ended is not read");
-        let mut buffer = ReadBuf::new(into);
-        match Pin::new(&mut connection.stream).poll_read(cx, &mut buffer) {
-            Poll::Ready(Ok(())) => {
+        match pin!(connection.stream.read_buf(into)).poll(cx) {
+            Poll::Ready(Ok(read)) => {
                 self.timer = None;
-                Poll::Ready(Ok(buffer.filled().len()))
+                self.brought = read;
+                self.core.counters.origin_bytes_in.add(read as u64);
+                Poll::Ready(Ok(read))
             }
             Poll::Ready(Err(_)) => Poll::Ready(Err(self.fail(OriginFailure::Truncated, failed::truncated))),
             Poll::Pending => {
@@ -205,19 +225,19 @@ impl OriginBody {
         Ok((!data.is_empty()).then(|| OriginPiece::Data(data.freeze())))
     }
 
-    fn count(&self, bytes: usize) {
+    pub(super) fn count(&self, bytes: usize) {
         if let Some(records) = &self.records {
             records.count(|carried| carried.body_in += bytes as u64);
         }
     }
 
-    fn end(&mut self) -> OriginPiece {
+    pub(super) fn end(&mut self) -> OriginPiece {
         self.release();
         OriginPiece::End(self.decoder.trailers())
     }
 
     /// The body is whole: the connection may serve the next request, even while our client still takes this one.
-    fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if let Some(records) = &self.records {
             fetch_records::closed(records, &self.origin, &connection, self.persistent);

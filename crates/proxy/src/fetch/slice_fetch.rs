@@ -158,7 +158,7 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
         return ticket.fail(source.changed(&reply), reply.received);
     }
     fetch.enter(FetchState::Fill);
-    let draft = ticket.describe(source.description(number, reply.received)).within(room);
+    let draft = ticket.describe_within(room, source.description(number, reply.received));
     let body = reply.body.into_body(&fetch);
     let course = Course { length: Some(range.end - range.start), gives_up: false, place: None };
     let ended = pour(&fetch, draft, body, course).await;

@@ -33,16 +33,26 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// At most so many bytes; `None` where the body ends.
-    async fn next(&mut self, bytes_max: u64) -> Result<Option<Bytes>, Failure> {
+    /// At most so many bytes, and whether they were read into a block of the draft; `None` where the body ends.
+    async fn next(&mut self, draft: &Draft, bytes_max: u64) -> Result<Option<(Bytes, bool)>, Failure> {
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         while self.rest.is_empty() {
-            match poll_fn(|cx| self.body.poll_next(cx)).await? {
+            let piece = poll_fn(|cx| match draft.is_kept() {
+                true => self.body.poll_next_kept(cx, draft.block_bytes_left().min(bytes_max)),
+                false => self.body.poll_next(cx),
+            });
+            match piece.await? {
                 OriginPiece::Data(bytes) => self.rest = bytes,
+                OriginPiece::InBlock(bytes) => return Ok(Some((bytes, true))),
                 OriginPiece::End(_) => return Ok(None),
             }
         }
-        let taken = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(self.rest.len());
-        Ok(Some(self.rest.split_to(taken)))
+        Ok(Some((self.rest.split_to(bytes_max.min(self.rest.len())), false)))
+    }
+
+    /// Does the body end here?
+    async fn is_over(&mut self) -> bool {
+        self.rest.is_empty() && matches!(poll_fn(|cx| self.body.poll_next(cx)).await, Ok(OriginPiece::End(_)))
     }
 }
 
@@ -56,13 +66,13 @@ impl SliceStream {
         room.goes_to_disk(source.sliced);
         loop {
             let now = fetch.core.now();
-            let mut draft = ticket.describe(source.description(number, now)).within(room);
+            let mut draft = ticket.describe_within(room, source.description(number, now));
             let range = source.sliced.range(number);
             let mut left = range.end - range.start;
             let mut after = None;
             while left > 0 {
                 wait_for_room(fetch, &mut draft).await;
-                let piece = match incoming.next(left).await {
+                let (piece, is_own) = match incoming.next(&draft, left).await {
                     Ok(Some(piece)) => piece,
                     Ok(None) => return broken_off(fetch, draft, next, too_short()),
                     Err(failure) => return broken_off(fetch, draft, next, failure),
@@ -71,12 +81,15 @@ impl SliceStream {
                 if left == 0 && next.is_some() && number + 2 < end {
                     after = source.reserve(number + 2);
                 }
-                draft.append(piece);
+                match is_own {
+                    true => draft.append_own(piece),
+                    false => draft.append(piece),
+                }
             }
             draft.land(None);
             number += 1;
             if number == end {
-                return matches!(incoming.next(1).await, Ok(None));
+                return incoming.is_over().await;
             }
             // Somebody else has it, or brings it.
             let Some(mut wanted) = next else { return false };

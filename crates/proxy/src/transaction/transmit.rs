@@ -366,7 +366,9 @@ impl OutBody {
                     Poll::Ready(piece) => piece,
                 };
                 return Poll::Ready(match piece {
-                    Ok(OriginPiece::Data(bytes)) => framing.push(queue, std::iter::once(bytes)),
+                    Ok(OriginPiece::Data(bytes) | OriginPiece::InBlock(bytes)) => {
+                        framing.push(queue, std::iter::once(bytes))
+                    }
                     Ok(OriginPiece::End(trailers)) => framing.end(queue, trailers.as_ref()),
                     Err(failure) => Some(End::Cut(failure.token)),
                 })
