@@ -84,6 +84,11 @@ impl FieldName {
         ALL.get(usize::from(number)).copied().unwrap_or(FieldName::Other)
     }
 
+    /// All but `Other`.
+    pub const fn known() -> &'static [FieldName] {
+        ALL
+    }
+
     /// Which known field this is.
     #[inline]
     pub fn classify(name: &[u8]) -> FieldName {

@@ -3,7 +3,7 @@
 //! `request_head` and `response_head` feed it the two fields; nobody else looks at them. A message that two
 //! readers could frame in two ways is refused, never repaired: that is how requests are smuggled.
 
-use message::{FieldName, Method, Status, Version, list_members};
+use message::{Method, Status, Version, list_members};
 
 use crate::connection_options::is_token;
 use crate::{Refusal, refusals};
@@ -143,21 +143,4 @@ fn other_transfer_encoding(value: &[u8]) -> Refusal {
     } else {
         refusals::TRANSFER_ENCODING_INVALID
     }
-}
-
-/// A name that a peer who reads `_` as `-` takes for one that larder reads: CGI does, and then the framing or the
-/// client's address has two meanings. Such a field is dropped.
-#[inline]
-pub(crate) fn is_lookalike(name: &[u8]) -> bool {
-    let at = |n: usize| name.get(n) == Some(&b'_');
-    (at(7) || at(8) || at(1)) && becomes_known(name)
-}
-
-#[cold]
-fn becomes_known(name: &[u8]) -> bool {
-    let mut dashed = [0; 32];
-    let Some(dashed) = dashed.get_mut(..name.len()) else { return false };
-    dashed.copy_from_slice(name);
-    dashed.iter_mut().filter(|b| **b == b'_').for_each(|b| *b = b'-');
-    FieldName::classify(dashed) != FieldName::Other
 }

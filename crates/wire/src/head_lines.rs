@@ -3,9 +3,8 @@
 //! httparse accepts a bare LF as a line end and knows no limits but the number of fields; both are checked here,
 //! in the one pass over the fields that every head gets. What the fields mean is judged by the caller's closure.
 
-use message::{FieldName, FieldSpan};
+use message::{FieldName, FieldSpan, is_lookalike};
 
-use crate::framing::is_lookalike;
 use crate::{HeadLimits, Refusal, refusals};
 
 /// Whose head it is: the refusals differ, the grammar does not.

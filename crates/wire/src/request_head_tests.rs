@@ -390,6 +390,9 @@ fn lookalikes_are_dropped_and_never_frame() {
     for line in ["X_Forwarded_For: 1.2.3.4", "X_Forwarded-Proto: https", "X_Real_IP: 1.2.3.4"] {
         assert_eq!(left(line), 0, "B24, as CGI reads it: {line}");
     }
+    for line in ["X-Forwarded_Host: a", "X.Forwarded.Host: a", "X~Forwarded~For: a", "Content.Length: 5", "Host_: a"] {
+        assert_eq!(left(line), 0, "B24, whatever stands between the letters: {line}");
+    }
     for line in ["X_Own: 1", "Content_Lengths: 5", "_: 1", "a_b: 1"] {
         assert_eq!(left(line), 1, "{line}");
     }

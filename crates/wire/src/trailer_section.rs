@@ -3,10 +3,9 @@
 //! The last part of `chunk_reader`'s work. Trailers are never merged into the head; which of them may be passed
 //! on at all is decided here, by a list that is closed for the names larder knows.
 
-use message::{FieldName, Fields};
+use message::{FieldName, Fields, is_lookalike};
 
 use crate::connection_options::is_token;
-use crate::framing::is_lookalike;
 use crate::{ChunkedLimits, Refusal, refusals};
 
 #[derive(Debug, Default)]

@@ -101,10 +101,13 @@ fn write_client_fields(fetch: &Fetch, out: &mut Vec<u8>) {
         if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
             continue;
         }
-        if for_store && (is_kept_from_shared_fetch(field.name) || is_one_of(&field, ON_SHARED_FETCHES)) {
+        if for_store && (is_kept_from_shared_fetch(field.name) || reads_as_one_of(&field, ON_SHARED_FETCHES)) {
             continue;
         }
-        if !trusted && (is_one_of(&field, OF_STRANGERS) || starts_with(&field, "x-forwarded-")) {
+        if reads_as_one_of(&field, OF_STRANGERS) && !(trusted && is_one_of(&field, OF_STRANGERS)) {
+            continue;
+        }
+        if !trusted && (field.name == FieldName::XRealIp || message::is_forwarding_name(field.name_text)) {
             continue;
         }
         if field.name == FieldName::MaxForwards && request.method == Method::Options {
@@ -117,17 +120,18 @@ fn write_client_fields(fetch: &Fetch, out: &mut Vec<u8>) {
 
 /// What only a proxy in front of us may say of a client; applications believe these (and `Proxy` becomes an
 /// environment variable of CGI programs).
-const OF_STRANGERS: &[&str] = &["proxy", "surrogate-capability", "x-real-ip", "true-client-ip", "x-client-ip"];
+const OF_STRANGERS: &[&str] = &["proxy", "surrogate-capability", "true-client-ip", "x-client-ip"];
 
 /// Fields that some applications obey and no key holds: what one client sends in them must not be in everybody's answer.
 const ON_SHARED_FETCHES: &[&str] = &["x-host", "x-http-method", "x-method-override", "surrogate-capability"];
 
-fn is_one_of(field: &Field<'_>, names: &[&str]) -> bool {
-    names.iter().any(|name| field.name_text.eq_ignore_ascii_case(name.as_bytes()))
+/// Is the field one of those, or does its name read as if it were?
+fn reads_as_one_of(field: &Field<'_>, names: &[&str]) -> bool {
+    names.iter().any(|name| message::reads_as(field.name_text, name))
 }
 
-fn starts_with(field: &Field<'_>, start: &str) -> bool {
-    field.name_text.get(..start.len()).is_some_and(|n| n.eq_ignore_ascii_case(start.as_bytes()))
+fn is_one_of(field: &Field<'_>, names: &[&str]) -> bool {
+    names.iter().any(|name| field.name_text.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 /// Fields that every forwarded head gets anew.

@@ -1,0 +1,134 @@
+//! Field names that somebody behind us may take for others. CGI and its kin make `_` of every character of a name that is no
+//! letter and no digit: to them `X.Forwarded~For` is X-Forwarded-For, and the field has two meanings, ours and theirs.
+
+use crate::field_name::FieldName;
+
+/// Does the name read as that of a field which larder reads or writes itself, or as one that begins with `X-Forwarded-`, and
+/// is it spelled otherwise? `name` is a token (RFC 9110 §5.6.2).
+///
+/// A name reads as another when it has the same letters and digits in the same places, and any other characters between
+/// them; those at its ends do not count.
+#[inline]
+pub fn is_lookalike(name: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (name.first(), name.last()) else { return false };
+    let is_worth_a_look = !first.is_ascii_alphanumeric()
+        || !last.is_ascii_alphanumeric()
+        || BEGINNINGS[name.len().min(LONG)] & 1 << (first & 0x1f) != 0;
+    is_worth_a_look && looks_like_known(name)
+}
+
+/// Does a name read as this one, which it may also be?
+pub fn reads_as(name: &[u8], known: &str) -> bool {
+    let name = without_ends(name);
+    name.len() == known.len() && begins_as(name, known)
+}
+
+/// Does the name begin with `X-Forwarded-`, or read as if it did?
+pub fn is_forwarding_name(name: &[u8]) -> bool {
+    begins_as(without_ends(name), FORWARDING)
+}
+
+const FORWARDING: &str = "x-forwarded-";
+
+/// Names from this length on are looked at by their first letter alone.
+const LONG: usize = 33;
+
+/// For each length the first letters of the known names that have it, a bit each.
+const BEGINNINGS: [u32; LONG + 1] = {
+    let (mut table, mut at) = ([0; LONG + 1], 0);
+    while at < FieldName::known().len() {
+        let name = FieldName::known()[at].canonical().as_bytes();
+        assert!(name.len() < LONG);
+        table[name.len()] |= 1 << (name[0] & 0x1f);
+        at += 1;
+    }
+    let mut length = FORWARDING.len();
+    while length <= LONG {
+        table[length] |= 1 << (b'x' & 0x1f);
+        length += 1;
+    }
+    table
+};
+
+#[cold]
+fn looks_like_known(name: &[u8]) -> bool {
+    let is_spelled = |known: &str| name.get(..known.len()).is_some_and(|n| n.eq_ignore_ascii_case(known.as_bytes()));
+    let hides_known = |known: &&FieldName| reads_as(name, known.canonical());
+    match FieldName::known().iter().find(hides_known) {
+        Some(known) => name.len() != known.canonical().len() || !is_spelled(known.canonical()),
+        None => is_forwarding_name(name) && !(is_spelled(FORWARDING) && is_plain(name)),
+    }
+}
+
+/// Letters, digits, and dashes within.
+fn is_plain(name: &[u8]) -> bool {
+    without_ends(name).len() == name.len() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+}
+
+fn without_ends(name: &[u8]) -> &[u8] {
+    let Some(first) = name.iter().position(u8::is_ascii_alphanumeric) else { return &[] };
+    let last = name.iter().rposition(u8::is_ascii_alphanumeric).unwrap_or(first);
+    &name[first..=last]
+}
+
+/// Has the name the letters and digits of `known` in their places, and others where a dash stands there?
+fn begins_as(name: &[u8], known: &str) -> bool {
+    name.len() >= known.len()
+        && name.iter().zip(known.as_bytes()).all(|(byte, known)| match known {
+            b'-' => !byte.is_ascii_alphanumeric(),
+            letter => byte.eq_ignore_ascii_case(letter),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a token has beside letters and digits (RFC 9110 §5.6.2).
+    const ODD: &[u8] = b"!#$%&'*+-.^_`|~";
+
+    fn check(name: &[u8], expect: bool) {
+        assert_eq!(is_lookalike(name), expect, "{}", String::from_utf8_lossy(name));
+    }
+
+    /// Every known name, with every odd character in place of each of its dashes and of all of them, and at its ends.
+    #[test]
+    fn no_place_and_no_character_hides_a_known_name() {
+        let more = ["X-Forwarded-Prefix", "X-Forwarded-Server", "X-Forwarded-A-Name-Of-More-Than-Thirty-Letters"];
+        let known = FieldName::known().iter().map(|name| name.canonical());
+        for known in known.chain(more) {
+            let known = known.as_bytes();
+            check(known, false);
+            for &odd in ODD {
+                let with = |at: &dyn Fn(usize) -> bool| -> Vec<u8> {
+                    known.iter().enumerate().map(|(n, &b)| if b == b'-' && at(n) { odd } else { b }).collect()
+                };
+                for name in (0..known.len()).map(|place| with(&|n| n == place)).chain([with(&|_| true)]) {
+                    check(&name, name != known);
+                    check(&name.to_ascii_uppercase(), name != known);
+                }
+                for name in [[known, &[odd]].concat(), [&[odd], known].concat(), [&[odd, odd], known, &[odd]].concat()]
+                {
+                    check(&name, true);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_their_own_are_left_alone() {
+        let own =
+            ["Sec-Fetch-Mode", "Sec-CH-UA", "DNT", "X_Trace", "x.request.id", "Hosts_", "Ho_st", "_", "X-Forward_For"];
+        for name in own {
+            check(name.as_bytes(), false);
+        }
+    }
+
+    #[test]
+    fn a_name_reads_as_one_of_the_same_letters_in_the_same_places() {
+        assert!(reads_as(b"True_Client.IP", "true-client-ip") && reads_as(b"_proxy", "proxy"));
+        assert!(!reads_as(b"TrueClientIP", "true-client-ip") && !reads_as(b"prox_y", "proxy"));
+        assert!(is_forwarding_name(b"X-Forwarded-Ssl") && is_forwarding_name(b"x.forwarded_by"));
+        assert!(!is_forwarding_name(b"X-Forwarded"));
+    }
+}
