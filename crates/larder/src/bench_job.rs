@@ -1,7 +1,5 @@
 //! From the flags of `larder bench` to what `lab` runs: a target, a catalogue, a workload. Files are read here.
 
-use std::fs::File;
-use std::io::Read;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +15,7 @@ use crate::bench_memcached;
 use crate::bench_sources::sources;
 use crate::open_files;
 use crate::say::say;
+use crate::whole_file;
 
 /// What is to be run.
 pub struct Job {
@@ -228,13 +227,7 @@ fn read_body(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    let (mut bytes, max) = (Vec::new(), limits::URL_LIST_BYTES_MAX);
-    let read = File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut bytes));
-    match read {
-        Err(error) => Err(format!("{}: {error}", path.display())),
-        Ok(length) if length as u64 > max => Err(format!("{}: larger than {max} bytes", path.display())),
-        Ok(_) => Ok(bytes),
-    }
+    whole_file::read(path, limits::URL_LIST_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))
 }
 
 /// Without a URL among the flags, the first one of the list names the target.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use vcl::{Checked, Diagnostic, IncludeRequest, Included, Includes, Severity, Sources};
 
+use crate::whole_file;
+
 /// Where Varnish looks for included files unless told otherwise.
 const VCL_PATH_DEFAULT: [&str; 2] = ["/etc/varnish", "/usr/share/varnish/vcl"];
 
@@ -31,10 +33,34 @@ pub fn is_vcl(path: &Path) -> bool {
             return false;
         }
     }
-    let mut start = [0; 4];
     // Looking into a pipe would eat its beginning.
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    is_file && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"vcl "
+    let mut start = Vec::new();
+    let read = || std::fs::File::open(path)?.take(FIRST_WORD_BYTES_MAX).read_to_end(&mut start);
+    is_file && { read }().is_ok() && begins_as_vcl(&start)
+}
+
+/// So much of a file may stand before its first word.
+const FIRST_WORD_BYTES_MAX: u64 = 64 << 10;
+
+/// Is the first word, behind blanks and comments as VCL has them, one that begins a VCL and no TOML?
+fn begins_as_vcl(text: &[u8]) -> bool {
+    let mut rest = text.trim_ascii_start();
+    loop {
+        let ending: &[u8] = match rest {
+            [b'#', ..] | [b'/', b'/', ..] => b"\n",
+            [b'/', b'*', ..] => b"*/",
+            _ => break,
+        };
+        let Some(at) = rest.windows(ending.len()).position(|window| window == ending) else { return false };
+        rest = rest[at + ending.len()..].trim_ascii_start();
+    }
+    let word = rest.split(|b| !b.is_ascii_alphanumeric() && *b != b'_').next().unwrap_or_default();
+    let behind = rest[word.len()..].trim_ascii_start().first();
+    // `backend = 1` and `sub.a = 1` are TOML.
+    let is_word =
+        [&b"vcl"[..], b"backend", b"sub", b"import", b"include", b"probe", b"acl", b"director"].contains(&word);
+    is_word && !matches!(behind, None | Some(b'=' | b'.'))
 }
 
 pub fn load(path: &Path, vcl_path: &[PathBuf]) -> VclResult {
@@ -55,11 +81,7 @@ pub fn read_vcl(path: &Path) -> Result<Vec<u8>, String> {
     if !metadata.is_file() {
         return Err("not a file".to_owned());
     }
-    let bytes_max = vcl::limits::FILE_BYTES_MAX as u64;
-    if metadata.len() > bytes_max {
-        return Err(format!("{} bytes; a VCL file may have {bytes_max}", metadata.len()));
-    }
-    std::fs::read(path).map_err(|e| e.to_string())
+    whole_file::read(path, vcl::limits::FILE_BYTES_MAX as u64)
 }
 
 /// Finds included files as Varnish does: absolute, beside the including file (`./`), or in the VCL path.
@@ -219,6 +241,21 @@ pub fn diagnostic_row(diagnostic: &Diagnostic, sources: &Sources) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_without_a_suffix_is_what_its_first_word_says() {
+        let check = |text: &str, expect| assert_eq!(begins_as_vcl(text.as_bytes()), expect, "{text}");
+        check("vcl 4.1;", true);
+        check("# made by us\n\n// twice\n/* vcl = 1\n*/ vcl 4.1;", true);
+        check("backend a { .host = \"b\"; }", true);
+        check("sub vcl_recv {", true);
+        check("# a config\nserver_name = \"a\"", false);
+        check("backend = 1", false);
+        check("sub.a = 1", false);
+        check("[policy]\nvcl = \"a\"", false);
+        check("/* vcl 4.1;", false);
+        check("", false);
+    }
 
     #[test]
     fn patterns_fit_names() {

@@ -13,6 +13,7 @@ mod routes;
 mod section;
 mod sections;
 mod static_root;
+mod unclosed;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ use section::{Complaints, Section, count, parsed, text};
 
 use crate::limits;
 use crate::plan::Plan;
+use crate::whole_file;
 
 /// Why there is no plan.
 #[derive(Debug)]
@@ -49,12 +51,7 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     if path.extension().is_some_and(|extension| extension == "vcl") {
         return Err(unreadable(&"this is VCL, not a config: larder serve --vcl FILE, or vcl = \"FILE\" in [policy]"));
     }
-    let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
-    if size > limits::CONFIG_BYTES_MAX {
-        return Err(unreadable(&format_args!("{size} bytes are no config: at most {}", limits::CONFIG_BYTES_MAX)));
-    }
-    let bytes = std::fs::read(path).map_err(|e| unreadable(&e))?;
-    let text = String::from_utf8(bytes).map_err(|e| unreadable(&e.utf8_error()))?;
+    let text = whole_file::read_text(path, limits::CONFIG_BYTES_MAX).map_err(|why| unreadable(&why))?;
     let mut plan = read(&text).map_err(|mut complaints| {
         complaints.truncate(limits::COMPLAINTS_MAX);
         ConfigError::Faulty(Box::new(FaultyFile { name, text, complaints }))
@@ -83,7 +80,7 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
 pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        return Err(errors.iter().map(|error| syntax_complaint(text, error)).collect());
+        return Err(syntax_complaints(text, &errors));
     }
     let complaints = Complaints::default();
     let top = Section::new("the top level".to_owned(), document.get_ref(), 0..text.len(), &complaints);
@@ -143,6 +140,15 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     top.end();
     plan
+}
+
+/// What is no TOML. Behind a bracket that is not closed everything looks wrong, and is not.
+fn syntax_complaints(text: &str, errors: &[toml::de::Error]) -> Vec<Complaint> {
+    let first_at = errors[0].span().map_or(text.len(), |span| span.start);
+    match unclosed::bracket(text, first_at) {
+        Some(at) => vec![unclosed::complaint(text, at)],
+        None => errors.iter().take(limits::COMPLAINTS_MAX).map(|error| syntax_complaint(text, error)).collect(),
+    }
 }
 
 fn syntax_complaint(text: &str, error: &toml::de::Error) -> Complaint {

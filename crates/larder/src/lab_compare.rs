@@ -1,7 +1,7 @@
 //! `larder lab report` and `larder lab compare`: results that were written before, read again. What they say is `lab`'s.
 
 use std::fs;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use lab::results::LabResults;
 
 use crate::limits;
 use crate::say::say;
+use crate::whole_file;
 
 #[derive(Clone, Debug, Args)]
 pub struct ReportFlags {
@@ -96,13 +97,8 @@ fn write_reports(results: &LabResults, flags: &ReportFlags) -> Result<(), String
 
 fn read(path: &Path) -> Result<LabResults, String> {
     let complain = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
-    let max = limits::LAB_RESULTS_BYTES_MAX;
-    let mut json = Vec::new();
-    match fs::File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut json)) {
-        Err(error) => Err(complain(&error)),
-        Ok(bytes) if bytes as u64 > max => Err(complain(&format_args!("larger than {max} bytes"))),
-        Ok(_) => LabResults::parse(&json).map_err(|what| complain(&what)),
-    }
+    let json = whole_file::read(path, limits::LAB_RESULTS_BYTES_MAX).map_err(|why| complain(&why))?;
+    LabResults::parse(&json).map_err(|what| complain(&what))
 }
 
 /// As wide as the terminal, and coloured unless somebody asked for none (no-color.org).

@@ -18,6 +18,7 @@ use crate::lab_compare;
 use crate::open_files;
 use crate::say::say;
 use crate::signals::{Signals, Told};
+use crate::whole_file;
 
 #[derive(Clone, Debug, Args)]
 pub struct RunFlags {
@@ -117,15 +118,7 @@ fn order(flags: &RunFlags) -> Result<MatrixOrder, String> {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let complain = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
-    match fs::metadata(path) {
-        Err(error) => Err(complain(&error)),
-        Ok(file) if !file.is_file() => Err(complain(&"is no file")),
-        Ok(file) if file.len() > LAB_FILE_BYTES_MAX => {
-            Err(complain(&format_args!("larger than {LAB_FILE_BYTES_MAX} bytes")))
-        }
-        Ok(_) => fs::read_to_string(path).map_err(|error| complain(&error)),
-    }
+    whole_file::read_text(path, LAB_FILE_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))
 }
 
 /// A word as a shell takes it.

@@ -21,6 +21,10 @@ pub const DISK_SENDFILE_MIN: u64 = 128 << 10;
 
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
+/// A list of addresses to send load from.
+pub const SOURCES_FILE_BYTES_MAX: u64 = 4 << 20;
+/// The token of `[admin]`, in a file of its own.
+pub const TOKEN_FILE_BYTES_MAX: u64 = 4 << 10;
 /// Name and password for a parent proxy.
 pub const LOGIN_FILE_BYTES_MAX: u64 = 1 << 10;
 /// Mistakes of one file that are shown.

@@ -61,6 +61,7 @@ mod vcl_remote;
 mod vcl_suite;
 mod vcl_test;
 mod vcl_world;
+mod whole_file;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

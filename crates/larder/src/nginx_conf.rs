@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::include_pattern;
+use crate::whole_file;
 
 /// Files within files, and directives of all of them: what holds more is no configuration.
 const INCLUDE_DEPTH_MAX: usize = 16;
@@ -88,11 +89,7 @@ impl Reader {
         if depth > INCLUDE_DEPTH_MAX {
             return Err(format!("{}: more than {INCLUDE_DEPTH_MAX} files within files", path.display()));
         }
-        let length = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
-        if length > FILE_BYTES_MAX {
-            return Err(format!("{}: {length} bytes; a file may have {FILE_BYTES_MAX}", path.display()));
-        }
-        let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = whole_file::read(path, FILE_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))?;
         let text = String::from_utf8_lossy(&bytes);
         let mut tokens = tokens(&text).map_err(|(line, why)| format!("{}:{line}: {why}", path.display()))?.into_iter();
         let found = self.block(&mut tokens, path, 0, depth)?;

@@ -13,6 +13,9 @@ pub(crate) enum Heard {
     Nonsense(&'static str),
     /// Nobody reads on: what is too long, and how long it may be.
     TooLong(&'static str, usize),
+    /// Nobody reads on: this is no text. Behind the bytes of another protocol, TLS above all, may stand lines that look like
+    /// commands.
+    NoText,
     /// The next bytes decide.
     More,
 }
@@ -48,6 +51,9 @@ impl CliReader {
                 self.begin = 0;
                 self.searched = self.buffer.len();
                 let is_too_long = self.buffer.len() > line_bytes_max;
+                if self.here.is_none() && !is_text(&self.buffer) {
+                    return Heard::NoText;
+                }
                 return if is_too_long { Heard::TooLong("line", line_bytes_max) } else { Heard::More };
             };
             let end = self.searched + at + 1;
@@ -74,6 +80,9 @@ impl CliReader {
             words.push(text);
             return Some(Heard::Command(words));
         }
+        if !is_text(&line) {
+            return Some(Heard::NoText);
+        }
         let mut words = match words(&line) {
             Err(why) => return Some(Heard::Nonsense(why)),
             Ok(words) if words.is_empty() => return None,
@@ -88,6 +97,11 @@ impl CliReader {
         }
         Some(Heard::Command(words))
     }
+}
+
+/// Control characters that are no blanks stand in no command: words have escapes for them.
+fn is_text(line: &[u8]) -> bool {
+    !line.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
 }
 
 #[cfg(test)]
@@ -117,7 +131,7 @@ mod tests {
     fn commands_are_lines_in_whatever_pieces() {
         check(&[b"pi", b"ng\n\n", b"\r\nstatus\nqu"], &[command(&["ping"]), command(&["status"])]);
         check(&[b"a \"b\nping\n"], &[Heard::Nonsense("Missing '\"'"), command(&["ping"])]);
-        check(&[b"\xff\x00\xfe\n"], &[Heard::Command(vec![vec![0xff, 0, 0xfe]])]);
+        check(&[b"\xff\xfe\n"], &[Heard::Command(vec![vec![0xff, 0xfe]])]);
     }
 
     #[test]
@@ -127,6 +141,16 @@ mod tests {
         check(&[text], &expect);
         let singly: Vec<&[u8]> = text.chunks(1).collect();
         check(&singly, &expect);
+    }
+
+    /// A ClientHello may hold a name with a line end in it.
+    #[test]
+    fn what_is_no_text_is_not_searched_for_commands() {
+        check(&[b"\x16\x03\x01\x02\x00\nstop\n"], &[Heard::NoText, command(&["stop"])]);
+        let mut reader = CliReader { is_known: true, ..CliReader::default() };
+        reader.push(b"\x16");
+        assert_eq!(reader.next(), Heard::NoText);
+        check(&[b"vcl.inline a << E\n\x01\nE\n"], &[command(&["vcl.inline", "a", "\x01\n"])]);
     }
 
     #[test]

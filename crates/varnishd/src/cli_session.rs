@@ -74,6 +74,9 @@ where
                 let sentence = format!("The {what} is longer than {bytes_max} bytes.\n");
                 return refuse(&mut stream, sentence).await;
             }
+            Heard::NoText => {
+                return refuse(&mut stream, "This port reads lines of text, and no TLS.\n".to_owned()).await;
+            }
             Heard::Nonsense(why) => Answer::new(status::SYNTAX, format!("Syntax Error: {why}\n")),
             Heard::Command(words) if is_http(&words) => {
                 return refuse(&mut stream, "This is no web server.\n".to_owned()).await;

@@ -261,9 +261,21 @@ fn garbage_ends_where_the_limit_is() {
     let (said, ended, _) = say(&vec![b'a'; STRANGER_LINE_BYTES_MAX * 4], Some("foo\n"));
     assert!(said.contains("The line is longer than"), "{said}");
     assert_eq!(ended, Ended::Refused);
-    let (said, ended, done) = say(b"\x00\xff\xfe\n\x00\n", Some("foo\n"));
+    let (said, ended, done) = say(b"\xff\xfe\n\xff\n", Some("foo\n"));
     assert_eq!(said.matches("101 44").count(), 2, "{said}");
     assert_eq!((ended, done.len()), (Ended::Closed, 0));
+}
+
+/// With `-S none` a ClientHello would be obeyed where its bytes make a line.
+#[test]
+fn tls_is_sent_away_before_a_line_of_it_is_obeyed() {
+    for secret in [None, Some("foo\n")] {
+        for bytes in [&b"\x16\x03\x01\x02\x00\nstop\n"[..], b"\x16", b"ping\x00\nstop\n"] {
+            let (said, ended, done) = say(bytes, secret);
+            assert!(said.contains("This port reads lines of text, and no TLS."), "{said}");
+            assert_eq!((ended, done.len()), (Ended::Refused, 0));
+        }
+    }
 }
 
 #[test]

@@ -145,6 +145,8 @@ fn place(sources: &Sources, span: Span) -> String {
 
 /// Characters of a line that are shown on either side of the place; some files are one line.
 const QUOTED_CHARS_MAX: usize = 160;
+/// The bytes that these can have: no more of a line is looked at.
+const QUOTED_BYTES_MAX: u32 = 4 * QUOTED_CHARS_MAX as u32;
 
 /// The line, and carets under the place.
 fn quote(out: &mut String, sources: &Sources, span: Span, label: &str, (paint, plain): (&str, &str)) {
@@ -153,9 +155,21 @@ fn quote(out: &mut String, sources: &Sources, span: Span, label: &str, (paint, p
     let gutter = " ".repeat(number.to_string().len());
     let start = span.start.clamp(line.start, line.end);
     let end = span.end.clamp(start, line.end);
-    let before = last_chars(printable(&sources.text(Span { end: start, ..line })));
-    let marked = first_chars(&printable(&sources.text(Span { start, end, ..line })));
-    let after = first_chars(&printable(&sources.text(Span { start: end, ..line })));
+    let before = last_chars(printable(&sources.text(Span {
+        start: line.start.max(start.saturating_sub(QUOTED_BYTES_MAX)),
+        end: start,
+        ..line
+    })));
+    let marked = first_chars(&printable(&sources.text(Span {
+        start,
+        end: end.min(start.saturating_add(QUOTED_BYTES_MAX)),
+        ..line
+    })));
+    let after = first_chars(&printable(&sources.text(Span {
+        start: end,
+        end: line.end.min(end.saturating_add(QUOTED_BYTES_MAX)),
+        ..line
+    })));
     let indent: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     let carets = "^".repeat(marked.chars().count().max(1));
     let _ = writeln!(

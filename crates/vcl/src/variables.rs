@@ -104,6 +104,12 @@ pub fn is_framing_header(header: &str) -> bool {
     header.eq_ignore_ascii_case("content-length") || header.eq_ignore_ascii_case("transfer-encoding")
 }
 
+/// Wishes about bodies that are taken and counted: answers go out as they came.
+pub fn is_not_built_yet(row: VariableId) -> bool {
+    use VariableId as V;
+    matches!(row, V::BERESP_DO_ESI | V::BERESP_DO_GZIP | V::BERESP_DO_GUNZIP)
+}
+
 /// All names, for suggestions.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.0)

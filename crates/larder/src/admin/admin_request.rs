@@ -159,7 +159,11 @@ const ADVANCE_MS_MAX: u64 = 100 * 366 * 86_400_000;
 
 /// The UNIX socket's owner, and the bearer of the token.
 fn may_change(fields: &FieldsView<'_>, door: Door, rights: &Rights) -> bool {
-    let given = fields.get(FieldName::Authorization).and_then(|value| value.strip_prefix(b"Bearer "));
+    let given = fields.get(FieldName::Authorization).and_then(|value| {
+        // RFC 9110 §11.1: the scheme is a word without case.
+        let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
+        scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
+    });
     let has_token = matches!((given, &rights.token), (Some(given), Some(token)) if same(given, token.as_bytes()));
     match door {
         Door::Unix => true,
@@ -307,7 +311,7 @@ mod tests {
     #[test]
     fn vcls_are_read_by_all_and_changed_by_those_who_may() {
         let rights = Rights { token: Some("0123456789abcdef".to_owned()), ..Rights::default() };
-        let (token, near) = ("Authorization: Bearer 0123456789abcdef\r\n", tcp(LOOPBACK));
+        let (token, near) = ("Authorization: bearer 0123456789abcdef\r\n", tcp(LOOPBACK));
         let length = |bytes: usize| format!("{token}Content-Length: {bytes}\r\n");
         check_vcl("GET /vcl", "", near, &rights, Ok(0));
         check_vcl("GET /backends", "", near, &rights, Ok(0));

@@ -87,20 +87,25 @@ impl FaultyFile {
     }
 }
 
+/// Bytes of a line that are shown on either side of where a place begins; some files are one line.
+const QUOTED_BYTES_MAX: usize = 160;
+
 /// Where the carets go.
 struct Place<'a> {
     line: &'a str,
     /// As wide as what stands before the place; tabs stay tabs.
     indent: String,
-    /// At least one, and none past the end of the line.
+    /// At least one, and none past the end of what is shown.
     carets: usize,
 }
 
 impl Place<'_> {
     fn of<'a>(text: &'a str, span: &Range<usize>) -> Place<'a> {
         let start = text.floor_char_boundary(span.start);
-        let line_start = text[..start].rfind('\n').map_or(0, |n| n + 1);
-        let line_end = text[start..].find('\n').map_or(text.len(), |n| start + n);
+        let shown_from = text.ceil_char_boundary(start.saturating_sub(QUOTED_BYTES_MAX));
+        let shown_to = text.floor_char_boundary(start.saturating_add(QUOTED_BYTES_MAX));
+        let line_start = text[shown_from..start].rfind('\n').map_or(shown_from, |n| shown_from + n + 1);
+        let line_end = text[start..shown_to].find('\n').map_or(shown_to, |n| start + n);
         let end = text.ceil_char_boundary(span.end).clamp(start, line_end);
         Place {
             line: text[line_start..line_end].trim_end_matches('\r'),
@@ -147,6 +152,16 @@ mod tests {
     #[test]
     fn a_place_of_many_lines_is_shown_by_its_first() {
         check("a = [\n1]", 4..8, "x.toml:1:5: error: wrong\n   |\n 1 | a = [\n   |     ^ here\n   = help: right\n");
+    }
+
+    #[test]
+    fn of_a_long_line_only_what_is_near_the_place_is_shown() {
+        let text = format!("{}b{}", "é".repeat(1 << 20), "x".repeat(1 << 20));
+        let complaints = vec![Complaint::new(2 << 20..3 << 20, "wrong", "here")];
+        let file = FaultyFile { name: "x.toml".to_owned(), text, complaints };
+        let drawn = file.draw(false);
+        assert!(drawn.starts_with("x.toml:1:1048577: error: wrong\n"), "{drawn}");
+        assert!(drawn.len() < 1_000 && drawn.contains("éb"), "{} bytes", drawn.len());
     }
 
     #[test]

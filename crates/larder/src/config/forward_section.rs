@@ -11,6 +11,7 @@ use super::section::{Node, Section, choice, count, parsed, switch};
 use super::sections::{network, path, whole};
 use crate::addresses::parse_origin;
 use crate::limits::LOGIN_FILE_BYTES_MAX;
+use crate::whole_file;
 
 pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
     if let Some(networks) = section.read_list("allow_clients", network) {
@@ -82,13 +83,11 @@ pub fn read_logins(forward: &mut ForwardSettings, warnings: &mut Vec<String>) ->
         let Some(file) = &parent.login_file else { continue };
         let wrong = |why: &dyn Display| format!("forward.parent.login_file {}: {why}", file.display());
         let found = std::fs::metadata(file).map_err(|error| wrong(&error))?;
-        if found.len() > LOGIN_FILE_BYTES_MAX {
-            return Err(wrong(&format_args!("{} bytes; it holds NAME:PASSWORD and nothing else", found.len())));
-        }
         if found.mode() & READABLE_BY_OTHERS != 0 {
             warnings.push(wrong(&"everybody on this machine can read it"));
         }
-        let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+        let text = whole_file::read_text(file, LOGIN_FILE_BYTES_MAX)
+            .map_err(|why| wrong(&format_args!("{why}; it holds NAME:PASSWORD and nothing else")))?;
         let login = ParentLogin::of(text.trim_end_matches(['\r', '\n']));
         parent.login = Some(login.ok_or_else(|| wrong(&"it has to hold NAME:PASSWORD in one line"))?);
     }
@@ -190,7 +189,7 @@ mod tests {
         for bad in ["", "secret", ":secret", "ann:secret\nbob:secret\n", "ann:\u{1}secret"] {
             check_login(bad, Some(one_line));
         }
-        check_login(&"secret:".repeat(1_000), Some("7000 bytes"));
+        check_login(&"secret:".repeat(1_000), Some("more than 1024 bytes"));
     }
 
     fn check(line: &str, complaint: &str) {
