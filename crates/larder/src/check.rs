@@ -56,12 +56,13 @@ impl Checked {
         }
     }
 
-    /// Everything that is wrong.
+    /// Everything that is wrong, or deserves a look.
     fn show(&self, colour: bool) -> String {
         match self {
-            Checked::Config(result) => {
-                result.as_ref().as_ref().err().map(|error| error.show(colour)).unwrap_or_default()
-            }
+            Checked::Config(result) => match result.as_ref() {
+                Err(error) => error.show(colour),
+                Ok(plan) => plan.warnings().iter().map(|warning| format!("warning: {warning}\n")).collect(),
+            },
             Checked::Vcl(result) => result.show(colour),
         }
     }
@@ -85,7 +86,10 @@ impl Checked {
 fn row(path: &Path, result: &Result<Plan, ConfigError>) -> Value {
     let file = path.display().to_string();
     match result {
-        Ok(plan) => json!({ "file": file, "ok": true, "summary": summary(plan), "errors": [] }),
+        Ok(plan) => {
+            let warnings = plan.warnings();
+            json!({ "file": file, "ok": true, "summary": summary(plan), "errors": [], "warnings": warnings })
+        }
         Err(ConfigError::Faulty(faulty)) => json!({ "file": file, "ok": false, "errors": faulty.rows() }),
         Err(ConfigError::Unreadable(why)) => json!({ "file": file, "ok": false, "errors": [{ "message": why }] }),
     }

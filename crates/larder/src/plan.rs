@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use cache::{Admission, DiskFile};
 use proxy::limits::Limits;
 use proxy::settings::{
-    EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginSettings,
-    OriginTimeouts, OriginUrl, PolicySettings, ResolverSettings, RootSettings, RouteSettings, RouteTarget, Settings,
-    VclParameters,
+    EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode, ListenerSettings, LogFormat, Network,
+    OriginSettings, OriginTimeouts, OriginUrl, PolicySettings, ResolverSettings, RootSettings, RouteSettings,
+    RouteTarget, Settings, VclParameters,
 };
 
 use crate::addresses::AdminAddress;
@@ -34,6 +34,8 @@ pub struct Plan {
     pub vcl_path: Vec<PathBuf>,
     /// What the operator should know before anything starts.
     pub warnings: Vec<String>,
+    /// Parameters that were set and that only a VCL reads.
+    pub of_programs: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,7 @@ impl Default for Plan {
                 eviction: EvictionChoice::S3Fifo,
                 server_name: "larder".to_owned(),
                 trusted_proxies: Vec::new(),
+                details_to: Network::LOOPBACK.to_vec(),
                 log_format: LogFormat::Combined,
                 debug: false,
                 as_varnishd: false,
@@ -99,6 +102,7 @@ impl Default for Plan {
             vcl_file: None,
             vcl_path: Vec::new(),
             warnings: Vec::new(),
+            of_programs: Vec::new(),
         }
     }
 }
@@ -134,6 +138,20 @@ impl Plan {
         answers || self.vcl_file.is_some()
     }
 
+    /// The warnings, and what was set and changes nothing.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.warnings.clone();
+        if self.vcl_file.is_none() {
+            let is_idle = |name: &&str| {
+                format!(
+                    "the parameter {name} changes nothing: only a VCL reads it, and none decides here ([policy] vcl, --vcl)"
+                )
+            };
+            warnings.extend(self.of_programs.iter().map(|name| is_idle(&name)));
+        }
+        warnings
+    }
+
     /// What can never come to be used, and was surely meant to be.
     pub fn contradiction(&self) -> Option<&'static str> {
         let forwards_alone = self.settings.listeners.iter().all(|listener| listener.mode == ListenMode::Forward);
@@ -153,7 +171,7 @@ pub fn listener_by_default() -> ListenerSettings {
 }
 
 pub fn everything(target: RouteTarget) -> RouteSettings {
-    RouteSettings { host: None, path_prefix: "/".to_owned(), target, error_pages: None }
+    RouteSettings { host: None, path_prefix: "/".to_owned(), target, closed: None, error_pages: None }
 }
 
 pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSettings {

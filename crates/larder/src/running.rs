@@ -214,7 +214,7 @@ fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
 }
 
 fn warn_of_plan(plan: &Plan) {
-    plan.warnings.iter().for_each(|warning| say!("warning: {warning}"));
+    plan.warnings().iter().for_each(|warning| say!("warning: {warning}"));
     if plan.vcl_file.is_some() && !plan.settings.routes.is_empty() {
         say!("warning: a VCL decides: what --origin, --root, [origin.NAME] and [[route]] say is not used");
     }

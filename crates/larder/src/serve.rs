@@ -138,6 +138,7 @@ fn introduce(running: &Running) {
                     false => say!("{host}{path} goes to {} ({urls})", origin.name),
                 }
             }
+            RouteTarget::Closed => say!("{host}{path} is closed"),
             RouteTarget::StatusPage(_) => say!("{host}{path} is answered with the server's numbers"),
             RouteTarget::Root(at) => {
                 let directory = settings.roots[at].directory.display();

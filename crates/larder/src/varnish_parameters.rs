@@ -241,6 +241,9 @@ pub fn set(plan: &mut Plan, name: &str, written: &str) -> Result<(), String> {
             None => format!("there is no parameter `{name}` (docs/vcl.md lists them)"),
         });
     };
+    if POLICY_TIMES.iter().chain(POLICY_COUNTS).any(|(of_programs, _)| of_programs == name) {
+        plan.of_programs.push(name);
+    }
     match effect {
         Time(set) => set(plan, parse_time(written)?),
         PositiveTime(set) => match parse_time(written)? {
@@ -340,6 +343,15 @@ mod tests {
     fn what_means_nothing_here_is_taken_with_a_warning() {
         check("thread_pool_min", "500", |plan| plan.warnings.len(), Ok(1));
         check("default_ttl", "1", |plan| plan.warnings.len(), Ok(0));
+    }
+
+    #[test]
+    fn what_only_a_program_reads_is_said_to_do_nothing_without_one() {
+        for name in ["default_ttl", "max_restarts", "vcl_path"] {
+            check(name, "1", |plan| plan.warnings().len(), Ok(1));
+        }
+        let with_program = |plan: &Plan| Plan { vcl_file: Some("a.vcl".into()), ..plan.clone() }.warnings().len();
+        check("default_ttl", "1", with_program, Ok(0));
     }
 
     #[test]

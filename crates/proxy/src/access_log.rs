@@ -12,6 +12,7 @@ pub use crate::log_texts::DateCache;
 use crate::log_texts::{NO_USER, digit, escape_combined, escape_json, escape_word, write_number};
 use crate::policy_columns::{Life, LoggedTexts, write_combined_columns, write_json_columns};
 use crate::settings::LogFormat;
+use crate::transaction::error_text::ErrorNote;
 
 /// What the log says of one answer.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,8 @@ pub struct Record<'a> {
     pub micros: u64,
     /// The token of a refusal, a failure or a reason not to store; empty when there is nothing to say.
     pub why: &'static str,
+    /// The number of an error of ours, and what a stranger is not told of it.
+    pub error: Option<&'a ErrorNote>,
     /// Under a policy program: how long what was fetched for this lives, and what the program logged.
     pub life: Option<&'a Life>,
     pub logged: Option<&'a LoggedTexts>,
@@ -135,6 +138,14 @@ pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache)
     write_number(out, record.micros);
     out.push(b' ');
     out.extend_from_slice(if record.why.is_empty() { b"-" } else { record.why.as_bytes() });
+    if let Some(error) = record.error {
+        out.extend_from_slice(format!(" id={}", error.id).as_bytes());
+        if let Some(detail) = &error.detail {
+            out.extend_from_slice(b" detail=\"");
+            escape_combined(out, detail.as_bytes(), limits::LOG_FIELD_BYTES_MAX);
+            out.push(b'"');
+        }
+    }
     if record.life.is_some() || record.logged.is_some() {
         write_combined_columns(out, record.life, record.logged);
     }
@@ -174,6 +185,14 @@ pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
         out.extend_from_slice(b",\"why\":\"");
         out.extend_from_slice(record.why.as_bytes());
         out.push(b'"');
+    }
+    if let Some(error) = record.error {
+        out.extend_from_slice(format!(",\"id\":\"{}\"", error.id).as_bytes());
+        if let Some(detail) = &error.detail {
+            out.extend_from_slice(b",\"detail\":\"");
+            escape_json(out, detail.as_bytes(), limits::LOG_FIELD_BYTES_MAX);
+            out.push(b'"');
+        }
     }
     for (name, value) in [
         (&b",\"host\":\""[..], record.host),
@@ -227,6 +246,7 @@ mod tests {
             verdict: CacheVerdict::Hit,
             micros: 17,
             why: "",
+            error: None,
             life: None,
             logged: None,
         }

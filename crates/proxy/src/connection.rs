@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use message::{Scheme, TargetForm, Version};
+use message::{FieldsView, Scheme, TargetForm};
 use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
 
 use crate::access_log::CacheVerdict;
@@ -22,13 +22,14 @@ use crate::limits::{CONNECTION_BYTES, Limits, TRANSACTION_BYTES};
 use crate::linger;
 use crate::listener::{Accepted, Peer};
 use crate::policy::Policy;
-use crate::receive::{self, Verdict};
+use crate::receive::{self, Client, Verdict};
 use crate::records::request_records;
 use crate::records::session_records::{Closing, SessionRecords};
 use crate::request_body::OwedBody;
 use crate::service::complain;
 use crate::settings::ListenMode;
 use crate::slots::{Doom, Phase, Slot, Watch};
+use crate::transaction::error_text::Reader;
 use crate::transaction::synth::Synth;
 use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge, transmit};
 use crate::vcl_story::client_state::Ends;
@@ -480,6 +481,7 @@ impl Connection {
             started: visit.moment,
             outcome,
             state,
+            error_note: None,
             asked_again_count: 0,
             recalled: None,
             lent: None,
@@ -550,13 +552,18 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     connection.exchange(Event::ReadBroken);
     connection.exchange(Event::AnswerBegun);
     let synth = Synth::refused(&refusal);
-    let outgoing = synth.into_outgoing(&core, Version::Http11, false);
+    let note = synth.note();
+    // What it was asked with could not be read, so nothing but the connection says who reads the answer.
+    let client = Client::of_peer(connection.peer);
+    let reader = Reader::of(&core.site_ref().settings, &client, FieldsView::default(), note.as_ref());
+    let asked = &connection.pending[leading_blanks(&connection.pending)..];
+    let outgoing = synth.into_outgoing(&core, reader, asked.starts_with(b"HEAD "));
     let head_bytes = outgoing.head_bytes() as u64;
     // Who is refused asks anew at once: that one comes later.
     let xid = core.records.is_some().then(|| xids::next(&core));
     let sent = transmit::send(connection, outgoing).await;
     connection.exchange(if sent.is_ok() { Event::AnswerEnded } else { Event::AnswerCut });
-    log::refused(&core, connection.peer, &refusal, CacheVerdict::Refused);
+    log::refused(&core, connection.peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
     if let Some(xid) = xid {
         connection.closes(Closing::of_refusal(&refusal));
         let session = (connection.session(), xid);

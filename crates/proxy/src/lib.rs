@@ -9,6 +9,7 @@ mod body_source;
 mod cache_groups;
 mod client_places;
 mod clock;
+mod closed_paths;
 mod connection;
 pub mod counters;
 mod departure;

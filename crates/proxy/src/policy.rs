@@ -26,6 +26,8 @@ pub(crate) enum ReceiveVerdict {
     Pass(WhyPassed),
     Pipe,
     Purge,
+    /// Of a client that is not among `purge_from`.
+    PurgeRefused,
     Synth(u16),
 }
 
@@ -149,7 +151,7 @@ fn receive_rare(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool
             ReceiveVerdict::Synth(200)
         }
         Method::Purge if may_purge() => ReceiveVerdict::Purge,
-        Method::Purge => ReceiveVerdict::Synth(403),
+        Method::Purge => ReceiveVerdict::PurgeRefused,
         _ if received.upgrade => ReceiveVerdict::Pipe,
         Method::Get | Method::Head => ReceiveVerdict::Pass(WhyPassed::Body),
         _ => ReceiveVerdict::Pass(WhyPassed::Method),

@@ -163,6 +163,7 @@ impl Connection {
             started: visit.moment,
             outcome,
             state: machine,
+            error_note: None,
             asked_again_count: 0,
             recalled: None,
             lent: None,

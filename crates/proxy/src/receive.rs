@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use cache::Key;
 use message::{FieldName, Fields, Request, Scheme};
-use rules::forwarded;
+use rules::forwarded::{self, UNKNOWN_ADDRESS};
 use wire::ReceivedRequest;
 
 use crate::listener::Peer;
@@ -24,12 +24,31 @@ use crate::worker::Core;
 pub(crate) struct Client {
     /// The address at the other end of the connection, or what its PROXY header says.
     pub(crate) peer: Peer,
-    /// The same, or what a trusted proxy says in X-Forwarded-For.
+    /// The same, or what a trusted proxy says in X-Forwarded-For or Forwarded.
     pub(crate) ip: IpAddr,
+    /// Nobody else may stand behind `ip`.
+    is_vouched_for: bool,
     /// The peer is one of `trusted_proxies`: its X-Forwarded-* are kept and added to.
     pub(crate) peer_is_trusted: bool,
     /// A user of the forward proxy: name and password in its Proxy-Authorization are right.
     pub(crate) is_user: bool,
+}
+
+impl Client {
+    /// Whoever holds the connection.
+    pub(crate) fn of_peer(peer: Peer) -> Client {
+        Client { peer, ip: peer.ip(), is_vouched_for: true, peer_is_trusted: false, is_user: false }
+    }
+
+    /// Is the client one of those whom a list lets in? Whom nobody vouches for is only where everybody is.
+    pub(crate) fn is_among(&self, networks: &[Network]) -> bool {
+        is_in(networks, if self.is_vouched_for { self.ip } else { UNKNOWN_ADDRESS })
+    }
+
+    /// The setting that would tell who it is, where something hides that.
+    pub(crate) fn is_hidden(&self) -> bool {
+        !self.is_vouched_for || self.ip == UNKNOWN_ADDRESS
+    }
 }
 
 /// What receive found out.
@@ -83,7 +102,10 @@ pub(crate) fn run(
     let settings = &site.settings;
     let seen = Seen::of(received.request.fields);
     let client = client_of_hop(settings, received, seen, peer);
-    let target = site.route(&received.request).map(|route| route.target);
+    let target = site.route(&received.request).map(|route| match &route.closed {
+        Some(closed) if closed.close(received.request.path) => RouteTarget::Closed,
+        _ => route.target,
+    });
     let verdict = judge(core, site, policy, received, seen, client, target);
     let backend = match target {
         Some(RouteTarget::Origin(origin)) => Some(Backend::Origin(origin)),
@@ -117,13 +139,13 @@ fn judge(
             return Verdict::Synth(stub_status::answer(site, page, received.request.method, client));
         }
         Some(RouteTarget::Memcached(route)) => return Verdict::Memcached(route),
+        Some(RouteTarget::Closed) => return Verdict::Synth(Synth::closed()),
         Some(RouteTarget::Origin(_)) | None => {}
     }
-    let purge_from = &site.settings.policy.purge_from;
-    let may_purge = || purge_from.iter().any(|network| network.contains(client.ip));
-    match policy.receive(received, may_purge) {
+    match policy.receive(received, || client.is_among(&site.settings.policy.purge_from)) {
         ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
         ReceiveVerdict::Purge => Verdict::Purge,
+        ReceiveVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
         _ if target.is_none() => Verdict::Synth(Synth::no_route()),
         ReceiveVerdict::Lookup => Verdict::Lookup(policy.key(&core.shared, &received.request)),
         ReceiveVerdict::Pass(why) => Verdict::Pass(why),
@@ -134,8 +156,8 @@ fn judge(
 /// Who asks, and what is refused whatever a policy of the operator's might say of it.
 pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: Peer) -> (Client, Seen, Option<Synth>) {
     let seen = Seen::of(received.request.fields);
-    let client = match site.settings.trusted_proxies.is_empty() {
-        true => Client { peer, ip: peer.ip(), peer_is_trusted: false, is_user: false },
+    let client = match site.settings.trusted_proxies.is_empty() && !seen.has_any(RELAYED) {
+        true => Client::of_peer(peer),
         false => client_of_hop(&site.settings, &mut received.clone(), seen, peer),
     };
     (client, seen, refusal(site, received, seen))
@@ -178,19 +200,18 @@ pub(crate) fn refusal(site: &Site, received: &ReceivedRequest<'_>, seen: Seen) -
     }
 }
 
-/// Only a trusted proxy may say who its client is and by which scheme it came.
+/// Who asks. Only a trusted proxy may say who its client is and by which scheme it came.
 #[inline]
 pub(crate) fn client_of_hop(settings: &Settings, received: &mut ReceivedRequest<'_>, seen: Seen, peer: Peer) -> Client {
-    let ip = peer.ip();
+    let mut client = Client::of_peer(peer);
     let trusted = &settings.trusted_proxies;
-    if trusted.is_empty() || !is_in(trusted, ip) {
-        return Client { peer, ip, peer_is_trusted: false, is_user: false };
+    client.peer_is_trusted = !trusted.is_empty() && is_in(trusted, client.ip);
+    if seen.has_any(RELAYED) {
+        let sender = forwarded::sender(client.ip, received.request.fields, |hop| is_in(trusted, hop));
+        (client.ip, client.is_vouched_for) = (sender.address, sender.is_vouched_for);
     }
-    let mut client = Client { peer, ip, peer_is_trusted: true, is_user: false };
-    if seen.has(FieldName::XForwardedFor) {
-        client.ip = forwarded::client_address(ip, received.request.fields, |hop| is_in(trusted, hop));
-    }
-    if seen.has(FieldName::XForwardedProto)
+    if client.peer_is_trusted
+        && seen.has(FieldName::XForwardedProto)
         && forwarded::client_scheme(Scheme::Http, true, received.request.fields) == Scheme::Https
     {
         let request = &mut received.request;
@@ -200,6 +221,9 @@ pub(crate) fn client_of_hop(settings: &Settings, received: &mut ReceivedRequest<
     }
     client
 }
+
+/// What shows that somebody speaks for somebody else.
+const RELAYED: Seen = Seen::mask(forwarded::RELAY_FIELDS);
 
 fn is_in(networks: &[Network], ip: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(ip))

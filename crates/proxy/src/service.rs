@@ -363,6 +363,7 @@ fn check(settings: &Settings) -> Result<(), StartError> {
         RouteTarget::Root(root) => root >= settings.roots.len(),
         RouteTarget::StatusPage(page) => page >= settings.status_pages.len(),
         RouteTarget::Memcached(route) => route >= settings.memcached.len(),
+        RouteTarget::Closed => false,
     };
     if settings.routes.iter().any(is_nowhere) {
         return setting("route", "a route names an origin, a root, a memcached or a status page that does not exist");

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 pub use wire::ProxyVersion;
 
+pub use crate::closed_paths::ClosedPaths;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
@@ -46,6 +47,8 @@ pub struct Settings {
     pub server_name: String,
     /// Who may tell us by X-Forwarded-* who the client is.
     pub trusted_proxies: Vec<Network>,
+    /// Who reads what failed, where, and which setting changes it, in an error of ours; others read a number.
+    pub details_to: Vec<Network>,
     pub log_format: LogFormat,
     /// Admin verbs that only tests need, such as advancing the clock.
     pub debug: bool,
@@ -105,6 +108,8 @@ pub struct RouteSettings {
     /// Matches whole segments: `/a` matches `/a` and `/a/b`, not `/ab`. `/` matches all.
     pub path_prefix: String,
     pub target: RouteTarget,
+    /// Paths among these that nobody is answered for.
+    pub closed: Option<Arc<ClosedPaths>>,
     /// Files that answer in place of errors that we would answer ourselves.
     pub error_pages: Option<Arc<ErrorPages>>,
 }
@@ -120,6 +125,8 @@ pub enum RouteTarget {
     StatusPage(usize),
     /// Index into `Settings::memcached`.
     Memcached(usize),
+    /// Nobody: 403.
+    Closed,
 }
 
 /// A directory whose files answer: the whole path of a request is a path beneath it.

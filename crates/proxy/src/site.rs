@@ -152,6 +152,7 @@ mod tests {
             host: host.map(str::to_owned),
             path_prefix: path.to_owned(),
             target: RouteTarget::Origin(origin),
+            closed: None,
             error_pages: None,
         }
     }

@@ -11,9 +11,8 @@ use crate::worker::Core;
 
 /// What is said to a request for this page.
 pub(crate) fn answer(site: &Site, page: usize, method: Method, client: Client) -> Synth {
-    let allowed = &site.settings.status_pages[page].allow_from;
-    if !allowed.iter().any(|network| network.contains(client.ip)) {
-        return Synth::status_forbidden();
+    if !client.is_among(&site.settings.status_pages[page].allow_from) {
+        return Synth::status_forbidden(&client);
     }
     match method {
         Method::Get | Method::Head => Synth::stub_status(),

@@ -21,6 +21,7 @@ use crate::policy::{Policy, Seen};
 use crate::receive::Client;
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::Kept;
+use crate::transaction::error_text::ErrorNote;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
 use crate::worker::Core;
@@ -29,6 +30,7 @@ pub(crate) mod admit;
 pub(crate) mod deliver;
 mod deliver_by_policy;
 pub(crate) mod error_page;
+pub(crate) mod error_text;
 pub(crate) mod files;
 pub(crate) mod hit;
 pub(crate) mod log;
@@ -288,6 +290,8 @@ pub(crate) struct Transaction {
     pub(crate) directives: RequestDirectives,
     pub(crate) started: Moment,
     pub(crate) outcome: Outcome,
+    /// What the log says of an error of ours.
+    pub(crate) error_note: Option<Box<ErrorNote>>,
     pub(crate) state: State,
     /// Times that an answer somebody else waited for could not be shared with us.
     pub(crate) asked_again_count: u32,

@@ -4,28 +4,74 @@
 //! What an untrusted peer says of itself is replaced; what a trusted one says is kept, and ours is added. Nothing
 //! here knows which peers are trusted: that is a predicate.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use message::{FieldName, FieldsView, Scheme, Version, list_members, write_address};
 
 use crate::limits::FORWARDED_HOPS_MAX;
 
-/// The address the request came from in the end: from the right of X-Forwarded-For as far as each hop is trusted.
-/// `peer` is who holds the connection.
-pub fn client_address(peer: IpAddr, fields: FieldsView<'_>, trusted: impl Fn(IpAddr) -> bool) -> IpAddr {
-    if !trusted(peer) {
-        return peer;
+/// The address of a sender whom nobody names in a form that can be read. No list that means somebody holds it.
+pub const UNKNOWN_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// Who sent a request, as far as its hops are believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// For logs, limits and programs; [`UNKNOWN_ADDRESS`] where a trusted hop names nobody that can be read.
+    pub address: IpAddr,
+    /// May a list that lets somebody in go by the address? Not where another may stand behind it.
+    pub is_vouched_for: bool,
+}
+
+impl Sender {
+    /// The peer itself.
+    pub const fn peer(address: IpAddr) -> Sender {
+        Sender { address, is_vouched_for: true }
     }
-    let mut client = peer;
-    let members = last_members(fields, FieldName::XForwardedFor);
-    for member in members.iter().rev() {
-        let Some(address) = node_address(member) else { break };
-        client = address;
-        if !trusted(address) {
-            break;
+}
+
+/// Who sent the request: the peer, or the first hop that is not trusted, seen from the peer, in X-Forwarded-For or else in
+/// Forwarded (RFC 7239).
+///
+/// * A hop that cannot be read hides everybody behind it: the sender is unknown.
+/// * Where both fields are there X-Forwarded-For names the sender. Nobody vouches for him unless the other says the same: a
+///   proxy writes one of them, and what came in the other may be a stranger's.
+/// * A peer on this machine that is not trusted and yet speaks for others, as these fields or Via show, is a proxy:
+///   nobody vouches for whom it speaks for.
+pub fn sender(peer: IpAddr, fields: FieldsView<'_>, trusted: impl Fn(IpAddr) -> bool) -> Sender {
+    if !trusted(peer) {
+        let is_relay = RELAY_FIELDS.iter().any(|&name| fields.contains(name));
+        return Sender { address: peer, is_vouched_for: !(is_relay && peer.to_canonical().is_loopback()) };
+    }
+    let by = |name, read: fn(&[u8]) -> Option<IpAddr>| {
+        fields.contains(name).then(|| last_untrusted(peer, fields, name, read, &trusted).unwrap_or(UNKNOWN_ADDRESS))
+    };
+    let x_forwarded_for = by(FieldName::XForwardedFor, node_address);
+    let forwarded = by(FieldName::Forwarded, forwarded_address);
+    let is_vouched_for = x_forwarded_for.is_none() || forwarded.is_none() || x_forwarded_for == forwarded;
+    Sender { address: x_forwarded_for.or(forwarded).unwrap_or(peer), is_vouched_for }
+}
+
+/// What a peer adds that speaks for somebody else.
+pub const RELAY_FIELDS: &[FieldName] = &[FieldName::XForwardedFor, FieldName::Forwarded, FieldName::Via];
+
+/// From the right of a list of hops to the first that is not trusted. `None` when a hop on the way cannot be read, when
+/// there is none, or when there are more than are looked at.
+fn last_untrusted(
+    peer: IpAddr,
+    fields: FieldsView<'_>,
+    name: FieldName,
+    read: fn(&[u8]) -> Option<IpAddr>,
+    trusted: &impl Fn(IpAddr) -> bool,
+) -> Option<IpAddr> {
+    let hops = last_members(fields, name);
+    let mut client = (!hops.is_empty()).then_some(peer)?;
+    for hop in hops.iter().rev() {
+        client = read(hop)?;
+        if !trusted(client) {
+            return Some(client);
         }
     }
-    client
+    (hops.len() < FORWARDED_HOPS_MAX).then_some(client)
 }
 
 /// The scheme the client used. Only a trusted peer may say so (`X-Forwarded-Proto`), and of several members only the
@@ -112,7 +158,38 @@ fn last_members<'a>(fields: FieldsView<'a>, name: FieldName) -> Vec<&'a [u8]> {
 fn node_address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
+    let address = bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()));
+    address.map(|address: IpAddr| address.to_canonical())
+}
+
+/// The `for` of an element of Forwarded (RFC 7239 §4, §6); what is quoted is taken out of its quotes. A quote that does not
+/// end could hide elements that a proxy has added.
+fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
+    let (parameters, is_whole) = parameters(element);
+    let mut nodes = parameters.iter().filter(|_| is_whole).filter_map(|pair| {
+        let at = pair.iter().position(|&b| b == b'=')?;
+        pair[..at].trim_ascii().eq_ignore_ascii_case(b"for").then(|| pair[at + 1..].trim_ascii())
+    });
+    // Twice is once too often: which of them counts is anybody's guess.
+    let (Some(node), None) = (nodes.next(), nodes.next()) else { return None };
+    match node.strip_prefix(b"\"") {
+        // No address needs a backslash.
+        Some(quoted) => node_address(quoted.strip_suffix(b"\"").filter(|bare| !bare.contains(&b'\\'))?),
+        None => node_address(node),
+    }
+}
+
+/// The parts of an element between semicolons that are not quoted, and whether every quote ends.
+fn parameters(element: &[u8]) -> (Vec<&[u8]>, bool) {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let parts = element.split(|&byte| {
+        let ends = byte == b';' && !is_quoted;
+        is_quoted ^= byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && is_quoted && !is_escaped;
+        ends
+    });
+    let parts = parts.collect();
+    (parts, !is_quoted)
 }
 
 #[cfg(test)]
@@ -132,25 +209,121 @@ mod tests {
         }
     }
 
+    const UNKNOWN: &str = "0.0.0.0";
+
     #[test]
     fn the_client_is_the_last_address_that_is_not_ours() {
         let check = |peer: &str, value: &str, expect: &str| {
             let fields = fields(&format!("X-Forwarded-For: {value}"));
-            assert_eq!(client_address(address(peer), fields.view(), trusted), address(expect), "{peer} says {value}");
+            let sender = sender(address(peer), fields.view(), trusted);
+            assert_eq!(sender, Sender::peer(address(expect)), "{peer} says {value}");
         };
         check("192.0.2.1", "198.51.100.9", "192.0.2.1");
         check("10.0.0.1", "198.51.100.9", "198.51.100.9");
         check("10.0.0.1", "203.0.113.5, 198.51.100.9, 10.0.0.7", "198.51.100.9");
         check("10.0.0.1", "203.0.113.5\nX-Forwarded-For: 198.51.100.9", "198.51.100.9");
-        check("10.0.0.1", "", "10.0.0.1");
-        check("10.0.0.1", "junk, 10.0.0.7", "10.0.0.7");
-        check("10.0.0.1", "junk", "10.0.0.1");
+        check("10.0.0.1", "junk, 198.51.100.9", "198.51.100.9");
+        check("10.0.0.1", "10.0.0.9, 10.0.0.7", "10.0.0.9");
         check("10.0.0.1", "198.51.100.9:4711", "198.51.100.9");
+        check("10.0.0.1", "::ffff:198.51.100.9", "198.51.100.9");
         check("::1", "[2001:db8::1]:4711", "2001:db8::1");
         check("::1", "[2001:db8::1]", "2001:db8::1");
         check("::1", "2001:db8::1", "2001:db8::1");
-        check("10.0.0.1", &format!("198.51.100.9{}", ",1".repeat(5000)), "10.0.0.1");
-        check("10.0.0.1", &format!("198.51.100.9{}", ", 10.0.0.2".repeat(500)), "10.0.0.2");
+    }
+
+    /// A hop that cannot be read is a stranger, and so is everybody behind it.
+    #[test]
+    fn who_cannot_be_read_is_a_stranger() {
+        let check = |lines: &str| {
+            let fields = fields(lines);
+            assert_eq!(sender(address("10.0.0.1"), fields.view(), trusted).address, address(UNKNOWN), "{lines}");
+        };
+        let unreadable = [
+            "unknown",
+            "_hidden",
+            "\"203.0.113.9\"",
+            "2001:db8::1%eth0",
+            "203.0.113.009",
+            "203.0.113.9, unknown",
+            "",
+            ",",
+            "junk, 10.0.0.7",
+            "203.0.113.9 x",
+            "203.0.113.9:x",
+            "[10.0.0.7",
+            "10.0.0.7]",
+            "::ffff:10.0.0.7:80:",
+        ];
+        for value in unreadable {
+            check(&format!("X-Forwarded-For: {value}"));
+        }
+        for value in [
+            "",
+            "by=10.0.0.7",
+            "for=unknown",
+            "for=_hidden",
+            "for=",
+            "for=\"203.0.113.9",
+            "for=2001:db8::1;x=\"",
+            "x",
+            "for=203.0.113.9;for=10.0.0.7",
+            "for=203.0.113.9, for=unknown",
+            "for=\"203.0.113.\\9\"",
+            "for",
+            "by=\";for=203.0.113.9;\"",
+            "for=10.0.0.7;x=\", for=203.0.113.9;host=\"h\"",
+        ] {
+            check(&format!("Forwarded: {value}"));
+        }
+        check(&format!("X-Forwarded-For: 198.51.100.9{}", ",1".repeat(5000)));
+        check(&format!("X-Forwarded-For: 198.51.100.9{}", ", 10.0.0.2".repeat(500)));
+        check(&format!("Forwarded: for=198.51.100.9{}", ", for=10.0.0.2".repeat(500)));
+    }
+
+    /// RFC 7239 §4 and §6.
+    #[test]
+    fn forwarded_names_the_client_as_x_forwarded_for_does() {
+        let check = |value: &str, expect: &str| {
+            let fields = fields(&format!("Forwarded: {value}"));
+            let sender = sender(address("10.0.0.1"), fields.view(), trusted);
+            assert_eq!(sender, Sender::peer(address(expect)), "{value}");
+        };
+        check("for=203.0.113.9", "203.0.113.9");
+        check("For=\"203.0.113.9:4711\";proto=https;by=10.0.0.1", "203.0.113.9");
+        check("proto=https;for=\"[2001:db8::1]:4711\"", "2001:db8::1");
+        check("for=203.0.113.5, for=198.51.100.9;host=\"a,b;for=x\", for=10.0.0.7", "198.51.100.9");
+        check("for=203.0.113.5\nForwarded: for=198.51.100.9", "198.51.100.9");
+    }
+
+    #[test]
+    fn nobody_vouches_for_two_fields_that_disagree() {
+        let check = |x_forwarded_for: &str, forwarded: &str, expect: &str, is_vouched_for: bool| {
+            let fields = fields(&format!("X-Forwarded-For: {x_forwarded_for}\nForwarded: {forwarded}"));
+            let expect = Sender { address: address(expect), is_vouched_for };
+            assert_eq!(sender(address("10.0.0.1"), fields.view(), trusted), expect, "{x_forwarded_for} {forwarded}");
+        };
+        check("203.0.113.9", "for=203.0.113.9", "203.0.113.9", true);
+        check("203.0.113.9", "for=10.0.0.7", "203.0.113.9", false);
+        check("10.0.0.7", "for=203.0.113.9", "10.0.0.7", false);
+        check("203.0.113.9", "for=unknown", "203.0.113.9", false);
+        check("unknown", "for=10.0.0.7", UNKNOWN, false);
+        check("unknown", "for=unknown", UNKNOWN, true);
+    }
+
+    #[test]
+    fn nobody_vouches_for_whom_a_stranger_on_this_machine_speaks_for() {
+        let check = |peer: &str, lines: &str, is_vouched_for: bool| {
+            let fields = fields(lines);
+            let expect = Sender { address: address(peer), is_vouched_for };
+            assert_eq!(sender(address(peer), fields.view(), |_| false), expect, "{peer} {lines}");
+        };
+        for lines in ["X-Forwarded-For: 203.0.113.9", "X-Forwarded-For:", "Forwarded: for=x", "Via: 1.1 hitch"] {
+            check("127.0.0.1", lines, false);
+            check("::1", lines, false);
+            check("::ffff:127.0.0.1", lines, false);
+            check("192.0.2.1", lines, true);
+        }
+        check("127.0.0.1", "X-Real-IP: 203.0.113.9", true);
     }
 
     #[test]

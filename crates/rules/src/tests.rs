@@ -361,7 +361,7 @@ fn exercise(request: &Request<'_>, mut head: ResponseHead) -> (bool, bool) {
     invalidation::invalidated(request, head.response());
     update::head_effect(head.response(), 10, head.response());
     let peer = std::net::IpAddr::from([10, 0, 0, 1]);
-    forwarded::client_address(peer, request.fields, |_| true);
+    forwarded::sender(peer, request.fields, |_| true);
     forwarded::write_forwarded(peer, true, request.fields, b"t.test", Scheme::Http, &mut Vec::new());
     forwarded::via_count(request.fields, "larder");
     let update = head.clone();

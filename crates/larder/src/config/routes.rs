@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use message::{Authority, Scheme};
 use proxy::settings::{
-    ErrorClass, ErrorPages, MemcachedSettings, OriginSettings, RootSettings, RouteSettings, RouteTarget,
+    ClosedPaths, ErrorClass, ErrorPages, MemcachedSettings, OriginSettings, RootSettings, RouteSettings, RouteTarget,
     StatusPageSettings,
 };
 
@@ -116,6 +116,30 @@ fn status_page(section: &mut Section<'_>) -> Option<StatusPageSettings> {
     is_on.then(|| allow_from.map_or_else(StatusPageSettings::default, |allow_from| StatusPageSettings { allow_from }))
 }
 
+/// `closed_paths`, and where they stand.
+fn closed_paths(section: &mut Section<'_>) -> Option<(ClosedPaths, Range<usize>)> {
+    let span = section.get("closed_paths")?.span();
+    let written = section.read_list("closed_paths", |node| {
+        let written = text(node)?;
+        match ClosedPaths::new([written]) {
+            Ok(_) => Ok(written.to_owned()),
+            Err(why) => Err(Complaint::new(node.span(), why, "as PCRE2 has them")),
+        }
+    })?;
+    ClosedPaths::new(written.iter().map(String::as_str)).ok().map(|closed| (closed, span))
+}
+
+/// Files that answer under another path than their own are shown by the path that was asked for.
+fn check_files(root: &RootSettings, closed: &ClosedPaths, span: &Range<usize>, complaints: &Complaints) {
+    let index = root.index.iter().map(|name| (format!("/{name}"), "index"));
+    for (path, key) in index.chain(root.fallback.clone().map(|path| (path, "fallback"))) {
+        if closed.close(path.as_bytes()) {
+            let what = format!("`{path}` is closed, and `{key}` shows it under other paths");
+            complaints.add(Complaint::new(span.clone(), what, "closes it").suggest(format!("take it out of `{key}`")));
+        }
+    }
+}
+
 fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> Vec<RouteSettings> {
     let mut section = section.not_yet(&NOT_YET);
     let hosts = section.read_list("host", |node| {
@@ -143,16 +167,19 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
     let root = root(&mut section);
     let status_page = status_page(&mut section);
     let pages = error_pages(&mut section);
+    let is_closed = section.read("closed", switch).unwrap_or(false);
+    let closed = closed_paths(&mut section);
     let memcached = memcached_route::read(&mut section);
     // Beside memcached an origin answers what that has not.
     let has_origin = origin_span.is_some() && memcached.is_none();
-    let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some()];
+    let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some(), is_closed];
     if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
-        let what = "a route has an origin, a root, memcached or a page of numbers, and only one of them";
+        let what = "a route has an origin, a root, memcached or a page of numbers, or is closed, and only one of these";
         let complaint = Complaint::new(origin_span.unwrap_or(section.span()), what, "beside another");
         section.complaints().add(complaint.suggest("write two routes with a path each"));
     }
     let target = match (origin, root, status_page) {
+        _ if is_closed => Some(RouteTarget::Closed),
         (origin, None, None) if memcached.is_some() => {
             all.memcached.extend(memcached.map(|memcached| MemcachedSettings { origin, ..memcached }));
             Some(RouteTarget::Memcached(all.memcached.len() - 1))
@@ -174,6 +201,7 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
             origin.map(RouteTarget::Origin)
         }
     };
+    let complaints = section.complaints();
     section.end();
     let Some(target) = target else { return Vec::new() };
     let hosts = hosts.map_or(vec![None], |hosts| hosts.into_iter().map(Some).collect());
@@ -181,7 +209,17 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
     let pairs = hosts.iter().flat_map(|host| paths.iter().map(move |path| (host.clone(), path.clone())));
     let (pages, span) = pages.map_or((None, None), |(pages, span)| (Some(pages), Some(span)));
     let error_pages = pages.filter(|pages| !pages.is_empty()).map(Arc::new);
-    let route = |(host, path_prefix)| RouteSettings { host, path_prefix, target, error_pages: error_pages.clone() };
+    if let (Some(RouteTarget::Root(at)), Some((closed, span))) = (Some(target), &closed) {
+        check_files(&all.roots[at], closed, span, complaints);
+    }
+    let closed = closed.map(|(closed, _)| Arc::new(closed));
+    let route = |(host, path_prefix)| RouteSettings {
+        host,
+        path_prefix,
+        target,
+        closed: closed.clone(),
+        error_pages: error_pages.clone(),
+    };
     let routes: Vec<RouteSettings> = pairs.map(route).collect();
     all.pages_spans.resize(all.routes.len() + routes.len(), span);
     routes
@@ -236,7 +274,8 @@ mod tests {
     fn what_a_route_cannot_be_is_said() {
         check("root = \"\"", &["`` is no directory"]);
         check("path = \"/\"", &["`origin` is missing"]);
-        let several = "a route has an origin, a root, memcached or a page of numbers, and only one of them";
+        let several =
+            "a route has an origin, a root, memcached or a page of numbers, or is closed, and only one of these";
         check("origin = \"web\"\nroot = \"/a\"", &[several]);
         check("root = \"/a\"\nstub_status = true", &[several]);
         check("origin = \"web\"\nallow_from = \"::1\"", &["`allow_from` is for routes with stub_status = true"]);
@@ -268,6 +307,28 @@ mod tests {
         assert_eq!((root.listing, root.default_type.as_deref()), (Listing::Negotiated, Some("text/plain")));
         let types: Vec<_> = root.types.iter().map(|(end, kind)| (end.as_str(), kind.as_str())).collect();
         assert_eq!(types, [("7z", "a/b"), ("js", "application/javascript; charset=GBK")]);
+    }
+
+    #[test]
+    fn paths_may_be_closed() {
+        let text = "[[route]]\nroot = \"/a\"\nclosed_paths = ['^/config(?:$|/)', '\\.php$']\n[[route]]\npath = \"/data\"\nclosed = true\n";
+        let settings = read_config(text).unwrap().settings;
+        let closed = settings.routes[0].closed.as_ref().unwrap();
+        assert!(closed.close(b"/config/x") && closed.close(b"/a.php") && !closed.close(b"/a.html"));
+        assert_eq!(settings.routes[1].target, RouteTarget::Closed);
+        check(
+            "origin = \"web\"\nclosed = true",
+            &["a route has an origin, a root, memcached or a page of numbers, or is closed, and only one of these"],
+        );
+        check("root = \"/a\"\nclosed_paths = '(a'", &["`(a` is no regular expression: missing closing parenthesis"]);
+        check(
+            "root = \"/a\"\nindex = [\"a.html\", \"index.php\"]\nclosed_paths = '\\.php'",
+            &["`/index.php` is closed, and `index` shows it under other paths"],
+        );
+        check(
+            "root = \"/a\"\nfallback = \"/index.php\"\nclosed_paths = '\\.php'",
+            &["`/index.php` is closed, and `fallback` shows it under other paths"],
+        );
     }
 
     #[test]

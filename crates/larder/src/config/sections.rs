@@ -246,6 +246,9 @@ pub fn admin(mut section: Section<'_>, plan: &mut Plan) {
         plan.admin.asked_for = true;
     }
     plan.settings.debug = section.read("debug", switch).unwrap_or(false);
+    if let Some(networks) = section.read_list("details_to", network) {
+        plan.settings.details_to = networks;
+    }
     plan.admin.token = section.read("token", |node| {
         parsed(node, "token", "at least 16 printable characters without spaces", |token| {
             (token.len() >= 16 && token.bytes().all(|b| b.is_ascii_graphic())).then(|| token.to_owned())

@@ -3,7 +3,7 @@
 mod vcl_config_tests;
 
 use cache::{Admission, DiskFile};
-use proxy::settings::{EvictionChoice, ListenAddress, OriginUrl, RouteTarget};
+use proxy::settings::{EvictionChoice, ListenAddress, Network, OriginUrl, RouteTarget};
 
 use super::*;
 use crate::addresses::AdminAddress;
@@ -49,6 +49,7 @@ fn a_whole_config_is_read() {
     assert_eq!(plan.log, Some(LogTarget::File("/var/log/larder.log".into())));
     assert_eq!(plan.admin.address, AdminAddress::At(ListenAddress::Unix("/run/admin.sock".into())));
     assert!(plan.admin.asked_for && settings.debug);
+    assert_eq!(settings.details_to, [Network::v4([192, 0, 2, 0], 24)]);
     assert_eq!(settings.resolver.hosts[0].1.len(), 2);
     assert_eq!(settings.resolver.servers[0].port(), 53);
 }
@@ -100,6 +101,7 @@ path = "/var/log/larder.log"
 format = "json"
 [admin]
 address = "unix:/run/admin.sock"
+details_to = ["192.0.2.0/24"]
 debug = true
 token = "0123456789abcdef"
 [resolver]
@@ -503,6 +505,25 @@ larder.toml:3:7: error: unexpected key or value, expected newline, `#`
    |
  3 | a = = 3
    |       ^ not TOML
+"#,
+    );
+}
+
+#[test]
+fn an_array_that_is_not_closed_is_one_mistake_where_it_begins() {
+    check(
+        r#"
+trusted_proxies = ["127.0.0.1"
+server_name = "a"
+[policy]
+purge_from = ["127.0.0.1"]
+"#,
+        r#"
+larder.toml:1:19: error: this array is not closed
+   |
+ 1 | trusted_proxies = ["127.0.0.1"
+   |                   ^ there is no `]` for it before what cannot belong to it
+   = help: write `]` behind its last value
 "#,
     );
 }

@@ -56,8 +56,8 @@ fn judge(
 ) -> Verdict {
     let settings = &site.forward.settings;
     let request = &received.request;
-    if !settings.allow_clients.iter().any(|network| network.contains(client.ip)) {
-        return denied(core, Synth::client_refused());
+    if !client.is_among(&settings.allow_clients) {
+        return denied(core, Synth::client_refused(client));
     }
     let per_second_max = settings.client_requests_per_second_max;
     if per_second_max > 0 && !site.forward.request_shares.take(client.ip, per_second_max, deadline_now_ms()) {
@@ -123,11 +123,10 @@ fn lead(core: &Core, site: &Site, policy: &Policy, received: &ReceivedRequest<'_
     if is_connect {
         return Verdict::Pipe;
     }
-    let purge_from = &site.settings.policy.purge_from;
-    let may_purge = || purge_from.iter().any(|network| network.contains(client.ip));
-    match policy.receive(received, may_purge) {
+    match policy.receive(received, || client.is_among(&site.settings.policy.purge_from)) {
         ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
         ReceiveVerdict::Purge => Verdict::Purge,
+        ReceiveVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
         ReceiveVerdict::Lookup => Verdict::Lookup(key(core, policy, received)),
         ReceiveVerdict::Pass(why) => Verdict::Pass(why),
         ReceiveVerdict::Pipe => Verdict::Pipe,

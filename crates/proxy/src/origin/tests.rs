@@ -98,6 +98,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         eviction: EvictionChoice::S3Fifo,
         server_name: String::new(),
         trusted_proxies: Vec::new(),
+        details_to: vec![],
         log_format: LogFormat::Combined,
         debug: true,
         as_varnishd: false,

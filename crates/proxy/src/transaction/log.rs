@@ -17,6 +17,7 @@ use crate::records::request_records;
 use crate::records::session_records::Closing as SessionClosing;
 use crate::site::Site;
 use crate::transaction::Transaction;
+use crate::transaction::error_text::ErrorNote;
 use crate::transaction::synth::VCL_FAILED;
 use crate::transaction::transmit::End;
 use crate::vcl_story::log_notes;
@@ -49,7 +50,8 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
         let notes = tx.vcl.as_deref().and_then(|state| state.log_notes.get());
         log_notes::with(notes, |logged, life| {
-            let closing = Closing { outcome: &outcome, micros, ended, logged, life };
+            let error = tx.error_note.as_deref();
+            let closing = Closing { outcome: &outcome, error, micros, ended, logged, life };
             append(&tx.core, &tx.site, &request, tx.client, &closing);
         });
     }
@@ -88,12 +90,18 @@ pub(crate) fn instant_hit<T: Whole>(core: &Core, site: &Site, shot: &Shot<'_>, h
     };
     let micros = shot.moment.micros_until(ended);
     log_notes::with(shot.notes, |logged, life| {
-        append(core, site, request, shot.client, &Closing { outcome: &outcome, micros, ended, logged, life });
+        let closing = Closing { outcome: &outcome, error: None, micros, ended, logged, life };
+        append(core, site, request, shot.client, &closing);
     });
 }
 
 /// The record of bytes that were no request.
-pub(crate) fn refused(core: &Core, peer: Peer, refusal: &Refusal, verdict: CacheVerdict) {
+pub(crate) fn refused(
+    core: &Core,
+    peer: Peer,
+    (refusal, error): (&Refusal, Option<&ErrorNote>),
+    verdict: CacheVerdict,
+) {
     if !core.shared.logs() {
         return;
     }
@@ -110,14 +118,15 @@ pub(crate) fn refused(core: &Core, peer: Peer, refusal: &Refusal, verdict: Cache
         fields: FieldsView::default(),
     };
     let outcome = crate::transaction::Outcome { status: refusal.status, verdict, why: refusal.token, body_bytes: 0 };
-    let closing = Closing { outcome: &outcome, micros: 0, ended: Moment::now(), logged: None, life: None };
-    let client = Client { peer, ip: peer.ip(), peer_is_trusted: false, is_user: false };
-    append(core, &site, &request, client, &closing);
+    let ended = Moment::now();
+    let closing = Closing { outcome: &outcome, error, micros: 0, ended, logged: None, life: None };
+    append(core, &site, &request, Client::of_peer(peer), &closing);
 }
 
 /// How it went.
 struct Closing<'a> {
     outcome: &'a crate::transaction::Outcome,
+    error: Option<&'a ErrorNote>,
     micros: u64,
     ended: Moment,
     logged: Option<&'a LoggedTexts>,
@@ -126,7 +135,7 @@ struct Closing<'a> {
 
 #[inline]
 fn append(core: &Core, site: &Site, request: &Request<'_>, client: Client, closing: &Closing<'_>) {
-    let &Closing { outcome, micros, ended, logged, life } = closing;
+    let &Closing { outcome, error, micros, ended, logged, life } = closing;
     let target = asked_of_proxy(request);
     let user = if client.is_user { user_of(request) } else { None };
     let record = Record {
@@ -145,6 +154,7 @@ fn append(core: &Core, site: &Site, request: &Request<'_>, client: Client, closi
         verdict: outcome.verdict,
         micros,
         why: outcome.why,
+        error,
         life,
         logged,
     };

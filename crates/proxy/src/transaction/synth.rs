@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cache::Failure;
-use message::{Status, Version};
+use message::Version;
 use rules::range::write_unsatisfied;
 use vcl::Fault;
 use wire::Refusal;
@@ -12,11 +12,13 @@ use wire::Refusal;
 use crate::access_log::CacheVerdict;
 use crate::forward::destinations::WhyDenied;
 use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
+use crate::receive::Client;
 use crate::records::{RecordKind, request_records};
 use crate::stored_head::{write_field, write_number_field, write_status_line};
 use crate::stub_status;
+use crate::transaction::error_text::{ErrorNote, ErrorText, Reader, RequestId};
 use crate::transaction::transmit::{OutBody, Outgoing};
-use crate::transaction::{Step, Transaction, error_page};
+use crate::transaction::{Step, Transaction, error_page, error_text};
 use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
@@ -53,7 +55,9 @@ enum Also {
 /// What is said.
 #[derive(Clone, Debug)]
 enum Text {
-    /// A sentence for people.
+    /// What failed, where, and which setting changes it: a sentence for operators.
+    Detail(Arc<str>),
+    /// A sentence for whoever gets the answer.
     Sentence(Arc<str>),
     /// The numbers of the moment at which it is sent.
     StubStatus,
@@ -61,8 +65,24 @@ enum Text {
 
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
-        let text = Text::Sentence(text.into());
+        let text = Text::Detail(text.into());
         Synth { status, token, text, verdict, close: false, also: Also::Nothing, reason: None }
+    }
+
+    /// The same, said to everybody.
+    fn open(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
+        Synth { text: Text::Sentence(text.into()), ..Synth::new(status, token, verdict, "") }
+    }
+
+    /// A number, where there is more to know than a stranger is told, and what the log is to hold under it.
+    pub(crate) fn note(&self) -> Option<ErrorNote> {
+        let Text::Detail(detail) = &self.text else { return None };
+        if detail.is_empty() {
+            return None;
+        }
+        let id = RequestId::next();
+        let is_failure = matches!(self.verdict, CacheVerdict::Error | CacheVerdict::Refused);
+        Some(ErrorNote { id, detail: is_failure.then(|| Arc::clone(detail)) })
     }
 
     /// What a policy asked for by `synth(…)`.
@@ -115,15 +135,15 @@ impl Synth {
     /// The same for all who wait.
     pub(crate) fn as_failure(&self) -> Failure {
         let text = match &self.text {
-            Text::Sentence(text) => Arc::clone(text),
+            Text::Detail(text) | Text::Sentence(text) => Arc::clone(text),
             Text::StubStatus => "".into(),
         };
         Failure { status: self.status, token: self.token, text, remember_ms: 0 }
     }
 
     /// A forward proxy has its own clients.
-    pub(crate) fn client_refused() -> Synth {
-        let text = "This client may not use this proxy (forward.allow_clients).";
+    pub(crate) fn client_refused(client: &Client) -> Synth {
+        let text = not_among("This client may not use this proxy (forward.allow_clients).", client);
         Synth { close: true, ..Synth::new(403, "forward-client-refused", CacheVerdict::Refused, text) }
     }
 
@@ -183,12 +203,6 @@ impl Synth {
     pub(crate) fn of_policy(status: u16) -> Synth {
         match status {
             200 => Synth { also: Also::Allow(ALLOW), ..Synth::new(200, "options", CacheVerdict::Synth, "") },
-            403 => Synth::new(
-                403,
-                "purge-forbidden",
-                CacheVerdict::Refused,
-                "This client may not purge (policy.purge_from).",
-            ),
             405 => Synth {
                 also: Also::Allow(ALLOW),
                 close: true,
@@ -196,6 +210,11 @@ impl Synth {
             },
             other => Synth::new(other, "policy", CacheVerdict::Synth, ""),
         }
+    }
+
+    pub(crate) fn purge_forbidden(client: &Client) -> Synth {
+        let text = not_among("This client may not purge (policy.purge_from).", client);
+        Synth::new(403, "purge-forbidden", CacheVerdict::Refused, text)
     }
 
     pub(crate) fn loop_detected(pseudonym: &str) -> Synth {
@@ -219,30 +238,36 @@ impl Synth {
         Synth::new(404, "no-route", CacheVerdict::Synth, "No [[route]] matches this host and path.")
     }
 
+    /// A path that the operator opens to nobody.
+    pub(crate) fn closed() -> Synth {
+        let text = "Nobody is answered for this path (closed or closed_paths of its [[route]]).";
+        Synth::new(403, "route-closed", CacheVerdict::Refused, text)
+    }
+
     pub(crate) fn only_if_cached() -> Synth {
         let text = "Nothing is stored for this request, and only-if-cached forbids asking the origin.";
-        Synth::new(504, "only-if-cached", CacheVerdict::Synth, text)
+        Synth::open(504, "only-if-cached", CacheVerdict::Synth, text)
     }
 
     pub(crate) fn purged(objects_count: usize) -> Synth {
-        Synth::new(200, "purged", CacheVerdict::Purge, format!("Purged. Stored responses dropped: {objects_count}."))
+        Synth::open(200, "purged", CacheVerdict::Purge, format!("Purged. Stored responses dropped: {objects_count}."))
     }
 
     pub(crate) fn purged_groups(groups_count: usize) -> Synth {
         let text = format!("Purged. Cache groups invalidated on this host: {groups_count}.");
-        Synth::new(200, "purged", CacheVerdict::Purge, text)
+        Synth::open(200, "purged", CacheVerdict::Purge, text)
     }
 
     /// It is in force, and no more.
     pub(crate) fn purge_unsettled() -> Synth {
         let text = "Purged, but a crash may undo it: a disk does not remember it. The log says which and why.";
-        Synth::new(500, "purge-unsettled", CacheVerdict::Purge, text)
+        Synth::open(500, "purge-unsettled", CacheVerdict::Purge, text)
     }
 
     /// Which groups a purge means cannot be read.
     pub(crate) fn purge_unreadable() -> Synth {
         let text = "Cache-Group-Invalidation must be a list of strings, such as \"scripts\", \"styles\".";
-        Synth::new(400, "purge-groups-unreadable", CacheVerdict::Refused, text)
+        Synth::open(400, "purge-groups-unreadable", CacheVerdict::Refused, text)
     }
 
     /// Why no file is shown.
@@ -271,8 +296,8 @@ impl Synth {
         Synth { text: Text::StubStatus, ..Synth::new(200, "stub-status", CacheVerdict::Synth, "") }
     }
 
-    pub(crate) fn status_forbidden() -> Synth {
-        let text = "This client may not see the server's numbers (allow_from of this [[route]]).";
+    pub(crate) fn status_forbidden(client: &Client) -> Synth {
+        let text = not_among("This client may not see the server's numbers (allow_from of this [[route]]).", client);
         Synth::new(403, "status-forbidden", CacheVerdict::Refused, text)
     }
 
@@ -322,20 +347,20 @@ impl Synth {
         Synth { also: Also::Location(location.into()), ..Synth::file(301, "directory", text) }
     }
 
-    /// The whole answer.
-    pub(crate) fn into_outgoing(self, core: &Core, version: Version, head_only: bool) -> Outgoing {
-        self.render(core, version, head_only, true)
+    /// The whole answer, and the end of the connection.
+    pub(crate) fn into_outgoing(self, core: &Core, reader: Reader, head_only: bool) -> Outgoing {
+        self.render(core, (reader, Version::Http11), head_only, true)
     }
 
-    fn render(self, core: &Core, version: Version, head_only: bool, close: bool) -> Outgoing {
-        let body = self.body(core);
+    fn render(self, core: &Core, (reader, version): (Reader, Version), head_only: bool, close: bool) -> Outgoing {
+        let said = self.body(core, reader);
         let mut head = Vec::with_capacity(256);
         self.write_start(&mut head, core);
-        if !body.is_empty() {
-            let kind = if matches!(self.text, Text::StubStatus) { "text/plain" } else { "text/plain; charset=utf-8" };
+        let body = said.map_or(String::new(), |ErrorText { kind, text }| {
             write_field(&mut head, b"Content-Type", kind.as_bytes());
             write_field(&mut head, b"X-Content-Type-Options", b"nosniff");
-        }
+            text
+        });
         self.write_rest(&mut head, core, body.len() as u64);
         if close {
             write_field(&mut head, b"Connection", b"close");
@@ -377,12 +402,23 @@ impl Synth {
         write_field(head, b"Cache-Status", format!("{name}; detail={}", self.token).as_bytes());
     }
 
-    fn body(&self, core: &Core) -> String {
+    fn body(&self, core: &Core, reader: Reader) -> Option<ErrorText> {
         match &self.text {
-            Text::Sentence(text) if text.is_empty() => String::new(),
-            Text::Sentence(text) => format!("{} {}\n\n{text}\n", self.status, Status(self.status).reason()),
-            Text::StubStatus => stub_status::text(core),
+            Text::Detail(text) | Text::Sentence(text) if text.is_empty() => None,
+            Text::Detail(text) => Some(error_text::said_to(reader, self.status, text)),
+            Text::Sentence(text) => Some(error_text::said_to_all(self.status, text)),
+            Text::StubStatus => Some(ErrorText { kind: "text/plain", text: stub_status::text(core) }),
         }
+    }
+}
+
+/// Why a list does not have a client; and if something hides who that is, which setting would show it.
+fn not_among(why: &str, client: &Client) -> String {
+    match client.is_hidden() {
+        true => format!(
+            "{why} It came through a proxy that does not say for whom it asks, or is not believed (trusted_proxies)."
+        ),
+        false => why.to_owned(),
     }
 }
 
@@ -392,6 +428,7 @@ pub(crate) const VCL_FAILED: &str = "vcl-failed";
 const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
+    tx.error_note = synth.note().map(Box::new);
     tx.outcome.verdict = synth.verdict;
     tx.outcome.why = synth.token;
     match synth.verdict {
@@ -414,5 +451,7 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
 
 /// The answer, as deliver wants it.
 pub(crate) fn deliver(tx: &Transaction, synth: Synth, head_only: bool) -> Outgoing {
-    synth.render(&tx.core, tx.head.version, head_only, !tx.persistent)
+    let request = tx.head.request();
+    let reader = Reader::of(&tx.site.settings, &tx.client, request.fields, tx.error_note.as_deref());
+    synth.render(&tx.core, (reader, request.version), head_only, !tx.persistent)
 }

@@ -1,0 +1,137 @@
+//! What an error of ours says, and to whom: what failed, where, and which setting changes it is for the log and for the clients
+//! of `[admin] details_to`. Strangers are told that it failed, and the number under which the log has the rest.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use message::{FieldsView, Status};
+use rules::media_range;
+
+use crate::receive::Client;
+use crate::settings::Settings;
+
+/// Names one error in its answer and in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestId(u64);
+
+impl RequestId {
+    /// Numbers of different processes differ by chance, those of one process always.
+    pub(crate) fn next() -> RequestId {
+        static FIRST: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("request id"));
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        // An odd factor maps different counts to different numbers.
+        let count = COUNT.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        RequestId(FIRST.wrapping_add(count))
+    }
+}
+
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// What the log says of an error beside its token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorNote {
+    pub id: RequestId,
+    /// What failed, where, and which setting changes it; absent where the token says all there is.
+    pub detail: Option<Arc<str>>,
+}
+
+/// Who reads an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// One of `[admin] details_to`.
+    Operator,
+    Stranger {
+        wants_html: bool,
+        /// Under which the log has the rest.
+        id: Option<RequestId>,
+    },
+}
+
+impl Reader {
+    /// Whoever sent these fields.
+    pub(crate) fn of(settings: &Settings, client: &Client, fields: FieldsView<'_>, note: Option<&ErrorNote>) -> Reader {
+        if client.is_among(&settings.details_to) {
+            return Reader::Operator;
+        }
+        let wants_html = media_range::prefers(fields, "text/html", "text/plain");
+        Reader::Stranger { wants_html, id: note.map(|note| note.id) }
+    }
+}
+
+/// A body, and its type.
+pub(crate) struct ErrorText {
+    pub(crate) kind: &'static str,
+    pub(crate) text: String,
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// A sentence that whoever gets the answer may read.
+pub(crate) fn said_to_all(status: u16, sentence: &str) -> ErrorText {
+    ErrorText { kind: PLAIN, text: format!("{status} {}\n\n{sentence}\n", Status(status).reason()) }
+}
+
+/// A sentence for operators, and what stands in its place for others.
+pub(crate) fn said_to(reader: Reader, status: u16, sentence: &str) -> ErrorText {
+    let Reader::Stranger { wants_html, id } = reader else { return said_to_all(status, sentence) };
+    let (reason, short) = (Status(status).reason(), in_short(status));
+    if !wants_html {
+        let number = id.map(|id| format!("\nRequest id: {id}\n")).unwrap_or_default();
+        return ErrorText { kind: PLAIN, text: format!("{status} {reason}\n\n{short}\n{number}") };
+    }
+    let number = id.map(|id| format!("<p>Request id: <code>{id}</code></p>\n")).unwrap_or_default();
+    let text = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{status} {reason}</title>\n\
+         <h1>{status} {reason}</h1>\n<p>{short}</p>\n{number}</html>\n"
+    );
+    ErrorText { kind: "text/html; charset=utf-8", text }
+}
+
+fn in_short(status: u16) -> &'static str {
+    match status {
+        401 | 407 => "This needs a name and a password.",
+        403 | 405 => "This is not allowed here.",
+        404 | 410 => "There is nothing at this address.",
+        413 => "What was sent is too large.",
+        429 => "There were too many requests. Please try again later.",
+        400..=499 => "The request cannot be answered as it is.",
+        500..=599 => "The site cannot answer at the moment. Please try again later.",
+        _ => "There is no more to say about this.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INSIDES: &str = "origin \"b\" (127.0.0.1:3009): connect failed (limits.connect_timeout)";
+
+    #[test]
+    fn an_operator_reads_what_failed_and_a_stranger_a_number() {
+        let id = Some(RequestId(0x2a));
+        let to = |reader| said_to(reader, 502, INSIDES).text;
+        assert_eq!(to(Reader::Operator), format!("502 Bad Gateway\n\n{INSIDES}\n"));
+        for wants_html in [false, true] {
+            let text = to(Reader::Stranger { wants_html, id });
+            assert!(text.contains("502 Bad Gateway") && text.contains("000000000000002a"), "{text}");
+            for inside in ["origin", "127.0.0.1", "limits", "connect"] {
+                assert!(!text.contains(inside), "{inside}: {text}");
+            }
+            assert_eq!(text.starts_with("<!DOCTYPE html>"), wants_html);
+        }
+    }
+
+    #[test]
+    fn no_two_numbers_are_the_same() {
+        let mut ids: Vec<_> = (0..1_000).map(|_| RequestId::next().0).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 1_000);
+    }
+}
