@@ -16,7 +16,7 @@ pub struct Findings {
     notes: Vec<Remark>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Remark {
     place: Place,
     what: String,
@@ -26,7 +26,7 @@ struct Remark {
 impl Findings {
     /// Not carried over.
     pub fn leave(&mut self, directive: &Directive, why: &'static str) {
-        self.left.push(Remark { place: directive.place.clone(), what: shown(directive), why });
+        add(&mut self.left, directive, why);
     }
 
     #[cfg(test)]
@@ -35,7 +35,15 @@ impl Findings {
     }
 
     pub fn note(&mut self, directive: &Directive, why: &'static str) {
-        self.notes.push(Remark { place: directive.place.clone(), what: shown(directive), why });
+        add(&mut self.notes, directive, why);
+    }
+}
+
+/// The same of the same place is said once.
+fn add(remarks: &mut Vec<Remark>, directive: &Directive, why: &'static str) {
+    let remark = Remark { place: directive.place.clone(), what: shown(directive), why };
+    if !remarks.contains(&remark) {
+        remarks.push(remark);
     }
 }
 

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use crate::import::ImportFlags;
 use crate::import_findings::{self, Findings, quoted};
 use crate::nginx_conf::{self, Directive};
+use crate::nginx_guards::{self, AccessRules, ClosedPath, Kind};
 use crate::nginx_location::{Level, Location, guards, seconds};
 use crate::nginx_memcached::Upstreams;
 use crate::nginx_upstream::Origins;
@@ -74,7 +75,7 @@ struct Import {
     /// Keys above all sections.
     top: Vec<String>,
     listeners: Vec<String>,
-    routes: Vec<Vec<String>>,
+    routes: Vec<Route>,
     limits: Vec<String>,
     origins: Origins,
     /// client_max_body_size says so somewhere.
@@ -82,24 +83,59 @@ struct Import {
     log: Option<String>,
 }
 
-/// A route that is being made.
+/// A `[[route]]` as it will stand there.
+struct Route {
+    /// None: any.
+    hosts: Vec<String>,
+    path: String,
+    lines: Vec<String>,
+    is_closed: bool,
+    /// It is closed for no other reason than that it would lead to TLS.
+    leads_to_tls: bool,
+}
+
+/// What one location comes to, before the guards of its server are known whole.
 struct Carried {
     path: String,
-    /// Its keys, but for path, host and pages.
-    lines: Vec<String>,
+    kind: Kind,
+    answer: Answers,
+    /// Its files, if it has any, are not those of the server around it.
+    is_apart: bool,
     /// Statuses and paths.
     pages: Vec<(String, String)>,
-    has_files: bool,
+}
+
+/// Who answers.
+enum Answers {
+    /// The keys of the route.
+    Others(Vec<String>),
+    Files(Box<Level>),
+    /// Nobody: nginx keeps people out, or answers in a way that was not carried over. The route around it would show its files.
+    Nobody {
+        leads_to_tls: bool,
+    },
 }
 
 impl Carried {
-    /// For what nginx keeps people out of, or answers otherwise: the route around it would show its files.
-    fn closed(path: &str) -> Carried {
-        let comment = "# Not carried over: nobody is answered here, with 403.".to_owned();
-        let lines = vec![comment, "stub_status = true".to_owned(), "allow_from = []".to_owned()];
-        Carried { path: path.to_owned(), lines, pages: Vec::new(), has_files: false }
+    fn closed(path: &str, kind: Kind) -> Carried {
+        let answer = Answers::Nobody { leads_to_tls: false };
+        Carried { path: path.to_owned(), kind, answer, is_apart: true, pages: Vec::new() }
+    }
+
+    /// What it closes on the routes around it.
+    fn closes_around(&self) -> Option<ClosedPath> {
+        let is_all = self.path == "/" && self.kind != Kind::Exact;
+        match (&self.answer, self.kind) {
+            _ if is_all => None,
+            (Answers::Nobody { .. }, kind) => Some(ClosedPath::by_path(&self.path, kind == Kind::Exact)),
+            (_, Kind::Exact) => None,
+            _ if self.path.ends_with('/') || !self.is_apart => None,
+            _ => Some(ClosedPath::beside(&self.path)),
+        }
     }
 }
+
+const CLOSED_LINES: [&str; 2] = ["# Not carried over: nobody is answered here, with 403.", "closed = true"];
 
 /// Names with a dot in front are forbidden, in one of the ways in which that is usually written.
 fn is_dotfile_guard(location: &Directive) -> bool {
@@ -110,16 +146,28 @@ fn is_dotfile_guard(location: &Directive) -> bool {
     is_regex && location.children().iter().any(forbids)
 }
 
-/// Does it ask others for what begins with a dot, where a guard of such names stands in front? By `^~` nginx looks at no
-/// regex, and so at none that guards.
-fn passes_dotfiles_on(location: &Directive) -> bool {
-    let passes =
-        |directive: &Directive| matches!(directive.name.as_str(), "proxy_pass" | "memc_pass" | "memcached_pass");
-    location.argument(0) != "^~" && location.children().iter().any(passes)
+/// A server of nginx, as its locations are read.
+struct Server<'a> {
+    level: &'a Level,
+    /// Those that have a name.
+    named: Vec<&'a Directive>,
+    upstreams: &'a Upstreams,
+    prefix: &'a Path,
 }
 
 impl Import {
     fn carry(&mut self, directives: &[Directive], prefix: &Path, is_whole: bool) {
+        let is_part = |directive: &Directive| matches!(directive.name.as_str(), "server" | "upstream");
+        if let Some(first) = directives.iter().find(|directive| is_part(directive)) {
+            // A site as packages bring it, which an http { } includes.
+            let http = Directive {
+                name: "http".to_owned(),
+                arguments: Vec::new(),
+                block: Some(directives.to_vec()),
+                ..first.clone()
+            };
+            return self.http(&http, prefix, false);
+        }
         for directive in directives {
             match directive.name.as_str() {
                 "worker_processes" => match directive.argument(0).parse::<u32>() {
@@ -142,7 +190,7 @@ impl Import {
         if !is_whole {
             level.trust_larder_types();
         }
-        let (mut servers, mut is_guarded) = (Vec::new(), false);
+        let (mut servers, mut is_guarded, mut rules) = (Vec::new(), false, AccessRules::default());
         let upstreams = Upstreams::read(http, &mut self.findings);
         let mut buffers: (u64, u64) = (1 << 10, 8 << 10);
         let mut buffers_count = None;
@@ -155,13 +203,23 @@ impl Import {
                     buffers.1 = bytes(directive.argument(1)).unwrap_or(buffers.1);
                     buffers_count = directive.argument(0).parse::<u64>().ok();
                 }
+                _ if rules.take(directive) => {}
                 _ if guards(directive, &mut self.findings) => is_guarded = true,
                 _ if self.limit(directive) || level.take(directive, prefix, &mut self.findings) => {}
                 _ => self.findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
             }
         }
-        if is_guarded {
-            return;
+        if !rules.admit_all() {
+            self.findings.leave(http, "allow and deny for all servers: nobody is answered");
+        }
+        if is_guarded || !rules.admit_all() {
+            return self.routes.push(Route {
+                hosts: Vec::new(),
+                path: "/".to_owned(),
+                lines: CLOSED_LINES.map(str::to_owned).into(),
+                is_closed: true,
+                leads_to_tls: false,
+            });
         }
         if let Some(count) = buffers_count {
             // One line has to fit into one buffer, and all of them into all.
@@ -226,7 +284,8 @@ impl Import {
 
     fn server(&mut self, server: &Directive, is_first: bool, http: &Level, upstreams: &Upstreams, prefix: &Path) {
         let (mut level, mut locations, mut names) = (Level::default(), Vec::new(), Vec::new());
-        let (mut is_default, mut listens, mut is_guarded) = (is_first, false, false);
+        let (mut is_default, mut listens, mut is_guarded, mut leads_to_tls) = (is_first, false, false, false);
+        let mut rules = AccessRules::default();
         for directive in server.children() {
             match directive.name.as_str() {
                 "location" => locations.push(directive),
@@ -236,11 +295,19 @@ impl Import {
                     self.listen(directive);
                 }
                 "server_name" => names.extend(directive.arguments.iter().cloned()),
-                _ if guards(directive, &mut self.findings) => is_guarded = true,
+                _ if rules.take(directive) => {}
+                _ if guards(directive, &mut self.findings) => {
+                    leads_to_tls = nginx_guards::leads_to_tls(directive);
+                    is_guarded = true;
+                }
                 _ if level.take(directive, prefix, &mut self.findings) => {}
                 _ if self.limit(directive) => self.findings.note(directive, "holds for all routes now"),
                 _ => self.findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
             }
+        }
+        if !rules.admit_all() {
+            is_guarded = true;
+            self.findings.leave(server, "a server is for everybody: nobody is answered");
         }
         if !listens {
             self.listeners.push("*:80".to_owned());
@@ -252,116 +319,197 @@ impl Import {
         if !is_default && hosts.is_empty() {
             return self.findings.leave(server, "a server without a name that a host could have");
         }
+        if is_guarded {
+            let answer = Answers::Nobody { leads_to_tls };
+            let all = Carried { answer, ..Carried::closed("/", Kind::Usual) };
+            return self.routes_of(server, &hosts, vec![all], Vec::new(), prefix, false);
+        }
         let level = level.within(http);
+        let is_named = |location: &&Directive| location.argument(0).starts_with('@');
+        let (named, locations): (Vec<_>, Vec<_>) = locations.into_iter().partition(is_named);
         let hides_dotfiles = locations.iter().any(|location| is_dotfile_guard(location));
-        let mut routes = Vec::new();
+        let around = Server { level: &level, named, upstreams, prefix };
+        let mut closed: Vec<ClosedPath> = Vec::new();
+        closed
+            .extend(nginx_guards::sources_run_by(server).and_then(|sources| ClosedPath::by_regex(sources.to_owned())));
+        let mut carried = Vec::new();
         let is_all = |location: &Directive| location.arguments == ["/"] || location.arguments == ["^~", "/"];
         if !locations.iter().any(|location| is_all(location)) {
-            let (lines, pages) = (level.root_lines(prefix, None, hides_dotfiles), level.error_pages().to_vec());
-            routes.push(Carried { path: "/".to_owned(), lines, pages, has_files: true });
+            carried.push(self.files(server, "/", Kind::Usual, level.clone(), &around));
         }
-        let are_shut = hides_dotfiles && locations.iter().any(|location| passes_dotfiles_on(location));
         for block in locations {
-            if is_dotfile_guard(block) {
-                match are_shut {
-                    true => {
-                        self.findings.leave(block, "it hides files alone: locations that pass requests on are shut")
-                    }
-                    false => self.findings.note(block, "what begins with a dot is hidden, but for /.well-known/"),
-                }
-                continue;
+            match nginx_guards::regex_of(block) {
+                Some(regex) => closed.extend(self.by_regex(block, regex)),
+                None => carried.extend(self.location(block, &around)),
             }
-            routes.extend(self.location(block, &level, upstreams, prefix, hides_dotfiles));
         }
-        if is_guarded {
-            routes = vec![Carried::closed("/")];
+        self.routes_of(server, &hosts, carried, closed, prefix, hides_dotfiles);
+    }
+
+    /// A location by a regex is none of larder's: what it guards, or has answered by others, is closed on the routes around it.
+    fn by_regex(&mut self, block: &Directive, regex: String) -> Option<ClosedPath> {
+        if is_dotfile_guard(block) {
+            self.findings
+                .note(block, "what begins with a dot is hidden, but for /.well-known/, and closed where others answer");
+            // Files have a way of their own to hide it.
+            return ClosedPath::by_regex(regex);
         }
+        if nginx_guards::shows_plain_files(block) {
+            self.findings.leave(block, "a location by a regex: what it matches is answered by the route around it");
+            return None;
+        }
+        self.findings.leave(block, "a location by a regex: what it matches is closed");
+        let closed = ClosedPath::by_regex(regex);
+        if closed.is_none() {
+            self.findings.leave(block, "and as its regex is none here, everything is closed");
+        }
+        closed.or_else(|| Some(ClosedPath::by_path("/", false)))
+    }
+
+    /// Routes of a server, each with the paths that are closed on it.
+    fn routes_of(
+        &mut self,
+        server: &Directive,
+        hosts: &[String],
+        carried: Vec<Carried>,
+        mut closed: Vec<ClosedPath>,
+        prefix: &Path,
+        hides_dotfiles: bool,
+    ) {
+        // nginx counts all names that begin so to a location, in every spelling; a route has whole segments.
+        closed.extend(carried.iter().filter_map(Carried::closes_around));
+        let closes = |path: &str| closed.iter().any(|closed| closed.closes(path));
         // A page belongs to the route that it would belong to if it were asked for.
         let has_root = |page: &str| {
             let fits = |path: &str| page == path || path.ends_with('/') && page.starts_with(path);
-            let fitting = routes.iter().filter(|route| fits(&route.path));
-            fitting.max_by_key(|route| route.path.len()).is_some_and(|route| route.has_files)
+            let fitting = carried.iter().filter(|carried| fits(&carried.path));
+            let nearest = fitting.max_by_key(|carried| carried.path.len());
+            nearest.is_some_and(|carried| matches!(carried.answer, Answers::Files(_))) && !closes(page)
         };
-        for Carried { path, lines, pages, .. } in &routes {
-            let mut route = vec![format!("path = {}", quoted(path))];
-            if !hosts.is_empty() {
-                let hosts: Vec<String> = hosts.iter().map(|host| quoted(host)).collect();
-                route.push(format!("host = [{}]", hosts.join(", ")));
+        let mut routes = Vec::new();
+        for Carried { path, kind, answer, pages, .. } in &carried {
+            let exact = (*kind == Kind::Exact).then_some(path.as_str());
+            let (mut lines, is_closed, leads_to_tls) = match answer {
+                Answers::Others(lines) => (lines.clone(), false, false),
+                Answers::Files(level) => (level.root_lines(prefix, exact, hides_dotfiles, &closes), false, false),
+                Answers::Nobody { leads_to_tls } => (CLOSED_LINES.map(str::to_owned).into(), true, *leads_to_tls),
+            };
+            let patterns = closed.iter().filter(|closed| !is_closed && closed.holds_on(path, *kind));
+            let mut patterns: Vec<String> = patterns.map(|closed| literal(closed.pattern())).collect();
+            patterns.sort_unstable();
+            patterns.dedup();
+            if !patterns.is_empty() {
+                lines.push(format!("closed_paths = [{}]", patterns.join(", ")));
             }
-            route.extend(lines.iter().cloned());
             let pages: Vec<String> = pages
                 .iter()
                 .filter(|(_, page)| has_root(page))
                 .map(|(status, page)| format!("{status} = {}", quoted(page)))
                 .collect();
             if !pages.is_empty() {
-                route.push(format!("error_pages = {{ {} }}", pages.join(", ")));
+                lines.push(format!("error_pages = {{ {} }}", pages.join(", ")));
             }
-            self.routes.push(route);
+            routes.push(Route { hosts: hosts.to_vec(), path: path.clone(), lines, is_closed, leads_to_tls });
         }
+        routes.into_iter().for_each(|route| self.add(route, server));
     }
 
-    fn location(
-        &mut self,
-        block: &Directive,
-        server: &Level,
-        upstreams: &Upstreams,
-        prefix: &Path,
-        hides_dotfiles: bool,
-    ) -> Option<Carried> {
-        let (path, is_exact) = match block.arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            [path] if path.starts_with('/') => (path, false),
-            ["^~", path] => (path, false),
-            ["=", path] => (path, true),
-            [name] if name.starts_with('@') => {
-                self.findings.leave(block, "a location by a name");
-                return None;
+    /// Of two routes for the same host and path one remains: the closed one, unless nginx would have led from it to TLS.
+    fn add(&mut self, mut route: Route, server: &Directive) {
+        for at in (0..self.routes.len()).rev() {
+            let known = &mut self.routes[at];
+            let is_met = known.hosts.is_empty() && route.hosts.is_empty()
+                || known.hosts.iter().any(|host| route.hosts.contains(host));
+            if known.path != route.path || !is_met {
+                continue;
             }
+            self.findings.leave(server, "another server or location has the same host and path: one of them counts");
+            let new_counts = known.leads_to_tls || route.is_closed && !route.leads_to_tls && !known.is_closed;
+            let (keeps, gives) =
+                if new_counts { (&route.hosts, &mut known.hosts) } else { (&known.hosts, &mut route.hosts) };
+            let keeps = keeps.clone();
+            gives.retain(|host| !keeps.contains(host));
+            match (new_counts, gives.is_empty()) {
+                (true, true) => drop(self.routes.remove(at)),
+                (false, true) => return,
+                _ => {}
+            }
+        }
+        self.routes.push(route);
+    }
+
+    fn location(&mut self, block: &Directive, around: &Server<'_>) -> Option<Carried> {
+        let (path, kind) = match block.arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [path] if path.starts_with('/') => (path, Kind::Usual),
+            ["^~", path] => (path, Kind::BeforeRegexes),
+            ["=", path] => (path, Kind::Exact),
             _ => {
-                let why = "a location by a regex: what it matches is answered by the route around it, which may ask others, \
-                           or show the sources of programs";
-                self.findings.leave(block, why);
+                self.findings.leave(block, "a location that is none");
                 return None;
             }
         };
-        let location = Location::read(block, path, prefix, &mut self.findings);
-        if location.answered_otherwise || hides_dotfiles && passes_dotfiles_on(block) {
-            return Some(Carried::closed(path));
+        let location = Location::read(block, path, around.prefix, &mut self.findings);
+        if location.answered_otherwise {
+            let leads_to_tls = block.children().iter().any(nginx_guards::leads_to_tls);
+            return Some(Carried { answer: Answers::Nobody { leads_to_tls }, ..Carried::closed(path, kind) });
         }
-        match (is_exact, path.ends_with('/')) {
-            (true, _) => self.findings.note(block, "what lies beneath this path belongs to its route too"),
-            (false, false) => self.findings.note(block, "matches whole segments of a path, and no longer names"),
-            (false, true) => {}
+        match (kind, path.ends_with('/')) {
+            (Kind::Exact, _) => self.findings.note(block, "what lies beneath this path belongs to its route too"),
+            (_, false) => self.findings.note(block, "matches whole segments of a path, and no longer names"),
+            (_, true) => {}
         }
+        let others = |lines, pages| Carried {
+            path: path.to_owned(),
+            kind,
+            answer: Answers::Others(lines),
+            is_apart: true,
+            pages,
+        };
         if location.stub_status {
-            let lines = location.status_lines();
-            return Some(Carried { path: path.to_owned(), lines, pages: Vec::new(), has_files: false });
+            return Some(others(location.status_lines(), Vec::new()));
         }
-        let level = location.level.within(server);
+        let level = location.level.within(around.level);
         if let Some(pass) = &location.proxy_pass {
             let Some(origin) = self.origins.of(pass, path, &level.proxy, &mut self.findings) else {
-                return Some(Carried::closed(path));
+                return Some(Carried::closed(path, kind));
             };
-            if path != "/" && path.ends_with('/') && !is_exact {
+            if path != "/" && path.ends_with('/') && kind != Kind::Exact {
                 self.findings.note(block, "the path without its last slash belongs to the route around it");
             }
-            let (lines, pages) = (vec![format!("origin = {}", quoted(&origin))], level.error_pages().to_vec());
-            return Some(Carried { path: path.to_owned(), lines, pages, has_files: false });
+            return Some(others(vec![format!("origin = {}", quoted(&origin))], level.error_pages().to_vec()));
         }
         if let Some(pass) = &location.pass {
-            let Some(mut lines) = level.memcached.lines(pass, upstreams, &mut self.findings) else {
-                return Some(Carried::closed(path));
+            let Some(mut lines) = level.memcached.lines(pass, around.upstreams, &mut self.findings) else {
+                return Some(Carried::closed(path, kind));
             };
             lines.extend(level.type_lines());
-            return Some(Carried {
-                path: path.to_owned(),
-                lines,
-                pages: level.error_pages().to_vec(),
-                has_files: false,
-            });
+            return Some(others(lines, level.error_pages().to_vec()));
         }
-        let lines = level.root_lines(prefix, is_exact.then_some(path), hides_dotfiles);
-        Some(Carried { path: path.to_owned(), lines, pages: level.error_pages().to_vec(), has_files: true })
+        Some(self.files(block, path, kind, level, around))
+    }
+
+    /// Files, or who is asked where there is none.
+    fn files(&mut self, block: &Directive, path: &str, kind: Kind, level: Level, around: &Server<'_>) -> Carried {
+        if level.hides_files() {
+            return Carried::closed(path, kind);
+        }
+        if let Some(origin) = level.named.as_deref().and_then(|name| self.named_origin(name, path, &level, around)) {
+            self.findings
+                .leave(block, "larder asks the origin for all of it: files beneath the root are not looked for first");
+            let answer = Answers::Others(vec![format!("origin = {}", quoted(&origin))]);
+            return Carried { answer, pages: level.error_pages().to_vec(), ..Carried::closed(path, kind) };
+        }
+        let (pages, is_apart) = (level.error_pages().to_vec(), !level.has_root_of(around.level));
+        Carried { path: path.to_owned(), kind, answer: Answers::Files(Box::new(level)), is_apart, pages }
+    }
+
+    /// Whom a location with a name asks, if it asks an origin and guards nothing.
+    fn named_origin(&mut self, name: &str, path: &str, level: &Level, around: &Server<'_>) -> Option<String> {
+        let block = around.named.iter().find(|block| block.argument(0) == name)?;
+        let location = Location::read(block, path, around.prefix, &mut self.findings);
+        let pass = location.proxy_pass.filter(|_| !location.answered_otherwise)?;
+        let proxy = location.level.within(level).proxy;
+        self.origins.of(&pass, path, &proxy, &mut self.findings)
     }
 
     fn listen(&mut self, directive: &Directive) {
@@ -414,7 +562,15 @@ impl Import {
         for address in &self.listeners {
             section("\n[[listen]]\n", &[format!("address = {}", quoted(address))]);
         }
-        self.routes.iter().for_each(|route| section("\n[[route]]\n", route));
+        for Route { hosts, path, lines, .. } in &self.routes {
+            let mut route = vec![format!("path = {}", quoted(path))];
+            if !hosts.is_empty() {
+                let hosts: Vec<String> = hosts.iter().map(|host| quoted(host)).collect();
+                route.push(format!("host = [{}]", hosts.join(", ")));
+            }
+            route.extend(lines.iter().cloned());
+            section("\n[[route]]\n", &route);
+        }
         let mut origins = String::new();
         self.origins.write(&mut origins);
         section(&origins, &[String::new()]);
@@ -423,6 +579,14 @@ impl Import {
             section("\n[log]\n", &[format!("path = {}", quoted(path))]);
         }
         out
+    }
+}
+
+/// A regex as a TOML string: backslashes are plain in one between single quotes.
+fn literal(pattern: &str) -> String {
+    match pattern.contains('\'') || pattern.chars().any(char::is_control) {
+        true => quoted(pattern),
+        false => format!("'{pattern}'"),
     }
 }
 

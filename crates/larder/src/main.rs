@@ -31,6 +31,7 @@ mod lab_simulate;
 mod limits;
 mod log_writer;
 mod nginx_conf;
+mod nginx_guards;
 mod nginx_location;
 mod nginx_memcached;
 mod nginx_types;

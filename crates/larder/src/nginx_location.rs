@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::import_findings::{Findings, quoted};
 use crate::nginx_conf::Directive;
+use crate::nginx_guards::{self, AccessRules};
 use crate::nginx_memcached::{MemcachedLevel, Pass};
 use crate::nginx_types::Types;
 use crate::nginx_upstream::ProxyLevel;
@@ -20,6 +21,10 @@ pub struct Level {
     cache_control: Option<String>,
     precompressed: Option<bool>,
     fallback: Option<String>,
+    /// The location that answers where there is no file, by its name.
+    pub named: Option<String>,
+    /// Which files these are cannot be said: none are shown.
+    hides_files: bool,
     pub proxy: ProxyLevel,
     pub memcached: MemcachedLevel,
 }
@@ -30,8 +35,7 @@ pub struct Location {
     pub level: Level,
     pub stub_status: bool,
     pub proxy_pass: Option<Directive>,
-    allow_from: Vec<String>,
-    denies_rest: bool,
+    rules: AccessRules,
     /// memcached answers in place of files.
     pub pass: Option<Pass>,
     /// Something that answers in place of files, and that larder was not given.
@@ -71,41 +75,14 @@ const NEEDS_NOTHING: [&str; 29] = [
     "request_pool_size",
 ];
 
-/// Directives that keep people out or answer in place of files. What they stand in is not shown to anybody, since larder
-/// would show it to everybody.
-const GUARDS: [&str; 22] = [
-    "allow",
-    "deny",
-    "satisfy",
-    "auth_basic",
-    "auth_basic_user_file",
-    "auth_request",
-    "auth_jwt",
-    "limit_except",
-    "secure_link",
-    "secure_link_secret",
-    "valid_referers",
-    "internal",
-    "if",
-    "rewrite",
-    "return",
-    "location",
-    "proxy_pass",
-    "fastcgi_pass",
-    "uwsgi_pass",
-    "scgi_pass",
-    "grpc_pass",
-    "memcached_pass",
-];
-
 /// Is it more than files that a location with this in it answers with?
 fn answers_by_itself(directive: &Directive) -> bool {
     directive.name.ends_with("_pass") || directive.name == "stub_status"
 }
 
-/// Is it one of those? With a word on it, if so.
+/// Does it keep people out, or answer in place of files? With a word on it, if so.
 pub fn guards(directive: &Directive, findings: &mut Findings) -> bool {
-    let is_guard = GUARDS.contains(&directive.name.as_str());
+    let is_guard = nginx_guards::is_guard(directive);
     if is_guard {
         findings.leave(directive, "nobody is shown what this stands in: only files for everybody are carried over");
     }
@@ -115,6 +92,7 @@ pub fn guards(directive: &Directive, findings: &mut Findings) -> bool {
 impl Level {
     pub fn within(self, outer: &Level) -> Level {
         Level {
+            hides_files: self.hides_files || outer.hides_files && self.root.is_none(),
             root: self.root.or_else(|| outer.root.clone()),
             index: self.index.or_else(|| outer.index.clone()),
             types: self.types.within(&outer.types),
@@ -123,9 +101,19 @@ impl Level {
             cache_control: self.cache_control.or_else(|| outer.cache_control.clone()),
             precompressed: self.precompressed.or(outer.precompressed),
             fallback: self.fallback.or_else(|| outer.fallback.clone()),
+            named: self.named.or_else(|| outer.named.clone()),
             proxy: self.proxy.within(&outer.proxy),
             memcached: self.memcached.within(&outer.memcached),
         }
+    }
+
+    /// Are there files that nobody may be shown, because nginx shows others?
+    pub fn hides_files(&self) -> bool {
+        self.hides_files
+    }
+
+    pub fn has_root_of(&self, other: &Level) -> bool {
+        self.root == other.root
     }
 
     pub fn trust_larder_types(&mut self) {
@@ -142,7 +130,10 @@ impl Level {
         }
         let first = directive.argument(0);
         match directive.name.as_str() {
-            "root" if first.contains('$') => findings.leave(directive, "a root with variables"),
+            "root" if first.contains('$') => {
+                self.hides_files = true;
+                findings.leave(directive, "a root with variables: no files are shown here");
+            }
             "root" => self.root = Some(prefix.join(first)),
             "index" => self.take_index(directive, findings),
             "error_page" => self.take_error_page(directive, findings),
@@ -203,6 +194,13 @@ impl Level {
             [path] if is_usual && path.starts_with('/') && !path.contains('$') => {
                 self.fallback = Some((*path).to_owned())
             }
+            [name] if nginx_guards::tries_its_own_file(directive) && name.starts_with('@') => {
+                self.named = Some((*name).to_owned());
+            }
+            _ if !nginx_guards::tries_its_own_file(directive) => {
+                self.hides_files = true;
+                findings.leave(directive, "files by other names than their own: none are shown here");
+            }
             _ => findings.leave(directive, "tries other than $uri and $uri/ before one file"),
         }
     }
@@ -222,22 +220,35 @@ impl Level {
     }
 
     /// The keys of a route that serves files.
-    pub fn root_lines(&self, prefix: &Path, exact_path: Option<&str>, hides_dotfiles: bool) -> Vec<String> {
+    ///
+    /// Files that are closed are shown under no other path either: as an index, or in place of what is not there.
+    pub fn root_lines(
+        &self,
+        prefix: &Path,
+        exact_path: Option<&str>,
+        hides_dotfiles: bool,
+        closes: &dyn Fn(&str) -> bool,
+    ) -> Vec<String> {
         let root = self.root.clone().unwrap_or_else(|| prefix.join("html"));
         let mut lines = vec![format!("root = {}", quoted(&root.display().to_string()))];
-        if let Some(index) = self.index.as_ref().filter(|index| !index.is_empty()) {
-            let names: Vec<String> = index.iter().map(|name| quoted(name)).collect();
+        let index = self.index.as_deref().unwrap_or_default();
+        let is_open = |name: &&String| !closes(&format!("/{name}"));
+        let names: Vec<String> = index.iter().filter(is_open).map(|name| quoted(name)).collect();
+        // nginx would run it, and list nothing.
+        let has_closed_index = names.len() < index.len();
+        if !names.is_empty() {
             lines.push(format!("index = [{}]", names.join(", ")));
         }
+        let fallback = self.fallback.clone().filter(|path| !closes(path));
         let end = exact_path.and_then(|path| path.rsplit('/').next()?.rsplit_once('.')).map(|(_, end)| end);
         lines.extend(self.types.lines(end));
-        for (key, value) in [("cache_control", &self.cache_control), ("fallback", &self.fallback)] {
+        for (key, value) in [("cache_control", &self.cache_control), ("fallback", &fallback)] {
             lines.extend(value.as_ref().map(|value| format!("{key} = {}", quoted(value))));
         }
         if self.precompressed == Some(true) {
             lines.push("precompressed = true".to_owned());
         }
-        if let Some(listing) = self.listing.filter(|listing| *listing != "off") {
+        if let Some(listing) = self.listing.filter(|listing| *listing != "off" && !has_closed_index) {
             lines.push(format!("listing = {}", quoted(listing)));
         }
         // nginx hides nothing unless it is told to.
@@ -263,8 +274,11 @@ impl Level {
         match alias.strip_suffix(path) {
             Some(root) if path != "/" => self.root = Some(PathBuf::from(if root.is_empty() { "/" } else { root })),
             _ if path == "/" => self.root = Some(PathBuf::from(alias)),
-            _ => findings
-                .leave(directive, "the whole path of a request is a path beneath a root: name the directory above"),
+            _ => {
+                self.hides_files = true;
+                let why = "the whole path of a request is a path beneath a root: name the directory above";
+                findings.leave(directive, why);
+            }
         }
     }
 }
@@ -279,11 +293,7 @@ impl Location {
                 "alias" => location.level.take_alias(directive, path, prefix, findings),
                 "stub_status" => location.stub_status = directive.argument(0) != "off",
                 "proxy_pass" => location.proxy_pass = Some(directive.clone()),
-                "allow" if directive.argument(0) == "all" => {
-                    location.allow_from.extend(["0.0.0.0/0", "::/0"].map(str::to_owned));
-                }
-                "allow" => location.allow_from.push(directive.argument(0).to_owned()),
-                "deny" if directive.argument(0) == "all" => location.denies_rest = true,
+                "allow" | "deny" => drop(location.rules.take(directive)),
                 "memc_pass" | "memcached_pass" => location.pass = Pass::read(directive),
                 // A page for errors, as a rule. What asks others was asked by nginx alone: it has no route of its own.
                 "internal" if has_files && block.argument(0) == "=" => {
@@ -294,7 +304,7 @@ impl Location {
                 _ => findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
             }
         }
-        if !location.stub_status && (location.denies_rest || !location.allow_from.is_empty()) {
+        if !location.stub_status && !location.rules.admit_all() {
             location.answered_otherwise = true;
             findings.leave(block, "a route is for everybody: nobody is shown what lies here");
         }
@@ -303,10 +313,7 @@ impl Location {
 
     /// The keys of a page of numbers.
     pub fn status_lines(&self) -> Vec<String> {
-        let from: Vec<String> = match self.denies_rest {
-            true => self.allow_from.iter().map(|network| quoted(network)).collect(),
-            false => ["0.0.0.0/0", "::/0"].map(quoted).into(),
-        };
+        let from: Vec<String> = self.rules.admitted().iter().map(|network| quoted(network)).collect();
         vec!["stub_status = true".to_owned(), format!("allow_from = [{}]", from.join(", "))]
     }
 }

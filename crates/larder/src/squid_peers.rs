@@ -75,6 +75,9 @@ impl Peers {
             }
             false => {}
         }
+        if has("originserver") && value("weight").is_some_and(|weight| weight != "1") {
+            findings.leave(directive, "every server of an origin gets as many requests as the others");
+        }
         self.0.push(Peer {
             login_file: has_login.then(|| format!("{name}.login")),
             name,

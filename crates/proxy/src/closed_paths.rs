@@ -17,12 +17,25 @@ impl ClosedPaths {
         Ok(ClosedPaths(patterns))
     }
 
-    /// Is the path closed? So is one that cannot be decoded or leads above the root, and one over which an expression reaches
-    /// its limits: what is not known to be open is not.
+    /// Is the path closed? So is one that means nothing, and one over which an expression reaches its limits: what is not known
+    /// to be open is not.
     pub fn close(&self, path: &[u8]) -> bool {
-        let Some(plain) = normalized(path) else { return true };
-        self.0.iter().any(|pattern| is_match(pattern, path) || is_match(pattern, &plain))
+        self.why_not(path).is_some()
     }
+
+    /// Why nobody is answered for the path; `None` if it is open.
+    pub(crate) fn why_not(&self, path: &[u8]) -> Option<WhyNot> {
+        let Some(plain) = normalized(path) else { return Some(WhyNot::Meaningless) };
+        let is_closed = self.0.iter().any(|pattern| is_match(pattern, path) || is_match(pattern, &plain));
+        is_closed.then_some(WhyNot::Closed)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhyNot {
+    Closed,
+    /// It cannot be decoded, or leads above the root.
+    Meaningless,
 }
 
 fn is_match(pattern: &Pattern, path: &[u8]) -> bool {

@@ -8,6 +8,7 @@ use message::{FieldName, Fields, Request, Scheme};
 use rules::forwarded::{self, UNKNOWN_ADDRESS};
 use wire::ReceivedRequest;
 
+use crate::closed_paths::WhyNot;
 use crate::listener::Peer;
 use crate::policy::{Policy, ReceiveVerdict, Seen, trimmed_query};
 use crate::settings::{Network, RouteTarget, Settings};
@@ -45,7 +46,12 @@ impl Client {
         is_in(networks, if self.is_vouched_for { self.ip } else { UNKNOWN_ADDRESS })
     }
 
-    /// The setting that would tell who it is, where something hides that.
+    /// The same for a list on which other proxies stand, of which each speaks for clients of its own.
+    pub(crate) fn is_among_proxies(&self, networks: &[Network]) -> bool {
+        is_in(networks, self.ip)
+    }
+
+    /// Would `trusted_proxies` tell who it is?
     pub(crate) fn is_hidden(&self) -> bool {
         !self.is_vouched_for || self.ip == UNKNOWN_ADDRESS
     }
@@ -102,11 +108,14 @@ pub(crate) fn run(
     let settings = &site.settings;
     let seen = Seen::of(received.request.fields);
     let client = client_of_hop(settings, received, seen, peer);
-    let target = site.route(&received.request).map(|route| match &route.closed {
-        Some(closed) if closed.close(received.request.path) => RouteTarget::Closed,
-        _ => route.target,
-    });
-    let verdict = judge(core, site, policy, received, seen, client, target);
+    let route = site.route(&received.request);
+    let target = route.map(|route| route.target);
+    let closed = route.and_then(|route| route.closed.as_ref());
+    let verdict = match closed.and_then(|closed| closed.why_not(received.request.path)) {
+        None => judge(core, site, policy, received, seen, client, target),
+        Some(WhyNot::Closed) => Verdict::Synth(Synth::closed()),
+        Some(WhyNot::Meaningless) => Verdict::Synth(Synth::path_malformed()),
+    };
     let backend = match target {
         Some(RouteTarget::Origin(origin)) => Some(Backend::Origin(origin)),
         Some(RouteTarget::Memcached(route)) => settings.memcached[route].origin.map(Backend::Origin),

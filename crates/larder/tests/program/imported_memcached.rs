@@ -229,7 +229,7 @@ http {
     fn what_has_no_form_here_is_shut_or_said() {
         let folder = folder("memcached-left");
         let (conf, toml) = (folder.join("nginx.conf"), folder.join("larder.toml"));
-        let shut = "stub_status = true\nallow_from = []";
+        let shut = "closed = true";
         let two = "upstream u { server 127.0.0.1:1; server 127.0.0.1:2;";
         for (upstream, inside, expect, is_shut) in [
             ("", "set $memc_key $request_uri; memc_pass a:1;", "its key is made of variables", true),

@@ -295,7 +295,7 @@ http {
     fn what_nginx_guards_is_not_shown() {
         let folder = folder("guards");
         let conf = folder.join("nginx.conf");
-        let shut = "stub_status = true\nallow_from = []";
+        let shut = "closed = true";
         for (inside, shut_path) in [
             ("location /private/ { deny all; }", "/private/"),
             ("location /private/ { allow 10.0.0.0/8; deny all; }", "/private/"),
@@ -330,13 +330,13 @@ http {
         let _ = std::fs::remove_dir_all(&folder);
     }
 
-    /// Routes to others have no names that they hide: with a guard of such names in front they are shut.
+    /// Routes to others have no names that they hide: a guard of such names closes them there.
     #[test]
     fn a_guard_of_dotfiles_holds_for_what_is_passed_on() {
         let folder = folder("dotfiles");
         let conf = folder.join("nginx.conf");
         let route = |path: &str, lines: &str| format!("path = \"{path}\"\n{lines}");
-        let shut = "# Not carried over: nobody is answered here, with 403.\nstub_status = true\nallow_from = []\n";
+        let closed = "closed_paths = ['/\\.']\n";
         for (pass, open) in [
             ("proxy_pass http://127.0.0.1:1;", "origin = "),
             ("set $memc_key $uri; memc_pass 127.0.0.1:1;", "memcached = "),
@@ -349,18 +349,23 @@ http {
             std::fs::write(&conf, text).unwrap();
             let (code, said) = import(&conf, &folder.join("out.toml"));
             let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
-            assert!(code == Some(1) && text.contains(&route("/", shut)), "{said}\n{text}");
+            assert!(code == Some(0) && text.contains(&route("/", open)), "{said}\n{text}");
             assert!(text.contains(&route("/raw/", open)) && text.contains(&route("/files/", "root = ")), "{text}");
-            assert!(
-                said.contains("not carried over: location ~ /\\.: ") && !text.contains("dotfiles = true"),
-                "{said}"
-            );
+            let sections: Vec<&str> = text.split("[[route]]").collect();
+            let is_closed = |path: &str| {
+                let of_path = |section: &&&str| section.contains(&format!("path = \"{path}\""));
+                sections.iter().find(of_path).is_some_and(|section| section.contains(closed))
+            };
+            assert!(is_closed("/") && is_closed("/files/") && !is_closed("/raw/"), "{text}");
+            assert!(!text.contains("dotfiles = true"), "{text}");
         }
         // What another regex has kept is not said to be files where it is none.
         let other = "location / { proxy_pass http://127.0.0.1:1; } location ~ \\.php$ { deny all; }";
         std::fs::write(&conf, format!("http {{ server {{ {other} }} }}")).unwrap();
         let (code, said) = import(&conf, &folder.join("out.toml"));
-        assert!(code == Some(1) && said.contains("is answered by the route around it"), "{said}");
+        let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+        assert!(code == Some(1) && said.contains("what it matches is closed"), "{said}");
+        assert!(text.contains("closed_paths = ['\\.php$']"), "{text}");
         let _ = std::fs::remove_dir_all(&folder);
     }
 

@@ -56,7 +56,7 @@ fn judge(
 ) -> Verdict {
     let settings = &site.forward.settings;
     let request = &received.request;
-    if !client.is_among(&settings.allow_clients) {
+    if !client.is_among_proxies(&settings.allow_clients) {
         return denied(core, Synth::client_refused(client));
     }
     let per_second_max = settings.client_requests_per_second_max;

@@ -33,9 +33,7 @@ async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile
     let request = tx.head.request();
     let now = tx.core.now();
     let path = FilePath::read(request.path, settings.dotfiles).map_err(|why| match why {
-        NoPath::Malformed => {
-            Synth::file(400, "path-malformed", "The path cannot be decoded, or leads out of the root.")
-        }
+        NoPath::Malformed => Synth::path_malformed(),
         NoPath::Hidden => absent(),
     })?;
     let canonical = path.canonical();

@@ -238,6 +238,10 @@ impl Synth {
         Synth::new(404, "no-route", CacheVerdict::Synth, "No [[route]] matches this host and path.")
     }
 
+    pub(crate) fn path_malformed() -> Synth {
+        Synth::file(400, "path-malformed", "The path cannot be decoded, or leads out of the root.")
+    }
+
     /// A path that the operator opens to nobody.
     pub(crate) fn closed() -> Synth {
         let text = "Nobody is answered for this path (closed or closed_paths of its [[route]]).";
