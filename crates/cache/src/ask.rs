@@ -219,7 +219,7 @@ impl Cache {
             Some(_) => return Finding::Miss(self.begin(entry, question), stored),
             None => {}
         }
-        if entry.is_uncacheable(now) {
+        if entry.is_uncacheable(request.fields, now) {
             if wishes.pass_uncacheable && stored.is_none() {
                 return Finding::Uncacheable;
             }

@@ -216,12 +216,12 @@ impl Shard {
         *floor = invalidated.max(*floor);
     }
 
-    /// Remembers that this key's responses are not storable, if it is said until when.
-    pub fn note_uncacheable(&mut self, key: Key, until_ms: Option<u64>) {
+    /// Remembers that this key's responses are not storable, or those to requests with credentials, if it is said until when.
+    pub fn note_uncacheable(&mut self, key: Key, until_ms: Option<u64>, is_personal: bool) {
         if let Some(until_ms) = until_ms
             && let Some(entry) = self.entry_if_any(key)
         {
-            entry.note_uncacheable(until_ms);
+            entry.note_uncacheable(until_ms, is_personal);
             self.note(key);
         }
     }

@@ -177,7 +177,7 @@ impl Draft {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             if entry.invalidated <= flight.began {
-                shard.note_uncacheable(flight.key, mark_ms);
+                shard.note_uncacheable(flight.key, mark_ms, false);
             }
             flight.change(|inner| {
                 if matches!(inner.state, FlightState::Described | FlightState::Filling) {

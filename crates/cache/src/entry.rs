@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use message::FieldsView;
+use rules::credentials;
 use smallvec::SmallVec;
 use store::Charge;
 
@@ -30,6 +31,8 @@ pub(crate) struct Entry {
     pub invalidated: u64,
     /// Hit-for-miss: until when its responses are known not to be storable.
     uncacheable_until_ms: u64,
+    /// The same for the responses to requests with credentials alone.
+    personal_until_ms: u64,
     /// Negative memory.
     failure: Option<Box<(Failure, u64)>>,
     noted: bool,
@@ -55,6 +58,7 @@ impl Entry {
             fetching: 0,
             invalidated,
             uncacheable_until_ms: 0,
+            personal_until_ms: 0,
             failure: None,
             noted: false,
             _charge: charge,
@@ -71,13 +75,18 @@ impl Entry {
 
     /// Does it say nothing any more?
     pub fn is_idle(&self) -> bool {
-        self.fetching == 0 && self.variants.count() == 0 && self.uncacheable_until_ms == 0 && self.failure.is_none()
+        self.fetching == 0 && self.variants.count() == 0 && !self.says_more()
+    }
+
+    /// Is anything noted beside what is stored and fetched?
+    fn says_more(&self) -> bool {
+        self.uncacheable_until_ms != 0 || self.personal_until_ms != 0 || self.failure.is_some()
     }
 
     /// The object that is all that it knows, taken out; what it varies on is said by the object.
     pub fn take_only_object(&mut self) -> Option<Arc<Object>> {
         let is_quiet = self.fetching == 0 && self.flights.is_empty() && !self.noted;
-        let is_quiet = is_quiet && self.uncacheable_until_ms == 0 && self.failure.is_none();
+        let is_quiet = is_quiet && !self.says_more();
         let Variants::One(_, slot) = &mut self.variants else { return None };
         let newest = self.specs.first().and_then(Option::as_ref);
         let is_newest = |object: &Object| same_spec(object.spec.as_ref(), newest);
@@ -172,6 +181,9 @@ impl Entry {
             leavers.extend(slot.whole.replace(Arc::clone(object)));
             // Parts of what is too large to be stored say nothing about the whole.
             self.uncacheable_until_ms = 0;
+            if object.facts().says_shared {
+                self.personal_until_ms = 0;
+            }
         }
         if self.variants.count() > variants_max.max(1) {
             let oldest = self.variants.oldest_but(object.variant).expect("it is over its bound");
@@ -236,11 +248,14 @@ impl Entry {
         all.into_iter().for_each(|variant| self.remove_variant(variant, leavers));
     }
 
-    pub fn is_uncacheable(&mut self, now: Now) -> bool {
-        if self.uncacheable_until_ms <= now.mono_ms {
-            self.uncacheable_until_ms = 0;
+    /// Is the response to a request with these fields known not to be storable?
+    pub fn is_uncacheable(&mut self, request: FieldsView<'_>, now: Now) -> bool {
+        for until_ms in [&mut self.uncacheable_until_ms, &mut self.personal_until_ms] {
+            if *until_ms <= now.mono_ms {
+                *until_ms = 0;
+            }
         }
-        self.uncacheable_until_ms != 0
+        self.uncacheable_until_ms != 0 || self.personal_until_ms != 0 && credentials::of_request(request).is_some()
     }
 
     /// The failure of a moment ago.
@@ -249,9 +264,12 @@ impl Entry {
         self.failure.as_ref().map(|it| it.0.clone())
     }
 
-    /// Its responses are known not to be storable until then.
-    pub fn note_uncacheable(&mut self, until_ms: u64) {
-        self.uncacheable_until_ms = until_ms;
+    /// Its responses, or those to requests with credentials, are known not to be storable until then.
+    pub fn note_uncacheable(&mut self, until_ms: u64, is_personal: bool) {
+        match is_personal {
+            true => self.personal_until_ms = until_ms,
+            false => self.uncacheable_until_ms = until_ms,
+        }
     }
 
     pub fn note_failure(&mut self, failure: Failure, until_ms: u64) {
@@ -265,6 +283,7 @@ impl Entry {
 
     pub fn forget_notes(&mut self) {
         self.uncacheable_until_ms = 0;
+        self.personal_until_ms = 0;
         self.failure = None;
     }
 }

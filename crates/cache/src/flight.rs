@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use message::{Fields, Request, ResponseHead};
-use rules::Facts;
+use message::{Fields, FieldsView, Request, ResponseHead};
+use rules::freshness::judge;
+use rules::{Facts, Freshness, RequestDirectives, credentials};
 use store::sync::Mutex;
 use store::{Charge, Growing};
 
@@ -96,6 +97,14 @@ pub(crate) enum Fits {
 impl FlightHead {
     pub fn is_valid(&self) -> bool {
         [&self.groups, &self.tags].into_iter().flatten().all(|groups| groups.is_valid())
+    }
+
+    /// May one who waited have it? A request with credentials is answered by a response that does not say that it is shared
+    /// only as far as it would be by the stored one, which it does not validate either.
+    pub fn is_for(&self, request: FieldsView<'_>) -> bool {
+        let is_fresh = |facts: &Facts| judge(facts, 0, &RequestDirectives::default()) == Freshness::Fresh;
+        let is_shared = self.facts.as_ref().is_none_or(|facts| facts.says_shared || is_fresh(facts));
+        is_shared || credentials::of_request(request).is_none()
     }
 }
 

@@ -123,7 +123,7 @@ impl Follower {
             Err(release) => return Poll::Ready(Err(release)),
         };
         let fits = match &self.request {
-            Some(request) => head.fits.request(&request.request()),
+            Some(request) => head.fits.request(&request.request()) && head.is_for(request.request().fields),
             None => leader || matches!(head.fits, Fits::Variant(..)),
         };
         // Its groups were not known when this reader came: an invalidation of one may have been before that, or a ban.

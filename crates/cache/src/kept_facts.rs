@@ -101,7 +101,7 @@ impl KeptFacts {
 }
 
 fn flags_of(facts: &Facts) -> u64 {
-    let flags = [facts.must_revalidate, facts.always_validate, facts.explicit, facts.immutable];
+    let flags = [facts.must_revalidate, facts.always_validate, facts.says_shared, facts.immutable];
     flags.iter().enumerate().fold(0, |bits, (bit, &is_set)| bits | u64::from(is_set) << bit)
 }
 
@@ -109,7 +109,7 @@ fn flags_of(facts: &Facts) -> u64 {
 fn with_flags(facts: Facts, flags: u64) -> Facts {
     let is_set = |bit: u32| flags >> bit & 1 == 1;
     let (must_revalidate, always_validate) = (is_set(0), is_set(1));
-    Facts { must_revalidate, always_validate, explicit: is_set(2), immutable: is_set(3), ..facts }
+    Facts { must_revalidate, always_validate, says_shared: is_set(2), immutable: is_set(3), ..facts }
 }
 
 /// 36 million years; what a disk has of an age.
@@ -173,7 +173,7 @@ mod tests {
             true,
         );
         let last = u64::from(u32::MAX) - 1;
-        check(Facts { explicit: true, stale_if_error_ms: Some(last), ..facts }, None, true);
+        check(Facts { says_shared: true, stale_if_error_ms: Some(last), ..facts }, None, true);
         check(Facts { immutable: true, lifetime_ms: (1 << 57) - 1, initial_age_ms: last + 1, ..facts }, None, true);
         for mark in [None, Some(MarkKind::Miss), Some(MarkKind::Pass)] {
             check(facts, Some(ByPolicy { keep_ms: last + 1, mark }), true);

@@ -139,6 +139,7 @@ impl Object {
             length: Some(range.end - range.start),
             storable: Some(store_as),
             uncacheable_ms: 0,
+            is_personal: false,
             mark: None,
             now,
         }

@@ -10,11 +10,13 @@
 //! keep_ms u64 (all ones: no policy decided) · status u16 · HTTP version u8
 //! then texts and lists, each with its length before it as u32:
 //! Vary's names · reason (all ones: none) · fields · rendered · slots of its groups · slots of its tags · digests of its tags
-//! version 2, an outline: complete u64 · slice_bytes u64 · stamp u64
+//! version 4, an outline: complete u64 · slice_bytes u64 · stamp u64
 //! ```
 //!
 //! Numbers are little-endian. Times: a clock that does not jump is used within one boot, the wall clock from one to the
 //! next; one that was set back makes nothing younger than it was.
+//!
+//! Versions 1 and 2 are not read: they do not say whether others may have what was asked for with credentials.
 
 use bytes::Bytes;
 use message::{FieldName, Fields, ResponseHead, Status, Version};
@@ -26,9 +28,9 @@ use crate::object::Object;
 use crate::slices::Sliced;
 use crate::wishes::Now;
 
-const FORM_VERSION: u8 = 1;
+const FORM_VERSION: u8 = 3;
 /// Of a response whose body lies in slices.
-const OUTLINE_VERSION: u8 = 2;
+const OUTLINE_VERSION: u8 = 4;
 const NONE_U64: u64 = u64::MAX;
 const NONE_LEN: u32 = u32::MAX;
 

@@ -53,6 +53,8 @@ pub struct Description {
     pub storable: Option<StoreAs>,
     /// For how long the key counts as hit-for-miss if this is not stored because it may not be, or is too large.
     pub uncacheable_ms: u64,
+    /// That is so for requests with credentials alone: the responses to others may be storable.
+    pub is_personal: bool,
     /// Beside no `storable`: what a policy wants the next requests for such a response to meet.
     pub mark: Option<Mark>,
     /// When the head was received.
@@ -168,7 +170,8 @@ impl Ticket {
     }
 
     fn describe_kept(self, description: Description, room: Option<SliceUnderWay>) -> Draft {
-        let Description { head: full, shared_head: shared, length, storable, uncacheable_ms, mark, now } = description;
+        let Description { head: full, shared_head: shared, length, storable, now, .. } = description;
+        let Description { uncacheable_ms, is_personal, mark, .. } = description;
         let fits = Fits::Leader;
         let trial = Trial::since(self.duty.flight.began);
         let head = FlightHead {
@@ -187,11 +190,16 @@ impl Ticket {
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
             Some(store_as) => self.describe_storable(head, store_as, mark_ms, room),
-            None => self.describe_private(head, mark_ms, mark),
+            None => self.describe_private(head, (mark_ms, is_personal), mark),
         }
     }
 
-    fn describe_private(self, head: FlightHead, mark_ms: Option<u64>, mark: Option<Mark>) -> Draft {
+    fn describe_private(
+        self,
+        head: FlightHead,
+        (mark_ms, is_personal): (Option<u64>, bool),
+        mark: Option<Mark>,
+    ) -> Draft {
         let mark = mark.map(|mark| self.mark_object(mark, Arc::clone(&head.shared), head.received));
         let (duty, length, mut trial) = (self.duty, head.length, head.trial);
         let mut leavers = Leavers::new();
@@ -207,7 +215,7 @@ impl Ticket {
                 mark.note_checked(trial.checked);
                 duty.cache.take_in(entry, &mark, flight.began, &mut leavers);
             }
-            shard.note_uncacheable(flight.key, mark_ms);
+            shard.note_uncacheable(flight.key, mark_ms, is_personal);
             flight.change(|inner| {
                 inner.state.step(FlightState::Private);
                 inner.head = Some(head);
@@ -289,7 +297,7 @@ impl Ticket {
                 entry.list_described(flight, spec.clone(), variant);
             }
             if too_long && !condemned {
-                shard.note_uncacheable(flight.key, mark_ms);
+                shard.note_uncacheable(flight.key, mark_ms, false);
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
             let request = cache.bans.is_watching().then_some(request);

@@ -119,6 +119,7 @@ mod tests {
                 length: Some(MIB as u64),
                 storable: Some(store_as),
                 uncacheable_ms: 0,
+                is_personal: false,
                 mark: None,
                 now: NOW,
             },

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cache::{Charge, Failure, Now, Object, Ticket};
 use message::{FieldName, Method, RequestHead, ResponseHead, TargetForm};
-use rules::StoreDefaults;
+use rules::{StoreDefaults, credentials};
 use wire::{Parties, Refusal, RequestBody, ResponseBody};
 
 use crate::clock::Moment;
@@ -526,6 +526,14 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
     }
 }
 
+/// What a fetch asks the origin to confirm. A response that does not say that it is shared is not confirmed by an answer to
+/// somebody's credentials: an entity tag need not depend on who asks, and then a 304 would make the one's page the other's.
+fn to_validate(ticket: &Ticket) -> Option<Arc<Object>> {
+    let is_shared = |stale: &Object| stale.facts().says_shared;
+    let credentials = credentials::of_request(ticket.request().fields);
+    ticket.stale().filter(|stale| credentials.is_none() || is_shared(stale)).cloned()
+}
+
 /// Begins the fetch of a miss in its own task. The notes are between it and its requester.
 pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
     let notes = Rc::new(FetchNotes::default());
@@ -534,8 +542,7 @@ pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
         tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, Some(Rc::clone(&notes))));
         return notes;
     }
-    let stale = ticket.stale().cloned();
-    match Fetch::of(tx, Purpose::Store(stale)) {
+    match Fetch::of(tx, Purpose::Store(to_validate(&ticket))) {
         Ok(fetch) => {
             tokio::task::spawn_local(fill::run(fetch, ticket, Some(Rc::clone(&notes))));
         }
@@ -547,7 +554,7 @@ pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
 /// Refreshes something stale in the background, for nobody in particular.
 pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, backend: Option<Backend>, ticket: Ticket) {
     let head = Rc::new(ticket.request().to_head());
-    let purpose = Purpose::Store(ticket.stale().cloned());
+    let purpose = Purpose::Store(to_validate(&ticket));
     // Without an origin what is stale stays stale, and the next request asks again.
     let Ok(fetch) = Fetch::of_request((core, site), ((backend, &head), None), purpose) else { return };
     tokio::task::spawn_local(fill::run(fetch, ticket, None));

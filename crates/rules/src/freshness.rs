@@ -26,8 +26,9 @@ pub struct Facts {
     pub must_revalidate: bool,
     /// RFC 9111 §5.2.2.4: not even fresh without asking.
     pub always_validate: bool,
-    /// The lifetime was said, not guessed.
-    pub explicit: bool,
+    /// The response says that others may have it, even where the request carried credentials: `public`, or a lifetime
+    /// greater than 0 that was said and not guessed. See docs/what-is-cached.md.
+    pub says_shared: bool,
     /// RFC 8246: while fresh, a reload is no reason to ask.
     pub immutable: bool,
 }
@@ -43,6 +44,25 @@ impl Facts {
     #[inline]
     pub fn fresh_for_ms(&self, resident_ms: u64) -> u64 {
         self.lifetime_ms.saturating_sub(self.age_ms(resident_ms))
+    }
+
+    /// What both allow. They are of one response, and differ in what was said of its reuse.
+    pub fn stricter(&self, other: &Facts) -> Facts {
+        let stale_if_error_ms = match (self.stale_if_error_ms, other.stale_if_error_ms) {
+            (None, None) => None,
+            // One permits it for a time after any failure, the other for any time without a connection.
+            (one, another) => Some(one.unwrap_or(0).min(another.unwrap_or(0))),
+        };
+        Facts {
+            lifetime_ms: self.lifetime_ms.min(other.lifetime_ms),
+            stale_while_revalidate_ms: self.stale_while_revalidate_ms.min(other.stale_while_revalidate_ms),
+            stale_if_error_ms,
+            must_revalidate: self.must_revalidate || other.must_revalidate,
+            always_validate: self.always_validate || other.always_validate,
+            says_shared: self.says_shared && other.says_shared,
+            immutable: self.immutable && other.immutable,
+            ..*self
+        }
     }
 
     /// How long it has been stale; 0 when it is fresh, and in the instant in which it stops being so.
@@ -151,7 +171,7 @@ mod tests {
         date: 0,
         must_revalidate: false,
         always_validate: false,
-        explicit: true,
+        says_shared: true,
         immutable: false,
     };
     const STALE: Freshness = Freshness::Stale { while_revalidate: false, requester_allows: false };

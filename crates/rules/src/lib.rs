@@ -11,6 +11,7 @@ pub mod cache_control;
 pub mod cache_status;
 pub mod conditions;
 pub mod content_coding;
+pub mod credentials;
 pub mod date;
 pub mod entity_tag;
 pub mod forwarded;

@@ -56,7 +56,7 @@ impl Lifetimes {
             stale_if_error_ms: Some(0),
             must_revalidate: false,
             always_validate: false,
-            explicit: true,
+            says_shared: true,
             immutable: false,
             ..*read
         }

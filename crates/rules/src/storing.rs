@@ -6,7 +6,8 @@
 
 use message::{Authority, Field, FieldName, Fields, FieldsView, Method, Request, Response, Status};
 
-use crate::cache_control::{Scope, delta_seconds, listed_fields};
+use crate::cache_control::{ResponseDirectives, Scope, delta_seconds, listed_fields};
+use crate::credentials;
 use crate::date::parse_date;
 use crate::freshness::Facts;
 use crate::groups;
@@ -65,7 +66,7 @@ pub fn may_store(exchange: &Exchange<'_>) -> Result<Facts, WhyNotStored> {
         return Err(WhyNotStored::Partial);
     }
     may_store_method(exchange)?;
-    judge_storable(exchange, exchange.response.fields)
+    judge_new(exchange)
 }
 
 /// RFC 9111 §3: GET; and POST when its answer says that it is what a GET would have got (RFC 9110 §9.3.3).
@@ -97,30 +98,57 @@ pub fn may_store_part(exchange: &Exchange<'_>) -> Result<(Facts, ContentRange), 
     if asked_if && !exchange.response.fields.contains(FieldName::ContentType) {
         return Err(WhyNotStored::PartFields);
     }
-    Ok((judge_storable(exchange, exchange.response.fields)?, range))
+    Ok((judge_new(exchange)?, range))
 }
 
 /// The facts of a stored response into which the answer of this exchange, a 304 or a HEAD's 200, was merged
-/// (RFC 9111 §4.3.4). Its age counts from that answer. `Err`: what came forbids keeping it.
-pub fn facts_after_update(exchange: &Exchange<'_>, merged: Response<'_>) -> Result<Facts, WhyNotStored> {
+/// (RFC 9111 §4.3.4). Its age counts from that answer. `Err`: what came forbids keeping it, as it would have forbidden
+/// storing a 200.
+pub fn facts_after_update(
+    exchange: &Exchange<'_>,
+    stored: FieldsView<'_>,
+    merged: Response<'_>,
+) -> Result<Facts, WhyNotStored> {
     let update = exchange.response.fields;
-    judge_storable(&Exchange { response: merged, ..*exchange }, update)
+    let merged = Exchange { response: merged, ..*exchange };
+    let policy = policy_of(exchange, merged.response.fields);
+    let facts = judge_storable(&merged, &policy, update)?;
+    let said_now = policy_of(exchange, update);
+    if said_now.source == policy.source || !says_anew(said_now.source, stored, update) {
+        return Ok(facts);
+    }
+    // A targeted field was retained, and what came lacks it and has another word in a field that it outranks. Whether it is
+    // still meant nobody knows.
+    Ok(facts.stricter(&judge_storable(&merged, &said_now, update)?))
 }
 
-/// `timed_by` holds the Date and Age of what just arrived.
-fn judge_storable(exchange: &Exchange<'_>, timed_by: FieldsView<'_>) -> Result<Facts, WhyNotStored> {
-    let Exchange { request, response, .. } = *exchange;
-    let StoreDefaults { is_surrogate, surrogate_device, .. } = exchange.defaults;
-    let policy = targeted::policy(response.fields, *is_surrogate, surrogate_device.as_deref());
-    permitted(exchange, &policy)?;
-    let facts = facts(exchange, &policy, timed_by);
+/// Does an update say in this field what the stored response did not say in it?
+fn says_anew(source: Source, stored: FieldsView<'_>, update: FieldsView<'_>) -> bool {
+    let name = source.field();
+    update.contains(name) && !update.members(name).eq(stored.members(name))
+}
 
-    if !facts.explicit {
+fn policy_of(exchange: &Exchange<'_>, fields: FieldsView<'_>) -> Policy {
+    let StoreDefaults { is_surrogate, surrogate_device, .. } = exchange.defaults;
+    targeted::policy(fields, *is_surrogate, surrogate_device.as_deref())
+}
+
+fn judge_new(exchange: &Exchange<'_>) -> Result<Facts, WhyNotStored> {
+    let fields = exchange.response.fields;
+    judge_storable(exchange, &policy_of(exchange, fields), fields)
+}
+
+/// `arrived` holds what has just come: its Date and Age count, and who asked got its Set-Cookie.
+fn judge_storable(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> Result<Facts, WhyNotStored> {
+    let Exchange { request, response, .. } = *exchange;
+    permitted(exchange, policy)?;
+    let Judged { facts, said_lifetime } = facts(exchange, policy, arrived);
+    let sets_cookie = credentials::sets_cookie(response.fields) || credentials::sets_cookie(arrived);
+    may_be_shared(request, &policy.directives, (sets_cookie, facts.says_shared))?;
+
+    if !said_lifetime {
         if request.method == Method::Post {
             return Err(WhyNotStored::Method);
-        }
-        if has_cookies(exchange) {
-            return Err(WhyNotStored::Cookie);
         }
         // RFC 9111 §3: the last of its conditions.
         if !policy.directives.public && !is_heuristically_cacheable(response.status) {
@@ -132,8 +160,22 @@ fn judge_storable(exchange: &Exchange<'_>, timed_by: FieldsView<'_>) -> Result<F
     if has_validator || usable_unasked { Ok(facts) } else { Err(WhyNotStored::NeverReusable) }
 }
 
-fn has_cookies(exchange: &Exchange<'_>) -> bool {
-    exchange.request.fields.contains(FieldName::Cookie) || exchange.response.fields.contains(FieldName::SetCookie)
+/// What was made for a client's credentials, or gives it a cookie, is shared only where it says so. For Authorization
+/// RFC 9111 §3.5 asks for one of three words as well; `must-revalidate` is one of them, and says by itself nothing that
+/// others may have: applications send it with what is never to be shared (`no-cache, must-revalidate, max-age=0`).
+fn may_be_shared(
+    request: &Request<'_>,
+    directives: &ResponseDirectives,
+    (sets_cookie, says_shared): (bool, bool),
+) -> Result<(), WhyNotStored> {
+    let lets_authorized = directives.public || directives.must_revalidate || directives.s_maxage_s.is_some();
+    match credentials::of_request(request.fields) {
+        Some(WhyNotStored::Authorization) if !lets_authorized => Err(WhyNotStored::Authorization),
+        _ if says_shared => Ok(()),
+        Some(why) => Err(why),
+        None if sets_cookie => Err(WhyNotStored::Cookie),
+        None => Ok(()),
+    }
 }
 
 fn has_stale_window(facts: &Facts) -> bool {
@@ -144,7 +186,8 @@ fn has_stale_window(facts: &Facts) -> bool {
 fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStored> {
     let Exchange { request, response, defaults, .. } = *exchange;
     let directives = &policy.directives;
-    if response.status.is_interim() || matches!(response.status.0, 304 | 412 | 416) {
+    // RFC 9110 §15.3.6: a 205 asks its client to do something; §15: beyond 599 is no status.
+    if response.status.is_interim() || matches!(response.status.0, 205 | 304 | 412 | 416 | 600..) {
         return Err(WhyNotStored::Status);
     }
     if defaults.honour_client_cache_control && RequestDirectives::parse(request.fields).no_store {
@@ -160,11 +203,6 @@ fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStore
     if directives.private == Scope::Whole {
         return Err(WhyNotStored::Private);
     }
-    // RFC 9111 §3.5.
-    let shareable = directives.public || directives.must_revalidate || directives.s_maxage_s.is_some();
-    if request.fields.contains(FieldName::Authorization) && !shareable {
-        return Err(WhyNotStored::Authorization);
-    }
     if groups::of_response(response.fields).is_err() {
         return Err(WhyNotStored::TooManyGroups);
     }
@@ -175,23 +213,32 @@ fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStore
     }
 }
 
+/// What a response comes to.
+struct Judged {
+    facts: Facts,
+    /// Its lifetime was said, and not guessed.
+    said_lifetime: bool,
+}
+
 /// RFC 9111 §4.2.3 and §4.2.1.
-fn facts(exchange: &Exchange<'_>, policy: &Policy, timed_by: FieldsView<'_>) -> Facts {
+fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> Judged {
     let fields = exchange.response.fields;
     let directives = &policy.directives;
     let arrived_s = (exchange.response_wall_ms / 1000) as i64;
-    let date = timed_by.get(FieldName::Date).and_then(|text| parse_date(text, arrived_s)).unwrap_or(arrived_s);
+    let date = arrived.get(FieldName::Date).and_then(|text| parse_date(text, arrived_s)).unwrap_or(arrived_s);
     let last_modified = fields.get(FieldName::LastModified).and_then(|text| parse_date(text, arrived_s));
 
     // Whole seconds: Date has no finer ones, and a response must not be born up to a second old.
     let apparent_age_s = seconds_between(date, arrived_s);
-    let corrected_age_ms = (age_value_s(timed_by) * 1000).saturating_add(exchange.response_delay_ms);
+    let corrected_age_ms = (age_value_s(arrived) * 1000).saturating_add(exchange.response_delay_ms);
 
     let said_s = explicit_lifetime_s(fields, policy, date, arrived_s);
     let lifetime_s = said_s.unwrap_or_else(|| heuristic_lifetime_s(exchange, policy, date, last_modified));
     // RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.4: under these nothing is ever stale and used, whatever else is said.
     let never_stale = directives.must_revalidate || directives.proxy_revalidate || directives.no_cache == Scope::Whole;
-    Facts {
+    // What is to be asked for each time says by its lifetime nothing of who may have it.
+    let says_lifetime = directives.no_cache != Scope::Whole && said_s.is_some_and(|seconds| seconds > 0);
+    let facts = Facts {
         initial_age_ms: corrected_age_ms.max(apparent_age_s * 1000),
         lifetime_ms: lifetime_s * 1000,
         stale_while_revalidate_ms: directives.stale_while_revalidate_s.filter(|_| !never_stale).unwrap_or(0) * 1000,
@@ -200,9 +247,10 @@ fn facts(exchange: &Exchange<'_>, policy: &Policy, timed_by: FieldsView<'_>) -> 
         date,
         must_revalidate: directives.forbids_stale(),
         always_validate: directives.no_cache == Scope::Whole,
-        explicit: said_s.is_some(),
+        says_shared: directives.public || says_lifetime,
         immutable: directives.immutable,
-    }
+    };
+    Judged { facts, said_lifetime: said_s.is_some() }
 }
 
 /// RFC 9111 §5.1: the first member counts; one that is no number is ignored. A parameter behind the number is not
@@ -223,10 +271,11 @@ fn explicit_lifetime_s(fields: FieldsView<'_>, policy: &Policy, date: i64, now_s
 }
 
 /// RFC 9111 §4.2.2: a fraction of the time since Last-Modified, for a status that allows it or a response that is
-/// marked public; never beside cookies, where sharing must have been said.
+/// marked public; never beside credentials or cookies, where a lifetime must have been said.
 fn heuristic_lifetime_s(exchange: &Exchange<'_>, policy: &Policy, date: i64, last_modified: Option<i64>) -> u64 {
     let allowed = policy.directives.public || is_heuristically_cacheable(exchange.response.status);
-    if !allowed || has_cookies(exchange) {
+    let is_for_one = credentials::of_request(exchange.request.fields).is_some();
+    if !allowed || is_for_one || credentials::sets_cookie(exchange.response.fields) {
         return 0;
     }
     let StoreDefaults { heuristic_percent, heuristic_max_s, .. } = *exchange.defaults;
@@ -258,7 +307,8 @@ fn names_the_target(request: &Request<'_>, fields: FieldsView<'_>) -> bool {
 }
 
 /// Which fields of a response stay out of the store (RFC 9111 §3.1): those of the connection, those that
-/// `no-cache="…"` and `private="…"` name, Age, which we count ourselves, and Set-Cookie unless it may be shared.
+/// `no-cache="…"` and `private="…"` name, Age, which we count ourselves, what is about one client's login, and Set-Cookie
+/// unless it may be shared.
 #[derive(Clone, Debug)]
 pub struct Withholding<'a> {
     named: Vec<&'a [u8]>,
@@ -274,6 +324,8 @@ impl<'a> Withholding<'a> {
     pub fn withholds(&self, field: &Field<'_>) -> bool {
         let by_nature = match field.name {
             FieldName::SetCookie => self.set_cookie,
+            // RFC 9110 §11.6.3: about who asked, and the exchange in which it proved that.
+            FieldName::Other if field.name_text.eq_ignore_ascii_case(b"Authentication-Info") => true,
             FieldName::Other => self.set_cookie && field.name_text.eq_ignore_ascii_case(b"Set-Cookie2"),
             FieldName::Connection | FieldName::KeepAlive | FieldName::ProxyConnection => true,
             FieldName::Te | FieldName::Trailer | FieldName::TransferEncoding | FieldName::Upgrade => true,
@@ -319,6 +371,9 @@ mod tests {
         check("", 103, fresh, Err(WhyNotStored::Status));
         check("", 304, fresh, Err(WhyNotStored::Status));
         check("Range: bytes=9-", 416, fresh, Err(WhyNotStored::Status));
+        for status in [205, 600, 999] {
+            check("", status, fresh, Err(WhyNotStored::Status));
+        }
         check("If-Match: \"a\"", 412, fresh, Err(WhyNotStored::Status));
         check("Range: bytes=0-4", 206, fresh, Err(WhyNotStored::Partial));
         check("", 200, "", Err(WhyNotStored::NeverReusable));
@@ -355,15 +410,53 @@ mod tests {
         }
     }
 
-    /// RFC 9111 §7.3, and our own rule for heuristics.
+    /// The words that let a response be shared which was asked for with credentials, or which sets a cookie.
     #[test]
-    fn cookies_need_a_lifetime_that_was_said() {
-        let guessed = "Last-Modified: {-86400}\nDate: {0}";
-        check("Cookie: a=b", 200, guessed, Err(WhyNotStored::Cookie));
-        check("", 200, &format!("{guessed}\nSet-Cookie: a=b"), Err(WhyNotStored::Cookie));
-        check("", 200, &format!("{guessed}\nSet-Cookie: a=b\nCache-Control: public"), Err(WhyNotStored::Cookie));
-        check("Cookie: a=b", 200, "Cache-Control: max-age=60\nSet-Cookie: a=b", Ok(()));
-        check("Cookie: a=b", 200, "CDN-Cache-Control: max-age=60", Ok(()));
+    fn credentials_and_cookies_need_a_word_that_shares() {
+        let shares = [
+            "Cache-Control: max-age=60",
+            "Cache-Control: s-maxage=60, max-age=0",
+            "Cache-Control: public\nETag: \"a\"",
+            "Cache-Control: public, no-cache\nETag: \"a\"",
+            "Cache-Control: no-cache=\"x\", max-age=60",
+            "Expires: {+99}\nDate: {0}",
+            "CDN-Cache-Control: max-age=60\nCache-Control: no-store",
+            "Surrogate-Control: max-age=60",
+        ];
+        let keeps = [
+            "",
+            "Last-Modified: {-86400}\nDate: {0}",
+            "Cache-Control: no-cache, must-revalidate, max-age=0\nETag: \"a\"",
+            "Cache-Control: no-cache, max-age=60\nETag: \"a\"",
+            "Cache-Control: max-age=60, s-maxage=0\nETag: \"a\"",
+            "Cache-Control: max-age=0, stale-while-revalidate=60\nETag: \"a\"",
+            "Expires: {-99}\nDate: {0}\nETag: \"a\"",
+            "Cache-Control: max-age=60\nCDN-Cache-Control: max-age=0\nETag: \"a\"",
+        ];
+        for lines in shares {
+            check("Cookie: a=b", 200, lines, Ok(()));
+            check("X-Client-Cert: x", 200, lines, Ok(()));
+            check("", 200, &format!("{lines}\nSet-Cookie: a=b"), Ok(()));
+        }
+        for lines in keeps {
+            check("Cookie: a=b", 200, lines, Err(WhyNotStored::Cookie));
+            check("x-api-key: x", 200, lines, Err(WhyNotStored::Credentials));
+            check("", 200, &format!("{lines}\nSet-Cookie: a=b"), Err(WhyNotStored::Cookie));
+            let revalidated = format!("{lines}\nCache-Control: must-revalidate");
+            check("Authorization: x", 200, &revalidated, Err(WhyNotStored::Authorization));
+        }
+    }
+
+    /// RFC 9111 §4.2.2: no lifetime is guessed there, whatever is said of sharing.
+    #[test]
+    fn nothing_is_guessed_beside_credentials_and_cookies() {
+        let guessed = "Last-Modified: {-86400}\nDate: {0}\nCache-Control: public";
+        let lifetime = |asked: &str, lines: &str| store(asked, 200, lines).map(|facts| facts.lifetime_ms);
+        assert_eq!(lifetime("", guessed), Ok(8_640_000));
+        for asked in ["Cookie: a=b", "Authorization: x", "Client-Cert: x"] {
+            assert_eq!(lifetime(asked, guessed), Ok(0), "{asked}");
+        }
+        assert_eq!(lifetime("", &format!("{guessed}\nSet-Cookie: a=b")), Ok(0));
     }
 
     /// RFC 9111 §5.2.2.3.
@@ -373,6 +466,48 @@ mod tests {
         check("", 599, "Cache-Control: max-age=60, no-store, must-understand", Err(WhyNotStored::NotUnderstood));
         check("", 200, "Cache-Control: max-age=60, no-store, must-understand", Ok(()));
         check("", 599, "Cache-Control: max-age=60", Ok(()));
+    }
+
+    fn updated(asked: &str, stored: &str, update: &str, merged: &str) -> Result<Facts, WhyNotStored> {
+        let (asked, update, merged) = (fields(asked), head(304, update), head(200, merged));
+        let (get, defaults) = (request("GET /", &asked), StoreDefaults::default());
+        let exchange = exchange(&get, update.response(), &defaults);
+        facts_after_update(&exchange, fields(stored).view(), merged.response())
+    }
+
+    /// RFC 9111 §4.3.4: a 304 is judged as a 200 would be.
+    #[test]
+    fn an_update_is_judged_as_what_is_new() {
+        let check = |asked: &str, update: &str, merged: &str, expect: Result<(), WhyNotStored>| {
+            assert_eq!(updated(asked, "", update, merged).map(|_| ()), expect, "{asked:?} {update:?} {merged:?}");
+        };
+        let (old, fresh) = ("Cache-Control: max-age=0\nETag: \"a\"", "Cache-Control: max-age=9\nETag: \"a\"");
+        check("", "", old, Ok(()));
+        check("", "Set-Cookie: a=b", old, Err(WhyNotStored::Cookie));
+        check("", "Set-Cookie: a=b", fresh, Ok(()));
+        check("Cookie: a=b", "", old, Err(WhyNotStored::Cookie));
+        check("Cookie: a=b", "", fresh, Ok(()));
+        check("Authorization: x", "", fresh, Err(WhyNotStored::Authorization));
+        check("Cookie: a=b", "", "Cache-Control: private", Err(WhyNotStored::Private));
+    }
+
+    /// RFC 9213 §2.1 says nothing of a targeted field that an update leaves out.
+    #[test]
+    fn a_retained_targeted_field_does_not_outrank_a_later_word() {
+        let check = |stored: &str, update: &str, expect: Result<(u64, bool), WhyNotStored>| {
+            let targeted = "CDN-Cache-Control: max-age=60\nETag: \"a\"";
+            let merged = format!("{targeted}\n{}", if update.is_empty() { stored } else { update });
+            let facts = updated("", &format!("{targeted}\n{stored}"), update, &merged);
+            assert_eq!(facts.map(|facts| (facts.lifetime_ms, facts.always_validate)), expect, "{stored} {update}");
+        };
+        check("Cache-Control: max-age=5", "", Ok((60_000, false)));
+        check("Cache-Control: private", "Cache-Control: private", Ok((60_000, false)));
+        check("Cache-Control: max-age=5", "Cache-Control: private", Err(WhyNotStored::Private));
+        check("", "Cache-Control: no-store", Err(WhyNotStored::NoStore));
+        check("", "Cache-Control: max-age=5", Ok((5_000, false)));
+        check("", "Cache-Control: max-age=500", Ok((60_000, false)));
+        check("", "Cache-Control: no-cache", Ok((0, true)));
+        check("", "Cache-Control: private\nCDN-Cache-Control: max-age=60", Ok((60_000, false)));
     }
 
     /// RFC 9110 §9.3.3.
@@ -453,6 +588,7 @@ mod tests {
         check(&format!("{of_connection}\nA: 1\nb: 2\nc: 3"), false, &["c"]);
         check("Cache-Control: no-cache=\"a, B\", private=c\na: 1\nb: 2\nc: 3\nd: 4", false, &["Cache-Control", "d"]);
         check("Set-Cookie: a=b\nset-cookie2: a=b\nd: 4", false, &["d"]);
+        check("Authentication-Info: x\nauthentication-info: y\nd: 4", true, &["d"]);
         check("Set-Cookie: a=b\nset-cookie2: a=b\nd: 4", true, &["Set-Cookie", "set-cookie2", "d"]);
         check(
             "Content-Length: 5\nContent-Range: x\nContent-MD5: x",

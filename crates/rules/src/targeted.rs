@@ -17,6 +17,17 @@ pub enum Source {
     SurrogateControl,
 }
 
+impl Source {
+    /// The field that it is.
+    pub const fn field(self) -> FieldName {
+        match self {
+            Source::CacheControl => FieldName::CacheControl,
+            Source::CdnCacheControl => FieldName::CdnCacheControl,
+            Source::SurrogateControl => FieldName::SurrogateControl,
+        }
+    }
+}
+
 /// The directives to go by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {

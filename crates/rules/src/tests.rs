@@ -201,7 +201,7 @@ fn an_update_makes_it_fresh_again() {
     let check = |update: &str, merged: &str, expect: Result<(u64, u64), WhyNotStored>| {
         let (none, update, merged) = (Fields::default(), head(304, update), head(200, merged));
         let (get, defaults) = (request("GET /", &none), StoreDefaults::default());
-        let facts = facts_after_update(&exchange(&get, update.response(), &defaults), merged.response());
+        let facts = facts_after_update(&exchange(&get, update.response(), &defaults), none.view(), merged.response());
         assert_eq!(facts.map(|facts| (facts.initial_age_ms, facts.lifetime_ms)), expect);
     };
     check("Date: {0}", "Date: {0}\nCache-Control: max-age=9", Ok((0, 9000)));

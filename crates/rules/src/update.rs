@@ -2,15 +2,19 @@
 
 use message::{FieldName, Response, ResponseHead};
 
+use crate::cache_control::listed_fields;
 use crate::storing::{StoreDefaults, Withholding};
 
 /// RFC 9111 §3.2: every field of the update replaces what is stored under its name; fields it does not name stay.
-/// Content-Length, Content-Encoding and Content-Range stay what the stored body is; what may not be stored is not.
+/// Content-Length, Content-Encoding and Content-Range stay what the stored body is; what may not be stored is not, and
+/// what `no-cache="…"` or `private="…"` of the update names leaves the store (§5.2.2.4, §5.2.2.7).
 pub fn merge_304(stored: &mut ResponseHead, fresh: Response<'_>, defaults: &StoreDefaults) {
     let withholding = Withholding::of(fresh.fields, defaults);
     let updates =
         || fresh.fields.iter().filter(|field| !describes_stored_body(field.name) && !withholding.withholds(field));
-    stored.fields.retain(|old| !updates().any(|new| new.name_text.eq_ignore_ascii_case(old.name_text)));
+    let is_named = |name: &[u8]| listed_fields(fresh.fields).any(|named| named.eq_ignore_ascii_case(name));
+    let is_replaced = |name: &[u8]| updates().any(|new| new.name_text.eq_ignore_ascii_case(name));
+    stored.fields.retain(|old| !is_named(old.name_text) && !is_replaced(old.name_text));
     for field in updates() {
         stored.fields.push_named(field.name_text, field.value);
     }
@@ -85,6 +89,8 @@ mod tests {
         check("Content-Encoding: gzip", "Content-Encoding: br\nContent-Range: x", "Content-Encoding: gzip");
         check("Expires: {0}\nETag: \"a\"", "Expires: {9}\nETag: W/\"a\"", "Expires: {9}\nETag: W/\"a\"");
         check("A: 1", "Connection: x, A\nX: 1\nA: 2\nTransfer-Encoding: chunked\nAge: 5\nSet-Cookie: a=b", "A: 1");
+        let named = "Cache-Control: no-cache=\"a, B\", private=c";
+        check("A: 1\nB: 2\nC: 3\nD: 4", &format!("{named}\nB: 5"), &format!("D: 4\n{named}"));
     }
 
     /// RFC 9111 §4.3.5.

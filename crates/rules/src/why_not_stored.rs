@@ -22,8 +22,10 @@ pub enum WhyNotStored {
     NotUnderstood,
     /// The request carried Authorization and the answer does not allow sharing.
     Authorization,
-    /// A cookie on either side, and no lifetime that was said.
+    /// A cookie on either side, and the answer does not say that it may be shared.
     Cookie,
+    /// The request carried other credentials that we know, and the answer does not say that it may be shared.
+    Credentials,
     /// `Vary: *`.
     VaryAny,
     /// More names in Vary than the limit.
@@ -37,6 +39,11 @@ pub enum WhyNotStored {
 }
 
 impl WhyNotStored {
+    /// Is it about who asked, and not about the response? Another client's answer from the same URL may be stored.
+    pub const fn is_about_credentials(self) -> bool {
+        matches!(self, WhyNotStored::Authorization | WhyNotStored::Cookie | WhyNotStored::Credentials)
+    }
+
     /// The stable word for the log.
     pub const fn token(self) -> &'static str {
         match self {
@@ -52,6 +59,7 @@ impl WhyNotStored {
             WhyNotStored::NotUnderstood => "must-understand",
             WhyNotStored::Authorization => "authorization",
             WhyNotStored::Cookie => "cookie",
+            WhyNotStored::Credentials => "credentials",
             WhyNotStored::VaryAny => "vary-any",
             WhyNotStored::VaryTooMany => "vary-too-many",
             WhyNotStored::TooManyGroups => "cache-groups-too-many",

@@ -15,6 +15,7 @@ mod laid_bodies;
 mod living_by_policy;
 mod marked;
 mod outlived;
+mod personal;
 mod regrouping;
 mod sliced;
 mod softened;

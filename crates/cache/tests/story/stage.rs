@@ -97,6 +97,7 @@ impl Stage {
             length,
             storable,
             uncacheable_ms: 10_000,
+            is_personal: false,
             mark: None,
             now: self.now,
         }
@@ -143,7 +144,7 @@ pub fn request(fields: &Fields) -> Request<'_> {
 }
 
 pub fn facts(lifetime_ms: u64) -> Facts {
-    Facts { lifetime_ms, explicit: true, ..Facts::default() }
+    Facts { lifetime_ms, says_shared: true, ..Facts::default() }
 }
 
 pub fn storable(lifetime_ms: u64) -> StoreAs {

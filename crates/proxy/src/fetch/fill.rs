@@ -11,7 +11,7 @@ use cache::{Description, Draft, Failure, Part, StoreAs, Ticket, WholeHead};
 use message::{FieldName, ResponseHead, Status};
 use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
 use rules::storing::{Withholding, may_store, may_store_part};
-use rules::{Exchange, Facts, RequestDirectives, Vary, WhyNotStored};
+use rules::{Exchange, Facts, RequestDirectives, Vary, WhyNotStored, credentials};
 use wire::{HopByHop, ResponseBody};
 
 use crate::cache_groups;
@@ -101,6 +101,7 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
     };
     let shared_head = Arc::new(shared_head(&fetch, &reply.head));
     let place = fetch.place(&reply);
+    let mut is_personal = false;
     let storable = match judge(&fetch, &reply, &shared_head) {
         Ok(store_as) => {
             let elsewhere = place.elsewhere(ticket.flight().key());
@@ -108,8 +109,9 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
         }
         Err(why) => {
             if let Some(notes) = &notes {
-                notes.note_not_stored(why);
+                notes.note_not_stored(why.token());
             }
+            is_personal = fetch.is_personal(why);
             None
         }
     };
@@ -129,6 +131,7 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
         length,
         storable,
         uncacheable_ms: fetch.site.settings.policy.uncacheable.as_millis() as u64,
+        is_personal,
         mark: None,
         now: reply.received,
     });
@@ -199,18 +202,24 @@ impl Fetch {
         Ok((facts, Some(part)))
     }
 
+    /// Is a response not stored for the credentials that it was asked for with? Those to others may be.
+    pub(crate) fn is_personal(&self, why: WhyNotStored) -> bool {
+        why.is_about_credentials() && credentials::of_request(self.head.request().fields).is_some()
+    }
+
     pub(crate) fn may_store(&self, reply: &Reply) -> bool {
         self.facts(reply).is_ok()
     }
 }
 
 /// May it be stored, and as what? The reason if not.
-pub(crate) fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<StoreAs, &'static str> {
-    let (facts, partial) = fetch.facts(reply).map_err(|why| why.token())?;
+pub(crate) fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<StoreAs, WhyNotStored> {
+    let (facts, partial) = fetch.facts(reply)?;
     let vary = match Vary::of(reply.head.fields.view()) {
         Vary::Fields(spec) => Some(spec),
         Vary::None => None,
-        Vary::Any | Vary::TooMany => return Err("vary"),
+        Vary::Any => return Err(WhyNotStored::VaryAny),
+        Vary::TooMany => return Err(WhyNotStored::VaryTooMany),
     };
     let rendered = stored_head::render(shared_head, &fetch.site);
     let whole = partial.map(|_| whole_head(fetch, shared_head));

@@ -118,6 +118,7 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
         length,
         storable,
         uncacheable_ms: 0,
+        is_personal: false,
         mark: mark(keeping, lifetimes, vary.ok().flatten()),
         now: received,
     });

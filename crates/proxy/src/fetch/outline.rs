@@ -72,6 +72,7 @@ fn store(ticket: Ticket, store_as: StoreAs, head: Arc<ResponseHead>, now: Now) -
         length: Some(0),
         storable: Some(store_as),
         uncacheable_ms: 0,
+        is_personal: false,
         mark: None,
         now,
     });

@@ -57,20 +57,16 @@ pub(crate) fn merged(fetch: &Fetch, stored: Response<'_>, reply: &Reply) -> (Res
     update::merge_304(&mut head, reply.head.response(), &defaults);
     // The new Age is that of the update: an old one would be counted twice.
     head.fields.remove(FieldName::Age);
-    let mut judged = head.clone();
-    if let Some(age) = reply.head.fields.view().get(FieldName::Age) {
-        judged.fields.push(FieldName::Age, age);
-    }
     // What is stored answers GET, whatever asked just now.
     let request = Request { method: Method::Get, ..fetch.head.request() };
     let exchange = Exchange {
         request: &request,
-        response: judged.response(),
+        response: reply.head.response(),
         response_wall_ms: reply.received.wall_ms,
         response_delay_ms: reply.delay_ms,
         defaults: &defaults,
     };
-    let facts = facts_after_update(&exchange, judged.response()).ok();
+    let facts = facts_after_update(&exchange, stored.fields, head.response()).ok();
     head.fields.shrink();
     (head, facts)
 }

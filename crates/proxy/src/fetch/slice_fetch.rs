@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cache::{Description, Draft, Failure, Now, Object, SliceAnswer, SliceUnderWay, Sliced, Ticket};
-use message::{FieldName, Request, RequestHead, Status};
+use message::{FieldName, Fields, Request, RequestHead, Status};
+use rules::credentials;
 use rules::range::{ContentRange, may_combine};
 
 use crate::fetch::fill::{Course, pour};
@@ -62,7 +63,7 @@ impl SliceSource {
             core: Rc::clone(core),
             site: Arc::clone(site),
             backend,
-            head: Rc::clone(head),
+            head: asking(head, outline),
             client,
             outline: Arc::clone(outline),
         })
@@ -103,6 +104,20 @@ impl SliceSource {
             format!("the origin answered {status} to the range of a body whose other parts are stored: it has changed");
         Failure { status: 502, token: CHANGED, text: text.into(), remember_ms: 0 }
     }
+}
+
+/// The request by which slices of an outline are asked for. What does not say that it is shared was not asked for with
+/// credentials, and nor are its slices: everybody gets them, and an entity tag need not depend on who asks.
+fn asking(head: &Rc<RequestHead>, outline: &Object) -> Rc<RequestHead> {
+    if outline.facts().says_shared || credentials::of_request(head.request().fields).is_none() {
+        return Rc::clone(head);
+    }
+    let request = head.request();
+    let mut anonymous = Fields::default();
+    for field in request.fields.iter().filter(|field| !credentials::is_credential(field)) {
+        anonymous.push_named(field.name_text, field.value);
+    }
+    Rc::new(Request { fields: anonymous.view(), ..request }.to_head())
 }
 
 fn ask(core: &Core, sliced: Sliced, number: u64, request: &Request<'_>) -> SliceAnswer {

@@ -403,7 +403,10 @@ fn followed(
         (false, true) => "fwd=uri-miss; stored",
         (false, false) => "fwd=uri-miss",
     };
-    write_cache_status(&mut out, tx, how);
+    match tx.outcome.why {
+        why if !is_stored && !why.is_empty() => write_cache_status(&mut out, tx, &format!("{how}; detail={why}")),
+        _ => write_cache_status(&mut out, tx, how),
+    }
     finish(tx, out, if head_only { OutBody::Empty } else { body }, until_close)
 }
 

@@ -1,0 +1,101 @@
+//! Credentials in a request and cookies in a response: what may have made a response one client's own.
+//!
+//! A response that was made for credentials is stored only where it says that others may have it
+//! ([`Facts::says_shared`](crate::Facts::says_shared)). RFC 9111 asks for that of Authorization alone (§3.5); of the
+//! other fields it knows nothing, and applications answer by them all the same.
+
+use message::{Field, FieldName, FieldsView};
+
+use crate::why_not_stored::WhyNotStored;
+
+/// Fields of a request by which applications and the proxies before them name a client, beside Cookie and
+/// Authorization: certificates as a TLS terminator forwards them (RFC 9440 and its forerunners), keys and tokens of
+/// programming interfaces, and the user that a login before us found out.
+const OTHER_CREDENTIALS: [&str; 26] = [
+    "Client-Cert",
+    "Client-Cert-Chain",
+    "X-Client-Cert",
+    "X-Client-Certificate",
+    "X-SSL-Cert",
+    "X-SSL-Client-Cert",
+    "X-SSL-Client-DN",
+    "X-SSL-Client-S-DN",
+    "X-SSL-Client-Verify",
+    "SSL-Client-Cert",
+    "X-Forwarded-Client-Cert",
+    "X-Forwarded-TLS-Client-Cert",
+    "X-Forwarded-TLS-Client-Cert-Info",
+    "X-ARR-ClientCert",
+    "X-Amzn-Mtls-Clientcert",
+    "X-Api-Key",
+    "Api-Key",
+    "X-Auth-Token",
+    "X-Access-Token",
+    "Private-Token",
+    "Job-Token",
+    "Remote-User",
+    "X-Remote-User",
+    "X-Forwarded-User",
+    "X-Forwarded-Access-Token",
+    "X-Auth-Request-User",
+];
+
+/// What credentials a request carries, by the reason for which its response is not stored: `None` for a request that says
+/// nothing of who asks.
+pub fn of_request(fields: FieldsView<'_>) -> Option<WhyNotStored> {
+    if fields.contains(FieldName::Authorization) {
+        return Some(WhyNotStored::Authorization);
+    }
+    if fields.contains(FieldName::Cookie) {
+        return Some(WhyNotStored::Cookie);
+    }
+    fields.iter().any(|field| is_credential(&field)).then_some(WhyNotStored::Credentials)
+}
+
+/// Does this field of a request say who asks?
+pub fn is_credential(field: &Field<'_>) -> bool {
+    let is_known = |known: &&str| field.name_text.eq_ignore_ascii_case(known.as_bytes());
+    match field.name {
+        FieldName::Authorization | FieldName::Cookie => true,
+        FieldName::Other => OTHER_CREDENTIALS.iter().any(is_known),
+        _ => false,
+    }
+}
+
+/// Does a response give its client a cookie?
+pub fn sets_cookie(fields: FieldsView<'_>) -> bool {
+    let is_old = |name: &[u8]| name.eq_ignore_ascii_case(b"Set-Cookie2");
+    fields.iter().any(|it| it.name == FieldName::SetCookie || it.name == FieldName::Other && is_old(it.name_text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fields;
+
+    fn check(lines: &str, expect: Option<WhyNotStored>) {
+        assert_eq!(of_request(fields(lines).view()), expect, "{lines:?}");
+    }
+
+    #[test]
+    fn requests_with_credentials() {
+        check("", None);
+        check("Accept: text/html\nX-Other: 1\nProxy-Authorization: x", None);
+        check("Cookie: a=b", Some(WhyNotStored::Cookie));
+        check("Authorization: Basic x", Some(WhyNotStored::Authorization));
+        check("Cookie: a=b\nAuthorization: Basic x", Some(WhyNotStored::Authorization));
+        for name in OTHER_CREDENTIALS {
+            check(&format!("{name}: x"), Some(WhyNotStored::Credentials));
+            check(&format!("{}: x", name.to_ascii_uppercase()), Some(WhyNotStored::Credentials));
+        }
+    }
+
+    #[test]
+    fn responses_with_cookies() {
+        for (lines, expect) in
+            [("", false), ("Set-Cookie: a=b", true), ("set-cookie2: a=b", true), ("Cookie: a", false)]
+        {
+            assert_eq!(sets_cookie(fields(lines).view()), expect, "{lines:?}");
+        }
+    }
+}
