@@ -7,20 +7,24 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use message::ResponseHead;
-use rules::{Facts, Lifetimes};
+use rules::{Facts, Lifetimes, VarySpec};
 use store::sync::atomic::Ordering::Relaxed;
 
 use crate::ban_list::Trial;
 use crate::by_policy::{ByPolicy, Mark, facts_of};
+use crate::cache::Cache;
 use crate::directory::Leavers;
+use crate::entry::Entry;
 use crate::flight::{End, Fits, FlightHead};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
 use crate::object::{Object, ObjectParts};
+use crate::spec::{same_spec, variant_of};
 use crate::tag_index::Tags;
 use crate::ticket::{Ticket, entry_of};
+use crate::variants::Slot;
 use crate::wishes::Now;
 
 /// What a 304 makes of the response that it confirmed.
@@ -31,24 +35,34 @@ pub struct Renewal {
     pub lifetimes: Option<Lifetimes>,
     pub groups: Option<Groups>,
     pub tags: Option<Tags>,
+    /// By the new head; another one than before selects by the fields of the request that was answered.
+    pub vary: Option<VarySpec>,
+}
+
+/// What is remembered of a response that was confirmed for its leader alone. The default is nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Unshared {
+    /// What a policy leaves in its place.
+    pub mark: Option<Mark>,
+    /// What was confirmed stays stored as it was: the answer to somebody's credentials says nothing of it.
+    pub stays: bool,
+    /// As those of [`Description`](crate::Description).
+    pub uncacheable_ms: u64,
+    pub is_personal: bool,
 }
 
 /// What is kept of it.
 enum Keeping {
     Renewed(Renewal),
-    /// Nothing; it answers all who wait.
-    Nothing,
     /// Nothing, and it answers its leader alone.
-    Private(Option<Mark>),
+    Private(Unshared),
 }
 
 impl Ticket {
-    /// The origin said 304: the stored body under a new head answers all who wait. It is stored only if what was
-    /// validated still is what is stored, or was merely evicted meanwhile, and nothing invalidated the key
-    /// (RFC 9111 §4.3.4). The caller has made sure that the 304 is about [`Ticket::stale`].
+    /// As [`Ticket::renewed`], by RFC 9111 and with the Vary that it had.
     ///
     /// # Panics
-    /// Without a stale object: then no validator was sent.
+    /// As [`Ticket::renewed`].
     pub fn refreshed(
         self,
         heads: (Arc<ResponseHead>, Bytes),
@@ -56,13 +70,16 @@ impl Ticket {
         groups: Option<Groups>,
         now: Now,
     ) -> Arc<Object> {
-        self.renewed(heads, Renewal { facts, lifetimes: None, groups, tags: None }, now)
+        let vary = self.stale.as_ref().and_then(|stale| stale.spec.as_ref()).map(|spec| spec.vary().clone());
+        self.renewed(heads, Renewal { facts, lifetimes: None, groups, tags: None, vary }, now)
     }
 
-    /// The same, with all that a policy may have to say.
+    /// The origin said 304: the stored body under a new head answers all who wait and whom it fits. It is stored only if
+    /// what was validated still is what is stored, or was merely evicted meanwhile, and nothing invalidated the key
+    /// (RFC 9111 §4.3.4). The caller has made sure that the 304 is about [`Ticket::stale`].
     ///
     /// # Panics
-    /// As [`Ticket::refreshed`].
+    /// Without a stale object: then no validator was sent.
     pub fn renewed(self, heads: (Arc<ResponseHead>, Bytes), renewal: Renewal, now: Now) -> Arc<Object> {
         self.confirmed(heads, Keeping::Renewed(renewal), now)
     }
@@ -71,18 +88,18 @@ impl Ticket {
     /// place: its leader has it, and who waits is released.
     ///
     /// # Panics
-    /// As [`Ticket::refreshed`].
+    /// As [`Ticket::renewed`].
     pub fn refreshed_privately(self, heads: (Arc<ResponseHead>, Bytes), mark: Option<Mark>, now: Now) -> Arc<Object> {
-        self.confirmed(heads, Keeping::Private(mark), now)
+        self.refreshed_for_leader(heads, Unshared { mark, ..Unshared::default() }, now)
     }
 
-    /// The same where the 304 forbids storing (RFC 9111 §5.2.2.5): it answers all who wait, and what it is about leaves
-    /// the store. Nothing else under the key has become untrue.
+    /// The same where the 304 forbids storing (RFC 9111 §5.2.2.5, §5.2.2.7): what it is about leaves the store, unless it was
+    /// forbidden for who asked alone. Nothing else under the key has become untrue.
     ///
     /// # Panics
-    /// As [`Ticket::refreshed`].
-    pub fn refreshed_for_the_last_time(self, heads: (Arc<ResponseHead>, Bytes), now: Now) -> Arc<Object> {
-        self.confirmed(heads, Keeping::Nothing, now)
+    /// As [`Ticket::renewed`].
+    pub fn refreshed_for_leader(self, heads: (Arc<ResponseHead>, Bytes), unshared: Unshared, now: Now) -> Arc<Object> {
+        self.confirmed(heads, Keeping::Private(unshared), now)
     }
 
     fn confirmed(self, heads: (Arc<ResponseHead>, Bytes), keeping: Keeping, now: Now) -> Arc<Object> {
@@ -92,8 +109,11 @@ impl Ticket {
         let old = stale.expect("only a stored object can be refreshed");
         let cache = Arc::clone(&duty.cache);
         let (began, groups) = (duty.flight.began, fresh.groups().cloned());
-        let (may_keep, private) = (matches!(keeping, Keeping::Renewed(_)), matches!(keeping, Keeping::Private(_)));
-        let facts = may_keep.then(|| fresh.facts());
+        let unshared = match keeping {
+            Keeping::Renewed(_) => None,
+            Keeping::Private(unshared) => Some(unshared),
+        };
+        let facts = unshared.is_none().then(|| fresh.facts());
         let mut leavers = Leavers::new();
         let mut trial = Trial::since(began);
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
@@ -111,28 +131,22 @@ impl Ticket {
         };
         fresh.note_checked(trial.checked);
         let ((), wakes) = duty.close_in(shard, |shard, flight| {
+            let mut stores = false;
             let entry = entry_of(shard, flight);
             entry.delist(flight);
-            let replaceable = entry.slot(old.variant).is_none_or(|slot| slot.objects().any(|it| Arc::ptr_eq(it, &old)));
-            let stores =
-                may_keep && entry.invalidated <= flight.began && replaceable && is_valid() && fresh.enrol(began);
-            if stores {
-                cache.put(entry, &fresh, &mut leavers);
-            } else if !may_keep {
-                if entry.remove(&old) {
-                    leavers.push(Arc::clone(&old));
-                    cache.part_with(&leavers);
-                }
-                // Evicted meanwhile it may lie beneath all the same.
-                if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {
-                    cache.forget_on_disk(old.key, old.variant);
-                }
+            match &unshared {
+                None => stores = cache.take_confirmed(entry, (&old, &fresh), (began, is_valid()), &mut leavers),
+                Some(Unshared { stays: true, .. }) => {}
+                Some(_) => cache.give_up(entry, &old, &mut leavers),
             }
             if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {
                 mark.note_checked(trial.checked);
                 let mut marked = Leavers::new();
                 cache.take_in(entry, &mark, began, &mut marked);
                 leavers.extend(marked);
+            }
+            if let Some(Unshared { uncacheable_ms: ms @ 1.., is_personal, .. }) = unshared {
+                shard.note_uncacheable(flight.key, Some(now.mono_ms.saturating_add(ms)), is_personal);
             }
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
             let shared = Arc::clone(&head);
@@ -153,7 +167,7 @@ impl Ticket {
             };
             flight.change(|inner| {
                 match inner.state {
-                    _ if private => inner.state.step(FlightState::Private),
+                    _ if unshared.is_some() => inner.state.step(FlightState::Private),
                     FlightState::Reserved if stores => inner.state.step(FlightState::Landed),
                     FlightState::Reserved => inner.state.step(FlightState::Condemned),
                     _ => {}
@@ -178,7 +192,9 @@ impl Ticket {
         let (cache, flight) = (&self.duty.cache, &self.duty.flight);
         let old = self.stale.as_ref().expect("only a stored object can be refreshed");
         let mark = match keeping {
-            Keeping::Private(Some(mark)) => Some(self.mark_object(mark.clone(), Arc::clone(&head), now)),
+            Keeping::Private(Unshared { mark: Some(mark), .. }) => {
+                Some(self.mark_object(mark.clone(), Arc::clone(&head), now))
+            }
             _ => None,
         };
         let (order, began) = (flight.order, flight.began);
@@ -186,13 +202,57 @@ impl Ticket {
         let mut parts = ObjectParts { received: now, order, began, ..ObjectParts::under(head, old) };
         parts.tags = None;
         (parts.facts, parts.policy, parts.groups) = match keeping {
-            Keeping::Renewed(Renewal { facts, lifetimes, groups, tags }) => {
+            Keeping::Renewed(Renewal { facts, lifetimes, groups, tags, vary }) => {
+                let spec = vary.clone().map(|vary| cache.specs.spec(vary, cache.digester));
+                if !same_spec(spec.as_ref(), parts.spec.as_ref()) {
+                    parts.variant = variant_of(spec.as_ref(), self.request.request().fields);
+                    parts.spec = spec;
+                    // What a disk has is the old variant.
+                    parts.on_disk = 0;
+                }
                 let membership = cache.membership(groups.as_ref(), flight.began);
                 parts.tags = cache.tag_set(tags.clone());
                 (facts_of(lifetimes.as_ref(), *facts), lifetimes.as_ref().map(ByPolicy::of), membership)
             }
-            Keeping::Nothing | Keeping::Private(_) => (Facts::default(), None, None),
+            Keeping::Private(_) => (Facts::default(), None, None),
         };
         (cache.object(parts), mark)
+    }
+}
+
+impl Cache {
+    /// Stores what a 304 confirmed. Under the shard's lock.
+    fn take_confirmed(
+        &self,
+        entry: &mut Entry,
+        (old, fresh): (&Arc<Object>, &Arc<Object>),
+        (began, is_valid): (u64, bool),
+        leavers: &mut Leavers,
+    ) -> bool {
+        let is_stored = |slot: &Slot| slot.objects().any(|it| Arc::ptr_eq(it, old));
+        let moves = fresh.variant != old.variant;
+        let is_superseded = moves && entry.slot(fresh.variant).is_some_and(|slot| slot.outdates(fresh));
+        let replaceable = entry.slot(old.variant).is_none_or(is_stored) && !is_superseded;
+        let stores = entry.invalidated <= began && replaceable && is_valid && fresh.enrol(began);
+        if stores {
+            if moves {
+                leavers.extend(entry.remove(old).then(|| Arc::clone(old)));
+                self.forget_on_disk(old.key, old.variant);
+            }
+            self.put(entry, fresh, leavers);
+        }
+        stores
+    }
+
+    /// What was confirmed leaves the store. Under the shard's lock.
+    fn give_up(&self, entry: &mut Entry, old: &Arc<Object>, leavers: &mut Leavers) {
+        if entry.remove(old) {
+            leavers.push(Arc::clone(old));
+            self.part_with(leavers);
+        }
+        // Evicted meanwhile it may lie beneath all the same.
+        if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {
+            self.forget_on_disk(old.key, old.variant);
+        }
     }
 }

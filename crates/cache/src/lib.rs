@@ -51,7 +51,7 @@ pub use ban_test::{BanSubject, BanTest};
 pub use banning::BanProgress;
 pub use by_policy::{Mark, MarkKind};
 pub use cache::{Cache, CacheSettings, CacheStats};
-pub use confirmed::Renewal;
+pub use confirmed::{Renewal, Unshared};
 pub use disk_ban::RecoveredBan;
 pub use disk_level::{Admission, Disk, DiskFile};
 pub use draft::Draft;

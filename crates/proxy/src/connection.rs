@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use message::{FieldsView, Scheme, TargetForm};
+use message::{Fields, FieldsView, Scheme, TargetForm};
 use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
 
 use crate::access_log::CacheVerdict;
@@ -485,6 +485,7 @@ impl Connection {
             asked_again_count: 0,
             recalled: None,
             lent: None,
+            own_fields: Fields::default(),
             _held: self.core.shared.cache.account().charge(TRANSACTION_BYTES),
             site,
         };

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use message::{FieldName, Request};
+use message::{FieldName, Fields, Request};
 use rules::RequestDirectives;
 use wire::{Event, ReceivedRequest};
 
@@ -167,6 +167,7 @@ impl Connection {
             asked_again_count: 0,
             recalled: None,
             lent: None,
+            own_fields: Fields::default(),
             _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
             site,
         };

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::{Charge, Key, Object, Ticket};
-use message::{Method, RequestHead};
+use message::{Fields, Method, RequestHead};
 use rules::RequestDirectives;
 use wire::RequestBody;
 
@@ -299,6 +299,8 @@ pub(crate) struct Transaction {
     pub(crate) recalled: Option<bool>,
     /// The body of what was hit, if it lies on a disk.
     pub(crate) lent: Option<DiskRead>,
+    /// What of a 304 that confirmed its answer is for this request alone.
+    pub(crate) own_fields: Fields,
     /// What it costs, in the account of the process.
     pub(crate) _held: Charge,
 }

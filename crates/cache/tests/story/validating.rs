@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{Object, Ticket, Wishes};
+use cache::{Object, Release, Renewal, Ticket, Unshared, Wishes};
 use message::{FieldName, ResponseHead, Status};
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn a_304_after_a_purge_serves_who_waits_and_is_not_stored() {
 }
 
 #[test]
-fn a_304_that_forbids_storing_serves_who_waits_and_takes_out_what_it_confirms() {
+fn a_304_that_forbids_storing_frees_who_waits_and_takes_out_what_it_confirms() {
     let mut stage = Stage::new();
     let ask = |stage: &Stage, kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &Wishes::default());
     stage.fill(ticket(ask(&stage, "a")), varying("X-Kind"), b"body").expect("stored");
@@ -83,15 +83,48 @@ fn a_304_that_forbids_storing_serves_who_waits_and_takes_out_what_it_confirms() 
     let (leader, beside) = (ticket(ask(&stage, "a")), ticket(ask(&stage, "b")));
     let mut waiting = follower(ask(&stage, "a"));
     let head = Arc::new(ResponseHead::new(Status::OK));
-    assert!(!leader.refreshed_for_the_last_time((head, Bytes::new()), stage.now).is_live());
-    assert!(head_of(&mut waiting).unwrap().is_ok());
-    assert_eq!(whole_body(&mut waiting), b"body");
+    let mut first = leader.follow(0);
+    assert!(!leader.refreshed_for_leader((head, Bytes::new()), Unshared::default(), stage.now).is_live());
+    assert_eq!(head_of(&mut waiting).unwrap().unwrap_err(), Release::Private);
+    assert_eq!(whole_body(&mut first), b"body");
     // Another variant is stored as if nothing had been said.
     stage.fill(beside, varying("X-Kind"), b"newer").expect("stored");
     assert_eq!(kind(&ask(&stage, "b")), "fresh");
     let again = ticket(ask(&stage, "a"));
     assert!(again.stale().is_none(), "there is nothing to validate any more");
     assert_eq!(stage.cache.stats().objects, 1);
+}
+
+#[test]
+fn a_304_that_is_for_who_asked_alone_leaves_what_it_confirms() {
+    let stage = stale_stage();
+    let leader = ticket(stage.ask_with("/", &[("Cookie", "a=b")], &Wishes::default()));
+    let mut waiting = stage.busy("/");
+    let unshared = Unshared { stays: true, is_personal: true, uncacheable_ms: 9_000, ..Unshared::default() };
+    leader.refreshed_for_leader((Arc::new(ResponseHead::new(Status::OK)), Bytes::new()), unshared, stage.now);
+    assert_eq!(head_of(&mut waiting).unwrap().unwrap_err(), Release::Private);
+    assert_eq!(kind(&stage.ask_with("/", &[("Cookie", "c=d")], &Wishes::default())), "hit for miss");
+    let again = stage.miss("/");
+    assert!(again.stale().is_some_and(|stale| stale.is_live()), "it can be validated still");
+    assert_eq!(kind(&stage.ask("/")), "busy");
+}
+
+/// RFC 9111 §4.1.
+#[test]
+fn a_304_that_brings_a_vary_selects_by_it_from_then_on() {
+    let stage = stale_stage();
+    let ask = |kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &Wishes::default());
+    let leader = ticket(ask("a"));
+    let old = Arc::clone(leader.stale().unwrap());
+    let (mut same, mut other) = (follower(ask("a")), follower(ask("b")));
+    let renewal =
+        Renewal { facts: facts(MINUTE_MS), lifetimes: None, groups: None, tags: None, vary: Some(spec("X-Kind")) };
+    let fresh = leader.renewed((Arc::new(ResponseHead::new(Status::OK)), Bytes::new()), renewal, stage.now);
+    assert_eq!(whole_body(&mut same), b"body");
+    assert_eq!(head_of(&mut other).unwrap().unwrap_err(), Release::VaryMismatch);
+    assert!(fresh.is_live() && !old.is_live());
+    assert_eq!((kind(&ask("a")), stage.cache.stats().objects), ("fresh", 1));
+    assert!(ticket(ask("b")).stale().is_none());
 }
 
 #[test]

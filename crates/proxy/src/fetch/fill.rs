@@ -165,9 +165,10 @@ pub(crate) fn spawn_slices(mut fetch: Fetch, reply: Reply, stream: SliceStream) 
     });
 }
 
-/// RFC 5861 §4: an error answer is as bad as none where something stale may be served.
+/// RFC 5861 §4: an error answer is as bad as none where something stale may be served. What is beyond 599 is no status and
+/// counts as one (RFC 9110 §15).
 fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, reply: &Reply) -> Option<Failure> {
-    if !matches!(reply.head.status.0, 500 | 502 | 503 | 504) {
+    if !matches!(reply.head.status.0, 500 | 502 | 503 | 504 | 600..) {
         return None;
     }
     let stale = ticket.stale().filter(|stale| stale.is_live())?;

@@ -60,9 +60,12 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
     let (arriving, framing) = match body {
         SettledBody::Stored => {
             fetch.enter(FetchState::Refreshed);
-            let renewal = Renewal { facts, lifetimes: Some(lifetimes), groups: None, tags: tags.ok().flatten() };
-            match keeping {
-                Keeping::Store => ticket.renewed((head, rendered), renewal, received),
+            match (keeping, &vary) {
+                (Keeping::Store, Ok(vary)) => {
+                    let (lifetimes, vary, tags) = (Some(lifetimes), vary.clone(), tags.ok().flatten());
+                    let renewal = Renewal { facts, lifetimes, groups: None, tags, vary };
+                    ticket.renewed((head, rendered), renewal, received)
+                }
                 _ => {
                     let mark = mark(keeping, lifetimes, vary.ok().flatten());
                     ticket.refreshed_privately((head, rendered), mark, received)

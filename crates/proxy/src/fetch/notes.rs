@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::task::{Context, Waker};
 
+use message::Fields;
 use rules::Lifetimes;
 
 #[derive(Default)]
@@ -12,6 +13,7 @@ pub(crate) struct FetchNotes {
     interims: RefCell<VecDeque<Vec<u8>>>,
     reader: RefCell<Option<Waker>>,
     refreshed: Cell<bool>,
+    own_fields: RefCell<Fields>,
     why_not_stored: Cell<Option<&'static str>>,
     lifetimes: Cell<Option<Lifetimes>>,
 }
@@ -34,8 +36,14 @@ impl FetchNotes {
         next
     }
 
-    pub(crate) fn note_refreshed(&self) {
+    /// `own_fields`: what of the 304 its requester alone gets.
+    pub(crate) fn note_refreshed(&self, own_fields: Fields) {
         self.refreshed.set(true);
+        self.own_fields.replace(own_fields);
+    }
+
+    pub(crate) fn take_own_fields(&self) -> Fields {
+        self.own_fields.take()
     }
 
     /// Did the origin confirm what was stored?

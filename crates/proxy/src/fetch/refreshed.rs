@@ -1,14 +1,16 @@
 //! Refreshed: the origin said 304. What is stored gets a new head, if the answer is about what we hold; else the
-//! origin is asked again, without conditions.
+//! origin is asked again, without conditions. The answer is judged as a 200 would be before anybody but its requester
+//! sees it.
 
 use std::sync::Arc;
 
-use cache::{Key, Ticket};
-use message::{FieldName, FieldsView, Method, Request, Response, ResponseHead};
+use cache::{Key, Renewal, Ticket, Unshared};
+use message::{FieldName, Fields, FieldsView, Method, Request, Response, ResponseHead};
 use rules::conditions::Validators;
-use rules::storing::facts_after_update;
+use rules::storing::{Withholding, facts_after_update};
 use rules::update::{self, HeadEffect};
-use rules::{Exchange, Facts, UrlVariation};
+use rules::{Exchange, Facts, UrlVariation, Vary, WhyNotStored};
+use wire::HopByHop;
 
 use crate::cache_groups;
 use crate::fetch::notes::FetchNotes;
@@ -35,14 +37,24 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
     let (head, facts) = merged(fetch, stale.response(), &reply);
     let rendered = stored_head::render(&head, &fetch.site);
     if let Some(notes) = notes {
-        notes.note_refreshed();
+        notes.note_refreshed(own_fields(fetch, &reply));
     }
     let groups = cache_groups::of_response(&fetch.core.shared.cache, &fetch.head.request(), head.fields.view());
     let heads = (Arc::new(head), rendered);
-    match facts {
-        Some(facts) => ticket.refreshed(heads, facts, groups, reply.received),
-        // The update forbids keeping it: those who wait have it, and nobody else will.
-        None => ticket.refreshed_for_the_last_time(heads, reply.received),
+    match (facts, Vary::of(heads.0.fields.view())) {
+        (Ok(facts), vary) => {
+            let vary = match vary {
+                Vary::Fields(spec) => Some(spec),
+                Vary::None | Vary::Any | Vary::TooMany => None,
+            };
+            ticket.renewed(heads, Renewal { facts, lifetimes: None, groups, tags: None, vary }, reply.received)
+        }
+        (Err(why), _) => {
+            if let Some(notes) = notes {
+                notes.note_not_stored(why.token());
+            }
+            ticket.refreshed_for_leader(heads, unshared(fetch, why), reply.received)
+        }
     };
     // A 304 has no body: the connection is free.
     reply.body.into_body(fetch).finish();
@@ -50,8 +62,37 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
     None
 }
 
-/// The stored head under the update, and its facts if it may still be kept.
-pub(crate) fn merged(fetch: &Fetch, stored: Response<'_>, reply: &Reply) -> (ResponseHead, Option<Facts>) {
+/// What is remembered where the update forbids keeping it.
+fn unshared(fetch: &Fetch, why: WhyNotStored) -> Unshared {
+    Unshared {
+        mark: None,
+        stays: why.is_about_credentials(),
+        uncacheable_ms: fetch.site.settings.policy.uncacheable.as_millis() as u64,
+        is_personal: fetch.is_personal(why),
+    }
+}
+
+/// The fields of a 304 that its requester gets and nobody else, as from a 200: its cookies, and what `no-cache="…"` or
+/// `private="…"` names.
+fn own_fields(fetch: &Fetch, reply: &Reply) -> Fields {
+    let end_to_end = HopByHop::end_to_end(reply.head.fields.view());
+    let defaults = fetch.store_defaults();
+    let withholding = Withholding::of(end_to_end.view(), &defaults);
+    let mut own = Fields::default();
+    for field in end_to_end.view().iter() {
+        if withholding.withholds(&field) && field.name != FieldName::Age {
+            own.push_named(field.name_text, field.value);
+        }
+    }
+    own
+}
+
+/// The stored head under the update, and its facts, or why it may not be kept.
+pub(crate) fn merged(
+    fetch: &Fetch,
+    stored: Response<'_>,
+    reply: &Reply,
+) -> (ResponseHead, Result<Facts, WhyNotStored>) {
     let defaults = fetch.store_defaults();
     let mut head = stored.to_head();
     update::merge_304(&mut head, reply.head.response(), &defaults);
@@ -66,7 +107,7 @@ pub(crate) fn merged(fetch: &Fetch, stored: Response<'_>, reply: &Reply) -> (Res
         response_delay_ms: reply.delay_ms,
         defaults: &defaults,
     };
-    let facts = facts_after_update(&exchange, stored.fields, head.response()).ok();
+    let facts = facts_after_update(&exchange, stored.fields, head.response());
     head.fields.shrink();
     (head, facts)
 }
@@ -89,7 +130,7 @@ pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply) {
     match effect {
         HeadEffect::None => {}
         HeadEffect::Update => {
-            if let (head, Some(facts)) = merged(fetch, stored.response(), reply) {
+            if let (head, Ok(facts)) = merged(fetch, stored.response(), reply) {
                 let rendered = stored_head::render(&head, &fetch.site);
                 cache.freshen(&stored, Some((&head, &rendered)), facts, reply.received);
             }

@@ -1,6 +1,7 @@
 //! Deliver: from whatever answers the request to the head that goes out and the body behind it: conditions, ranges,
 //! framing, and the fields that name us.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -191,22 +192,17 @@ fn stored(
         }
     };
     tx.outcome.status = status;
-    let forwarded = match why {
-        hit::Why::Revalidated => Some("fwd=stale; fwd-status=304"),
-        hit::Why::Fetched if tx.outcome.verdict == CacheVerdict::Coalesced => Some("fwd=uri-miss; collapsed"),
-        hit::Why::Fetched => Some("fwd=uri-miss; stored"),
-        // RFC 9211 §2.2.
-        hit::Why::Incomplete => Some("fwd=partial"),
-        hit::Why::Fresh | hit::Why::Stale | hit::Why::OriginFailed => None,
-    };
-    match forwarded {
+    match forwarded(tx, why) {
         Some(how) => {
             write_number_field(&mut out, "Age", object.age_s(now));
-            write_cache_status(&mut out, tx, how);
+            write_cache_status(&mut out, tx, &how);
         }
         None => stored_head::write_freshness(&mut out, &site, object, now),
     }
     let body = match slices {
+    for field in std::mem::take(&mut tx.own_fields).view().iter() {
+        write_field(&mut out, field.name_text, field.value);
+    }
         Some(slices) => in_slices(slices, body),
         None => body,
     };
@@ -214,6 +210,21 @@ fn stored(
 }
 
 /// What was planned of a body, read from its slices.
+/// RFC 9211 §2.2: what Cache-Status says of a stored response for which the origin was asked; `None` where it was not.
+fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
+    let detail = tx.outcome.why;
+    Some(match why {
+        hit::Why::Revalidated => "fwd=stale; fwd-status=304".into(),
+        hit::Why::RevalidatedAlone => format!("fwd=stale; fwd-status=304; detail={detail}").into(),
+        hit::Why::OriginFailed(Some(status)) => format!("fwd=stale; fwd-status={status}").into(),
+        hit::Why::OriginFailed(None) => format!("fwd=stale; detail={detail}").into(),
+        hit::Why::Fetched if tx.outcome.verdict == CacheVerdict::Coalesced => "fwd=uri-miss; collapsed".into(),
+        hit::Why::Fetched => "fwd=uri-miss; stored".into(),
+        hit::Why::Incomplete => "fwd=partial".into(),
+        hit::Why::Fresh | hit::Why::Stale => return None,
+    })
+}
+
 fn in_slices(mut slices: Box<SlicedRead>, body: OutBody) -> OutBody {
     match body {
         OutBody::Held { from, to, .. } => slices.set_parts(VecDeque::from([(Vec::new(), from..to)])),

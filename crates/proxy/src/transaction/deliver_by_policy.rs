@@ -23,7 +23,7 @@ use crate::records::{RecordKind, request_records};
 use crate::stored_head::{self, Fate, is_of_connection, write_field, write_number_field, write_status_and_reason};
 use crate::transaction::deliver::{Answer, Held, Made, framing_of, multipart};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
-use crate::transaction::{Step, Transaction, hit};
+use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;
 use crate::vcl_story::scope_heads::{MadeHead, sent_status};
 use crate::vcl_story::stored_view::StoredView;
@@ -53,7 +53,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
     match answer {
         Answer::Stored { object, why, .. } => {
             let head = object.response().to_head();
-            let fetched_by = (why != hit::Why::Revalidated).then(|| fetched_by(&head)).flatten();
+            let fetched_by = (!why.is_revalidated()).then(|| fetched_by(&head)).flatten();
             let mut fields = head.fields.clone();
             prepare(tx, &mut fields, &head, fetched_by, object.age_s(now), Some(object.body().len()));
             accept_ranges(tx, &mut fields, &head);

@@ -18,14 +18,23 @@ pub(crate) enum Why {
     Fresh,
     /// Stale, and allowed to be: while it is refreshed, or because this client takes it.
     Stale,
-    /// Stale, and the origin failed.
-    OriginFailed,
+    /// Stale, and the origin failed: with this status, if it answered.
+    OriginFailed(Option<u16>),
     /// The origin has just said that it still holds.
     Revalidated,
+    /// The same, for this request alone.
+    RevalidatedAlone,
     /// It has just come, for this request or for another that it waited behind.
     Fetched,
     /// Of what lies in slices not all are there that are wanted.
     Incomplete,
+}
+
+impl Why {
+    /// Has the origin just confirmed it?
+    pub(crate) fn is_revalidated(self) -> bool {
+        matches!(self, Why::Revalidated | Why::RevalidatedAlone)
+    }
 }
 
 pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
@@ -34,7 +43,7 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
         return Step::Lookup;
     }
     if tx.vcl.is_some()
-        && why != Why::Revalidated
+        && !why.is_revalidated()
         && let Some(elsewhere) = client_steps::hit(tx, &object)
     {
         return elsewhere;
@@ -51,11 +60,11 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     }
     tx.outcome.verdict = match why {
         Why::Fresh | Why::Fetched | Why::Incomplete => CacheVerdict::Hit,
-        Why::Stale | Why::OriginFailed => {
+        Why::Stale | Why::OriginFailed(_) => {
             counters.hits_stale.add(1);
             CacheVerdict::Stale
         }
-        Why::Revalidated => {
+        Why::Revalidated | Why::RevalidatedAlone => {
             counters.revalidated.add(1);
             CacheVerdict::Revalidated
         }

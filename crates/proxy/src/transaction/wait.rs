@@ -88,8 +88,18 @@ fn left(connection: &mut Connection) -> Step {
 }
 
 fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
-    if let Some(object) = headed.object.as_ref().filter(|_| wait.notes.as_ref().is_some_and(|n| n.was_refreshed())) {
-        return Step::Hit(std::sync::Arc::clone(object), hit::Why::Revalidated);
+    if let Some(notes) = wait.notes.as_ref().filter(|notes| notes.was_refreshed())
+        && let Some(object) = &headed.object
+    {
+        tx.own_fields = notes.take_own_fields();
+        let why = match notes.why_not_stored() {
+            Some(why_not_stored) => {
+                tx.outcome.why = why_not_stored;
+                hit::Why::RevalidatedAlone
+            }
+            None => hit::Why::Revalidated,
+        };
+        return Step::Hit(std::sync::Arc::clone(object), why);
     }
     if let Some(outline) = headed.object.as_ref().filter(|object| object.sliced().is_some()) {
         if tx.vcl.is_some() {
@@ -143,7 +153,8 @@ fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
                 && may_serve_on_error(&stale.facts(), stale.resident_ms(now), &tx.directives, kind)
             {
                 tx.outcome.why = failure.token;
-                return Step::Hit(stale, hit::Why::OriginFailed);
+                let answered = (kind == OriginFailure::ServerError).then_some(failure.status);
+                return Step::Hit(stale, hit::Why::OriginFailed(answered));
             }
             tx.outcome.verdict = CacheVerdict::Error;
             Step::Synth(Synth::failed(&failure))
