@@ -21,7 +21,7 @@ use crate::slices::Sliced;
 use crate::spec::Spec;
 use crate::stored_body::{Apart, Body};
 use crate::tag_index::TagSet;
-use crate::wishes::Now;
+use crate::wishes::{Began, Now};
 
 /// Which bytes of the whole representation a stored 206 holds (RFC 9110 §14.4): `from..to` of `complete`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,6 +206,12 @@ impl Object {
     /// whose fetch began later.
     pub(crate) fn is_newer_than(&self, other: &Object) -> bool {
         self.recency() > other.recency()
+    }
+
+    /// Was it there when an exchange began, under this number and at this time? What is stored after an invalidation bears a
+    /// higher number. Both times are rounded, so what came in the same millisecond or two counts as later.
+    pub fn was_stored_before(&self, began: Began, mono_ms: u64) -> bool {
+        self.began <= began.0 && self.received.mono_ms.saturating_add(1) < mono_ms
     }
 
     /// What is greater is newer.

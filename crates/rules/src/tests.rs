@@ -359,7 +359,7 @@ fn exercise(request: &Request<'_>, mut head: ResponseHead) -> (bool, bool) {
     let _ = groups::of_response(head.fields.view());
     groups::invalidated(request.method, head.fields.view());
     invalidation::invalidated(request, head.response());
-    update::head_effect(head.response(), 10, head.response());
+    update::head_effect((head.response(), &Facts::default()), 10, head.response(), NOW_S);
     let peer = std::net::IpAddr::from([10, 0, 0, 1]);
     forwarded::sender(peer, request.fields, |_| true);
     forwarded::write_forwarded(peer, true, request.fields, b"t.test", Scheme::Http, &mut Vec::new());

@@ -3,6 +3,8 @@
 use message::{FieldName, Response, ResponseHead};
 
 use crate::cache_control::listed_fields;
+use crate::date::parse_date;
+use crate::freshness::Facts;
 use crate::storing::{StoreDefaults, Withholding};
 
 /// RFC 9111 §3.2: every field of the update replaces what is stored under its name; fields it does not name stay.
@@ -32,7 +34,7 @@ const fn describes_stored_body(name: FieldName) -> bool {
 /// What the answer to a HEAD means for a stored GET response that could have been chosen for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadEffect {
-    /// Not a 200: nothing.
+    /// Nothing: it is not a 200, is older, or has no validator.
     None,
     /// It is the same representation: merge as from a 304.
     Update,
@@ -40,31 +42,36 @@ pub enum HeadEffect {
     Invalidate,
 }
 
-/// RFC 9111 §4.3.5: validators and length that were received must be those that are stored. `stored_length` is the
-/// length of the stored body.
-pub fn head_effect(stored: Response<'_>, stored_length: u64, head: Response<'_>) -> HeadEffect {
-    if head.status.0 != 200 || stored.status.0 != 200 {
+/// RFC 9111 §4.3.5: validators and length that were received must be those that are stored, and one validator must have been
+/// received: without any, a length that did not change would keep a body alive that did. An answer that is older than what
+/// is stored, by their dates, says nothing of it. `stored_length` is the length of the stored body.
+pub fn head_effect(
+    (stored, facts): (Response<'_>, &Facts),
+    stored_length: u64,
+    head: Response<'_>,
+    now_s: i64,
+) -> HeadEffect {
+    let date = head.fields.get(FieldName::Date).and_then(|text| parse_date(text, now_s));
+    if head.status.0 != 200 || stored.status.0 != 200 || date.is_some_and(|date| date < facts.date) {
         return HeadEffect::None;
     }
-    let same = |name: FieldName| match head.fields.get(name) {
-        Some(received) => stored.fields.get(name) == Some(received),
-        None => true,
-    };
-    let same_length = match head.fields.get(FieldName::ContentLength) {
-        Some(text) => std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) == Some(stored_length),
-        None => true,
-    };
-    if same(FieldName::Etag) && same(FieldName::LastModified) && same_length {
+    let received = |name: FieldName| head.fields.get(name);
+    let differs = |name: FieldName| received(name).is_some_and(|value| stored.fields.get(name) != Some(value));
+    let length_differs = received(FieldName::ContentLength)
+        .is_some_and(|text| std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) != Some(stored_length));
+    if differs(FieldName::Etag) || differs(FieldName::LastModified) || length_differs {
+        HeadEffect::Invalidate
+    } else if [FieldName::Etag, FieldName::LastModified].into_iter().any(|name| received(name).is_some()) {
         HeadEffect::Update
     } else {
-        HeadEffect::Invalidate
+        HeadEffect::None
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{fields, head};
+    use crate::tests::{NOW_S, fields, head};
 
     /// RFC 9111 §3.2.
     #[test]
@@ -98,12 +105,18 @@ mod tests {
     fn a_head_updates_or_invalidates_a_stored_get() {
         let check = |stored: &str, status: u16, lines: &str, expect: HeadEffect| {
             let (stored, answer) = (head(200, stored), head(status, lines));
-            assert_eq!(head_effect(stored.response(), 36, answer.response()), expect, "{status} {lines:?}");
+            let facts = Facts { date: NOW_S, ..Facts::default() };
+            let effect = head_effect((stored.response(), &facts), 36, answer.response(), NOW_S);
+            assert_eq!(effect, expect, "{status} {lines:?}");
         };
-        check("", 200, "", HeadEffect::Update);
-        check("", 200, "Content-Length: 36", HeadEffect::Update);
+        check("", 200, "", HeadEffect::None);
+        check("", 200, "Content-Length: 36", HeadEffect::None);
+        check("ETag: \"a\"", 200, "Content-Length: 36", HeadEffect::None);
         check("", 200, "Content-Length: 37", HeadEffect::Invalidate);
         check("", 200, "Content-Length: x", HeadEffect::Invalidate);
+        check("ETag: \"a\"", 200, "ETag: \"a\"\nDate: {0}", HeadEffect::Update);
+        check("ETag: \"a\"", 200, "ETag: \"a\"\nDate: {-1}", HeadEffect::None);
+        check("ETag: \"a\"", 200, "ETag: \"b\"\nDate: {-1}", HeadEffect::None);
         check("ETag: \"a\"", 200, "ETag: \"a\"", HeadEffect::Update);
         check("ETag: \"a\"", 200, "ETag: \"b\"", HeadEffect::Invalidate);
         check("", 200, "ETag: \"b\"", HeadEffect::Invalidate);

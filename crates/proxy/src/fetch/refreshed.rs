@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cache::{Key, Renewal, Ticket, Unshared};
+use cache::{Began, Key, Renewal, Ticket, Unshared};
 use message::{FieldName, Fields, FieldsView, Method, Request, Response, ResponseHead};
 use rules::conditions::Validators;
 use rules::storing::{Withholding, facts_after_update};
@@ -112,30 +112,38 @@ pub(crate) fn merged(
     (head, facts)
 }
 
+/// Where it belongs, and to whom, only a GET may say anew.
 fn belongs_elsewhere(stored: FieldsView<'_>, update: FieldsView<'_>) -> bool {
     let regroups = update.contains(FieldName::CacheGroups)
         && rules::groups::of_response(update) != rules::groups::of_response(stored);
-    regroups || UrlVariation::is_changed_by(stored, update)
+    let varies = update.contains(FieldName::Vary) && Vary::of(update) != Vary::of(stored);
+    regroups || varies || UrlVariation::is_changed_by(stored, update)
 }
 
-/// RFC 9111 §4.3.5: what the answer to a HEAD says about a stored GET response.
-pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply) {
+/// RFC 9111 §4.3.5: what the answer to a HEAD says about a stored GET response. `began` is the number under which the HEAD
+/// was asked.
+pub(crate) fn by_head(fetch: &Fetch, key: Key, reply: &Reply, began: Began) {
     let cache = &fetch.core.shared.cache;
     let Some(stored) = cache.find(key, &fetch.head.request()) else { return };
-    let effect = match update::head_effect(stored.response(), stored.length(), reply.head.response()) {
-        // Where it belongs, and to whom, only a GET may say anew.
-        HeadEffect::Update if belongs_elsewhere(stored.fields(), reply.head.fields.view()) => HeadEffect::Invalidate,
-        effect => effect,
-    };
-    match effect {
-        HeadEffect::None => {}
-        HeadEffect::Update => {
-            if let (head, Ok(facts)) = merged(fetch, stored.response(), reply) {
-                let rendered = stored_head::render(&head, &fetch.site);
-                cache.freshen(&stored, Some((&head, &rendered)), facts, reply.received);
-            }
+    // What was stored or invalidated after the HEAD had left is newer than its answer.
+    if !stored.was_stored_before(began, reply.received.mono_ms.saturating_sub(reply.delay_ms)) {
+        return;
+    }
+    let (held, now_s) = ((stored.response(), &stored.facts()), (reply.received.wall_ms / 1000) as i64);
+    let effect = update::head_effect(held, stored.length(), reply.head.response(), now_s);
+    if effect == HeadEffect::None {
+        return;
+    }
+    match merged(fetch, stored.response(), reply) {
+        (head, Ok(facts))
+            if effect == HeadEffect::Update && !belongs_elsewhere(stored.fields(), reply.head.fields.view()) =>
+        {
+            let rendered = stored_head::render(&head, &fetch.site);
+            cache.freshen(&stored, Some((&head, &rendered)), facts, reply.received);
         }
-        HeadEffect::Invalidate => {
+        // What somebody's credentials were answered says nothing of what others get.
+        (_, Err(why)) if why.is_about_credentials() => {}
+        _ => {
             let facts = Facts { always_validate: true, ..stored.facts() };
             cache.freshen(&stored, None, facts, reply.received);
         }

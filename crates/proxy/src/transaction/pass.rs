@@ -172,10 +172,10 @@ pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, 
 /// What an answer changes, and where it goes.
 fn take(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step {
     let request = tx.head.request();
-    let began = fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head, began);
     if request.method == Method::Head {
-        fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared, &request), &reply);
+        fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared, &request), &reply, began);
     }
+    let began = fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head, began);
     if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() && fetch.may_store(&reply) {
         return store(tx, fetch, reply, began);
     }
