@@ -16,7 +16,7 @@ use crate::by_policy::MarkKind;
 use crate::cache::Cache;
 use crate::directory::Leavers;
 use crate::entry::Entry;
-use crate::flight::{Failure, Flight};
+use crate::flight::{Failure, Flight, FlightHead};
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::key::Key;
@@ -212,7 +212,7 @@ impl Cache {
         if wishes.alone {
             return Finding::Miss(self.begin(entry, question), stored);
         }
-        match self.joinable(entry, question) {
+        match self.joinable(entry, question, |flight| may_join(flight, question)) {
             Some(flight) if !wishes.ignore_busy || flight.state() != FlightState::Reserved => {
                 return join(flight, wishes, stored);
             }
@@ -233,7 +233,10 @@ impl Cache {
         if kind == MarkKind::Pass {
             return Finding::HitForPass(mark);
         }
-        match self.joinable(entry, question).filter(|flight| flight.state() != FlightState::Reserved) {
+        match self
+            .joinable(entry, question, |flight| may_join(flight, question))
+            .filter(|flight| flight.state() != FlightState::Reserved)
+        {
             Some(flight) if !question.wishes.alone => join(flight, question.wishes, None),
             _ => Finding::HitForMiss(self.begin(entry, question), None, Some(mark)),
         }
@@ -249,7 +252,7 @@ impl Cache {
 
     /// One refresh at a time, and none right after a failure.
     fn begin_refresh(&self, entry: &mut Entry, question: &Question<'_>) -> Option<Arc<Flight>> {
-        let alone = self.joinable(entry, question).is_none() && entry.recent_failure(question.now).is_none();
+        let alone = self.joinable(entry, question, |_| true).is_none() && entry.recent_failure(question.now).is_none();
         alone.then(|| self.begin_listed(entry, question))
     }
 
@@ -266,11 +269,17 @@ impl Cache {
         flight
     }
 
-    /// The flight whose response would fit. One that has outlived an invalidation of its groups, or a ban, takes no one
-    /// new.
-    fn joinable(&self, entry: &mut Entry, question: &Question<'_>) -> Option<Arc<Flight>> {
+    /// The flight whose response would fit, and which will do. One that has outlived an invalidation of its groups, or a ban,
+    /// takes no one new.
+    fn joinable(
+        &self,
+        entry: &mut Entry,
+        question: &Question<'_>,
+        will_do: impl Fn(&Flight) -> bool,
+    ) -> Option<Arc<Flight>> {
         loop {
-            let flight = Arc::clone(entry.joinable(question.request.fields, question.wishes.ignore_vary)?);
+            let flight = entry.joinable(question.request.fields, question.wishes.ignore_vary, &will_do)?;
+            let flight = Arc::clone(flight);
             if flight.is_valid() && !self.is_banned(&flight, question.request) {
                 return Some(flight);
             }
@@ -283,6 +292,13 @@ impl Cache {
 fn join(flight: Arc<Flight>, wishes: &Wishes, stored: Stored) -> Finding {
     let slot = flight.with(|inner| inner.readers.join(wishes.core));
     Finding::Busy(flight, slot, stored)
+}
+
+/// Before its head is known anybody may wait for a response. After that it is one that might be stored: who comes then gets
+/// it only as a fresh hit.
+fn may_join(flight: &Flight, question: &Question<'_>) -> bool {
+    let is_fresh_for = |head: &FlightHead| head.is_fresh_for(&question.wishes.directives, question.now);
+    flight.with(|inner| inner.head.as_ref().is_none_or(is_fresh_for))
 }
 
 /// A part that holds what is wanted and needs no validation. A stale one is worth a fetch, not a refresh beside it.

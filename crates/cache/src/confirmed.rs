@@ -162,6 +162,7 @@ impl Ticket {
                 groups,
                 tags,
                 keep_ms,
+                is_by_policy: fresh.is_by_policy(),
                 trial,
                 is_outline,
             };

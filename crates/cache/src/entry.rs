@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use message::FieldsView;
-use rules::credentials;
+use rules::{RequestDirectives, credentials};
 use smallvec::SmallVec;
 use store::Charge;
 
 use crate::directory::Leavers;
-use crate::flight::{Failure, Flight};
+use crate::flight::{Failure, Flight, FlightHead};
 use crate::key::Variant;
 use crate::limits::{FLIGHTS_LISTED_MAX, SPECS_MAX};
 use crate::object::Object;
@@ -107,8 +107,13 @@ impl Entry {
         self.variants.get(variant)
     }
 
-    /// A flight whose response would fit, as far as is known.
-    pub fn joinable(&self, request: FieldsView<'_>, ignore_vary: bool) -> Option<&Arc<Flight>> {
+    /// The newest flight whose response would fit, as far as is known, and which will do.
+    pub fn joinable(
+        &self,
+        request: FieldsView<'_>,
+        ignore_vary: bool,
+        will_do: impl Fn(&Flight) -> bool,
+    ) -> Option<&Arc<Flight>> {
         let mut last: Option<(&Option<Arc<Spec>>, Variant)> = None;
         let found = self.flights.iter().rev().find(|listed| {
             if ignore_vary {
@@ -120,6 +125,9 @@ impl Entry {
             };
             last = Some((&listed.spec, variant));
             variant == listed.variant
+            if !will_do(&listed.flight) {
+                return false;
+            }
         });
         found.map(|listed| &listed.flight)
     }
@@ -133,10 +141,15 @@ impl Entry {
         }
     }
 
-    /// The head said what the flight varies on: from now on it is found by that, unless another one is already.
-    pub fn list_described(&mut self, flight: &Arc<Flight>, spec: Option<Arc<Spec>>, variant: Variant) {
+    /// The head said what the flight varies on: from now on it is found by that, unless another one is already that will
+    /// do for most requests.
+    pub fn list_described(&mut self, flight: &Arc<Flight>, spec: Option<Arc<Spec>>, variant: Variant, now: Now) {
         self.delist(flight);
-        let taken = self.flights.iter().any(|it| it.variant == variant && same_spec(it.spec.as_ref(), spec.as_ref()));
+        let will_do = |head: &FlightHead| head.is_fresh_for(&RequestDirectives::default(), now);
+        let taken = self.flights.iter().any(|it| {
+            let is_same = it.variant == variant && same_spec(it.spec.as_ref(), spec.as_ref());
+            is_same && it.flight.with(|inner| inner.head.as_ref().is_none_or(will_do))
+        });
         if !taken && self.flights.len() < FLIGHTS_LISTED_MAX {
             self.flights.push(Listed { flight: Arc::clone(flight), spec, variant });
         }

@@ -78,6 +78,8 @@ pub(crate) struct FlightHead {
     pub groups: Option<Arc<Membership>>,
     pub tags: Option<Arc<Membership>>,
     pub keep_ms: u64,
+    /// A policy decided how long it lives.
+    pub is_by_policy: bool,
     /// Against the bans since the fetch began.
     pub trial: Trial,
     /// Of a response whose body lies elsewhere: it answers once it has landed.
@@ -97,6 +99,13 @@ pub(crate) enum Fits {
 impl FlightHead {
     pub fn is_valid(&self) -> bool {
         [&self.groups, &self.tags].into_iter().flatten().all(|groups| groups.is_valid())
+    }
+
+    /// May one who comes now have it, as if it were stored already (RFC 9111 §4)? Under a policy the program says.
+    pub fn is_fresh_for(&self, directives: &RequestDirectives, now: Now) -> bool {
+        let resident_ms = now.mono_ms.saturating_sub(self.received.mono_ms);
+        let is_fresh = |facts: &Facts| judge(facts, resident_ms, directives) == Freshness::Fresh;
+        self.is_by_policy || self.facts.as_ref().is_some_and(is_fresh)
     }
 
     /// May one who waited have it? A request with credentials is answered by a response that does not say that it is shared

@@ -161,6 +161,7 @@ impl Ticket {
             groups: None,
             tags: None,
             keep_ms: 0,
+            is_by_policy: false,
             trial: Trial::since(duty.flight.began),
             is_outline: false,
         };
@@ -224,7 +225,7 @@ impl Cache {
         if let Some(failure) = entry.recent_failure(now) {
             return SliceAnswer::Failed(failure);
         }
-        if let Some(flight) = entry.joinable(request.fields, true).cloned() {
+        if let Some(flight) = entry.joinable(request.fields, true, |_| true).cloned() {
             let slot = flight.with(|inner| inner.readers.join(core));
             return SliceAnswer::Busy(Follower::new(flight, slot, core).waiting(None, None, 0));
         }

@@ -184,6 +184,7 @@ impl Ticket {
             groups: None,
             tags: None,
             keep_ms: 0,
+            is_by_policy: false,
             trial,
             is_outline: false,
         };
@@ -269,6 +270,7 @@ impl Ticket {
         head.facts = Some(facts);
         head.is_outline = sliced.is_some();
         head.keep_ms = policy.map_or(0, |policy| policy.keep_ms);
+        head.is_by_policy = policy.is_some();
         head.groups = cache.membership(groups.as_ref(), duty.flight.began);
         head.tags = tags.as_ref().map(|tags| tags.under_way(duty.flight.began));
         let mut leavers = Leavers::new();
@@ -294,7 +296,7 @@ impl Ticket {
             if condemned || only_target || too_long || partial.is_some() {
                 entry.delist(flight);
             } else {
-                entry.list_described(flight, spec.clone(), variant);
+                entry.list_described(flight, spec.clone(), variant, head.received);
             }
             if too_long && !condemned {
                 shard.note_uncacheable(flight.key, mark_ms, false);

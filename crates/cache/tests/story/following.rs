@@ -2,8 +2,9 @@
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{BodyPiece, CacheSettings, Follower, Release};
+use cache::{Answer, BodyPiece, CacheSettings, Follower, Release, StoreAs, Wishes};
 use message::FieldName;
+use rules::{Facts, RequestDirectives};
 use std::task::Poll;
 
 fn set_cookie(follower: &mut Follower) -> bool {
@@ -372,4 +373,40 @@ fn a_writer_on_another_core_is_posted_to_once() {
     stage.deliver();
     assert_eq!(bell.rings(), 1);
     assert!(poll_with(&bell, |cx| draft.poll_room(cx)).is_ready());
+}
+
+/// RFC 9111 §4, §5.2.2.4: behind its head a response is one that might be stored.
+#[test]
+fn who_comes_after_the_head_follows_only_what_is_fresh_for_it() {
+    let plain = RequestDirectives::default();
+    let check = |store_as: StoreAs, after_ms: u64, directives: RequestDirectives, expect: &str| {
+        let mut stage = Stage::new();
+        let leader = stage.miss("/");
+        let wishes = Wishes { directives, ..Wishes::default() };
+        assert_eq!(kind(&stage.ask_with("/", &[], &wishes)), "busy", "before the head anybody waits");
+        let facts = store_as.facts;
+        let draft = stage.describe(leader, Some(store_as), None);
+        stage.advance_ms(after_ms);
+        let answer = stage.ask_with("/", &[], &wishes);
+        assert_eq!(kind(&answer), expect, "{facts:?} after {after_ms} ms, {directives:?}");
+        if let Answer::Miss(second) = answer
+            && directives == plain
+        {
+            assert_eq!(kind(&stage.ask("/")), "busy", "for the newer one, whose head is not there");
+            let mut newer = stage.describe(second, Some(storable(MINUTE_MS)), None);
+            newer.append("newer".into());
+            assert_eq!(read_body(&mut stage.busy("/")).0, b"newer");
+        }
+        drop(draft);
+    };
+    check(storable(MINUTE_MS), 0, plain, "busy");
+    check(storable(MINUTE_MS), MINUTE_MS, plain, "miss");
+    check(storable(0), 0, plain, "miss");
+    let validated = StoreAs { facts: Facts { always_validate: true, ..facts(MINUTE_MS) }, ..storable(0) };
+    check(validated, 0, plain, "miss");
+    let aged = StoreAs { facts: Facts { initial_age_ms: 2 * MINUTE_MS, ..facts(MINUTE_MS) }, ..storable(0) };
+    check(aged, 0, plain, "miss");
+    check(storable(MINUTE_MS), 0, RequestDirectives { no_cache: true, ..plain }, "miss");
+    check(storable(MINUTE_MS), 5_000, RequestDirectives { max_age_s: Some(1), ..plain }, "miss");
+    check(living(0, 0, 0), 5_000, plain, "busy");
 }

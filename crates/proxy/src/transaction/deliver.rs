@@ -8,9 +8,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Follower, Object};
+use cache::{Follower, Now, Object};
 use message::{FieldName, FieldsView, Request, Response, ResponseHead, Status, Version};
 use rules::conditions::{self, Holder, Outcome as Condition};
+use rules::freshness::age_s;
 use rules::range::{self, ContentRange, RangeSpecs, Ranges};
 use wire::{HopByHop, ResponseBody};
 
@@ -144,8 +145,8 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     let head_only = tx.wants_head_only();
     let outgoing = match answer {
         Answer::Stored { object, why, slices } => stored(tx, &object, why, slices, head_only),
-        Answer::Followed { head, length, follower, facts, .. } => {
-            followed(tx, &head, length, follower, facts.as_ref(), head_only)
+        Answer::Followed { head, length, follower, facts, received } => {
+            followed(tx, &head, length, follower, (facts.as_ref(), received), head_only)
         }
         Answer::File(file) => file_beneath(tx, &file, head_only),
         Answer::Item(item) => item_of_memcached(tx, item, head_only),
@@ -366,11 +367,14 @@ fn followed(
     head: &ResponseHead,
     length: Option<u64>,
     mut follower: Follower,
-    facts: Option<&rules::Facts>,
+    (facts, received): (Option<&rules::Facts>, Now),
     head_only: bool,
 ) -> Outgoing {
     let site = Arc::clone(&tx.site);
     let request = tx.head.request();
+    // RFC 9111 §5.1: who gets what another asked for is told how old it is. The leader has what the origin said.
+    let resident_ms = tx.core.now().mono_ms.saturating_sub(received.mono_ms);
+    let age_s = facts.filter(|_| !follower.is_leader()).map(|facts| age_s(facts, resident_ms));
     let is_stored = facts.is_some();
     let facts = facts.copied().unwrap_or_default();
     let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
@@ -408,6 +412,9 @@ fn followed(
         }
     };
     stored_head::write_via(&mut out, head.version, &site);
+    if let Some(age_s) = age_s {
+        write_number_field(&mut out, "Age", age_s);
+    }
     tx.outcome.status = status;
     let how = match (tx.outcome.verdict == CacheVerdict::Coalesced, is_stored) {
         (true, _) => "fwd=uri-miss; collapsed",
