@@ -87,8 +87,8 @@ impl Cache {
             }
             let order = shard.next_order();
             let entry = shard.entry(key);
-            self.weed(entry, request, wishes.ignore_vary, &mut outdated);
-            if let Some(suspect) = self.suspect(entry.find(request.fields, wishes.ignore_vary)) {
+            self.weed(entry, request, wishes.selection(), &mut outdated);
+            if let Some(suspect) = self.suspect(entry.find(request.fields, wishes.selection())) {
                 drop(shard);
                 self.examine(&suspect, request);
                 continue;
@@ -131,7 +131,7 @@ impl Cache {
 
     /// The part that `ask` would serve, for who must not take on a fetch of the whole.
     pub fn find_part(&self, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
-        self.look_up(key, request, wishes.ignore_vary, |slot| fresh_part(slot, request, wishes, now))
+        self.look_up(key, request, wishes.selection(), |slot| fresh_part(slot, request, wishes, now))
     }
 
     /// The right to refresh a whole response that is served stale to who must not take on a fetch: what `ask` gives
@@ -173,7 +173,7 @@ impl Cache {
 
     fn look(&self, entry: &mut Entry, question: &Question<'_>, leavers: &mut Leavers) -> Finding {
         let Question { request, wishes, now, .. } = *question;
-        let slot = entry.find(request.fields, wishes.ignore_vary);
+        let slot = entry.find(request.fields, wishes.selection());
         let stored = slot.and_then(|slot| slot.whole.clone());
         let stored = stored.filter(|object| !wishes.has_no_slices || object.sliced().is_none());
         if wishes.always_miss {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use message::{Request, ResponseHead};
-use rules::Facts;
+use rules::{Facts, Freshness, RequestDirectives};
 use store::disk::DiskStats;
 use store::limits::BLOCK_BYTES;
 use store::sync::Mutex;
@@ -32,7 +32,7 @@ use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::unwritten::Unwritten;
 use crate::variants::Slot;
 use crate::walk::Walk;
-use crate::wishes::{Began, Now};
+use crate::wishes::{Began, Now, Selection};
 
 /// What an operator decides. The default is that of `limits`.
 #[derive(Clone, Debug)]
@@ -279,7 +279,9 @@ impl Cache {
 
     /// What is stored for a request, fresh or not: for the rules about HEAD (RFC 9111 §4.3.5) and for `explain`.
     pub fn find(&self, key: Key, request: &Request<'_>) -> Option<Arc<Object>> {
-        self.look_up(key, request, false, |slot| slot.whole.clone().filter(|object| object.mark().is_none()))
+        self.look_up(key, request, Selection::VaryFirst, |slot| {
+            slot.whole.clone().filter(|object| object.mark().is_none())
+        })
     }
 
     /// Looks at what is stored for a request, and changes nothing but what groups and bans have outdated.
@@ -287,15 +289,15 @@ impl Cache {
         &self,
         key: Key,
         request: &Request<'_>,
-        ignore_vary: bool,
+        selection: Selection,
         mut look: impl FnMut(&Slot) -> Option<T>,
     ) -> Option<T> {
         let mut leavers = Leavers::new();
         loop {
             let mut shard = self.directory.shard(key);
             let entry = shard.known(key)?;
-            self.weed(entry, request, ignore_vary, &mut leavers);
-            let slot = entry.find(request.fields, ignore_vary);
+            self.weed(entry, request, selection, &mut leavers);
+            let slot = entry.find(request.fields, selection);
             let suspect = self.suspect(slot);
             let found = slot.filter(|_| suspect.is_none()).and_then(&mut look);
             shard.tidy(key);
@@ -313,12 +315,12 @@ impl Cache {
     }
 
     /// Takes out what would answer a request if its groups had not been invalidated. Under the shard's lock.
-    pub(crate) fn weed(&self, entry: &mut Entry, request: &Request<'_>, ignore_vary: bool, leavers: &mut Leavers) {
+    pub(crate) fn weed(&self, entry: &mut Entry, request: &Request<'_>, selection: Selection, leavers: &mut Leavers) {
         // Where no group was ever invalidated a look-up pays no more than this.
         if self.groups.get().is_none_or(|groups| groups.is_untouched()) {
             return;
         }
-        while let Some(outdated) = entry.find(request.fields, ignore_vary).and_then(Slot::outdated) {
+        while let Some(outdated) = entry.find(request.fields, selection).and_then(Slot::outdated) {
             entry.remove(&outdated);
             leavers.push(outdated);
         }
@@ -489,6 +491,34 @@ impl Cache {
         if let Some(disk) = &self.disk {
             disk.keep(object);
         }
+    }
+
+    /// A response has come for a request that selects these variants, too. What is stale of them goes, and all of it where
+    /// the response has no Vary: it would be selected before the newer one. Under the shard's lock.
+    pub(crate) fn supersede(&self, entry: &mut Entry, variants: &[Variant], by: &Object) -> Leavers {
+        let is_superseded = |old: &Arc<Object>| {
+            let is_fresh = old.freshness(by.received, &RequestDirectives::default()) == Freshness::Fresh;
+            by.is_newer_than(old) && (by.spec.is_none() || !is_fresh)
+        };
+        let mut superseded = Leavers::new();
+        for &variant in variants.iter().filter(|_| by.partial().is_none()) {
+            if entry.slot(variant).and_then(|slot| slot.whole.as_ref()).is_some_and(is_superseded) {
+                superseded.extend(self.drop_variant(entry, (by.key, variant)));
+            }
+        }
+        if !superseded.is_empty() {
+            entry.temper(self.bans.is_watching());
+        }
+        superseded
+    }
+
+    /// Drops the whole response of a variant, beneath too. Under the shard's lock.
+    pub(crate) fn drop_variant(&self, entry: &mut Entry, (key, variant): (Key, Variant)) -> Leavers {
+        let mut dropped = Leavers::new();
+        entry.remove_whole(variant, &mut dropped);
+        self.forget_on_disk(key, variant);
+        self.part_with(&dropped);
+        dropped
     }
 
     /// What lies beneath must not be served any more, and nothing is stored in its place. Under the shard's lock.

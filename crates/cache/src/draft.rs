@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use message::{Fields, RequestHead};
 use rules::Facts;
+use smallvec::SmallVec;
 use store::limits::BLOCK_BYTES;
 use store::sync::atomic::Ordering::Relaxed;
 use store::{Charge, Growing};
@@ -56,6 +57,8 @@ pub(crate) struct Keep {
     pub request: Option<RequestHead>,
     pub spec: Option<Arc<Spec>>,
     pub variant: Variant,
+    /// What its request selects by other Vary fields: it may take their place.
+    pub superseded: SmallVec<[Variant; 2]>,
     pub rendered: Bytes,
     pub facts: Facts,
     pub policy: Option<ByPolicy>,
@@ -236,6 +239,8 @@ impl Draft {
         let trailers = trailers.map(Arc::new);
         let whole = self.keep.as_mut().and_then(|keep| keep.whole.take());
         let elsewhere = self.keep.as_ref().and_then(|keep| keep.elsewhere);
+        let superseded = self.keep.as_mut().filter(|keep| keep.policy.is_none());
+        let superseded = superseded.map(|keep| std::mem::take(&mut keep.superseded)).unwrap_or_default();
         // A policy gave it no time at all: who waited has it, and what lies there for others stays.
         let is_for_who_waits =
             self.keep.as_ref().is_some_and(|keep| keep.policy.is_some() && keep.facts.lifetime_ms == 0);
@@ -272,15 +277,17 @@ impl Draft {
             entry.delist(flight);
             let stores = match stored_elsewhere {
                 None if is_for_who_waits || is_banned() => false,
-                None => cache.take_in(entry, &object, flight.began, &mut leavers),
+                None => {
+                    let stores = cache.take_in(entry, &object, flight.began, &mut leavers);
+                    if stores {
+                        leavers.extend(cache.supersede(entry, &superseded, &object));
+                    }
+                    stores
+                }
                 Some(false) => false,
                 Some(true) => {
                     // What lay here for this request is superseded.
-                    let mut superseded = Leavers::new();
-                    entry.remove_whole(object.variant, &mut superseded);
-                    cache.forget_on_disk(flight.key, object.variant);
-                    cache.part_with(&superseded);
-                    leavers.extend(superseded);
+                    leavers.extend(cache.drop_variant(entry, (flight.key, object.variant)));
                     true
                 }
             };

@@ -16,7 +16,7 @@ use crate::limits::{FLIGHTS_LISTED_MAX, SPECS_MAX};
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
-use crate::wishes::Now;
+use crate::wishes::{Now, Selection};
 
 /// What stands under a key.
 pub(crate) struct Entry {
@@ -94,13 +94,22 @@ impl Entry {
         if is_alone { slot.whole.take() } else { None }
     }
 
-    /// What is stored for a request: under the newest specification that has it (RFC 9111 §4.1: of several that
-    /// match, the most recent).
-    pub fn find(&self, request: FieldsView<'_>, ignore_vary: bool) -> Option<&Slot> {
-        if ignore_vary {
-            return self.variants.newest();
+    /// What is stored for a request. This is the rule of selection, and [`temper`] says of whom it need not be asked.
+    pub fn find(&self, request: FieldsView<'_>, selection: Selection) -> Option<&Slot> {
+        let slot = |spec: &Option<Arc<Spec>>| self.variants.get(variant_of(spec.as_ref(), request));
+        match selection {
+            Selection::AnyVariant => self.variants.newest(),
+            Selection::Newest => self.specs.iter().find_map(slot),
+            Selection::VaryFirst => {
+                let with_vary = self.specs.iter().filter(|spec| spec.is_some()).find_map(slot);
+                with_vary.or_else(|| self.variants.get(Variant::PLAIN))
+            }
         }
-        self.specs.iter().find_map(|spec| self.variants.get(variant_of(spec.as_ref(), request)))
+    }
+
+    /// What a request selects by every specification in use, but for one variant.
+    pub fn other_variants(&self, request: FieldsView<'_>, but: Variant) -> SmallVec<[Variant; 2]> {
+        self.specs.iter().map(|spec| variant_of(spec.as_ref(), request)).filter(|variant| *variant != but).collect()
     }
 
     pub fn slot(&self, variant: Variant) -> Option<&Slot> {
@@ -116,6 +125,9 @@ impl Entry {
     ) -> Option<&Arc<Flight>> {
         let mut last: Option<(&Option<Arc<Spec>>, Variant)> = None;
         let found = self.flights.iter().rev().find(|listed| {
+            if !will_do(&listed.flight) {
+                return false;
+            }
             if ignore_vary {
                 return true;
             }
@@ -125,9 +137,6 @@ impl Entry {
             };
             last = Some((&listed.spec, variant));
             variant == listed.variant
-            if !will_do(&listed.flight) {
-                return false;
-            }
         });
         found.map(|listed| &listed.flight)
     }
@@ -217,11 +226,14 @@ impl Entry {
         self.variants.iter().flat_map(|(_, slot)| slot.objects())
     }
 
-    /// Says of every object whether a hot table may serve it, and whether that has to watch for bans.
+    /// Says of every object whether a hot table may serve it, and whether that has to watch for bans: what every rule of
+    /// [`find`](Entry::find) would select among those that match.
     pub fn temper(&self, watched: bool) {
         let newest = self.specs.first().and_then(Option::as_ref);
+        let any_varies = self.objects().any(|object| object.spec.is_some());
         for object in self.objects() {
-            temper(object, watched, same_spec(object.spec.as_ref(), newest));
+            let is_newest = same_spec(object.spec.as_ref(), newest);
+            temper(object, watched, is_newest && (object.spec.is_some() || !any_varies));
         }
     }
 
@@ -301,8 +313,8 @@ impl Entry {
     }
 }
 
-/// Says of an object whether a hot table may serve it.
-pub(crate) fn temper(object: &Object, watched: bool, is_newest: bool) {
+/// Says of an object whether a hot table may serve it, where it is the one to select.
+pub(crate) fn temper(object: &Object, watched: bool, is_selected: bool) {
     let is_whole = object.partial().is_none() && object.mark().is_none();
-    object.set_hot(watched, is_whole && is_newest);
+    object.set_hot(watched, is_whole && is_selected);
 }

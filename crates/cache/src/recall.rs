@@ -71,14 +71,21 @@ impl Cache {
         found
     }
 
-    /// The record of the variant that a request selects: under the newest specification first.
+    /// The record of the variant that a request selects: under the newest specification first, and what has none last, as
+    /// in memory.
     async fn select(&self, disk: &DiskLevel, key: Key, request: &Request<'_>, now: Now) -> Option<Read> {
         let mut tried = Vec::new();
+        let mut plain = None;
         let mut candidates = disk.tier.family(key.bits());
         candidates.truncate(DISK_CANDIDATES_MAX);
         for candidate in candidates {
             let Some(read) = self.open(disk, candidate, key, now).await else { continue };
             let variant = variant_of(read.spec.as_ref(), request.fields);
+            // Where a policy decides, the newest that matches answers.
+            if read.form.variant == variant && read.spec.is_none() && read.form.keep_ms.is_none() {
+                plain.get_or_insert(read);
+                continue;
+            }
             if read.form.variant == variant {
                 return Some(read);
             }
@@ -94,7 +101,7 @@ impl Cache {
                 }
             }
         }
-        None
+        plain
     }
 
     async fn open(&self, disk: &DiskLevel, candidate: Candidate, key: Key, now: Now) -> Option<Read> {

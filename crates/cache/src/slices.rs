@@ -25,7 +25,7 @@ use crate::key::{Key, random_number};
 use crate::limits::{FOR_DISK_SHARE_SHIFT, OBJECT_SHARE_SHIFT};
 use crate::object::Object;
 use crate::ticket::{Description, StoreAs, Ticket, entry_of};
-use crate::wishes::Now;
+use crate::wishes::{Now, Selection};
 
 /// How a body lies in slices: all of `slice_bytes`, but the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl Cache {
             return SliceAnswer::Held(Arc::clone(object));
         }
         let entry = shard.entry(key);
-        if let Some(object) = entry.find(request.fields, true).and_then(|slot| slot.whole.clone()) {
+        if let Some(object) = entry.find(request.fields, Selection::AnyVariant).and_then(|slot| slot.whole.clone()) {
             object.touch(now);
             return SliceAnswer::Held(object);
         }

@@ -286,6 +286,7 @@ impl Ticket {
             // What must not be stored says nothing about the key any more.
             let here = !condemned && elsewhere.is_none();
             let spec = if here { entry.note_spec(spec, &mut leavers) } else { spec };
+            let superseded = entry.other_variants(request.request().fields, variant);
             cache.part_with(&leavers);
             let only_target = elsewhere.is_some_and(|there| there.only_target);
             head.fits = match partial {
@@ -307,6 +308,7 @@ impl Ticket {
                 request,
                 spec,
                 variant,
+                superseded,
                 rendered,
                 facts,
                 policy,

@@ -1,7 +1,8 @@
 //! Vary: variants, several specifications, and waiters whom the response does not fit.
 
 use crate::stage::*;
-use cache::{Answer, CacheSettings, Release, Wishes};
+use cache::{Answer, CacheSettings, HotTable, Release, Wishes};
+use std::sync::Arc;
 
 const GZIP: &[(&str, &str)] = &[("Accept-Encoding", "gzip")];
 const BROTLI: &[(&str, &str)] = &[("Accept-Encoding", "br")];
@@ -127,4 +128,41 @@ fn two_keys_never_meet() {
     for index in 0..500 {
         assert_eq!(body_of(&stage.fresh(&format!("/{index}"))), format!("body {index}").as_bytes());
     }
+}
+
+/// RFC 9111 §4.1: some responses lack Vary by mistake; a program's rule is Varnish's.
+#[test]
+fn what_lacks_vary_answers_only_whom_no_variant_does() {
+    let stage = Stage::new();
+    let ask = |kind: &str, wishes: &Wishes| stage.ask_with("/", &[("X-Kind", kind)], wishes);
+    let by_rfc = Wishes::default();
+    for kind in ["a", "b"] {
+        stage.fill(ticket(ask(kind, &by_rfc)), varying("X-Kind"), kind.as_bytes()).expect("stored");
+    }
+    let plain = stage.fill(ticket(ask("c", &by_rfc)), storable(MINUTE_MS), b"not found").expect("stored");
+    for (kind, expect) in [("a", &b"a"[..]), ("b", b"b"), ("c", b"not found"), ("d", b"not found")] {
+        assert_eq!(body_of(&fresh(ask(kind, &by_rfc))), expect, "{kind}");
+        let newest = Wishes { newest_first: true, ..Wishes::default() };
+        assert!(Arc::ptr_eq(&fresh(ask(kind, &newest)), &plain), "{kind}");
+    }
+    let mut hot = HotTable::new(&stage.cache);
+    hot.remember(stage.key("/"), &plain);
+    assert!(hot.get_plain(stage.key("/")).is_none(), "the shards choose");
+}
+
+#[test]
+fn what_replaces_a_variant_takes_its_place_though_it_lacks_vary() {
+    let mut stage = Stage::new();
+    let ask = |stage: &Stage, kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &Wishes::default());
+    for kind in ["a", "b"] {
+        stage.fill(ticket(ask(&stage, kind)), varying("X-Kind"), kind.as_bytes()).expect("stored");
+    }
+    stage.advance_ms(2 * MINUTE_MS);
+    let leader = ticket(ask(&stage, "a"));
+    let old = Arc::clone(leader.stale().expect("it is stale"));
+    stage.fill(leader, storable(MINUTE_MS), b"new").expect("stored");
+    assert!(!old.is_live());
+    assert_eq!(body_of(&fresh(ask(&stage, "a"))), b"new");
+    // Nobody has asked for the other yet: its validator may be good still.
+    assert!(ticket(ask(&stage, "b")).stale().is_some());
 }

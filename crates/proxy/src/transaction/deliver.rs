@@ -200,17 +200,16 @@ fn stored(
         }
         None => stored_head::write_freshness(&mut out, &site, object, now),
     }
-    let body = match slices {
     for field in std::mem::take(&mut tx.own_fields).view().iter() {
         write_field(&mut out, field.name_text, field.value);
     }
+    let body = match slices {
         Some(slices) => in_slices(slices, body),
         None => body,
     };
     finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
 }
 
-/// What was planned of a body, read from its slices.
 /// RFC 9211 §2.2: what Cache-Status says of a stored response for which the origin was asked; `None` where it was not.
 fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
     let detail = tx.outcome.why;
@@ -226,6 +225,7 @@ fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
     })
 }
 
+/// What was planned of a body, read from its slices.
 fn in_slices(mut slices: Box<SlicedRead>, body: OutBody) -> OutBody {
     match body {
         OutBody::Held { from, to, .. } => slices.set_parts(VecDeque::from([(Vec::new(), from..to)])),

@@ -230,6 +230,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         ignore_busy: state.hash_ignore_busy.get(),
         alone: always_miss || waited_enough,
         ignore_vary: state.hash_ignore_vary.get(),
+        newest_first: true,
         ttl_max_ms: ms(state.ttl_s.get()),
         grace_max_ms: ms(state.grace_s.get()),
         age_max_ms: ms(state.age_max_s.get()),
