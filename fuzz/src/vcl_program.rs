@@ -10,7 +10,8 @@ pub fn run(data: &[u8]) -> bool {
 }
 
 const HEAD: &[u8] = b"vcl 4.1; import std; import cookie; import header; import str; import blob; import directors;\n\
-    backend a none; backend b none; acl near { \"10.0.0.0\"/8; ! \"10.0.0.1\"; }\n\
+    backend a { .host = \"127.0.0.1\"; } backend b { .host = \"127.0.0.1\"; }\n\
+    acl near { \"10.0.0.0\"/8; ! \"10.0.0.1\"; }\n\
     sub vcl_init { new d = directors.round_robin(); d.add_backend(a); new h = directors.shard(); h.add_backend(b); }\n\
     sub vcl_recv {\n";
 

@@ -100,6 +100,15 @@ impl Loaded {
         self.program.default_backend.map_or(BackendRef::None, BackendRef::Named)
     }
 
+    /// Is it none at all, or one of the program's that is called `none`?
+    pub fn is_none(&self, of: BackendRef) -> bool {
+        match of {
+            BackendRef::None => true,
+            BackendRef::Named(id) => self.backends().get(id.index()).is_some_and(|backend| backend.endpoint.is_none()),
+            BackendRef::Director(_) => false,
+        }
+    }
+
     /// `None` for a number of the program's own backends.
     pub fn dynamic_backend(&self, id: BackendId) -> Option<DynamicBackend> {
         self.dynamic.get(id.index().checked_sub(self.backends().len())?)

@@ -8,7 +8,7 @@ use vcl::*;
 const HEAD: &str = "vcl 4.1; import std; import directors; import cookie; import header; import var; import str; \
     import blob; import xkey; import purge; import vsthrottle; import saintmode; import bodyaccess; import unix; \
     import proxy; import h2; import vtc; import dynamic; import tls; \
-    backend a none; backend b none; backend c none; ";
+    backend a { .host = \"127.0.0.1\"; } backend b { .host = \"127.0.0.1\"; } backend c { .host = \"127.0.0.1\"; } ";
 
 fn load(text: &str) -> Arc<Loaded> {
     let text = format!("{HEAD} {text}");
@@ -246,6 +246,19 @@ fn directors_choose_among_the_healthy() {
         "c"
     );
     assert_eq!(chosen("new d = directors.round_robin();", "d.backend()", &[], 1), "-");
+}
+
+/// As by Varnish 7.1, of which the words are.
+#[test]
+fn what_is_called_none_is_no_member_of_a_director() {
+    for (class, rest) in [("round_robin", ""), ("fallback", ""), ("random", ", 1"), ("hash", ", 1"), ("shard", "")] {
+        let init = format!("new d = directors.{class}(); d.add_backend(no{rest});");
+        let text = format!("{HEAD} backend no none; sub vcl_init {{ {init} }}");
+        let checked = check(Included { name: "t.vcl".to_owned(), bytes: text.into_bytes() }, &NoIncludes);
+        let program = checked.program.expect("the program is lawful");
+        let why = Loaded::load(program, checked.sources, &NoWorld).expect_err(class);
+        assert!(why.contains("None backend cannot be added"), "{class}: {why}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn load(text: &str) -> Result<std::sync::Arc<Loaded>, String> {
     Loaded::load(program, checked.sources, &NoWorld)
 }
 
-const HEAD: &str = "vcl 4.1; import std; backend default none; backend other none; \
+const HEAD: &str = "vcl 4.1; import std; import blob; import header; backend default none; backend other none; \
     acl near { \"127.0.0.0\"/8; ! \"127.0.0.2\"; \"::1\"; } acl logged +log { \"10.0.0.0\"/8; } ";
 
 /// Runs a vcl_recv over a small request and shows what became of the request, what was logged, and the verdict.
@@ -161,6 +161,13 @@ fn what_cannot_be_done_ends_the_transaction_and_is_logged() {
     fails("set req.url = \"\";", "empty string");
     fails("set req.url = \"/a b\";", "blank");
     fails("set req.method = req.http.no;", "empty string");
+    for method in ["GET /x", "G:T", "GET\u{e9}", "GET\t", "(GET)", "\u{1}"] {
+        fails(&format!("set req.method = \"{method}\";"), "no token");
+    }
+    let line_break = "blob.transcode(decoding=URL, encoded=\"%0d%0aX-Forged:%201%0d%0a\")";
+    fails(&format!("std.collect(req.http.three, {line_break});"), "control byte");
+    fails(&format!("header.append(req.http.three, {line_break});"), "control byte");
+    fails(&format!("set req.method = {line_break};"), "no token");
     fails("set req.http.r = std.integer(\"x\");", "no fallback");
     fails("return (synth(99));", "illegal synth (99) (..0##)");
     fails("return (synth(1050));", "illegal synth (1050) (..0##)");

@@ -12,7 +12,7 @@ use super::builtin_rules::{self, BuiltinRule};
 use super::compiled::*;
 use super::lawful_values::{lawful_line, lawful_status, lawful_value};
 use crate::header_names::KeptName;
-use crate::host::{Host, LogKind};
+use crate::host::{Host, LogKind, Message};
 use crate::limits::{RUN_DEPTH_MAX, STATEMENTS_MAX};
 use crate::loaded::Loaded;
 use crate::matching::pattern_sets::LastPass;
@@ -197,14 +197,16 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         match act {
             Act::SetHeader { of, name, value, is_lawful } => {
                 let value = self.text(value)?.unwrap_or_default();
-                let value = if *is_lawful { value } else { lawful_line(name.written(), value)? };
-                self.host.set_header(*of, KeptName::Known(name), value)?;
+                match is_lawful {
+                    true => self.host.set_header(*of, KeptName::Known(name), value)?,
+                    false => self.set_line(*of, KeptName::Known(name), value)?,
+                }
             }
             Act::AddToHeader { of, name, value } => {
                 let before = self.host.header(*of, name).unwrap_or_default();
                 let value = self.text(value)?.unwrap_or_default();
                 let value = self.arena.join(&[before, value])?;
-                self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), value)?)?;
+                self.set_line(*of, KeptName::Known(name), value)?;
             }
             Act::RewriteHeader { of, name, steps, .. } if self.host.is_watched() => {
                 for (index, step) in steps.iter().enumerate() {
@@ -213,13 +215,13 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
                     }
                     let text = self.host.header(*of, name).unwrap_or_default();
                     let text = self.rewritten(text, std::slice::from_ref(step), None)?;
-                    self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), text)?)?;
+                    self.set_line(*of, KeptName::Known(name), text)?;
                 }
             }
             Act::RewriteHeader { of, name, bytes_min, steps, set } => {
                 let text = self.host.header(*of, name).unwrap_or_default();
                 let text = if text.len() < *bytes_min { text } else { self.rewritten(text, steps, set.as_deref())? };
-                self.host.set_header(*of, KeptName::Known(name), lawful_line(name.written(), text)?)?;
+                self.set_line(*of, KeptName::Known(name), text)?;
             }
             Act::UnsetHeader { of, name } => self.host.unset_header(*of, KeptName::Known(name)),
             Act::SetVariable { of, value } => {
@@ -275,6 +277,19 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             Act::Block(steps) => return self.block(steps),
         }
         Ok(Flow::Through)
+    }
+
+    /// In place of all lines of a header. Every value that was made while the program ran is set here or added below, so that
+    /// none goes by what a line may be.
+    #[inline]
+    pub fn set_line(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
+        self.host.set_header(of, name, lawful_line(name.written(), value)?)
+    }
+
+    /// Behind those that are there.
+    #[inline]
+    pub fn add_line(&self, of: Message, name: KeptName<'a>, value: &'a [u8]) -> Result<(), Fault> {
+        self.host.add_header(of, name, lawful_line(name.written(), value)?)
     }
 
     /// A function gave back the very text of the variable: it found nothing to change. Who watches is told that it stays.

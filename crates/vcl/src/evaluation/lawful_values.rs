@@ -39,6 +39,11 @@ pub fn lawful_status(name: &str, status: i64) -> Result<u16, Fault> {
     Err(Fault::new(format!("{why}: it is 100 to 65535, its last three digits 100 to 999")))
 }
 
+/// RFC 9110 §5.6.2: what a method is made of.
+fn is_token(text: &[u8]) -> bool {
+    text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+}
+
 /// What every host would refuse.
 pub fn lawful_value(of: VariableId, value: Plain<'_>) -> Result<Plain<'_>, Fault> {
     match (of, value) {
@@ -46,10 +51,17 @@ pub fn lawful_value(of: VariableId, value: Plain<'_>) -> Result<Plain<'_>, Fault
             lawful_status(of.get().name, status)?;
         }
         (VariableId::CLIENT_IDENTITY, Plain::Text(text)) => return Ok(Plain::Text(Some(text.unwrap_or_default()))),
-        (
-            VariableId::REQ_URL | VariableId::BEREQ_URL | VariableId::REQ_METHOD | VariableId::BEREQ_METHOD,
-            Plain::Text(text),
-        ) => {
+        (VariableId::REQ_METHOD | VariableId::BEREQ_METHOD, Plain::Text(text)) => {
+            let text = text.unwrap_or_default();
+            if text.is_empty() {
+                return Err(Fault::new(format!("Setting {} to empty string", of.get().name)));
+            }
+            if !is_token(text) {
+                let name = of.get().name;
+                return Err(Fault::new(format!("{name} cannot be \"{}\": it is no token", text.escape_ascii())));
+            }
+        }
+        (VariableId::REQ_URL | VariableId::BEREQ_URL, Plain::Text(text)) => {
             let text = text.unwrap_or_default();
             if text.is_empty() {
                 return Err(Fault::new(format!("Setting {} to empty string", of.get().name)));

@@ -51,9 +51,6 @@ impl Director {
     }
 
     pub fn add(&self, backend: BackendRef, weight: f64) -> Result<(), Fault> {
-        if backend == BackendRef::None {
-            return Err(Fault::new("None backend cannot be added"));
-        }
         if !weight.is_finite() || weight < 0.0 {
             return Err(Fault::new(format!("{weight} is no weight: it is a number from 0 on")));
         }

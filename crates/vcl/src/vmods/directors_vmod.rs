@@ -99,8 +99,8 @@ fn of_director<'a, H: Host<'a>>(
 ) -> Result<Plain<'a>, Fault> {
     use DirectorsFunction as F;
     match function {
-        F::RoundRobinAdd | F::FallbackAdd => director.add(given.backend(0), 1.0)?,
-        F::RandomAdd | F::HashAdd => director.add(given.backend(0), given.real(1))?,
+        F::RoundRobinAdd | F::FallbackAdd => director.add(member(run, given)?, 1.0)?,
+        F::RandomAdd | F::HashAdd => director.add(member(run, given)?, given.real(1))?,
         F::RoundRobinRemove | F::FallbackRemove | F::RandomRemove | F::HashRemove => director.remove(given.backend(0)),
         F::HashBackend => {
             return Ok(Plain::Backend(director.by_key(run.loaded, run.host, given.bytes(0))));
@@ -108,6 +108,15 @@ fn of_director<'a, H: Host<'a>>(
         _ => return Ok(Plain::Backend(BackendRef::Director(id))),
     }
     Ok(NOTHING)
+}
+
+/// What is added to a director. As in Varnish, what is called `none` is no member.
+fn member<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> Result<BackendRef, Fault> {
+    let backend = given.backend(0);
+    match run.loaded.is_none(backend) {
+        true => Err(Fault::new("None backend cannot be added")),
+        false => Ok(backend),
+    }
 }
 
 fn of_shard<'a, H: Host<'a>>(
@@ -128,7 +137,7 @@ fn of_shard<'a, H: Host<'a>>(
                 Some(ident) => ident.to_vec(),
                 None => run.loaded.backend_name(given.backend(0)).as_bytes().to_vec(),
             };
-            shard.add(given.backend(0), name, plain_real(2), plain_real(3))?;
+            shard.add(member(run, given)?, name, plain_real(2), plain_real(3))?;
             return Ok(Plain::Bool(true));
         }
         F::ShardRemove => {

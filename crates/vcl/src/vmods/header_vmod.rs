@@ -32,7 +32,7 @@ pub fn call<'a, H: Host<'a>>(
     match function {
         HeaderFunction::Append => {
             let (of, name) = given.kept_header(0, run.arena)?;
-            run.host.add_header(of, name, lawful_line(name.written(), given.bytes(1))?)?;
+            run.add_line(of, name, given.bytes(1))?;
         }
         HeaderFunction::Copy => {
             let (from, name) = given.header(0)?;
@@ -41,7 +41,7 @@ pub fn call<'a, H: Host<'a>>(
             let mut values: SmallVec<[&[u8]; 8]> = SmallVec::new();
             run.host.header_lines(from, name, &mut |value| values.push(value));
             for value in values {
-                run.host.add_header(to, new_name, value)?;
+                run.add_line(to, new_name, value)?;
             }
         }
         HeaderFunction::Get => return first_matching(run, given).map(Plain::Text),
@@ -82,7 +82,7 @@ fn remove_matching<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 
     }
     run.host.unset_header(of, given.kept_header(0, run.arena)?.1);
     for (written, value) in kept {
-        run.host.add_header(of, KeptName::Made(written), value)?;
+        run.add_line(of, KeptName::Made(written), value)?;
     }
     Ok(())
 }
@@ -108,7 +108,7 @@ fn rewrite_lines<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a
     touched.iter().for_each(|name| run.host.unset_header(of, *name));
     for (written, value) in lines {
         if touched.iter().any(|name| name.is(written)) {
-            run.host.add_header(of, KeptName::Made(written), value)?;
+            run.add_line(of, KeptName::Made(written), value)?;
         }
     }
     Ok(())

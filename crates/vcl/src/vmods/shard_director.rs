@@ -93,9 +93,6 @@ impl Shard {
         rampup_s: Option<f64>,
         weight: Option<f64>,
     ) -> Result<(), Fault> {
-        if backend == BackendRef::None {
-            return Err(Fault::new("None backend cannot be added"));
-        }
         let weight = weight.unwrap_or(1.0);
         if weight.is_nan() || weight < 1.0 {
             return Err(Fault::new(format!("shard.add_backend(): the weight {weight} is below 1")));

@@ -64,14 +64,9 @@ pub fn bytes<'a>(given: &Arguments<'_, 'a>) -> Result<Plain<'a>, Fault> {
 
 pub fn integer<'a>(given: &Arguments<'_, 'a>) -> Result<Plain<'a>, Fault> {
     let of_text = |text: &[u8]| {
-        let text = std::str::from_utf8(text).ok()?.trim_ascii();
-        let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let is_negative = digits.starts_with('-');
-        // A fraction is cut off; with a sign before it Varnish takes none.
-        let good_fraction = fraction.len() <= 3 && all_digits(fraction) && !(is_negative && text.contains('.'));
-        let magnitude = digits.strip_prefix('-').unwrap_or(digits);
-        let good = !magnitude.is_empty() && magnitude.len() <= 15 && all_digits(magnitude) && good_fraction;
-        good.then(|| digits.parse().ok()).flatten().map(Plain::Int)
+        let (number, unit) = measure(text, usize::MAX)?;
+        // Nothing is cut off: what has a part that is not whole is no integer.
+        (unit.is_empty() && number.fract() == 0.0).then_some(Plain::Int(number as i64))
     };
     let of_number = |number| match number {
         Plain::Bool(truth) => Some(Plain::Int(i64::from(truth))),
@@ -148,12 +143,34 @@ mod tests {
         int("12", Some(12));
         int(" 12 ", Some(12));
         int("-12", Some(-12));
-        int("1.9", Some(1));
         int("1.", Some(1));
+        int("5.000", Some(5));
+        int("5.0000", Some(5));
+        int("-5.0", Some(-5));
+        int(".0", Some(0));
+        int("123456789012.0", Some(123456789012));
         int("123456789012345", Some(123456789012345));
-        ["1234567890123456", "12abc", "", "+12", "1e3", "0x10", "- 5", "-1.9", ".", ".9", "1.9999", "-"]
-            .iter()
-            .for_each(|text| int(text, None));
+        [
+            "1234567890123456",
+            "12abc",
+            "",
+            "+12",
+            "1e3",
+            "0x10",
+            "- 5",
+            "-1.9",
+            ".",
+            ".9",
+            "1.9999",
+            "-",
+            "1.9",
+            "5.500",
+            "0.001",
+            "5.9 ",
+            "1234567890123.0",
+        ]
+        .iter()
+        .for_each(|text| int(text, None));
         let float = |text, expect: Option<f64>| check(real, Plain::Real(7.0), text, expect.map(Plain::Real));
         float(" 1.5 ", Some(1.5));
         float("-.5", Some(-0.5));

@@ -158,7 +158,7 @@ fn collect<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> 
         parts.push(line);
     });
     if parts.len() > 1 {
-        run.host.set_header(of, given.kept_header(0, run.arena)?.1, run.arena.join(&parts)?)?;
+        run.set_line(of, given.kept_header(0, run.arena)?.1, run.arena.join(&parts)?)?;
     }
     Ok(())
 }
