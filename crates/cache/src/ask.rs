@@ -87,8 +87,8 @@ impl Cache {
             }
             let order = shard.next_order();
             let entry = shard.entry(key);
-            self.weed(entry, request, wishes.selection(), &mut outdated);
-            if let Some(suspect) = self.suspect(entry.find(request.fields, wishes.selection())) {
+            self.weed(entry, request, (wishes, now), &mut outdated);
+            if let Some(suspect) = self.suspect(entry.find(request.fields, wishes, now)) {
                 drop(shard);
                 self.examine(&suspect, request);
                 continue;
@@ -97,7 +97,7 @@ impl Cache {
             if let Finding::Stale(_, Some(flight)) | Finding::Miss(flight, _) | Finding::HitForMiss(flight, ..) =
                 &finding
             {
-                shard.open(flight.began);
+                shard.open(flight.began());
             }
             shard.tidy(key);
             break finding;
@@ -111,7 +111,9 @@ impl Cache {
                 Answer::Stale(object, Some(ticket(flight, stored)))
             }
             Finding::Miss(flight, stored) => Answer::Miss(ticket(flight, stored)),
-            Finding::HitForMiss(flight, stored, mark) => Answer::HitForMiss(ticket(flight, stored), mark),
+            Finding::HitForMiss(flight, stored, mark) => {
+                Answer::HitForMiss(ticket(flight, stored).past(mark.clone()), mark)
+            }
             Finding::HitForPass(mark) => Answer::HitForPass(mark),
             Finding::Uncacheable => Answer::Uncacheable,
             Finding::Busy(flight, slot, stored) => {
@@ -131,7 +133,7 @@ impl Cache {
 
     /// The part that `ask` would serve, for who must not take on a fetch of the whole.
     pub fn find_part(&self, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
-        self.look_up(key, request, wishes.selection(), |slot| fresh_part(slot, request, wishes, now))
+        self.look_up(key, request, (wishes, now), |slot| fresh_part(slot, request, wishes, now))
     }
 
     /// The right to refresh a whole response that is served stale to who must not take on a fetch: what `ask` gives
@@ -155,7 +157,7 @@ impl Cache {
                 false => None,
             };
             if let Some(flight) = &flight {
-                shard.open(flight.began);
+                shard.open(flight.began());
             }
             shard.tidy(object.key);
             flight?
@@ -173,7 +175,7 @@ impl Cache {
 
     fn look(&self, entry: &mut Entry, question: &Question<'_>, leavers: &mut Leavers) -> Finding {
         let Question { request, wishes, now, .. } = *question;
-        let slot = entry.find(request.fields, wishes.selection());
+        let slot = entry.find(request.fields, wishes, now);
         let stored = slot.and_then(|slot| slot.whole.clone());
         let stored = stored.filter(|object| !wishes.has_no_slices || object.sliced().is_none());
         if wishes.always_miss {
@@ -260,7 +262,11 @@ impl Cache {
     fn begin(&self, entry: &mut Entry, question: &Question<'_>) -> Arc<Flight> {
         entry.fetching += 1;
         let began = question.wishes.began.map_or(question.began, |began| began.0);
-        Flight::new(question.key, began, question.order, question.wishes.core, Arc::clone(&self.courier))
+        let flight = Flight::new(question.key, began, question.order, question.wishes.core, Arc::clone(&self.courier));
+        if question.wishes.says_departure {
+            flight.wait_for_departure();
+        }
+        flight
     }
 
     fn begin_listed(&self, entry: &mut Entry, question: &Question<'_>) -> Arc<Flight> {

@@ -32,7 +32,7 @@ use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::unwritten::Unwritten;
 use crate::variants::Slot;
 use crate::walk::Walk;
-use crate::wishes::{Began, Now, Selection};
+use crate::wishes::{Began, Now, Wishes};
 
 /// What an operator decides. The default is that of `limits`.
 #[derive(Clone, Debug)]
@@ -237,7 +237,7 @@ impl Cache {
         if let Some(entry) = shard.known(key) {
             entry.remove_all(&mut leavers);
             entry.forget_notes();
-            entry.delist_all().for_each(|flight| flight.condemn());
+            entry.delist_those_that_left().for_each(|flight| flight.condemn());
             self.part_with(&leavers);
             shard.tidy(key);
         }
@@ -279,7 +279,7 @@ impl Cache {
 
     /// What is stored for a request, fresh or not: for the rules about HEAD (RFC 9111 §4.3.5) and for `explain`.
     pub fn find(&self, key: Key, request: &Request<'_>) -> Option<Arc<Object>> {
-        self.look_up(key, request, Selection::VaryFirst, |slot| {
+        self.look_up(key, request, (&Wishes::default(), Now::default()), |slot| {
             slot.whole.clone().filter(|object| object.mark().is_none())
         })
     }
@@ -289,15 +289,15 @@ impl Cache {
         &self,
         key: Key,
         request: &Request<'_>,
-        selection: Selection,
+        (wishes, now): (&Wishes, Now),
         mut look: impl FnMut(&Slot) -> Option<T>,
     ) -> Option<T> {
         let mut leavers = Leavers::new();
         loop {
             let mut shard = self.directory.shard(key);
             let entry = shard.known(key)?;
-            self.weed(entry, request, selection, &mut leavers);
-            let slot = entry.find(request.fields, selection);
+            self.weed(entry, request, (wishes, now), &mut leavers);
+            let slot = entry.find(request.fields, wishes, now);
             let suspect = self.suspect(slot);
             let found = slot.filter(|_| suspect.is_none()).and_then(&mut look);
             shard.tidy(key);
@@ -315,12 +315,18 @@ impl Cache {
     }
 
     /// Takes out what would answer a request if its groups had not been invalidated. Under the shard's lock.
-    pub(crate) fn weed(&self, entry: &mut Entry, request: &Request<'_>, selection: Selection, leavers: &mut Leavers) {
+    pub(crate) fn weed(
+        &self,
+        entry: &mut Entry,
+        request: &Request<'_>,
+        (wishes, now): (&Wishes, Now),
+        leavers: &mut Leavers,
+    ) {
         // Where no group was ever invalidated a look-up pays no more than this.
         if self.groups.get().is_none_or(|groups| groups.is_untouched()) {
             return;
         }
-        while let Some(outdated) = entry.find(request.fields, selection).and_then(Slot::outdated) {
+        while let Some(outdated) = entry.find(request.fields, wishes, now).and_then(Slot::outdated) {
             entry.remove(&outdated);
             leavers.push(outdated);
         }
@@ -495,21 +501,21 @@ impl Cache {
 
     /// A response has come for a request that selects these variants, too. What is stale of them goes, and all of it where
     /// the response has no Vary: it would be selected before the newer one. Under the shard's lock.
-    pub(crate) fn supersede(&self, entry: &mut Entry, variants: &[Variant], by: &Object) -> Leavers {
-        let is_superseded = |old: &Arc<Object>| {
+    pub(crate) fn displace(&self, entry: &mut Entry, variants: &[Variant], by: &Object) -> Leavers {
+        let is_displaced = |old: &Arc<Object>| {
             let is_fresh = old.freshness(by.received, &RequestDirectives::default()) == Freshness::Fresh;
             by.is_newer_than(old) && (by.spec.is_none() || !is_fresh)
         };
-        let mut superseded = Leavers::new();
+        let mut displaced = Leavers::new();
         for &variant in variants.iter().filter(|_| by.partial().is_none()) {
-            if entry.slot(variant).and_then(|slot| slot.whole.as_ref()).is_some_and(is_superseded) {
-                superseded.extend(self.drop_variant(entry, (by.key, variant)));
+            if entry.slot(variant).and_then(|slot| slot.whole.as_ref()).is_some_and(is_displaced) {
+                displaced.extend(self.drop_variant(entry, (by.key, variant)));
             }
         }
-        if !superseded.is_empty() {
+        if !displaced.is_empty() {
             entry.temper(self.bans.is_watching());
         }
-        superseded
+        displaced
     }
 
     /// Drops the whole response of a variant, beneath too. Under the shard's lock.
@@ -519,6 +525,20 @@ impl Cache {
         self.forget_on_disk(key, variant);
         self.part_with(&dropped);
         dropped
+    }
+
+    /// Takes out what a fetch set out from: what it brought stands in its place, under whatever Vary, or it was said that nothing
+    /// does. Under the shard's lock.
+    pub(crate) fn supersede(&self, entry: &mut Entry, old: &Object, leavers: &mut Leavers) {
+        let mut superseded = Leavers::new();
+        entry.supersede(old, &mut superseded);
+        self.part_with(&superseded);
+        leavers.extend(superseded);
+        entry.temper(self.bans.is_watching());
+        // Evicted meanwhile it may lie beneath all the same.
+        if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {
+            self.forget_on_disk(old.key, old.variant);
+        }
     }
 
     /// What lies beneath must not be served any more, and nothing is stored in its place. Under the shard's lock.

@@ -105,10 +105,10 @@ impl Ticket {
     fn confirmed(self, heads: (Arc<ResponseHead>, Bytes), keeping: Keeping, now: Now) -> Arc<Object> {
         let head = Arc::clone(&heads.0);
         let (fresh, mark) = self.under_new_head(heads, &keeping, now);
-        let Ticket { mut duty, stale, request } = self;
+        let Ticket { mut duty, stale, asked, .. } = self;
         let old = stale.expect("only a stored object can be refreshed");
         let cache = Arc::clone(&duty.cache);
-        let (began, groups) = (duty.flight.began, fresh.groups().cloned());
+        let (began, groups) = (duty.flight.began(), fresh.groups().cloned());
         let unshared = match keeping {
             Keeping::Renewed(_) => None,
             Keeping::Private(unshared) => Some(unshared),
@@ -118,7 +118,7 @@ impl Ticket {
         let mut trial = Trial::since(began);
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
             // As for groups: what hit the old head meanwhile meant what was confirmed here.
-            let (request, mut under_old_head) = (request.request(), *trial);
+            let (request, mut under_old_head) = (asked.request.request(), *trial);
             cache.bans.go_on(trial, &fresh.as_subject(Some(&request)));
             cache.bans.go_on(&mut under_old_head, &old.as_subject(Some(&request)));
             trial.banned = [trial.banned, under_old_head.banned].into_iter().flatten().min();
@@ -198,20 +198,21 @@ impl Ticket {
             }
             _ => None,
         };
-        let (order, began) = (flight.order, flight.began);
+        let (order, began) = (flight.order, flight.began());
         let head = KeptHead::new(&head, &rendered, &[old.behind_head()]);
         let mut parts = ObjectParts { received: now, order, began, ..ObjectParts::under(head, old) };
         parts.tags = None;
         (parts.facts, parts.policy, parts.groups) = match keeping {
-            Keeping::Renewed(Renewal { facts, lifetimes, groups, tags, vary }) => {
+            Keeping::Renewed(Renewal { facts, lifetimes, vary, groups, tags }) => {
+                // RFC 9111 §4.1: of two Vary the new one counts, and the request that was asked with.
                 let spec = vary.clone().map(|vary| cache.specs.spec(vary, cache.digester));
                 if !same_spec(spec.as_ref(), parts.spec.as_ref()) {
-                    parts.variant = variant_of(spec.as_ref(), self.request.request().fields);
+                    parts.variant = variant_of(spec.as_ref(), self.asked.selecting().fields);
                     parts.spec = spec;
                     // What a disk has is the old variant.
                     parts.on_disk = 0;
                 }
-                let membership = cache.membership(groups.as_ref(), flight.began);
+                let membership = cache.membership(groups.as_ref(), flight.began());
                 parts.tags = cache.tag_set(tags.clone());
                 (facts_of(lifetimes.as_ref(), *facts), lifetimes.as_ref().map(ByPolicy::of), membership)
             }

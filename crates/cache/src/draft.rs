@@ -18,7 +18,7 @@ use store::{Charge, Growing};
 use crate::ban_list::Trial;
 use crate::by_policy::ByPolicy;
 use crate::directory::Leavers;
-use crate::flight::{End, Failure, Flight};
+use crate::flight::{End, Failure, Flight, Inner};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Membership;
@@ -48,6 +48,8 @@ pub struct Draft {
     mark_ms: Option<u64>,
     /// Of a slice: what is not charged yet.
     room: Option<SliceUnderWay>,
+    /// What leaves when the body is whole.
+    superseded: Option<Arc<Object>>,
 }
 
 /// What a draft needs to become an object.
@@ -58,7 +60,7 @@ pub(crate) struct Keep {
     pub spec: Option<Arc<Spec>>,
     pub variant: Variant,
     /// What its request selects by other Vary fields: it may take their place.
-    pub superseded: SmallVec<[Variant; 2]>,
+    pub displaced: SmallVec<[Variant; 2]>,
     pub rendered: Bytes,
     pub facts: Facts,
     pub policy: Option<ByPolicy>,
@@ -73,11 +75,15 @@ pub(crate) struct Keep {
 impl Draft {
     pub(crate) fn new(duty: Duty, length: Option<u64>, keep: Option<Keep>, mark_ms: Option<u64>) -> Draft {
         let charge = duty.cache.account.charge(0);
-        Draft { duty, length, received: 0, charge, window: None, keep, mark_ms, room: None }
+        Draft { duty, length, received: 0, charge, window: None, keep, mark_ms, room: None, superseded: None }
     }
 
     pub(crate) fn within(self, room: Option<SliceUnderWay>) -> Draft {
         Draft { room, ..self }
+    }
+
+    pub(crate) fn superseding(self, superseded: Option<Arc<Object>>) -> Draft {
+        Draft { superseded, ..self }
     }
 
     pub fn flight(&self) -> &Arc<Flight> {
@@ -179,7 +185,7 @@ impl Draft {
         let ((), wakes) = self.duty.within(self.duty.shard(), |shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
-            if entry.invalidated <= flight.began {
+            if entry.invalidated <= flight.began() {
                 shard.note_uncacheable(flight.key, mark_ms, false);
             }
             flight.change(|inner| {
@@ -204,9 +210,9 @@ impl Draft {
         })
     }
 
-    /// Ready when nobody reads any more.
+    /// Ready when nobody reads any more, and nobody has left content of what is kept.
     pub fn poll_abandoned(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.duty.flight.with(|inner| inner.poll_writer(cx, |inner| inner.readers.count() == 0))
+        self.duty.flight.with(|inner| inner.poll_writer(cx, Inner::is_abandoned))
     }
 
     /// Where the slowest reader stands, to see whether it moves.
@@ -236,18 +242,18 @@ impl Draft {
             self.duty.give_up(Failure { status: 502, token: "origin-body-length", text, remember_ms: 0 }, None);
             return None;
         }
-        let trailers = trailers.map(Arc::new);
+        let (trailers, superseded) = (trailers.map(Arc::new), self.superseded.take());
         let whole = self.keep.as_mut().and_then(|keep| keep.whole.take());
         let elsewhere = self.keep.as_ref().and_then(|keep| keep.elsewhere);
-        let superseded = self.keep.as_mut().filter(|keep| keep.policy.is_none());
-        let superseded = superseded.map(|keep| std::mem::take(&mut keep.superseded)).unwrap_or_default();
+        let displaced = self.keep.as_mut().filter(|keep| keep.policy.is_none());
+        let displaced = displaced.map(|keep| std::mem::take(&mut keep.displaced)).unwrap_or_default();
         // A policy gave it no time at all: who waited has it, and what lies there for others stays.
         let is_for_who_waits =
             self.keep.as_ref().is_some_and(|keep| keep.policy.is_some() && keep.facts.lifetime_ms == 0);
         let request = self.keep.as_mut().and_then(|keep| keep.request.take());
         let landed = self.keep.take().and_then(|keep| self.compact(keep));
         let Some(landed) = landed else {
-            self.finish_unstored(trailers);
+            self.finish_unstored(trailers, superseded);
             return None;
         };
         let cache = Arc::clone(&self.duty.cache);
@@ -278,9 +284,9 @@ impl Draft {
             let stores = match stored_elsewhere {
                 None if is_for_who_waits || is_banned() => false,
                 None => {
-                    let stores = cache.take_in(entry, &object, flight.began, &mut leavers);
+                    let stores = cache.take_in(entry, &object, flight.began(), &mut leavers);
                     if stores {
-                        leavers.extend(cache.supersede(entry, &superseded, &object));
+                        leavers.extend(cache.displace(entry, &displaced, &object));
                     }
                     stores
                 }
@@ -291,6 +297,9 @@ impl Draft {
                     true
                 }
             };
+            if let Some(old) = superseded {
+                cache.supersede(entry, &old, &mut leavers);
+            }
             flight.change(|inner| {
                 if inner.state != FlightState::Condemned {
                     inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });
@@ -317,7 +326,7 @@ impl Draft {
         is_banned: &impl Fn() -> bool,
         leavers: &mut Leavers,
     ) -> bool {
-        let (cache, began) = (&self.duty.cache, self.duty.flight.began);
+        let (cache, began) = (&self.duty.cache, self.duty.flight.began());
         let mut shard = cache.directory.shard(there.key);
         let was_known = there.known_since.is_some_and(|since| since.0 <= began);
         if is_banned() || !was_known && cache.invalidation.load(Relaxed) != began {
@@ -358,17 +367,22 @@ impl Draft {
             policy,
             tags,
             checked: head.trial.checked,
-            began: flight.began,
+            began: flight.began(),
             on_disk: 0,
         };
         Some(self.duty.cache.object(parts))
     }
 
-    fn finish_unstored(&mut self, trailers: Option<Arc<Fields>>) {
+    fn finish_unstored(&mut self, trailers: Option<Arc<Fields>>, superseded: Option<Arc<Object>>) {
         // Slow readers keep what is left of it beyond its writer.
         let held = (std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0)), self.window.take());
+        let (cache, mut leavers) = (Arc::clone(&self.duty.cache), Leavers::new());
         let ((), wakes) = self.duty.close(|shard, flight| {
-            entry_of(shard, flight).delist(flight);
+            let entry = entry_of(shard, flight);
+            entry.delist(flight);
+            if let Some(old) = superseded {
+                cache.supersede(entry, &old, &mut leavers);
+            }
             flight.change(|inner| {
                 inner.end = End::Whole(trailers);
                 inner.held = Some(held);

@@ -16,13 +16,13 @@ use crate::limits::{FLIGHTS_LISTED_MAX, SPECS_MAX};
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
-use crate::wishes::{Now, Selection};
+use crate::wishes::Now;
 
 /// What stands under a key.
 pub(crate) struct Entry {
     /// Every Vary specification in use, newest first; `None` is a response without Vary.
-    specs: SmallVec<[Option<Arc<Spec>>; 1]>,
-    variants: Variants,
+    pub(crate) specs: SmallVec<[Option<Arc<Spec>>; 1]>,
+    pub(crate) variants: Variants,
     /// The flights that others can join.
     flights: Vec<Listed>,
     /// Fetches under way, listed or not. While there is one the entry stays, and with it `invalidated`.
@@ -94,19 +94,6 @@ impl Entry {
         if is_alone { slot.whole.take() } else { None }
     }
 
-    /// What is stored for a request. This is the rule of selection, and [`temper`] says of whom it need not be asked.
-    pub fn find(&self, request: FieldsView<'_>, selection: Selection) -> Option<&Slot> {
-        let slot = |spec: &Option<Arc<Spec>>| self.variants.get(variant_of(spec.as_ref(), request));
-        match selection {
-            Selection::AnyVariant => self.variants.newest(),
-            Selection::Newest => self.specs.iter().find_map(slot),
-            Selection::VaryFirst => {
-                let with_vary = self.specs.iter().filter(|spec| spec.is_some()).find_map(slot);
-                with_vary.or_else(|| self.variants.get(Variant::PLAIN))
-            }
-        }
-    }
-
     /// What a request selects by every specification in use, but for one variant.
     pub fn other_variants(&self, request: FieldsView<'_>, but: Variant) -> SmallVec<[Variant; 2]> {
         self.specs.iter().map(|spec| variant_of(spec.as_ref(), request)).filter(|variant| *variant != but).collect()
@@ -171,8 +158,12 @@ impl Entry {
         self.flights.len() < before
     }
 
-    pub fn delist_all(&mut self) -> impl Iterator<Item = Arc<Flight>> + use<> {
-        std::mem::take(&mut self.flights).into_iter().map(|listed| listed.flight)
+    /// All whose request is on its way, or answered.
+    pub fn delist_those_that_left(&mut self) -> impl Iterator<Item = Arc<Flight>> + use<> {
+        let (gone, kept) = std::mem::take(&mut self.flights).into_iter().partition(|listed| listed.flight.has_left());
+        self.flights = kept;
+        let gone: Vec<Listed> = gone;
+        gone.into_iter().map(|listed| listed.flight)
     }
 
     /// Makes a specification the newest. Returns the entry's own copy of it.
@@ -229,11 +220,17 @@ impl Entry {
     /// Says of every object whether a hot table may serve it, and whether that has to watch for bans: what every rule of
     /// [`find`](Entry::find) would select among those that match.
     pub fn temper(&self, watched: bool) {
-        let newest = self.specs.first().and_then(Option::as_ref);
-        let any_varies = self.objects().any(|object| object.spec.is_some());
         for object in self.objects() {
-            let is_newest = same_spec(object.spec.as_ref(), newest);
-            temper(object, watched, is_newest && (object.spec.is_some() || !any_varies));
+            temper(object, watched, self.goes_first(object));
+        }
+    }
+
+    /// Takes out what a fetch set out from, now that it has brought something else; what came to its place meanwhile stays.
+    pub fn supersede(&mut self, old: &Object, leavers: &mut Leavers) {
+        let Some(slot) = self.variants.get_mut(old.variant) else { return };
+        leavers.extend(slot.whole.take_if(|stored| !stored.is_newer_than(old)));
+        if slot.is_empty() {
+            self.variants.remove(old.variant);
         }
     }
 
@@ -313,8 +310,8 @@ impl Entry {
     }
 }
 
-/// Says of an object whether a hot table may serve it, where it is the one to select.
-pub(crate) fn temper(object: &Object, watched: bool, is_selected: bool) {
+/// Says of an object whether a hot table may serve it.
+pub(crate) fn temper(object: &Object, watched: bool, goes_first: bool) {
     let is_whole = object.partial().is_none() && object.mark().is_none();
-    object.set_hot(watched, is_whole && is_selected);
+    object.set_hot(watched, is_whole && goes_first);
 }

@@ -11,6 +11,7 @@ use message::{Fields, FieldsView, Request, ResponseHead};
 use rules::freshness::judge;
 use rules::{Facts, Freshness, RequestDirectives, credentials};
 use store::sync::Mutex;
+use store::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
@@ -43,8 +44,10 @@ pub struct Failure {
 /// A fetch under way, or just ended.
 pub struct Flight {
     pub(crate) key: Key,
-    /// The invalidation number it began under.
-    pub(crate) began: u64,
+    /// The invalidation number it began under; changed under the shard's lock.
+    began: AtomicU64,
+    /// Has its request left? Before that nothing that is invalidated can be about what it brings.
+    has_left: AtomicBool,
     /// Its place among the flights of its shard.
     pub(crate) order: u64,
     /// The writer's core.
@@ -60,6 +63,8 @@ pub(crate) struct Inner {
     pub body: FlightBody,
     pub end: End,
     pub readers: Readers,
+    /// A reader left that had all it wanted: what comes is worth keeping though nobody reads it.
+    pub is_wanted: bool,
     /// What its last readers hold of a body that was not kept.
     pub held: Option<(Charge, Option<Charge>)>,
     writer: Option<Writer>,
@@ -158,10 +163,33 @@ impl Flight {
             body: FlightBody::Growing(Growing::default()),
             end: End::Open,
             readers: Readers::default(),
+            is_wanted: false,
             held: None,
             writer: None,
         };
-        Arc::new(Flight { key, began, order, core, courier, inner: Mutex::new(inner) })
+        let (began, has_left) = (AtomicU64::new(began), AtomicBool::new(true));
+        Arc::new(Flight { key, began, has_left, order, core, courier, inner: Mutex::new(inner) })
+    }
+
+    pub(crate) fn began(&self) -> u64 {
+        self.began.load(Relaxed)
+    }
+
+    pub(crate) fn begin_at(&self, number: u64) {
+        self.began.store(number, Relaxed);
+    }
+
+    /// It is not condemned until somebody says that it leaves: [`Ticket::departure`](crate::Ticket::departure).
+    pub(crate) fn wait_for_departure(&self) {
+        self.has_left.store(false, Relaxed);
+    }
+
+    pub(crate) fn depart(&self) {
+        self.has_left.store(true, Relaxed);
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left.load(Relaxed)
     }
 
     pub fn key(&self) -> Key {
@@ -274,6 +302,11 @@ impl Inner {
         }
     }
 
+    /// Nobody reads what comes, and nobody left content of a body that is kept.
+    pub fn is_abandoned(&self) -> bool {
+        self.readers.count() == 0 && !(self.is_wanted && self.window_bytes().is_none())
+    }
+
     /// What the body holds on to while it is not kept; `None` while it is.
     pub fn window_bytes(&self) -> Option<usize> {
         match &self.body {
@@ -307,6 +340,6 @@ impl Inner {
 
 impl std::fmt::Debug for Flight {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Flight").field("key", &self.key).field("began", &self.began).finish_non_exhaustive()
+        f.debug_struct("Flight").field("key", &self.key).field("began", &self.began()).finish_non_exhaustive()
     }
 }

@@ -128,7 +128,7 @@ impl Follower {
         };
         // Its groups were not known when this reader came: an invalidation of one may have been before that, or a ban.
         let banned_before = head.trial.banned.is_some_and(|ban| ban <= self.joined);
-        let came_late = !leader && (self.joined > self.flight.began && !head.is_valid() || banned_before);
+        let came_late = !leader && (self.joined > self.flight.began() && !head.is_valid() || banned_before);
         if !fits || came_late {
             return Poll::Ready(Err(Release::VaryMismatch));
         }
@@ -174,6 +174,11 @@ impl Follower {
                 Poll::Ready(BodyPiece::Data(object.body().pieces(range.start, range.end).collect()))
             }
         }
+    }
+
+    /// Leaves with all that was wanted (a 304, a head): the fetch of a body that is kept goes on, though nobody reads it.
+    pub fn leave_content(self) {
+        self.flight.with(|inner| inner.is_wanted = true);
     }
 
     /// More of the body may come.

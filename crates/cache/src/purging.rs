@@ -51,7 +51,7 @@ impl Cache {
         let Some(entry) = shard.known(key) else { return 0 };
         let hit = self.purge_some(entry, how, now, |_| true, &mut leavers);
         entry.forget_notes();
-        entry.delist_all().for_each(|flight| flight.condemn());
+        entry.delist_those_that_left().for_each(|flight| flight.condemn());
         shard.tidy(key);
         drop(shard);
         hit

@@ -25,7 +25,7 @@ use crate::key::{Key, random_number};
 use crate::limits::{FOR_DISK_SHARE_SHIFT, OBJECT_SHARE_SHIFT};
 use crate::object::Object;
 use crate::ticket::{Description, StoreAs, Ticket, entry_of};
-use crate::wishes::{Now, Selection};
+use crate::wishes::Now;
 
 /// How a body lies in slices: all of `slice_bytes`, but the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +140,7 @@ impl Object {
             storable: Some(store_as),
             uncacheable_ms: 0,
             is_personal: false,
+            supersedes: true,
             mark: None,
             now,
         }
@@ -162,7 +163,7 @@ impl Ticket {
             tags: None,
             keep_ms: 0,
             is_by_policy: false,
-            trial: Trial::since(duty.flight.began),
+            trial: Trial::since(duty.flight.began()),
             is_outline: false,
         };
         let ((), wakes) = duty.close(|shard, flight| {
@@ -214,7 +215,7 @@ impl Cache {
             return SliceAnswer::Held(Arc::clone(object));
         }
         let entry = shard.entry(key);
-        if let Some(object) = entry.find(request.fields, Selection::AnyVariant).and_then(|slot| slot.whole.clone()) {
+        if let Some(object) = entry.variants.newest().and_then(|slot| slot.whole.clone()) {
             object.touch(now);
             return SliceAnswer::Held(object);
         }
@@ -232,7 +233,7 @@ impl Cache {
         entry.fetching += 1;
         let flight = Flight::new(key, began, order, core, Arc::clone(&self.courier));
         entry.list_new(&flight, request.fields);
-        shard.open(flight.began);
+        shard.open(flight.began());
         drop(shard);
         SliceAnswer::Fetch(Ticket::new(Arc::clone(self), flight, request.to_head(), None))
     }

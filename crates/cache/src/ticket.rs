@@ -10,7 +10,7 @@ use bytes::Bytes;
 use message::{Request, RequestHead, ResponseHead};
 use rules::{Facts, Lifetimes, VarySpec};
 use store::sync::Guard;
-use store::sync::atomic::Ordering::Relaxed;
+use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::ban_list::Trial;
 use crate::by_policy::{ByPolicy, Mark, facts_of};
@@ -34,9 +34,26 @@ use crate::wishes::{Began, Now};
 #[derive(Debug)]
 pub struct Ticket {
     pub(crate) duty: Duty,
-    /// The request that was asked with: it selects the variant that its response will be stored as.
-    pub(crate) request: RequestHead,
+    pub(crate) asked: Box<Asked>,
     pub(crate) stale: Option<Arc<Object>>,
+    /// The mark that it goes by.
+    mark: Option<Arc<Object>>,
+}
+
+/// The request of a fetch. It selects the variant that the response will be stored as.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// As it was asked with.
+    pub request: RequestHead,
+    /// As the origin got it, where a program made another one of it.
+    at_origin: Option<RequestHead>,
+}
+
+impl Asked {
+    /// The request by which a variant is selected.
+    pub fn selecting(&self) -> Request<'_> {
+        self.at_origin.as_ref().unwrap_or(&self.request).request()
+    }
 }
 
 /// A head from the origin, and what may be done with it.
@@ -57,6 +74,9 @@ pub struct Description {
     pub is_personal: bool,
     /// Beside no `storable`: what a policy wants the next requests for such a response to meet.
     pub mark: Option<Mark>,
+    /// Beside lifetimes or a mark of a policy's: does it take the place of what the fetch set out from? An error that a program
+    /// made for those who waited does not.
+    pub supersedes: bool,
     /// When the head was received.
     pub now: Now,
 }
@@ -110,7 +130,33 @@ impl Ticket {
         request: RequestHead,
         stale: Option<Arc<Object>>,
     ) -> Ticket {
-        Ticket { duty: Duty { cache, flight, open: true }, request, stale }
+        let asked = Box::new(Asked { request, at_origin: None });
+        Ticket { duty: Duty { cache, flight, open: true }, asked, stale, mark: None }
+    }
+
+    pub(crate) fn past(self, mark: Option<Arc<Object>>) -> Ticket {
+        Ticket { mark, ..self }
+    }
+
+    /// Says what the origin was asked, where that is another request: what its response varies on was chosen by that one, so
+    /// it is that one's variant. Whom bans and waiting mean is still the request that was asked with.
+    pub fn asked_as(&mut self, asked: RequestHead) {
+        self.asked.at_origin = Some(asked);
+    }
+
+    /// What leaves when this fetch ends well: what it set out from, where a policy decided how long that lives. Without one
+    /// what is stored stays beside what is new, as RFC 9111 §4.1 chooses among them.
+    pub(crate) fn superseded(&self) -> Option<Arc<Object>> {
+        self.mark.as_ref().or(self.stale.as_ref().filter(|stale| stale.is_by_policy())).cloned()
+    }
+
+    /// The right to say when the request leaves, for whoever sends it.
+    pub fn departure(&self) -> Departure {
+        Departure {
+            cache: Arc::clone(&self.duty.cache),
+            flight: Arc::clone(&self.duty.flight),
+            stale: self.stale.clone(),
+        }
     }
 
     pub fn flight(&self) -> &Arc<Flight> {
@@ -119,7 +165,7 @@ impl Ticket {
 
     /// The request that was asked with.
     pub fn request(&self) -> Request<'_> {
-        self.request.request()
+        self.asked.request.request()
     }
 
     /// What to validate, and what may be served if the fetch fails.
@@ -171,9 +217,12 @@ impl Ticket {
 
     fn describe_kept(self, description: Description, room: Option<SliceUnderWay>) -> Draft {
         let Description { head: full, shared_head: shared, length, storable, now, .. } = description;
-        let Description { uncacheable_ms, is_personal, mark, .. } = description;
+        let Description { uncacheable_ms, is_personal, supersedes, mark, .. } = description;
+        let superseded = self.superseded().filter(|_| supersedes);
+        // Whatever was invalidated from here on is about it.
+        self.duty.flight.depart();
         let fits = Fits::Leader;
-        let trial = Trial::since(self.duty.flight.began);
+        let trial = Trial::since(self.duty.flight.began());
         let head = FlightHead {
             full,
             shared,
@@ -190,8 +239,8 @@ impl Ticket {
         };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
-            Some(store_as) => self.describe_storable(head, store_as, mark_ms, room),
-            None => self.describe_private(head, (mark_ms, is_personal), mark),
+            Some(store_as) => self.describe_storable(head, store_as, mark_ms, room).superseding(superseded),
+            None => self.describe_private(head, (mark_ms, is_personal), mark, superseded),
         }
     }
 
@@ -200,11 +249,12 @@ impl Ticket {
         head: FlightHead,
         (mark_ms, is_personal): (Option<u64>, bool),
         mark: Option<Mark>,
+        superseded: Option<Arc<Object>>,
     ) -> Draft {
         let mark = mark.map(|mark| self.mark_object(mark, Arc::clone(&head.shared), head.received));
         let (duty, length, mut trial) = (self.duty, head.length, head.trial);
         let mut leavers = Leavers::new();
-        let request = self.request.request();
+        let request = self.asked.request.request();
         let shard = duty.cache.shard_after(duty.flight.key, &mut trial, |trial| match &mark {
             Some(mark) => duty.cache.bans.go_on(trial, &mark.as_subject(Some(&request))),
             None => trial.checked = u64::MAX,
@@ -214,7 +264,10 @@ impl Ticket {
             entry.delist(flight);
             if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {
                 mark.note_checked(trial.checked);
-                duty.cache.take_in(entry, &mark, flight.began, &mut leavers);
+                duty.cache.take_in(entry, &mark, flight.began(), &mut leavers);
+            }
+            if let Some(old) = &superseded {
+                duty.cache.supersede(entry, old, &mut leavers);
             }
             shard.note_uncacheable(flight.key, mark_ms, is_personal);
             flight.change(|inner| {
@@ -234,7 +287,7 @@ impl Ticket {
         let spec = mark.vary.map(|vary| cache.specs.spec(vary, cache.digester));
         cache.object(ObjectParts {
             key: flight.key,
-            variant: variant_of(spec.as_ref(), self.request.request().fields),
+            variant: variant_of(spec.as_ref(), self.asked.selecting().fields),
             spec,
             head: KeptHead::new(&head, b"", &[]),
             apart: None,
@@ -246,8 +299,8 @@ impl Ticket {
             groups: None,
             policy: Some(policy),
             tags: cache.tag_set(mark.tags),
-            checked: flight.began,
-            began: flight.began,
+            checked: flight.began(),
+            began: flight.began(),
             on_disk: 0,
         })
     }
@@ -259,39 +312,39 @@ impl Ticket {
         mark_ms: Option<u64>,
         room: Option<SliceUnderWay>,
     ) -> Draft {
-        let (duty, request, length) = (self.duty, self.request, head.length);
+        let (duty, asked, length) = (self.duty, self.asked, head.length);
         let cache = Arc::clone(&duty.cache);
         let StoreAs { facts, lifetimes, vary, rendered, partial, whole, sliced, elsewhere, groups, tags } = store_as;
         let tags = cache.tag_set(tags);
         let (facts, policy) = (facts_of(lifetimes.as_ref(), facts), lifetimes.as_ref().map(ByPolicy::of));
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
-        let variant = variant_of(spec.as_ref(), request.request().fields);
+        let variant = variant_of(spec.as_ref(), asked.selecting().fields);
         let too_long = room.is_none() && length.is_some_and(|length| length > cache.object_bytes_max());
         head.facts = Some(facts);
         head.is_outline = sliced.is_some();
         head.keep_ms = policy.map_or(0, |policy| policy.keep_ms);
         head.is_by_policy = policy.is_some();
-        head.groups = cache.membership(groups.as_ref(), duty.flight.began);
-        head.tags = tags.as_ref().map(|tags| tags.under_way(duty.flight.began));
+        head.groups = cache.membership(groups.as_ref(), duty.flight.began());
+        head.tags = tags.as_ref().map(|tags| tags.under_way(duty.flight.began()));
         let mut leavers = Leavers::new();
         let mut trial = head.trial;
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
-            cache.bans.go_on(trial, &head.as_subject(&request.request()));
+            cache.bans.go_on(trial, &head.as_subject(&asked.request.request()));
         });
         head.trial = trial;
         let (keep, wakes) = duty.within(shard, |shard, flight| {
             let entry = entry_of(shard, flight);
-            let condemned = entry.invalidated > flight.began || !head.is_valid() || trial.banned.is_some();
+            let condemned = entry.invalidated > flight.began() || !head.is_valid() || trial.banned.is_some();
             let groups = head.groups.clone();
             // What must not be stored says nothing about the key any more.
             let here = !condemned && elsewhere.is_none();
             let spec = if here { entry.note_spec(spec, &mut leavers) } else { spec };
-            let superseded = entry.other_variants(request.request().fields, variant);
+            let displaced = entry.other_variants(asked.selecting().fields, variant);
             cache.part_with(&leavers);
             let only_target = elsewhere.is_some_and(|there| there.only_target);
             head.fits = match partial {
                 Some(_) => Fits::Leader,
-                None if only_target => Fits::Target(spec.clone(), variant, target_of(&request.request())),
+                None if only_target => Fits::Target(spec.clone(), variant, target_of(&asked.request.request())),
                 None => Fits::Variant(spec.clone(), variant),
             };
             if condemned || only_target || too_long || partial.is_some() {
@@ -303,12 +356,12 @@ impl Ticket {
                 shard.note_uncacheable(flight.key, mark_ms, false);
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
-            let request = cache.bans.is_watching().then_some(request);
+            let request = cache.bans.is_watching().then_some(asked.request);
             let keep = Keep {
                 request,
                 spec,
                 variant,
-                superseded,
+                displaced,
                 rendered,
                 facts,
                 policy,
@@ -401,7 +454,7 @@ impl Duty {
         assert!(std::mem::replace(&mut self.open, false), "a fetch ends once");
         let result = change(&mut shard, &self.flight);
         entry_of(&mut shard, &self.flight).fetching -= 1;
-        shard.close(self.flight.began);
+        shard.close(self.flight.began());
         shard.tidy(self.flight.key);
         result
     }
@@ -414,7 +467,7 @@ impl Duty {
             let could_be_joined = entry.delist(flight);
             let had_by_several = could_be_joined && flight.with(|inner| inner.readers.count() > 1);
             let is_for_all = had_by_several || flight.with(|inner| inner.head.is_none());
-            let valid = is_for_all && entry.invalidated <= flight.began;
+            let valid = is_for_all && entry.invalidated <= flight.began();
             if let Some(now) = now.filter(|_| valid && failure.remember_ms > 0) {
                 shard.note_failure(flight.key, failure.clone(), now);
             }
@@ -426,14 +479,14 @@ impl Duty {
     /// Ends the fetch if nobody reads. Readers join under the shard's lock, which is held from the look to the end.
     pub fn give_up_unread(&mut self, failure: Failure) -> bool {
         let mut shard = self.cache.directory.shard(self.flight.key);
-        if self.flight.with(|inner| inner.readers.count() > 0) {
+        if !self.flight.with(|inner| inner.is_abandoned()) {
             return false;
         }
         self.open = false;
         let entry = entry_of(&mut shard, &self.flight);
         entry.delist(&self.flight);
         entry.fetching -= 1;
-        shard.close(self.flight.began);
+        shard.close(self.flight.began());
         self.flight.with(|inner| inner.truncate(failure));
         shard.tidy(self.flight.key);
         true
@@ -446,6 +499,31 @@ impl Drop for Duty {
             let text = "the fetch was given up before it had an outcome".into();
             self.give_up(Failure { status: 502, token: "fetch-abandoned", text, remember_ms: 0 }, None);
         }
+    }
+}
+
+/// Says that a fetch leaves for its origin: what is invalidated before that, by whoever asks or by others, is not about what
+/// it brings.
+#[derive(Debug)]
+pub struct Departure {
+    cache: Arc<Cache>,
+    flight: Arc<Flight>,
+    stale: Option<Arc<Object>>,
+}
+
+impl Departure {
+    /// Takes the number of this moment for the fetch. Where what it validates has been invalidated meanwhile it keeps the one
+    /// that it has: a 304 would bring that back.
+    pub fn note(&self) {
+        let Departure { cache, flight, stale } = self;
+        let mut shard = cache.directory.shard(flight.key);
+        let (before, now) = (flight.began(), cache.invalidation.load(Acquire));
+        if before != now && stale.as_ref().is_none_or(|stale| stale.is_live()) {
+            shard.close(before);
+            shard.open(now);
+            flight.begin_at(now);
+        }
+        flight.depart();
     }
 }
 

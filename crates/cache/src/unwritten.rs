@@ -120,6 +120,7 @@ mod tests {
                 storable: Some(store_as),
                 uncacheable_ms: 0,
                 is_personal: false,
+                supersedes: true,
                 mark: None,
                 now: NOW,
             },

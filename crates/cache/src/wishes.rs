@@ -26,17 +26,6 @@ impl Began {
     pub const FIRST: Began = Began(0);
 }
 
-/// Which of several stored responses that match a request answers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
-    /// One that has Vary before one that has none, the newest Vary first (RFC 9111 §4.1: some responses lack it by mistake).
-    VaryFirst,
-    /// The one with the newest Vary, or lack of it.
-    Newest,
-    /// The newest of all variants, whatever they vary on.
-    AnyVariant,
-}
-
 /// How a request wants to be looked up. The default is that of the built-in policy.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
@@ -48,10 +37,13 @@ pub struct Wishes {
     pub ignore_busy: bool,
     /// Follow no other fetch at all.
     pub alone: bool,
+    /// Whoever fetches says when its request leaves ([`Ticket::departure`]), and what is invalidated before that is not about
+    /// what it brings. Otherwise a fetch begins with the ticket.
+    pub says_departure: bool,
+    /// A VCL decides: of several responses that match, the newest that is fresh, as `selection.rs` says.
+    pub newest_first: bool,
     /// VCL's `req.hash_ignore_vary`: the newest variant, whatever it varies on.
     pub ignore_vary: bool,
-    /// Of several that match the newest, as Varnish does; else by RFC 9111 §4.1.
-    pub newest_first: bool,
     /// Where nothing is stored and the key is known as hit-for-miss, say so instead of giving a ticket: who asked
     /// fetches past the store, and asks again with `always_miss` and `began` if the response can be stored after all.
     pub pass_uncacheable: bool,
@@ -73,16 +65,6 @@ pub struct Wishes {
     pub range: Option<RangeSpec>,
     /// The request's own Cache-Control; the default if it is not honoured.
     pub directives: RequestDirectives,
-}
-
-impl Wishes {
-    pub(crate) fn selection(&self) -> Selection {
-        match (self.ignore_vary, self.newest_first) {
-            (true, _) => Selection::AnyVariant,
-            (false, true) => Selection::Newest,
-            (false, false) => Selection::VaryFirst,
-        }
-    }
 }
 
 /// What is to be done with a request.

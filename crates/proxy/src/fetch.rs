@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cache::{Charge, Failure, Now, Object, Ticket};
+use cache::{Charge, Departure, Failure, Now, Object, Ticket};
 use message::{FieldName, Method, RequestHead, ResponseHead, TargetForm};
 use rules::{StoreDefaults, credentials};
 use wire::{Parties, Refusal, RequestBody, ResponseBody};
@@ -58,6 +58,7 @@ pub(crate) use self::invalidated::invalidate_after;
 use self::notes::FetchNotes;
 use self::origin_body::Arriving;
 pub(crate) use self::refreshed::by_head as freshen_by_head;
+pub(crate) use self::reply::brings_body;
 
 /// The states of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +164,8 @@ pub(crate) struct Fetch {
     carried: Option<Bytes>,
     /// Set under a policy of the operator's.
     vcl: Option<Box<PolicyState>>,
+    /// Who is to be told when the request leaves.
+    departure: Option<Departure>,
     /// What it costs, in the account of the process.
     _held: Charge,
 }
@@ -261,6 +264,7 @@ impl Fetch {
             timeouts: Timeouts::of(&site.settings.limits),
             carried: None,
             vcl: None,
+            departure: None,
             _held: held(core),
         })
     }
@@ -314,6 +318,7 @@ impl Fetch {
             sent: Moment::now(),
             timeouts: Timeouts::of(&tx.site.settings.limits),
             vcl: Some(Box::new(policy)),
+            departure: None,
             _held: held(&core),
             core,
         }
@@ -490,6 +495,7 @@ impl Fetch {
             timeouts: Timeouts::of(&tx.site.settings.limits),
             carried: None,
             vcl: None,
+            departure: None,
             _held: held(&tx.core),
         }
     }

@@ -23,6 +23,8 @@ pub enum Outcome {
 pub enum Holder {
     /// A stored response of somebody else's. If-Match and If-Unmodified-Since are not for a cache (RFC 9111 §4.3.2).
     Cache,
+    /// The same of a response that is on its way and not stored: nothing stands in for a Last-Modified that it does not have.
+    Relay,
     /// Our own resource: a file, a synthetic answer.
     Origin,
 }
@@ -55,8 +57,11 @@ pub fn evaluate(request: &Request<'_>, held: Response<'_>, facts: &Facts, holder
             true => Outcome::PreconditionFailed,
         };
     }
-    // RFC 9111 §4.3.2: without Last-Modified, the Date of what we hold, or its arrival, stands in.
-    let held_since = facts.last_modified.unwrap_or(facts.date);
+    // RFC 9111 §4.3.2: without Last-Modified, the Date of what is stored, or its arrival, stands in.
+    let held_since = match (facts.last_modified, holder) {
+        (None, Holder::Relay) => return Outcome::Proceed,
+        (modified, _) => modified.unwrap_or(facts.date),
+    };
     match date_condition(fields, FieldName::IfModifiedSince, facts) {
         Some(since) if get_or_head && held_since <= since => Outcome::NotModified,
         _ => Outcome::Proceed,
@@ -199,6 +204,13 @@ mod tests {
         check_both("If-Modified-Since: Thursday, 01-Jan-26 00:00:00 GMT", "Last-Modified: {0}", NotModified);
         check_both("If-Modified-Since: {0}", "Date: {0}", NotModified);
         check_both("If-Modified-Since: {-1}", "Date: {0}", Proceed);
+        for (held, expect) in [("Date: {0}", Proceed), ("Date: {0}\nLast-Modified: {-1}", NotModified)] {
+            let (asked, held) = (fields("If-Modified-Since: {0}"), head(200, held));
+            let last_modified =
+                held.fields.view().get(FieldName::LastModified).and_then(|text| parse_date(text, NOW_S));
+            let facts = Facts { last_modified, date: NOW_S, ..Facts::default() };
+            assert_eq!(evaluate(&request("GET /", &asked), held.response(), &facts, Holder::Relay), expect);
+        }
         check("POST /", "If-Modified-Since: {0}", (200, "Last-Modified: {0}"), [Proceed; 2]);
         check("GET /", "If-Modified-Since: {0}", (302, "Last-Modified: {0}"), [Proceed; 2]);
     }

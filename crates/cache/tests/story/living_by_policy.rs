@@ -155,7 +155,7 @@ fn a_304_gives_it_another_life() {
     let mut stage = stored_since(16_000);
     let head = || (Arc::new(ResponseHead::new(Status::OK)), Bytes::new());
     let lifetimes = Some(Lifetimes { age_ms: 0, ttl_ms: 1_000, grace_ms: 0, keep_ms: 9_000 });
-    let renewal = Renewal { facts: Facts::default(), lifetimes, groups: None, tags: None, vary: None };
+    let renewal = Renewal { facts: Facts::default(), lifetimes, vary: None, groups: None, tags: None };
     let object = stage.miss("/").renewed(head(), renewal, stage.now);
     assert_eq!((body_of(&object), kind(&stage.ask("/"))), (b"body".to_vec(), "fresh"));
     stage.advance_ms(2_000);

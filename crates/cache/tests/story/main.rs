@@ -14,6 +14,7 @@ mod invalidating;
 mod laid_bodies;
 mod living_by_policy;
 mod marked;
+mod object_head;
 mod outlived;
 mod personal;
 mod regrouping;

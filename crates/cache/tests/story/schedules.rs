@@ -121,6 +121,7 @@ pub fn description(storable: Option<cache::StoreAs>) -> cache::Description {
         length: None,
         storable,
         uncacheable_ms: 10_000,
+        supersedes: true,
         mark: None,
         now: at(1_000),
     }

@@ -98,6 +98,7 @@ impl Stage {
             storable,
             uncacheable_ms: 10_000,
             is_personal: false,
+            supersedes: true,
             mark: None,
             now: self.now,
         }

@@ -136,7 +136,7 @@ fn a_304_gives_other_tags() {
         assert!(ticket.stale().is_some());
         let StoreAs { facts, lifetimes, tags, .. } = carrying(&stage, &["new"]);
         let head = Arc::new(ResponseHead::new(Status::OK));
-        ticket.renewed((head, Bytes::new()), Renewal { facts, lifetimes, groups: None, tags, vary: None }, stage.now);
+        ticket.renewed((head, Bytes::new()), Renewal { facts, lifetimes, vary: None, groups: None, tags }, stage.now);
         purge(&stage, &[purged], Purge::Hard);
         assert_eq!(kind(&stage.ask("/")), expect, "{purged}");
     }
@@ -152,7 +152,7 @@ fn a_304_is_not_stored_when_its_old_or_new_tag_was_purged_meanwhile() {
         purge(&stage, &[purged], Purge::Hard);
         let StoreAs { facts, lifetimes, tags, .. } = carrying(&stage, &["new"]);
         let head = Arc::new(ResponseHead::new(Status::OK));
-        ticket.renewed((head, Bytes::new()), Renewal { facts, lifetimes, groups: None, tags, vary: None }, stage.now);
+        ticket.renewed((head, Bytes::new()), Renewal { facts, lifetimes, vary: None, groups: None, tags }, stage.now);
         assert_eq!(kind(&stage.ask("/")), expect, "{purged}");
     }
 }

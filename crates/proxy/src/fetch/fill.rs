@@ -132,6 +132,7 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
         storable,
         uncacheable_ms: fetch.site.settings.policy.uncacheable.as_millis() as u64,
         is_personal,
+        supersedes: true,
         mark: None,
         now: reply.received,
     });

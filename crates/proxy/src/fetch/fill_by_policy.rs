@@ -19,11 +19,12 @@ use crate::limits::MARK_TTL_MIN_MS;
 use crate::stored_head;
 use crate::vcl_story::policy_purge;
 
-/// The whole fetch of a miss. `notes` are absent for a refresh in the background. It goes on to its head whoever leaves, as
+/// The whole fetch of a miss. `notes` are absent for a refresh in the background. It goes on to its end whoever leaves, as
 /// Varnish's does: what the program does about an answer may be meant for more than who asked, such as a mark that the
-/// next requests meet. Who leaves later is looked at in `pour`.
+/// next requests meet, and a body that is kept is there for whoever asks next. One that is not kept ends with its readers.
 pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
     let mut client = Client::Detached(notes.clone());
+    fetch.departure = Some(ticket.departure());
     let settled = match fetch.converse_by_policy(&mut client).await {
         Ok(settled) => settled,
         Err(Broken::Origin(failure)) => return ticket.fail(failure, fetch.core.now()),
@@ -36,11 +37,13 @@ pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<Fetch
             notes.note_not_stored(settled.why);
         }
     }
-    land(fetch, ticket, settled, notes.is_some()).await;
+    land(fetch, ticket, settled).await;
 }
 
-async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
+async fn land(mut fetch: Fetch, mut ticket: Ticket, settled: Settled) {
     let Settled { mut made, body, keeping, lifetimes, received, streams, .. } = settled;
+    // What its program made of the request is what the origin chose a variant by.
+    ticket.asked_as(fetch.head.request().to_head());
     let policy = fetch.vcl.as_deref().expect("only a fetch under a policy comes here");
     // What a program says of a connection is about no other one.
     made.head.fields = HopByHop::end_to_end(made.head.fields.view());
@@ -77,6 +80,8 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
         SettledBody::Origin(arriving, framing) => (Ok(*arriving), framing),
     };
     fetch.enter(FetchState::Fill);
+    // An error that the program made for those who wait, and gives no life, leaves what is stored in its place.
+    let supersedes = arriving.is_ok() || lifetimes.ttl_ms > 0;
     let storable = match (keeping, &vary) {
         (Keeping::Store, Ok(vary)) if tags.is_ok() => Some(StoreAs {
             facts,
@@ -98,7 +103,7 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
             fetch.enter(FetchState::Failed);
             // Nobody has seen anything of it: the program may answer instead.
             return match fetch.settle_broken(failure.token) {
-                Some(settled) => Box::pin(land(fetch, ticket, settled, waits)).await,
+                Some(settled) => Box::pin(land(fetch, ticket, settled)).await,
                 None => ticket.fail(failure, fetch.core.now()),
             };
         }
@@ -122,6 +127,7 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
         storable,
         uncacheable_ms: 0,
         is_personal: false,
+        supersedes,
         mark: mark(keeping, lifetimes, vary.ok().flatten()),
         now: received,
     });
@@ -132,7 +138,8 @@ async fn land(mut fetch: Fetch, ticket: Ticket, settled: Settled, waits: bool) {
             true
         }
         BodySource::Arriving(body) => {
-            let course = Course { length, gives_up: waits, place: None };
+            // Whoever leaves: as Varnish's does.
+            let course = Course { length, gives_up: false, place: None };
             pour(&fetch, draft, *body, course).await
         }
     };
@@ -152,7 +159,7 @@ fn mark(keeping: Keeping, lifetimes: Lifetimes, vary: Option<VarySpec>) -> Optio
 }
 
 /// Its dates, by which conditions are judged.
-fn dates(head: &ResponseHead, received: Now) -> Facts {
+pub(crate) fn dates(head: &ResponseHead, received: Now) -> Facts {
     let now_s = (received.wall_ms / 1_000) as i64;
     let date_of = |name| head.fields.view().get(name).and_then(|text| parse_date(text, now_s));
     let date = date_of(FieldName::Date).unwrap_or(now_s);

@@ -73,6 +73,7 @@ fn store(ticket: Ticket, store_as: StoreAs, head: Arc<ResponseHead>, now: Now) -
         storable: Some(store_as),
         uncacheable_ms: 0,
         is_personal: false,
+        supersedes: true,
         mark: None,
         now,
     });

@@ -22,7 +22,7 @@ use vcl::{BackendRef, Loaded};
 use wire::{HopByHop, Refusal, RequestBody, ResponseBody};
 
 use crate::fetch::origin_body::Arriving;
-use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply};
+use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body};
 use crate::records::{RecordKind, fetch_records};
 use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::log_notes::{self, DecidedBy, LifeBy};
@@ -34,6 +34,9 @@ use crate::vcl_story::xids;
 
 /// Why vcl_backend_error is called when the program did not say.
 const FETCH_FAILED: &[u8] = b"Backend fetch failed";
+
+/// The program failed on the origin's side. What becomes of the client is vcl_synth's to say.
+const PROGRAM_FAILED: &str = "vcl-fetch-failed";
 
 /// What a program settled on.
 pub(crate) struct Settled {
@@ -109,6 +112,7 @@ impl Fetch {
             }
             if let Next::Error(status, reason) = next {
                 self.enter(State::Error);
+                self.departs();
                 next = self.backend_error(status, reason);
             }
             match next {
@@ -146,15 +150,22 @@ impl Fetch {
         self.policy().xid.get()
     }
 
+    /// What is banned or purged from now on is about what comes.
+    fn departs(&self) {
+        if let Some(departure) = &self.departure {
+            departure.note();
+        }
+    }
+
     fn may_retry(&self) -> bool {
         self.policy().retries.get() < self.site.settings.vcl.max_retries
     }
 
     /// Connects to the backend that the program chose, and lets it judge the answer.
     async fn ask_origin(&mut self, client: &mut Client<'_>) -> Result<Next, Broken> {
-        if self.policy().retries.get() > 0 && self.body != RequestBody::None {
-            // It was read from the client once, and nobody kept it.
-            return Ok(Next::Error(503, Some(b"The request's body is gone"[..].into())));
+        if self.policy().retries.get() > 0 && brings_body(self.body) && self.carried.is_none() {
+            // It was read from the client once, and nobody kept it: what failed is the request, and vcl_synth answers it.
+            return Ok(Next::Abandon("request-body-gone"));
         }
         if !self.choose_origin() {
             self.note_failure("no-healthy-backend");
@@ -164,6 +175,7 @@ impl Fetch {
         if let Some(records) = self.records() {
             records.stamp("Fetch");
         }
+        self.departs();
         let begun = self.body_begun(client).await;
         let replied = match begun {
             Ok(()) => self.converse(client).await,
@@ -251,13 +263,13 @@ impl Fetch {
             BackendFetchVerdict::Fetch => Next::Go,
             BackendFetchVerdict::Abandon => Next::Abandon("abandoned"),
             BackendFetchVerdict::Error(status) => own(status),
-            BackendFetchVerdict::Fail(_) => Next::Abandon("vcl-failed"),
+            BackendFetchVerdict::Fail(_) => Next::Abandon(PROGRAM_FAILED),
         });
         if self.policy().without_body.get() {
             self.body = RequestBody::None;
             self.carried = None;
         }
-        said.unwrap_or(Next::Abandon("vcl-failed"))
+        said.unwrap_or(Next::Abandon(PROGRAM_FAILED))
     }
 
     fn judge_reply(&mut self, reply: Reply) -> Next {
@@ -294,10 +306,10 @@ impl Fetch {
                 BackendRefreshVerdict::Retry => Err(Next::Retry),
                 BackendRefreshVerdict::Abandon => Err(Next::Abandon("abandoned")),
                 BackendRefreshVerdict::Error(status) => Err(own(status)),
-                BackendRefreshVerdict::Fail(_) => Err(Next::Abandon("vcl-failed")),
+                BackendRefreshVerdict::Fail(_) => Err(Next::Abandon(PROGRAM_FAILED)),
             }
         });
-        let merges = match said.unwrap_or(Err(Next::Abandon("vcl-failed"))) {
+        let merges = match said.unwrap_or(Err(Next::Abandon(PROGRAM_FAILED))) {
             Ok(merges) => merges,
             Err(Next::Retry) if !self.may_retry() => return Next::Error(503, Some(FETCH_FAILED.into())),
             Err(next) => return next,
@@ -345,11 +357,11 @@ impl Fetch {
                     BackendResponseVerdict::Retry => Err(Next::Retry),
                     BackendResponseVerdict::Abandon => Err(Next::Abandon("abandoned")),
                     BackendResponseVerdict::Error(status) => Err(own(status)),
-                    BackendResponseVerdict::Fail(_) => Err(Next::Abandon("vcl-failed")),
+                    BackendResponseVerdict::Fail(_) => Err(Next::Abandon(PROGRAM_FAILED)),
                 };
                 next.map(|pass_for| (scope.response.to_made(), pass_for))
             });
-        match made.unwrap_or(Err(Next::Abandon("vcl-failed"))) {
+        match made.unwrap_or(Err(Next::Abandon(PROGRAM_FAILED))) {
             Ok((made, pass_for)) => self.settled(made, body, pass_for, received),
             Err(next) => {
                 // A connection on which nothing more comes can be used again.
@@ -382,10 +394,10 @@ impl Fetch {
                 BackendErrorVerdict::Deliver => Ok((scope.response.to_made(), Bytes::from(scope.made_body()))),
                 BackendErrorVerdict::Retry => Err(Next::Retry),
                 BackendErrorVerdict::Abandon => Err(Next::Abandon("abandoned")),
-                BackendErrorVerdict::Fail(_) => Err(Next::Abandon("vcl-failed")),
+                BackendErrorVerdict::Fail(_) => Err(Next::Abandon(PROGRAM_FAILED)),
             }
         });
-        match made.unwrap_or(Err(Next::Abandon("vcl-failed"))) {
+        match made.unwrap_or(Err(Next::Abandon(PROGRAM_FAILED))) {
             Ok((made, body)) => self.settled(made, SettledBody::Program(body), None, received),
             Err(Next::Retry) if !self.may_retry() => Next::Abandon("retries-too-many"),
             Err(next) => next,

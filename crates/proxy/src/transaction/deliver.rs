@@ -18,6 +18,7 @@ use wire::{HopByHop, ResponseBody};
 use crate::access_log::CacheVerdict;
 use crate::body_source::BodySource;
 use crate::disk_read::DiskRead;
+use crate::fetch::fill_by_policy;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
@@ -376,9 +377,10 @@ fn followed(
     let resident_ms = tx.core.now().mono_ms.saturating_sub(received.mono_ms);
     let age_s = facts.filter(|_| !follower.is_leader()).map(|facts| age_s(facts, resident_ms));
     let is_stored = facts.is_some();
-    let facts = facts.copied().unwrap_or_default();
+    let holder = if is_stored { Holder::Cache } else { Holder::Relay };
+    let facts = facts.copied().unwrap_or_else(|| fill_by_policy::dates(head, tx.core.now()));
     let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
-    let condition = conditions::evaluate(&request, head.response(), &facts, Holder::Cache);
+    let condition = conditions::evaluate(&request, head.response(), &facts, holder);
     let ranges = match length {
         Some(length) if tx.seen.has(FieldName::Range) => range::wanted(&request, head.response(), &facts, length),
         _ => Ranges::Whole,
@@ -387,6 +389,7 @@ fn followed(
         (Condition::NotModified, _) => {
             write_status_line(&mut out, 304);
             write_kept_in_304(&mut out, head.fields.view());
+            follower.leave_content();
             (304, OutBody::Empty, false)
         }
         (_, Ranges::One(range)) => {
@@ -401,6 +404,7 @@ fn followed(
             range::write_unsatisfied(length.unwrap_or(0), &mut value);
             write_field(&mut out, b"Content-Range", &value);
             write_number_field(&mut out, "Content-Length", 0);
+            follower.leave_content();
             (416, OutBody::Empty, false)
         }
         // Several ranges of a body that is not here yet: the whole is always allowed (RFC 9110 §14.2).

@@ -231,6 +231,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         alone: always_miss || waited_enough,
         ignore_vary: state.hash_ignore_vary.get(),
         newest_first: true,
+        says_departure: true,
         ttl_max_ms: ms(state.ttl_s.get()),
         grace_max_ms: ms(state.grace_s.get()),
         age_max_ms: ms(state.age_max_s.get()),
