@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use message::{FieldName, Fields, Request};
+use message::{FieldName, Fields, Method, Request};
 use rules::RequestDirectives;
 use wire::{Event, ReceivedRequest};
 
@@ -65,7 +65,9 @@ impl Connection {
         moment: Moment,
     ) -> Option<Turn> {
         let site = core.site();
+        // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
         let persistent = received.persistent
+            && received.request.method != Method::Connect
             && !core.draining()
             && self.requests_count < site.settings.limits.requests_per_connection_max;
         self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);

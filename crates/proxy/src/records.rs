@@ -51,12 +51,26 @@ pub(crate) fn append(to: &mut Vec<u8>, kind: RecordKind, parts: &[&[u8]]) {
     close(to, frame_at);
 }
 
-/// Says how long the record that begins at `frame_at` has become.
+/// Says how long the record that begins at `frame_at` has become. A control byte in it is escaped as in the access log: a line of
+/// the log is one line, whatever a program was given to write.
 pub(crate) fn close(to: &mut Vec<u8>, frame_at: usize) {
     let text_at = frame_at + FRAME_BYTES;
+    if to[text_at..].iter().fold(false, |bad, &byte| bad | is_control(byte)) {
+        let text = to.split_off(text_at);
+        for &byte in &text {
+            match is_control(byte) {
+                true => to.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+                false => to.push(byte),
+            }
+        }
+    }
     let length = (to.len() - text_at).min(crate::limits::RECORD_BYTES_MAX);
     to.truncate(text_at + length);
     to[frame_at + 1..text_at].copy_from_slice(&(length as u16).to_le_bytes());
+}
+
+fn is_control(byte: u8) -> bool {
+    (byte < b' ') & (byte != b'\t') | (byte == 0x7f)
 }
 
 /// The records of a piece: kind and text.
@@ -74,6 +88,15 @@ pub fn each_record(mut records: &[u8], mut take: impl FnMut(RecordKind, &[u8])) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_is_one_line() {
+        let mut bytes = Vec::new();
+        append(&mut bytes, RecordKind::VclLog, &[b"a\r\n- ReqURL /forged\x1b\tb", &[0xc3, 0xa9, 0x7f]]);
+        each_record(&bytes, |_, text| {
+            assert_eq!(text, b"a\\x0d\\x0a- ReqURL /forged\\x1b\tb\xc3\xa9\\x7f");
+        });
+    }
 
     #[test]
     fn records_are_read_as_they_were_written_and_long_ones_are_cut() {

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use cache::{Now, Object};
-use message::{Field, FieldName, ResponseHead, Version, write_decimal};
+use message::{Field, FieldName, ResponseHead, Version, list_members, write_decimal};
 
 use crate::site::Site;
 use crate::vcl_story::scope_heads::usual_reason;
@@ -124,6 +124,11 @@ pub(crate) enum Fate {
     /// HTTP/1.0 has to be told.
     KeepAlive,
     Closes,
+}
+
+/// Does this line of Connection end it? One option among others does, too.
+pub(crate) fn says_close(value: &[u8]) -> bool {
+    list_members(value).any(|option| option.eq_ignore_ascii_case(b"close"))
 }
 
 impl Fate {

@@ -1,5 +1,6 @@
 //! What is recorded of a client's request and of the answer to it.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use message::{FieldName, FieldsView, Request, Version};
@@ -40,8 +41,7 @@ pub(crate) fn begin(
     if let Some(expected) = expected {
         records.field(RecordKind::ReqUnset, b"Expect", expected);
     }
-    let client = ends.client;
-    records.write(RecordKind::ReqStart, format_args!("{} {} {listener}", client.ip(), client.port()));
+    started(&records, ends.client, listener);
     let request = &received.request;
     request_line(&records, Message::Req, request);
     fields(&records, RecordKind::ReqHeader, request.fields);
@@ -53,6 +53,11 @@ pub(crate) fn begin(
         }
     });
     Some(records)
+}
+
+/// Who asks, and where: of a request as it came, and of each restart of it.
+pub(crate) fn started(records: &TaskRecords, client: SocketAddr, listener: &str) {
+    records.write(RecordKind::ReqStart, format_args!("{} {} {listener}", client.ip(), client.port()));
 }
 
 /// Returns the listener's name.

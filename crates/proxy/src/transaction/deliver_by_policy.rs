@@ -17,6 +17,7 @@ use wire::{HopByHop, ResponseBody};
 
 use crate::body_source::BodySource;
 use crate::disk_read::DiskRead;
+use crate::fetch::fill_by_policy;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::{RecordKind, request_records};
@@ -47,8 +48,8 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     }
 }
 
-/// The head as the program leaves it, and the body behind it.
-fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Facts), Step> {
+/// The head as the program leaves it, and the body behind it. The facts are those of what is stored.
+fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Option<Facts>), Step> {
     let now = tx.core.now();
     match answer {
         Answer::Stored { object, why, .. } => {
@@ -60,7 +61,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             let view = StoredView::of(&object, now);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             let facts = object.facts();
-            Ok((made, Source::Object(object, tx.lent.clone()), facts))
+            Ok((made, Source::Object(object, tx.lent.clone()), Some(facts)))
         }
         Answer::Followed { head, length, follower, facts, received } => {
             let mut fields = HopByHop::end_to_end(head.fields.view());
@@ -72,13 +73,11 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             // Who waited for somebody else's fetch has hit what that brought.
             let fetched_by = if follower.is_leader() { None } else { fetched_by(&head) };
             prepare(tx, &mut fields, &head, fetched_by, age_s, length);
-            if facts.is_some() {
-                accept_ranges(tx, &mut fields, &head);
-            }
+            accept_ranges(tx, &mut fields, &head);
             note_streaming(tx, follower.is_under_way());
             let view = arrived(tx, &head, facts.as_ref(), resident_ms);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
-            Ok((made, Source::Follower(follower, length), facts.unwrap_or_default()))
+            Ok((made, Source::Follower(follower, length), facts))
         }
         Answer::Origin { head, body } => {
             let length = match body.framing() {
@@ -94,15 +93,15 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Fa
             note_streaming(tx, body.framing() != ResponseBody::None);
             let view = arrived(tx, &head, None, 0);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
-            Ok((made, Source::Origin(body), Facts::default()))
+            Ok((made, Source::Origin(body), None))
         }
-        Answer::Made(Made { made, body, is_final: true }) => Ok((made, Source::Bytes(body), Facts::default())),
+        Answer::Made(Made { made, body, is_final: true }) => Ok((made, Source::Bytes(body), None)),
         Answer::Made(Made { made, body, .. }) => {
             let mut fields = made.head.fields.clone();
             prepare(tx, &mut fields, &made.head, None, 0, Some(body.len() as u64));
             let view = arrived(tx, &made.head, None, 0);
             let made = client_steps::deliver(tx, Some(view), made.status, made.head.reason.as_deref(), &fields)?;
-            Ok((made, Source::Bytes(body), Facts::default()))
+            Ok((made, Source::Bytes(body), None))
         }
         Answer::Synth(_) | Answer::Piped(_) => unreachable!("these go by vcl_deliver"),
         Answer::File(_) | Answer::ErrorPage { .. } => unreachable!("a policy knows no roots"),
@@ -161,7 +160,7 @@ fn prepare(
     }
 }
 
-/// Of what is stored any part can be asked for.
+/// Of what did not go past the store any part can be asked for, kept or not.
 fn accept_ranges(tx: &Transaction, fields: &mut Fields, head: &ResponseHead) {
     if tx.site.settings.vcl.http_range_support && head.status == Status::OK {
         fields.set(FieldName::AcceptRanges, "bytes");
@@ -177,16 +176,18 @@ enum Part {
     Unsatisfiable(u64),
 }
 
-fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: &Facts) -> Part {
+fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: Option<Facts>) -> Part {
     let request = tx.head.request();
     if made.status != 200 || !matches!(request.method, Method::Get | Method::Head) {
         return Part::Whole;
     }
     let held = made.head.response();
+    let holder = if facts.is_some() { Holder::Cache } else { Holder::Relay };
+    let facts = facts.unwrap_or_else(|| fill_by_policy::dates(&made.head, tx.core.now()));
     // The program may have changed what it is judged by.
     let last_modified = held.fields.get(FieldName::LastModified).and_then(|text| parse_date(text, facts.date));
-    let facts = &Facts { last_modified, ..*facts };
-    let is_unchanged = conditions::evaluate(&request, held, facts, Holder::Cache) == Condition::NotModified;
+    let facts = &Facts { last_modified, ..facts };
+    let is_unchanged = conditions::evaluate(&request, held, facts, holder) == Condition::NotModified;
     if is_unchanged && !wants_part_of_weak(tx, &request, held) {
         return Part::NotModified;
     }
@@ -231,9 +232,9 @@ fn wants_part_of_weak(tx: &Transaction, request: &Request<'_>, held: Response<'_
 }
 
 /// The answer as it goes out.
-fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> Outgoing {
+fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Option<Facts>) -> Outgoing {
     let head_only = tx.wants_head_only();
-    let part = part_of(tx, &made, &source, &facts);
+    let part = part_of(tx, &made, &source, facts);
     let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
     let (status, body, until_close) = match part {
         Part::Whole => whole(tx, &made, source, head_only, &mut out),
@@ -261,6 +262,8 @@ fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Facts) -> 
         }
         Part::Unsatisfiable(length) => {
             write_status_and_reason(&mut out, 416, None);
+            // With what the program said: a script of another site has to be let in to read the refusal.
+            write_kept(&made, &mut out, |name| !is_of_content(name));
             let mut value = Vec::new();
             range::write_unsatisfied(length, &mut value);
             write_field(&mut out, b"Content-Range", &value);
@@ -355,6 +358,14 @@ impl Source {
             Source::Origin(_) => unreachable!("an origin's body is passed on whole"),
         }
     }
+}
+
+/// What describes content that is not sent.
+fn is_of_content(name: FieldName) -> bool {
+    matches!(
+        name,
+        FieldName::ContentLength | FieldName::ContentRange | FieldName::ContentType | FieldName::ContentEncoding
+    )
 }
 
 /// The fields that the program left, without those that frame the message or belong to the connection.

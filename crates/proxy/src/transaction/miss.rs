@@ -3,6 +3,7 @@
 use cache::Ticket;
 
 use crate::fetch;
+use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;
@@ -13,6 +14,11 @@ pub(crate) fn run(tx: &mut Transaction, ticket: Ticket) -> Step {
     {
         ticket.give_back();
         return elsewhere;
+    }
+    if tx.vcl.is_some() && client_steps::body_is_gone(tx) {
+        // Asked without it, it would be another request.
+        ticket.give_back();
+        return Step::Synth(Synth::unfetched("request-body-gone"));
     }
     let stale = ticket.stale().cloned();
     let follower = ticket.follow(tx.core.index);

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use cache::{Answer as Asked, Began, Wishes};
 use message::Method;
-use wire::{HopByHop, RequestBody, ResponseBody};
+use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
@@ -67,11 +67,12 @@ async fn by_slices(tx: &mut Transaction, connection: &mut Connection) -> Option<
 
 /// Asks the origin with the client attached, as the policy wants it asked.
 async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -> Step {
-    let streams_body = tx.body != RequestBody::None;
-    if let Some(state) = tx.vcl.as_deref_mut().filter(|state| streams_body && state.body.is_none())
-        && std::mem::replace(&mut state.body_is_gone, true)
-    {
+    if client_steps::body_is_gone(tx) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
+    }
+    let streams_body = fetch::brings_body(tx.body);
+    if let Some(state) = tx.vcl.as_deref_mut().filter(|_| streams_body) {
+        state.body_is_gone = state.body.is_none();
     }
     let mut fetch = Fetch::by_policy(tx, Purpose::Pass, Wish::Pass);
     if connection.owed.is_some() && !let_body_come(tx, connection).await {

@@ -440,8 +440,12 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
         CacheVerdict::Refused => tx.core.counters.refused.add(1),
         _ => {}
     }
-    // After a failure of the program nothing is known of what it wanted with the connection.
-    tx.persistent &= !synth.close && synth.token != VCL_FAILED;
+    // After a failure of the program nothing is known of what it wanted, neither with the connection nor with the request.
+    let has_failed = synth.token == VCL_FAILED;
+    tx.persistent &= !synth.close && !has_failed;
+    if has_failed {
+        client_steps::roll_back(tx);
+    }
     // What is no request to be answered in the operator's way is refused in ours.
     if tx.vcl.is_some() && !synth.close {
         return client_steps::synthesize(tx, &synth);

@@ -18,6 +18,7 @@ use vcl::subroutine_verdicts::{
 use vcl::{Arena, BackendRef, Fault, Loaded, Message, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
+use crate::fetch::brings_body;
 use crate::fetch::policy_fetch::{bereq_of, with_xid};
 use crate::policy::Seen;
 use crate::records::task_records::TaskRecords;
@@ -32,6 +33,7 @@ use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::client_state::{ClientState, Remembered};
 use crate::vcl_story::field_bits::Name;
 use crate::vcl_story::head_edits::EditedHead;
+use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
@@ -188,6 +190,19 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
     true
 }
 
+/// The request as it came: what a program that failed made of it is not seen by vcl_synth.
+pub(crate) fn roll_back(tx: &mut Transaction) {
+    let Some(original) = tx.vcl.as_deref().and_then(|state| state.original.clone()) else { return };
+    tx.seen = Seen::of(original.request().fields);
+    tx.head = original;
+}
+
+/// Did its body go to an origin as it came, so that nothing can ask with it again?
+pub(crate) fn body_is_gone(tx: &Transaction) -> bool {
+    let state = state(tx);
+    state.body_is_gone && state.body.is_none() && brings_body(tx.body)
+}
+
 /// Restart: the same request again, as the program left it.
 pub(crate) fn restart(tx: &mut Transaction) -> Step {
     let restarts_max = tx.site.settings.vcl.max_restarts;
@@ -205,6 +220,9 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
         records.stamp("Restart");
         records.go_on_as(xid, "req", "restart");
         records.stamp("Start");
+        let listeners = &tx.site.settings.listeners;
+        let listener = listener_name(listeners, state.ends.local, state.ends.unix_path.as_deref());
+        request_records::started(records, state.ends.client, &listener);
         request_records::request_line(records, Message::Req, &tx.head.request());
         request_records::fields(records, RecordKind::ReqHeader, tx.head.request().fields);
     }
@@ -236,6 +254,8 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         grace_max_ms: ms(state.grace_s.get()),
         age_max_ms: ms(state.age_max_s.get()),
         has_no_slices: true,
+        newest_first: true,
+        says_departure: true,
         ..Wishes::default()
     };
     let answer = core.shared.cache.ask(key, &tx.head.request(), &wishes, core.now());
@@ -451,7 +471,7 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
     record_response(tx, wanted.status, wanted.reason.as_deref(), &head.fields);
     let beside =
         Beside { stored: None, bereq: None, response: Some((wanted.status, wanted.reason.as_deref(), &head.fields)) };
-    if wanted.status == 501 && tx.head.method == Method::Other {
+    if wanted.status == 501 && matches!(tx.head.method, Method::Other | Method::Purge | Method::Connect) {
         // Nobody knows whether a body follows.
         tx.persistent = false;
     }

@@ -305,7 +305,7 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     out.clear();
     write_status_and_reason(&mut out, status, scope.response.reason.get());
     let (mut closes, fields) = (false, &scope.response.fields);
-    fields.lines(CONNECTION, &mut |value| closes |= value.eq_ignore_ascii_case(b"close"));
+    fields.lines(CONNECTION, &mut |value| closes |= stored_head::says_close(value));
     fields.write(&mut out, WRITTEN_BY_US);
     if stored_head::has_length(status) {
         write_number_field(&mut out, "Content-Length", object.body_len());
