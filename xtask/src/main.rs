@@ -23,6 +23,7 @@ mod memory_line;
 mod memory_load;
 mod memory_plot;
 mod memory_site;
+mod memory_stalled;
 mod miss_ratios;
 mod object_cost;
 mod original_scenario;
@@ -70,6 +71,9 @@ usage: cargo xtask TASK
   memory [--minutes N] [--memory SIZE] [--seed N] [--urls N]
                            a mixed load for a minute, or as told, of so many distinct URLs, or 500,000 a minute: does the
                            process stay below its limit, and alive?
+  memory --stalled N [--bytes-per-second N] [--minutes N] [--memory SIZE]
+                           N readers that take nothing, or so little, of 2 MB each: is everybody else answered, and does
+                           the process stay below its limit?
   allocators NAME=BINARY[,LIBRARY]…
                            larder under one allocator and another: what is resident, and what a hit and a miss cost
   object-cost [--objects N] [--larder BINARY]

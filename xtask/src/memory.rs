@@ -19,6 +19,7 @@ use crate::dice::Dice;
 use crate::memory_load::{Load, Outcome, Target, ask_admin};
 use crate::memory_plot;
 use crate::memory_site::Site;
+use crate::memory_stalled::{self, Stalled};
 use crate::project::{Project, Stopwatch};
 use crate::started_larder;
 use crate::suite::Tally;
@@ -36,6 +37,10 @@ const RATIOS_MIN: usize = 5;
 const MINUTES_IN_TESTS: f64 = 0.25;
 const URLS_IN_TESTS: u64 = 2_000;
 const MEMORY: &str = "256MiB";
+/// Readers that do not read, or hardly, and the bytes a second that they take: what `cargo xtask test` asks for beside that.
+const STALLED_IN_TESTS: [(usize, usize); 2] = [(200, 0), (200, 500)];
+const STALLED_MEMORY: &str = "64MiB";
+const STALLED_SECONDS: f64 = 6.0;
 
 /// One second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,9 +65,17 @@ struct Asked {
     seed: u64,
     /// Distinct ones that must have been answered.
     urls: Option<u64>,
+    /// Readers that do not read, instead of the mixed load, or take so much.
+    stalled: usize,
+    bytes_per_second: usize,
 }
 
 impl Asked {
+    fn usual() -> Asked {
+        let (memory, seed) = (MEMORY.to_owned(), Dice::drawn());
+        Asked { minutes: 1.0, memory, seed, urls: None, stalled: 0, bytes_per_second: 0 }
+    }
+
     fn urls(&self) -> u64 {
         self.urls.unwrap_or((self.minutes * URLS_PER_MINUTE) as u64)
     }
@@ -70,19 +83,29 @@ impl Asked {
 
 /// A short run, for `cargo xtask test`.
 pub fn run(project: &Project) -> Result<Tally, String> {
-    let asked =
-        Asked { minutes: MINUTES_IN_TESTS, memory: MEMORY.to_owned(), seed: Dice::drawn(), urls: Some(URLS_IN_TESTS) };
+    let asked = Asked { minutes: MINUTES_IN_TESTS, urls: Some(URLS_IN_TESTS), ..Asked::usual() };
     let (summary, wrong) = measure(project, &asked)?;
     let mut tally = Tally::of(wrong);
     if tally.failed > 0 {
         tally.remarks.push(summary);
+    }
+    for (readers, bytes_per_second) in STALLED_IN_TESTS {
+        let stalled = Stalled { readers, bytes_per_second, memory: STALLED_MEMORY, seconds: STALLED_SECONDS };
+        tally.add(Tally::of(memory_stalled::measure(project, stalled)?.1));
     }
     Ok(tally)
 }
 
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let asked = read_options(options)?;
-    let (summary, wrong) = measure(project, &asked)?;
+    let (summary, wrong) = match asked.stalled {
+        0 => measure(project, &asked)?,
+        readers => {
+            let (bytes_per_second, seconds) = (asked.bytes_per_second, asked.minutes * 60.0);
+            let stalled = Stalled { readers, bytes_per_second, memory: &asked.memory, seconds };
+            memory_stalled::measure(project, stalled)?
+        }
+    };
     println!("{summary}");
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n       ")) }
 }
@@ -107,7 +130,7 @@ fn measure(project: &Project, asked: &Asked) -> Result<(String, Vec<String>), St
 }
 
 fn read_options(options: &[&str]) -> Result<Asked, String> {
-    let mut asked = Asked { minutes: 1.0, memory: MEMORY.to_owned(), seed: Dice::drawn(), urls: None };
+    let mut asked = Asked::usual();
     let mut options = options.iter();
     while let Some(option) = options.next() {
         let value = *options.next().ok_or(format!("{option} needs a value"))?;
@@ -117,9 +140,12 @@ fn read_options(options: &[&str]) -> Result<Asked, String> {
             "--seed" => asked.seed = value.parse().map_err(|_| not_a_number())?,
             "--urls" => asked.urls = Some(value.parse().map_err(|_| not_a_number())?),
             "--memory" => asked.memory = value.to_owned(),
+            "--stalled" => asked.stalled = value.parse().map_err(|_| not_a_number())?,
+            "--bytes-per-second" => asked.bytes_per_second = value.parse().map_err(|_| not_a_number())?,
             _ => {
                 return Err(format!(
-                    "'{option}' is no option of memory: --minutes N, --memory SIZE, --seed N, --urls N"
+                    "'{option}' is no option of memory: --minutes N, --memory SIZE, --seed N, --urls N, --stalled N, \
+                     --bytes-per-second N"
                 ));
             }
         }
@@ -162,7 +188,7 @@ fn watch(larder: &mut Child, folder: &Path, site: &std::sync::Arc<Site>, asked: 
 }
 
 /// The first of the listeners that is no path: `listen ADDRESS`, or `listen.1` and so on.
-fn tcp_address(ports: &str) -> Option<SocketAddr> {
+pub fn tcp_address(ports: &str) -> Option<SocketAddr> {
     ports.lines().find_map(|line| line.strip_prefix("listen")?.split_once(' ')?.1.parse().ok())
 }
 

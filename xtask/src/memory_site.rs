@@ -16,6 +16,9 @@ const SMALL_BYTES: (u64, u64) = (200, 2_000);
 /// Powers of two, so that small ones are as likely as large ones: 32 KiB to 8 MiB.
 const LARGE_SHIFT: (u64, u64) = (15, 23);
 
+/// Pages that are all as long.
+const EVEN_BYTES: usize = 2_000_000;
+
 /// Of a request; a longer one is none of ours.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
@@ -28,6 +31,8 @@ pub enum Page {
     Large(u64),
     /// The same, and not to be stored.
     Private(u64),
+    /// [`EVEN_BYTES`] each.
+    Even(u64),
 }
 
 pub struct Site {
@@ -40,6 +45,7 @@ impl Page {
             Page::Small(number) => format!("/s/{number}"),
             Page::Large(number) => format!("/l/{number}"),
             Page::Private(number) => format!("/p/{number}"),
+            Page::Even(number) => format!("/e/{number}"),
         }
     }
 
@@ -50,6 +56,7 @@ impl Page {
             "/s/" => Some(Page::Small(number)),
             "/l/" => Some(Page::Large(number)),
             "/p/" => Some(Page::Private(number)),
+            "/e/" => Some(Page::Even(number)),
             _ => None,
         }
     }
@@ -66,6 +73,10 @@ impl Site {
         let (number, large) = match page {
             Page::Small(number) => (number, false),
             Page::Large(number) | Page::Private(number) => (number, true),
+            Page::Even(number) => {
+                let from = (number as usize).wrapping_mul(4_093) % (NOISE_BYTES - EVEN_BYTES);
+                return &self.noise[from..from + EVEN_BYTES];
+            }
         };
         let mut dice = Dice::of(number << 1 | u64::from(large));
         let length = if large {
@@ -131,7 +142,7 @@ mod tests {
     #[test]
     fn a_page_is_known_by_its_path_and_has_one_body() {
         let site = Site::new();
-        for page in [Page::Small(7), Page::Large(7), Page::Private(7)] {
+        for page in [Page::Small(7), Page::Large(7), Page::Private(7), Page::Even(7)] {
             assert_eq!(Page::of(&page.path()), Some(page));
             assert_eq!(site.body(page).len(), site.body(page).len());
         }

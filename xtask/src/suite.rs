@@ -21,7 +21,7 @@ impl Tally {
         Tally { passed: usize::from(complaints.is_empty()), failed: complaints.len(), remarks: complaints }
     }
 
-    fn add(&mut self, other: Tally) {
+    pub fn add(&mut self, other: Tally) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.remarks.extend(other.remarks);

@@ -24,7 +24,7 @@ use crate::flight_state::FlightState;
 use crate::group_table::Membership;
 use crate::kept_head::KeptHead;
 use crate::key::Variant;
-use crate::limits::SLICE_STEP_BYTES;
+use crate::limits::{SLICE_STEP_BYTES, WINDOW_ENDS_BYTES};
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
 use crate::slices::{SliceUnderWay, Sliced};
@@ -155,7 +155,7 @@ impl Draft {
         if let Some(bytes) = window {
             // Condemned meanwhile, or never kept: only what lies between writer and readers is held.
             self.keep = None;
-            self.charge.resize(bytes);
+            self.charge.resize(bytes + bytes.min(WINDOW_ENDS_BYTES));
             self.window.get_or_insert_with(|| self.duty.cache.windows.charge(0)).resize(bytes);
         }
         if let Some(pieces) = ripe {

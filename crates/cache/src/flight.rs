@@ -215,6 +215,20 @@ impl Flight {
         self.inner.lock().readers.count()
     }
 
+    /// What of its body stays in memory for each of its readers.
+    pub fn kept_for_reader(&self) -> usize {
+        self.with(|inner| {
+            let bytes = match &inner.body {
+                FlightBody::Growing(growing) => growing.len() as usize,
+                FlightBody::Window(window) => window.held_bytes(),
+                FlightBody::Landed(object) if object.is_dead() => object.own_bytes(),
+                // The store keeps it.
+                FlightBody::Landed(_) => 0,
+            };
+            bytes / inner.readers.count().max(1)
+        })
+    }
+
     /// What a core does with a flight that was posted to it: wakes those of its tasks that wait for it.
     pub fn wake_core(self: &Arc<Flight>, core: usize) {
         let mut wakes = Wakes::default();

@@ -37,6 +37,10 @@ pub const FLIGHTS_LISTED_MAX: usize = 64;
 /// What a body that is not kept may have between its writer and its slowest reader.
 pub const WINDOW_BYTES_MAX: usize = 256 * 1024;
 
+/// What the pieces at both ends of a window hold beside themselves, on its account: they are parts of blocks, or were read
+/// with others.
+pub const WINDOW_ENDS_BYTES: usize = BLOCK_BYTES;
+
 /// All windows together take this part (1/8) of the memory at most before each of them may hold one block only.
 pub const WINDOWS_SHARE_SHIFT: u32 = 3;
 

@@ -470,6 +470,23 @@ impl Object {
         self.liveness.store(liveness, Ordering::Release);
     }
 
+    /// What of it stays in memory for each of those who still read it, the one that asks not counted: nothing while it is
+    /// stored, for then the store keeps it.
+    pub fn kept_for_reader(self: &Arc<Object>) -> usize {
+        let readers = Arc::strong_count(self).saturating_sub(1).max(1);
+        if self.is_dead() { self.own_bytes() / readers } else { 0 }
+    }
+
+    /// Without a body that another object has taken over.
+    pub(crate) fn own_bytes(&self) -> usize {
+        let apart = self.apart().filter(|apart| Arc::strong_count(apart) == 1);
+        self.charge.bytes() + apart.map_or(0, |apart| apart.charge.bytes())
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.liveness.load(Ordering::Acquire) == DEAD
+    }
+
     /// Only under the shard's lock. From here on no hit serves it; those who hold it may finish.
     pub(crate) fn kill(&self, body_stays: bool) {
         let before = self.liveness.swap(DEAD, Ordering::Release);

@@ -18,6 +18,7 @@ use crate::disk_read::DiskRead;
 use crate::instant_hit::SLICES_MAX;
 use crate::laying_task;
 use crate::static_files::open_file::{FileBody, OpenFile};
+use crate::unsent::RestOfBody;
 
 /// One piece of a file on disk that `sendfile` is asked for: a page that is not in memory holds the core up, and for no
 /// more than this.
@@ -165,6 +166,14 @@ impl BodySource {
     /// Is it sent as it lies in a file?
     pub(crate) fn is_in_file(&self) -> bool {
         self.pages_at(0).is_some()
+    }
+
+    /// Where it lies for as long as it is held.
+    pub(crate) fn rest(&self) -> RestOfBody {
+        match self {
+            BodySource::Object(object) => RestOfBody::of_object(object),
+            BodySource::File(_) | BodySource::Lent(_) => RestOfBody::Queued,
+        }
     }
 
     /// What is sent from a position on.

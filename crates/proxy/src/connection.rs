@@ -219,7 +219,8 @@ impl Connection {
             Doom::Drain if self.slot.phase.get() == Phase::Waiting => {
                 self.slot.set_deadline(self.slot.deadline().min(deadline_now_ms() + DRAIN_IDLE_MS));
             }
-            Doom::Drain | Doom::None => {}
+            // Only an answer is cut for memory, and this one has gone.
+            Doom::Drain | Doom::Memory | Doom::None => {}
         }
         self.slot.park(cx.waker());
         Poll::Pending

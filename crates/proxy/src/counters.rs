@@ -108,6 +108,9 @@ counters! {
     bytes_in: Total, "Bytes read from clients";
     bytes_out: Total, "Bytes written to clients";
     answers_cut: Total, "Answers that ended before their last byte";
+    answers_cut_memory: Total, "Of these, those whose clients took nothing of what memory was needed for (memory.size)";
+    stalled_bytes: Gauge, "Kept for clients that have taken nothing of their answers for 5 s";
+    connections_waited_for: Gauge, "Client connections whose clients have to take more of an answer first";
     origin_connections_opened: Total, "Connections opened to origins";
     origin_connections_reused: Total, "Requests sent on a pooled origin connection";
     origin_connections_taken_over: Total, "Pooled connections taken from another core";

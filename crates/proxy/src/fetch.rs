@@ -238,7 +238,7 @@ impl Fetch {
     ) -> Result<Fetch, Synth> {
         // What an answer that is under way lacks is brought all the same: it would have to be cut.
         let is_hole = matches!(purpose, Purpose::Slice { if_range: Some(_), .. });
-        if !is_hole && core.shared.memory_refuses() {
+        if !is_hole && core.lacks_memory() {
             return Err(Synth::memory_short());
         }
         let routed = backend.ok_or_else(Synth::no_route)?;
@@ -543,7 +543,7 @@ fn to_validate(ticket: &Ticket) -> Option<Arc<Object>> {
 /// Begins the fetch of a miss in its own task. The notes are between it and its requester.
 pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
     let notes = Rc::new(FetchNotes::default());
-    if tx.vcl.is_some() && !tx.core.shared.memory_refuses() {
+    if tx.vcl.is_some() && !tx.core.lacks_memory() {
         let fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()), Wish::Miss);
         tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, Some(Rc::clone(&notes))));
         return notes;
@@ -568,6 +568,10 @@ pub(crate) fn spawn_refresh(core: &Rc<Core>, site: &Arc<Site>, backend: Option<B
 
 /// The same under the policy of the transaction that found it stale.
 pub(crate) fn spawn_refresh_by_policy(tx: &Transaction, ticket: Ticket) {
+    // What is stale stays stale, as where there is no origin.
+    if tx.core.lacks_memory() {
+        return;
+    }
     let mut fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()), Wish::Background);
     if let Some(policy) = &mut fetch.vcl {
         policy.is_background = true;

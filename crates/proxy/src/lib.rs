@@ -54,6 +54,7 @@ mod static_files;
 mod stored_head;
 mod stub_status;
 mod transaction;
+mod unsent;
 mod unsliceable;
 mod url_variations;
 mod vcl_backends;

@@ -31,6 +31,10 @@ pub(crate) const MEMORY_SHARE_SHIFT: u32 = 3;
 pub(crate) const MEMORY_LOOK_SELDOM: Duration = Duration::from_millis(50);
 pub(crate) const MEMORY_LOOK_OFTEN: Duration = Duration::from_millis(10);
 pub(crate) const MEMORY_MOVES_SHIFT: u32 = 7;
+/// A client that has taken nothing of its answer for so long is stalled, and what is kept for all of those …
+pub(crate) const STALLED_AFTER: Duration = Duration::from_secs(5);
+/// … may be this part of the limit (1/4): beyond it answers are cut, however much room there is.
+pub(crate) const STALLED_SHARE_SHIFT: u32 = 2;
 /// So many connections are taken whatever the memory.
 pub(crate) const CONNECTIONS_ALWAYS: usize = 16;
 /// Between two lines of the log that say that connections are refused.

@@ -224,7 +224,7 @@ fn connections_limit(core: &Core, accepted: &Accepted) -> Option<(IpAddr, usize)
 /// Keeps the connection here, or hands it to the core with the fewest.
 fn place(core: &Rc<Core>, mut accepted: Accepted) {
     core.counters.connections_accepted.add(1);
-    if core.shared.memory_refuses() {
+    if core.lacks_memory() {
         core.counters.connections_refused.add(1);
         core.counters.connections_refused_memory.add(1);
         core.slots.end_oldest_idle();

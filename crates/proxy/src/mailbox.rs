@@ -16,6 +16,8 @@ pub(crate) enum Message {
     Connection(Accepted),
     /// Wake this core's readers of the flight.
     Flight(Arc<Flight>),
+    /// Cut answers whose clients take nothing, until so many bytes are free.
+    CutStalled(u64),
     /// Begin to accept here.
     Open(Box<Listener>),
     /// The settings changed: read them again and close listeners that are no longer wanted.

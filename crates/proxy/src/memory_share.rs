@@ -33,6 +33,10 @@ impl MemoryLimit {
         self.line_bytes() - self.reserve_bytes() / 4
     }
 
+    pub(crate) fn is_in_danger(self, resident_bytes: u64) -> bool {
+        resident_bytes > self.danger_bytes()
+    }
+
     /// What is never to be crossed.
     pub(crate) fn line_bytes(self) -> u64 {
         self.base_bytes.saturating_add(self.limit_bytes)
@@ -44,6 +48,11 @@ impl MemoryLimit {
 
     fn mark_bytes(self) -> u64 {
         self.line_bytes() - self.reserve_bytes()
+    }
+
+    /// What of this is above the mark.
+    pub(crate) fn excess_bytes(self, resident_bytes: u64) -> u64 {
+        resident_bytes.saturating_sub(self.mark_bytes())
     }
 
     fn refusal_bytes(self) -> u64 {
@@ -125,7 +134,7 @@ impl MemoryShare {
         self.looks_beyond =
             if resident_bytes > limit.refusal_bytes() { self.looks_beyond.saturating_add(1) } else { 0 };
         self.refuses = match self.refuses {
-            false => self.looks_beyond >= REFUSAL_LOOKS || resident_bytes > limit.danger_bytes(),
+            false => self.looks_beyond >= REFUSAL_LOOKS || limit.is_in_danger(resident_bytes),
             true => resident_bytes > limit.mark_bytes(),
         };
         self.refuses

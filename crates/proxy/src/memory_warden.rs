@@ -4,16 +4,21 @@
 //! A thread of its own, because what it does may take milliseconds and is most needed when the cores have no time. It does
 //! not know how the resident memory is found out nor which allocator there is: that is the program's.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::limits::{
-    CONNECTIONS_ALWAYS, MEMORY_BASE_BYTES, MEMORY_LOOK_OFTEN, MEMORY_LOOK_SELDOM, MEMORY_SAY_EVERY, MEMORY_WORKER_BYTES,
+    CONNECTIONS_ALWAYS, MEMORY_BASE_BYTES, MEMORY_LOOK_OFTEN, MEMORY_LOOK_SELDOM, MEMORY_SAY_EVERY,
+    MEMORY_WORKER_BYTES, STALLED_SHARE_SHIFT,
 };
+use crate::mailbox::{Mailbox, Message};
 use crate::memory_share::{MemoryLimit, MemoryShare};
 use crate::service::complain;
 use crate::worker::Shared;
+
+/// After so many looks in a row at which nothing was found to cut, there is nothing.
+const LOOKS_WITHOUT_CUT_MAX: u32 = 3;
 
 /// The process, as far as its memory goes.
 pub trait ProcessMemory: Send + Sync {
@@ -30,6 +35,10 @@ pub(crate) struct MemoryGate {
     limit_bytes: AtomicU64,
     occupied_bytes: AtomicU64,
     refuses: AtomicBool,
+    /// Answers that were cut so far, on all cores.
+    cut: AtomicU64,
+    /// Cores that were asked to cut some and have not come to it.
+    asked: AtomicUsize,
 }
 
 /// Figures of this moment.
@@ -53,6 +62,8 @@ impl MemoryGate {
             limit_bytes: AtomicU64::new(limit_bytes as u64),
             occupied_bytes: AtomicU64::new(0),
             refuses: AtomicBool::new(false),
+            cut: AtomicU64::new(0),
+            asked: AtomicUsize::new(0),
         }
     }
 
@@ -66,10 +77,31 @@ impl MemoryGate {
         self.refuses.load(Relaxed)
     }
 
-    /// Is more accounted for than the limit is?
+    /// So much more is accounted for than the limit is.
     #[inline]
-    pub(crate) fn is_overdrawn(&self, used_bytes: usize) -> bool {
-        used_bytes as u64 > self.limit_bytes.load(Relaxed)
+    pub(crate) fn overdraft(&self, used_bytes: usize) -> u64 {
+        (used_bytes as u64).saturating_sub(self.limit_bytes.load(Relaxed))
+    }
+
+    /// What may be kept for clients that take nothing of their answers.
+    pub(crate) fn stalled_bytes_max(&self) -> u64 {
+        self.limit_bytes.load(Relaxed) >> STALLED_SHARE_SHIFT
+    }
+
+    /// Asks a core to cut answers whose clients take nothing of them, until so many bytes are free.
+    pub(crate) fn ask_to_cut(&self, mailbox: &Mailbox, bytes: u64) {
+        self.asked.fetch_add(1, Relaxed);
+        mailbox.post(Message::CutStalled(bytes));
+    }
+
+    /// A core has done what it was asked.
+    pub(crate) fn note_asked(&self) {
+        self.asked.fetch_sub(1, Relaxed);
+    }
+
+    /// So many answers were cut whose clients take nothing.
+    pub(crate) fn note_cut(&self, answers: u64) {
+        self.cut.fetch_add(answers, Relaxed);
     }
 
     /// A limit of what is buffered for clients, which may not be a larger part of the memory than a quarter.
@@ -103,6 +135,10 @@ pub(crate) fn start(shared: &Arc<Shared>, process: Arc<dyn ProcessMemory>) -> st
         silent_for: MEMORY_SAY_EVERY,
         has_said: false,
         refused_before: 0,
+        looks_without_cut: 0,
+        cut_seen: 0,
+        cut_said: 0,
+        cut_silent_for: MEMORY_SAY_EVERY,
     };
     let shared = Arc::downgrade(shared);
     std::thread::Builder::new().name("larder-memory".to_owned()).spawn(move || warden.watch(&shared)).map(drop)
@@ -115,6 +151,13 @@ struct Warden {
     silent_for: Duration,
     has_said: bool,
     refused_before: u64,
+    /// Looks in a row at which the cores had found nothing more to cut.
+    looks_without_cut: u32,
+    /// How many answers had been cut at the last look.
+    cut_seen: u64,
+    /// Of how many it was said, and how long ago.
+    cut_said: u64,
+    cut_silent_for: Duration,
 }
 
 impl Warden {
@@ -122,6 +165,7 @@ impl Warden {
         while let Some(shared) = shared.upgrade() {
             let pause = if self.look(&shared) { MEMORY_LOOK_OFTEN } else { MEMORY_LOOK_SELDOM };
             self.silent_for = self.silent_for.saturating_add(pause);
+            self.cut_silent_for = self.cut_silent_for.saturating_add(pause);
             drop(shared);
             std::thread::sleep(pause);
         }
@@ -134,19 +178,61 @@ impl Warden {
         let share = self.share.after_look(limit, before, cache.account().used() as u64);
         cache.set_memory(share as usize);
         let mut resident = before;
-        if self.share.wants_release(limit, before) {
+        // What was cut is of use only when the allocator gives it back, whoever had it cut.
+        let cut = shared.memory.cut.load(Relaxed);
+        let has_cut = std::mem::replace(&mut self.cut_seen, cut) < cut;
+        if has_cut {
+            self.looks_without_cut = 0;
+        }
+        if has_cut || self.share.wants_release(limit, before) {
             self.process.release();
             self.share.note_released();
             resident = self.resident_bytes(shared).unwrap_or(before);
         }
         let last = shared.memory.occupied_bytes.swap(resident, Relaxed);
-        let is_overdrawn = shared.memory.is_overdrawn(cache.account().used()) && !cache.sheds();
-        let is_short = self.share.after_shedding(limit, resident) || is_overdrawn;
+        let overdraft = shared.memory.overdraft(cache.account().used());
+        let has_no_more = !cache.sheds();
+        let is_short = self.share.after_shedding(limit, resident) || overdraft > 0 && has_no_more;
         cache.set_short(is_short);
-        let refuses = is_short && shared.connections_open() > CONNECTIONS_ALWAYS;
+        // What the store cannot give is taken from clients that take nothing, before anybody is refused for it.
+        let lacking = overdraft.max(limit.excess_bytes(resident));
+        let brings_room = match is_short || lacking > 0 && has_no_more {
+            true => self.cuts(shared, lacking, limit.is_in_danger(resident)),
+            false => {
+                self.looks_without_cut = 0;
+                false
+            }
+        };
+        let refuses = is_short && !brings_room && shared.connections_open() > CONNECTIONS_ALWAYS;
         shared.memory.refuses.store(refuses, Relaxed);
         self.say(shared, refuses, resident);
+        self.say_cut(shared);
         limit.wants_looks(last, before)
+    }
+
+    /// Asks the cores to cut answers whose clients take nothing, each for its part. False when they were asked before, all of
+    /// them came to it, and had none: what they hold may be on its way to a client at one look and wait for it at the next.
+    fn cuts(&mut self, shared: &Shared, bytes: u64, is_urgent: bool) -> bool {
+        if shared.memory.asked.load(Relaxed) == 0 {
+            for mailbox in &*shared.mailboxes {
+                shared.memory.ask_to_cut(mailbox, bytes / shared.mailboxes.len() as u64 + 1);
+            }
+            self.looks_without_cut += 1;
+        }
+        self.looks_without_cut <= if is_urgent { 1 } else { LOOKS_WITHOUT_CUT_MAX }
+    }
+
+    fn say_cut(&mut self, shared: &Shared) {
+        let cut = shared.memory.cut.load(Relaxed);
+        if cut > self.cut_said && self.cut_silent_for >= MEMORY_SAY_EVERY {
+            complain(format_args!(
+                "memory: {} answers were cut whose clients took nothing of them, and for which memory was kept that is \
+                 needed (memory.size is {} MiB)",
+                cut - self.cut_said,
+                shared.memory.limit().limit_bytes >> 20
+            ));
+            (self.cut_said, self.cut_silent_for) = (cut, Duration::ZERO);
+        }
     }
 
     fn resident_bytes(&self, shared: &Shared) -> Option<u64> {

@@ -178,7 +178,7 @@ impl Connection {
         match self.slot.doom() {
             Doom::Late => return Poll::Ready(Err(Broken::ClientFault(owed.pace.refusal(now_ms, limits)))),
             Doom::Now => return Poll::Ready(Err(Broken::ClientLeft)),
-            Doom::None | Doom::Drain => {}
+            Doom::None | Doom::Drain | Doom::Memory => {}
         }
         if self.slot.deadline() == u64::MAX {
             self.slot.set_deadline(owed.pace.wait(now_ms, owed.taken_bytes, limits));
@@ -267,6 +267,8 @@ mod tests {
         check(100, &[], 60_000);
         check(100, &[(59_000, 1)], 1_000);
         check(100, &[(59_000, 1), (900, 1)], 100);
+        // Two bytes a second: a minute, and no longer.
+        check(100, &[(500, 1); 119], 500);
         check(100, &[(30_000, 9_000)], 60_000);
         check(100, &[(30_000, 8_000)], 50_000);
         check(100, &[(1_000, 1 << 30), (59_000, 1)], 60_000);

@@ -16,6 +16,7 @@ use crate::body_source::{BodySource, Pages};
 use crate::disk_read::DiskRead;
 use crate::fetch::slice_fetch::SliceSource;
 use crate::limits::SLICE_TRIES_MAX;
+use crate::unsent::RestOfBody;
 
 /// What of a slice in memory is taken into the queue at once.
 const PIECES_BYTES_MAX: u64 = 1 << 20;
@@ -116,6 +117,15 @@ impl SlicedRead {
         match &mut self.reading {
             Some(Reading::Held { slice, from, to }) if *from < *to => Some((slice.pages_at(*from)?, from, *to)),
             _ => None,
+        }
+    }
+
+    /// Where the slice lies that is read.
+    pub(crate) fn rest(&self) -> RestOfBody {
+        match &self.reading {
+            None => RestOfBody::Queued,
+            Some(Reading::Held { slice, .. }) => slice.rest(),
+            Some(Reading::Followed { follower, .. }) => RestOfBody::of_flight(follower.flight()),
         }
     }
 

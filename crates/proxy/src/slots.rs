@@ -7,6 +7,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::Waker;
 
+use crate::unsent::{Candidate, Unsent, worst};
+
 /// What a connection is doing, for the gauges and for drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -24,6 +26,8 @@ pub(crate) enum Doom {
     Late,
     /// Drain: an idle connection closes now, a busy one after its answer.
     Drain,
+    /// What its answer keeps in memory is needed, and its client takes nothing.
+    Memory,
     /// Drain's grace is over.
     Now,
 }
@@ -49,6 +53,8 @@ pub(crate) struct Slot {
     served: Cell<bool>,
     pub(crate) watch: Cell<Watch>,
     waker: Cell<Option<Waker>>,
+    /// Set while its client has to be waited for, to take more of an answer.
+    unsent: RefCell<Option<Box<Unsent>>>,
 }
 
 impl Slot {
@@ -56,7 +62,7 @@ impl Slot {
     #[inline]
     pub(crate) fn set_deadline(&self, deadline_ms: u64) {
         self.deadline_ms.set(deadline_ms);
-        if self.doom.get() == Doom::Late {
+        if matches!(self.doom.get(), Doom::Late | Doom::Memory) {
             self.doom.set(Doom::None);
         }
     }
@@ -77,10 +83,25 @@ impl Slot {
         self.doom.get()
     }
 
-    /// Past its deadline, or drain's grace is over.
+    /// Past its deadline, or drain's grace is over, or its memory is needed.
     #[inline]
     pub(crate) fn must_end(&self) -> bool {
-        matches!(self.doom.get(), Doom::Late | Doom::Now)
+        matches!(self.doom.get(), Doom::Late | Doom::Memory | Doom::Now)
+    }
+
+    /// Its client has to be waited for: `note` says what its answer keeps meanwhile, given what was said of it before.
+    pub(crate) fn waits_for_client(&self, note: impl FnOnce(Option<&Unsent>) -> Unsent) {
+        let mut unsent = self.unsent.borrow_mut();
+        let now = note(unsent.as_deref());
+        match &mut *unsent {
+            Some(before) => **before = now,
+            none => *none = Some(Box::new(now)),
+        }
+    }
+
+    /// Its client is waited for no more: it is not its turn, or the answer is over.
+    pub(crate) fn waits_no_more(&self) {
+        self.unsent.take();
     }
 
     /// Before returning Pending: who is to be woken when the time is up.
@@ -143,6 +164,7 @@ impl Slots {
             served: Cell::new(false),
             watch: Cell::new(Watch::Socket),
             waker: Cell::new(None),
+            unsent: RefCell::new(None),
         });
         let mut slots = self.slots.borrow_mut();
         let index = self.free.borrow_mut().pop().unwrap_or_else(|| {
@@ -180,6 +202,42 @@ impl Slots {
             }
         }
         census
+    }
+
+    /// What those answers keep in memory whose clients have taken nothing for at least so long, and how many clients have to be
+    /// waited for at all.
+    pub(crate) fn kept_by_stalled(&self, stalled_ms_min: u64, now_ms: u64) -> (u64, u64) {
+        let kept = self.candidates(stalled_ms_min, now_ms).iter().map(|candidate| candidate.kept_bytes).sum();
+        let slots = self.slots.borrow();
+        let waited_for = slots.iter().flatten().filter(|slot| slot.unsent.borrow().is_some()).count();
+        (kept, waited_for as u64)
+    }
+
+    /// Ends answers whose clients have taken nothing for at least so long, until so many bytes are free: who keeps most for
+    /// longest first. Returns how many ended.
+    pub(crate) fn cut_stalled(&self, bytes: u64, stalled_ms_min: u64, now_ms: u64) -> u64 {
+        let worst = worst(self.candidates(stalled_ms_min, now_ms), bytes);
+        let slots = self.slots.borrow();
+        for slot in worst.iter().filter_map(|candidate| slots[candidate.whose].as_ref()) {
+            slot.doom_by(Doom::Memory);
+        }
+        worst.len() as u64
+    }
+
+    fn candidates(&self, stalled_ms_min: u64, now_ms: u64) -> Vec<Candidate<usize>> {
+        let slots = self.slots.borrow();
+        let waited_for = slots.iter().flatten().filter(|slot| matches!(slot.doom.get(), Doom::None | Doom::Drain));
+        let candidate = |slot: &Rc<Slot>| {
+            let unsent = slot.unsent.borrow();
+            let unsent = unsent.as_ref()?;
+            let stalled_ms = unsent.stalled_ms(now_ms);
+            (stalled_ms >= stalled_ms_min).then(|| Candidate {
+                whose: slot.index.get() as usize,
+                kept_bytes: unsent.kept_bytes(),
+                stalled_ms,
+            })
+        };
+        waited_for.filter_map(candidate).collect()
     }
 
     /// Tells every connection that the core is draining.
@@ -220,6 +278,27 @@ mod tests {
         assert_eq!(early.doom(), Doom::None);
         slots.close(&early);
         assert_eq!(slots.sweep(150), Census { waiting: 0, reading: 0, writing: 1 });
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_for_memory_is_forgiven_when_its_client_takes_more() {
+        use crate::unsent::RestOfBody;
+        let slots = Slots::default();
+        let (deaf, slow, quick) = (slots.open(9_000), slots.open(9_000), slots.open(9_000));
+        let waits = |slot: &Slot, queued, at_ms| {
+            slot.waits_for_client(|before| Unsent::new(before, (1, queued), RestOfBody::Queued, at_ms));
+        };
+        waits(&deaf, 500, 1_000);
+        waits(&slow, 400, 1_000);
+        waits(&quick, 900, 3_000);
+        assert_eq!((slots.kept_by_stalled(0, 3_000), slots.kept_by_stalled(2_000, 3_000)), ((1_800, 3), (900, 3)));
+        assert_eq!(slots.cut_stalled(1, 2_000, 3_000), 1);
+        assert_eq!((deaf.must_end(), slow.must_end(), quick.must_end()), (true, false, false));
+        assert_eq!(slots.cut_stalled(9_999, 2_000, 3_000), 1, "who is cut is not cut again");
+        slow.set_deadline(10_000);
+        assert!(!slow.must_end());
+        slow.waits_no_more();
+        assert_eq!(slots.cut_stalled(9_999, 0, 3_000), 1);
     }
 
     #[test]

@@ -91,6 +91,14 @@ impl Wire {
         }
     }
 
+    /// From here on a close throws away what the client has not taken, and says so by a reset: else the kernel keeps that for
+    /// a client that takes nothing.
+    pub(crate) fn resets_when_closed(&self) {
+        if let Wire::Tcp(stream) = self {
+            let _ = socket2::SockRef::from(stream).set_linger(Some(std::time::Duration::ZERO));
+        }
+    }
+
     /// Sends pages of a file as they lie, of `from..to` of the body what may be sent at once.
     pub(crate) fn try_send_pages(&self, pages: Pages<'_>, from: u64, to: u64) -> io::Result<usize> {
         let mut offset = pages.offset.wrapping_add(from);

@@ -19,7 +19,7 @@ use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
 use crate::edges::EdgeCounts;
 use crate::hit_history::HitHistory;
-use crate::limits::{CONNECTIONS_ALWAYS, FILE_THREADS_MAX};
+use crate::limits::{CONNECTIONS_ALWAYS, FILE_THREADS_MAX, STALLED_AFTER};
 use crate::listener::{self, Listener};
 use crate::log_buffer::LogBuffer;
 use crate::mailbox::{Mailbox, Message};
@@ -95,13 +95,14 @@ impl Shared {
         self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
     }
 
-    /// May no further connection come, and no further fetch begin? What the warden last saw, or that more is accounted for
-    /// at this moment than the limit is, and the store has nothing to give.
-    pub(crate) fn memory_refuses(&self) -> bool {
-        self.memory.refuses()
-            || self.memory.is_overdrawn(self.cache.account().used())
-                && self.connections_open() > CONNECTIONS_ALWAYS
-                && !self.cache.sheds()
+    /// So much more is accounted for at this moment than the limit is, though the store has given what it had: too much for
+    /// more than the connections that are always taken.
+    fn memory_overdraft(&self) -> u64 {
+        let overdraft = || self.memory.overdraft(self.cache.account().used());
+        match overdraft() > 0 && self.connections_open() > CONNECTIONS_ALWAYS && !self.cache.sheds() {
+            true => overdraft(),
+            false => 0,
+        }
     }
 
     pub(crate) fn connections_open(&self) -> usize {
@@ -225,6 +226,47 @@ impl Core {
         self.arena.borrow()
     }
 
+    /// May no further connection come, and no further fetch begin? By what the warden last saw; or because more is accounted
+    /// for than there is, and no answer can be cut for it whose client takes nothing.
+    pub(crate) fn lacks_memory(&self) -> bool {
+        if self.shared.memory.refuses() {
+            return true;
+        }
+        match self.shared.memory_overdraft() {
+            0 => false,
+            overdraft => !self.cut_stalled(overdraft, Duration::ZERO) && !self.others_may_cut(overdraft),
+        }
+    }
+
+    /// Cuts answers whose clients have taken nothing for so long, until so many bytes are free. False if there are none.
+    fn cut_stalled(&self, bytes: u64, stalled_min: Duration) -> bool {
+        let stalled_ms = stalled_min.as_millis() as u64;
+        let answers = self.slots.cut_stalled(bytes, stalled_ms, deadline_now_ms());
+        self.shared.memory.note_cut(answers);
+        answers > 0
+    }
+
+    /// Asks the other cores to do the same; false if none of them waits for any client.
+    fn others_may_cut(&self, bytes: u64) -> bool {
+        let counters = &self.shared.counters;
+        let others = (0..counters.len())
+            .filter(|&other| other != self.index && counters[other].connections_waited_for.get() > 0);
+        others.map(|other| self.shared.memory.ask_to_cut(&self.shared.mailboxes[other], bytes)).count() > 0
+    }
+
+    /// What is kept for stalled clients is bounded, however much room there is. Each core cuts its part of what is too much.
+    fn bound_stalled(&self) {
+        let (kept, waited_for) = self.slots.kept_by_stalled(STALLED_AFTER.as_millis() as u64, deadline_now_ms());
+        self.counters.stalled_bytes.set(kept);
+        self.counters.connections_waited_for.set(waited_for);
+        let all: u64 = self.shared.counters.iter().map(|core| core.stalled_bytes.get()).sum();
+        let excess = all.saturating_sub(self.shared.memory.stalled_bytes_max());
+        if excess > 0 && kept > 0 {
+            let part = (u128::from(excess) * u128::from(kept)).div_ceil(u128::from(all)) as u64;
+            self.cut_stalled(part, STALLED_AFTER);
+        }
+    }
+
     /// What the origins need to know of a core.
     pub(crate) fn handle(&self) -> origin::CoreHandle<'_> {
         origin::CoreHandle { core: self.index, counters: &self.counters, now_ms: self.now().mono_ms }
@@ -285,6 +327,10 @@ async fn obey(core: &Rc<Core>) {
             match message {
                 Message::Connection(accepted) => connection::spawn(core, accepted),
                 Message::Flight(flight) => flight.wake_core(core.index),
+                Message::CutStalled(bytes) => {
+                    core.cut_stalled(bytes, Duration::ZERO);
+                    core.shared.memory.note_asked();
+                }
                 Message::Open(listener) => open(core, *listener),
                 Message::Reloaded => {
                     *core.site.borrow_mut() = core.shared.site.load_full();
@@ -340,6 +386,7 @@ async fn tick(core: Rc<Core>) {
         gauges.connections_writing.set(census.writing);
         gauges.connections_active.set(core.shared.loads[core.index].load(Ordering::Relaxed) as u64);
         core.hot.borrow_mut().sweep();
+        core.bound_stalled();
         if core.index == 0 {
             core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
             core.shared.cache.note_time(core.now());

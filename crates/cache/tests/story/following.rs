@@ -237,10 +237,11 @@ fn a_window_is_charged_by_what_it_holds() {
     for _ in 0..3 {
         draft.append(Bytes::from(vec![1; 700]));
     }
-    assert_eq!(stage.cache.account().used() - before, 2_100);
+    // And as much again for what its pieces hold beside themselves.
+    assert_eq!(stage.cache.account().used() - before, 2 * 2_100);
     assert_eq!(read_body(&mut reader).0.len(), 2_100);
     draft.append(Bytes::from(vec![1; 5]));
-    assert_eq!(stage.cache.account().used() - before, 5);
+    assert_eq!(stage.cache.account().used() - before, 2 * 5);
 }
 
 #[test]

@@ -38,6 +38,10 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
         End::Sent | End::TunnelClosed => {}
         End::ClientLeft => why = "client-left",
         End::ClientSlow => why = "client-slow",
+        End::MemoryNeeded => {
+            why = "memory-cut";
+            counters.answers_cut_memory.add(1);
+        }
         End::Cut(token) | End::Unanswered(token) => why = token,
     }
     if !matches!(end, End::Sent | End::TunnelClosed) {
@@ -69,7 +73,7 @@ fn closing_of(tx: &Transaction, end: End) -> SessionClosing {
     use SessionClosing as Closing;
     match end {
         End::TunnelClosed => Closing::Pipe,
-        End::ClientSlow | End::Cut(_) => Closing::TransmitFailed,
+        End::ClientSlow | End::MemoryNeeded | End::Cut(_) => Closing::TransmitFailed,
         End::Unanswered(_) => Closing::Body,
         End::Sent if tx.client_closes => Closing::Request,
         End::Sent if !tx.persistent && tx.outcome.why == VCL_FAILED => Closing::ProgramFailed,

@@ -26,13 +26,17 @@ use crate::listener::UNSENT_BYTES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::records::request_records;
 use crate::sliced_read::SlicedRead;
+use crate::slots::Doom;
 use crate::transaction::pace::Pace;
 use crate::transaction::{Step, Transaction};
+use crate::unsent::{RestOfBody, Unsent};
 
 /// What of a stored body is taken into the queue at once.
 const PIECES_BYTES_MAX: u64 = SLICES_MAX as u64 * (64 << 10);
 /// Of a body that comes from an origin, or is copied from where it has landed, no more is queued for a client at once.
 const QUEUED_BYTES_MAX: usize = 128 << 10;
+/// What the pieces at both ends of such a queue hold beside themselves: they are parts of blocks.
+const QUEUE_ENDS_BYTES: usize = 64 << 10;
 /// What of one part of a multipart answer may be copied out of the page file; `rules` bounds how many there are.
 const COPIED_PART_BYTES_MAX: u64 = 4 << 10;
 
@@ -98,6 +102,8 @@ pub(crate) enum End {
     ClientLeft,
     /// The client took nothing for `limits.send_timeout`, or too little.
     ClientSlow,
+    /// The client took nothing while memory was needed.
+    MemoryNeeded,
     /// What was promised did not arrive; the token says why.
     Cut(&'static str),
     /// A tunnel has ended.
@@ -157,6 +163,10 @@ async fn send_counted(connection: &mut Connection, mut outgoing: Outgoing) -> (E
         connection.wire.set_unsent_max(LENT_UNSENT_BYTES_MAX);
     }
     let end = poll_fn(|cx| outgoing.poll_send(connection, cx, began, timeout_ms)).await;
+    connection.slot.waits_no_more();
+    if end == End::MemoryNeeded {
+        connection.wire.resets_when_closed();
+    }
     if is_lent {
         connection.wire.set_unsent_max(UNSENT_BYTES_MAX);
     }
@@ -173,7 +183,7 @@ impl Outgoing {
     ) -> Poll<End> {
         loop {
             let mut body_end = None;
-            while !self.has_enough() && body_end.is_none() {
+            while !self.has_enough() && !self.is_all_queued() && body_end.is_none() {
                 match self.body.poll_more(&mut self.queue, cx) {
                     Poll::Ready(None) => {}
                     Poll::Ready(Some(end)) => body_end = Some(end),
@@ -244,10 +254,30 @@ impl Outgoing {
         self.body.is_handed_over() && self.queue.iter().map(Bytes::len).sum::<usize>() >= QUEUED_BYTES_MAX
     }
 
+    /// Is the rest of what somebody else holds in the queue? It is held on to until it has gone: what is queued of it is on
+    /// its account.
+    fn is_all_queued(&self) -> bool {
+        !self.queue.is_empty()
+            && match &self.body {
+                OutBody::Held { from, to, .. } => from == to,
+                OutBody::Parts { parts, .. } => parts.is_empty(),
+                _ => false,
+            }
+    }
+
+    /// What the queue holds and nobody else.
+    fn own_bytes(&self) -> usize {
+        if matches!(self.body, OutBody::Held { .. } | OutBody::Parts { .. } | OutBody::Chunks(_)) {
+            return 0;
+        }
+        let bytes: usize = self.queue.iter().map(Bytes::len).sum();
+        bytes + bytes.min(QUEUE_ENDS_BYTES)
+    }
+
     /// A client that has to be waited for keeps what is queued for it.
     fn account_for(&mut self, connection: &Connection) {
-        if self.body.is_handed_over() {
-            let bytes = self.queue.iter().map(Bytes::len).sum();
+        let bytes = self.own_bytes();
+        if bytes > 0 || self.held.is_some() {
             let account = connection.core.shared.cache.account();
             self.held.get_or_insert_with(|| Box::new(account.charge(0))).resize(bytes);
         }
@@ -258,6 +288,7 @@ impl Outgoing {
         if connection.has_left(cx) {
             return Poll::Ready(End::ClientLeft);
         }
+        connection.slot.waits_no_more();
         connection.slot.set_deadline(u64::MAX);
         if !self.pace.is_starved() {
             self.pace.starve(began.micros_until(Moment::now()));
@@ -276,9 +307,17 @@ impl Outgoing {
             // We waited for the origin before; now it is the client's turn.
             connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
         }
+        if connection.slot.doom() == Doom::Memory {
+            return Poll::Ready(End::MemoryNeeded);
+        }
         if connection.slot.must_end() || self.is_too_slow(connection, began, timeout_ms) {
             return Poll::Ready(End::ClientSlow);
         }
+        // Of the head too.
+        let sent_bytes = self.body_bytes_sent.wrapping_sub(self.head_bytes_left as u64);
+        connection.slot.waits_for_client(|before| {
+            Unsent::new(before, (sent_bytes, self.own_bytes()), self.body.rest(), deadline_now_ms())
+        });
         connection.slot.park(cx.waker());
         Poll::Pending
     }
@@ -312,6 +351,17 @@ impl OutBody {
         matches!(self, OutBody::Follow { .. } | OutBody::Origin { .. } | OutBody::Slices(_))
     }
 
+    fn rest(&self) -> RestOfBody {
+        match self {
+            OutBody::Held { source, .. } | OutBody::Parts { source, .. } => source.rest(),
+            OutBody::Follow { follower, .. } => RestOfBody::of_flight(follower.flight()),
+            OutBody::Slices(read) => read.rest(),
+            OutBody::Empty | OutBody::Bytes(_) | OutBody::Origin { .. } | OutBody::Chunks(_) | OutBody::Broken(_) => {
+                RestOfBody::Queued
+            }
+        }
+    }
+
     /// Puts the next pieces into the queue; says when there are no more, and why.
     fn poll_more(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<Option<End>> {
         match self {
@@ -328,9 +378,6 @@ impl OutBody {
                 let piece_end = from.saturating_add(PIECES_BYTES_MAX).min(*to);
                 source.put_pieces(queue, *from, piece_end);
                 *from = piece_end;
-                if from == to {
-                    *self = OutBody::Empty;
-                }
             }
             OutBody::Parts { source, parts } => match parts.front_mut() {
                 None => *self = OutBody::Empty,
