@@ -17,7 +17,7 @@ use crate::records::fetch_records::Wish;
 use crate::records::request_records;
 use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::slice_probe::{self, Probed};
-use crate::transaction::synth::Synth;
+use crate::transaction::synth::{self, Synth};
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, hit, lookup, receive_by_policy, transmit};
 use crate::vcl_story::client_steps;
@@ -69,6 +69,9 @@ async fn by_slices(tx: &mut Transaction, connection: &mut Connection) -> Option<
 async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -> Step {
     if client_steps::body_is_gone(tx) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
+    }
+    if tx.core.lacks_memory() {
+        return Step::Synth(Synth::unfetched(synth::MEMORY_SHORT));
     }
     let streams_body = fetch::brings_body(tx.body);
     if let Some(state) = tx.vcl.as_deref_mut().filter(|_| streams_body) {

@@ -186,7 +186,7 @@ impl Synth {
     /// The process is at its memory limit, and the store has nothing more to give.
     pub(crate) fn memory_short() -> Synth {
         let text = "There is no memory for another fetch at the moment (memory.size).";
-        Synth { close: true, ..Synth::new(503, "memory-short", CacheVerdict::Error, text) }
+        Synth { close: true, ..Synth::new(503, MEMORY_SHORT, CacheVerdict::Error, text) }
     }
 
     pub(crate) fn tunnels_too_many() -> Synth {
@@ -427,6 +427,7 @@ fn not_among(why: &str, client: &Client) -> String {
 }
 
 pub(crate) const VCL_FAILED: &str = "vcl-failed";
+pub(crate) const MEMORY_SHORT: &str = "memory-short";
 
 /// What a reverse proxy lets through, CONNECT and TRACE aside.
 const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
