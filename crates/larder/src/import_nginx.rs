@@ -101,6 +101,8 @@ struct Carried {
     answer: Answers,
     /// Its files, if it has any, are not those of the server around it.
     is_apart: bool,
+    /// By locations within it.
+    closed_within: Vec<ClosedPath>,
     /// Statuses and paths.
     pages: Vec<(String, String)>,
 }
@@ -119,7 +121,7 @@ enum Answers {
 impl Carried {
     fn closed(path: &str, kind: Kind) -> Carried {
         let answer = Answers::Nobody { leads_to_tls: false };
-        Carried { path: path.to_owned(), kind, answer, is_apart: true, pages: Vec::new() }
+        Carried { path: path.to_owned(), kind, answer, is_apart: true, closed_within: Vec::new(), pages: Vec::new() }
     }
 
     /// What it closes on the routes around it.
@@ -153,6 +155,13 @@ struct Server<'a> {
     named: Vec<&'a Directive>,
     upstreams: &'a Upstreams,
     prefix: &'a Path,
+    /// As it is written.
+    root: Option<&'a str>,
+}
+
+/// The root of a block, as it is written.
+fn root_of(block: &Directive) -> Option<&str> {
+    block.children().iter().find(|child| child.name == "root").map(|root| root.argument(0))
 }
 
 impl Import {
@@ -328,7 +337,7 @@ impl Import {
         let is_named = |location: &&Directive| location.argument(0).starts_with('@');
         let (named, locations): (Vec<_>, Vec<_>) = locations.into_iter().partition(is_named);
         let hides_dotfiles = locations.iter().any(|location| is_dotfile_guard(location));
-        let around = Server { level: &level, named, upstreams, prefix };
+        let around = Server { level: &level, named, upstreams, prefix, root: root_of(server) };
         let mut closed: Vec<ClosedPath> = Vec::new();
         closed
             .extend(nginx_guards::sources_run_by(server).and_then(|sources| ClosedPath::by_regex(sources.to_owned())));
@@ -339,31 +348,29 @@ impl Import {
         }
         for block in locations {
             match nginx_guards::regex_of(block) {
-                Some(regex) => closed.extend(self.by_regex(block, regex)),
+                Some(_) => closed.extend(self.close_by(block, root_of(server))),
                 None => carried.extend(self.location(block, &around)),
             }
         }
         self.routes_of(server, &hosts, carried, closed, prefix, hides_dotfiles);
     }
 
-    /// A location by a regex is none of larder's: what it guards, or has answered by others, is closed on the routes around it.
-    fn by_regex(&mut self, block: &Directive, regex: String) -> Option<ClosedPath> {
-        if is_dotfile_guard(block) {
-            self.findings
-                .note(block, "what begins with a dot is hidden, but for /.well-known/, and closed where others answer");
-            // Files have a way of their own to hide it.
-            return ClosedPath::by_regex(regex);
+    /// A location by a regex, or within another, is none of larder's: what it guards, or has answered by others, is closed on
+    /// the routes around it.
+    fn close_by(&mut self, block: &Directive, root: Option<&str>) -> Option<ClosedPath> {
+        let closed = nginx_guards::closed_by(block, root);
+        match &closed {
+            None => self.findings.leave(block, "what it matches is answered by the route around it"),
+            Some(_) if is_dotfile_guard(block) => {
+                let why = "what begins with a dot is hidden, but for /.well-known/, and closed where others answer";
+                self.findings.note(block, why);
+            }
+            Some(closed) if closed.closes("/") => {
+                self.findings.leave(block, "its regex is none here, or matches everything: all is closed");
+            }
+            Some(_) => self.findings.leave(block, "what it matches is closed"),
         }
-        if nginx_guards::shows_plain_files(block) {
-            self.findings.leave(block, "a location by a regex: what it matches is answered by the route around it");
-            return None;
-        }
-        self.findings.leave(block, "a location by a regex: what it matches is closed");
-        let closed = ClosedPath::by_regex(regex);
-        if closed.is_none() {
-            self.findings.leave(block, "and as its regex is none here, everything is closed");
-        }
-        closed.or_else(|| Some(ClosedPath::by_path("/", false)))
+        closed
     }
 
     /// Routes of a server, each with the paths that are closed on it.
@@ -387,14 +394,25 @@ impl Import {
             nearest.is_some_and(|carried| matches!(carried.answer, Answers::Files(_))) && !closes(page)
         };
         let mut routes = Vec::new();
-        for Carried { path, kind, answer, pages, .. } in &carried {
+        for Carried { path, kind, answer, closed_within, pages, .. } in &carried {
+            let is_other = |other: &Carried| other.path == *path && other.kind != Kind::Exact;
+            if *kind == Kind::Exact && carried.iter().any(is_other) {
+                // One route has the path alone and what lies beneath it: where the path alone is closed, that one closes it.
+                self.findings
+                    .leave(server, "a location by a whole path that another begins with: the other one counts");
+                continue;
+            }
             let exact = (*kind == Kind::Exact).then_some(path.as_str());
             let (mut lines, is_closed, leads_to_tls) = match answer {
                 Answers::Others(lines) => (lines.clone(), false, false),
-                Answers::Files(level) => (level.root_lines(prefix, exact, hides_dotfiles, &closes), false, false),
+                Answers::Files(level) => {
+                    let closes = |name: &str| closes(name) || closed_within.iter().any(|closed| closed.closes(name));
+                    (level.root_lines(prefix, exact, hides_dotfiles, &closes), false, false)
+                }
                 Answers::Nobody { leads_to_tls } => (CLOSED_LINES.map(str::to_owned).into(), true, *leads_to_tls),
             };
-            let patterns = closed.iter().filter(|closed| !is_closed && closed.holds_on(path, *kind));
+            let around = closed.iter().filter(|closed| closed.holds_on(path, *kind));
+            let patterns = around.chain(closed_within).filter(|_| !is_closed);
             let mut patterns: Vec<String> = patterns.map(|closed| literal(closed.pattern())).collect();
             patterns.sort_unstable();
             patterns.dedup();
@@ -439,6 +457,15 @@ impl Import {
     }
 
     fn location(&mut self, block: &Directive, around: &Server<'_>) -> Option<Carried> {
+        let carried = self.outer_location(block, around)?;
+        let inner = block.children().iter().filter(|child| child.name == "location");
+        let root = root_of(block).or(around.root);
+        let closed_within = inner.filter_map(|inner| self.close_by(inner, root)).collect();
+        Some(Carried { closed_within, ..carried })
+    }
+
+    /// A location without those within it.
+    fn outer_location(&mut self, block: &Directive, around: &Server<'_>) -> Option<Carried> {
         let (path, kind) = match block.arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             [path] if path.starts_with('/') => (path, Kind::Usual),
             ["^~", path] => (path, Kind::BeforeRegexes),
@@ -458,13 +485,7 @@ impl Import {
             (_, false) => self.findings.note(block, "matches whole segments of a path, and no longer names"),
             (_, true) => {}
         }
-        let others = |lines, pages| Carried {
-            path: path.to_owned(),
-            kind,
-            answer: Answers::Others(lines),
-            is_apart: true,
-            pages,
-        };
+        let others = |lines, pages| Carried { answer: Answers::Others(lines), pages, ..Carried::closed(path, kind) };
         if location.stub_status {
             return Some(others(location.status_lines(), Vec::new()));
         }
@@ -490,17 +511,17 @@ impl Import {
 
     /// Files, or who is asked where there is none.
     fn files(&mut self, block: &Directive, path: &str, kind: Kind, level: Level, around: &Server<'_>) -> Carried {
-        if level.hides_files() {
-            return Carried::closed(path, kind);
-        }
         if let Some(origin) = level.named.as_deref().and_then(|name| self.named_origin(name, path, &level, around)) {
             self.findings
                 .leave(block, "larder asks the origin for all of it: files beneath the root are not looked for first");
             let answer = Answers::Others(vec![format!("origin = {}", quoted(&origin))]);
             return Carried { answer, pages: level.error_pages().to_vec(), ..Carried::closed(path, kind) };
         }
+        if level.hides_files() {
+            return Carried::closed(path, kind);
+        }
         let (pages, is_apart) = (level.error_pages().to_vec(), !level.has_root_of(around.level));
-        Carried { path: path.to_owned(), kind, answer: Answers::Files(Box::new(level)), is_apart, pages }
+        Carried { answer: Answers::Files(Box::new(level)), is_apart, pages, ..Carried::closed(path, kind) }
     }
 
     /// Whom a location with a name asks, if it asks an origin and guards nothing.

@@ -6,7 +6,7 @@ use proxy::settings::ClosedPaths;
 use crate::nginx_conf::Directive;
 
 /// Directives that keep people out or answer by themselves, whatever they say.
-const GUARDS: [&str; 15] = [
+const GUARDS: [&str; 14] = [
     "satisfy",
     "limit_except",
     "valid_referers",
@@ -14,7 +14,6 @@ const GUARDS: [&str; 15] = [
     "if",
     "rewrite",
     "return",
-    "location",
     "perl",
     "empty_gif",
     "random_index",
@@ -87,10 +86,12 @@ pub fn regex_of(location: &Directive) -> Option<String> {
     Some(if ignores_case { format!("(?i){regex}") } else { regex.to_owned() })
 }
 
-/// Does a location show what lies beneath the root around it, as it is?
-pub fn shows_plain_files(location: &Directive) -> bool {
+/// Does a location show what lies beneath the root around it, as it is? `root` is how that is written there.
+pub fn shows_plain_files(location: &Directive, root: Option<&str>) -> bool {
     let mut rules = AccessRules::default();
-    location.children().iter().all(|child| rules.take(child) || is_about_the_way(child)) && rules.admit_all()
+    let is_root = |child: &Directive| child.name == "root" && root == Some(child.argument(0));
+    let is_plain = |child: &Directive| rules.take(child) || is_about_the_way(child) || is_root(child);
+    location.children().iter().all(is_plain) && rules.admit_all()
 }
 
 /// Is it about how a file is sent, and not about which, nor to whom?
@@ -128,6 +129,22 @@ fn is_about_the_way(directive: &Directive) -> bool {
 /// Is the file of the path that is asked for among those that are tried?
 pub fn tries_its_own_file(try_files: &Directive) -> bool {
     try_files.arguments.iter().any(|word| word == "$uri")
+}
+
+/// What a location by a regex, or one within another, closes on the route around it: all that it does not show as it is.
+pub fn closed_by(location: &Directive, root: Option<&str>) -> Option<ClosedPath> {
+    if shows_plain_files(location, root) {
+        return None;
+    }
+    let closed = match regex_of(location) {
+        Some(regex) => ClosedPath::by_regex(regex),
+        None => {
+            let path = location.arguments.last().filter(|path| path.starts_with('/'))?;
+            Some(ClosedPath::by_path(path, location.argument(0) == "="))
+        }
+    };
+    // What is no regex here may guard anything.
+    closed.or_else(|| Some(ClosedPath::by_path("/", false)))
 }
 
 /// Names of sources that are nobody's to read, where something in here hands files to a program that runs them.
@@ -248,11 +265,12 @@ mod tests {
     #[test]
     fn a_location_by_a_regex_is_open_if_it_shows_files_as_they_are() {
         let check = |children: &[&str], expect| {
-            assert_eq!(shows_plain_files(&location("location ~ x", children)), expect, "{children:?}")
+            assert_eq!(shows_plain_files(&location("location ~ x", children), Some("/srv")), expect, "{children:?}")
         };
         check(&["expires 30d", "add_header Cache-Control public", "access_log off"], true);
         check(&["try_files $uri /index.php$request_uri", "expires 6M"], true);
         check(&["allow all", "log_not_found off"], true);
+        check(&["root /srv", "gzip_static on"], true);
         check(&["try_files /maintenance.html =404"], false);
         for guard in [
             "deny all",

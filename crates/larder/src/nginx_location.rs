@@ -292,6 +292,8 @@ impl Location {
             match directive.name.as_str() {
                 "alias" => location.level.take_alias(directive, path, prefix, findings),
                 "stub_status" => location.stub_status = directive.argument(0) != "off",
+                // What it closes is looked at by who makes the route.
+                "location" => {}
                 "proxy_pass" => location.proxy_pass = Some(directive.clone()),
                 "allow" | "deny" => drop(location.rules.take(directive)),
                 "memc_pass" | "memcached_pass" => location.pass = Pass::read(directive),

@@ -310,7 +310,6 @@ http {
             ("location = /memc { internal; set $memc_key $query_string; memc_pass 127.0.0.1:1; }", "/memc"),
             ("location = /item { internal; set $memcached_key $uri; memcached_pass 127.0.0.1:1; }", "/item"),
             ("location = /numbers { stub_status; internal; }", "/numbers"),
-            ("location /outer/ { location /outer/inner/ { deny all; } }", "/outer/"),
             ("auth_basic x;", "/"),
             ("return 301 https://$host/;", "/"),
             ("if ($scheme = http) { return 403; }", "/"),
@@ -323,6 +322,12 @@ http {
             assert!(code == Some(1) && text.contains(&route), "{inside}\n{said}\n{text}");
             assert_eq!(text.contains("root = "), shut_path != "/", "{text}");
         }
+        let inner = "location /outer/ { location /outer/inner/ { deny all; } location /outer/open/ { expires 1d; } }";
+        std::fs::write(&conf, format!("http {{ server {{ root site; {inner} }} }}")).unwrap();
+        let (code, said) = import(&conf, &folder.join("out.toml"));
+        let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+        let is_closed = text.contains("closed_paths = ['^/outer/inner/']") && !text.contains("open");
+        assert!(code == Some(1) && is_closed, "{said}\n{text}");
         std::fs::write(&conf, "http { server { root site; location ~ /\\.ht { deny all; } } }").unwrap();
         let (code, said) = import(&conf, &folder.join("out.toml"));
         let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
