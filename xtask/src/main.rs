@@ -8,6 +8,8 @@ use crate::project::Project;
 
 mod allocators;
 mod behaviours;
+mod cache_model;
+mod cache_random;
 mod conformance;
 mod crash;
 mod dice;
@@ -62,6 +64,9 @@ usage: cargo xtask TASK
                            `first` (those to pass first), `wire` (those for any cache that reads VCL)
   crash [--runs N] [--seed N]
                            kill -9 under load, 100 times or as told: is anything wrong, or back, after the restart?
+  cache-random [--answers N] [--seed S]
+                           random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
+                           told, one that RFC 9111 and docs/what-is-cached.md allow?
   large [--mib N] [--clients N] [--memory-mib N]
                            a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
                            origin asked once?
@@ -99,6 +104,7 @@ fn main() -> ExitCode {
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["vtc", folder, named @ ..] => vtc::task(&project, folder, named),
         ["crash", options @ ..] => crash::task(&project, options),
+        ["cache-random", options @ ..] => cache_random::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),
         ["fill", options @ ..] => disk_fill::task(&project, options),
         ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),

@@ -217,8 +217,13 @@ fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
     Some(match why {
         hit::Why::Revalidated => "fwd=stale; fwd-status=304".into(),
         hit::Why::RevalidatedAlone => format!("fwd=stale; fwd-status=304; detail={detail}").into(),
-        hit::Why::OriginFailed(Some(status)) => format!("fwd=stale; fwd-status={status}").into(),
-        hit::Why::OriginFailed(None) => format!("fwd=stale; detail={detail}").into(),
+        hit::Why::OriginFailed { status, is_collapsed } => {
+            let collapsed = if is_collapsed { "; collapsed" } else { "" };
+            match status {
+                Some(status) => format!("fwd=stale; fwd-status={status}{collapsed}").into(),
+                None => format!("fwd=stale{collapsed}; detail={detail}").into(),
+            }
+        }
         hit::Why::Fetched if tx.outcome.verdict == CacheVerdict::Coalesced => "fwd=uri-miss; collapsed".into(),
         hit::Why::Fetched => "fwd=uri-miss; stored".into(),
         hit::Why::Incomplete => "fwd=partial".into(),

@@ -18,8 +18,11 @@ pub(crate) enum Why {
     Fresh,
     /// Stale, and allowed to be: while it is refreshed, or because this client takes it.
     Stale,
-    /// Stale, and the origin failed: with this status, if it answered.
-    OriginFailed(Option<u16>),
+    /// Stale, and the origin failed: with this status, if it answered. Somebody else may have asked it.
+    OriginFailed {
+        status: Option<u16>,
+        is_collapsed: bool,
+    },
     /// The origin has just said that it still holds.
     Revalidated,
     /// The same, for this request alone.
@@ -60,7 +63,7 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     }
     tx.outcome.verdict = match why {
         Why::Fresh | Why::Fetched | Why::Incomplete => CacheVerdict::Hit,
-        Why::Stale | Why::OriginFailed(_) => {
+        Why::Stale | Why::OriginFailed { .. } => {
             counters.hits_stale.add(1);
             CacheVerdict::Stale
         }

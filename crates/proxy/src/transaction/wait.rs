@@ -153,8 +153,8 @@ fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
                 && may_serve_on_error(&stale.facts(), stale.resident_ms(now), &tx.directives, kind)
             {
                 tx.outcome.why = failure.token;
-                let answered = (kind == OriginFailure::ServerError).then_some(failure.status);
-                return Step::Hit(stale, hit::Why::OriginFailed(answered));
+                let status = (kind == OriginFailure::ServerError).then_some(failure.status);
+                return Step::Hit(stale, hit::Why::OriginFailed { status, is_collapsed: wait.notes.is_none() });
             }
             tx.outcome.verdict = CacheVerdict::Error;
             Step::Synth(Synth::failed(&failure))
