@@ -122,6 +122,7 @@ pub fn description(storable: Option<cache::StoreAs>) -> cache::Description {
         storable,
         uncacheable_ms: 10_000,
         supersedes: true,
+        is_personal: false,
         mark: None,
         now: at(1_000),
     }
