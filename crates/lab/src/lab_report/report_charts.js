@@ -70,9 +70,11 @@ function chart(into, name, series, x, y, more = {}) {
     return xs.map(value => at.get(value) ?? (one.xs.includes(value) ? null : undefined));
   };
   const ink = styleColour("--dim"), rule = styleColour("--rule");
+  // Ticks and the gap behind them, and the longest of the words beside the axis.
+  const roomOf = (_, words) => Math.max(66, 24 + 7 * Math.max(0, ...(words || []).map(word => String(word).length)));
   const axis = (of, side) => ({
     stroke: ink, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule, width: 1 }, side, label: of.label,
-    labelSize: 18, labelFont: "12px system-ui", font: "12px system-ui", size: side === 3 ? 66 : 40,
+    labelSize: 18, labelFont: "12px system-ui", font: "12px system-ui", size: side === 3 ? roomOf : 40,
     values: (_, splits) => splits.map(value => value === null ? "" : of.words(value)),
     ...(of.incrs ? { incrs: of.incrs } : {}), ...(of.ticks ? { splits: () => of.ticks } : {}), ...(of.log ? { filter: (_, splits) => splits } : {}),
   });
