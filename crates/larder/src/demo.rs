@@ -144,7 +144,7 @@ fn watch(signals: &mut Signals, ended: &mut oneshot::Receiver<()>, running: &Run
 fn live_line(last: &Observation, now: &Observation) -> String {
     let grown = |name| now.counter(name).saturating_sub(last.counter(name));
     let requests = grown("requests");
-    let hits = grown("hits");
+    let hits = grown("hits") + grown("hits_stale");
     let share = match (hits * 100).checked_div(requests) {
         Some(percent) => format!("{percent} % from the store"),
         None => "nobody asks".to_owned(),

@@ -91,7 +91,7 @@ impl Whole for Arc<Object> {
 
     #[inline]
     fn count(counters: &CoreCounters) {
-        counters.hits.add(1);
+        counters.answered(CacheVerdict::Hit);
     }
 
     fn source(&self) -> BodySource {

@@ -549,7 +549,7 @@ fn next_room(had: usize, head_bytes_max: usize) -> usize {
 /// Answers bytes that are no acceptable request: an error, a log line, and the end of the connection.
 async fn refuse(connection: &mut Connection, refusal: Refusal) {
     let core = Rc::clone(&connection.core);
-    core.counters.refused.add(1);
+    core.counters.answered(CacheVerdict::Refused);
     connection.slot.phase.set(Phase::Writing);
     connection.exchange(Event::ReadBroken);
     connection.exchange(Event::AnswerBegun);

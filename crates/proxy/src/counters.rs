@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::access_log::CacheVerdict;
+
 /// One number that only its own core changes.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
@@ -73,7 +75,7 @@ counters! {
     connections_waiting: Gauge, "Idle keep-alive client connections";
     requests: Total, "Requests read";
     requests_pipelined: Total, "Of these, those whose first bytes had come with the request before";
-    hits: Total, "Answered from the store";
+    hits: Total, "Answered from the store, with what was fresh";
     files: Total, "Answered with a file beneath a root";
     memcached_requests: Total, "Requests that are commands to memcached";
     memcached_coalesced: Total, "Gets that waited for somebody else's of the same key";
@@ -81,19 +83,20 @@ counters! {
     memcached_errors: Total, "Commands that no memcached replied to";
     memcached_ejections: Total, "Times that a memcached was left alone for failing too often";
     memcached_connections_opened: Total, "Connections opened to memcached";
-    hits_disk: Total, "Of the hits, those that a disk was asked for first";
+    hits_disk: Total, "Of what was answered from the store, what a disk was asked for first";
     disk_timeouts: Total, "Look-ups for which a disk took longer than limits.disk_read_timeout";
     memcached_chunks_missing: Total, "Values in chunks that were not whole";
     memcached_unheard_failures: Total, "Commands whose reply nobody waited for, and that failed";
     slices_held: Total, "Slices of large bodies read from memory";
     slices_recalled: Total, "Slices brought into memory from a disk";
     slices_fetched: Total, "Slices asked for at an origin by a range";
-    hits_stale: Total, "Of the hits, those on what was stale";
-    revalidated: Total, "Of the hits, those that the origin confirmed first";
-    misses: Total, "Fetched and offered to the store";
+    hits_stale: Total, "Answered from the store, with what was stale";
+    revalidated: Total, "Answered with what the origin had confirmed for it";
+    misses: Total, "Answered with what was fetched for it and offered to the store";
     waited: Total, "Began to wait for somebody else's fetch";
-    coalesced: Total, "Waited for somebody else's fetch and were served from it";
-    passes: Total, "Sent to the origin without looking at the store";
+    coalesced: Total, "Answered from somebody else's fetch";
+    passes: Total, "Answered by the origin past the store";
+    synths: Total, "Answers that we made on purpose";
     pipes: Total, "Tunnels opened";
     tunnels: Total, "CONNECT tunnels opened";
     tunnels_open: Gauge, "Tunnels and pipes open";
@@ -130,6 +133,27 @@ counters! {
     vcl_ignored: Total, "Wishes of policies that are not built yet: ESI and compression";
     log_lines: Total, "Access log lines written";
     log_lines_lost: Total, "Access log lines dropped because the log could not keep up";
+}
+
+impl CoreCounters {
+    /// Counts an answer that begins to go out under the class that the log calls it by. Each is in one class; pipes, purges, files and
+    /// commands to memcached are counted where they are done.
+    #[inline]
+    pub fn answered(&self, verdict: CacheVerdict) {
+        let class = match verdict {
+            CacheVerdict::Hit => &self.hits,
+            CacheVerdict::Stale => &self.hits_stale,
+            CacheVerdict::Revalidated => &self.revalidated,
+            CacheVerdict::Miss => &self.misses,
+            CacheVerdict::Coalesced => &self.coalesced,
+            CacheVerdict::Pass => &self.passes,
+            CacheVerdict::Synth => &self.synths,
+            CacheVerdict::Error => &self.errors,
+            CacheVerdict::Refused => &self.refused,
+            CacheVerdict::File | CacheVerdict::Memcached | CacheVerdict::Pipe | CacheVerdict::Purge => return,
+        };
+        class.add(1);
+    }
 }
 
 /// Buckets are half powers of two of a microsecond: 1, 1.5, 2, 3, 4, 6 … µs, the last one open.

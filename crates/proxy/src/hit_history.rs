@@ -31,7 +31,7 @@ struct Sample {
 pub struct HitRatios {
     /// How far back they reach: less than asked for when the program is younger.
     pub seconds: u64,
-    /// Of requests, those answered from the store, also when the origin confirmed it first.
+    /// Of requests that origins or the store were asked for, those answered from the store without asking an origin first.
     pub request_percent: Option<f64>,
     /// Of bytes sent to clients, those that no origin sent; negative when more came in than went out.
     pub byte_percent: Option<f64>,
@@ -44,11 +44,11 @@ pub struct HitRatios {
 impl Sample {
     fn of<'a>(counters: impl Iterator<Item = &'a CoreCounters>, at_ms: u64) -> Sample {
         counters.fold(Sample { at_ms, ..Sample::default() }, |mut sum, core| {
-            // Those that were stale or confirmed are among them.
-            let hits = core.hits.get();
+            let hits = core.hits.get() + core.hits_stale.get();
             sum.hits += hits;
             sum.hits_disk += core.hits_disk.get();
-            sum.requests += hits + core.misses.get() + core.coalesced.get() + core.passes.get();
+            let fetched = core.revalidated.get() + core.misses.get() + core.coalesced.get() + core.passes.get();
+            sum.requests += hits + fetched + core.errors.get();
             sum.bytes_out += core.bytes_out.get();
             sum.origin_bytes_in += core.origin_bytes_in.get();
             sum

@@ -240,6 +240,7 @@ impl Origin {
         self.servers.look_up(&self.resolver, core.now_ms, elapsed_ms, call.connect_timeout).await.map_err(
             |nowhere| {
                 core.counters.origin_errors_resolve.add(1);
+                self.servers.went_wrong();
                 self.nowhere(nowhere)
             },
         )?;
@@ -273,6 +274,7 @@ impl Origin {
                 }
                 Err(kind) => {
                     core.counters.origin_errors_connect.add(1);
+                    self.servers.went_wrong();
                     let blamed = kind.blames_address();
                     if blamed && address.failed(self.ejection, at()) {
                         core.counters.origin_ejections.add(1);
@@ -301,6 +303,7 @@ impl Origin {
         let dial = async |address: Arc<Address>| greeting::dial_and_greet(&address.place, &self.greeting, call).await;
         dial_staggered(first, next, dial, |address| {
             core.counters.origin_errors_connect.add(1);
+            self.servers.went_wrong();
             if address.failed(self.ejection, now_ms) {
                 core.counters.origin_ejections.add(1);
             }
@@ -334,10 +337,12 @@ impl Origin {
         }
         let Some(mut waiting) = Waiting::join(&self.servers, self.queue_max) else {
             core.counters.origin_errors_busy.add(1);
+            self.servers.went_wrong();
             return Err(self.error(None, OriginErrorKind::QueueFull { queue_max: self.queue_max }));
         };
         let Ok(grant) = tokio::time::timeout(self.queue_timeout, waiting.served()).await else {
             core.counters.origin_errors_busy.add(1);
+            self.servers.went_wrong();
             return Err(self.error(None, OriginErrorKind::QueueTimeout { after: self.queue_timeout }));
         };
         Ok(self.accept(core, reuse, grant))
@@ -437,6 +442,7 @@ impl OriginConnection {
             OriginFailure::Protocol => core.counters.origin_errors_protocol.add(1),
             OriginFailure::Truncated => core.counters.origin_errors_truncated.add(1),
         }
+        self.lease.servers().went_wrong();
         if self.address().failed(self.ejection, core.now_ms) {
             core.counters.origin_ejections.add(1);
         }

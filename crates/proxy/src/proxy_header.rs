@@ -7,6 +7,7 @@ use std::task::Poll;
 use wire::proxy_triples::ProxyTriples;
 use wire::{ProxyHeader, Refusal, proxy_complaint, read_proxy_header, refusals};
 
+use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
 use crate::listener::Peer;
 use crate::records::session_records::Closing;
@@ -59,7 +60,7 @@ fn take(connection: &mut Connection, header: &ProxyHeader) {
 }
 
 fn refuse(connection: &Connection, refusal: &Refusal) {
-    connection.core.counters.refused.add(1);
+    connection.core.counters.answered(CacheVerdict::Refused);
     let is_too_large = *refusal == refusals::PROXY_HEADER_TOO_LARGE;
     connection.closes(if is_too_large { Closing::Overflow } else { Closing::Junk });
     if let (Some(session), Some(complaint)) = (connection.session(), proxy_complaint(&connection.pending)) {

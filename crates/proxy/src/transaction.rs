@@ -373,7 +373,10 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
                 }
                 deliver::run(tx, *answer)
             }
-            Step::Transmit(outgoing) => transmit::run(tx, connection, *outgoing).await,
+            Step::Transmit(outgoing) => {
+                tx.core.counters.answered(tx.outcome.verdict);
+                transmit::run(tx, connection, *outgoing).await
+            }
             Step::Log(end) => return log::run(tx, connection, end).await,
         };
     }

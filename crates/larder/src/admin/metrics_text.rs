@@ -178,7 +178,15 @@ impl Page {
         for origin in &seen.origins {
             self.sample("larder_origin_queued", &[("origin", &origin.name)], origin.queued);
         }
-        self.family("larder_origin_up", "gauge", "1, or 0 for an address that is left out after failures");
+        self.family("larder_origin_errors_total", "counter", "Failures by an origin's doing, of whatever kind");
+        for origin in &seen.origins {
+            self.sample("larder_origin_errors_total", &[("origin", &origin.name)], origin.errors);
+        }
+        self.family(
+            "larder_origin_up",
+            "gauge",
+            "1, or 0 for an address that failed the last time or is left out after failures",
+        );
         for origin in &seen.origins {
             for address in &origin.addresses {
                 let labels = [("origin", &*origin.name), ("address", &*address.label)];

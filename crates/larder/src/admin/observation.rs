@@ -129,10 +129,11 @@ impl Observation {
         }
     }
 
-    /// Requests that ended with an answer from the store, of those that asked it.
+    /// Answers from the store without asking an origin first, of all that the store or an origin was asked for.
     pub fn hit_percent(&self) -> Option<f64> {
-        let hits = self.counter("hits");
-        let asked = hits + self.counter("misses") + self.counter("coalesced");
+        let sum = |names: &[&str]| names.iter().map(|name| self.counter(name)).sum::<u64>();
+        let hits = sum(&["hits", "hits_stale"]);
+        let asked = hits + sum(&["revalidated", "coalesced", "misses", "passes", "errors"]);
         (asked > 0).then(|| hits as f64 * 100.0 / asked as f64)
     }
 }
@@ -170,6 +171,7 @@ pub mod tests {
                 connections: 7,
                 connections_max: 100,
                 queued: 1,
+                errors: 9,
             }],
             parents: Vec::new(),
             hit_ratios: [(300, Some(87.654)), (61, None)].map(|(seconds, percent)| HitRatios {
@@ -193,6 +195,7 @@ pub mod tests {
                         connections: 0,
                         connections_max: 9,
                         queued: 0,
+                        errors: 0,
                     },
                     healthy: true,
                     changed_ms: 1_000,

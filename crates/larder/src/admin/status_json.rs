@@ -140,6 +140,7 @@ fn origin(origin: &OriginStatus) -> Value {
         .map(|address| {
             let (state, back_in_ms) = match address.state {
                 AddressState::Up => ("up", None),
+                AddressState::Failing => ("failing", None),
                 AddressState::Ejected { for_ms } => ("ejected", Some(for_ms)),
             };
             json!({
@@ -157,6 +158,7 @@ fn origin(origin: &OriginStatus) -> Value {
         "connections": origin.connections,
         "max_connections": origin.connections_max,
         "queued": origin.queued,
+        "errors": origin.errors,
         "addresses": addresses,
     })
 }

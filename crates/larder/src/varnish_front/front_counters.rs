@@ -28,9 +28,7 @@ pub const MAIN: &[Row<Observation>] = &[
     (Counter::total("client_req_400", "Requests refused as malformed or over a limit"), |it| of(it, &["refused"])),
     (Counter::total("client_req", "Requests read"), |it| of(it, &["requests"])),
     // Who waited for somebody else's fetch has hit what that brought; what the origin confirmed first has missed.
-    (Counter::total("cache_hit", "Answered from the store"), |it| {
-        (of(it, &["hits", "coalesced"])).saturating_sub(of(it, &["revalidated"]))
-    }),
+    (Counter::total("cache_hit", "Answered from the store"), |it| of(it, &["hits", "hits_stale", "coalesced"])),
     (Counter::total("cache_hit_grace", "Of these, those on what was stale"), |it| of(it, &["hits_stale"])),
     (Counter::total("cache_miss", "Fetched, or confirmed by the origin"), |it| of(it, &["misses", "revalidated"])),
     (Counter::total("backend_conn", "Connections opened to origins"), |it| of(it, &["origin_connections_opened"])),
@@ -154,7 +152,7 @@ mod tests {
         let of = |name: &str| sample.counter(name);
         check("uptime", 61);
         check("client_req", of("requests"));
-        check("cache_hit", of("hits") + of("coalesced") - of("revalidated"));
+        check("cache_hit", of("hits") + of("hits_stale") + of("coalesced"));
         check("cache_miss", of("misses") + of("revalidated"));
         check("n_object", 5);
         check("n_backend", 1);

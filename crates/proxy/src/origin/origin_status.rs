@@ -15,6 +15,8 @@ pub struct OriginStatus {
     pub connections: usize,
     pub connections_max: usize,
     pub queued: usize,
+    /// Requests and connections that failed by its doing, or that it was too busy for, since it was first configured.
+    pub errors: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +30,12 @@ pub struct AddressStatus {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressState {
+    /// It answered the last time, or was not asked yet.
     Up,
+    /// It failed the last time, and is asked again.
+    Failing,
     /// Left out after failures, for so long still.
-    Ejected {
-        for_ms: u64,
-    },
+    Ejected { for_ms: u64 },
 }
 
 impl Origin {
@@ -41,9 +44,11 @@ impl Origin {
             let idle = address.shelves.len();
             AddressStatus {
                 label: Arc::clone(&address.label),
-                state: address
-                    .ejected_for_ms(now_ms)
-                    .map_or(AddressState::Up, |for_ms| AddressState::Ejected { for_ms }),
+                state: match address.ejected_for_ms(now_ms) {
+                    Some(for_ms) => AddressState::Ejected { for_ms },
+                    None if address.failures() > 0 => AddressState::Failing,
+                    None => AddressState::Up,
+                },
                 in_use: address.connections.load(Ordering::Relaxed).saturating_sub(idle),
                 idle,
                 failures: address.failures(),
@@ -55,6 +60,7 @@ impl Origin {
             connections: self.servers.slots.open(),
             connections_max: self.servers.slots.open_max(),
             queued: self.servers.slots.waiting(),
+            errors: self.servers.errors.load(Ordering::Relaxed),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! counts are kept in one place.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
@@ -34,6 +34,8 @@ pub struct Servers {
     /// Told whenever an answer about a name came.
     heard: Notify,
     shelves_count: usize,
+    /// What went wrong by their doing, of whatever kind. Failures are rare, so that cores may share one count.
+    pub errors: AtomicU64,
 }
 
 /// An idle connection on its way to somebody who waits.
@@ -78,6 +80,7 @@ impl Servers {
             account: Arc::clone(account),
             heard: Notify::new(),
             shelves_count: cores.clamp(SHELVES_MIN, SHELVES_MAX),
+            errors: AtomicU64::new(0),
         });
         servers.rewrite_book(&servers.names.lock());
         let mut members = account.members.lock();
@@ -85,6 +88,10 @@ impl Servers {
         members.push(Arc::downgrade(&servers));
         drop(members);
         servers
+    }
+
+    pub fn went_wrong(&self) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
     }
 
     #[inline]
@@ -354,6 +361,10 @@ impl Lease {
     #[inline]
     pub fn of_open(servers: &Arc<Servers>, address: Arc<Address>) -> Lease {
         Lease { servers: Arc::clone(servers), holds: Holds::Open(address) }
+    }
+
+    pub fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// The connection was opened.

@@ -56,21 +56,14 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
         return Step::Slicing(Box::new(Slicing { object, why }));
     }
     let counters = &tx.core.counters;
-    counters.hits.add(1);
     if tx.recalled == Some(true) || tx.lent.is_some() {
         counters.hits_disk.add(1);
         tx.outcome.why = "disk";
     }
     tx.outcome.verdict = match why {
         Why::Fresh | Why::Fetched | Why::Incomplete => CacheVerdict::Hit,
-        Why::Stale | Why::OriginFailed { .. } => {
-            counters.hits_stale.add(1);
-            CacheVerdict::Stale
-        }
-        Why::Revalidated | Why::RevalidatedAlone => {
-            counters.revalidated.add(1);
-            CacheVerdict::Revalidated
-        }
+        Why::Stale | Why::OriginFailed { .. } => CacheVerdict::Stale,
+        Why::Revalidated | Why::RevalidatedAlone => CacheVerdict::Revalidated,
     };
     if object.sliced().is_some() {
         return Step::Slicing(Box::new(Slicing { object, why }));

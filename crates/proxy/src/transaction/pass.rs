@@ -27,14 +27,12 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
         if let Some(elsewhere) = client_steps::pass(tx) {
             return elsewhere;
         }
-        tx.core.counters.passes.add(1);
         tx.outcome.verdict = CacheVerdict::Pass;
         return exchange_by_policy(tx, connection).await;
     }
     if let Some(step) = by_slices(tx, connection).await {
         return step;
     }
-    tx.core.counters.passes.add(1);
     tx.outcome.verdict = CacheVerdict::Pass;
     exchange(tx, connection, Purpose::Pass).await
 }
@@ -51,12 +49,11 @@ async fn by_slices(tx: &mut Transaction, connection: &mut Connection) -> Option<
     Some(match slice_probe::run(tx, connection, first, slice_bytes).await {
         Probed::Unsliced => return None,
         Probed::Outline(outline) => {
-            tx.core.counters.misses.add(1);
             tx.outcome.verdict = CacheVerdict::Miss;
             Step::Hit(outline, hit::Why::Fetched)
         }
         Probed::Answered(answered, began) => {
-            tx.core.counters.passes.add(1);
+            tx.outcome.verdict = CacheVerdict::Pass;
             let (fetch, reply) = *answered;
             take(tx, fetch, reply, began)
         }

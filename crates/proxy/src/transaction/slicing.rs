@@ -76,14 +76,9 @@ fn are_there(tx: &Transaction, sliced: Sliced, stretches: &[Range<u64>]) -> bool
 }
 
 fn deliver(tx: &mut Transaction, object: Arc<Object>, why: Why, slices: Option<Box<SlicedRead>>) -> Step {
-    let counters = &tx.core.counters;
     match why {
-        Why::Fresh => {
-            counters.hits.add(1);
-            tx.outcome.verdict = CacheVerdict::Hit;
-        }
+        Why::Fresh => tx.outcome.verdict = CacheVerdict::Hit,
         Why::Incomplete => {
-            counters.misses.add(1);
             tx.outcome.verdict = CacheVerdict::Miss;
             tx.outcome.why = "slices-missing";
         }

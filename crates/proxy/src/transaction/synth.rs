@@ -436,11 +436,6 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
     tx.error_note = synth.note().map(Box::new);
     tx.outcome.verdict = synth.verdict;
     tx.outcome.why = synth.token;
-    match synth.verdict {
-        CacheVerdict::Error => tx.core.counters.errors.add(1),
-        CacheVerdict::Refused => tx.core.counters.refused.add(1),
-        _ => {}
-    }
     // After a failure of the program nothing is known of what it wanted, neither with the connection nor with the request.
     let has_failed = synth.token == VCL_FAILED;
     tx.persistent &= !synth.close && !has_failed;

@@ -87,6 +87,14 @@ fn left(connection: &mut Connection) -> Step {
     Step::Log(transmit::End::ClientLeft)
 }
 
+/// Was it fetched for this request, or for another?
+fn brought_by(wait: &Wait) -> CacheVerdict {
+    match wait.notes {
+        Some(_) => CacheVerdict::Miss,
+        None => CacheVerdict::Coalesced,
+    }
+}
+
 fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     if let Some(notes) = wait.notes.as_ref().filter(|notes| notes.was_refreshed())
         && let Some(object) = &headed.object
@@ -106,10 +114,7 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
             // Asked by a policy there are no slices.
             return Step::Lookup;
         }
-        match wait.notes {
-            Some(_) => tx.core.counters.misses.add(1),
-            None => tx.core.counters.coalesced.add(1),
-        }
+        tx.outcome.verdict = brought_by(&wait);
         return Step::Hit(std::sync::Arc::clone(outline), hit::Why::Fetched);
     }
     if wait.notes.is_none()
@@ -121,10 +126,7 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     if let (Some(state), Some(notes)) = (tx.vcl.as_deref(), &wait.notes) {
         state.brought.set(notes.lifetimes());
     }
-    match wait.notes {
-        Some(_) => tx.core.counters.misses.add(1),
-        None => tx.core.counters.coalesced.add(1),
-    }
+    tx.outcome.verdict = brought_by(&wait);
     if let Some(why) = wait.notes.as_ref().and_then(|notes| notes.why_not_stored()) {
         tx.outcome.why = why;
     }
