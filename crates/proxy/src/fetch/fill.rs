@@ -209,8 +209,8 @@ impl Fetch {
         why.is_about_credentials() && credentials::of_request(self.head.request().fields).is_some()
     }
 
-    pub(crate) fn may_store(&self, reply: &Reply) -> bool {
-        self.facts(reply).is_ok()
+    pub(crate) fn why_not_stored(&self, reply: &Reply) -> Option<WhyNotStored> {
+        self.facts(reply).err()
     }
 }
 

@@ -468,8 +468,11 @@ fn passed(tx: &mut Transaction, head: &ResponseHead, body: Box<OriginBody>, head
     }
     stored_head::write_via(&mut out, head.version, &site);
     tx.outcome.status = head.status.0;
-    let how = if tx.outcome.why == "head" { "fwd=uri-miss" } else { "fwd=bypass" };
-    write_cache_status(&mut out, tx, how);
+    match tx.outcome.why {
+        "" => write_cache_status(&mut out, tx, "fwd=bypass"),
+        "head" => write_cache_status(&mut out, tx, "fwd=uri-miss"),
+        why => write_cache_status(&mut out, tx, &format!("fwd=bypass; detail={why}")),
+    }
     let until_close = matches!(framing, Framing::UntilClose);
     let body = OutBody::Origin { body, framing };
     finish(tx, out, body, until_close)

@@ -177,8 +177,13 @@ fn take(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step 
         fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared, &request), &reply, began);
     }
     let began = fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head, began);
-    if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() && fetch.may_store(&reply) {
-        return store(tx, fetch, reply, began);
+    if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() {
+        match fetch.why_not_stored(&reply) {
+            None => return store(tx, fetch, reply, began),
+            // Hit-for-miss only says that it was so before.
+            Some(why) if why.is_about_credentials() => tx.outcome.why = why.token(),
+            Some(_) => {}
+        }
     }
     pass_on(fetch, reply)
 }
