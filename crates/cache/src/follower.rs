@@ -54,6 +54,9 @@ pub enum Release {
     Private,
     /// It is another variant, another URL's, only a part, or outdated: ask again.
     VaryMismatch,
+    /// It answers this reader, and its body lies on a disk, from where nobody reads it through the fetch:
+    /// [`Follower::landed`] has it, to be borrowed.
+    OnDisk,
     /// There is none. [`Follower::stale`] may stand in.
     Failed(Failure),
 }
@@ -133,6 +136,9 @@ impl Follower {
             return Poll::Ready(Err(Release::VaryMismatch));
         }
         self.request = None;
+        if object.as_ref().is_some_and(|object| object.body().on_disk().is_some()) {
+            return Poll::Ready(Err(Release::OnDisk));
+        }
         let length = object.as_ref().map_or(head.length, |object| Some(object.length()));
         let FlightHead { full, shared, facts, received, .. } = head;
         let head = if leader { full } else { shared };

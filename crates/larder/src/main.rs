@@ -37,6 +37,7 @@ mod nginx_memcached;
 mod nginx_types;
 mod nginx_upstream;
 mod open_files;
+mod panics;
 mod plan;
 mod process_memory;
 mod quantities;
@@ -75,6 +76,7 @@ use clap::Parser;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    panics::are_said_in_a_line();
     let typed: Vec<OsString> = std::env::args_os().collect();
     if let Some(words) = varnish_front::words_of(&typed) {
         return varnish_front::run(words);

@@ -7,6 +7,9 @@ use tikv_jemalloc_ctl::{Access, AsName, arenas};
 /// Memory that was freed is kept for so long before the kernel gets it back, as jemalloc itself does it.
 const DIRTY_DECAY_MS: isize = 10_000;
 
+/// What of the program's file is resident at most while it serves, and more.
+const CODE_BYTES_MAX: u64 = 16 << 20;
+
 pub struct Process;
 
 impl ProcessMemory for Process {
@@ -30,14 +33,29 @@ impl ProcessMemory for Process {
 /// What the kernel says we occupy (proc(5), statm).
 pub fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
+    occupied(&statm, rustix::param::page_size() as u64)
+}
+
+/// Pages of files count up to what the program's own code takes. What is more of them is clean, and the kernel drops it when
+/// it needs the room: debug info that a backtrace was read from, for one.
+fn occupied(statm: &str, page_bytes: u64) -> Option<u64> {
+    let mut pages = statm.split(' ').skip(1).map_while(|figure| figure.parse::<u64>().ok());
+    let (resident, of_files) = (pages.next()?, pages.next()?);
+    Some(resident.saturating_sub(of_files) * page_bytes + (of_files * page_bytes).min(CODE_BYTES_MAX))
 }
 
 #[cfg(all(test, not(feature = "system-allocator")))]
 mod tests {
     use super::*;
     use tikv_jemalloc_ctl::opt;
+
+    #[test]
+    fn pages_of_files_count_as_far_as_they_are_code() {
+        // total, resident, of files, text, lib, data, dirty.
+        assert_eq!(occupied("90000 20000 3000 1500 0 30000 0\n", 4096), Some(20_000 * 4096));
+        assert_eq!(occupied("90000 40000 23000 1500 0 30000 0\n", 4096), Some(17_000 * 4096 + CODE_BYTES_MAX));
+        assert_eq!((occupied("90000", 4096), occupied("", 4096)), (None, None));
+    }
 
     #[test]
     fn four_processors_share_an_arena() {

@@ -228,7 +228,7 @@ impl SlicedRead {
             Err(Release::Failed(_)) if follower.flight().is_described() => self.try_again()?,
             Err(Release::Failed(failure)) => return Poll::Ready(Err(failure)),
             // The body that was to bring it ended before.
-            Err(Release::Private | Release::VaryMismatch) => self.try_again()?,
+            Err(Release::Private | Release::VaryMismatch | Release::OnDisk) => self.try_again()?,
         }
         Poll::Ready(Ok(()))
     }

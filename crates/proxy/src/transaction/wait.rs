@@ -141,6 +141,14 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
 
 fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
     match release {
+        Release::OnDisk => match wait.follower.landed() {
+            Some((object, _)) if wait.notes.is_some() => Step::Hit(object, hit::Why::Revalidated),
+            Some((object, _)) => {
+                tx.core.counters.coalesced.add(1);
+                Step::Hit(object, hit::Why::Fetched)
+            }
+            None => Step::Lookup,
+        },
         Release::Failed(failure) if tx.vcl.is_some() => Step::Synth(Synth::unfetched(failure.token)),
         Release::Private | Release::VaryMismatch => Step::Lookup,
         Release::Failed(failure) => {
