@@ -442,6 +442,11 @@ impl Cache {
         }
     }
 
+    /// The largest body that is ever kept in memory.
+    pub(crate) fn kept_bytes_max(&self) -> u64 {
+        self.settings.object_bytes_max.min((self.account.limit() >> OBJECT_SHARE_SHIFT) as u64)
+    }
+
     /// The largest body that is kept at the moment. Where slow readers hold half of the memory already, each with a body that
     /// was kept for it, further ones pass through windows, so that small objects have a place beside them.
     pub(crate) fn object_bytes_max(&self) -> u64 {

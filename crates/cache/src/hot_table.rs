@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use message::Request;
+use store::Account;
 
 use crate::ban_list::BanList;
 use crate::cache::Cache;
@@ -14,6 +15,9 @@ use crate::key::{Key, Variant};
 use crate::limits::{HOT_ENTRIES, HOT_WAYS};
 use crate::object::Object;
 use crate::spec::{Spec, same_spec};
+
+/// After so many sweeps all of a table has been looked at.
+const SWEEPS: usize = 4;
 
 /// One per core.
 #[derive(Debug)]
@@ -23,6 +27,9 @@ pub struct HotTable {
     mask: u64,
     /// Where the next sweep begins.
     swept: usize,
+    account: Arc<Account>,
+    /// Of bodies, since all of the table was swept last.
+    remembered_bytes: u64,
 }
 
 /// Two neighbouring cache lines: the keys in one, so that a look-up follows a pointer only when it is the right one,
@@ -43,8 +50,9 @@ impl HotTable {
     /// `entries` is rounded up to a power of two.
     pub fn with_entries(cache: &Cache, entries: usize) -> HotTable {
         let sets = (entries / HOT_WAYS).next_power_of_two();
-        let bans = Arc::clone(&cache.bans);
-        HotTable { bans, sets: (0..sets).map(|_| Set::default()).collect(), mask: sets as u64 - 1, swept: 0 }
+        let (bans, account) = (Arc::clone(&cache.bans), Arc::clone(&cache.account));
+        let (sets, mask) = ((0..sets).map(|_| Set::default()).collect(), sets as u64 - 1);
+        HotTable { bans, sets, mask, swept: 0, account, remembered_bytes: 0 }
     }
 
     #[inline]
@@ -108,12 +116,24 @@ impl HotTable {
         set.objects[place] = Some(Arc::clone(object));
         set.digests[place] = key.0;
         set.used[place] = true;
+        self.remembered_bytes += object.body_len();
+        let slack = self.account.slack();
+        if self.remembered_bytes > slack as u64 && self.account.leaving() > slack {
+            self.sweep_all();
+        }
+    }
+
+    /// What was evicted has to leave now: as long as it is here, others are evicted in its place.
+    #[cold]
+    fn sweep_all(&mut self) {
+        (0..SWEEPS).for_each(|_| self.sweep());
+        self.remembered_bytes = 0;
     }
 
     /// Lets go of the dead in a quarter of the table, so that they hold no memory. To be called every quarter of a
     /// second or so: looking at every object each time would cost half a percent of a core.
     pub fn sweep(&mut self) {
-        let quarter = self.sets.len().div_ceil(4);
+        let quarter = self.sets.len().div_ceil(SWEEPS);
         let from = self.swept;
         let to = (from + quarter).min(self.sets.len());
         self.swept = if to == self.sets.len() { 0 } else { to };

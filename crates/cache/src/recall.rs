@@ -62,7 +62,8 @@ impl Cache {
         // Before anything is looked at: what is invalidated from here on meets us under the shard's lock.
         let began = self.invalidation.load(Acquire);
         let read = self.select(disk, key, request, now).await?;
-        if read.stored.body_len() > self.object_bytes_max() {
+        // Not more than may be kept where nothing is leaving: there is no other place from which it could be passed on.
+        if read.stored.body_len() > self.kept_bytes_max() {
             return None;
         }
         let blocks = disk.body_of(&read.stored).await?;

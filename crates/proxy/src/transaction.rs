@@ -324,6 +324,12 @@ impl Transaction {
         self.state = state;
     }
 
+    /// Was a disk asked, and is it not to be asked again? What it had may have had to make room before it was looked up in memory:
+    /// then it is brought again, so often as somebody else's answers are waited for.
+    pub(crate) fn has_recalled(&self) -> bool {
+        self.recalled.is_some_and(|found| !found || self.asked_again_count > lookup::ASKED_AGAIN_MAX)
+    }
+
     /// May the answer be stored, as far as the request goes?
     pub(crate) fn is_lookup(&self) -> bool {
         let has_host = !self.head.request().authority.host.is_empty();

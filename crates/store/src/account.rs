@@ -45,12 +45,17 @@ impl Account {
         self.leaving.load(Relaxed)
     }
 
+    /// What may be leaving before others have to leave for it.
+    pub fn slack(&self) -> usize {
+        self.limit() >> LEAVING_SLACK_SHIFT
+    }
+
     /// How many bytes must be evicted before `more` can be taken. What is leaving already counts only above its
     /// slack: evicting others for it would empty the cache while a slow client reads one large object.
     pub fn excess(&self, more: usize) -> usize {
         let (limit, leaving) = (self.limit(), self.leaving());
         let staying = self.used().saturating_sub(leaving);
-        let overhang = leaving.saturating_sub(limit >> LEAVING_SLACK_SHIFT);
+        let overhang = leaving.saturating_sub(self.slack());
         staying.saturating_add(overhang).saturating_add(more).saturating_sub(limit)
     }
 

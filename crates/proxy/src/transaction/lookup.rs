@@ -62,7 +62,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
         directives: &tx.directives,
         backend: tx.backend,
         alone: tx.asked_again_count > ASKED_AGAIN_MAX,
-        has_recalled: tx.recalled.is_some(),
+        has_recalled: tx.has_recalled(),
     };
     match find(&core, &tx.site, &question, core.now()) {
         Found::Fresh(object) => Step::Hit(object, hit::Why::Fresh),

@@ -257,6 +257,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         ..Wishes::default()
     };
     let answer = core.shared.cache.ask(key, &tx.head.request(), &wishes, core.now());
+    let has_recalled = tx.has_recalled();
     let state = tx.vcl.as_deref_mut().expect("as above");
     let records = state.records.as_deref();
     let (step, verdict) = match answer {
@@ -274,7 +275,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         }
         Answer::Miss(ticket) => {
             let is_news = !always_miss && ticket.stale().is_none();
-            let step = match is_news && tx.recalled.is_none() && core.shared.cache.may_recall(key) {
+            let step = match is_news && !has_recalled && core.shared.cache.may_recall(key) {
                 true => recall(key, Otherwise::Miss(ticket)),
                 false => Step::Miss(ticket),
             };
