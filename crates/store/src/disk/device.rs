@@ -44,6 +44,11 @@ pub trait Device: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Reserves the room for all of it, so that no write fails for want of any. Where there is not so much nothing is taken.
+    fn reserve(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Opens it anew after it failed. Says whether it is still the same: else nothing of what was in it is left.
     fn renew(&self) -> io::Result<Renewed> {
         Ok(Renewed::TheSame)

@@ -39,7 +39,7 @@ pub enum FileRefusal {
 }
 
 impl FileDevice {
-    /// Opens and locks the file, and makes it if there is none. Its room is reserved by [`reserve`](FileDevice::reserve).
+    /// Opens and locks the file, and makes it if there is none. Its room is reserved by [`reserve`](Device::reserve).
     pub fn open(path: &Path, bytes: u64) -> Result<FileDevice, FileRefusal> {
         let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
         let file = open_locked(&path)?;
@@ -49,11 +49,6 @@ impl FileDevice {
 
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Reserves the room, so that a write in it cannot fail for want of any.
-    pub fn reserve(&self) -> io::Result<()> {
-        reserve(&self.now(), self.bytes)
     }
 
     fn now(&self) -> Arc<File> {
@@ -95,10 +90,26 @@ fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     if metadata.len() > bytes {
         file.set_len(bytes)?;
     }
+    let has = file.metadata()?.blocks() * 512;
+    let system = rustix::fs::fstatvfs(file)?;
+    let free = system.f_bfree.saturating_mul(system.f_frsize);
+    let no_space = || {
+        let text = format!("no space: {bytes} bytes are wanted, the file has {has}, and {free} are free beside it");
+        io::Error::new(io::ErrorKind::StorageFull, text)
+    };
+    // Asked first: what cannot succeed would fill the file system before it fails.
+    if bytes.saturating_sub(has) > free {
+        return Err(no_space());
+    }
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         // Some file systems cannot reserve; then a write may find the disk full, and that is borne too.
         Err(Errno::OPNOTSUPP) => file.set_len(bytes),
-        result => Ok(result?),
+        Err(errno) => {
+            // What was taken on the way is given back.
+            file.set_len(metadata.len().min(bytes))?;
+            Err(if errno == Errno::NOSPC { no_space() } else { errno.into() })
+        }
+        Ok(()) => Ok(()),
     }
 }
 
@@ -176,6 +187,10 @@ impl Device for FileDevice {
             ));
         }
         Ok(())
+    }
+
+    fn reserve(&self) -> io::Result<()> {
+        reserve(&self.now(), self.bytes)
     }
 
     fn renew(&self) -> io::Result<Renewed> {

@@ -80,6 +80,8 @@ pub fn open(
 ) -> DiskLog {
     let fresh = Superblock { geometry, store: mixed(nonce ^ 0x5AFE), seed };
     let path = settings.path.clone();
+    // What is there is read and written whether or not all of its room can be had; a store is made only where it can.
+    let reserved = device.reserve();
     let why = match Superblock::read(&*device) {
         Ok(Found::Ours(superblock)) if superblock.geometry != geometry => Some(WhyDiscarded::Geometry),
         Ok(Found::Ours(superblock)) if superblock.seed != seed => Some(WhyDiscarded::Seed),
@@ -93,12 +95,14 @@ pub fn open(
         Err(error) => return dropped(device, settings, fresh, nonce, told, &error),
     };
     let is_blank = why.is_none();
-    match why {
-        Some(why) => told(DiskEvent::Discarded { path, why }),
-        None => told(DiskEvent::Formatted { path, bytes: geometry.bytes }),
+    if let Some(why) = why {
+        told(DiskEvent::Discarded { path: path.clone(), why });
     }
-    match format(&*device, &fresh, Knowledge::default()) {
+    match reserved.and_then(|()| format(&*device, &fresh, Knowledge::default())) {
         Ok((journal, _)) => {
+            if is_blank {
+                told(DiskEvent::Formatted { path, bytes: geometry.bytes });
+            }
             let disk = OneDisk::new(device, settings, fresh, DiskState::Up, told);
             if !is_blank {
                 disk.distrust_sockets();

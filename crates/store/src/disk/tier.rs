@@ -401,8 +401,6 @@ fn open_file(settings: &DiskSettings) -> Result<FileDevice, WhyNotOpened> {
         Ok(Found::Garbage { was_ours: false }) if !is_named_so => return Err(WhyNotOpened::NotAStore),
         _ => {}
     }
-    // A disk that has not the room is dropped when it is written, and tried again: no reason not to start.
-    let _ = device.reserve();
     Ok(device)
 }
 

@@ -136,6 +136,23 @@ fn somebody_elses_file_is_left_alone_and_a_directory_gets_a_file() {
 }
 
 #[test]
+fn a_disk_larger_than_its_file_system_is_dropped_and_takes_nothing() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = Folder::new("larger");
+    let system = rustix::fs::statvfs(&folder.0).expect("a file system");
+    let bytes = system.f_bfree * system.f_frsize + (8 << 30);
+    let (said, hear) = std::sync::mpsc::channel();
+    let settings = DiskSettings::new(folder.0.join("a.larder"), bytes);
+    let (tier, _) =
+        Tier::open(vec![settings], move |event| said.send(event.to_string()).expect("heard")).expect("it starts");
+    assert_eq!(tier.stats()[0].state, DiskState::Dropped);
+    let said = hear.recv().expect("a line");
+    assert!(said.contains("dropped") && said.contains("no space") && said.contains(&bytes.to_string()), "{said}");
+    let file = std::fs::metadata(folder.0.join("a.larder")).expect("there");
+    assert_eq!((file.len(), file.blocks()), (0, 0));
+}
+
+#[test]
 fn a_stalled_disk_holds_up_nobody() {
     let settings = DiskSettings { queue_bytes_max: 1 << 20, reads_queued_max: 8, readers: 1, ..small(20, 1 << 20) };
     let memory = Arc::new(SimulatedDevice::new(settings.bytes, 1));
