@@ -175,6 +175,7 @@ impl Cache {
 
     fn look(&self, entry: &mut Entry, question: &Question<'_>, leavers: &mut Leavers) -> Finding {
         let Question { request, wishes, now, .. } = *question;
+        entry.expire_notes(now);
         let slot = entry.find(request.fields, wishes, now);
         let stored = slot.and_then(|slot| slot.whole.clone());
         let stored = stored.filter(|object| !wishes.has_no_slices || object.sliced().is_none());
@@ -221,7 +222,7 @@ impl Cache {
             Some(_) => return Finding::Miss(self.begin(entry, question), stored),
             None => {}
         }
-        if entry.is_uncacheable(request.fields, now) {
+        if entry.is_uncacheable(request.fields) {
             if wishes.pass_uncacheable && stored.is_none() {
                 return Finding::Uncacheable;
             }

@@ -270,13 +270,17 @@ impl Entry {
         all.into_iter().for_each(|variant| self.remove_variant(variant, leavers));
     }
 
-    /// Is the response to a request with these fields known not to be storable?
-    pub fn is_uncacheable(&mut self, request: FieldsView<'_>, now: Now) -> bool {
+    /// Forgets what was noted until now: a key of which nothing is known but an object needs no entry.
+    pub fn expire_notes(&mut self, now: Now) {
         for until_ms in [&mut self.uncacheable_until_ms, &mut self.personal_until_ms] {
             if *until_ms <= now.mono_ms {
                 *until_ms = 0;
             }
         }
+    }
+
+    /// Is the response to a request with these fields known not to be storable?
+    pub fn is_uncacheable(&self, request: FieldsView<'_>) -> bool {
         self.uncacheable_until_ms != 0 || self.personal_until_ms != 0 && credentials::of_request(request).is_some()
     }
 
