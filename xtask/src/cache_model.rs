@@ -36,6 +36,8 @@ pub struct Reuse {
     pub must_revalidate: bool,
     pub stale_while_revalidate_s: u64,
     pub stale_if_error_s: Option<u64>,
+    /// It names X-Own, which every response has, in `private="…"` or `no-cache="…"`.
+    pub names_own: bool,
 }
 
 /// One response of the origin.
@@ -68,6 +70,7 @@ pub struct Given<'a> {
     pub body_of: Option<usize>,
     pub age_s: Option<u64>,
     pub set_cookie: Option<&'a str>,
+    pub own_field: Option<usize>,
     pub cache_status: &'a str,
 }
 
@@ -92,7 +95,7 @@ impl Reuse {
         let plain = Reuse::default();
         let lives = |text, lifetime_s| Reuse { text, lifetime_s: Some(lifetime_s), ..plain };
         let revalidated = |reuse: Reuse| Reuse { must_revalidate: true, ..reuse };
-        match dice.below(13) {
+        match dice.below(15) {
             0 => lives("max-age=3", 3),
             1 => lives("max-age=20", 20),
             2 => Reuse { no_cache: true, ..revalidated(Reuse { text: "no-cache", ..plain }) },
@@ -105,6 +108,8 @@ impl Reuse {
             9 => Reuse { no_cache: true, ..revalidated(lives("no-cache, must-revalidate, max-age=0", 0)) },
             10 => revalidated(lives("s-maxage=10, max-age=0", 10)),
             11 => revalidated(lives("max-age=5, must-revalidate", 5)),
+            12 => Reuse { names_own: true, ..lives("max-age=20, private=\"x-own\"", 20) },
+            13 => Reuse { names_own: true, ..lives("no-cache=\"X-Own\", max-age=3", 3) },
             _ => plain,
         }
     }
@@ -195,6 +200,8 @@ impl Model {
         check(is_own || by.sequence > gone, "it was confirmed before a purge")?;
         check(is_own || given.set_cookie.is_none(), "it sets somebody else's cookie")?;
         check(!is_own || by.sets_cookie == given.set_cookie.is_some(), "its own cookie is lost")?;
+        let own_field = (is_own || !by.reuse.names_own).then_some(confirmed_by);
+        check(given.own_field == own_field, "it has a field that is somebody else's, or lacks its own")?;
         let says_hit = given.cache_status.contains("; hit");
         check(!says_hit || !is_own, "it says hit, and is the origin's answer")?;
         let is_collapsed = given.cache_status.contains("collapsed");
@@ -293,6 +300,7 @@ mod tests {
             body_of: Some(0),
             age_s: Some(from_ms / 1_000),
             set_cookie: None,
+            own_field: Some(0),
             cache_status: "larder; hit; ttl=1",
         }
     }

@@ -267,6 +267,7 @@ impl Stage {
                 .map(|line| number(line).unwrap_or(usize::MAX)),
             age_s: answer.field("age").and_then(|text| text.parse().ok()),
             set_cookie: answer.field("set-cookie"),
+            own_field: answer.field("x-own").and_then(number),
             cache_status,
         };
         self.checked.fetch_add(1, SeqCst);
@@ -421,7 +422,8 @@ fn decide(stage: &Stage, request: &Message, method: &str) -> io::Result<Option<P
 fn head_of(plan: &Plan) -> String {
     let Plan { number, said, is_confirmed, .. } = plan;
     let status = if *is_confirmed { "304 Not Modified" } else { "200 OK" };
-    let mut head = format!("HTTP/1.1 {status}\r\nX-Said: {number}\r\nETag: \"{}\"\r\n", said.version);
+    let mut head =
+        format!("HTTP/1.1 {status}\r\nX-Said: {number}\r\nX-Own: {number}\r\nETag: \"{}\"\r\n", said.version);
     // A 304 that says nothing of Cache-Control would retain what was said before.
     head.push_str(&format!(
         "Cache-Control: {}\r\n",
