@@ -1,8 +1,8 @@
 //! What a policy program decided about a stored response, beside its facts: how long it may be validated, or that it is no
 //! response to serve at all but a mark, which says that responses like it are not stored.
 //!
-//! A mark is an object without a body: so it is found by Vary, evicted, purged and banned like every other, and what
-//! replaces it needs no rule of its own.
+//! A mark is an object without a body: so it is found by Vary, evicted, purged and banned like every other. It stands beside
+//! what is stored of its variant (`Variant::of_mark`), and which of the two counts is said in `selection.rs`.
 
 use rules::lifetimes::{Bounds, Stage, judge};
 use rules::{Facts, Lifetimes, VarySpec};

@@ -192,6 +192,11 @@ impl Entry {
         } else {
             slot.parts.take_all(leavers);
             leavers.extend(slot.whole.replace(Arc::clone(object)));
+            if object.mark().is_none() {
+                // Responses like this one are stored again. A mark takes nothing's place but a mark's: what is stored may be
+                // wanted when the mark is over, and leaves, if it does, with the fetch that set out from it.
+                self.remove_variant(object.variant.of_mark(), leavers);
+            }
             // Parts of what is too large to be stored say nothing about the whole.
             self.uncacheable_until_ms = 0;
             if object.facts().says_shared {
@@ -220,8 +225,9 @@ impl Entry {
     /// Says of every object whether a hot table may serve it, and whether that has to watch for bans: what every rule of
     /// [`find`](Entry::find) would select among those that match.
     pub fn temper(&self, watched: bool) {
+        let goes_first = self.first_choice();
         for object in self.objects() {
-            temper(object, watched, self.goes_first(object));
+            temper(object, watched, goes_first(object));
         }
     }
 

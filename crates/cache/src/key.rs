@@ -29,6 +29,11 @@ pub(crate) struct Variant(pub u64);
 impl Variant {
     /// A response without Vary.
     pub const PLAIN: Variant = Variant(0);
+
+    /// Where a mark stands for requests of this variant: beside what is stored, which may outlive it.
+    pub fn of_mark(self) -> Variant {
+        Variant(self.0 ^ 0x6d61_726b_6d61_726b)
+    }
 }
 
 /// From the system's randomness, which is what the standard library seeds its maps with.

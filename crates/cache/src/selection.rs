@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use message::FieldsView;
 use rules::lifetimes::Stage;
+use smallvec::SmallVec;
 
 use crate::entry::Entry;
-use crate::key::Variant;
+use crate::limits::SPECS_MAX;
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::Slot;
@@ -32,14 +33,21 @@ impl Entry {
         if wishes.ignore_vary {
             return self.variants.newest();
         }
-        let slot = |spec: &Option<Arc<Spec>>| self.variants.get(variant_of(spec.as_ref(), request));
-        let with_vary = self.specs.iter().filter(|spec| spec.is_some()).find_map(slot);
-        with_vary.or_else(|| self.variants.get(Variant::PLAIN))
+        let under = |spec: &Option<Arc<Spec>>| {
+            self.slots_under(spec, request).into_iter().flatten().max_by_key(|slot| slot.recency())
+        };
+        let with_vary = self.specs.iter().filter(|spec| spec.is_some()).find_map(under);
+        with_vary.or_else(|| under(&None))
     }
 
-    /// One slot for each specification under which the request finds something, those of the newest specification first.
-    fn matching(&self, request: FieldsView<'_>) -> impl Iterator<Item = &Slot> {
-        self.specs.iter().filter_map(move |spec| self.variants.get(variant_of(spec.as_ref(), request)))
+    /// The slots of what is stored and of a mark under each specification, those of the newest specification first.
+    fn matching(&self, request: FieldsView<'_>) -> impl Iterator<Item = [Option<&Slot>; 2]> {
+        self.specs.iter().map(move |spec| self.slots_under(spec, request))
+    }
+
+    fn slots_under(&self, spec: &Option<Arc<Spec>>, request: FieldsView<'_>) -> [Option<&Slot>; 2] {
+        let variant = variant_of(spec.as_ref(), request);
+        [self.variants.get(variant), self.variants.get(variant.of_mark())]
     }
 
     fn newest_first(&self, request: FieldsView<'_>, wishes: &Wishes, now: Now) -> Option<&Slot> {
@@ -47,18 +55,29 @@ impl Entry {
         if wishes.ignore_vary {
             return self.variants.iter().map(|(_, slot)| slot).max_by_key(|slot| ranked(slot));
         }
-        self.matching(request).max_by_key(|slot| ranked(slot))
+        self.matching(request).flatten().flatten().max_by_key(|slot| ranked(slot))
     }
 
-    /// Does this object answer whatever it matches, whichever others are stored? Only then may a hot table serve it.
-    pub fn goes_first(&self, object: &Object) -> bool {
-        let newest = self.specs.first().and_then(Option::as_ref);
-        if !object.is_by_policy() {
-            let any_varies = || self.objects().any(|other| other.spec.is_some());
-            return same_spec(object.spec.as_ref(), newest) && (object.spec.is_some() || !any_varies());
+    /// Says of an object whether it answers whatever it matches, whichever others are stored. Only then may a hot table serve it.
+    pub fn first_choice(&self) -> impl Fn(&Object) -> bool {
+        let newest = |spec: &Option<Arc<Spec>>| {
+            let under_it = self.objects().filter(|object| same_spec(object.spec.as_ref(), spec.as_ref()));
+            under_it.map(|object| object.recency()).max()
+        };
+        let newest: SmallVec<[_; SPECS_MAX]> = self.specs.iter().map(newest).collect();
+        let any_varies = self.objects().any(|object| object.spec.is_some());
+        move |object| {
+            let is_of = |spec: &Option<Arc<Spec>>| same_spec(object.spec.as_ref(), spec.as_ref());
+            if !object.is_by_policy() {
+                return self.specs.first().is_some_and(is_of) && (object.spec.is_some() || !any_varies);
+            }
+            let mark = self.variants.get(object.variant.of_mark()).and_then(|slot| slot.whole.as_ref());
+            if mark.is_some_and(|mark| mark.is_newer_than(object)) {
+                return false;
+            }
+            let mut others = self.specs.iter().zip(&newest).filter(|(spec, _)| !is_of(spec));
+            others.all(|(_, newest)| newest.is_none_or(|newest| object.recency() > newest))
         }
-        let mut others = self.objects().filter(|other| !same_spec(other.spec.as_ref(), object.spec.as_ref()));
-        others.all(|other| object.is_newer_than(other))
     }
 }
 

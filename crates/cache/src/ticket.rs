@@ -287,7 +287,7 @@ impl Ticket {
         let spec = mark.vary.map(|vary| cache.specs.spec(vary, cache.digester));
         cache.object(ObjectParts {
             key: flight.key,
-            variant: variant_of(spec.as_ref(), self.asked.selecting().fields),
+            variant: variant_of(spec.as_ref(), self.asked.selecting().fields).of_mark(),
             spec,
             head: KeptHead::new(&head, b"", &[]),
             apart: None,

@@ -31,7 +31,7 @@ impl Slot {
     }
 
     /// Of the newest of its objects.
-    fn recency(&self) -> (u64, u32) {
+    pub fn recency(&self) -> (u64, u32) {
         self.objects().map(|object| object.recency()).max().unwrap_or_default()
     }
 

@@ -154,3 +154,14 @@ fn a_mark_goes_like_everything_stored() {
     assert_eq!(kind(&stage.ask("/")), "miss", "evicted");
     assert_eq!((stage.cache.stats().keys, stage.cache.account().used()), (0, 0));
 }
+
+#[test]
+fn what_a_mark_overtakes_is_there_when_the_mark_is_over() {
+    let mut stage = Stage::new();
+    stage.fill(stage.miss("/"), living(60_000, 0, 0), b"good").expect("stored");
+    let quick = ticket(stage.ask_with("/", &[], &Wishes { always_miss: true, ..Wishes::default() }));
+    leave(&stage, quick, mark(MarkKind::Miss));
+    assert_eq!(kind(&stage.ask("/")), "hit for miss");
+    stage.advance_ms(12_000);
+    assert_eq!(body_of(&stage.fresh("/")), b"good");
+}

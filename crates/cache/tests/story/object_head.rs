@@ -2,8 +2,8 @@
 //! head: a list, newest first, of which a request is answered by the first fresh one that matches it, else by the newest that has
 //! expired; what a fetch set out from leaves when it brings something.
 //!
-//! The model differs from Varnish's list in one thing: of one variant there is one object, so that `req.hash_always_miss` leaves
-//! nothing behind that comes back when what it brought has expired.
+//! The model differs from Varnish's list in one thing: of one variant there is one object and one mark, and a new object ends the
+//! mark, so that `req.hash_always_miss` leaves nothing behind that comes back when what it brought has expired.
 
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ impl Head {
     }
 
     fn insert(&mut self, stored: Stored) {
-        self.0.retain(|other| !other.is_same_variant(&stored));
+        self.0.retain(|other| !other.is_same_variant(&stored) || stored.mark.is_some() && other.mark.is_none());
         self.0.insert(0, stored);
     }
 
