@@ -319,7 +319,11 @@ impl Fetch {
         if merges {
             update::merge_304(&mut head, reply.head.response(), &self.store_defaults());
         }
+        // It is as old as the update says: an Age that was stored would be counted twice.
         head.fields.remove(FieldName::Age);
+        if let Some(age) = reply.head.fields.view().get(FieldName::Age) {
+            head.fields.push(FieldName::Age, age);
+        }
         let received = reply.received;
         // A 304 has no body: the connection is free.
         reply.body.into_body(self).finish();
@@ -575,6 +579,8 @@ pub(crate) fn bereq_of(
             fields.push_named(field.name_text, field.value);
         }
     }
+    // As in Varnish: what builtin.vcl refuses to confirm is not asked about, and nothing is confirmed that has no body.
+    let stale = stale.filter(|stale| stale.status() == Status::OK && !stale.body().is_empty());
     if let Some(validators) = stale.and_then(|stale| Validators::of(stale.response(), &stale.facts())) {
         if let Some(etag) = validators.if_none_match {
             fields.push(FieldName::IfNoneMatch, etag);
