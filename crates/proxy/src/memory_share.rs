@@ -33,6 +33,10 @@ impl MemoryLimit {
         self.line_bytes() - self.reserve_bytes() / 4
     }
 
+    pub(crate) fn is_beyond_refusal(self, resident_bytes: u64) -> bool {
+        resident_bytes > self.refusal_bytes()
+    }
+
     pub(crate) fn is_in_danger(self, resident_bytes: u64) -> bool {
         resident_bytes > self.danger_bytes()
     }
@@ -132,7 +136,7 @@ impl MemoryShare {
     /// Are new connections refused, now that the store has given what it could?
     pub(crate) fn after_shedding(&mut self, limit: MemoryLimit, resident_bytes: u64) -> bool {
         self.looks_beyond =
-            if resident_bytes > limit.refusal_bytes() { self.looks_beyond.saturating_add(1) } else { 0 };
+            if limit.is_beyond_refusal(resident_bytes) { self.looks_beyond.saturating_add(1) } else { 0 };
         self.refuses = match self.refuses {
             false => self.looks_beyond >= REFUSAL_LOOKS || limit.is_in_danger(resident_bytes),
             true => resident_bytes > limit.mark_bytes(),

@@ -194,9 +194,10 @@ impl Warden {
         let has_no_more = !cache.sheds();
         let is_short = self.share.after_shedding(limit, resident) || overdraft > 0 && has_no_more;
         cache.set_short(is_short);
-        // What the store cannot give is taken from clients that take nothing, before anybody is refused for it.
+        // What the store cannot give is taken from clients that take nothing, before anybody is refused for it: at the first look
+        // that might be the first of those that lead to that.
         let lacking = overdraft.max(limit.excess_bytes(resident));
-        let brings_room = match is_short || lacking > 0 && has_no_more {
+        let brings_room = match is_short || has_no_more && limit.is_beyond_refusal(resident) {
             true => self.cuts(shared, lacking, limit.is_in_danger(resident)),
             false => {
                 self.looks_without_cut = 0;
