@@ -498,6 +498,7 @@ impl Cache {
 
     /// Stores what is enrolled, beneath too. Under the shard's lock. `leavers` holds nothing but those that it replaces.
     pub(crate) fn put(&self, entry: &mut Entry, object: &Arc<Object>, leavers: &mut Leavers) {
+        entry.end_mark(object, leavers);
         self.place(entry, object, leavers);
         if let Some(disk) = &self.disk {
             disk.keep(object);
@@ -515,6 +516,9 @@ impl Cache {
         for &variant in variants.iter().filter(|_| by.partial().is_none()) {
             if entry.slot(variant).and_then(|slot| slot.whole.as_ref()).is_some_and(is_displaced) {
                 displaced.extend(self.drop_variant(entry, (by.key, variant)));
+            } else if by.spec.is_none() && entry.slot(variant).is_none_or(|slot| slot.whole.is_none()) {
+                // Evicted meanwhile it may lie beneath all the same.
+                self.forget_on_disk(by.key, variant);
             }
         }
         if !displaced.is_empty() {

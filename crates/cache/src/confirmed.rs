@@ -21,7 +21,7 @@ use crate::flight_state::FlightState;
 use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
 use crate::object::{Object, ObjectParts};
-use crate::spec::{same_spec, variant_of};
+use crate::spec::variant_of;
 use crate::tag_index::Tags;
 use crate::ticket::{Ticket, entry_of};
 use crate::variants::Slot;
@@ -118,7 +118,9 @@ impl Ticket {
         let mut trial = Trial::since(began);
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
             // As for groups: what hit the old head meanwhile meant what was confirmed here.
-            let (request, mut under_old_head) = (asked.request.request(), *trial);
+            let request = asked.request.request();
+            // Bans are tested late: one that is older than this fetch may not have met what it validates.
+            let mut under_old_head = Trial::since(old.checked().min(began));
             cache.bans.go_on(trial, &fresh.as_subject(Some(&request)));
             cache.bans.go_on(&mut under_old_head, &old.as_subject(Some(&request)));
             trial.banned = [trial.banned, under_old_head.banned].into_iter().flatten().min();
@@ -205,10 +207,9 @@ impl Ticket {
         (parts.facts, parts.policy, parts.groups) = match keeping {
             Keeping::Renewed(Renewal { facts, lifetimes, vary, groups, tags }) => {
                 // RFC 9111 §4.1: of two Vary the new one counts, and the request that was asked with.
-                let spec = vary.clone().map(|vary| cache.specs.spec(vary, cache.digester));
-                if !same_spec(spec.as_ref(), parts.spec.as_ref()) {
-                    parts.variant = variant_of(spec.as_ref(), self.asked.selecting().fields);
-                    parts.spec = spec;
+                parts.spec = vary.clone().map(|vary| cache.specs.spec(vary, cache.digester));
+                parts.variant = variant_of(parts.spec.as_ref(), self.asked.selecting().fields);
+                if parts.variant != old.variant {
                     // What a disk has is the old variant.
                     parts.on_disk = 0;
                 }

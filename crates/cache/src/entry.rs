@@ -192,11 +192,6 @@ impl Entry {
         } else {
             slot.parts.take_all(leavers);
             leavers.extend(slot.whole.replace(Arc::clone(object)));
-            if object.mark().is_none() {
-                // Responses like this one are stored again. A mark takes nothing's place but a mark's: what is stored may be
-                // wanted when the mark is over, and leaves, if it does, with the fetch that set out from it.
-                self.remove_variant(object.variant.of_mark(), leavers);
-            }
             // Parts of what is too large to be stored say nothing about the whole.
             self.uncacheable_until_ms = 0;
             if object.facts().says_shared {
@@ -209,6 +204,20 @@ impl Entry {
         }
         self.failure = None;
         self.temper(watched);
+    }
+
+    /// Responses like this one are stored again: the mark of its variant ends with it, unless that says something newer. A mark
+    /// takes nothing's place but a mark's: what is stored may be wanted when the mark is over, and leaves, if it does, with the
+    /// fetch that set out from it.
+    pub fn end_mark(&mut self, by: &Object, leavers: &mut Leavers) {
+        if by.mark().is_some() || by.partial().is_some() {
+            return;
+        }
+        let Some(slot) = self.variants.get_mut(by.variant.of_mark()) else { return };
+        leavers.extend(slot.whole.take_if(|mark| !mark.is_newer_than(by)));
+        if slot.is_empty() {
+            self.variants.remove(by.variant.of_mark());
+        }
     }
 
     /// Puts an object in the place of one that differs in its lifetimes only.

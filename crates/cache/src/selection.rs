@@ -33,11 +33,17 @@ impl Entry {
         if wishes.ignore_vary {
             return self.variants.newest();
         }
+        // Parts alone stand in for nothing: where a whole response matches, that answers.
         let under = |spec: &Option<Arc<Spec>>| {
-            self.slots_under(spec, request).into_iter().flatten().max_by_key(|slot| slot.recency())
+            self.slots_under(spec, request)
+                .into_iter()
+                .flatten()
+                .max_by_key(|slot| (slot.whole.is_some(), slot.recency()))
         };
-        let with_vary = self.specs.iter().filter(|spec| spec.is_some()).find_map(under);
-        with_vary.or_else(|| under(&None))
+        let varied = || self.specs.iter().filter(|spec| spec.is_some()).filter_map(under);
+        let plain = || under(&None);
+        let whole = varied().chain(plain()).find(|slot| slot.whole.is_some());
+        whole.or_else(|| varied().next()).or_else(plain)
     }
 
     /// The slots of what is stored and of a mark under each specification, those of the newest specification first.
@@ -66,10 +72,12 @@ impl Entry {
         };
         let newest: SmallVec<[_; SPECS_MAX]> = self.specs.iter().map(newest).collect();
         let any_varies = self.objects().any(|object| object.spec.is_some());
+        let first_varied = self.specs.iter().position(Option::is_some);
         move |object| {
             let is_of = |spec: &Option<Arc<Spec>>| same_spec(object.spec.as_ref(), spec.as_ref());
             if !object.is_by_policy() {
-                return self.specs.first().is_some_and(is_of) && (object.spec.is_some() || !any_varies);
+                let goes_first = first_varied.is_some_and(|at| object.spec.is_some() && is_of(&self.specs[at]));
+                return goes_first || object.spec.is_none() && !any_varies;
             }
             let mark = self.variants.get(object.variant.of_mark()).and_then(|slot| slot.whole.as_ref());
             if mark.is_some_and(|mark| mark.is_newer_than(object)) {
