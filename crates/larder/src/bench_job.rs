@@ -13,9 +13,9 @@ use lab::{
 use crate::bench_flags::{BenchFlags, CheckFlag, MethodFlag};
 use crate::bench_memcached;
 use crate::bench_sources::sources;
+use crate::bounded_file;
 use crate::open_files;
 use crate::say::say;
-use crate::whole_file;
 
 /// What is to be run.
 pub struct Job {
@@ -227,7 +227,7 @@ fn read_body(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    whole_file::read(path, limits::URL_LIST_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))
+    bounded_file::read(path, limits::URL_LIST_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))
 }
 
 /// Without a URL among the flags, the first one of the list names the target.

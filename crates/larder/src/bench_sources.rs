@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use crate::bench_flags::BenchFlags;
-use crate::{limits, whole_file};
+use crate::{bounded_file, limits};
 
 /// What one `--source` names.
 #[derive(Clone, Debug)]
@@ -26,6 +26,6 @@ pub fn sources(flags: &BenchFlags) -> Result<Vec<IpAddr>, String> {
 }
 
 fn read_list(path: &Path) -> Result<Vec<IpAddr>, String> {
-    let text = whole_file::read_text(path, limits::SOURCES_FILE_BYTES_MAX)?;
+    let text = bounded_file::read_text(path, limits::SOURCES_FILE_BYTES_MAX)?;
     lab::parse_sources_list(&text)
 }

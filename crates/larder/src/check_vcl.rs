@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use vcl::{Checked, Diagnostic, IncludeRequest, Included, Includes, Severity, Sources};
 
-use crate::whole_file;
+use crate::bounded_file;
 
 /// Where Varnish looks for included files unless told otherwise.
 const VCL_PATH_DEFAULT: [&str; 2] = ["/etc/varnish", "/usr/share/varnish/vcl"];
@@ -81,7 +81,7 @@ pub fn read_vcl(path: &Path) -> Result<Vec<u8>, String> {
     if !metadata.is_file() {
         return Err("not a file".to_owned());
     }
-    whole_file::read(path, vcl::limits::FILE_BYTES_MAX as u64)
+    bounded_file::read(path, vcl::limits::FILE_BYTES_MAX as u64)
 }
 
 /// Finds included files as Varnish does: absolute, beside the including file (`./`), or in the VCL path.

@@ -24,9 +24,9 @@ pub use complaint::FaultyFile;
 pub use nearest::nearest;
 use section::{Complaints, Section, count, parsed, text};
 
+use crate::bounded_file;
 use crate::limits;
 use crate::plan::Plan;
-use crate::whole_file;
 
 /// Why there is no plan.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     if path.extension().is_some_and(|extension| extension == "vcl") {
         return Err(unreadable(&"this is VCL, not a config: larder serve --vcl FILE, or vcl = \"FILE\" in [policy]"));
     }
-    let text = whole_file::read_text(path, limits::CONFIG_BYTES_MAX).map_err(|why| unreadable(&why))?;
+    let text = bounded_file::read_text(path, limits::CONFIG_BYTES_MAX).map_err(|why| unreadable(&why))?;
     let mut plan = read(&text).map_err(|mut complaints| {
         complaints.truncate(limits::COMPLAINTS_MAX);
         ConfigError::Faulty(Box::new(FaultyFile { name, text, complaints }))

@@ -9,9 +9,9 @@ use clap::Args;
 use lab::lab_report::{self, TableForm};
 use lab::results::LabResults;
 
+use crate::bounded_file;
 use crate::limits;
 use crate::say::say;
-use crate::whole_file;
 
 #[derive(Clone, Debug, Args)]
 pub struct ReportFlags {
@@ -97,7 +97,7 @@ fn write_reports(results: &LabResults, flags: &ReportFlags) -> Result<(), String
 
 fn read(path: &Path) -> Result<LabResults, String> {
     let complain = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
-    let json = whole_file::read(path, limits::LAB_RESULTS_BYTES_MAX).map_err(|why| complain(&why))?;
+    let json = bounded_file::read(path, limits::LAB_RESULTS_BYTES_MAX).map_err(|why| complain(&why))?;
     LabResults::parse(&json).map_err(|what| complain(&what))
 }
 

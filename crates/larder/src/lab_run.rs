@@ -13,12 +13,12 @@ use lab::results::{LabResults, NamedText};
 use lab::{MatrixOrder, lab_report, run_matrix};
 use tokio::sync::oneshot;
 
+use crate::bounded_file;
 use crate::config::nearest;
 use crate::lab_compare;
 use crate::open_files;
 use crate::say::say;
 use crate::signals::{Signals, Told};
-use crate::whole_file;
 
 #[derive(Clone, Debug, Args)]
 pub struct RunFlags {
@@ -118,7 +118,7 @@ fn order(flags: &RunFlags) -> Result<MatrixOrder, String> {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    whole_file::read_text(path, LAB_FILE_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))
+    bounded_file::read_text(path, LAB_FILE_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))
 }
 
 /// A word as a shell takes it.

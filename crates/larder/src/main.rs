@@ -11,6 +11,7 @@ mod bench_screen;
 mod bench_show;
 mod bench_sources;
 mod bench_words;
+mod bounded_file;
 mod check;
 mod check_vcl;
 mod config;
@@ -63,7 +64,6 @@ mod vcl_remote;
 mod vcl_suite;
 mod vcl_test;
 mod vcl_world;
-mod whole_file;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

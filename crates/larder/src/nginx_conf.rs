@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::bounded_file;
 use crate::include_pattern;
-use crate::whole_file;
 
 /// Files within files, and directives of all of them: what holds more is no configuration.
 const INCLUDE_DEPTH_MAX: usize = 16;
@@ -89,7 +89,7 @@ impl Reader {
         if depth > INCLUDE_DEPTH_MAX {
             return Err(format!("{}: more than {INCLUDE_DEPTH_MAX} files within files", path.display()));
         }
-        let bytes = whole_file::read(path, FILE_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))?;
+        let bytes = bounded_file::read(path, FILE_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))?;
         let text = String::from_utf8_lossy(&bytes);
         let mut tokens = tokens(&text).map_err(|(line, why)| format!("{}:{line}: {why}", path.display()))?.into_iter();
         let found = self.block(&mut tokens, path, 0, depth)?;

@@ -147,7 +147,7 @@ impl Plan {
                     "the parameter {name} changes nothing: only a VCL reads it, and none decides here ([policy] vcl, --vcl)"
                 )
             };
-            warnings.extend(self.of_programs.iter().map(|name| is_idle(&name)));
+            warnings.extend(self.of_programs.iter().map(is_idle));
         }
         warnings
     }

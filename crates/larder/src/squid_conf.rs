@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::bounded_file;
 use crate::include_pattern;
 use crate::nginx_conf::{Directive, Place};
-use crate::whole_file;
 
 /// Files within files, and lines of all of them: what holds more is no configuration.
 const INCLUDE_DEPTH_MAX: usize = 16;
@@ -43,7 +43,7 @@ fn read_into(path: &Path, depth: usize, found: &mut Vec<Directive>) -> Result<()
     if depth > INCLUDE_DEPTH_MAX {
         return Err(format!("{shown}: more than {INCLUDE_DEPTH_MAX} files within files"));
     }
-    let bytes = whole_file::read(path, FILE_BYTES_MAX).map_err(|why| format!("{shown}: {why}"))?;
+    let bytes = bounded_file::read(path, FILE_BYTES_MAX).map_err(|why| format!("{shown}: {why}"))?;
     for directive in directives(&String::from_utf8_lossy(&bytes), path) {
         let line = directive.place.line;
         match directive.name.as_str() {

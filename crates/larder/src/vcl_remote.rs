@@ -13,12 +13,12 @@ use proxy::settings::ListenAddress;
 use serde_json::Value;
 
 use crate::addresses::{AdminAddress, parse_listen, show_listen};
+use crate::bounded_file;
 use crate::check_vcl::read_vcl;
 use crate::config;
 use crate::limits::{self, ADMIN_ANSWER_BYTES_MAX, ADMIN_PATIENCE};
 use crate::plan::{ADMIN_DEFAULT, AdminPlan};
 use crate::say::say;
-use crate::whole_file;
 
 /// Which larder is meant.
 #[derive(Clone, Debug, Default, Args)]
@@ -315,7 +315,7 @@ fn whom(remote: &RemoteFlags) -> Result<(ListenAddress, Option<String>), String>
 }
 
 fn read_token(path: &Path) -> Result<String, String> {
-    let text = whole_file::read_text(path, limits::TOKEN_FILE_BYTES_MAX)
+    let text = bounded_file::read_text(path, limits::TOKEN_FILE_BYTES_MAX)
         .map_err(|why| format!("{}: {why}", path.display()))?;
     let token = text.trim();
     match !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()) {

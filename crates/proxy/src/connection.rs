@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use message::{Fields, FieldsView, Scheme, TargetForm};
+use message::{Fields, Scheme, TargetForm};
 use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
 
 use crate::access_log::CacheVerdict;
@@ -22,7 +22,7 @@ use crate::limits::{CONNECTION_BYTES, Limits, TRANSACTION_BYTES};
 use crate::linger;
 use crate::listener::{Accepted, Peer};
 use crate::policy::Policy;
-use crate::receive::{self, Client, Verdict};
+use crate::receive::{self, Verdict};
 use crate::records::request_records;
 use crate::records::session_records::{Closing, SessionRecords};
 use crate::request_body::OwedBody;
@@ -555,9 +555,7 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     connection.exchange(Event::AnswerBegun);
     let synth = Synth::refused(&refusal);
     let note = synth.note();
-    // What it was asked with could not be read, so nothing but the connection says who reads the answer.
-    let client = Client::of_peer(connection.peer);
-    let reader = Reader::of(&core.site_ref().settings, &client, FieldsView::default(), note.as_ref());
+    let reader = Reader::of_refused(&core.site_ref().settings, connection.peer, &connection.pending, note.as_ref());
     let asked = &connection.pending[leading_blanks(&connection.pending)..];
     let outgoing = synth.into_outgoing(&core, reader, asked.starts_with(b"HEAD "));
     let head_bytes = outgoing.head_bytes() as u64;

@@ -543,7 +543,11 @@ fn to_validate(ticket: &Ticket) -> Option<Arc<Object>> {
 /// Begins the fetch of a miss in its own task. The notes are between it and its requester.
 pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
     let notes = Rc::new(FetchNotes::default());
-    if tx.vcl.is_some() && !tx.core.lacks_memory() {
+    if tx.vcl.is_some() {
+        if tx.core.lacks_memory() {
+            ticket.fail(Synth::memory_short().as_failure(), tx.core.now());
+            return notes;
+        }
         let fetch = Fetch::by_policy(tx, Purpose::Store(ticket.stale().cloned()), Wish::Miss);
         tokio::task::spawn_local(fill_by_policy::run(fetch, ticket, Some(Rc::clone(&notes))));
         return notes;

@@ -123,9 +123,10 @@ mod tests {
         for at_ms in (SAMPLE_MS..=600_000).step_by(SAMPLE_MS as usize) {
             history.note([&core].into_iter(), at_ms);
         }
-        core.hits.add(30);
+        core.hits.add(40);
         core.hits_stale.add(20);
         core.revalidated.add(5);
+        core.coalesced.add(5);
         core.passes.add(10);
         core.bytes_out.add(1_000);
         core.origin_bytes_in.add(250);
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(five.memory_percent, Some(100.0));
         let sixty = ratios(600_000, 60);
         assert_eq!((sixty.seconds, sixty.byte_percent), (600, Some(37.5)));
-        assert_eq!(sixty.request_percent.map(|percent| percent as u32), Some(21));
+        assert_eq!(sixty.request_percent.map(|percent| percent as u32), Some(33));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use rules::Freshness;
 use smallvec::SmallVec;
 use wire::{Event, ReceivedRequest};
 
+use crate::access_log::CacheVerdict;
 use crate::body_source::{Pages, Whole};
 use crate::clock::Moment;
 use crate::connection::Connection;
@@ -188,7 +189,6 @@ pub(crate) fn send(
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
         Err(_) => return Instant::Left,
     };
-    count(held, core);
     core.counters.bytes_out.add(sent as u64);
     if sent as u64 == total {
         take_edge(core, State::Deliver, State::Transmit);
@@ -197,6 +197,8 @@ pub(crate) fn send(
         if shot.persistent {
             connection.exchange(Event::Reused);
         }
+        // What goes on in the loop is counted there.
+        count(held, core);
         let ended = Moment::now();
         core.counters.latency_hit.record(shot.moment.micros_until(ended));
         if let Some(records) = shot.records {
@@ -209,13 +211,20 @@ pub(crate) fn send(
         }
         return Instant::Answered;
     }
+    if is_file(held) {
+        // The loop counts answers by their class, and files are in none.
+        count(held, core);
+    }
     rest_of(held, head, sent, shot)
+}
+
+fn is_file<T: Whole>(_: &T) -> bool {
+    T::VERDICT == CacheVerdict::File
 }
 
 /// The same, all of it in the loop.
 #[cold]
-pub(crate) fn send_later<T: Whole>(core: &Core, shot: &Shot<'_>, held: &T, head: [&[u8]; 2]) -> Instant {
-    count(held, core);
+pub(crate) fn send_later<T: Whole>(shot: &Shot<'_>, held: &T, head: [&[u8]; 2]) -> Instant {
     rest_of(held, head, 0, shot)
 }
 

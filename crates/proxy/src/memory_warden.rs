@@ -94,6 +94,11 @@ impl MemoryGate {
         mailbox.post(Message::CutStalled(bytes));
     }
 
+    /// Were cores asked to cut, and have not all of them done so yet?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.load(Relaxed) > 0
+    }
+
     /// A core has done what it was asked.
     pub(crate) fn note_asked(&self) {
         self.asked.fetch_sub(1, Relaxed);
@@ -218,6 +223,9 @@ impl Warden {
             for mailbox in &*shared.mailboxes {
                 shared.memory.ask_to_cut(mailbox, bytes / shared.mailboxes.len() as u64 + 1);
             }
+            self.looks_without_cut += 1;
+        } else if is_urgent {
+            // A core that does not come to it must not hold off what is left to do near the line.
             self.looks_without_cut += 1;
         }
         self.looks_without_cut <= if is_urgent { 1 } else { LOOKS_WITHOUT_CUT_MAX }

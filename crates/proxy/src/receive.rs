@@ -48,7 +48,8 @@ impl Client {
 
     /// The same for a list on which other proxies stand, of which each speaks for clients of its own.
     pub(crate) fn is_among_proxies(&self, networks: &[Network]) -> bool {
-        is_in(networks, self.ip)
+        // What a trusted proxy says of somebody is not what it is itself.
+        is_in(networks, if self.peer_is_trusted && !self.is_vouched_for { UNKNOWN_ADDRESS } else { self.ip })
     }
 
     /// Would `trusted_proxies` tell who it is?
@@ -108,13 +109,11 @@ pub(crate) fn run(
     let settings = &site.settings;
     let seen = Seen::of(received.request.fields);
     let client = client_of_hop(settings, received, seen, peer);
-    let route = site.route(&received.request);
-    let target = route.map(|route| route.target);
-    let closed = route.and_then(|route| route.closed.as_ref());
-    let verdict = match closed.and_then(|closed| closed.why_not(received.request.path)) {
+    let target = site.route(&received.request).map(|route| route.target);
+    let verdict = match site.why_closed(&received.request) {
         None => judge(core, site, policy, received, seen, client, target),
         Some(WhyNot::Closed) => Verdict::Synth(Synth::closed()),
-        Some(WhyNot::Meaningless) => Verdict::Synth(Synth::path_malformed()),
+        Some(WhyNot::Meaningless) => Verdict::Synth(Synth::path_malformed().refused_outright()),
     };
     let backend = match target {
         Some(RouteTarget::Origin(origin)) => Some(Backend::Origin(origin)),

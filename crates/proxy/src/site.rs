@@ -6,11 +6,12 @@ use std::sync::Arc;
 use cache::Failure;
 use message::Request;
 
+use crate::closed_paths::{self, WhyNot};
 use crate::forward::parents::Ways;
 use crate::forward::{Forward, Taken};
 use crate::memcached_gateway::Gateways;
 use crate::origin::Origins;
-use crate::settings::{RouteSettings, Settings};
+use crate::settings::{RouteSettings, RouteTarget, Settings};
 use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
 
@@ -38,6 +39,8 @@ pub(crate) struct Site {
     /// `NAME; hit; ttl=`, the start of what a hit says in Cache-Status.
     pub(crate) hit_status: String,
     routes: Vec<RouteSettings>,
+    /// Some route is closed, or some of its paths are.
+    closes_paths: bool,
 }
 
 impl Site {
@@ -58,6 +61,7 @@ impl Site {
             files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits)),
             memcached: Arc::new(memcached),
             vcl: previous.and_then(|site| site.vcl.clone()),
+            closes_paths: routes.iter().any(RouteSettings::closes_paths),
             routes,
             settings,
         }
@@ -76,6 +80,7 @@ impl Site {
             via: site.via.clone(),
             hit_status: site.hit_status.clone(),
             routes: site.routes.clone(),
+            closes_paths: site.closes_paths,
         }
     }
 
@@ -99,11 +104,47 @@ impl Site {
     /// Who answers this request: the most exact host, then the longest path.
     #[inline]
     pub(crate) fn route(&self, request: &Request<'_>) -> Option<&RouteSettings> {
-        self.routes.iter().find(|route| matches(route, &request.authority.host, request.path))
+        self.route_at(&request.authority.host, request.path)
+    }
+
+    fn route_at(&self, host: &[u8], path: &[u8]) -> Option<&RouteSettings> {
+        self.routes.iter().find(|route| matches(route, host, path))
+    }
+
+    /// Why nobody is answered for this path, in any of the meanings that it may have to who is asked. `None` if it is open.
+    #[inline]
+    pub(crate) fn why_closed(&self, request: &Request<'_>) -> Option<WhyNot> {
+        if self.closes_paths { self.why_closed_here(&request.authority.host, request.path) } else { None }
+    }
+
+    fn why_closed_here(&self, host: &[u8], path: &[u8]) -> Option<WhyNot> {
+        if !self.routes.iter().any(|route| host_fits(route, host) && route.closes_paths()) {
+            return None;
+        }
+        let Some(meanings) = closed_paths::meanings(path) else { return Some(WhyNot::Meaningless) };
+        meanings.iter().any(|meaning| self.is_closed(host, meaning)).then_some(WhyNot::Closed)
+    }
+
+    /// A directory is closed with any file that may answer for it.
+    fn is_closed(&self, host: &[u8], path: &[u8]) -> bool {
+        let Some(route) = self.route_at(host, path) else { return false };
+        let Some(closed) = &route.closed else { return route.target == RouteTarget::Closed };
+        let is_index_closed = || match route.target {
+            RouteTarget::Root(root) if path.ends_with(b"/") => {
+                let index = &self.settings.roots[root].index;
+                index.iter().any(|name| closed.match_as_it_is(&[path, name.as_bytes()].concat()))
+            }
+            _ => false,
+        };
+        route.target == RouteTarget::Closed || closed.match_as_it_is(path) || is_index_closed()
     }
 }
 
 impl RouteSettings {
+    fn closes_paths(&self) -> bool {
+        self.closed.is_some() || self.target == RouteTarget::Closed
+    }
+
     /// Which of these routes answers for a path on a host, which is in lower case.
     pub fn among<'a>(routes: &'a [RouteSettings], host: &[u8], path: &[u8]) -> Option<&'a RouteSettings> {
         routes.iter().filter(|route| matches(route, host, path)).max_by_key(|route| rank(route))
@@ -122,14 +163,18 @@ fn rank(route: &RouteSettings) -> (u8, usize, usize) {
 
 #[inline]
 fn matches(route: &RouteSettings, host: &[u8], path: &[u8]) -> bool {
-    let host_fits = match route.host.as_deref() {
+    host_fits(route, host) && path_fits(route.path_prefix.as_bytes(), path)
+}
+
+#[inline]
+fn host_fits(route: &RouteSettings, host: &[u8]) -> bool {
+    match route.host.as_deref() {
         None => true,
         Some(pattern) => match pattern.strip_prefix('*') {
             Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_bytes()),
             None => host == pattern.as_bytes(),
         },
-    };
-    host_fits && path_fits(route.path_prefix.as_bytes(), path)
+    }
 }
 
 fn path_fits(prefix: &[u8], path: &[u8]) -> bool {

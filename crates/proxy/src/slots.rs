@@ -216,12 +216,21 @@ impl Slots {
     /// Ends answers whose clients have taken nothing for at least so long, until so many bytes are free: who keeps most for
     /// longest first. Returns how many ended.
     pub(crate) fn cut_stalled(&self, bytes: u64, stalled_ms_min: u64, now_ms: u64) -> u64 {
+        // What was cut already, and has not been told yet, is as good as free.
+        let bytes = bytes.saturating_sub(self.cut_bytes());
         let worst = worst(self.candidates(stalled_ms_min, now_ms), bytes);
         let slots = self.slots.borrow();
         for slot in worst.iter().filter_map(|candidate| slots[candidate.whose].as_ref()) {
             slot.doom_by(Doom::Memory);
         }
         worst.len() as u64
+    }
+
+    /// What answers that have been cut keep until their tasks have run.
+    pub(crate) fn cut_bytes(&self) -> u64 {
+        let slots = self.slots.borrow();
+        let cut = slots.iter().flatten().filter(|slot| slot.doom.get() == Doom::Memory);
+        cut.filter_map(|slot| slot.unsent.borrow().as_ref().map(|unsent| unsent.kept_bytes())).sum()
     }
 
     fn candidates(&self, stalled_ms_min: u64, now_ms: u64) -> Vec<Candidate<usize>> {

@@ -234,6 +234,7 @@ impl Core {
         }
         match self.shared.memory_overdraft() {
             0 => false,
+            overdraft if self.slots.cut_bytes() >= overdraft || self.shared.memory.is_asked() => false,
             overdraft => !self.cut_stalled(overdraft, Duration::ZERO) && !self.others_may_cut(overdraft),
         }
     }

@@ -35,7 +35,7 @@ impl Sender {
 /// * A hop that cannot be read hides everybody behind it: the sender is unknown.
 /// * Where both fields are there X-Forwarded-For names the sender. Nobody vouches for him unless the other says the same: a
 ///   proxy writes one of them, and what came in the other may be a stranger's.
-/// * A peer on this machine that is not trusted and yet speaks for others, as these fields or Via show, is a proxy:
+/// * A peer on this machine that is not trusted and yet speaks for others, as one of [`RELAY_FIELDS`] shows, is a proxy:
 ///   nobody vouches for whom it speaks for.
 pub fn sender(peer: IpAddr, fields: FieldsView<'_>, trusted: impl Fn(IpAddr) -> bool) -> Sender {
     if !trusted(peer) {
@@ -52,7 +52,15 @@ pub fn sender(peer: IpAddr, fields: FieldsView<'_>, trusted: impl Fn(IpAddr) -> 
 }
 
 /// What a peer adds that speaks for somebody else.
-pub const RELAY_FIELDS: &[FieldName] = &[FieldName::XForwardedFor, FieldName::Forwarded, FieldName::Via];
+pub const RELAY_FIELDS: &[FieldName] = &[
+    FieldName::XForwardedFor,
+    FieldName::Forwarded,
+    FieldName::Via,
+    FieldName::XRealIp,
+    FieldName::XForwardedProto,
+    FieldName::XForwardedHost,
+    FieldName::XForwardedPort,
+];
 
 /// From the right of a list of hops to the first that is not trusted. `None` when a hop on the way cannot be read, when
 /// there is none, or when there are more than are looked at.
@@ -317,13 +325,15 @@ mod tests {
             let expect = Sender { address: address(peer), is_vouched_for };
             assert_eq!(sender(address(peer), fields.view(), |_| false), expect, "{peer} {lines}");
         };
-        for lines in ["X-Forwarded-For: 203.0.113.9", "X-Forwarded-For:", "Forwarded: for=x", "Via: 1.1 hitch"] {
+        let of_relays = ["X-Forwarded-For: 203.0.113.9", "X-Forwarded-For:", "Forwarded: for=x", "Via: 1.1 hitch"];
+        let of_others = ["X-Real-IP: 203.0.113.9", "X-Forwarded-Proto: https", "X-Forwarded-Host: a"];
+        for lines in of_relays.into_iter().chain(of_others) {
             check("127.0.0.1", lines, false);
             check("::1", lines, false);
             check("::ffff:127.0.0.1", lines, false);
             check("192.0.2.1", lines, true);
         }
-        check("127.0.0.1", "X-Real-IP: 203.0.113.9", true);
+        check("127.0.0.1", "X-Own: 203.0.113.9", true);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, parsed, switch};
 use super::sections::{network, path, whole};
 use crate::addresses::parse_origin;
+use crate::bounded_file;
 use crate::limits::LOGIN_FILE_BYTES_MAX;
-use crate::whole_file;
 
 pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
     if let Some(networks) = section.read_list("allow_clients", network) {
@@ -86,7 +86,7 @@ pub fn read_logins(forward: &mut ForwardSettings, warnings: &mut Vec<String>) ->
         if found.mode() & READABLE_BY_OTHERS != 0 {
             warnings.push(wrong(&"everybody on this machine can read it"));
         }
-        let text = whole_file::read_text(file, LOGIN_FILE_BYTES_MAX)
+        let text = bounded_file::read_text(file, LOGIN_FILE_BYTES_MAX)
             .map_err(|why| wrong(&format_args!("{why}; it holds NAME:PASSWORD and nothing else")))?;
         let login = ParentLogin::of(text.trim_end_matches(['\r', '\n']));
         parent.login = Some(login.ok_or_else(|| wrong(&"it has to hold NAME:PASSWORD in one line"))?);

@@ -5,9 +5,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use message::{FieldsView, Status};
-use rules::media_range;
+use message::{FieldName, FieldsView, Status};
+use rules::{forwarded, media_range};
 
+use crate::listener::Peer;
 use crate::receive::Client;
 use crate::settings::Settings;
 
@@ -60,6 +61,22 @@ impl Reader {
         }
         let wants_html = media_range::prefers(fields, "text/html", "text/plain");
         Reader::Stranger { wants_html, id: note.map(|note| note.id) }
+    }
+
+    /// Whoever sent bytes that are no acceptable request. The fields of one cannot be read, but a proxy that speaks for somebody
+    /// shows in them.
+    pub(crate) fn of_refused(settings: &Settings, peer: Peer, bytes: &[u8], note: Option<&ErrorNote>) -> Reader {
+        let client = Client::of_peer(peer);
+        let has = |name: &FieldName| {
+            let name = name.canonical().as_bytes();
+            bytes.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name))
+        };
+        let is_relayed = settings.trusted_proxies.iter().any(|network| network.contains(peer.ip()))
+            || forwarded::RELAY_FIELDS.iter().any(has);
+        match is_relayed {
+            true => Reader::Stranger { wants_html: false, id: note.map(|note| note.id) },
+            false => Reader::of(settings, &client, FieldsView::default(), note),
+        }
     }
 }
 

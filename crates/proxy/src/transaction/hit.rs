@@ -55,16 +55,19 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
         // What this is only the slices say.
         return Step::Slicing(Box::new(Slicing { object, why }));
     }
-    let counters = &tx.core.counters;
-    if tx.recalled == Some(true) || tx.lent.is_some() {
-        counters.hits_disk.add(1);
-        tx.outcome.why = "disk";
-    }
     tx.outcome.verdict = match why {
+        // Brought by somebody else's fetch.
+        Why::Fetched if tx.outcome.verdict == CacheVerdict::Coalesced => CacheVerdict::Coalesced,
         Why::Fresh | Why::Fetched | Why::Incomplete => CacheVerdict::Hit,
         Why::Stale | Why::OriginFailed { .. } => CacheVerdict::Stale,
         Why::Revalidated | Why::RevalidatedAlone => CacheVerdict::Revalidated,
     };
+    if tx.recalled == Some(true) || tx.lent.is_some() {
+        if matches!(tx.outcome.verdict, CacheVerdict::Hit | CacheVerdict::Stale) {
+            tx.core.counters.hits_disk.add(1);
+        }
+        tx.outcome.why = "disk";
+    }
     if object.sliced().is_some() {
         return Step::Slicing(Box::new(Slicing { object, why }));
     }

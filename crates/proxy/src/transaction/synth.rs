@@ -242,6 +242,11 @@ impl Synth {
         Synth::file(400, "path-malformed", "The path cannot be decoded, or leads out of the root.")
     }
 
+    /// The same, of what is not looked for at all.
+    pub(crate) fn refused_outright(self) -> Synth {
+        Synth { verdict: CacheVerdict::Refused, ..self }
+    }
+
     /// A path that the operator opens to nobody.
     pub(crate) fn closed() -> Synth {
         let text = "Nobody is answered for this path (closed or closed_paths of its [[route]]).";

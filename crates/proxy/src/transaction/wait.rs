@@ -99,15 +99,7 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     if let Some(notes) = wait.notes.as_ref().filter(|notes| notes.was_refreshed())
         && let Some(object) = &headed.object
     {
-        tx.own_fields = notes.take_own_fields();
-        let why = match notes.why_not_stored() {
-            Some(why_not_stored) => {
-                tx.outcome.why = why_not_stored;
-                hit::Why::RevalidatedAlone
-            }
-            None => hit::Why::Revalidated,
-        };
-        return Step::Hit(std::sync::Arc::clone(object), why);
+        return confirmed(tx, notes, std::sync::Arc::clone(object));
     }
     if let Some(outline) = headed.object.as_ref().filter(|object| object.sliced().is_some()) {
         if tx.vcl.is_some() {
@@ -139,15 +131,28 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     }))
 }
 
+/// Who fetched gets what the origin confirmed for it, with what the 304 said to it alone.
+fn confirmed(tx: &mut Transaction, notes: &FetchNotes, object: std::sync::Arc<cache::Object>) -> Step {
+    tx.own_fields = notes.take_own_fields();
+    let why = match notes.why_not_stored() {
+        Some(why_not_stored) => {
+            tx.outcome.why = why_not_stored;
+            hit::Why::RevalidatedAlone
+        }
+        None => hit::Why::Revalidated,
+    };
+    Step::Hit(object, why)
+}
+
 fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
     match release {
-        Release::OnDisk => match wait.follower.landed() {
-            Some((object, _)) if wait.notes.is_some() => Step::Hit(object, hit::Why::Revalidated),
-            Some((object, _)) => {
-                tx.core.counters.coalesced.add(1);
+        Release::OnDisk => match (wait.follower.landed(), &wait.notes) {
+            (Some((object, _)), Some(notes)) => confirmed(tx, notes, object),
+            (Some((object, _)), None) => {
+                tx.outcome.verdict = CacheVerdict::Coalesced;
                 Step::Hit(object, hit::Why::Fetched)
             }
-            None => Step::Lookup,
+            (None, _) => Step::Lookup,
         },
         Release::Failed(failure) if tx.vcl.is_some() => Step::Synth(Synth::unfetched(failure.token)),
         Release::Private | Release::VaryMismatch => Step::Lookup,

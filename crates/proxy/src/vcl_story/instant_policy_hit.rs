@@ -353,7 +353,7 @@ pub(crate) fn send(
     let came = match has_invalidated {
         false => instant_hit::send(connection, core, site, &shot, object, head),
         // Not before the disks know of it: the loop waits for them.
-        true => instant_hit::send_later(core, &shot, object, head),
+        true => instant_hit::send_later(&shot, object, head),
     };
     match came {
         Instant::Answered => Reached::Answered { persistent },
