@@ -4,14 +4,14 @@
 //! ([`Facts::says_shared`](crate::Facts::says_shared)). RFC 9111 asks for that of Authorization alone (§3.5); of the
 //! other fields it knows nothing, and applications answer by them all the same.
 
-use message::{Field, FieldName, FieldsView};
+use message::{Field, FieldName, FieldsView, reads_as};
 
 use crate::why_not_stored::WhyNotStored;
 
 /// Fields of a request by which applications and the proxies before them name a client, beside Cookie and
 /// Authorization: certificates as a TLS terminator forwards them (RFC 9440 and its forerunners), keys and tokens of
 /// programming interfaces, and the user that a login before us found out.
-const OTHER_CREDENTIALS: [&str; 26] = [
+const OTHER_CREDENTIALS: [&str; 27] = [
     "Client-Cert",
     "Client-Cert-Chain",
     "X-Client-Cert",
@@ -22,6 +22,7 @@ const OTHER_CREDENTIALS: [&str; 26] = [
     "X-SSL-Client-S-DN",
     "X-SSL-Client-Verify",
     "SSL-Client-Cert",
+    "SSL-Client-S-DN",
     "X-Forwarded-Client-Cert",
     "X-Forwarded-TLS-Client-Cert",
     "X-Forwarded-TLS-Client-Cert-Info",
@@ -54,7 +55,8 @@ pub fn of_request(fields: FieldsView<'_>) -> Option<WhyNotStored> {
 
 /// Does this field of a request say who asks?
 pub fn is_credential(field: &Field<'_>) -> bool {
-    let is_known = |known: &&str| field.name_text.eq_ignore_ascii_case(known.as_bytes());
+    // To CGI and its kin Remote_User is Remote-User.
+    let is_known = |known: &&str| reads_as(field.name_text, known);
     match field.name {
         FieldName::Authorization | FieldName::Cookie => true,
         FieldName::Other => OTHER_CREDENTIALS.iter().any(is_known),
@@ -87,6 +89,7 @@ mod tests {
         for name in OTHER_CREDENTIALS {
             check(&format!("{name}: x"), Some(WhyNotStored::Credentials));
             check(&format!("{}: x", name.to_ascii_uppercase()), Some(WhyNotStored::Credentials));
+            check(&format!("{}: x", name.replace('-', "_")), Some(WhyNotStored::Credentials));
         }
     }
 
