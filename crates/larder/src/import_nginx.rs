@@ -6,6 +6,7 @@
 //! `nginx_upstream.rs`, which memcached it asks in `nginx_memcached.rs`. Here are servers, what holds
 //! for all of them, and what is said of it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -75,6 +76,8 @@ struct Import {
     /// Keys above all sections.
     top: Vec<String>,
     listeners: Vec<String>,
+    /// Where the first server in the clear listens, by [`place_of`].
+    first_listens: Option<BTreeSet<String>>,
     routes: Vec<Route>,
     limits: Vec<String>,
     origins: Origins,
@@ -90,8 +93,8 @@ struct Route {
     path: String,
     lines: Vec<String>,
     is_closed: bool,
-    /// It is closed for no other reason than that it would lead to TLS.
-    leads_to_tls: bool,
+    /// It is closed only because it leads to TLS or listens elsewhere: another server of the name is answered.
+    gives_way: bool,
 }
 
 /// What one location comes to, before the guards of its server are known whole.
@@ -114,13 +117,13 @@ enum Answers {
     Files(Box<Level>),
     /// Nobody: nginx keeps people out, or answers in a way that was not carried over. The route around it would show its files.
     Nobody {
-        leads_to_tls: bool,
+        gives_way: bool,
     },
 }
 
 impl Carried {
     fn closed(path: &str, kind: Kind) -> Carried {
-        let answer = Answers::Nobody { leads_to_tls: false };
+        let answer = Answers::Nobody { gives_way: false };
         Carried { path: path.to_owned(), kind, answer, is_apart: true, closed_within: Vec::new(), pages: Vec::new() }
     }
 
@@ -227,7 +230,7 @@ impl Import {
                 path: "/".to_owned(),
                 lines: CLOSED_LINES.map(str::to_owned).into(),
                 is_closed: true,
-                leads_to_tls: false,
+                gives_way: false,
             });
         }
         if let Some(count) = buffers_count {
@@ -293,20 +296,19 @@ impl Import {
 
     fn server(&mut self, server: &Directive, is_first: bool, http: &Level, upstreams: &Upstreams, prefix: &Path) {
         let (mut level, mut locations, mut names) = (Level::default(), Vec::new(), Vec::new());
-        let (mut is_default, mut listens, mut is_guarded, mut leads_to_tls) = (is_first, false, false, false);
+        let (mut is_default, mut listens, mut is_guarded, mut gives_way) = (is_first, Vec::new(), false, false);
         let mut rules = AccessRules::default();
         for directive in server.children() {
             match directive.name.as_str() {
                 "location" => locations.push(directive),
                 "listen" => {
-                    listens = true;
+                    listens.push(directive);
                     is_default |= directive.arguments.iter().any(|word| word == "default_server" || word == "default");
-                    self.listen(directive);
                 }
                 "server_name" => names.extend(directive.arguments.iter().cloned()),
                 _ if rules.take(directive) => {}
                 _ if guards(directive, &mut self.findings) => {
-                    leads_to_tls = nginx_guards::leads_to_tls(directive);
+                    gives_way = nginx_guards::leads_to_tls(directive);
                     is_guarded = true;
                 }
                 _ if level.take(directive, prefix, &mut self.findings) => {}
@@ -318,18 +320,20 @@ impl Import {
             is_guarded = true;
             self.findings.leave(server, "a server is for everybody: nobody is answered");
         }
-        if !listens {
-            self.listeners.push("*:80".to_owned());
-        }
-        let hosts = match is_default {
+        let listens_here = self.listens_with_the_first(server, &listens);
+        let hosts = match is_default && listens_here {
             true => Vec::new(),
             false => self.hosts(server, &names),
         };
+        if !listens_here {
+            is_default = false;
+            (is_guarded, gives_way) = (true, true);
+        }
         if !is_default && hosts.is_empty() {
             return self.findings.leave(server, "a server without a name that a host could have");
         }
         if is_guarded {
-            let answer = Answers::Nobody { leads_to_tls };
+            let answer = Answers::Nobody { gives_way };
             let all = Carried { answer, ..Carried::closed("/", Kind::Usual) };
             return self.routes_of(server, &hosts, vec![all], Vec::new(), prefix, false);
         }
@@ -403,13 +407,13 @@ impl Import {
                 continue;
             }
             let exact = (*kind == Kind::Exact).then_some(path.as_str());
-            let (mut lines, is_closed, leads_to_tls) = match answer {
+            let (mut lines, is_closed, gives_way) = match answer {
                 Answers::Others(lines) => (lines.clone(), false, false),
                 Answers::Files(level) => {
                     let closes = |name: &str| closes(name) || closed_within.iter().any(|closed| closed.closes(name));
                     (level.root_lines(prefix, exact, hides_dotfiles, &closes), false, false)
                 }
-                Answers::Nobody { leads_to_tls } => (CLOSED_LINES.map(str::to_owned).into(), true, *leads_to_tls),
+                Answers::Nobody { gives_way } => (CLOSED_LINES.map(str::to_owned).into(), true, *gives_way),
             };
             let around = closed.iter().filter(|closed| closed.holds_on(path, *kind));
             let patterns = around.chain(closed_within).filter(|_| !is_closed);
@@ -427,7 +431,7 @@ impl Import {
             if !pages.is_empty() {
                 lines.push(format!("error_pages = {{ {} }}", pages.join(", ")));
             }
-            routes.push(Route { hosts: hosts.to_vec(), path: path.clone(), lines, is_closed, leads_to_tls });
+            routes.push(Route { hosts: hosts.to_vec(), path: path.clone(), lines, is_closed, gives_way });
         }
         routes.into_iter().for_each(|route| self.add(route, server));
     }
@@ -442,7 +446,7 @@ impl Import {
                 continue;
             }
             self.findings.leave(server, "another server or location has the same host and path: one of them counts");
-            let new_counts = known.leads_to_tls || route.is_closed && !route.leads_to_tls && !known.is_closed;
+            let new_counts = known.gives_way || route.is_closed && !route.gives_way && !known.is_closed;
             let (keeps, gives) =
                 if new_counts { (&route.hosts, &mut known.hosts) } else { (&known.hosts, &mut route.hosts) };
             let keeps = keeps.clone();
@@ -477,8 +481,8 @@ impl Import {
         };
         let location = Location::read(block, path, around.prefix, &mut self.findings);
         if location.answered_otherwise {
-            let leads_to_tls = block.children().iter().any(nginx_guards::leads_to_tls);
-            return Some(Carried { answer: Answers::Nobody { leads_to_tls }, ..Carried::closed(path, kind) });
+            let gives_way = block.children().iter().any(nginx_guards::leads_to_tls);
+            return Some(Carried { answer: Answers::Nobody { gives_way }, ..Carried::closed(path, kind) });
         }
         match (kind, path.ends_with('/')) {
             (Kind::Exact, _) => self.findings.note(block, "what lies beneath this path belongs to its route too"),
@@ -533,22 +537,50 @@ impl Import {
         self.origins.of(&pass, path, &proxy, &mut self.findings)
     }
 
-    fn listen(&mut self, directive: &Directive) {
-        let first = directive.argument(0);
-        if directive.arguments.iter().any(|word| matches!(word.as_str(), "ssl" | "http2" | "quic")) {
-            return self.findings.leave(directive, "only HTTP/1.1 in the clear");
+    /// Does a server listen where the first one does? Routes know no listeners: what is answered for one is answered for all,
+    /// and an inner port of nginx's would be open to everybody. By TLS alone nobody listens here.
+    fn listens_with_the_first(&mut self, server: &Directive, listens: &[&Directive]) -> bool {
+        let mut addresses: Vec<String> = listens.iter().filter_map(|listen| self.address_of(listen)).collect();
+        if listens.is_empty() {
+            addresses.push("*:80".to_owned());
         }
-        let address = match first {
+        let places = |addresses: &[String]| addresses.iter().map(|address| place_of(address)).collect::<BTreeSet<_>>();
+        if addresses.is_empty() {
+            self.findings.leave(server, "it listens by TLS alone: larder answers for it in the clear");
+            return true;
+        }
+        match &self.first_listens {
+            None => self.first_listens = Some(places(&addresses)),
+            Some(first) if *first != places(&addresses) => {
+                let why =
+                    "it listens elsewhere than the first server, and routes know no listeners: nobody is answered";
+                self.findings.leave(server, why);
+                return false;
+            }
+            _ => {}
+        }
+        for address in addresses {
+            if !self.listeners.contains(&address) {
+                self.listeners.push(address);
+            }
+        }
+        true
+    }
+
+    fn address_of(&mut self, listen: &Directive) -> Option<String> {
+        let first = listen.argument(0);
+        if listen.arguments.iter().any(|word| matches!(word.as_str(), "ssl" | "http2" | "quic")) {
+            self.findings.leave(listen, "only HTTP/1.1 in the clear");
+            return None;
+        }
+        Some(match first {
             unix if unix.starts_with("unix:") => unix.to_owned(),
             port if port.bytes().all(|b| b.is_ascii_digit()) => format!("*:{port}"),
             address if address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => {
                 first.to_owned()
             }
             _ => format!("{first}:80"),
-        };
-        if !self.listeners.contains(&address) {
-            self.listeners.push(address);
-        }
+        })
     }
 
     fn hosts(&mut self, server: &Directive, names: &[String]) -> Vec<String> {
@@ -601,6 +633,12 @@ impl Import {
         }
         out
     }
+}
+
+/// All addresses of a port are one place.
+fn place_of(address: &str) -> String {
+    let wildcards = ["*:", "0.0.0.0:", "[::]:"];
+    wildcards.iter().find_map(|any| address.strip_prefix(any)).map_or(address.to_owned(), |port| format!("*:{port}"))
 }
 
 /// A regex as a TOML string: backslashes are plain in one between single quotes.

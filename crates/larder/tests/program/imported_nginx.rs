@@ -335,6 +335,27 @@ http {
         let _ = std::fs::remove_dir_all(&folder);
     }
 
+    /// Routes know no listeners: what nginx answers on an inner port alone is answered for nobody.
+    #[test]
+    fn a_server_that_listens_elsewhere_is_closed() {
+        let folder = folder("listens");
+        let conf = folder.join("nginx.conf");
+        let outer = "server { listen 80; listen [::]:80; server_name a.test; root site; }";
+        let check = |inner: &str, is_closed: bool| {
+            std::fs::write(&conf, format!("http {{ {outer} {inner} }}")).unwrap();
+            let (_, said) = import(&conf, &folder.join("out.toml"));
+            let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+            assert_eq!(said.contains("it listens elsewhere"), is_closed, "{inner}\n{said}");
+            assert_eq!(text.matches("root = ").count(), if is_closed { 1 } else { 2 }, "{inner}\n{text}");
+            assert!(!text.contains("8081"), "{text}");
+        };
+        check("server { listen *:80; server_name b.test; root second; }", false);
+        check("server { listen 127.0.0.1:8081; server_name b.test; root second; }", true);
+        check("server { listen 127.0.0.1:8081 default_server; root second; }", true);
+        check("server { listen 10.0.0.5:80; server_name b.test; root second; }", true);
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
     /// Routes to others have no names that they hide: a guard of such names closes them there.
     #[test]
     fn a_guard_of_dotfiles_holds_for_what_is_passed_on() {
