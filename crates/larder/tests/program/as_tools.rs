@@ -77,7 +77,8 @@ impl Drop for Ground {
 /// Lines without their numbers and what stands directly at them. Doubts and progress come as times have it.
 fn labels(text: &str, from: &str) -> Vec<String> {
     let is_chance = |line: &str| {
-        ["WARNING", "ERROR", "progress:", "        ", "httperf: warning"].iter().any(|start| line.starts_with(start))
+        let doubts = ["WARNING", "ERROR", "progress:", "        ", "       deviation apart", "httperf: warning"];
+        doubts.iter().any(|start| line.starts_with(start))
     };
     let lines = text.lines().skip_while(|line| !line.starts_with(from)).filter(|line| !is_chance(line));
     let mut lines: Vec<String> =
