@@ -215,6 +215,14 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, (usize, &'static str)> {
     Ok(found)
 }
 
+/// A directive without a block, its words divided by single blanks.
+#[cfg(test)]
+pub fn directive(text: &str) -> Directive {
+    let mut words = text.split(' ').map(str::to_owned);
+    let place = Place { file: "nginx.conf".into(), line: 1 };
+    Directive { name: words.next().unwrap_or_default(), arguments: words.collect(), block: None, place }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -229,13 +229,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nginx_conf::Place;
-
-    fn directive(text: &str) -> Directive {
-        let mut words = text.split(' ').map(str::to_owned);
-        let place = Place { file: "nginx.conf".into(), line: 1 };
-        Directive { name: words.next().unwrap_or_default(), arguments: words.collect(), block: None, place }
-    }
+    use crate::nginx_conf::directive;
 
     fn location(head: &str, children: &[&str]) -> Directive {
         Directive { block: Some(children.iter().map(|child| directive(child)).collect()), ..directive(head) }

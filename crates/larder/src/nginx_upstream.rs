@@ -211,13 +211,7 @@ fn url_of(server: &Directive, findings: &mut Findings) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nginx_conf::Place;
-
-    fn directive(text: &str) -> Directive {
-        let mut words = text.split(' ').map(str::to_owned);
-        let place = Place { file: "nginx.conf".into(), line: 1 };
-        Directive { name: words.next().unwrap_or_default(), arguments: words.collect(), block: None, place }
-    }
+    use crate::nginx_conf::directive;
 
     /// What becomes of a `proxy_pass` in a location: the sections, and how much is left.
     fn check(path: &str, pass: &str, headers: &[&str], upstream: &[&str], expect: Option<&str>, left: usize) {
