@@ -57,6 +57,9 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 impl Peer {
     const UNIX: Peer = Peer(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
+    /// Somebody for whom a proxy speaks without saying who it is. It is not the proxy, whose rights it must not have.
+    pub(crate) const UNNAMED: Peer = Peer(rules::forwarded::UNKNOWN_ADDRESS);
+
     pub(crate) fn of(address: SocketAddr) -> Peer {
         Peer(address.ip().to_canonical())
     }

@@ -1,9 +1,11 @@
 //! The PROXY protocol header in front of the first request, on listeners that expect one: it says who the client is.
 
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::Poll;
 
+use rules::forwarded::UNKNOWN_ADDRESS;
 use wire::proxy_triples::ProxyTriples;
 use wire::{ProxyHeader, Refusal, proxy_complaint, read_proxy_header, refusals};
 
@@ -47,12 +49,14 @@ fn take(connection: &mut Connection, header: &ProxyHeader) {
     }
     let said = ProxyTriples::of(&connection.pending[..header.bytes]);
     connection.pending.drain(..header.bytes);
-    if let Some(source) = header.source {
-        connection.peer = Peer::of(source);
+    if !header.is_local {
+        connection.peer = header.source.map_or(Peer::UNNAMED, Peer::of);
     }
-    if header.source.is_some() || said.is_some() {
+    if !header.is_local || said.is_some() {
         let mut ends = Ends::of(&connection.wire, connection.peer.text());
-        ends.client = header.source.unwrap_or(ends.client);
+        if !header.is_local {
+            ends.client = header.source.unwrap_or(SocketAddr::new(UNKNOWN_ADDRESS, 0));
+        }
         ends.server = header.destination.unwrap_or(ends.server);
         ends.said = said.map(Rc::new);
         connection.ends = Some(Rc::new(ends));

@@ -101,7 +101,13 @@ pub fn write_forwarded_for(peer: IpAddr, peer_trusted: bool, fields: FieldsView<
             out.extend_from_slice(b", ");
         }
     }
-    write_address(out, peer);
+    write_node(peer, out);
+}
+
+/// An address, or the word for somebody whose address nobody knows (RFC 7239 §6.2), which is what other proxies write in
+/// X-Forwarded-For too.
+pub fn write_node(address: IpAddr, out: &mut Vec<u8>) {
+    if address == UNKNOWN_ADDRESS { out.extend_from_slice(b"unknown") } else { write_address(out, address) }
 }
 
 /// The value of Forwarded for the origin (RFC 7239 §4), in the same way.
@@ -122,7 +128,7 @@ pub fn write_forwarded(
     // §6: the brackets and colons of IPv6 need quotes.
     let (before, behind): (&[u8], &[u8]) = if peer.is_ipv6() { (b"for=\"[", b"]\"") } else { (b"for=", b"") };
     out.extend_from_slice(before);
-    write_address(out, peer);
+    write_node(peer, out);
     out.extend_from_slice(behind);
     if !host.is_empty() && !host.iter().any(|b| matches!(b, b'"' | b'\\')) {
         out.extend_from_slice(b";host=\"");

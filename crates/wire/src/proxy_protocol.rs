@@ -8,9 +8,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use crate::limits::{PROXY_V1_BYTES_MAX, PROXY_V2_BODY_BYTES_MAX};
 use crate::{Refusal, refusals};
 
-/// What the header says. Without addresses (`UNKNOWN`, `LOCAL`, a UNIX socket) those of the connection hold.
+/// What the header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProxyHeader {
+    /// The proxy speaks for itself (`LOCAL`, as in a health check): the addresses are those of the connection.
+    pub is_local: bool,
+    /// Absent where the proxy speaks for a client whose address it does not tell (`UNKNOWN`, `UNSPEC`, a UNIX socket).
     pub source: Option<SocketAddr>,
     pub destination: Option<SocketAddr>,
     /// HTTP begins here.
@@ -48,7 +51,7 @@ fn read_v1(buf: &[u8]) -> Result<Option<ProxyHeader>, Refusal> {
     let mut words = line.split(' ').skip(1);
     let family = words.next();
     if family == Some("UNKNOWN") {
-        return Ok(Some(ProxyHeader { source: None, destination: None, bytes }));
+        return Ok(Some(ProxyHeader { is_local: false, source: None, destination: None, bytes }));
     }
     let mut address = || -> Option<IpAddr> {
         let text = words.next()?;
@@ -63,6 +66,7 @@ fn read_v1(buf: &[u8]) -> Result<Option<ProxyHeader>, Refusal> {
     let (source_port, destination_port) = (port(), port());
     match (source, destination, source_port, destination_port, words.next()) {
         (Some(source), Some(destination), Some(source_port), Some(destination_port), None) => Ok(Some(ProxyHeader {
+            is_local: false,
             source: Some(SocketAddr::new(source, source_port)),
             destination: Some(SocketAddr::new(destination, destination_port)),
             bytes,
@@ -96,7 +100,7 @@ fn read_v2(buf: &[u8], lenient: bool) -> Result<Option<ProxyHeader>, Refusal> {
     let Some(body) = rest.get(..body_bytes) else { return Ok(None) };
     let bytes = V2_HEAD_BYTES + body_bytes;
     let Some(address_bytes) = address_bytes.filter(|_| is_proxied) else {
-        return Ok(Some(ProxyHeader { source: None, destination: None, bytes }));
+        return Ok(Some(ProxyHeader { is_local: !is_proxied, source: None, destination: None, bytes }));
     };
     let (addresses, triples) = body.split_at(address_bytes);
     check_triples(triples)?;
@@ -105,7 +109,7 @@ fn read_v2(buf: &[u8], lenient: bool) -> Result<Option<ProxyHeader>, Refusal> {
         0x21 => (v6_address(addresses, 0, 32), v6_address(addresses, 16, 34)),
         _ => (None, None),
     };
-    Ok(Some(ProxyHeader { source, destination, bytes }))
+    Ok(Some(ProxyHeader { is_local: false, source, destination, bytes }))
 }
 
 /// How long the addresses of a family are. Datagrams do not come over a stream, and no other family is defined.

@@ -3,13 +3,14 @@
 use super::*;
 use crate::bytes_of::{bytes_of, cuts};
 
-/// `source destination bytes`, or the refusal's token.
+/// `source destination bytes`, or the refusal's token. The source is `-` where nobody is named, `local` for the proxy itself.
 fn outcome(bytes: &[u8]) -> Option<String> {
     let address = |address: Option<SocketAddr>| address.map_or(String::from("-"), |address| address.to_string());
     match read_proxy_header(bytes, false) {
         Ok(header) => {
             let header = header?;
-            Some(format!("{} {} {}", address(header.source), address(header.destination), header.bytes))
+            let source = if header.is_local { "local".to_owned() } else { address(header.source) };
+            Some(format!("{source} {} {}", address(header.destination), header.bytes))
         }
         Err(refusal) => Some(refusal.token.to_owned()),
     }
@@ -89,9 +90,9 @@ fn version_2() {
     check(&v2(0x21, 0x21, &v6), "[::1]:3 [::2]:4 52");
     check(&v2(0x21, 0x31, &[0; 216]), "- - 232");
     check(&v2(0x21, 0x00, b""), "- - 16");
-    check(&v2(0x20, 0x00, b""), "- - 16");
-    check(&v2(0x20, 0x11, V4), "- - 28");
-    check(&v2(0x20, 0x11, b"junk"), "- - 20");
+    check(&v2(0x20, 0x00, b""), "local - 16");
+    check(&v2(0x20, 0x11, V4), "local - 28");
+    check(&v2(0x20, 0x11, b"junk"), "local - 20");
     let with_triples = [V4, &[0x01, 0, 2, b'h', b'2', 0x04, 0, 0]].concat();
     check(&v2(0x21, 0x11, &with_triples), "192.0.2.1:4660 192.0.2.2:80 36");
     check(&v2(0x21, 0x11, V4)[..27], "incomplete");

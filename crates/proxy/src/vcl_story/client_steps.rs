@@ -579,7 +579,7 @@ pub(crate) fn complete(fields: FieldsView<'_>, client: IpAddr) -> Fields {
     if !forwarded_for.is_empty() {
         forwarded_for.extend_from_slice(b", ");
     }
-    message::write_address(&mut forwarded_for, client);
+    rules::forwarded::write_node(client, &mut forwarded_for);
     completed.push(FieldName::XForwardedFor, forwarded_for);
     completed
 }
