@@ -169,8 +169,7 @@ impl Cache {
     fn is_the_answer(&self, object: &Object, request: &Request<'_>, wishes: &Wishes, now: Now) -> bool {
         let is_meant = wishes.ignore_vary || variant_of(object.spec.as_ref(), request.fields) == object.variant;
         let is_tested = object.is_valid() && object.checked() >= self.bans.newest();
-        let is_wanted = !wishes.always_miss && (!wishes.has_no_slices || object.sliced().is_none());
-        is_meant && is_tested && is_wanted && matches!(judge(object, wishes, now), Verdict::Serve)
+        is_meant && is_tested && !wishes.always_miss && matches!(judge(object, wishes, now), Verdict::Serve)
     }
 
     fn look(&self, entry: &mut Entry, question: &Question<'_>, leavers: &mut Leavers) -> Finding {
@@ -178,7 +177,6 @@ impl Cache {
         entry.expire_notes(now);
         let slot = entry.find(request.fields, wishes, now);
         let stored = slot.and_then(|slot| slot.whole.clone());
-        let stored = stored.filter(|object| !wishes.has_no_slices || object.sliced().is_none());
         if wishes.always_miss {
             let stored = stored.filter(|object| !object.is_by_policy());
             return Finding::Miss(self.begin(entry, question), stored);

@@ -58,8 +58,6 @@ pub struct Wishes {
     /// VCL's `req.ttl`, for objects whose lifetimes a policy decided: an upper bound on their ttl, which counts from their
     /// making at the origin.
     pub ttl_max_ms: Option<u64>,
-    /// What lies in slices is as good as not stored.
-    pub has_no_slices: bool,
     /// Where no whole response can be served, a stored part (206) will do that holds all of this range, and
     /// whose validator is that of the request's If-Range.
     pub range: Option<RangeSpec>,

@@ -30,7 +30,7 @@ use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
 use crate::url_variations::Place;
-use crate::vcl_story::fetch_state::FetchState as PolicyState;
+use crate::vcl_story::fetch_state::{FetchState as PolicyState, MadeFor};
 use crate::vcl_story::xids;
 use crate::worker::Core;
 
@@ -292,35 +292,69 @@ impl Fetch {
                 Rc::new(policy_fetch::with_xid(&bereq.request(), xid))
             }
         };
-        let now_s = core.now().wall_ms as f64 / 1_000.0;
-        let mut policy = PolicyState::of(client, Rc::clone(&head), xid, now_s);
+        let mut policy = PolicyState::new(MadeFor::of(client), Rc::clone(&head), xid, core.now());
         policy.is_pass = is_pass;
         policy.uncacheable.set(is_pass);
         policy.log_notes = core.shared.logs().then(|| Rc::clone(client.log_notes.get_or_init(Default::default)));
         policy.records =
             fetch_records::begin(&core, client.records.as_deref(), (xid, wish), &client.site.name, &head.request());
-        policy.watched = core.watch.as_ref().map(|watch| watch.fetch_began());
         Fetch {
-            site: Arc::clone(&tx.site),
-            backend: tx.backend,
-            chosen: None,
-            parent: None,
-            ways: Ways::new(),
             body: if is_pass && client.body.is_none() { tx.body } else { RequestBody::None },
             carried: client.body.clone(),
             expects_continue: tx.expects_continue || (matches!(purpose, Purpose::Raw) && client.awaits_continue.get()),
+            ..Fetch::under(
+                (&core, &tx.site),
+                (tx.backend, Some(tx.client)),
+                (tx.policy.clone(), policy),
+                (head, purpose),
+            )
+        }
+    }
+
+    /// The fetch of a slice under a policy. The range is in its request, where the program sees it.
+    fn of_slice_by_policy(
+        (core, site): (&Rc<Core>, &Arc<Site>),
+        asked_for: (Option<Backend>, Option<ClientIdentity>),
+        program: &slice_fetch::Program,
+        purpose: Purpose,
+    ) -> Fetch {
+        let xid = xids::next(core);
+        let bereq = policy_fetch::with_range(&program.bereq.request(), &purpose);
+        let head = Rc::new(policy_fetch::with_xid(&bereq.request(), xid));
+        let mut policy = PolicyState::new(program.made_for.clone(), Rc::clone(&head), xid, core.now());
+        policy.records = fetch_records::begin(core, None, (xid, Wish::Miss), &policy.site.name, &head.request());
+        Fetch::under((core, site), asked_for, (program.policy.clone(), policy), (head, purpose))
+    }
+
+    /// A fetch without a body whose program is still to be asked.
+    fn under(
+        (core, site): (&Rc<Core>, &Arc<Site>),
+        (backend, client): (Option<Backend>, Option<ClientIdentity>),
+        (policy, mut state): (Policy, PolicyState),
+        (head, purpose): (Rc<RequestHead>, Purpose),
+    ) -> Fetch {
+        state.watched = core.watch.as_ref().map(|watch| watch.fetch_began());
+        Fetch {
+            core: Rc::clone(core),
+            site: Arc::clone(site),
+            backend,
+            chosen: None,
+            parent: None,
+            ways: Ways::new(),
             purpose,
-            policy: tx.policy.clone(),
+            policy,
             head,
-            client: Some(tx.client),
+            client,
+            body: RequestBody::None,
+            expects_continue: false,
             state: FetchState::Prepare,
             retried: false,
             sent: Moment::now(),
-            timeouts: Timeouts::of(&tx.site.settings.limits),
-            vcl: Some(Box::new(policy)),
+            timeouts: Timeouts::of(&site.settings.limits),
+            carried: None,
+            vcl: Some(Box::new(state)),
             departure: None,
-            _held: held(&core),
-            core,
+            _held: held(core),
         }
     }
 

@@ -53,6 +53,13 @@ impl SlicedRead {
 
     /// What is to be sent, if that is not the one stretch. What was begun to be read stays so if it comes first.
     pub(crate) fn set_parts(&mut self, parts: VecDeque<(Vec<u8>, Range<u64>)>) {
+        let begun = self.parts.front().map(|(_, stretch)| stretch.clone());
+        let first = parts.front().map(|(_, stretch)| stretch);
+        let goes_on =
+            begun.zip(first).is_some_and(|(begun, first)| begun.start == first.start && begun.end <= first.end);
+        if !goes_on {
+            self.reading = None;
+        }
         self.parts = parts;
     }
 

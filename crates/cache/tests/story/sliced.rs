@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{Answer, CacheSettings, Description, Object, Release, SliceAnswer, Sliced, StoreAs, Ticket, Wishes};
+use cache::{Answer, CacheSettings, Description, Object, Release, SliceAnswer, Sliced, StoreAs, Ticket};
 use message::{Fields, ResponseHead, Status};
 
 const COMPLETE: u64 = 25;
@@ -203,13 +203,4 @@ fn another_outline_has_other_slices() {
     // What is not stored any more is nothing to be outdated.
     stage.cache.outdate(&first);
     assert_eq!(stage.fresh("/").sliced(), Some(second));
-}
-
-#[test]
-fn who_wants_no_slices_sees_no_outline() {
-    let stage = Stage::new();
-    outline(&stage);
-    let wishes = Wishes { has_no_slices: true, ..Wishes::default() };
-    let ticket = ticket(stage.ask_with("/", &[], &wishes));
-    assert!(ticket.stale().is_none());
 }

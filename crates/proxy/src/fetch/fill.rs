@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use cache::{Description, Draft, Failure, Part, StoreAs, Ticket, WholeHead};
+use cache::{Description, Draft, Failure, Now, Part, StoreAs, Ticket, WholeHead};
 use message::{FieldName, ResponseHead, Status};
 use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
 use rules::storing::{Withholding, may_store, may_store_part};
@@ -16,7 +16,7 @@ use wire::{HopByHop, ResponseBody};
 
 use crate::cache_groups;
 use crate::fetch::notes::FetchNotes;
-use crate::fetch::origin_body::{OriginBody, OriginPiece};
+use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
 use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
 use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, outline, refreshed};
@@ -118,7 +118,8 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
     let storable = match storable {
         Some(store_as) => match outline::of_whole(&fetch, &reply, &store_as, ticket.flight().key(), length) {
             Some(sliced) => {
-                return store_in_slices(fetch, ticket, reply, StoreAs { sliced: Some(sliced), ..store_as }).await;
+                let what = (StoreAs { sliced: Some(sliced), ..store_as }, shared_head);
+                return store_in_slices(fetch, ticket, what, reply.body, reply.received).await;
             }
             None => Some(store_as),
         },
@@ -144,13 +145,18 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
 }
 
 /// A new response that is too large to be kept in one piece.
-async fn store_in_slices(mut fetch: Fetch, ticket: Ticket, reply: Reply, store_as: StoreAs) {
-    let head = Arc::new(shared_head(&fetch, &reply.head));
+pub(crate) async fn store_in_slices(
+    mut fetch: Fetch,
+    ticket: Ticket,
+    (store_as, head): (StoreAs, Arc<ResponseHead>),
+    arriving: Arriving,
+    received: Now,
+) {
     let count = store_as.sliced.map_or(0, |sliced| sliced.count());
-    let begun = outline::begin(&fetch, ticket, (store_as, head), (0, count), reply.received);
+    let begun = outline::begin(&fetch, ticket, (store_as, head), (0, count), received);
     let stream = begun.and_then(|(_, stream)| stream);
     let is_whole = match stream {
-        Some(stream) => stream.pour(&fetch, reply.body.into_body(&fetch)).await,
+        Some(stream) => stream.pour(&fetch, arriving.into_body(&fetch)).await,
         None => false,
     };
     fetch.enter(if is_whole { FetchState::Landed } else { FetchState::Failed });

@@ -10,11 +10,11 @@ use rules::date::parse_date;
 use rules::{Facts, Lifetimes, Vary, VarySpec};
 use wire::{HopByHop, ResponseBody};
 
-use crate::fetch::fill::{Course, pour};
+use crate::fetch::fill::{Course, pour, store_in_slices};
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
 use crate::fetch::policy_fetch::{Keeping, Settled, SettledBody};
-use crate::fetch::{Broken, Client, Fetch, FetchState};
+use crate::fetch::{Broken, Client, Fetch, FetchState, outline};
 use crate::limits::MARK_TTL_MIN_MS;
 use crate::stored_head;
 use crate::vcl_story::policy_purge;
@@ -53,6 +53,12 @@ async fn land(mut fetch: Fetch, mut ticket: Ticket, settled: Settled) {
     made.head.fields.shrink();
     let facts = dates(&made.head, received);
     let rendered = stored_head::render_by_policy(&made.head, &fetch.site);
+    let sliced = match &body {
+        SettledBody::Origin(_, ResponseBody::Length(length)) => {
+            outline::of_whole_by_policy(&fetch, &made, ticket.flight().key(), *length, received)
+        }
+        _ => None,
+    };
     let head = Arc::new(made.head);
     let vary = match Vary::of(head.fields.view()) {
         Vary::Fields(spec) => Ok(Some(spec)),
@@ -90,12 +96,18 @@ async fn land(mut fetch: Fetch, mut ticket: Ticket, settled: Settled) {
             rendered,
             partial: None,
             whole: None,
-            sliced: None,
+            sliced,
             elsewhere: None,
             groups: None,
             tags: tags.ok().flatten(),
         }),
         _ => None,
+    };
+    let (arriving, storable) = match (arriving, storable) {
+        (Ok(arriving), Some(store_as)) if sliced.is_some() => {
+            return store_in_slices(fetch, ticket, (store_as, head), arriving, received).await;
+        }
+        others => others,
     };
     let source = match prepare(&fetch, arriving, streams).await {
         Ok(source) => source,

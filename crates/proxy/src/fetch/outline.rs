@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use cache::{Description, Key, Now, Object, Sliced, StoreAs, Ticket};
 use message::{FieldName, ResponseHead, Status};
 use rules::range::may_combine;
@@ -13,6 +14,7 @@ use crate::fetch::slice_stream::SliceStream;
 use crate::fetch::{Fetch, Reply, slice_fetch, slice_stream};
 use crate::limits::SLICE_BYTES_MIN;
 use crate::site::Site;
+use crate::vcl_story::scope_heads::MadeHead;
 use crate::worker::Core;
 
 /// An outline begins as if it had been asked for so often already: as often as any policy counts.
@@ -25,6 +27,15 @@ pub(crate) fn slice_bytes(core: &Core, site: &Site) -> Option<u64> {
     (bytes > 0 && bytes >= wanted.min(SLICE_BYTES_MIN)).then_some(bytes)
 }
 
+/// The strong entity tag by which the origin of a whole response can be asked for parts of it. `None` where it cannot.
+pub(crate) fn ranges_tag(head: &ResponseHead) -> Option<Bytes> {
+    let fields = head.fields.view();
+    let units = fields.get(FieldName::AcceptRanges)?;
+    let is_askable =
+        head.status == Status::OK && units.trim_ascii().eq_ignore_ascii_case(b"bytes") && may_combine(fields, fields);
+    fields.get(FieldName::Etag).filter(|_| is_askable).map(Bytes::copy_from_slice)
+}
+
 /// How the body of a whole response is to be kept in slices, if it is.
 pub(crate) fn of_whole(
     fetch: &Fetch,
@@ -33,19 +44,27 @@ pub(crate) fn of_whole(
     key: Key,
     length: Option<u64>,
 ) -> Option<Sliced> {
-    let fields = reply.head.fields.view();
-    let is_to_be = length.is_some_and(|length| fetch.core.shared.cache.is_to_be_sliced(length))
-        && !fetch.core.shared.unsliceable.has(key, reply.received.mono_ms)
-        && fetch.vcl.is_none()
-        && reply.head.status == Status::OK
-        && store_as.elsewhere.is_none()
-        // Its first requester alone gets it, and with its body.
-        && !fields.contains(FieldName::SetCookie)
-        && fields.get(FieldName::AcceptRanges).is_some_and(|units| units.trim_ascii().eq_ignore_ascii_case(b"bytes"));
-    if !is_to_be {
+    // A cookie its first requester alone gets, and with the body.
+    let is_everybody_s = store_as.elsewhere.is_none() && !reply.head.fields.view().contains(FieldName::SetCookie);
+    ranges_tag(&reply.head).filter(|_| is_everybody_s)?;
+    of_large(fetch, key, length?, reply.received)
+}
+
+/// The same as a program left the response. If that has another entity tag now, the origin does not know it.
+pub(crate) fn of_whole_by_policy(fetch: &Fetch, made: &MadeHead, key: Key, length: u64, now: Now) -> Option<Sliced> {
+    let tag = fetch.policy().ranges_tag.borrow();
+    let is_the_origin_s = tag.is_some() && made.head.fields.view().get(FieldName::Etag) == tag.as_deref();
+    // What came of a request with a body cannot be asked for without it.
+    if made.status != 200 || !is_the_origin_s || fetch.carried.is_some() {
         return None;
     }
-    sliced(fetch, &reply.head, length?)
+    of_large(fetch, key, length, now)
+}
+
+fn of_large(fetch: &Fetch, key: Key, length: u64, now: Now) -> Option<Sliced> {
+    let shared = &fetch.core.shared;
+    let is_to_be = shared.cache.is_to_be_sliced(length) && !shared.unsliceable.has(key, now.mono_ms);
+    Some(Sliced::new(length, slice_bytes(&fetch.core, &fetch.site).filter(|_| is_to_be)?))
 }
 
 /// New slices. `None` without a strong validator.

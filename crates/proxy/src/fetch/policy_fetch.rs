@@ -22,7 +22,7 @@ use vcl::{BackendRef, Loaded};
 use wire::{HopByHop, Refusal, RequestBody, ResponseBody};
 
 use crate::fetch::origin_body::Arriving;
-use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body};
+use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body, outline, prepare};
 use crate::records::{RecordKind, fetch_records};
 use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::log_notes::{self, DecidedBy, LifeBy};
@@ -84,7 +84,7 @@ fn own(said: Said<'_>) -> Next {
 }
 
 impl Fetch {
-    fn policy(&self) -> &FetchState {
+    pub(crate) fn policy(&self) -> &FetchState {
         self.vcl.as_deref().expect("only a fetch under a policy comes here")
     }
 
@@ -163,14 +163,42 @@ impl Fetch {
 
     /// Connects to the backend that the program chose, and lets it judge the answer.
     async fn ask_origin(&mut self, client: &mut Client<'_>) -> Result<Next, Broken> {
+        Ok(match self.reply_of_origin(client).await? {
+            Ok(reply) => self.judge_reply(reply),
+            Err(next) => next,
+        })
+    }
+
+    /// A slice of a body of which vcl_backend_response has said all that there is to say: the program makes the request to the
+    /// origin, and hears no more of it.
+    pub(crate) async fn converse_for_slice(&mut self) -> Result<Reply, Broken> {
+        let next = match self.backend_fetch() {
+            Next::Go => self.reply_of_origin(&mut Client::Detached(None)).await?,
+            next => Err(next),
+        };
+        next.map_err(|next| {
+            if self.state != State::Failed {
+                self.enter(State::Failed);
+            }
+            Broken::Origin(match next {
+                Next::Abandon(why) => abandoned(why),
+                _ => {
+                    abandoned(Some(self.policy().why_failed.get()).filter(|why| !why.is_empty()).unwrap_or("abandoned"))
+                }
+            })
+        })
+    }
+
+    /// What the backend answers that the program chose; else what is to be done without.
+    async fn reply_of_origin(&mut self, client: &mut Client<'_>) -> Result<Result<Reply, Next>, Broken> {
         if self.policy().retries.get() > 0 && brings_body(self.body) && self.carried.is_none() {
             // It was read from the client once, and nobody kept it: what failed is the request, and vcl_synth answers it.
-            return Ok(Next::Abandon("request-body-gone"));
+            return Ok(Err(Next::Abandon("request-body-gone")));
         }
         if !self.choose_origin() {
             self.note_failure("no-healthy-backend");
             self.record_no_backend();
-            return Ok(Next::Error(503, Some(FETCH_FAILED.into())));
+            return Ok(Err(Next::Error(503, Some(FETCH_FAILED.into()))));
         }
         if let Some(records) = self.records() {
             records.stamp("Fetch");
@@ -182,14 +210,16 @@ impl Fetch {
             Err(broken) => Err(broken),
         };
         match replied {
-            Ok(reply) => Ok(self.judge_reply(reply)),
-            Err(Broken::ClientFault(refusal)) if self.takes_faults(client) => Ok(self.body_broke(client, &refusal)),
+            Ok(reply) => Ok(Ok(reply)),
+            Err(Broken::ClientFault(refusal)) if self.takes_faults(client) => {
+                Ok(Err(self.body_broke(client, &refusal)))
+            }
             Err(Broken::Origin(failure)) => {
                 if let Some(records) = self.records() {
                     fetch_records::failed(records, &self.origin().name, &failure);
                 }
                 self.note_failure(failure.token);
-                Ok(Next::Error(503, Some(FETCH_FAILED.into())))
+                Ok(Err(Next::Error(503, Some(FETCH_FAILED.into()))))
             }
             Err(broken) => Err(broken),
         }
@@ -288,6 +318,7 @@ impl Fetch {
         if self.site.settings.as_varnishd && says_body_of_204(&reply.head) {
             return Next::Error(503, Some(FETCH_FAILED.into()));
         }
+        self.policy().ranges_tag.replace(outline::ranges_tag(&reply.head));
         let (head, framing, received) = (received_head(&reply.head), reply.framing, reply.received);
         let body = SettledBody::Origin(Box::new(reply.body), framing);
         self.backend_response(head, body, received)
@@ -580,7 +611,7 @@ pub(crate) fn bereq_of(
         }
     }
     // As in Varnish: what builtin.vcl refuses to confirm is not asked about, and nothing is confirmed that has no body.
-    let stale = stale.filter(|stale| stale.status() == Status::OK && !stale.body().is_empty());
+    let stale = stale.filter(|stale| stale.status() == Status::OK && stale.length() > 0);
     if let Some(validators) = stale.and_then(|stale| Validators::of(stale.response(), &stale.facts())) {
         if let Some(etag) = validators.if_none_match {
             fields.push(FieldName::IfNoneMatch, etag);
@@ -592,6 +623,14 @@ pub(crate) fn bereq_of(
     let (method, method_text) =
         if is_pass { (request.method, request.method_text) } else { (Method::Get, &b"GET"[..]) };
     Request { method, method_text, fields: fields.view(), ..request.clone() }.to_head()
+}
+
+/// The same for a slice: its program sees what is asked for.
+pub(crate) fn with_range(request: &Request<'_>, purpose: &Purpose) -> RequestHead {
+    let mut fields = Fields::default();
+    request.fields.iter().for_each(|field| fields.push_named(field.name_text, field.value));
+    prepare::add_range(purpose, &mut fields);
+    Request { fields: fields.view(), ..request.clone() }.to_head()
 }
 
 /// The same with the number of another transaction.

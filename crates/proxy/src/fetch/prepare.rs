@@ -1,8 +1,6 @@
 //! Prepare: the request as the origin gets it. The head is generated: nothing that frames a message or belongs to a
 //! connection is ever copied.
 
-use std::ops::Range;
-
 use message::{Field, FieldName, Fields, FieldsView, Method, Request, TargetForm, Version};
 use rules::conditions::{self, Validators};
 use rules::forwarded;
@@ -176,9 +174,9 @@ fn write_fewer_forwards(value: &[u8], out: &mut Vec<u8>) {
 
 /// RFC 9111 §4.3.1.
 fn write_validators(fetch: &Fetch, out: &mut Vec<u8>) {
-    if let Purpose::Slice { range, if_range } = &fetch.purpose {
-        return write_range(range, if_range.as_deref(), out);
-    }
+    let mut ranges = Fields::default();
+    add_range(&fetch.purpose, &mut ranges);
+    ranges.view().iter().for_each(|field| write_field(out, field.name_text, field.value));
     let Purpose::Store(Some(stale)) = &fetch.purpose else { return };
     let Some(validators) = Validators::of(stale.response(), &stale.facts()) else { return };
     if let Some(etag) = validators.if_none_match {
@@ -189,11 +187,12 @@ fn write_validators(fetch: &Fetch, out: &mut Vec<u8>) {
     }
 }
 
-/// RFC 9110 §13.1.5, §14.2.
-fn write_range(range: &Range<u64>, if_range: Option<&[u8]>, out: &mut Vec<u8>) {
-    write_field(out, b"Range", format!("bytes={}-{}", range.start, range.end - 1).as_bytes());
+/// What a slice is asked for by (RFC 9110 §13.1.5, §14.2).
+pub(crate) fn add_range(purpose: &Purpose, fields: &mut Fields) {
+    let Purpose::Slice { range, if_range } = purpose else { return };
+    fields.push(FieldName::Range, format!("bytes={}-{}", range.start, range.end - 1));
     if let Some(etag) = if_range {
-        write_field(out, b"If-Range", etag);
+        fields.push(FieldName::IfRange, etag);
     }
 }
 

@@ -4,6 +4,7 @@
 //! slice is worth finishing. What comes must be of the very representation that the outline stands for, by a strong
 //! validator; else that one is not the origin's any more, and the outline goes.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,14 @@ use rules::credentials;
 use rules::range::{ContentRange, may_combine};
 
 use crate::fetch::fill::{Course, pour};
+use crate::fetch::policy_fetch::bereq_of;
 use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed};
+use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
 use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
+use crate::vcl_story::client_steps::original_of;
+use crate::vcl_story::fetch_state::MadeFor;
 use crate::worker::Core;
 
 /// The token of a slice that is of another representation than the outline.
@@ -37,25 +42,43 @@ pub(crate) struct SliceSource {
     head: Rc<RequestHead>,
     /// Absent for who refreshes in the background.
     client: Option<ClientIdentity>,
+    program: Option<Rc<Program>>,
     outline: Arc<Object>,
     pub(crate) sliced: Sliced,
+}
+
+/// Under a policy: whose vcl_backend_fetch is run for each slice, and over which request.
+pub(crate) struct Program {
+    pub(crate) policy: Policy,
+    pub(crate) made_for: MadeFor,
+    pub(crate) bereq: RequestHead,
 }
 
 impl SliceSource {
     /// `None` for what does not lie in slices.
     pub(crate) fn of(tx: &Transaction, outline: &Arc<Object>) -> Option<SliceSource> {
-        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), Some(tx.client), outline)
+        let program = tx.vcl.as_deref().map(|state| Program {
+            policy: tx.policy.clone(),
+            made_for: MadeFor::of(state),
+            bereq: bereq_of(&tx.head.request(), original_of(tx), None, false),
+        });
+        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), program), outline)
     }
 
     /// The same for the fetch that brought the outline.
     pub(crate) fn of_fetch(fetch: &Fetch, outline: &Arc<Object>) -> Option<SliceSource> {
-        SliceSource::new((&fetch.core, &fetch.site), (fetch.backend, &fetch.head), fetch.client, outline)
+        let program = fetch.vcl.as_deref().map(|state| Program {
+            policy: fetch.policy.clone(),
+            made_for: state.made_for(),
+            bereq: bereq_of(&state.original.request(), None, None, false),
+        });
+        SliceSource::new((&fetch.core, &fetch.site), (fetch.backend, &fetch.head), (fetch.client, program), outline)
     }
 
     fn new(
         (core, site): (&Rc<Core>, &Arc<Site>),
         (backend, head): (Option<Backend>, &Rc<RequestHead>),
-        client: Option<ClientIdentity>,
+        (client, program): (Option<ClientIdentity>, Option<Program>),
         outline: &Arc<Object>,
     ) -> Option<SliceSource> {
         Some(SliceSource {
@@ -63,8 +86,10 @@ impl SliceSource {
             core: Rc::clone(core),
             site: Arc::clone(site),
             backend,
-            head: asking(head, outline),
+            // A program says itself what is asked with which credentials.
+            head: if program.is_some() { Rc::clone(head) } else { asking(head, outline) },
             client,
+            program: program.map(Rc::new),
             outline: Arc::clone(outline),
         })
     }
@@ -96,6 +121,22 @@ impl SliceSource {
         reply.head.status == Status::PARTIAL_CONTENT
             && fields.get(FieldName::ContentRange).and_then(ContentRange::parse) == Some(expected)
             && may_combine(fields, self.outline.fields())
+    }
+
+    /// What the origin says to the range of a slice.
+    async fn ask_origin(&self, range: Range<u64>) -> Result<(Fetch, Reply), Broken> {
+        let if_range = self.outline.etag().map(Bytes::copy_from_slice);
+        let purpose = Purpose::Slice { range, if_range };
+        let site = (&self.core, &self.site);
+        if let Some(program) = &self.program {
+            let mut fetch = Fetch::of_slice_by_policy(site, (self.backend, self.client), program, purpose);
+            let reply = fetch.converse_for_slice().await?;
+            return Ok((fetch, reply));
+        }
+        let fetch = Fetch::of_request(site, ((self.backend, &self.head), self.client), purpose);
+        let mut fetch = fetch.map_err(|synth| Broken::Origin(synth.as_failure()))?;
+        let reply = fetch.converse(&mut Client::Detached(None)).await?;
+        Ok((fetch, reply))
     }
 
     fn changed(&self, reply: &Reply) -> Failure {
@@ -145,15 +186,8 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
     room_on_disk(&source, number, &mut room, looks_left).await;
     core.counters.slices_fetched.add(1);
     let range = source.sliced.range(number);
-    let if_range = source.outline.etag().map(Bytes::copy_from_slice);
-    let purpose = Purpose::Slice { range: range.clone(), if_range };
-    let asked = ((source.backend, &source.head), source.client);
-    let mut fetch = match Fetch::of_request((&core, &source.site), asked, purpose) {
-        Ok(fetch) => fetch,
-        Err(synth) => return ticket.fail(synth.as_failure(), core.now()),
-    };
-    let reply = match fetch.converse(&mut Client::Detached(None)).await {
-        Ok(reply) => reply,
+    let (mut fetch, reply) = match source.ask_origin(range.clone()).await {
+        Ok(asked) => asked,
         Err(Broken::Origin(failure)) => return ticket.fail(failure, core.now()),
         // A detached fetch has no client that could leave or fail.
         Err(Broken::ClientLeft | Broken::ClientFault(_)) => return ticket.give_back(),

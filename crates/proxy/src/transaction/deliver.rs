@@ -204,10 +204,7 @@ fn stored(
     for field in std::mem::take(&mut tx.own_fields).view().iter() {
         write_field(&mut out, field.name_text, field.value);
     }
-    let body = match slices {
-        Some(slices) => in_slices(slices, body),
-        None => body,
-    };
+    let body = in_slices(slices, body);
     finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
 }
 
@@ -224,15 +221,16 @@ fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
                 None => format!("fwd=stale{collapsed}; detail={detail}").into(),
             }
         }
-        hit::Why::Fetched if tx.outcome.verdict == CacheVerdict::Coalesced => "fwd=uri-miss; collapsed".into(),
+        hit::Why::Collapsed => "fwd=uri-miss; collapsed".into(),
         hit::Why::Fetched => "fwd=uri-miss; stored".into(),
         hit::Why::Incomplete => "fwd=partial".into(),
         hit::Why::Fresh | hit::Why::Stale => return None,
     })
 }
 
-/// What was planned of a body, read from its slices.
-fn in_slices(mut slices: Box<SlicedRead>, body: OutBody) -> OutBody {
+/// What was planned of a body, read from its slices if it lies in such.
+pub(crate) fn in_slices(slices: Option<Box<SlicedRead>>, body: OutBody) -> OutBody {
+    let Some(mut slices) = slices else { return body };
     match body {
         OutBody::Held { from, to, .. } => slices.set_parts(VecDeque::from([(Vec::new(), from..to)])),
         OutBody::Parts { parts, .. } => slices.set_parts(parts),

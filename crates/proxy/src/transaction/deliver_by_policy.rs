@@ -21,8 +21,9 @@ use crate::fetch::fill_by_policy;
 use crate::fetch::origin_body::OriginBody;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::{RecordKind, request_records};
+use crate::sliced_read::SlicedRead;
 use crate::stored_head::{self, Fate, is_of_connection, write_field, write_number_field, write_status_and_reason};
-use crate::transaction::deliver::{Answer, Held, Made, framing_of, multipart};
+use crate::transaction::deliver::{Answer, Held, Made, framing_of, in_slices, multipart};
 use crate::transaction::transmit::{Framing, OutBody, Outgoing};
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;
@@ -31,8 +32,8 @@ use crate::vcl_story::stored_view::StoredView;
 
 /// The body that is there to be sent, whatever part of it will be.
 enum Source {
-    /// With what was borrowed of it, if it lies on a disk.
-    Object(Arc<Object>, Option<DiskRead>),
+    /// With what was borrowed of it, if it lies on a disk, and what reads it, if it lies in slices.
+    Object(Arc<Object>, Option<DiskRead>, Option<Box<SlicedRead>>),
     Follower(Follower, Option<u64>),
     Origin(Box<OriginBody>),
     Bytes(Bytes),
@@ -52,16 +53,16 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
 fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Option<Facts>), Step> {
     let now = tx.core.now();
     match answer {
-        Answer::Stored { object, why, .. } => {
+        Answer::Stored { object, why, slices } => {
             let head = object.response().to_head();
-            let fetched_by = (!why.is_revalidated()).then(|| fetched_by(&head)).flatten();
+            let fetched_by = (!why.is_brought()).then(|| fetched_by(&head)).flatten();
             let mut fields = head.fields.clone();
-            prepare(tx, &mut fields, &head, fetched_by, object.age_s(now), Some(object.body().len()));
+            prepare(tx, &mut fields, &head, fetched_by, object.age_s(now), Some(object.length()));
             accept_ranges(tx, &mut fields, &head);
             let view = StoredView::of(&object, now);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             let facts = object.facts();
-            Ok((made, Source::Object(object, tx.lent.clone()), Some(facts)))
+            Ok((made, Source::Object(object, tx.lent.clone(), slices), Some(facts)))
         }
         Answer::Followed { head, length, follower, facts, received } => {
             let mut fields = HopByHop::end_to_end(head.fields.view());
@@ -192,7 +193,7 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: Option<Fac
         return Part::NotModified;
     }
     let length = match source {
-        Source::Object(object, _) => Some(object.body().len()),
+        Source::Object(object, ..) => Some(object.length()),
         Source::Follower(_, length) => *length,
         Source::Bytes(body) => Some(body.len() as u64),
         Source::Origin(_) => None,
@@ -254,8 +255,11 @@ fn write(tx: &mut Transaction, made: MadeHead, source: Source, facts: Option<Fac
         }
         Part::Many(ranges) => {
             write_status_and_reason(&mut out, 206, None);
-            let Source::Object(object, lent) = &source else { unreachable!("only a stored body is sent in pieces") };
-            let (fields, body) = multipart(&Held::of_object(object, lent.as_ref()), &ranges);
+            let Source::Object(object, lent, slices) = source else {
+                unreachable!("only a stored body is sent in pieces")
+            };
+            let (fields, body) = multipart(&Held::of_object(&object, lent.as_ref()), &ranges);
+            let body = in_slices(slices, body);
             write_kept(&made, &mut out, |name| !matches!(name, FieldName::ContentLength | FieldName::ContentType));
             out.extend_from_slice(&fields);
             (206, body, false)
@@ -320,7 +324,7 @@ fn whole(
 impl Source {
     fn length(&self) -> Option<u64> {
         match self {
-            Source::Object(object, _) => Some(object.body().len()),
+            Source::Object(object, ..) => Some(object.length()),
             Source::Follower(_, length) => *length,
             Source::Bytes(body) => Some(body.len() as u64),
             Source::Origin(body) => match body.framing() {
@@ -333,9 +337,9 @@ impl Source {
 
     fn whole(self, framing: Framing) -> OutBody {
         match self {
-            Source::Object(object, lent) => {
-                let to = object.body().len();
-                OutBody::Held { source: BodySource::stored(&object, lent.as_ref()), from: 0, to }
+            Source::Object(ref object, ..) => {
+                let to = object.length();
+                self.range(0..to)
             }
             Source::Follower(follower, _) => OutBody::Follow { follower, framing },
             Source::Bytes(body) if body.is_empty() => OutBody::Empty,
@@ -346,8 +350,9 @@ impl Source {
 
     fn range(self, range: Range<u64>) -> OutBody {
         match self {
-            Source::Object(object, lent) => {
-                OutBody::Held { source: BodySource::stored(&object, lent.as_ref()), from: range.start, to: range.end }
+            Source::Object(object, lent, slices) => {
+                let source = BodySource::stored(&object, lent.as_ref());
+                in_slices(slices, OutBody::Held { source, from: range.start, to: range.end })
             }
             Source::Follower(mut follower, _) => {
                 follower.seek(range.start);

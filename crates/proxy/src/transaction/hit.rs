@@ -27,37 +27,41 @@ pub(crate) enum Why {
     Revalidated,
     /// The same, for this request alone.
     RevalidatedAlone,
-    /// It has just come, for this request or for another that it waited behind.
+    /// It has just come, for this request …
     Fetched,
+    /// … or for another, behind which this one waited.
+    Collapsed,
     /// Of what lies in slices not all are there that are wanted.
     Incomplete,
 }
 
 impl Why {
-    /// Has the origin just confirmed it?
-    pub(crate) fn is_revalidated(self) -> bool {
-        matches!(self, Why::Revalidated | Why::RevalidatedAlone)
+    /// Was the origin asked for this very request? Then it is no hit, whatever is served.
+    pub(crate) fn is_brought(self) -> bool {
+        matches!(self, Why::Fetched | Why::Revalidated | Why::RevalidatedAlone)
     }
 }
 
 pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
-    object.touch(tx.core.now());
+    match why {
+        Why::Fetched => object.note_needed(),
+        _ => object.touch(tx.core.now()),
+    }
     if !borrows(tx, &object) {
         return Step::Lookup;
     }
     if tx.vcl.is_some()
-        && !why.is_revalidated()
+        && !why.is_brought()
         && let Some(elsewhere) = client_steps::hit(tx, &object)
     {
         return elsewhere;
     }
-    if object.sliced().is_some() && matches!(why, Why::Fresh | Why::Fetched) {
+    if object.sliced().is_some() && matches!(why, Why::Fresh | Why::Fetched | Why::Collapsed) {
         // What this is only the slices say.
         return Step::Slicing(Box::new(Slicing { object, why }));
     }
     tx.outcome.verdict = match why {
-        // Brought by somebody else's fetch.
-        Why::Fetched if tx.outcome.verdict == CacheVerdict::Coalesced => CacheVerdict::Coalesced,
+        Why::Collapsed => CacheVerdict::Coalesced,
         Why::Fresh | Why::Fetched | Why::Incomplete => CacheVerdict::Hit,
         Why::Stale | Why::OriginFailed { .. } => CacheVerdict::Stale,
         Why::Revalidated | Why::RevalidatedAlone => CacheVerdict::Revalidated,

@@ -28,9 +28,12 @@ pub(crate) struct Slicing {
 pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, slicing: Slicing) -> Step {
     let Slicing { object, why } = slicing;
     let stretches = stretches(&deliver::plan(&tx.head.request(), tx.seen, &object), object.length());
-    let source = SliceSource::of(tx, &object).filter(|_| !tx.wants_head_only());
-    let (Some(source), Some(first)) = (source, stretches.first()) else {
+    let Some(source) = SliceSource::of(tx, &object).filter(|_| !tx.wants_head_only()) else {
         return deliver(tx, object, why, None);
+    };
+    let Some(first) = stretches.first() else {
+        // A program may want a body all the same: where it makes another answer of what was a 304.
+        return deliver(tx, object, why, Some(Box::new(SlicedRead::new(source, 0..0))));
     };
     let is_whole = are_there(tx, source.sliced, &stretches);
     if !is_whole && tx.directives.only_if_cached {
@@ -91,6 +94,9 @@ fn failed(tx: &mut Transaction, failure: &Failure) -> Step {
     // Nothing was sent yet: the other representation may be.
     if failure.token == slice_fetch::CHANGED && tx.asked_again_count <= ASKED_AGAIN_MAX {
         return Step::Lookup;
+    }
+    if tx.vcl.is_some() {
+        return Step::Synth(Synth::unfetched(failure.token));
     }
     tx.outcome.verdict = CacheVerdict::Error;
     Step::Synth(Synth::failed(failure))

@@ -95,6 +95,13 @@ fn brought_by(wait: &Wait) -> CacheVerdict {
     }
 }
 
+fn why_hit(wait: &Wait) -> hit::Why {
+    match wait.notes {
+        Some(_) => hit::Why::Fetched,
+        None => hit::Why::Collapsed,
+    }
+}
+
 fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     if let Some(notes) = wait.notes.as_ref().filter(|notes| notes.was_refreshed())
         && let Some(object) = &headed.object
@@ -102,12 +109,8 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
         return confirmed(tx, notes, std::sync::Arc::clone(object));
     }
     if let Some(outline) = headed.object.as_ref().filter(|object| object.sliced().is_some()) {
-        if tx.vcl.is_some() {
-            // Asked by a policy there are no slices.
-            return Step::Lookup;
-        }
         tx.outcome.verdict = brought_by(&wait);
-        return Step::Hit(std::sync::Arc::clone(outline), hit::Why::Fetched);
+        return Step::Hit(std::sync::Arc::clone(outline), why_hit(&wait));
     }
     if wait.notes.is_none()
         && tx.vcl.is_some()
@@ -150,7 +153,7 @@ fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
             (Some((object, _)), Some(notes)) => confirmed(tx, notes, object),
             (Some((object, _)), None) => {
                 tx.outcome.verdict = CacheVerdict::Coalesced;
-                Step::Hit(object, hit::Why::Fetched)
+                Step::Hit(object, hit::Why::Collapsed)
             }
             (None, _) => Step::Lookup,
         },

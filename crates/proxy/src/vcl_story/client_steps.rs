@@ -253,7 +253,6 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         ttl_max_ms: ms(state.ttl_s.get()),
         grace_max_ms: ms(state.grace_s.get()),
         age_max_ms: ms(state.age_max_s.get()),
-        has_no_slices: true,
         ..Wishes::default()
     };
     let answer = core.shared.cache.ask(key, &tx.head.request(), &wishes, core.now());

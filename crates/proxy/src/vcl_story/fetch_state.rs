@@ -5,6 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use cache::Now;
 use message::RequestHead;
 use rules::Lifetimes;
 use vcl::typed_program::BackendId;
@@ -18,6 +20,30 @@ use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::{ClientState, Ends, Remembered};
 use crate::vcl_story::log_notes::{LifeBy, LogNotes};
 
+/// What a fetch knows of the request that it is made for.
+#[derive(Clone)]
+pub(crate) struct MadeFor {
+    pub(crate) site: Arc<VclSite>,
+    pub(crate) ends: Rc<Ends>,
+    pub(crate) identity: Option<Box<[u8]>>,
+    pub(crate) backend_hint: BackendRef,
+    pub(crate) remembered: Remembered,
+    pub(crate) hash: Option<[u8; 32]>,
+}
+
+impl MadeFor {
+    pub(crate) fn of(client: &ClientState) -> MadeFor {
+        MadeFor {
+            site: Arc::clone(&client.site),
+            ends: Rc::clone(&client.ends),
+            identity: client.identity.borrow().clone(),
+            backend_hint: client.backend_hint.get(),
+            remembered: client.remembered.get(),
+            hash: client.hash.get(),
+        }
+    }
+}
+
 /// The state of one fetch under a policy.
 pub(crate) struct FetchState {
     pub(crate) site: Arc<VclSite>,
@@ -25,6 +51,8 @@ pub(crate) struct FetchState {
     pub(crate) identity: Option<Box<[u8]>>,
     pub(crate) xid: Cell<u64>,
     pub(crate) started_s: f64,
+    /// As the request had it; the program may choose another.
+    backend_hint: BackendRef,
     pub(crate) retries: Cell<u32>,
     pub(crate) backend: Cell<BackendRef>,
     /// The one behind the director, once it was chosen.
@@ -56,6 +84,8 @@ pub(crate) struct FetchState {
     pub(crate) filters: RefCell<Option<Box<[u8]>>>,
     /// The head before the program saw it.
     pub(crate) original: Rc<RequestHead>,
+    /// The strong entity tag of the origin's answer, where the origin can be asked for parts of it.
+    pub(crate) ranges_tag: RefCell<Option<Bytes>>,
     pub(crate) hash: Option<[u8; 32]>,
 }
 
@@ -72,16 +102,30 @@ impl FetchState {
         }
     }
 
-    /// Of the request that wants it.
-    pub(crate) fn of(client: &ClientState, original: Rc<RequestHead>, xid: u64, started_s: f64) -> FetchState {
+    /// What else is fetched of the same answer is made for the same request.
+    pub(crate) fn made_for(&self) -> MadeFor {
+        MadeFor {
+            site: Arc::clone(&self.site),
+            ends: Rc::clone(&self.ends),
+            identity: self.identity.clone(),
+            backend_hint: self.backend_hint,
+            remembered: self.remembered,
+            hash: self.hash,
+        }
+    }
+
+    pub(crate) fn new(made_for: MadeFor, original: Rc<RequestHead>, xid: u64, now: Now) -> FetchState {
+        let started_s = now.wall_ms as f64 / 1_000.0;
+        let MadeFor { site, ends, identity, backend_hint, remembered, hash } = made_for;
         FetchState {
-            site: Arc::clone(&client.site),
-            ends: Rc::clone(&client.ends),
-            identity: client.identity.borrow().clone(),
+            site,
+            ends,
+            identity,
+            backend_hint,
             xid: Cell::new(xid),
             started_s,
             retries: Cell::new(0),
-            backend: Cell::new(client.backend_hint.get()),
+            backend: Cell::new(backend_hint),
             chosen: Cell::new(None),
             connect_timeout_s: Cell::new(None),
             first_byte_timeout_s: Cell::new(None),
@@ -89,7 +133,7 @@ impl FetchState {
             uncacheable: Cell::new(false),
             is_pass: false,
             is_background: false,
-            remembered: client.remembered.get(),
+            remembered,
             why_failed: Cell::new(""),
             without_body: Cell::new(false),
             was_304: Cell::new(false),
@@ -103,7 +147,8 @@ impl FetchState {
             task: Task::default(),
             filters: RefCell::new(None),
             original,
-            hash: client.hash.get(),
+            ranges_tag: RefCell::new(None),
+            hash,
         }
     }
 }
