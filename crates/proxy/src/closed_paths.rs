@@ -56,6 +56,22 @@ pub(crate) fn meanings(path: &[u8]) -> Option<[Vec<u8>; 3]> {
     Some([path.to_vec(), decoded_first, by_segments])
 }
 
+/// Does a path lead above its root in one of its meanings? What an origin makes of that is unknown, so none is asked. Escapes that are
+/// none stand for themselves.
+pub(crate) fn leads_above_root(path: &[u8]) -> bool {
+    let mut depth = 0usize;
+    let may = path.windows(2).any(|pair| pair == b".." || pair[0] == b'%');
+    may && (without_dots(&leniently_decoded(path)).is_none()
+        || path.split(|&b| b == b'/').any(|segment| match &leniently_decoded(segment)[..] {
+            b"" | b"." => false,
+            b".." => depth.checked_sub(1).map(|left| depth = left).is_none(),
+            _ => {
+                depth += 1;
+                false
+            }
+        }))
+}
+
 /// Empty and `.` segments left out, `..` followed.
 fn without_dots(path: &[u8]) -> Option<Vec<u8>> {
     let mut segments: Vec<&[u8]> = Vec::new();
@@ -87,6 +103,17 @@ fn decoded(path: &[u8]) -> Option<Vec<u8>> {
         out.push((digit()? << 4 | digit()?) as u8);
     }
     Some(out)
+}
+
+fn leniently_decoded(path: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((&first, behind)) = rest.split_first() {
+        let escaped = rest.get(..3).filter(|_| first == b'%').and_then(decoded);
+        out.push(escaped.as_ref().map_or(first, |byte| byte[0]));
+        rest = if escaped.is_some() { &rest[3..] } else { behind };
+    }
+    out
 }
 
 #[cfg(test)]
@@ -123,6 +150,16 @@ mod tests {
         }
         for path in ["/", "/configs", "/a/config", "/a.phps", "/.well-known/acme", "/index.html", "/%63onfigs"] {
             check(&patterns, path, false);
+        }
+    }
+
+    #[test]
+    fn what_leads_above_its_root_is_known_in_every_spelling() {
+        for path in ["/..", "/../x", "/%2e%2e/x", "/a/../../b", "/.%2E/", "/a/..%2f..%2fb", "//../x", "/%zz/../../x"] {
+            assert!(leads_above_root(path.as_bytes()), "{path}");
+        }
+        for path in ["/", "/a/../b", "/a/..", "/..a/b", "/a..", "/static/..%2faccount", "/%zz", "/...", "/..;/x", "*"] {
+            assert!(!leads_above_root(path.as_bytes()), "{path}");
         }
     }
 

@@ -15,6 +15,7 @@ use rules::{StoreDefaults, credentials};
 use wire::{Parties, Refusal, RequestBody, ResponseBody};
 
 use crate::clock::Moment;
+use crate::closed_paths;
 use crate::connection::Connection;
 use crate::edges;
 use crate::forward::Taken;
@@ -230,7 +231,8 @@ impl Fetch {
         })
     }
 
-    /// The fetch of a request by the built-in policy. Fails when no origin is routed to, and when there is no memory for it.
+    /// The fetch of a request by the built-in policy. Fails when no origin is routed to, when the path leads
+    /// above the root, and when there is no memory for it.
     fn of_request(
         (core, site): (&Rc<Core>, &Arc<Site>),
         ((backend, head), client): ((Option<Backend>, &Rc<RequestHead>), Option<ClientIdentity>),
@@ -242,6 +244,9 @@ impl Fetch {
             return Err(Synth::memory_short());
         }
         let routed = backend.ok_or_else(Synth::no_route)?;
+        if matches!(routed, Backend::Origin(_)) && closed_paths::leads_above_root(head.request().path) {
+            return Err(Synth::path_malformed().refused_outright());
+        }
         let mut ways = Ways::new();
         let taken = site.origin(routed, &head.request(), core.now().mono_ms, &mut ways);
         let Taken { origin, parent } = taken.map_err(|failure| Synth::failed(&failure))?;

@@ -122,7 +122,12 @@ impl Site {
             return None;
         }
         let Some(meanings) = closed_paths::meanings(path) else { return Some(WhyNot::Meaningless) };
-        meanings.iter().any(|meaning| self.is_closed(host, meaning)).then_some(WhyNot::Closed)
+        let asked = self.route_at(host, path).and_then(|route| route.closed.as_ref());
+        let is_closed = |meaning: &Vec<u8>| {
+            // What belongs to another route is nothing for the one that would answer.
+            asked.is_some_and(|closed| closed.match_as_it_is(meaning)) || self.is_closed(host, meaning)
+        };
+        meanings.iter().any(is_closed).then_some(WhyNot::Closed)
     }
 
     /// A directory is closed with any file that may answer for it.

@@ -128,7 +128,7 @@ impl Synth {
 
     /// An origin that failed, or to which nobody is led.
     pub(crate) fn failed(failure: &Failure) -> Synth {
-        let verdict = if failure.status == 403 { CacheVerdict::Refused } else { CacheVerdict::Error };
+        let verdict = if failure.status < 500 { CacheVerdict::Refused } else { CacheVerdict::Error };
         Synth::new(failure.status, failure.token, verdict, Arc::clone(&failure.text))
     }
 
