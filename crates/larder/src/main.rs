@@ -36,6 +36,7 @@ mod nginx_conf;
 mod nginx_guards;
 mod nginx_location;
 mod nginx_memcached;
+mod nginx_prefixes;
 mod nginx_routes;
 mod nginx_tree;
 mod nginx_types;

@@ -96,7 +96,7 @@ pub fn shows_plain_files(location: &Directive, root: Option<&str>) -> bool {
 
 /// Is it about how a file is sent, and not about which, nor to whom?
 fn is_about_the_way(directive: &Directive) -> bool {
-    const NAMES: [&str; 19] = [
+    const NAMES: [&str; 20] = [
         "access_log",
         "error_log",
         "log_not_found",
@@ -115,6 +115,8 @@ fn is_about_the_way(directive: &Directive) -> bool {
         "output_buffers",
         "postpone_output",
         "max_ranges",
+        // Of rewriting, of which there is none beside it.
+        "break",
         "send_timeout",
     ];
     const BEGINNINGS: [&str; 9] =
@@ -131,20 +133,23 @@ pub fn tries_its_own_file(try_files: &Directive) -> bool {
     try_files.arguments.iter().any(|word| word == "$uri")
 }
 
-/// What a location by a regex, or one within another, closes on the route around it: all that it does not show as it is.
-pub fn closed_by(location: &Directive, root: Option<&str>) -> Option<ClosedPath> {
-    if shows_plain_files(location, root) {
-        return None;
-    }
+/// What a location by a regex, or one within another, closes on the route around it: all of it where it does not show files as
+/// they are, and otherwise what others would answer.
+pub fn closed_by(location: &Directive, root: Option<&str>) -> ClosedPath {
+    let closed = all_of(location);
+    if shows_plain_files(location, root) { closed.of_files() } else { closed }
+}
+
+fn all_of(location: &Directive) -> ClosedPath {
     let closed = match regex_of(location) {
         Some(regex) => ClosedPath::by_regex(regex),
         None => {
-            let path = location.arguments.last().filter(|path| path.starts_with('/'))?;
-            Some(ClosedPath::by_path(path, location.argument(0) == "="))
+            let path = location.arguments.last().filter(|path| path.starts_with('/'));
+            path.map(|path| ClosedPath::by_path(path, location.argument(0) == "="))
         }
     };
     // What is no regex here may guard anything.
-    closed.or_else(|| Some(ClosedPath::by_path("/", false)))
+    closed.unwrap_or_else(|| ClosedPath::by_path("/", false))
 }
 
 /// Names of sources that are nobody's to read, where something in here hands files to a program that runs them.
@@ -171,24 +176,33 @@ pub struct ClosedPath {
     pattern: String,
     /// Closed by a location of this path: what lies beneath another location's longer path is that one's.
     of_path: Option<String>,
+    /// nginx shows files there and asks nobody: only routes on which others answer are closed.
+    is_of_files: bool,
 }
 
 impl ClosedPath {
     /// By a regex of nginx's; `None`: it is no regex here.
     pub fn by_regex(pattern: String) -> Option<ClosedPath> {
         ClosedPaths::new([pattern.as_str()]).ok()?;
-        Some(ClosedPath { pattern, of_path: None })
+        Some(ClosedPath { pattern, of_path: None, is_of_files: false })
     }
 
     /// Everything that nginx counts to a location by a path: all names that begin so, or that one alone.
     pub fn by_path(path: &str, is_exact: bool) -> ClosedPath {
         let end = if is_exact { "$" } else { "" };
-        ClosedPath { pattern: format!("^{}{end}", escaped(path)), of_path: Some(path.to_owned()) }
+        let pattern = format!("^{}{end}", escaped(path));
+        ClosedPath { pattern, of_path: Some(path.to_owned()), is_of_files: false }
     }
 
     /// Names that begin as this path does, and go on within its last segment: nginx counts them to its location too.
     pub fn beside(path: &str) -> ClosedPath {
-        ClosedPath { pattern: format!("^{}[^/]", escaped(path)), of_path: Some(path.to_owned()) }
+        let pattern = format!("^{}[^/]", escaped(path));
+        ClosedPath { pattern, of_path: Some(path.to_owned()), is_of_files: false }
+    }
+
+    /// The same, closed only where others than files answer.
+    pub fn of_files(self) -> ClosedPath {
+        ClosedPath { is_of_files: true, ..self }
     }
 
     pub fn pattern(&self) -> &str {
@@ -196,7 +210,10 @@ impl ClosedPath {
     }
 
     /// Does it hold on a route with this path, of a location of this kind?
-    pub fn holds_on(&self, route: &str, kind: Kind) -> bool {
+    pub fn holds_on(&self, route: &str, kind: Kind, asks_others: bool) -> bool {
+        if self.is_of_files && !asks_others {
+            return false;
+        }
         match (&self.of_path, kind) {
             (Some(path), _) => !(route.starts_with(path.as_str()) && route.len() >= path.len()) || route == "/",
             (None, Kind::BeforeRegexes) => false,
@@ -204,6 +221,11 @@ impl ClosedPath {
             (None, Kind::Exact) => !self.closes(route),
             (None, Kind::Usual) => true,
         }
+    }
+
+    /// Is this path of a file closed?
+    pub fn closes_files(&self, path: &str) -> bool {
+        !self.is_of_files && self.closes(path)
     }
 
     pub fn closes(&self, path: &str) -> bool {
@@ -298,15 +320,17 @@ mod tests {
         let inc = ClosedPath::by_path("/inc", false);
         assert!(inc.closes("/inc") && inc.closes("/include/x") && inc.closes("/inc.php") && !inc.closes("/in"));
         assert!(
-            inc.holds_on("/", Kind::Usual)
-                && inc.holds_on("/in", Kind::Usual)
-                && !inc.holds_on("/include/", Kind::Usual)
+            inc.holds_on("/", Kind::Usual, true)
+                && inc.holds_on("/in", Kind::Usual, true)
+                && !inc.holds_on("/include/", Kind::Usual, true)
         );
         let start = ClosedPath::by_path("/", true);
-        assert!(start.closes("/") && !start.closes("/a") && start.holds_on("/", Kind::Usual));
+        assert!(start.closes("/") && !start.closes("/a") && start.holds_on("/", Kind::Usual, true));
         let php = ClosedPath::by_regex("\\.php$".to_owned()).unwrap();
-        assert!(php.holds_on("/", Kind::Usual) && !php.holds_on("/raw/", Kind::BeforeRegexes));
-        assert!(!php.holds_on("/index.php", Kind::Exact) && php.holds_on("/start", Kind::Exact));
+        assert!(php.holds_on("/", Kind::Usual, true) && !php.holds_on("/raw/", Kind::BeforeRegexes, true));
+        assert!(!php.holds_on("/index.php", Kind::Exact, true) && php.holds_on("/start", Kind::Exact, true));
+        let shown = ClosedPath::by_regex("^/assets/".to_owned()).unwrap().of_files();
+        assert!(shown.holds_on("/", Kind::Usual, true) && !shown.holds_on("/", Kind::Usual, false));
         assert!(ClosedPath::by_regex("(a".to_owned()).is_none());
         assert!(ClosedPath::by_path("/a.b+c", true).closes("/a.b+c"));
         let beside = ClosedPath::beside("/api");

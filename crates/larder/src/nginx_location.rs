@@ -43,7 +43,7 @@ pub struct Location {
 }
 
 /// Directives that change nothing of what is answered, or that larder does by itself.
-const NEEDS_NOTHING: [&str; 29] = [
+const NEEDS_NOTHING: [&str; 30] = [
     "sendfile",
     "sendfile_max_chunk",
     "tcp_nopush",
@@ -73,6 +73,7 @@ const NEEDS_NOTHING: [&str; 29] = [
     "gzip_vary",
     "connection_pool_size",
     "request_pool_size",
+    "break",
 ];
 
 /// Is it more than files that a location with this in it answers with?
@@ -100,8 +101,9 @@ impl Level {
             listing: self.listing.or(outer.listing),
             cache_control: self.cache_control.or_else(|| outer.cache_control.clone()),
             precompressed: self.precompressed.or(outer.precompressed),
-            fallback: self.fallback.or_else(|| outer.fallback.clone()),
-            named: self.named.or_else(|| outer.named.clone()),
+            // nginx hands try_files down to no location.
+            fallback: self.fallback,
+            named: self.named,
             proxy: self.proxy.within(&outer.proxy),
             memcached: self.memcached.within(&outer.memcached),
         }

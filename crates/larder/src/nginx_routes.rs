@@ -33,8 +33,10 @@ pub struct Carried {
 
 /// Who answers.
 pub enum Answers {
-    /// The keys of the route.
+    /// An origin or memcached: the keys of the route.
     Others(Vec<String>),
+    /// The server's numbers: the keys of the route.
+    Numbers(Vec<String>),
     Files(Box<Level>),
     /// Nobody: nginx keeps people out, or answers in a way that was not carried over. The route around it would show its files.
     Nobody {
@@ -47,6 +49,22 @@ impl Carried {
     pub fn closed(path: &str, kind: Kind) -> Carried {
         let answer = Answers::Nobody { gives_way: false };
         Carried { path: path.to_owned(), kind, answer, is_apart: true, closed_within: Vec::new(), pages: Vec::new() }
+    }
+
+    /// Files of `level`, in a server with files of `around`.
+    pub fn of_files(path: &str, kind: Kind, level: Level, around: &Level) -> Carried {
+        let (pages, is_apart) = (level.error_pages().to_vec(), !level.has_root_of(around));
+        Carried { answer: Answers::Files(Box::new(level)), is_apart, pages, ..Carried::closed(path, kind) }
+    }
+
+    pub fn asks_others(&self) -> bool {
+        matches!(self.answer, Answers::Others(_))
+    }
+
+    /// Where there are files, other spellings of a path ask nobody either.
+    fn closes_for_others(&self) -> Option<ClosedPath> {
+        let is_part = self.path != "/" && matches!(self.answer, Answers::Files(_));
+        is_part.then(|| ClosedPath::by_path(&self.path, self.kind == Kind::Exact).of_files())
     }
 
     /// What it closes on the routes around it.
@@ -75,7 +93,8 @@ impl ServerAnswers {
         let ServerAnswers { carried, mut closed, hides_dotfiles } = self;
         // nginx counts all names that begin so to a location, in every spelling; a route has whole segments.
         closed.extend(carried.iter().filter_map(Carried::closes_around));
-        let closes = |path: &str| closed.iter().any(|closed| closed.closes(path));
+        closed.extend(carried.iter().filter_map(Carried::closes_for_others));
+        let closes = |path: &str| closed.iter().any(|closed| closed.closes_files(path));
         // A page belongs to the route that it would belong to if it were asked for.
         let has_root = |page: &str| {
             let fits = |path: &str| page == path || path.ends_with('/') && page.starts_with(path);
@@ -93,14 +112,16 @@ impl ServerAnswers {
             }
             let exact = (*kind == Kind::Exact).then_some(path.as_str());
             let (mut lines, is_closed, gives_way) = match answer {
-                Answers::Others(lines) => (lines.clone(), false, false),
+                Answers::Others(lines) | Answers::Numbers(lines) => (lines.clone(), false, false),
                 Answers::Files(level) => {
-                    let closes = |name: &str| closes(name) || closed_within.iter().any(|closed| closed.closes(name));
+                    let closes =
+                        |name: &str| closes(name) || closed_within.iter().any(|closed| closed.closes_files(name));
                     (level.root_lines(prefix, exact, hides_dotfiles, &closes), false, false)
                 }
                 Answers::Nobody { gives_way } => (CLOSED_LINES.map(str::to_owned).into(), true, *gives_way),
             };
-            let around = closed.iter().filter(|closed| closed.holds_on(path, *kind));
+            let asks_others = matches!(answer, Answers::Others(_));
+            let around = closed.iter().filter(|closed| closed.holds_on(path, *kind, asks_others));
             let patterns = around.chain(closed_within).filter(|_| !is_closed);
             let mut patterns: Vec<String> = patterns.map(|closed| literal(closed.pattern())).collect();
             patterns.sort_unstable();

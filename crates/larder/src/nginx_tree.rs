@@ -8,6 +8,7 @@ use crate::nginx_conf::Directive;
 use crate::nginx_guards::{self, ClosedPath, Kind};
 use crate::nginx_location::{Level, Location};
 use crate::nginx_memcached::Upstreams;
+use crate::nginx_prefixes::prefixes_of;
 use crate::nginx_routes::{Answers, Carried, ServerAnswers};
 use crate::nginx_upstream::Origins;
 
@@ -39,21 +40,48 @@ fn is_dotfile_guard(location: &Directive) -> bool {
     is_regex && location.children().iter().any(forbids)
 }
 
+/// Why a location that shows files as they are is none of its own.
+const AROUND: &str = "what it matches is answered by the route around it";
+
+/// The path of a location that has one.
+fn path_of(location: &Directive) -> Option<(&str, Kind)> {
+    match location.arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [path] if path.starts_with('/') => Some((path, Kind::Usual)),
+        ["^~", path] => Some((path, Kind::BeforeRegexes)),
+        ["=", path] => Some((path, Kind::Exact)),
+        _ => None,
+    }
+}
+
+/// A route's path is held against a request as it was sent, a location's against what that means.
+fn is_path_of_route(path: &str) -> bool {
+    path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains(['?', '#', '%'])
+}
+
 impl Tree<'_> {
     /// All locations of a server but those that have a name.
     pub fn read(&mut self, server: &Directive, locations: &[&Directive]) -> ServerAnswers {
-        let mut closed: Vec<ClosedPath> = Vec::new();
-        closed
-            .extend(nginx_guards::sources_run_by(server).and_then(|sources| ClosedPath::by_regex(sources.to_owned())));
-        let mut carried = Vec::new();
+        let sources = nginx_guards::sources_run_by(server);
+        let sources = sources.and_then(|sources| ClosedPath::by_regex(sources.to_owned()));
+        let (mut carried, mut closed) = (Vec::new(), Vec::from_iter(sources));
         let is_all = |location: &Directive| location.arguments == ["/"] || location.arguments == ["^~", "/"];
         if !locations.iter().any(|location| is_all(location)) {
             carried.push(self.files(server, "/", Kind::Usual, self.level.clone()));
         }
-        for block in locations {
-            match nginx_guards::regex_of(block) {
-                Some(_) => closed.extend(self.close_by(block, self.root)),
-                None => carried.extend(self.location(block)),
+        let is_by_regex = |location: &&&Directive| nginx_guards::regex_of(location).is_some();
+        let (by_regex, by_path): (Vec<_>, Vec<_>) =
+            locations.iter().copied().partition(|location| is_by_regex(&location));
+        for block in by_path {
+            self.location(block, &mut carried, &mut closed);
+        }
+        let asks_others = carried.iter().any(Carried::asks_others);
+        for block in by_regex {
+            match nginx_guards::shows_plain_files(block, self.root) {
+                false => closed.push(self.close_by(block, self.root)),
+                true if asks_others => {
+                    carried.extend(self.shown_beside_others(block, self.root, self.level, &mut closed))
+                }
+                true => self.findings.leave(block, AROUND),
             }
         }
         let hides_dotfiles = locations.iter().any(|location| is_dotfile_guard(location));
@@ -62,73 +90,116 @@ impl Tree<'_> {
 
     /// A location by a regex, or within another, is none of larder's: what it guards, or has answered by others, is closed on
     /// the routes around it.
-    fn close_by(&mut self, block: &Directive, root: Option<&str>) -> Option<ClosedPath> {
+    fn close_by(&mut self, block: &Directive, root: Option<&str>) -> ClosedPath {
         let closed = nginx_guards::closed_by(block, root);
         match &closed {
-            None => self.findings.leave(block, "what it matches is answered by the route around it"),
-            Some(_) if is_dotfile_guard(block) => {
+            _ if is_dotfile_guard(block) => {
                 let why = "what begins with a dot is hidden, but for /.well-known/, and closed where others answer";
                 self.findings.note(block, why);
             }
-            Some(closed) if closed.closes("/") => {
+            closed if closed.closes("/") => {
                 self.findings.leave(block, "its regex is none here, or matches everything: all is closed");
             }
-            Some(_) => self.findings.leave(block, "what it matches is closed"),
+            _ => self.findings.leave(block, "what it matches is closed"),
         }
         closed
     }
 
-    fn location(&mut self, block: &Directive) -> Option<Carried> {
-        let carried = self.outer_location(block)?;
-        let inner = block.children().iter().filter(|child| child.name == "location");
+    /// A location that shows files as they are where another would be asked: the files are routes where a path can say which, and
+    /// nobody is asked for what it matches.
+    fn shown_beside_others(
+        &mut self,
+        block: &Directive,
+        root: Option<&str>,
+        outer: &Level,
+        closed: &mut Vec<ClosedPath>,
+    ) -> Vec<Carried> {
+        closed.push(nginx_guards::closed_by(block, root));
+        let (paths, kind) = match (nginx_guards::regex_of(block), path_of(block)) {
+            (Some(regex), _) => (prefixes_of(&regex).unwrap_or_default(), Kind::Usual),
+            (None, Some((path, kind))) => (vec![path.to_owned()], kind),
+            (None, None) => (Vec::new(), Kind::Usual),
+        };
+        let shown =
+            paths.first().map(|path| Location::read(block, path, self.prefix, self.findings).level.within(outer));
+        let Some(level) = shown.filter(|level| !level.hides_files()) else {
+            self.findings
+                .leave(block, "files that no route can show by a path: nobody is answered for what it matches");
+            return Vec::new();
+        };
+        self.findings.note(block, "files of routes of their own; nobody else is asked for what it matches");
+        paths.iter().map(|path| Carried::of_files(path, kind, level.clone(), self.level)).collect()
+    }
+
+    /// A location by a path, with those within it.
+    fn location(&mut self, block: &Directive, carried: &mut Vec<Carried>, closed: &mut Vec<ClosedPath>) {
+        let Some((path, kind)) = path_of(block) else {
+            return self.findings.leave(block, "a location that is none");
+        };
+        if !is_path_of_route(path) {
+            self.findings.leave(block, "a path that no route has: nobody is answered for what it matches");
+            return closed.push(ClosedPath::by_path(path, kind == Kind::Exact));
+        }
+        let location = Location::read(block, path, self.prefix, self.findings);
+        let level = location.level.clone().within(self.level);
         let root = root_of(block).or(self.root);
-        let closed_within = inner.filter_map(|inner| self.close_by(inner, root)).collect();
-        Some(Carried { closed_within, ..carried })
+        let outer = self.outer_location(block, (path, kind), &location, &level);
+        let (mut closed_within, mut shown) = (Vec::new(), Vec::new());
+        for inner in block.children().iter().filter(|child| child.name == "location") {
+            match nginx_guards::shows_plain_files(inner, root) {
+                false => closed_within.push(self.close_by(inner, root)),
+                true if outer.asks_others() => {
+                    shown.extend(self.shown_beside_others(inner, root, &level, &mut closed_within));
+                }
+                true => self.findings.leave(inner, AROUND),
+            }
+        }
+        carried.push(Carried { closed_within, ..outer });
+        carried.extend(shown.into_iter().filter(|shown| shown.path.starts_with(path)));
     }
 
     /// A location without those within it.
-    fn outer_location(&mut self, block: &Directive) -> Option<Carried> {
-        let (path, kind) = match block.arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            [path] if path.starts_with('/') => (path, Kind::Usual),
-            ["^~", path] => (path, Kind::BeforeRegexes),
-            ["=", path] => (path, Kind::Exact),
-            _ => {
-                self.findings.leave(block, "a location that is none");
-                return None;
-            }
-        };
-        let location = Location::read(block, path, self.prefix, self.findings);
+    fn outer_location(
+        &mut self,
+        block: &Directive,
+        (path, kind): (&str, Kind),
+        location: &Location,
+        level: &Level,
+    ) -> Carried {
         if location.answered_otherwise {
             let gives_way = block.children().iter().any(nginx_guards::leads_to_tls);
-            return Some(Carried { answer: Answers::Nobody { gives_way }, ..Carried::closed(path, kind) });
+            return Carried { answer: Answers::Nobody { gives_way }, ..Carried::closed(path, kind) };
         }
         match (kind, path.ends_with('/')) {
             (Kind::Exact, _) => self.findings.note(block, "what lies beneath this path belongs to its route too"),
             (_, false) => self.findings.note(block, "matches whole segments of a path, and no longer names"),
             (_, true) => {}
         }
-        let others = |lines, pages| Carried { answer: Answers::Others(lines), pages, ..Carried::closed(path, kind) };
         if location.stub_status {
-            return Some(others(location.status_lines(), Vec::new()));
+            let answer = Answers::Numbers(location.status_lines());
+            return Carried { answer, ..Carried::closed(path, kind) };
         }
-        let level = location.level.within(self.level);
+        let others = |lines| {
+            let (answer, pages) = (Answers::Others(lines), level.error_pages().to_vec());
+            Carried { answer, pages, ..Carried::closed(path, kind) }
+        };
         if let Some(pass) = &location.proxy_pass {
             let Some(origin) = self.origins.of(pass, path, &level.proxy, self.findings) else {
-                return Some(Carried::closed(path, kind));
+                return Carried::closed(path, kind);
             };
             if path != "/" && path.ends_with('/') && kind != Kind::Exact {
                 self.findings.note(block, "the path without its last slash belongs to the route around it");
             }
-            return Some(others(vec![format!("origin = {}", quoted(&origin))], level.error_pages().to_vec()));
+            return others(vec![format!("origin = {}", quoted(&origin))]);
         }
         if let Some(pass) = &location.pass {
             let Some(mut lines) = level.memcached.lines(pass, self.upstreams, self.findings) else {
-                return Some(Carried::closed(path, kind));
+                return Carried::closed(path, kind);
             };
             lines.extend(level.type_lines());
-            return Some(others(lines, level.error_pages().to_vec()));
+            return others(lines);
         }
-        Some(self.files(block, path, kind, level))
+        self.files(block, path, kind, level.clone())
     }
 
     /// Files, or who is asked where there is none.
@@ -142,8 +213,7 @@ impl Tree<'_> {
         if level.hides_files() {
             return Carried::closed(path, kind);
         }
-        let (pages, is_apart) = (level.error_pages().to_vec(), !level.has_root_of(self.level));
-        Carried { answer: Answers::Files(Box::new(level)), is_apart, pages, ..Carried::closed(path, kind) }
+        Carried::of_files(path, kind, level, self.level)
     }
 
     /// Whom a location with a name asks, if it asks an origin and guards nothing.

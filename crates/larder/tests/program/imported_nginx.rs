@@ -362,7 +362,7 @@ http {
         let folder = folder("dotfiles");
         let conf = folder.join("nginx.conf");
         let route = |path: &str, lines: &str| format!("path = \"{path}\"\n{lines}");
-        let closed = "closed_paths = ['/\\.']\n";
+        let closed = "closed_paths = ['/\\.'";
         for (pass, open) in [
             ("proxy_pass http://127.0.0.1:1;", "origin = "),
             ("set $memc_key $uri; memc_pass 127.0.0.1:1;", "memcached = "),
@@ -392,6 +392,73 @@ http {
         let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
         assert!(code == Some(1) && said.contains("what it matches is closed"), "{said}");
         assert!(text.contains("closed_paths = ['\\.php$']"), "{text}");
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    /// Where nginx shows files and asks nobody, an application is not asked for what is no file (`/assets/a.js/x`).
+    #[test]
+    fn files_beside_an_application_are_files_alone() {
+        let folder = folder("beside");
+        let conf = folder.join("nginx.conf");
+        let check = |inside: &str, code: i32, wanted: &[&str], unwanted: &[&str]| {
+            std::fs::write(&conf, format!("http {{ server {{ root site; {inside} }} }}")).unwrap();
+            let (found, said) = import(&conf, &folder.join("out.toml"));
+            let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+            let has = |part: &&&str| text.contains(**part);
+            let missing: Vec<_> = wanted.iter().filter(|part| !has(part)).collect();
+            let there: Vec<_> = unwanted.iter().filter(has).collect();
+            assert!(missing.is_empty() && there.is_empty(), "{inside}\n{missing:?} {there:?}\n{said}\n{text}");
+            assert_eq!(found, Some(code), "{inside}\n{said}");
+        };
+        let app = "proxy_pass http://127.0.0.1:1;";
+        let assets = "path = \"/assets/\"\nroot = ";
+        let closed = "closed_paths = ['^/(assets|packs)/', '^/assets/', '^/packs/']";
+        let by_regex = "location ~ ^/(assets|packs)/ { try_files $uri =404; }";
+        let both: &[&str] = &[assets, "path = \"/packs/\"\nroot = ", closed];
+        check(&format!("location / {{ {app} {by_regex} }}"), 0, both, &[]);
+        check(&format!("location / {{ {app} }} {by_regex}"), 0, both, &[]);
+        let within = "location /assets/ { expires 1d; }";
+        let of_path: &[&str] = &[assets, "closed_paths = ['^/assets/']"];
+        check(&format!("location / {{ {app} {within} }}"), 0, of_path, &[]);
+        check(&format!("location / {{ {app} }} {within}"), 0, of_path, &[]);
+        // try_files is handed down to no location.
+        let named = format!("try_files $uri @app; location @app {{ {app} }}");
+        check(&format!("{named} {within}"), 1, of_path, &[]);
+        // A route has no regex.
+        check(
+            &format!("location / {{ {app} }} location ~ \\.js$ {{ expires 1d; }}"),
+            1,
+            &["closed_paths = ['\\.js$']"],
+            &[],
+        );
+        // Where all are files, the route around it shows them.
+        check("location ~ ^/assets/ { expires 1d; }", 1, &["path = \"/\"\nroot = "], &["closed_paths", "/assets/"]);
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    /// A route's path is held against what is sent, where blanks and letters of other alphabets are escaped.
+    #[test]
+    fn a_path_that_no_route_has_is_closed() {
+        let folder = folder("no-route");
+        let conf = folder.join("nginx.conf");
+        for (path, closed) in [
+            ("\"/my files/\"", "'^/my files/'"),
+            ("/café/", "'^/café/'"),
+            ("= /a%20b", "'^/a\\%20b$'"),
+            ("^~ \"/x y\"", "'^/x y'"),
+        ] {
+            let text =
+                format!("http {{ server {{ root site; location {path} {{ deny all; }} location /open/ {{ }} }} }}");
+            std::fs::write(&conf, text).unwrap();
+            let (code, said) = import(&conf, &folder.join("out.toml"));
+            let text = std::fs::read_to_string(folder.join("out.toml")).unwrap_or_default();
+            let is_closed = text.contains(&format!("closed_paths = [{closed}]")) && text.contains("/open/");
+            assert!(
+                code == Some(1) && is_closed && said.contains("a path that no route has"),
+                "{path}\n{said}\n{text}"
+            );
+            let _ = std::fs::remove_file(folder.join("out.toml"));
+        }
         let _ = std::fs::remove_dir_all(&folder);
     }
 
