@@ -35,6 +35,7 @@ mod plain_exchange;
 mod ports;
 mod project;
 mod scenario_origin;
+mod sites;
 mod source;
 mod started_larder;
 mod suite;
@@ -67,6 +68,7 @@ usage: cargo xtask TASK
   cache-random [--answers N] [--seed S]
                            random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
                            told, one that RFC 9111 and docs/what-is-cached.md allow?
+  sites nginx FOLDER       published nginx files of that folder, imported, beside the real nginx: is nothing open that was closed?
   large [--mib N] [--clients N] [--memory-mib N]
                            a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
                            origin asked once?
@@ -105,6 +107,7 @@ fn main() -> ExitCode {
         ["vtc", folder, named @ ..] => vtc::task(&project, folder, named),
         ["crash", options @ ..] => crash::task(&project, options),
         ["cache-random", options @ ..] => cache_random::task(&project, options),
+        ["sites", options @ ..] => sites::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),
         ["fill", options @ ..] => disk_fill::task(&project, options),
         ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),
