@@ -19,6 +19,7 @@ use crate::cache_model::{Asked, Given, HEAD_SLACK_MS, Model, Reuse, Said};
 use crate::dice::Dice;
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
+use crate::seeded_run;
 use crate::started_larder;
 use crate::suite::Tally;
 
@@ -56,20 +57,7 @@ struct Stage {
 }
 
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
-    let (mut answers, mut seed) = (ANSWERS, Dice::drawn());
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        let number =
-            options.next().and_then(|text| text.parse::<u64>().ok()).ok_or(format!("{option} needs a number"))?;
-        match *option {
-            "--answers" => answers = number,
-            "--seed" => seed = number,
-            _ => return Err(format!("'{option}' is no option of cache-random: --answers N, --seed S")),
-        }
-    }
-    let tally = play(project, answers, seed)?;
-    tally.remarks.iter().for_each(|remark| println!("{remark}"));
-    if tally.failed == 0 { Ok(()) } else { Err(format!("{} answers should not have been given", tally.failed)) }
+    seeded_run::task("cache-random", ("--answers", ANSWERS), options, |answers, seed| play(project, answers, seed))
 }
 
 /// The short run of the tests.

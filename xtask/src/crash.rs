@@ -18,11 +18,13 @@ use std::time::Duration;
 use crate::dice::Dice;
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
+use crate::seeded_run;
 use crate::started_larder;
 use crate::suite::Tally;
 
 /// Of `cargo xtask test`.
 const RUNS_IN_TESTS: usize = 5;
+const RUNS: u64 = 100;
 const KEYS: usize = 400;
 /// A ban hits one key in so many.
 const KINDS: usize = 20;
@@ -44,20 +46,7 @@ struct Truth {
 }
 
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
-    let (mut runs, mut seed) = (100, Dice::drawn());
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        let number =
-            options.next().and_then(|text| text.parse::<u64>().ok()).ok_or(format!("{option} needs a number"))?;
-        match *option {
-            "--runs" => runs = number as usize,
-            "--seed" => seed = number,
-            _ => return Err(format!("'{option}' is no option of crash: --runs N, --seed N")),
-        }
-    }
-    let tally = crash(project, runs, seed)?;
-    tally.remarks.iter().for_each(|remark| println!("{remark}"));
-    if tally.failed == 0 { Ok(()) } else { Err(format!("{} answers should not have been given", tally.failed)) }
+    seeded_run::task("crash", ("--runs", RUNS), options, |runs, seed| crash(project, runs as usize, seed))
 }
 
 /// The short run of the tests.

@@ -35,6 +35,7 @@ mod plain_exchange;
 mod ports;
 mod project;
 mod scenario_origin;
+mod seeded_run;
 mod sites;
 mod source;
 mod started_larder;
@@ -63,7 +64,7 @@ usage: cargo xtask TASK
   originals DIR [NAME…]    only the second half of that, all scenarios or these
   vtc DIR [NAME…]          Varnish's own tests, from a checkout of Varnish at DIR, with larder in place of varnishd: all, these,
                            `first` (those to pass first), `wire` (those for any cache that reads VCL)
-  crash [--runs N] [--seed N]
+  crash [--runs N] [--seed S]
                            kill -9 under load, 100 times or as told: is anything wrong, or back, after the restart?
   cache-random [--answers N] [--seed S]
                            random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
