@@ -248,6 +248,30 @@ fn directors_choose_among_the_healthy() {
     assert_eq!(chosen("new d = directors.round_robin();", "d.backend()", &[], 1), "-");
 }
 
+/// What is taken out of a sticky director while requests are served does not move the one that serves, unless it is that one:
+/// then the next has its turn. `s` and `d` are the same backends.
+#[test]
+fn a_sticky_director_stays_where_it_is_when_another_is_taken_out() {
+    let sticky = "new d = directors.fallback(sticky = true); d.add_backend(a); d.add_backend(b); d.add_backend(c);";
+    let loaded = load(&format!(
+        "sub vcl_init {{ {sticky} }} sub vcl_recv {{ set req.backend_hint = d.backend(); \
+         if (req.url == \"/a\") {{ d.remove_backend(a); }} if (req.url == \"/c\") {{ d.remove_backend(c); }} }}"
+    ));
+    let arena = Arena::default();
+    let ask = |url: &'static str, sick: &[u32]| {
+        let host = host(&arena).with_variable(VariableId::REQ_URL, Plain::Text(Some(url.as_bytes())));
+        host.sick.borrow_mut().extend(sick.iter().map(|id| typed_program::BackendId(*id)));
+        loaded.recv(&host);
+        let id = loaded.resolve(&host, host.variable(VariableId::REQ_BACKEND_HINT).backend());
+        id.map_or("-".to_owned(), |id| loaded.backend_name(BackendRef::Named(id)).into_owned())
+    };
+    assert_eq!(ask("/", &[0]), "b");
+    assert_eq!(ask("/a", &[]), "b");
+    assert_eq!(ask("/", &[]), "b", "a is gone, and b is where it was");
+    assert_eq!(ask("/", &[1]), "c");
+    assert_eq!(ask("/c", &[]), "b", "the one that served is gone, and behind it there is none");
+}
+
 /// As by Varnish 7.1, of which the words are.
 #[test]
 fn what_is_called_none_is_no_member_of_a_director() {
@@ -280,9 +304,23 @@ fn shards_are_those_of_varnish() {
     assert_eq!(by("by=KEY, key=1", &[sick]), by("by=KEY, key=1, alt=1", &[]));
     assert_eq!(by("by=KEY, key=1, healthy=IGNORE", &[sick]), first);
     assert_eq!(by("by=KEY, key=1", &[0, 1, 2]), "-");
+    // By chance, which is certain here, the next has a turn.
+    assert_eq!(by("by=KEY, key=1, warmup=1.0", &[]), by("by=KEY, key=1, alt=1", &[]));
     // A client's request is not hashed yet.
     assert_eq!(by("by=HASH", &[]), SHARD_OF_URL);
     assert_eq!(by("by=BLOB, key_blob=:gAAAAA==:", &[]) + &by("by=BLOB, key_blob=:gA==:", &[]), "cb");
+}
+
+/// As by Varnish 7.1: the program goes on, and is told where there is something to tell.
+#[test]
+fn a_shard_director_passes_over_numbers_that_are_none_for_it() {
+    let ring = "new d = directors.shard(); d.set_warmup(1.0); d.add_backend(a, weight=0.3); d.reconfigure(25);";
+    assert_eq!(chosen(ring, "d.backend(by=KEY, key=1)", &[], 1), "a");
+    assert_eq!(
+        value_after(ring, "", "\"\" + d.reconfigure(0) + d.reconfigure(-1) + d.reconfigure(1)"),
+        "falsefalsetrue"
+    );
+    assert_eq!(value_after("new d = directors.shard();", "", "\"\" + d.reconfigure(1)"), "false");
 }
 
 #[test]

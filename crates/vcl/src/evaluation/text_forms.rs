@@ -20,7 +20,7 @@ pub fn of_plain<'a>(
         Plain::Text(text) => Ok(text),
         Plain::Storage(name) => name.map(|name| arena.join(&[b"storage.", name])).transpose(),
         Plain::Bool(truth) => Ok(Some(of_bool(truth).as_bytes())),
-        Plain::Int(number) | Plain::Bytes(number) => decimal(number, arena).map(Some),
+        Plain::Int(number) | Plain::Bytes(number) => of_int(number, arena).map(Some),
         Plain::Real(number) | Plain::Duration(number) => of_real(number, arena),
         Plain::Time(seconds) => {
             let date = http_dates::format(seconds)?;
@@ -33,12 +33,24 @@ pub fn of_plain<'a>(
     }
 }
 
+/// The largest integer that has a text: the fifteen digits of RFC 8941 §3.3.1.
+const INT_MAX: u64 = 999_999_999_999_999;
+/// The same for a number with a point: twelve digits before it and three behind, RFC 8941 §3.3.2.
+const REAL_MAX: f64 = 999_999_999_999.999;
+
 /// Three digits behind the point. What has more digits than VCL can write fails, as it does there.
 fn of_real(number: f64, arena: &Arena) -> Result<Option<&[u8]>, Fault> {
-    if !number.is_finite() || number.abs() >= 1e15 {
-        return Err(Fault::new(format!("{number} is too large to be written as text")));
+    if !number.is_finite() || number.abs() > REAL_MAX {
+        return Err(Fault::new(format!("REAL overflow converting to string ({number:e})")));
     }
     written(arena, format_args!("{number:.3}"))
+}
+
+fn of_int(number: i64, arena: &Arena) -> Result<&[u8], Fault> {
+    if number.unsigned_abs() > INT_MAX {
+        return Err(Fault::new(format!("INT overflow converting to string ({number:X})")));
+    }
+    decimal(number, arena)
 }
 
 fn decimal(number: i64, arena: &Arena) -> Result<&[u8], Fault> {
@@ -128,8 +140,14 @@ mod tests {
         check(Plain::Blob(Some(b"f")), Some(":Zg==:"));
         check(Plain::Blob(None), Some("::"));
         check(Plain::Backend(BackendRef::None), None);
-        check(Plain::Int(i64::MIN), Some("-9223372036854775808"));
-        assert!(of_plain(Plain::Real(1e24), &arena, |_| Ok(b"")).is_err());
+        check(Plain::Int(-999_999_999_999_999), Some("-999999999999999"));
+        check(Plain::Real(999_999_999_999.999), Some("999999999999.999"));
+        let too_large = |plain| of_plain(plain, &arena, |_| Ok(b"")).expect_err("it has too many digits").to_string();
+        assert!(too_large(Plain::Int(1_000_000_000_000_000)).contains("INT overflow converting to string"));
+        assert!(too_large(Plain::Int(i64::MIN)).contains("INT overflow"));
+        assert!(too_large(Plain::Bytes(i64::MAX)).contains("INT overflow"));
+        assert!(too_large(Plain::Duration(1.2e12)).contains("REAL overflow converting to string"));
+        assert!(too_large(Plain::Real(-1e12)).contains("REAL overflow"));
     }
 
     #[test]

@@ -65,8 +65,13 @@ impl Director {
     /// The first that is this backend.
     pub fn remove(&self, backend: BackendRef) {
         let mut members = self.members.write();
-        if let Some(index) = members.iter().position(|member| member.backend == backend) {
-            members.remove(index);
+        let Some(index) = members.iter().position(|member| member.backend == backend) else { return };
+        members.remove(index);
+        if let How::Fallback { last, .. } = &self.how {
+            // The one chosen last stays it; when that is the one that goes, it is the next.
+            let chosen = last.load(Ordering::Relaxed);
+            let chosen = if index < chosen { chosen - 1 } else { chosen };
+            last.store(if chosen < members.len() { chosen } else { 0 }, Ordering::Relaxed);
         }
     }
 

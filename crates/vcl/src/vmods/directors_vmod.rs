@@ -5,7 +5,7 @@ use super::shard_director::Shard;
 use super::shard_parameters::{self, ShardArguments, ShardParameters};
 use super::{Arguments, NOTHING, functions};
 use crate::evaluation::evaluator::Run;
-use crate::host::Host;
+use crate::host::{Host, LogKind};
 use crate::objects::Object;
 use crate::plain_values::{BackendRef, Fault, Plain};
 use crate::typed_program::{BackendId, ObjectId};
@@ -119,6 +119,12 @@ fn member<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> R
     }
 }
 
+/// As in Varnish, a shard director passes over a number that is none for it, and says so in the log.
+fn ignored<'a, H: Host<'a>>(run: &Run<'a, '_, H>, id: ObjectId, call: std::fmt::Arguments<'_>) {
+    let name = run.loaded.backend_name(BackendRef::Director(id));
+    run.host.log(LogKind::Program, format!("shard {name}: .{call} ignored").as_bytes());
+}
+
 fn of_shard<'a, H: Host<'a>>(
     run: &Run<'a, '_, H>,
     function: DirectorsFunction,
@@ -129,7 +135,12 @@ fn of_shard<'a, H: Host<'a>>(
     use DirectorsFunction as F;
     let plain_real = |index: usize| given.plain(index).map(Plain::real);
     match function {
-        F::ShardWarmup => shard.set_warmup(given.real(0))?,
+        F::ShardWarmup => {
+            let probability = given.real(0);
+            if !shard.set_warmup(probability) {
+                ignored(run, id, format_args!("set_warmup({probability:.6})"));
+            }
+        }
         F::ShardRampup => shard.set_rampup(given.real(0))?,
         F::ShardAssociate => shard.associate(given.text(0).map(shard_parameters::object_of).transpose()?),
         F::ShardAdd => {
@@ -137,7 +148,12 @@ fn of_shard<'a, H: Host<'a>>(
                 Some(ident) => ident.to_vec(),
                 None => run.loaded.backend_name(given.backend(0)).as_bytes().to_vec(),
             };
-            shard.add(member(run, given)?, name, plain_real(2), plain_real(3))?;
+            let weight = plain_real(3).unwrap_or(1.0);
+            let member = member(run, given)?;
+            if weight < 1.0 {
+                ignored(run, id, format_args!("add_backend(weight={weight:.6})"));
+            }
+            shard.add(member, name, plain_real(2), weight.max(1.0))?;
             return Ok(Plain::Bool(true));
         }
         F::ShardRemove => {
@@ -149,8 +165,7 @@ fn of_shard<'a, H: Host<'a>>(
             return Ok(Plain::Bool(true));
         }
         F::ShardReconfigure => {
-            shard.reconfigure(given.int(0))?;
-            return Ok(Plain::Bool(true));
+            return shard.reconfigure(given.int(0)).map(Plain::Bool);
         }
         F::ShardKey => return Ok(Plain::Int(i64::from(super::shard_director::hash(&[given.bytes(0)])))),
         F::ShardBackend => {

@@ -62,12 +62,13 @@ pub fn hash(parts: &[&[u8]]) -> u32 {
 }
 
 impl Shard {
-    pub fn set_warmup(&self, probability: f64) -> Result<(), Fault> {
-        if !(0.0..1.0).contains(&probability) {
-            return Err(Fault::new(format!("shard.set_warmup({probability}): a probability is from 0 up to below 1")));
+    /// Whether it is a probability from 0 up to below 1; another one changes nothing.
+    pub fn set_warmup(&self, probability: f64) -> bool {
+        let is_good = (0.0..1.0).contains(&probability);
+        if is_good {
+            self.state.write().warmup = probability;
         }
-        self.state.write().warmup = probability;
-        Ok(())
+        is_good
     }
 
     pub fn set_rampup(&self, seconds: f64) -> Result<(), Fault> {
@@ -86,17 +87,8 @@ impl Shard {
         self.state.read_recursive().members.iter().map(|member| member.backend).collect()
     }
 
-    pub fn add(
-        &self,
-        backend: BackendRef,
-        ident: Vec<u8>,
-        rampup_s: Option<f64>,
-        weight: Option<f64>,
-    ) -> Result<(), Fault> {
-        let weight = weight.unwrap_or(1.0);
-        if weight.is_nan() || weight < 1.0 {
-            return Err(Fault::new(format!("shard.add_backend(): the weight {weight} is below 1")));
-        }
+    /// `weight` is at least 1.
+    pub fn add(&self, backend: BackendRef, ident: Vec<u8>, rampup_s: Option<f64>, weight: f64) -> Result<(), Fault> {
         let mut state = self.state.write();
         if state.members.len() >= DIRECTOR_BACKENDS_MAX {
             return Err(Fault::new(format!("a director has more than {DIRECTOR_BACKENDS_MAX} backends")));
@@ -128,12 +120,15 @@ impl Shard {
         state.circle.clear();
     }
 
-    pub fn reconfigure(&self, replicas: i64) -> Result<(), Fault> {
-        let replicas = u32::try_from(replicas).ok().filter(|replicas| *replicas > 0);
-        let replicas = replicas.ok_or_else(|| Fault::new("shard.reconfigure(): replicas are at least 1"))?;
+    /// Whether the circle was drawn: it is not for less than one replica, or without a backend.
+    pub fn reconfigure(&self, replicas: i64) -> Result<bool, Fault> {
         let mut state = self.state.write();
+        let Some(replicas) = u32::try_from(replicas).ok().filter(|replicas| *replicas > 0) else { return Ok(false) };
+        if state.members.is_empty() {
+            return Ok(false);
+        }
         state.replicas = replicas;
-        state.draw()
+        state.draw().map(|()| true)
     }
 
     /// When the fetch begins, by what was said for it and by the parameters that go with the director, whose number is `id`.

@@ -65,8 +65,8 @@ impl ShardArguments {
             return Err(Fault::new("shard: a key is from 0 to 4294967295"));
         }
         let warmup = given.plain(4).map(Plain::real);
-        if warmup.is_some_and(|warmup| warmup != -1.0 && !(0.0..1.0).contains(&warmup)) {
-            return Err(Fault::new("shard: a warmup is from 0 up to below 1, or -1"));
+        if warmup.is_some_and(|warmup| warmup != -1.0 && !(0.0..=1.0).contains(&warmup)) {
+            return Err(Fault::new("shard: a warmup is from 0 up to 1, or -1"));
         }
         if by == Some(By::Key) && key.is_none() {
             return Err(Fault::new("shard: by=KEY needs `key`"));
