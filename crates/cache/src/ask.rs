@@ -304,7 +304,7 @@ fn join(flight: Arc<Flight>, wishes: &Wishes, stored: Stored) -> Finding {
 /// Before its head is known anybody may wait for a response. After that it is one that might be stored: who comes then gets
 /// it only as a fresh hit.
 fn may_join(flight: &Flight, question: &Question<'_>) -> bool {
-    let is_fresh_for = |head: &FlightHead| head.is_fresh_for(&question.wishes.directives, question.now);
+    let is_fresh_for = |head: &FlightHead| head.is_fresh_for(question.wishes, question.now);
     flight.with(|inner| inner.head.as_ref().is_none_or(is_fresh_for))
 }
 

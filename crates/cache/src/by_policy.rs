@@ -65,15 +65,20 @@ impl Object {
     /// Where it stands for these wishes, if a policy decides.
     pub(crate) fn stage(&self, wishes: &Wishes, now: Now) -> Option<Stage> {
         let policy = self.by_policy()?;
-        let maxima = [wishes.ttl_max_ms, wishes.age_max_ms];
-        let bounds = Bounds { ttl_max_ms: maxima.into_iter().flatten().min(), grace_max_ms: wishes.grace_max_ms };
-        Some(judge(&self.facts(), policy.keep_ms, self.resident_ms(now), &bounds))
+        Some(stage(&self.facts(), policy.keep_ms, self.resident_ms(now), wishes))
     }
 
     /// Has nobody a use for it any more, as its policy said?
     pub(crate) fn is_over(&self, now: Now) -> bool {
         self.stage(&Wishes::default(), now) == Some(Stage::Over)
     }
+}
+
+/// Where a response stands for these wishes whose lifetimes a policy decided.
+pub(crate) fn stage(facts: &Facts, keep_ms: u64, resident_ms: u64, wishes: &Wishes) -> Stage {
+    let maxima = [wishes.ttl_max_ms, wishes.age_max_ms];
+    let bounds = Bounds { ttl_max_ms: maxima.into_iter().flatten().min(), grace_max_ms: wishes.grace_max_ms };
+    judge(facts, keep_ms, resident_ms, &bounds)
 }
 
 /// Facts that say what lifetimes do, about dates what they did.

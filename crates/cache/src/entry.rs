@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use message::FieldsView;
-use rules::{RequestDirectives, credentials};
+use rules::credentials;
 use smallvec::SmallVec;
 use store::Charge;
 
@@ -16,7 +16,7 @@ use crate::limits::{FLIGHTS_LISTED_MAX, SPECS_MAX};
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
-use crate::wishes::Now;
+use crate::wishes::{Now, Wishes};
 
 /// What stands under a key.
 pub(crate) struct Entry {
@@ -141,7 +141,8 @@ impl Entry {
     /// do for most requests.
     pub fn list_described(&mut self, flight: &Arc<Flight>, spec: Option<Arc<Spec>>, variant: Variant, now: Now) {
         self.delist(flight);
-        let will_do = |head: &FlightHead| head.is_fresh_for(&RequestDirectives::default(), now);
+        let anybody = Wishes::default();
+        let will_do = |head: &FlightHead| head.is_fresh_for(&anybody, now);
         let taken = self.flights.iter().any(|it| {
             let is_same = it.variant == variant && same_spec(it.spec.as_ref(), spec.as_ref());
             is_same && it.flight.with(|inner| inner.head.as_ref().is_none_or(will_do))

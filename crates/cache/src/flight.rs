@@ -9,19 +9,21 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use message::{Fields, FieldsView, Request, ResponseHead};
 use rules::freshness::judge;
+use rules::lifetimes::Stage;
 use rules::{Facts, Freshness, RequestDirectives, credentials};
 use store::sync::Mutex;
 use store::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
+use crate::by_policy;
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Membership;
 use crate::key::{Key, Variant};
 use crate::readers::{Readers, Wakes};
 use crate::spec::{Spec, variant_of};
-use crate::wishes::Now;
+use crate::wishes::{Now, Wishes};
 
 /// Carries a flight to a core on which readers wait; that core then calls [`Flight::wake_core`].
 pub trait Courier: Send + Sync {
@@ -106,11 +108,15 @@ impl FlightHead {
         [&self.groups, &self.tags].into_iter().flatten().all(|groups| groups.is_valid())
     }
 
-    /// May one who comes now have it, as if it were stored already (RFC 9111 §4)? Under a policy the program says.
-    pub fn is_fresh_for(&self, directives: &RequestDirectives, now: Now) -> bool {
+    /// May one who comes now have it, as if it were stored already (RFC 9111 §4)? Where a policy decided how long it lives,
+    /// that counts, with its grace: nobody refreshes it before it has landed.
+    pub fn is_fresh_for(&self, wishes: &Wishes, now: Now) -> bool {
         let resident_ms = now.mono_ms.saturating_sub(self.received.mono_ms);
-        let is_fresh = |facts: &Facts| judge(facts, resident_ms, directives) == Freshness::Fresh;
-        self.is_by_policy || self.facts.as_ref().is_some_and(is_fresh)
+        let stage = |facts: &Facts| by_policy::stage(facts, self.keep_ms, resident_ms, wishes);
+        self.facts.as_ref().is_some_and(|facts| match self.is_by_policy {
+            true => matches!(stage(facts), Stage::Fresh | Stage::Grace),
+            false => judge(facts, resident_ms, &wishes.directives) == Freshness::Fresh,
+        })
     }
 
     /// May one who waited have it? A request with credentials is answered by a response that does not say that it is shared

@@ -409,5 +409,9 @@ fn who_comes_after_the_head_follows_only_what_is_fresh_for_it() {
     check(aged, 0, plain, "miss");
     check(storable(MINUTE_MS), 0, RequestDirectives { no_cache: true, ..plain }, "miss");
     check(storable(MINUTE_MS), 5_000, RequestDirectives { max_age_s: Some(1), ..plain }, "miss");
-    check(living(0, 0, 0), 5_000, plain, "busy");
+    // As a policy said: ttl, then grace; in keep it can only be validated, which what has not landed cannot.
+    check(living(60_000, 0, 0), 5_000, RequestDirectives { no_cache: true, ..plain }, "busy");
+    check(living(1_000, 10_000, 0), 5_000, plain, "busy");
+    check(living(1_000, 0, MINUTE_MS), 5_000, plain, "miss");
+    check(living(0, 0, 0), 5_000, plain, "miss");
 }
