@@ -161,6 +161,9 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
     let (finish, mut finished) = oneshot::channel();
     let log = workdir.folder().map(|_| FrontLog::new(&storages, &book)).transpose()?.map(Arc::new);
     let service = Arc::new(FrontService::new(plan, listen, storages, finish, log.clone()));
+    if let Some(name) = &line.identity {
+        proxy::set_server_identity(name);
+    }
     let front = Arc::new(Front::new(Arc::clone(&service) as Arc<dyn Served>, book));
     load(line, &service)?;
     if let Some(file) = &line.cli_file {

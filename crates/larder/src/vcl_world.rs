@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use vcl::{LogKind, World};
+use vcl::{LogKind, Plain, VariableId, World};
 
 use crate::limits::VCL_READ_BYTES_MAX;
 use crate::say::say;
@@ -51,6 +51,14 @@ impl World for Machine {
         match kind {
             LogKind::System(priority) => say!("VCL (priority {priority}): {text}"),
             _ => say!("VCL: {text}"),
+        }
+    }
+
+    fn parameter(&self, of: VariableId) -> Plain<'static> {
+        match of {
+            VariableId::SERVER_HOSTNAME => Plain::Text(Some(proxy::server_hostname().as_bytes())),
+            VariableId::SERVER_IDENTITY => Plain::Text(Some(proxy::server_identity().as_bytes())),
+            other => other.nothing(),
         }
     }
 

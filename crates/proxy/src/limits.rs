@@ -273,7 +273,7 @@ pub const BACKEND_QUEUE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 /// Programs that are loaded at once, and labels.
 pub const VCL_PROGRAMS_MAX: usize = 256;
 pub const VCL_LABELS_MAX: usize = 256;
-pub const VCL_NAME_BYTES_MAX: usize = 64;
+pub const VCL_NAME_BYTES_MAX: usize = 127;
 
 /// Probes under way at once, over all backends.
 pub const PROBES_AT_ONCE_MAX: usize = 256;

@@ -68,10 +68,11 @@ impl From<Refusal> for Answer {
     }
 }
 
-/// `[ VERSION, [WORD …], TIME,` and what follows, which ends the list itself.
+/// `[ VERSION, [WORD …], TIME,` and the members that follow, if there are any.
 pub(crate) fn json(version: u32, words: &[Vec<u8>], now_s: f64, members: &str) -> Answer {
     let words: Vec<String> = words.iter().map(|word| quoted(&String::from_utf8_lossy(word))).collect();
-    Answer::ok(format!("[ {version}, [{}], {now_s:.3},{members}\n]\n", words.join(", ")))
+    let comma = if members.trim().is_empty() { "" } else { "," };
+    Answer::ok(format!("[ {version}, [{}], {now_s:.3}{comma}{members}\n]\n", words.join(", ")))
 }
 
 /// Objects as the members of a list.
@@ -103,5 +104,7 @@ mod tests {
         let read: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!(read[1][1], "-j\"");
         assert_eq!(read[3]["a"], 1);
+        let read: Value = serde_json::from_slice(&json(2, &words, 1.5, &objects(&[])).body).unwrap();
+        assert_eq!(read.as_array().unwrap().len(), 3, "a list of nothing");
     }
 }

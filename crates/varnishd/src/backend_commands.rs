@@ -12,10 +12,12 @@ pub(crate) fn list(front: &Front, asked: &Asked<'_>) -> Answer {
     let (mut with_probes, mut wants_json) = (false, asked.wants_json);
     let mut words = asked.words.iter().map(|word| String::from_utf8_lossy(word)).peekable();
     while let Some(flag) = words.next_if(|word| word.starts_with('-')) {
-        match &*flag {
-            "-p" => with_probes = true,
-            "-j" => wants_json = true,
-            other => return Answer::wrong(format!("Invalid flag {}", &other[1..])),
+        for letter in flag.chars().skip(1) {
+            match letter {
+                'p' => with_probes = true,
+                'j' => wants_json = true,
+                other => return Answer::wrong(format!("Invalid flag {other}")),
+            }
         }
     }
     let rows = matching(&*front.served, &words.next().unwrap_or_default());

@@ -148,11 +148,16 @@ fn say(bytes: &[u8], secret: Option<&str>) -> (String, Ended, Vec<String>) {
 }
 
 /// The last answer's status and body, and what was done.
-fn check(command: &str, status: u16, body: &str, done: &[&str]) {
+fn answered(command: &str) -> (String, String, Vec<String>) {
     let (said, _, did) = say(format!("{command}\n").as_bytes(), None);
     let greeting = said[4..12].trim().parse::<usize>().unwrap() + 14;
     let answer = &said[greeting..];
-    assert_eq!((&answer[..3], &answer[13..answer.len() - 1]), (&*status.to_string(), body), "{command}");
+    (answer[..3].to_owned(), answer[13..answer.len() - 1].to_owned(), did)
+}
+
+fn check(command: &str, status: u16, body: &str, done: &[&str]) {
+    let (said, text, did) = answered(command);
+    assert_eq!((&*said, &*text), (&*status.to_string(), body), "{command}");
     assert_eq!(did, done, "{command}");
 }
 
@@ -175,6 +180,8 @@ fn every_command_is_answered_as_varnish_answers() {
     check("nosuch", 101, "Unknown request.\nType 'help' for more info.\n", &[]);
     check("PING", 101, "Unknown request.\nType 'help' for more info.\nall commands are in lower-case.\n", &[]);
     check("ping \"a", 100, "Syntax Error: Missing '\"'\n", &[]);
+    check("help -x", 101, "Unknown request.\nType 'help' for more info.\n", &[]);
+    check("help -d", 200, "debug.listen_address\ndebug.srandom\ndebug.xid [<xid> [<cachesize>]]\n", &[]);
     check("help ping", 200, "ping [-j] [<timestamp>]\nAsk whether somebody is there.\n", &[]);
 }
 
@@ -203,6 +210,7 @@ fn programs_are_loaded_used_labelled_and_discarded() {
     check("vcl.state v3 cold", 200, "", &["state v3 Cold"]);
     check("vcl.state lab cold", 106, "Labels are always warm", &[]);
     check("vcl.show", 200, "vcl 4.1;\n", &[]);
+    check("vcl.show -x boot", 106, "Too many parameters\n", &[]);
     check("vcl.show x", 106, "No VCL named 'x'", &[]);
     let both = "// VCL.SHOW 0 9 /a.vcl\nvcl 4.1;\n\n// VCL.SHOW 1 9 <builtin>\nvcl 4.0;\n\n";
     check("vcl.show -v boot", 200, both, &[]);
@@ -226,6 +234,11 @@ fn bans_backends_and_parameters_are_translated() {
     check("backend.list", 200, &format!("{head}{default}{b2}"), &[]);
     check("backend.list boot.d*", 200, &format!("{head}{default}"), &[]);
     check("backend.list nosuch", 200, "Backend name   Admin    Probe    Health    Last change\n", &[]);
+    for flags in ["-pj", "-jp", "-p -j"] {
+        let (status, text, _) = answered(&format!("backend.list {flags}"));
+        assert!(status == "200" && text.contains("probe_details"), "{flags}: {text}");
+    }
+    check("backend.list -pq", 106, "Invalid flag q", &[]);
     check("backend.set_health b2 sick", 200, "", &["health boot b2 Sick"]);
     check("backend.set_health nosuch sick", 106, "No Backends matches", &[]);
     check("backend.set_health b2 foo", 106, "Invalid state foo", &[]);

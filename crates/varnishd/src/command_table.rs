@@ -22,7 +22,7 @@ pub(crate) enum When {
     Always,
     /// What is asked is only known while requests are served.
     Running,
-    /// For tests: `help` does not show it.
+    /// For tests: `help` shows it with -a or -d.
     Debug,
 }
 
@@ -93,7 +93,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         status_commands::xid,
         "Number transactions from here on.",
     ),
-    row("help", "[-j|<command>]", (0, 1), true, Always, status_commands::help, "Show the commands, or one of them."),
+    row(
+        "help",
+        "[-j|-a|-d|<command>]",
+        (0, 1),
+        true,
+        Always,
+        status_commands::help,
+        "Show the commands, or one of them; -a with those for tests, -d these alone.",
+    ),
     row("panic.clear", "[-z]", (0, 1), false, Always, status_commands::panic_clear, "Forget a panic."),
     row("panic.show", "[-j]", (0, 0), true, Always, status_commands::panic_show, "Show the last panic."),
     row("param.reset", "<param>", (1, 1), false, Always, parameter_commands::reset, "Set a parameter to its default."),

@@ -63,12 +63,21 @@ impl Front {
             let hint = if name.iter().any(u8::is_ascii_uppercase) { "all commands are in lower-case.\n" } else { "" };
             return Answer::new(status::UNKNOWN, format!("{UNKNOWN}{hint}"));
         };
-        if command.when == When::Running && !self.served.is_running() {
-            return Answer::new(status::UNKNOWN, NOT_RUNNING);
+        if !self.is_answered(command) {
+            return Front::not_running();
         }
         let wants_json = command.has_json && behind.first().is_some_and(|word| word == b"-j");
         let asked = Asked { all: words, words: &behind[usize::from(wants_json)..], wants_json };
         counted(command, &asked).unwrap_or_else(|| (command.act)(self, &asked))
+    }
+
+    /// Whether it is a command of now: some are only while requests are served.
+    pub(crate) fn is_answered(&self, command: &Command) -> bool {
+        command.when != When::Running || self.served.is_running()
+    }
+
+    pub(crate) fn not_running() -> Answer {
+        Answer::new(status::UNKNOWN, NOT_RUNNING)
     }
 
     /// What one is greeted with.

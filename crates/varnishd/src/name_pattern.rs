@@ -1,5 +1,12 @@
 //! Names with `*`, `?` and `[…]` in them, as operators write them for several VCLs or backends.
 
+/// What cannot stand in a name: it is a letter, then letters, digits, and `_ . -`.
+pub(crate) fn illegal_in_name(name: &str) -> Option<char> {
+    let is_good =
+        |(at, c): (usize, char)| c.is_ascii_alphabetic() || at > 0 && (c.is_ascii_digit() || "_.-".contains(c));
+    name.chars().enumerate().find(|at| !is_good(*at)).map(|(_, bad)| bad)
+}
+
 /// Does the whole name fit? After a failure behind a star, the star takes one byte more: no recursion.
 pub(crate) fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);

@@ -1,7 +1,7 @@
 //! Commands about the process itself and about the conversation.
 
 use crate::answers::{Answer, json, objects, quoted, status as code};
-use crate::command_table::{COMMANDS, When};
+use crate::command_table::{COMMANDS, Command, When};
 use crate::commands::{Asked, Front};
 
 /// Reached only by who is known already; strangers' are the session's.
@@ -48,17 +48,25 @@ pub(crate) fn help(front: &Front, asked: &Asked<'_>) -> Answer {
         let rows: Vec<String> = COMMANDS.iter().map(help_json).collect();
         return json(2, asked.all, front.served.now_s(), &objects(&rows));
     }
-    if asked.words.is_empty() {
-        let shown = COMMANDS.iter().filter(|command| command.when != When::Debug);
-        return Answer::ok(shown.map(|command| command.shown() + "\n").collect::<String>());
-    }
+    let is_shown: fn(&Command) -> bool = match &*asked.word(0) {
+        "" => |command| command.when != When::Debug,
+        "-a" => |_| true,
+        "-d" => |command| command.when == When::Debug,
+        _ => return help_about(front, asked),
+    };
+    let shown = COMMANDS.iter().filter(|command| is_shown(command) && front.is_answered(command));
+    Answer::ok(shown.map(|command| command.shown() + "\n").collect::<String>())
+}
+
+fn help_about(front: &Front, asked: &Asked<'_>) -> Answer {
     match COMMANDS.iter().find(|command| command.name == asked.word(0)) {
+        Some(command) if !front.is_answered(command) => Front::not_running(),
         Some(command) => Answer::ok(format!("{}\n{}\n", command.shown(), command.purpose)),
         None => Answer::new(code::UNKNOWN, "Unknown request.\nType 'help' for more info.\n"),
     }
 }
 
-fn help_json(command: &crate::command_table::Command) -> String {
+fn help_json(command: &Command) -> String {
     let (least, most) = command.words;
     let most = i64::try_from(most).ok().filter(|most| *most < i64::from(u32::MAX)).unwrap_or(-1);
     format!(

@@ -1,5 +1,7 @@
 //! What stands behind `-s`: `[NAME=]KIND[,OPTION …]`.
 
+use crate::name_pattern::illegal_in_name;
+
 /// One `-s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageArgument {
@@ -25,11 +27,14 @@ pub enum StorageKind {
 impl StorageArgument {
     pub fn parse(written: &str, index: usize) -> Result<StorageArgument, String> {
         let (name, rest) = match written.split_once('=') {
-            Some((name, rest)) if !name.contains(',') => (name.to_owned(), rest),
+            Some((name, rest)) if !name.contains(',') => (checked_name(name, written)?, rest),
             _ => (format!("s{index}"), written),
         };
         let mut parts = rest.split(',').map(|part| Some(part.to_owned()).filter(|part| !part.is_empty()));
         let mut next = || parts.next().flatten();
+        if rest.is_empty() {
+            return Err(format!("Empty named -s argument \"{written}\""));
+        }
         let kind = match next().as_deref() {
             Some("malloc" | "default" | "umem") => StorageKind::Memory { size: next() },
             Some("file") => {
@@ -44,6 +49,14 @@ impl StorageArgument {
             kind => return Err(format!("-s {written}: Unknown storage method \"{}\"", kind.unwrap_or_default())),
         };
         Ok(StorageArgument { name, kind })
+    }
+}
+
+/// Programs and counters name a store: `storage.NAME`, `SMA.NAME`.
+fn checked_name(name: &str, written: &str) -> Result<String, String> {
+    match name.is_empty() || illegal_in_name(name).is_some() {
+        true => Err(format!("invalid -s name \"{name}\"=[...] (-s {written})")),
+        false => Ok(name.to_owned()),
     }
 }
 
@@ -72,6 +85,11 @@ mod tests {
             let why = StorageArgument::parse(written, 0).unwrap_err();
             assert!(why.contains(part), "{why}");
         };
+        check("a.b_c-2=malloc", "a.b_c-2", StorageKind::Memory { size: None });
+        refused("///=default", "invalid -s name \"///\"");
+        refused("2=default", "invalid -s name \"2\"");
+        refused("=default", "invalid -s name \"\"");
+        refused("foo=", "Empty named -s argument \"foo=\"");
         refused("file", "path is mandatory");
         refused("foo", "Unknown storage method \"foo\"");
         refused("persistent,/a,1G", "no such store");

@@ -4,7 +4,7 @@
 use crate::answers::{Answer, json, objects, quoted};
 use crate::columns::columns;
 use crate::commands::{Asked, Front};
-use crate::name_pattern::fits;
+use crate::name_pattern::{fits, illegal_in_name};
 use crate::served::{Refusal, SourceRow, Temperature, VclRow, VclState, VclText};
 
 const STATES: &str = "State must be one of auto, cold or warm.";
@@ -44,12 +44,9 @@ fn state_of(word: &str) -> Option<VclState> {
     VclState::WORDS.iter().find(|(known, _)| *known == word).map(|(_, state)| *state)
 }
 
-/// A letter, then letters, digits, and `_ . -`.
 fn check_name(name: &str) -> Result<(), String> {
-    let is_good =
-        |(at, c): (usize, char)| c.is_ascii_alphabetic() || at > 0 && (c.is_ascii_digit() || "_.-".contains(c));
-    match name.chars().enumerate().find(|at| !is_good(*at)) {
-        Some((_, bad)) => Err(format!("Illegal character in VCL name ('{bad}')")),
+    match illegal_in_name(name) {
+        Some(bad) => Err(format!("Illegal character in VCL name ('{bad}')")),
         None if name.is_empty() => Err("Empty VCL name".to_owned()),
         None => Ok(()),
     }
@@ -238,7 +235,7 @@ pub(crate) fn show(front: &Front, asked: &Asked<'_>) -> Answer {
     let is_verbose = asked.word(0) == "-v";
     let behind = usize::from(is_verbose);
     if asked.words.len() > behind + 1 {
-        return Answer::new(crate::answers::status::TOO_MANY, "Too many parameters\n");
+        return Answer::wrong("Too many parameters\n");
     }
     let rows = front.served.vcls();
     let name = match asked.words.get(behind) {

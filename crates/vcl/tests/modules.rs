@@ -320,7 +320,8 @@ fn a_shard_director_passes_over_numbers_that_are_none_for_it() {
         value_after(ring, "", "\"\" + d.reconfigure(0) + d.reconfigure(-1) + d.reconfigure(1)"),
         "falsefalsetrue"
     );
-    assert_eq!(value_after("new d = directors.shard();", "", "\"\" + d.reconfigure(1)"), "false");
+    let none = "\"\" + d.reconfigure(1) + d.clear() + d.reconfigure(1)";
+    assert_eq!(value_after("new d = directors.shard();", "", none), "truetruefalse");
 }
 
 #[test]

@@ -81,7 +81,9 @@ impl Figures {
             shown.show(&figures_of(SMF, disk))?;
         }
         let mut seen = BTreeSet::new();
-        for (vcl, backend) in now.vcls.iter().flat_map(|vcl| vcl.backends.iter().map(move |backend| (vcl, backend))) {
+        // As in Varnish, a program that is cold has no counters.
+        let warm = now.vcls.iter().filter(|vcl| vcl.is_warm);
+        for (vcl, backend) in warm.flat_map(|vcl| vcl.backends.iter().map(move |backend| (vcl, backend))) {
             let name = format!("{}.{}", vcl.name, backend.origin.name);
             if !self.backends.contains_key(&name) {
                 self.backends.insert(name.clone(), self.backend.counters(&self.work, &format!("VBE.{name}"))?);

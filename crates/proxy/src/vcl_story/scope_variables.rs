@@ -5,12 +5,12 @@
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::OnceLock;
 
 use rules::Lifetimes;
 use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
+use crate::server_names::{server_hostname, server_identity};
 use crate::vcl_story::client_state::Remembered;
 use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::listener_name::listener_name;
@@ -43,11 +43,6 @@ fn text<'a>(bytes: &'a [u8]) -> Read<'a> {
     Some(Plain::Text(Some(bytes)))
 }
 
-fn hostname() -> &'static str {
-    static NAME: OnceLock<String> = OnceLock::new();
-    NAME.get_or_init(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
-}
-
 /// What is the same on both sides.
 fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
     let ends = match scope.side {
@@ -71,7 +66,8 @@ fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
                 Plain::Text(scope.arena.copy(address.as_bytes()).ok())
             }
         },
-        V::SERVER_HOSTNAME | V::SERVER_IDENTITY => Plain::Text(scope.arena.copy(hostname().as_bytes()).ok()),
+        V::SERVER_HOSTNAME => return text(server_hostname().as_bytes()),
+        V::SERVER_IDENTITY => return text(server_identity().as_bytes()),
         V::LOCAL_ENDPOINT => Plain::Text(match &ends.unix_path {
             Some(path) => scope.arena.copy(path.as_os_str().as_bytes()).ok(),
             None => {

@@ -26,9 +26,11 @@ pub struct Shard {
     state: RwLock<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     members: Vec<Member>,
+    /// A backend came or went since the last call of `reconfigure`.
+    is_changed: bool,
     /// Points and whose they are, in order.
     circle: Vec<(u32, u32)>,
     replicas: u32,
@@ -47,8 +49,7 @@ struct Member {
 
 impl Default for Shard {
     fn default() -> Shard {
-        let (members, circle) = (Vec::new(), Vec::new());
-        let state = State { members, circle, replicas: REPLICAS_DEFAULT, warmup: 0.0, rampup_s: 0.0, parameters: None };
+        let state = State { replicas: REPLICAS_DEFAULT, ..State::default() };
         Shard { state: RwLock::new(state) }
     }
 }
@@ -90,6 +91,7 @@ impl Shard {
     /// `weight` is at least 1.
     pub fn add(&self, backend: BackendRef, ident: Vec<u8>, rampup_s: Option<f64>, weight: f64) -> Result<(), Fault> {
         let mut state = self.state.write();
+        state.is_changed = true;
         if state.members.len() >= DIRECTOR_BACKENDS_MAX {
             return Err(Fault::new(format!("a director has more than {DIRECTOR_BACKENDS_MAX} backends")));
         }
@@ -110,24 +112,27 @@ impl Shard {
                 && ident.is_none_or(|ident| ident == member.ident)
         };
         state.members.retain(|member| !is_meant(member));
+        state.is_changed |= state.members.len() < before;
         // Fewer points than before cannot be too many.
         state.draw().is_ok() && state.members.len() < before
     }
 
     pub fn clear(&self) {
         let mut state = self.state.write();
+        state.is_changed = true;
         state.members.clear();
         state.circle.clear();
     }
 
-    /// Whether the circle was drawn: it is not for less than one replica, or without a backend.
+    /// Whether the circle is what was asked for: it is not for less than one replica, and not when all backends went.
     pub fn reconfigure(&self, replicas: i64) -> Result<bool, Fault> {
         let mut state = self.state.write();
         let Some(replicas) = u32::try_from(replicas).ok().filter(|replicas| *replicas > 0) else { return Ok(false) };
-        if state.members.is_empty() {
-            return Ok(false);
-        }
         state.replicas = replicas;
+        let is_changed = std::mem::take(&mut state.is_changed);
+        if state.members.is_empty() {
+            return Ok(!is_changed);
+        }
         state.draw().map(|()| true)
     }
 
