@@ -135,6 +135,7 @@ impl Ticket {
         let ((), wakes) = duty.close_in(shard, |shard, flight| {
             let mut stores = false;
             let entry = entry_of(shard, flight);
+            entry.note_answered();
             entry.delist(flight);
             match &unshared {
                 None => stores = cache.take_confirmed(entry, (&old, &fresh), (began, is_valid()), &mut leavers),

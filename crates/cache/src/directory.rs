@@ -226,11 +226,10 @@ impl Shard {
         }
     }
 
-    /// Remembers a failure.
-    pub fn note_failure(&mut self, key: Key, failure: Failure, now: Now) {
+    /// Remembers a failure, which several had or one alone.
+    pub fn note_failure(&mut self, key: Key, failure: Failure, had_by_several: bool, now: Now) {
         if let Some(entry) = self.entry_if_any(key) {
-            let until_ms = now.mono_ms.saturating_add(failure.remember_ms);
-            entry.note_failure(failure, until_ms);
+            entry.note_failure(failure, had_by_several, now);
             self.note(key);
         }
     }

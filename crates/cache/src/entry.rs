@@ -12,7 +12,7 @@ use store::Charge;
 use crate::directory::Leavers;
 use crate::flight::{Failure, Flight, FlightHead};
 use crate::key::Variant;
-use crate::limits::{FLIGHTS_LISTED_MAX, SPECS_MAX};
+use crate::limits::{FAILURE_CONFIRMABLE_MS, FLIGHTS_LISTED_MAX, SPECS_MAX};
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
@@ -34,13 +34,22 @@ pub(crate) struct Entry {
     /// The same for the responses to requests with credentials alone.
     personal_until_ms: u64,
     /// Negative memory.
-    failure: Option<Box<(Failure, u64)>>,
+    failure: Option<Box<Failed>>,
     noted: bool,
     _charge: Charge,
 }
 
 #[cfg(not(feature = "shuttle"))]
 const _: () = assert!(size_of::<Entry>() <= crate::limits::ENTRY_BYTES);
+
+/// What went wrong last.
+struct Failed {
+    failure: Failure,
+    /// Until when others are told so and the origin is not asked. 0: what one fetch alone did not get, the next may.
+    told_until_ms: u64,
+    /// Until when the next failure confirms this one.
+    until_ms: u64,
+}
 
 struct Listed {
     flight: Arc<Flight>,
@@ -300,10 +309,10 @@ impl Entry {
         self.uncacheable_until_ms != 0 || self.personal_until_ms != 0 && credentials::of_request(request).is_some()
     }
 
-    /// The failure of a moment ago.
+    /// The failure of a moment ago that is told to others.
     pub fn recent_failure(&mut self, now: Now) -> Option<Failure> {
-        self.failure.take_if(|it| it.1 <= now.mono_ms);
-        self.failure.as_ref().map(|it| it.0.clone())
+        self.failure.take_if(|it| it.until_ms <= now.mono_ms);
+        self.failure.as_ref().filter(|it| it.told_until_ms > now.mono_ms).map(|it| it.failure.clone())
     }
 
     /// Its responses, or those to requests with credentials, are known not to be storable until then.
@@ -314,8 +323,18 @@ impl Entry {
         }
     }
 
-    pub fn note_failure(&mut self, failure: Failure, until_ms: u64) {
-        self.failure = Some(Box::new((failure, until_ms)));
+    /// Negative memory. A failure before a head may be about the one request that was sent, and nobody else is told of it
+    /// before another fetch has failed so, too; `had_by_several` says that it needs no such confirmation.
+    pub fn note_failure(&mut self, failure: Failure, had_by_several: bool, now: Now) {
+        let is_confirmed = had_by_several || self.failure.as_ref().is_some_and(|it| it.until_ms > now.mono_ms);
+        let told_until_ms = if is_confirmed { now.mono_ms.saturating_add(failure.remember_ms) } else { 0 };
+        let until_ms = now.mono_ms.saturating_add(FAILURE_CONFIRMABLE_MS.max(failure.remember_ms));
+        self.failure = Some(Box::new(Failed { failure, told_until_ms, until_ms }));
+    }
+
+    /// The origin answers, whatever it says.
+    pub fn note_answered(&mut self) {
+        self.failure = None;
     }
 
     /// Says whether it is among those with notes; returns what was said before.

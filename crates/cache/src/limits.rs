@@ -89,6 +89,10 @@ pub const SHARDS: usize = 2;
 /// all shards).
 pub const FLOORS: usize = 64;
 
+/// How long a failure before a head waits for a second one to confirm it, in milliseconds: twice the default of
+/// first_byte_timeout, which the second one may take.
+pub const FAILURE_CONFIRMABLE_MS: u64 = 120_000;
+
 /// Keys of a shard that hold nothing but a hit-for-miss mark or a remembered failure (16,384 in all shards).
 pub const NOTES_MAX: usize = 64;
 

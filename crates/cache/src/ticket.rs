@@ -261,6 +261,7 @@ impl Ticket {
         });
         let ((), wakes) = duty.within(shard, |shard, flight| {
             let entry = entry_of(shard, flight);
+            entry.note_answered();
             entry.delist(flight);
             if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {
                 mark.note_checked(trial.checked);
@@ -334,6 +335,7 @@ impl Ticket {
         head.trial = trial;
         let (keep, wakes) = duty.within(shard, |shard, flight| {
             let entry = entry_of(shard, flight);
+            entry.note_answered();
             let condemned = entry.invalidated > flight.began() || !head.is_valid() || trial.banned.is_some();
             let groups = head.groups.clone();
             // What must not be stored says nothing about the key any more.
@@ -459,17 +461,18 @@ impl Duty {
         result
     }
 
-    /// Ends the fetch without a whole response. With a time, and before a head or where several read what others could
-    /// have joined, the failure is remembered: a body that broke off for one alone may be whole for the next.
+    /// Ends the fetch without a whole response. With a time, and where several read what others could have joined, the
+    /// failure is remembered: a body that broke off for one alone may be whole for the next. Before a head it counts, too, but
+    /// another fetch has to confirm it.
     pub fn give_up(&mut self, failure: Failure, now: Option<Now>) {
         let ((), wakes) = self.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             let could_be_joined = entry.delist(flight);
-            let had_by_several = could_be_joined && flight.with(|inner| inner.readers.count() > 1);
-            let is_for_all = had_by_several || flight.with(|inner| inner.head.is_none());
-            let valid = is_for_all && entry.invalidated <= flight.began();
+            let (is_before_head, readers) = flight.with(|inner| (inner.head.is_none(), inner.readers.count()));
+            let had_by_several = could_be_joined && !is_before_head && readers > 1;
+            let valid = (had_by_several || is_before_head) && entry.invalidated <= flight.began();
             if let Some(now) = now.filter(|_| valid && failure.remember_ms > 0) {
-                shard.note_failure(flight.key, failure.clone(), now);
+                shard.note_failure(flight.key, failure.clone(), had_by_several, now);
             }
             flight.change(|inner| inner.truncate(failure))
         });

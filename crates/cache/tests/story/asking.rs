@@ -1,7 +1,7 @@
 //! What `ask` answers: the table of what is stored, what is under way and what is wished.
 
 use crate::stage::*;
-use cache::{Answer, Key, StoreAs, Wishes};
+use cache::{Answer, Key, Release, StoreAs, Wishes};
 use rules::{Facts, RequestDirectives};
 
 fn check(store_as: StoreAs, after_ms: u64, wishes: Wishes, expect: &str) {
@@ -99,6 +99,7 @@ fn what_was_found_is_refreshed_once_and_only_while_it_is_stored() {
     assert!(refresh(&stage).is_none(), "it is under way");
     assert_eq!(kind(&stage.ask("/")), "stale");
     first.fail(failure(1_000), stage.now);
+    refresh(&stage).expect("that may have been about one request").fail(failure(1_000), stage.now);
     assert!(refresh(&stage).is_none(), "it failed a moment ago");
     stage.advance_ms(1_000);
     stage.fill(refresh(&stage).expect("a moment is over"), storable(MINUTE_MS), b"new");
@@ -129,7 +130,7 @@ fn what_is_not_storable_is_fetched_in_parallel_for_a_while() {
 #[test]
 fn a_failure_is_remembered_as_long_as_it_says() {
     let mut stage = Stage::new();
-    stage.miss("/").fail(failure(1_000), stage.now);
+    stage.fails("/", &failure(1_000));
     stage.advance_ms(999);
     match stage.ask("/") {
         Answer::RecentFailure(again) => assert_eq!(again, failure(1_000)),
@@ -142,13 +143,55 @@ fn a_failure_is_remembered_as_long_as_it_says() {
     assert_eq!(kind(&stage.ask("/")), "miss");
 }
 
+/// What one request alone did not get, because of its fields perhaps, says nothing to the others.
+#[test]
+fn a_failure_before_a_head_is_told_to_others_once_a_second_fetch_has_failed_so() {
+    let mut stage = Stage::new();
+    let leader = stage.miss("/");
+    let mut waiting = stage.busy("/");
+    leader.fail(failure(1_000), stage.now);
+    assert_eq!(head_of(&mut waiting).unwrap().unwrap_err(), Release::Failed(failure(1_000)));
+    assert_eq!(kind(&stage.ask("/")), "miss", "it was one fetch, though two had it");
+    // The second one may take its time.
+    stage.advance_ms(119_999);
+    stage.miss("/").fail(failure(1_000), stage.now);
+    assert_eq!(kind(&stage.ask("/")), "recent failure");
+    // From now on one each time is enough.
+    stage.advance_ms(1_000);
+    stage.miss("/").fail(failure(1_000), stage.now);
+    assert_eq!(kind(&stage.ask("/")), "recent failure");
+    stage.advance_ms(120_000);
+    stage.miss("/").fail(failure(1_000), stage.now);
+    assert_eq!(kind(&stage.ask("/")), "miss", "long ago");
+}
+
+#[test]
+fn an_answer_of_whatever_kind_ends_the_memory_of_failures() {
+    let check = |answer: fn(&Stage), expect: &str| {
+        let mut stage = Stage::new();
+        stage.fails("/", &failure(1_000));
+        stage.advance_ms(1_000);
+        answer(&stage);
+        stage.advance_ms(2 * MINUTE_MS - 2_000);
+        let ticket = match stage.ask("/") {
+            Answer::Miss(ticket) | Answer::HitForMiss(ticket, _) => ticket,
+            other => panic!("{other:?}"),
+        };
+        ticket.fail(failure(1_000), stage.now);
+        assert_eq!(kind(&stage.ask("/")), expect);
+    };
+    check(|_| {}, "recent failure");
+    check(|stage| drop(stage.fill(stage.miss("/"), storable(MINUTE_MS), b"page")), "miss");
+    check(|stage| drop(stage.describe(stage.miss("/"), None, None).land(None)), "miss");
+}
+
 #[test]
 fn what_is_stale_stands_in_for_a_remembered_failure_unless_it_must_not() {
     for (must_revalidate, expect) in [(false, "stale"), (true, "recent failure")] {
         let mut stage = Stage::new();
         stage.fill(stage.miss("/"), with(Facts { must_revalidate, ..facts(1_000) }), b"old");
         stage.advance_ms(2_000);
-        stage.miss("/").fail(failure(1_000), stage.now);
+        stage.fails("/", &failure(1_000));
         assert_eq!(kind(&stage.ask("/")), expect);
     }
 }
@@ -160,7 +203,7 @@ fn marks_and_failures_of_invented_keys_are_bounded() {
         let path = format!("/{index}");
         match index % 2 {
             0 => drop(stage.describe(stage.miss(&path), None, None).land(None)),
-            _ => stage.miss(&path).fail(failure(60_000), stage.now),
+            _ => stage.fails(&path, &failure(60_000)),
         }
     }
     let keys = stage.cache.stats().keys;

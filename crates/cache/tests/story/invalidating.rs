@@ -103,7 +103,7 @@ fn the_number_of_a_purge_outlives_everything_else_of_the_key() {
 #[test]
 fn a_purge_lets_the_origin_be_asked_again_after_a_failure() {
     let stage = Stage::new();
-    stage.miss("/").fail(failure(60_000), stage.now);
+    stage.fails("/", &failure(60_000));
     assert_eq!(kind(&stage.ask("/")), "recent failure");
     stage.cache.purge(stage.key("/"));
     let old = stage.miss("/");

@@ -80,7 +80,7 @@ fn one_refreshes_it_in_its_grace_and_the_others_are_served() {
 #[test]
 fn outside_its_grace_nothing_stands_in_for_a_failure() {
     let stage = stored_since(16_000);
-    stage.miss("/").fail(failure(1_000), stage.now);
+    stage.fails("/", &failure(1_000));
     assert_eq!(kind(&stage.ask("/")), "recent failure");
 }
 

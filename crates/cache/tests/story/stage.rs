@@ -59,6 +59,11 @@ impl Stage {
         self.ask_with(path, &[], &Wishes::default())
     }
 
+    /// Two fetches fail before a head: others are told of it.
+    pub fn fails(&self, path: &str, with: &Failure) {
+        (0..2).for_each(|_| self.miss(path).fail(with.clone(), self.now));
+    }
+
     pub fn miss(&self, path: &str) -> Ticket {
         ticket(self.ask(path))
     }
