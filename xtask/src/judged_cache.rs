@@ -1,5 +1,6 @@
 //! The two programs that a scenario is put to, larder and Varnish, each with the same VCL file in a folder of its own:
-//! started, asked whether they take their backends for healthy, and ended.
+//! started, asked whether they take their backends for healthy, and ended. Or both are started by Varnish's command line
+//! without a program, which the management port brings them.
 //!
 //! Both listen with the PROXY protocol, so that a scenario may have clients of any address. Varnish runs without its own
 //! gzip, which larder does not have either.
@@ -14,6 +15,10 @@ use crate::project::Project;
 
 /// Varnish needs its C compiler first.
 const START_SECONDS_MAX: f64 = 30.0;
+
+/// A program lives for a few requests: what is compiled quickly need not be quick.
+const QUICK_COMPILER: &str = "cc_command=exec cc -w -O0 -pthread -fpic -shared -Wl,-x -o %o %s";
+const FEW_THREADS: [&str; 4] = ["-p", "thread_pools=1", "-p", "thread_pool_min=20"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
@@ -39,6 +44,22 @@ impl Judged {
 }
 
 impl JudgedCache {
+    /// By Varnish's command line, larder in the place of varnishd; without a program, and with gzip off. Also says where
+    /// its management port is, which asks for no secret.
+    pub fn start_managed(project: &Project, which: Judged, folder: &Path) -> Result<(JudgedCache, u16), String> {
+        let (port, management) = (ports::free()?, ports::free()?);
+        let mut command = match which {
+            Judged::Larder => Command::new(project.larder()),
+            Judged::Varnish => Command::new("varnishd"),
+        };
+        if which == Judged::Larder {
+            command.arg("varnishd");
+        }
+        command.args(as_varnishd(port, folder)).args(["-b", "none", "-S", "none"]).args(FEW_THREADS);
+        command.arg("-T").arg(format!("127.0.0.1:{management}")).args(["-p", QUICK_COMPILER]);
+        Ok((JudgedCache::run(project, which, command, port, folder)?, management))
+    }
+
     /// `vcl_path` is where included files are looked for; the folder is for what the program leaves behind.
     pub fn start(
         project: &Project,
@@ -48,12 +69,22 @@ impl JudgedCache {
         folder: &Path,
     ) -> Result<JudgedCache, String> {
         let port = ports::free()?;
-        let said = |e: std::io::Error| format!("{}: {e}", which.name());
-        let log = std::fs::File::create(folder.join("log")).map_err(said)?;
-        let mut command = match which {
+        let command = match which {
             Judged::Larder => larder(project, port, vcl, vcl_path, folder)?,
             Judged::Varnish => varnish(port, vcl, vcl_path, folder),
         };
+        JudgedCache::run(project, which, command, port, folder)
+    }
+
+    fn run(
+        project: &Project,
+        which: Judged,
+        mut command: Command,
+        port: u16,
+        folder: &Path,
+    ) -> Result<JudgedCache, String> {
+        let said = |e: std::io::Error| format!("{}: {e}", which.name());
+        let log = std::fs::File::create(folder.join("log")).map_err(said)?;
         command.current_dir(folder).stdin(Stdio::null());
         let process = command.stdout(log.try_clone().map_err(said)?).stderr(log).spawn().map_err(said)?;
         let mut cache = JudgedCache { port, which, larder: project.larder(), folder: folder.to_path_buf(), process };
@@ -133,10 +164,16 @@ fn larder(project: &Project, port: u16, vcl: &Path, vcl_path: &[PathBuf], folder
 fn varnish(port: u16, vcl: &Path, vcl_path: &[PathBuf], folder: &Path) -> Command {
     let paths: Vec<String> = vcl_path.iter().map(|path| path.display().to_string()).collect();
     let mut command = Command::new("varnishd");
-    command.args(["-F", "-j", "none", "-s", "default,64m", "-p", "vcc_err_unref=off", "-p", "http_gzip_support=off"]);
-    command.arg("-n").arg(folder.join("varnish")).arg("-a").arg(format!("127.0.0.1:{port},PROXY"));
+    command.args(as_varnishd(port, folder));
     command.arg("-p").arg(format!("vcl_path={}", paths.join(":"))).arg("-f").arg(vcl);
     command
+}
+
+/// What is on every command line of Varnish's here.
+fn as_varnishd(port: u16, folder: &Path) -> Vec<String> {
+    let (name, address) = (folder.join("varnish").display().to_string(), format!("127.0.0.1:{port},PROXY"));
+    let words = ["-F", "-j", "none", "-s", "default,64m", "-p", "vcc_err_unref=off", "-p", "http_gzip_support=off"];
+    words.into_iter().chain(["-n", &name, "-a", &address]).map(str::to_string).collect()
 }
 
 fn of_larder(text: &str) -> Vec<bool> {

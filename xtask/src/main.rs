@@ -43,6 +43,7 @@ mod suite;
 mod tidy;
 mod vcl_corpus;
 mod vcl_load_time;
+mod vcl_random;
 mod verdicts;
 mod vtc;
 mod vtc_kinds;
@@ -70,6 +71,10 @@ usage: cargo xtask TASK
                            random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
                            told, one that RFC 9111 and docs/what-is-cached.md allow?
   sites nginx FOLDER       published nginx files of that folder, imported, beside the real nginx: is nothing open that was closed?
+  vcl-random [--programs N] [--seed S] [--first N] [--as-found]
+                           random VCL programs and requests to larder and to the installed Varnish: do both answer alike, and
+                           ask their origins alike, but for what xtask/vcl-random/argued.toml argues?
+  vcl-random --replay FILE one program with its requests, as a run has written it down
   large [--mib N] [--clients N] [--memory-mib N]
                            a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
                            origin asked once?
@@ -109,6 +114,7 @@ fn main() -> ExitCode {
         ["crash", options @ ..] => crash::task(&project, options),
         ["cache-random", options @ ..] => cache_random::task(&project, options),
         ["sites", options @ ..] => sites::task(&project, options),
+        ["vcl-random", options @ ..] => vcl_random::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),
         ["fill", options @ ..] => disk_fill::task(&project, options),
         ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),

@@ -105,6 +105,22 @@ pub struct Step {
     pub tunnel: Option<String>,
 }
 
+impl Default for Answer {
+    /// To what no rule fits.
+    fn default() -> Answer {
+        Answer {
+            target: None,
+            mode: None,
+            when: BTreeMap::new(),
+            status: ok(),
+            reason: said(),
+            headers: Vec::new(),
+            body: None,
+            unrecorded: false,
+        }
+    }
+}
+
 /// None that a program would say of itself.
 fn said() -> String {
     "Said".to_string()

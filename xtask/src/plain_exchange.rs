@@ -86,6 +86,15 @@ impl Message {
         self.start.split(' ').nth(1).unwrap_or_default()
     }
 
+    /// Whether nothing can follow this answer to such a request.
+    pub fn ends_connection(&self, method: &str) -> bool {
+        let closes = self
+            .field("connection")
+            .is_some_and(|value| value.split(',').any(|option| option.trim().eq_ignore_ascii_case("close")));
+        let framed = self.field("content-length").is_some() || self.field("transfer-encoding").is_some();
+        closes || !(framed || method == "HEAD" || self.has_no_body_by_status())
+    }
+
     fn has_no_body_by_status(&self) -> bool {
         self.start.starts_with("HTTP/")
             && (self.second_word().starts_with('1') || matches!(self.second_word(), "204" | "304"))

@@ -1,5 +1,6 @@
-//! The origin of a scenario: it answers by the scenario's rules, counts how often each target was asked for, and keeps
-//! what it was asked, so that a step can say what of it reached the origin.
+//! An origin that keeps what it was asked, so that somebody can say what of it reached the origin, and counts how often
+//! each target was asked for. What it answers is the business of who starts it: a scenario's rules, or what a random
+//! request asks for.
 //!
 //! It knows nothing of who asks. A thread for each connection; all end with the process.
 
@@ -12,14 +13,48 @@ use std::time::Duration;
 use crate::original_scenario::Answer;
 use crate::plain_exchange::{Message, Unframed};
 
+const CHUNK_BYTES: usize = 1_000;
+
 pub struct RecordingOrigin {
     pub port: u16,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    answers: Vec<Answer>,
+    answers: Box<dyn Answers>,
     state: Mutex<State>,
+}
+
+/// Who knows what is answered.
+pub trait Answers: Send + Sync + 'static {
+    /// `count` says which request with this method and target it is, from 1 on.
+    fn answer(&self, request: &Message, mode: &str, count: usize) -> OriginAnswer;
+}
+
+pub struct OriginAnswer {
+    /// Status line and fields but those that frame, each line with its end.
+    pub head: String,
+    pub body: Vec<u8>,
+    pub framing: OriginFraming,
+    /// Probes: not recorded.
+    pub unrecorded: bool,
+}
+
+/// How a body is ended, if anything is answered at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginFraming {
+    Length,
+    Chunked,
+    /// By the end of the connection.
+    Close,
+    /// Half of the body that Content-Length announces, and the end.
+    Cut,
+    /// The connection ends before a byte of an answer.
+    Nothing,
+    /// No body, whatever the head says of one.
+    Bodiless,
+    /// Lines come back in capitals.
+    Tunnel,
 }
 
 #[derive(Default)]
@@ -27,6 +62,8 @@ struct State {
     mode: String,
     asked: Vec<Asked>,
     counts: HashMap<String, usize>,
+    /// Requests that came and are not answered to the end.
+    under_way: usize,
 }
 
 /// A request as it came.
@@ -39,10 +76,10 @@ pub struct Asked {
 }
 
 impl RecordingOrigin {
-    pub fn start(answers: Vec<Answer>) -> Result<RecordingOrigin, String> {
+    pub fn start(answers: impl Answers) -> Result<RecordingOrigin, String> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|e| format!("the origin: {e}"))?;
         let port = listener.local_addr().map_err(|e| format!("the origin: {e}"))?.port();
-        let shared = Arc::new(Shared { answers, state: Mutex::default() });
+        let shared = Arc::new(Shared { answers: Box::new(answers), state: Mutex::default() });
         let for_all = shared.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -56,6 +93,20 @@ impl RecordingOrigin {
 
     pub fn set_mode(&self, mode: &str) {
         self.shared.state().mode = mode.to_string();
+    }
+
+    /// How many requests came since they were taken last, and whether one of all is under way.
+    pub fn looked_at(&self) -> (usize, bool) {
+        let state = self.shared.state();
+        (state.asked.len(), state.under_way > 0)
+    }
+
+    /// Begins to count anew.
+    pub fn forget(&self) {
+        let mut state = self.shared.state();
+        state.asked.clear();
+        state.counts.clear();
+        state.mode.clear();
     }
 
     /// What came since the last call. Waits a moment until there is as much as expected: what is fetched behind an
@@ -81,50 +132,88 @@ impl Shared {
         let mut from = BufReader::new(stream.try_clone()?);
         let mut to = stream;
         while let Some(request) = Message::read(&mut from, Unframed::Empty, true)? {
-            let (answer, count) = self.pick(&request);
+            let answer = self.pick(&request);
             let method = request.start.split(' ').next().unwrap_or_default();
-            let mut head = format!("HTTP/1.1 {} {}\r\n", answer.status, answer.reason);
-            for field in &answer.headers {
-                head.push_str(&format!("{field}\r\n"));
-            }
-            if answer.status == 101 {
-                to.write_all(format!("{head}\r\n").as_bytes())?;
-                return echo(&mut from, &mut to);
-            }
-            let usual = format!("{method} {} #{count}", request.second_word());
-            let body = answer.body.as_deref().unwrap_or(&usual);
-            head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
-            let body = if method == "HEAD" { "" } else { body };
-            to.write_all(format!("{head}{body}").as_bytes())?;
-            if request.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close")) {
+            let goes_on = send(&answer, method, &mut from, &mut to);
+            self.state().under_way -= 1;
+            if !goes_on? || request.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close")) {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Keeps the request, and finds its answer and which request for the same it is.
-    fn pick(&self, request: &Message) -> (Answer, usize) {
+    /// Keeps the request, and finds its answer.
+    fn pick(&self, request: &Message) -> OriginAnswer {
         let line = request.start.rsplit_once(' ').map_or(request.start.as_str(), |(line, _)| line).to_string();
         let mut state = self.state();
-        let answer = self.answers.iter().find(|answer| fits(answer, request, &state.mode));
-        let answer = answer.cloned().unwrap_or_else(|| Answer {
-            target: None,
-            mode: None,
-            when: Default::default(),
-            status: 200,
-            reason: "Said".to_string(),
-            headers: Vec::new(),
-            body: None,
-            unrecorded: false,
-        });
+        let count = state.counts.get(&line).copied().unwrap_or(0);
+        let next = count + 1;
+        let answer = self.answers.answer(request, &state.mode, next);
+        // Whether somebody asks again who got nothing is his business.
+        if answer.framing != OriginFraming::Nothing {
+            state.counts.insert(line.clone(), next);
+        }
         if !answer.unrecorded {
             let (fields, body) = (request.fields.clone(), request.body.clone());
-            state.asked.push(Asked { line: line.clone(), fields, body });
+            state.asked.push(Asked { line, fields, body });
         }
-        let count = state.counts.entry(line).or_default();
-        *count += 1;
-        (answer, *count)
+        state.under_way += 1;
+        answer
+    }
+}
+
+/// Whether the connection can be used again.
+fn send(
+    answer: &OriginAnswer,
+    method: &str,
+    from: &mut BufReader<TcpStream>,
+    to: &mut TcpStream,
+) -> std::io::Result<bool> {
+    let OriginAnswer { head, body, framing, .. } = answer;
+    let whole = if method == "HEAD" { &[] } else { body.as_slice() };
+    match framing {
+        OriginFraming::Nothing => return Ok(false),
+        OriginFraming::Tunnel => {
+            to.write_all(format!("{head}\r\n").as_bytes())?;
+            echo(from, to)?;
+        }
+        OriginFraming::Bodiless => to.write_all(format!("{head}\r\n").as_bytes())?,
+        OriginFraming::Close => to.write_all(&[format!("{head}\r\n").as_bytes(), whole].concat())?,
+        OriginFraming::Length | OriginFraming::Cut => {
+            let sent = if *framing == OriginFraming::Cut { &whole[..whole.len() / 2] } else { whole };
+            to.write_all(&[format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes(), sent].concat())?;
+        }
+        OriginFraming::Chunked => {
+            let mut text = format!("{head}Transfer-Encoding: chunked\r\n\r\n").into_bytes();
+            for piece in whole.chunks(CHUNK_BYTES) {
+                text.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+                text.extend_from_slice(piece);
+                text.extend_from_slice(b"\r\n");
+            }
+            if method != "HEAD" {
+                text.extend_from_slice(b"0\r\n\r\n");
+            }
+            to.write_all(&text)?;
+        }
+    }
+    Ok(matches!(framing, OriginFraming::Length | OriginFraming::Chunked | OriginFraming::Bodiless))
+}
+
+/// A scenario's rules: the first one that fits.
+impl Answers for Vec<Answer> {
+    fn answer(&self, request: &Message, mode: &str, count: usize) -> OriginAnswer {
+        let usual = Answer::default();
+        let answer = self.iter().find(|answer| fits(answer, request, mode)).unwrap_or(&usual);
+        let mut head = format!("HTTP/1.1 {} {}\r\n", answer.status, answer.reason);
+        for field in &answer.headers {
+            head.push_str(&format!("{field}\r\n"));
+        }
+        let method = request.start.split(' ').next().unwrap_or_default();
+        let usual = format!("{method} {} #{count}", request.second_word());
+        let body = answer.body.as_deref().unwrap_or(&usual).as_bytes().to_vec();
+        let framing = if answer.status == 101 { OriginFraming::Tunnel } else { OriginFraming::Length };
+        OriginAnswer { head, body, framing, unrecorded: answer.unrecorded }
     }
 }
 

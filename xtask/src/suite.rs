@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::project::{Project, Stopwatch};
-use crate::{behaviours, cache_random, conformance, crash, edge_counts, large, memory, tidy};
+use crate::{behaviours, cache_random, conformance, crash, edge_counts, large, memory, tidy, vcl_random};
 
 /// What a step did: how many things it looked at, and what was wrong with which.
 #[derive(Debug, Default)]
@@ -35,13 +35,14 @@ impl Tally {
 type Step = (&'static str, fn(&Project) -> Result<Tally, String>);
 
 const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_step)];
-const SLOW: [Step; 10] = [
+const SLOW: [Step; 11] = [
     ("build", build),
     ("unit tests", unit_tests),
     ("integration tests", integration_tests),
     ("behaviours", behaviours::run),
     ("crashes", crash::run),
     ("random answers", cache_random::run),
+    ("random programs", vcl_random::run),
     ("large objects", large::run),
     ("memory", memory::run),
     ("conformance", conformance::run),
