@@ -203,7 +203,7 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: Option<Fac
         return Part::Whole;
     }
     match range::wanted(&request, held, facts, length) {
-        Ranges::Whole if is_no_range(tx, &request) => Part::Unsatisfiable(length),
+        Ranges::Whole if is_no_range(tx, &request, held) => Part::Unsatisfiable(length),
         Ranges::Whole => Part::Whole,
         Ranges::One(range) => Part::One(range, Some(length)),
         Ranges::Many(ranges) if matches!(source, Source::Object(..)) => Part::Many(ranges),
@@ -213,9 +213,12 @@ fn part_of(tx: &Transaction, made: &MadeHead, source: &Source, facts: Option<Fac
 }
 
 /// A part is asked for in a way that means nothing, which Varnish refuses where RFC 9110 §14.2 would have it ignored.
-fn is_no_range(tx: &Transaction, request: &Request<'_>) -> bool {
+/// Where a range is not heard of at all, as with HEAD or a 404, that holds for one that means nothing, too.
+fn is_no_range(tx: &Transaction, request: &Request<'_>, held: Response<'_>) -> bool {
     let asks_for_one = |range: &[u8]| !range.contains(&b',');
     tx.site.settings.as_varnishd
+        && request.method == Method::Get
+        && held.status == Status::OK
         && !request.fields.contains(FieldName::IfRange)
         && request.fields.get(FieldName::Range).is_some_and(asks_for_one)
 }
