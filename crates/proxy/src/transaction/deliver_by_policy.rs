@@ -99,7 +99,8 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Op
         Answer::Made(Made { made, body, is_final: true }) => Ok((made, Source::Bytes(body), None)),
         Answer::Made(Made { made, body, .. }) => {
             let mut fields = made.head.fields.clone();
-            prepare(tx, &mut fields, &made.head, None, 0, Some(body.len() as u64));
+            let age_s = age_said(&fields);
+            prepare(tx, &mut fields, &made.head, None, age_s, Some(body.len() as u64));
             let view = arrived(tx, &made.head, None, 0);
             let made = client_steps::deliver(tx, Some(view), made.status, made.head.reason.as_deref(), &fields)?;
             Ok((made, Source::Bytes(body), None))

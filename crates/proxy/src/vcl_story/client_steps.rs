@@ -353,23 +353,28 @@ pub(crate) fn hit_followed(tx: &mut Transaction, headed: &Headed) -> Option<Step
     })
 }
 
-/// `Step::Lookup` stands for the fetch that vcl_hit could ask for in old versions.
 fn said_of_hit(tx: &mut Transaction, stored: StoredView<'_>) -> Option<Step> {
     let beside = Beside { stored: Some(stored), ..Beside::default() };
-    let mut passes_hit = false;
-    let said = within(tx, beside, |scope, program| match run_over!(scope, program.hit) {
+    let said = within(tx, beside, |scope, program| {
+        let verdict = run_over!(scope, program.hit);
+        step_after_hit(scope, verdict)
+    });
+    said.unwrap_or_else(|| Some(failed()))
+}
+
+/// Where vcl_hit leads, if not to vcl_deliver. `Step::Lookup` stands for the fetch that it could ask for in old versions.
+pub(crate) fn step_after_hit(scope: &Scope<'_>, verdict: HitVerdict<'_>) -> Option<Step> {
+    if let Side::Client(state) = scope.side {
+        state.passes_hit.set(matches!(verdict, HitVerdict::Pass));
+    }
+    match verdict {
         HitVerdict::Deliver => None,
         HitVerdict::Miss => Some(Step::Lookup),
-        HitVerdict::Pass => {
-            passes_hit = true;
-            Some(Step::Pass)
-        }
+        HitVerdict::Pass => Some(Step::Pass),
         HitVerdict::Restart => Some(Step::Restart),
         HitVerdict::Synth(status) => Some(synth(status)),
         HitVerdict::Fail(_) => Some(failed()),
-    });
-    state(tx).passes_hit.set(passes_hit);
-    said.unwrap_or_else(|| Some(failed()))
+    }
 }
 
 /// vcl_miss.

@@ -202,22 +202,16 @@ fn hit_and_deliver<'a>(
         true => HitVerdict::Deliver,
         false => run_over!(scope, program.hit),
     };
-    let elsewhere = match said {
-        HitVerdict::Deliver => None,
-        HitVerdict::Miss => {
+    match client_steps::step_after_hit(scope, said) {
+        None => {}
+        Some(Step::Lookup) => {
             // Of old: fetch it, and let the client wait. The loop asks for that right.
             if let Side::Client(state) = scope.side {
                 state.misses_once.set(true);
             }
             return Came::Elsewhere(State::Receive, Step::Lookup);
         }
-        HitVerdict::Pass => Some(Step::Pass),
-        HitVerdict::Restart => Some(Step::Restart),
-        HitVerdict::Synth(status) => Some(client_steps::synth(status)),
-        HitVerdict::Fail(_) => Some(Step::Synth(Synth::vcl_failed())),
-    };
-    if let Some(step) = elsewhere {
-        return Came::Elsewhere(State::Hit, step);
+        Some(step) => return Came::Elsewhere(State::Hit, step),
     }
     take_edge(core, State::Hit, State::Deliver);
     if program.is_builtin(Subroutine::Deliver) && !core.is_heard() && builtin_hit::can_go_as_stored(object) {
