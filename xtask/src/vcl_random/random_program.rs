@@ -55,11 +55,17 @@ pub fn drawn(dice: &mut Dice) -> Program {
         let no_end = body.into_iter().filter(|statement| !ends(statement)).collect();
         subroutines.push(Subroutine { name: "own_client".to_string(), body: no_end });
     }
+    let knows_purge = dice.below(3) == 0;
     for (name, scope, often) in SUBROUTINES {
         if dice.below(10) >= often {
             continue;
         }
         let mut body = Statements { dice, scope }.body(statements_max);
+        if knows_purge && scope == Scope::Recv {
+            let then = vec![Statement::Plain("return (hash);".to_string())];
+            let condition = "req.method == \"PURGE\"".to_string();
+            body.insert(0, Statement::If { condition, then, otherwise: Vec::new() });
+        }
         if own_of_clients && !scope.is_backend() && dice.below(3) == 0 {
             body.insert(0, Statement::Plain("call own_client;".to_string()));
         }

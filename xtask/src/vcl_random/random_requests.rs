@@ -125,6 +125,8 @@ fn request(dice: &mut Dice, target: &str) -> Request {
         _ => None,
     };
     let client = if dice.below(8) == 0 { pick(dice, &["127.0.0.9", "10.1.2.3", "10.2.2.3"]) } else { USUAL_CLIENT };
+    // Varnish spoils the connection of a HEAD that has a range.
+    fields.retain(|field| method != "HEAD" || !field.starts_with("Range:"));
     Request {
         line: format!("{method} {target}"),
         fields: fields.iter().flat_map(|field| field.split("\r\n")).map(str::to_string).collect(),

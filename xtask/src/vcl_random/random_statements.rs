@@ -83,6 +83,7 @@ impl Statements<'_> {
         match self.dice.below(10) {
             0..=2 if depth > 0 => self.condition(depth),
             3 => self.ending(),
+            4 if matches!(self.scope, Scope::Hit | Scope::Miss) => self.purge(),
             4..=5 => Statement::Plain(self.own()),
             _ => Statement::Plain(self.field()),
         }
@@ -134,15 +135,8 @@ impl Statements<'_> {
         match self.scope {
             Scope::Recv => self.own_of_recv(),
             Scope::Hash => format!("hash_data({});", self.expressions().text(1)),
-            Scope::Hit => match self.dice.below(5) {
-                0 => "purge.hard();".to_string(),
-                1 => self.soft_purge(),
-                2 => self.ban(),
-                _ => self.field(),
-            },
-            Scope::Miss => match self.dice.below(5) {
-                0 => self.soft_purge(),
-                1 => self.ban(),
+            Scope::Hit | Scope::Miss => match self.dice.below(5) {
+                0 => self.ban(),
                 _ => self.field(),
             },
             Scope::Pass | Scope::Purge => self.field(),
@@ -257,8 +251,11 @@ impl Statements<'_> {
         format!("set beresp.{what} = {};", self.pick(&["0s", "0.3s", "0.3s", "10s", "100s", "1h"]))
     }
 
-    fn soft_purge(&mut self) -> String {
-        format!("purge.soft({});", self.pick(&["", "0s", "0s, 10s", "0s, 0s, 10s"]))
+    /// As programs purge: for who asks for that, who gets nothing else.
+    fn purge(&mut self) -> Statement {
+        let purge = self.pick(&["purge.hard();", "purge.soft();", "purge.soft(0s, 10s);", "purge.soft(0.3s, 0s);"]);
+        let then = [purge, "return (synth(200, \"Purged\"));"].map(|text| Statement::Plain(text.to_string())).to_vec();
+        Statement::If { condition: "req.method == \"PURGE\"".to_string(), then, otherwise: Vec::new() }
     }
 
     fn ban(&mut self) -> String {
