@@ -35,6 +35,8 @@ use crate::vcl_story::fetch_state::{FetchState as PolicyState, MadeFor};
 use crate::vcl_story::xids;
 use crate::worker::Core;
 
+pub(crate) mod bereq;
+mod beresp;
 mod block_read;
 mod failed;
 pub(crate) mod fill;
@@ -49,6 +51,7 @@ mod refreshed;
 mod reply;
 mod retry;
 mod send;
+pub(crate) mod settled;
 pub(crate) mod slice_fetch;
 pub(crate) mod slice_stream;
 mod upload;
@@ -288,13 +291,13 @@ impl Fetch {
             // vcl_pipe has seen it already.
             Purpose::Upgrade | Purpose::Piped | Purpose::Raw => Rc::clone(&tx.head),
             _ => {
-                let bereq = policy_fetch::bereq_of(
+                let bereq = bereq::bereq_of(
                     &tx.head.request(),
                     crate::vcl_story::client_steps::original_of(tx),
                     stale.as_ref(),
                     is_pass,
                 );
-                Rc::new(policy_fetch::with_xid(&bereq.request(), xid))
+                Rc::new(bereq::with_xid(&bereq.request(), xid))
             }
         };
         let mut policy = PolicyState::new(MadeFor::of(client), Rc::clone(&head), xid, core.now());
@@ -324,8 +327,8 @@ impl Fetch {
         purpose: Purpose,
     ) -> Fetch {
         let xid = xids::next(core);
-        let bereq = policy_fetch::with_range(&program.bereq.request(), &purpose);
-        let head = Rc::new(policy_fetch::with_xid(&bereq.request(), xid));
+        let bereq = bereq::with_range(&program.bereq.request(), &purpose);
+        let head = Rc::new(bereq::with_xid(&bereq.request(), xid));
         let mut policy = PolicyState::new(program.made_for.clone(), Rc::clone(&head), xid, core.now());
         policy.records = fetch_records::begin(core, None, (xid, Wish::Miss), &policy.site.name, &head.request());
         Fetch::under((core, site), asked_for, (program.policy.clone(), policy), (head, purpose))

@@ -13,7 +13,7 @@ use wire::{HopByHop, ResponseBody};
 use crate::fetch::fill::{Course, pour, store_in_slices};
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
-use crate::fetch::policy_fetch::{Keeping, Settled, SettledBody};
+use crate::fetch::settled::{Keeping, Settled, SettledBody};
 use crate::fetch::{Broken, Client, Fetch, FetchState, outline};
 use crate::limits::MARK_TTL_MIN_MS;
 use crate::stored_head;

@@ -10,24 +10,25 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Failure, Now, Object};
-use message::{Field, FieldName, Fields, FieldsView, Method, Request, RequestHead, ResponseHead, Status, Version};
+use message::{FieldName, Fields, Request, ResponseHead, Status, Version};
 use rules::Lifetimes;
-use rules::conditions::{self, Validators};
 use rules::lifetimes::announced;
 use rules::update;
 use vcl::subroutine_verdicts::{
     BackendErrorVerdict, BackendFetchVerdict, BackendRefreshVerdict, BackendResponseVerdict, Status as Said,
 };
 use vcl::{BackendRef, Loaded};
-use wire::{HopByHop, Refusal, RequestBody, ResponseBody};
+use wire::{Refusal, RequestBody};
 
-use crate::fetch::origin_body::Arriving;
-use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body, outline, prepare};
+use crate::fetch::bereq::with_xid;
+use crate::fetch::beresp::{received_head, says_body_of_204};
+use crate::fetch::settled::{Settled, SettledBody};
+use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body, outline};
 use crate::records::{RecordKind, fetch_records};
 use crate::vcl_story::fetch_state::FetchState;
-use crate::vcl_story::log_notes::{self, DecidedBy, LifeBy};
+use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::policy_scope::{Scope, Side};
-use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
+use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::Watched;
 use crate::vcl_story::xids;
@@ -37,37 +38,6 @@ const FETCH_FAILED: &[u8] = b"Backend fetch failed";
 
 /// The program failed on the origin's side. What becomes of the client is vcl_synth's to say.
 const PROGRAM_FAILED: &str = "vcl-fetch-failed";
-
-/// What a program settled on.
-pub(crate) struct Settled {
-    pub(crate) made: MadeHead,
-    pub(crate) body: SettledBody,
-    pub(crate) keeping: Keeping,
-    pub(crate) lifetimes: Lifetimes,
-    pub(crate) received: Now,
-    pub(crate) streams: bool,
-    /// Why the last attempt brought nothing, for the log; empty when it did.
-    pub(crate) why: &'static str,
-}
-
-pub(crate) enum SettledBody {
-    Origin(Box<Arriving>, ResponseBody),
-    /// What is stored: the origin confirmed it.
-    Stored,
-    Program(Bytes),
-}
-
-/// Whether an answer is kept, or that it must not be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Keeping {
-    Store,
-    /// For its ttl requests for it go to the origin beside one another …
-    HitForMiss,
-    /// … or past the store.
-    HitForPass,
-    /// A pass.
-    Not,
-}
 
 /// What one subroutine wants next.
 enum Next {
@@ -397,7 +367,7 @@ impl Fetch {
                 next.map(|pass_for| (scope.response.to_made(), pass_for))
             });
         match made.unwrap_or(Err(Next::Abandon(PROGRAM_FAILED))) {
-            Ok((made, pass_for)) => self.settled(made, body, pass_for, received),
+            Ok((made, pass_for)) => Next::Settled(Box::new(self.settled(made, body, pass_for, received))),
             Err(next) => {
                 // A connection on which nothing more comes can be used again.
                 if let SettledBody::Origin(arriving, _) = body {
@@ -433,7 +403,7 @@ impl Fetch {
             }
         });
         match made.unwrap_or(Err(Next::Abandon(PROGRAM_FAILED))) {
-            Ok((made, body)) => self.settled(made, SettledBody::Program(body), None, received),
+            Ok((made, body)) => Next::Settled(Box::new(self.settled(made, SettledBody::Program(body), None, received))),
             Err(Next::Retry) if !self.may_retry() => Next::Abandon("retries-too-many"),
             Err(next) => next,
         }
@@ -449,74 +419,6 @@ impl Fetch {
                 self.enter(State::Failed);
                 None
             }
-        }
-    }
-
-    fn settled(&self, made: MadeHead, mut body: SettledBody, pass_for: Option<f64>, received: Now) -> Next {
-        if let SettledBody::Origin(arriving, _) = &mut body {
-            // What the origin said of it is not here any more: this is the program's.
-            arriving.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
-        }
-        let policy = self.policy();
-        let (mut lifetimes, mut by) = (policy.lifetimes.get(), policy.life_by.get());
-        let keeping = if policy.is_pass {
-            by.uncacheable = Some(DecidedBy::Pass);
-            Keeping::Not
-        } else if let Some(seconds) = pass_for {
-            lifetimes = Lifetimes { ttl_ms: (seconds * 1_000.0) as i64, grace_ms: 0, keep_ms: 0, ..lifetimes };
-            by = LifeBy::VERDICT;
-            Keeping::HitForPass
-        } else if policy.uncacheable.get() {
-            Keeping::HitForMiss
-        } else {
-            // Even one without any time: who waited for it gets it, and nobody after them.
-            Keeping::Store
-        };
-        self.record_settled(&body, pass_for, &lifetimes, (keeping, received));
-        self.note_life(&lifetimes, &by, keeping);
-        let streams = policy.do_stream.get();
-        let why = match body {
-            SettledBody::Program(_) => policy.why_failed.get(),
-            _ => "",
-        };
-        Next::Settled(Box::new(Settled { made, body, keeping, lifetimes, received, streams, why }))
-    }
-
-    fn record_settled(
-        &self,
-        body: &SettledBody,
-        pass_for: Option<f64>,
-        lifetimes: &Lifetimes,
-        (keeping, received): (Keeping, Now),
-    ) {
-        let Some(records) = self.records() else { return };
-        if pass_for.is_some() {
-            fetch_records::life(records, "HFP", lifetimes, true, received);
-        }
-        let framing = match body {
-            SettledBody::Origin(_, framing) => Some(*framing),
-            SettledBody::Stored => Some(ResponseBody::None),
-            SettledBody::Program(_) => None,
-        };
-        fetch_records::body_begins(records, framing, self.policy().do_stream.get(), keeping == Keeping::Store);
-        if let SettledBody::Program(body) = body {
-            records.count(|carried| carried.body_in += body.len() as u64);
-            fetch_records::body_ended(records);
-        }
-    }
-
-    /// For the request's log line, if there is one to be, and for who watches.
-    fn note_life(&self, lifetimes: &Lifetimes, by: &LifeBy, keeping: Keeping) {
-        let policy = self.policy();
-        if policy.log_notes.is_none() && self.core.watch.is_none() {
-            return;
-        }
-        let life = log_notes::life(lifetimes, by, keeping, policy.site.loaded.sources());
-        if let Some(watch) = &self.core.watch {
-            watch.settled(&life, policy.is_background);
-        }
-        if let Some(notes) = &policy.log_notes {
-            notes.note_life(life);
         }
     }
 
@@ -557,94 +459,6 @@ fn abandoned(why: &'static str) -> Failure {
     Failure { status: 503, token: why, text: "The policy abandoned the fetch.".into(), remember_ms: 0 }
 }
 
-/// An answer's head without what concerns only the connection it came on.
-fn received_head(head: &ResponseHead) -> ResponseHead {
-    let mut fields = HopByHop::end_to_end(head.fields.view());
-    if let Some(length) = head.fields.view().get(FieldName::ContentLength) {
-        // How long the body is, the program may know; to change it is not its business.
-        fields.push(FieldName::ContentLength, length);
-    }
-    // What its sender says once over several lines is one list.
-    collect(&mut fields, FieldName::CacheControl);
-    collect(&mut fields, FieldName::Vary);
-    ResponseHead { status: head.status, version: head.version, reason: head.reason.clone(), fields }
-}
-
-fn collect(fields: &mut Fields, name: FieldName) {
-    if fields.view().get_all(name).count() > 1 {
-        let all = fields.view().get_all(name).collect::<Vec<_>>().join(&b", "[..]);
-        fields.set(name, all);
-    }
-}
-
-/// What has no content has no length either, and Varnish takes nothing from who says otherwise.
-fn says_body_of_204(head: &ResponseHead) -> bool {
-    let fields = head.fields.view();
-    let has_length = fields.get(FieldName::ContentLength).is_some_and(|length| length != b"0");
-    head.status == Status(204) && (has_length || fields.contains(FieldName::TransferEncoding))
-}
-
 fn has_conditions(request: &Request<'_>) -> bool {
     request.fields.contains(FieldName::IfNoneMatch) || request.fields.contains(FieldName::IfModifiedSince)
-}
-
-/// The request to the origin before the program sees it: of the client's fields those that are not for one connection
-/// or one client's conditions, and, where something stored may be confirmed, ours. What Connection names goes as it came in
-/// `original`; what the program set since is meant for the origin.
-pub(crate) fn bereq_of(
-    request: &Request<'_>,
-    original: Option<FieldsView<'_>>,
-    stale: Option<&Arc<Object>>,
-    is_pass: bool,
-) -> RequestHead {
-    let hop_by_hop = HopByHop::of(request.fields);
-    let is_of_the_program = |field: &Field<'_>| {
-        let came = original.is_none_or(|came| came.get_all_named(field.name_text).any(|value| value == field.value));
-        !came && field.name == FieldName::Other
-    };
-    let mut fields = Fields::default();
-    for field in request.fields.iter() {
-        let framing = matches!(field.name, FieldName::ContentLength | FieldName::Expect);
-        let is_kept_back = !is_pass && is_one_client_s(field.name);
-        if !framing && !is_kept_back && (!hop_by_hop.drops(&field) || is_of_the_program(&field)) {
-            fields.push_named(field.name_text, field.value);
-        }
-    }
-    // As in Varnish: what builtin.vcl refuses to confirm is not asked about, and nothing is confirmed that has no body.
-    let stale = stale.filter(|stale| stale.status() == Status::OK && stale.length() > 0);
-    if let Some(validators) = stale.and_then(|stale| Validators::of(stale.response(), &stale.facts())) {
-        if let Some(etag) = validators.if_none_match {
-            fields.push(FieldName::IfNoneMatch, etag);
-        }
-        if let Some(date) = validators.if_modified_since {
-            fields.push(FieldName::IfModifiedSince, date);
-        }
-    }
-    let (method, method_text) =
-        if is_pass { (request.method, request.method_text) } else { (Method::Get, &b"GET"[..]) };
-    Request { method, method_text, fields: fields.view(), ..request.clone() }.to_head()
-}
-
-/// The same for a slice: its program sees what is asked for.
-pub(crate) fn with_range(request: &Request<'_>, purpose: &Purpose) -> RequestHead {
-    let mut fields = Fields::default();
-    request.fields.iter().for_each(|field| fields.push_named(field.name_text, field.value));
-    prepare::add_range(purpose, &mut fields);
-    Request { fields: fields.view(), ..request.clone() }.to_head()
-}
-
-/// The same with the number of another transaction.
-pub(crate) fn with_xid(request: &Request<'_>, xid: u64) -> RequestHead {
-    let mut fields = Fields::default();
-    for field in request.fields.iter().filter(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish")) {
-        fields.push_named(field.name_text, field.value);
-    }
-    fields.push_named(b"X-Varnish", xid.to_string().as_bytes());
-    Request { fields: fields.view(), ..request.clone() }.to_head()
-}
-
-/// What a fetch for many does not ask.
-fn is_one_client_s(name: FieldName) -> bool {
-    conditions::is_condition(name)
-        || matches!(name, FieldName::Range | FieldName::IfRange | FieldName::CacheControl | FieldName::ContentRange)
 }

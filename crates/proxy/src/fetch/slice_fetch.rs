@@ -15,8 +15,8 @@ use message::{FieldName, Fields, Request, RequestHead, Status};
 use rules::credentials;
 use rules::range::{ContentRange, may_combine};
 
+use crate::fetch::bereq::bereq_of;
 use crate::fetch::fill::{Course, pour};
-use crate::fetch::policy_fetch::bereq_of;
 use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed};
 use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;

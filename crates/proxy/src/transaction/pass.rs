@@ -11,7 +11,7 @@ use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
-use crate::fetch::policy_fetch::{Settled, SettledBody};
+use crate::fetch::settled::{Settled, SettledBody};
 use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, fill_by_policy, outline};
 use crate::records::fetch_records::Wish;
 use crate::records::request_records;

@@ -18,8 +18,8 @@ use vcl::subroutine_verdicts::{
 use vcl::{Arena, BackendRef, Fault, Loaded, Message, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
+use crate::fetch::bereq::{bereq_of, with_xid};
 use crate::fetch::brings_body;
-use crate::fetch::policy_fetch::{bereq_of, with_xid};
 use crate::policy::Seen;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};

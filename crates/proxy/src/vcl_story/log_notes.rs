@@ -12,7 +12,7 @@ use rules::lifetimes::{Announced, Bounds, LifetimeRule, Stage, judge};
 use vcl::Sources;
 use vcl::source_files::Span;
 
-use crate::fetch::policy_fetch::Keeping;
+use crate::fetch::settled::Keeping;
 use crate::policy_columns::{Kept, Life, LoggedTexts};
 
 /// What decided about a lifetime.
