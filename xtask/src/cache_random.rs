@@ -83,12 +83,7 @@ fn play(project: &Project, answers: u64, seed: u64) -> Result<Tally, String> {
         folder: folder.clone(),
     });
     let origin = serve_origin(&stage).map_err(|error| format!("the origin: {error}"))?;
-    let config = format!(
-        "[origin.random]\nurls = [\"http://127.0.0.1:{origin}\"]\n[admin]\ndebug = true\n[memory]\nsize = \"8MiB\"\n\
-         [[disk]]\npath = \"store\"\nsize = \"32MiB\"\n"
-    );
-    std::fs::write(folder.join("larder.toml"), config).map_err(|error| format!("larder.toml: {error}"))?;
-    let mut larder = start(project, &stage)?;
+    let mut larder = start(project, &stage, origin, &mut dice)?;
     let (mut kills, mut reloads) = (0, 0);
     while stage.checked.load(SeqCst) < answers && stage.lock_wrong().len() < WRONG_MAX {
         live_a_round(&stage, &mut dice);
@@ -96,7 +91,7 @@ fn play(project: &Project, answers: u64, seed: u64) -> Result<Tally, String> {
             0 => {
                 kill(larder)?;
                 stage.lock().note_killed();
-                larder = start(project, &stage)?;
+                larder = start(project, &stage, origin, &mut dice)?;
                 kills += 1;
             }
             1 => {
@@ -125,7 +120,15 @@ fn play(project: &Project, answers: u64, seed: u64) -> Result<Tally, String> {
     Ok(Tally { passed, failed, remarks })
 }
 
-fn start(project: &Project, stage: &Stage) -> Result<Child, String> {
+/// One life. In some the bodies on the disk are sent from there, as soon as they have left memory.
+fn start(project: &Project, stage: &Stage, origin: u16, dice: &mut Dice) -> Result<Child, String> {
+    let sends_file = dice.below(2) == 0;
+    let config = format!(
+        "[origin.random]\nurls = [\"http://127.0.0.1:{origin}\"]\n[admin]\ndebug = true\n[memory]\nsize = \"8MiB\"\n\
+         [[disk]]\npath = \"store\"\nsize = \"32MiB\"\n\
+         [store]\ndisk_sendfile = {sends_file}\ndisk_sendfile_min = \"512B\"\n"
+    );
+    std::fs::write(stage.folder.join("larder.toml"), config).map_err(|error| format!("larder.toml: {error}"))?;
     let larder = started_larder::start(project, &stage.folder, &["--config", "larder.toml"])?;
     // A new process has the clock of the machine.
     let advanced = stage.move_clock(stage.advanced_ms.load(SeqCst));
