@@ -296,11 +296,8 @@ fn write_fetch<'a>(scope: &Scope<'a>, state: &FetchState, of: V, to: Plain<'a>) 
         V::BERESP_TTL => state.lifetimes.set(Lifetimes { ttl_ms: (to.real() * 1_000.0) as i64, ..lives }),
         V::BERESP_GRACE => state.lifetimes.set(Lifetimes { grace_ms: ms(to), ..lives }),
         V::BERESP_KEEP => state.lifetimes.set(Lifetimes { keep_ms: ms(to), ..lives }),
-        // Once it is not to be cached, it stays so.
-        V::BERESP_UNCACHEABLE if to.truth() => state.uncacheable.set(true),
-        V::BERESP_UNCACHEABLE if state.uncacheable.get() => {
-            return Err(Fault::new("beresp.uncacheable cannot become false again"));
-        }
+        // Once it is not to be cached, it stays so: to set it back has no effect, as in Varnish.
+        V::BERESP_UNCACHEABLE => state.uncacheable.set(state.uncacheable.get() || to.truth()),
         V::BERESP_DO_STREAM => state.do_stream.set(to.truth()),
         V::BERESP_FILTERS => *state.filters.borrow_mut() = to.text().map(Into::into),
         V::BERESP_DO_ESI | V::BERESP_DO_GZIP | V::BERESP_DO_GUNZIP if to.truth() => {
