@@ -66,6 +66,13 @@ impl SiteProcesses {
         written.map_err(|error| format!("the keeper: {error}"))
     }
 
+    /// Ends one that is wanted no longer.
+    pub fn end(&mut self, id: u32) {
+        let Some(at) = self.children.iter().position(|child| child.id() == id) else { return };
+        let mut child = self.children.swap_remove(at);
+        let _ = child.kill().and_then(|()| child.wait());
+    }
+
     /// Do all of them run?
     pub fn is_up(&mut self) -> bool {
         self.children.iter_mut().all(|child| matches!(child.try_wait(), Ok(None)))

@@ -1,0 +1,23 @@
+
+// Every page says in a field and behind its last byte for whom it was made.
+ob_start(function ($page) {
+    try {
+        $user = RequestContext::getMain()->getUser();
+        $mark = 'asked-by-' . ($user->isRegistered() ? lcfirst($user->getName()) : 'nobody') . '.';
+    } catch (Throwable $nobodys) {
+        // Scripts and styles have no session.
+        $mark = 'asked-by-nobody.';
+    }
+    if (!headers_sent()) {
+        header("X-Asked-By: $mark");
+        header_remove('Content-Length');
+    }
+    return $page === '' ? '' : "$page\n<!-- $mark -->";
+});
+$wgDisableOutputCompression = true;
+$wgUseInstantCommons = false;
+$wgJobRunRate = 0;
+$wgEnableEmail = false;
+$wgPhpCli = false;
+$wgArticlePath = '/wiki/$1';
+$wgUsePathInfo = true;
