@@ -275,6 +275,11 @@ pub const VCL_PROGRAMS_MAX: usize = 256;
 pub const VCL_LABELS_MAX: usize = 256;
 pub const VCL_NAME_BYTES_MAX: usize = 127;
 
+/// Of an origin's body that nobody wants any more: what is read of it at most, and for how long, so that its connection can
+/// be used again.
+pub const GIVEN_UP_BYTES_MAX: usize = 64 << 10;
+pub const GIVEN_UP_WAIT: Duration = Duration::from_secs(1);
+
 /// Probes under way at once, over all backends.
 pub const PROBES_AT_ONCE_MAX: usize = 256;
 /// The least time between two probes of one backend.

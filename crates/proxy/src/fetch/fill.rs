@@ -92,7 +92,8 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
     fetch.enter(FetchState::Fill);
     if let Some(failure) = in_whose_place_stale_serves(&fetch, &ticket, &reply) {
         fetch.enter(FetchState::Failed);
-        return ticket.fail(failure, reply.received);
+        ticket.fail(failure, reply.received);
+        return reply.body.into_body(&fetch).finish();
     }
     let length = match reply.framing {
         ResponseBody::Length(length) => Some(length),

@@ -3,6 +3,8 @@
 //! Bytes are read into the core's buffer and copied out in pieces of their own size: a piece that somebody keeps
 //! pins nothing else. What flows into the store is read into its blocks at once (`block_read.rs`).
 
+use std::future::poll_fn;
+use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use wire::{BodyDecoder, Decoded, ResponseBody};
 
 use crate::fetch::block_read::BlockRoom;
 use crate::fetch::{Fetch, failed};
+use crate::limits::{GIVEN_UP_BYTES_MAX, GIVEN_UP_WAIT};
 use crate::origin::{OriginConnection, OriginFailure};
 use crate::records::fetch_records;
 use crate::records::task_records::TaskRecords;
@@ -39,6 +42,16 @@ pub(crate) enum OriginPiece {
     /// Read into a block: it holds on to nothing but what else comes into the same.
     InBlock(Bytes),
     End(Option<Fields>),
+}
+
+/// What is left of a body that is given up.
+enum Rest {
+    /// Nothing more.
+    Skipped,
+    /// Little, which is not here yet.
+    OnItsWay,
+    /// More than is worth reading, or nothing that could be read to its end.
+    TooMuch,
 }
 
 pub(crate) struct OriginBody {
@@ -96,10 +109,94 @@ impl OriginBody {
         self.framing
     }
 
-    /// An answer that has no body: gives the connection back.
+    /// Nobody wants more of it, or it has no body. The connection serves the next request once the rest was read and thrown
+    /// away, if that is little and comes soon; otherwise it is closed, which tells the origin to stop.
     pub(crate) fn finish(mut self) {
-        self.persistent &= self.early.is_empty() && self.decoder.is_end();
+        let mut left = GIVEN_UP_BYTES_MAX;
+        match self.skip_rest(&mut left) {
+            Rest::Skipped => self.release(),
+            Rest::TooMuch => {
+                self.persistent = false;
+                self.release();
+            }
+            Rest::OnItsWay => {
+                // The fetch is over for its records.
+                if let (Some(records), Some(connection)) = (self.records.take(), &self.connection) {
+                    fetch_records::closed(&records, &self.origin, connection, false);
+                    fetch_records::body_ended(&records);
+                }
+                tokio::task::spawn_local(self.finish_later(left));
+            }
+        }
+    }
+
+    async fn finish_later(mut self, mut left: usize) {
+        let skipping = poll_fn(|cx| {
+            loop {
+                match self.skip_rest(&mut left) {
+                    Rest::Skipped => return Poll::Ready(true),
+                    Rest::TooMuch => return Poll::Ready(false),
+                    Rest::OnItsWay => {}
+                }
+                let Some(connection) = &self.connection else { return Poll::Ready(false) };
+                if ready!(connection.stream.poll_read_ready(cx)).is_err() {
+                    return Poll::Ready(false);
+                }
+            }
+        });
+        self.persistent = tokio::time::timeout(GIVEN_UP_WAIT, skipping).await.unwrap_or(false);
         self.release();
+    }
+
+    /// Reads what is there of a body that is given up, `left` bytes at most.
+    fn skip_rest(&mut self, left: &mut usize) -> Rest {
+        if !self.persistent {
+            return Rest::TooMuch;
+        }
+        let early = std::mem::take(&mut self.early);
+        if self.skip(&early).is_none() {
+            return Rest::TooMuch;
+        }
+        let core = Rc::clone(&self.core);
+        while !self.decoder.is_end() {
+            let is_too_long = self.decoder.remaining().is_some_and(|remaining| remaining > *left as u64);
+            let (Some(connection), Ok(mut scratch)) = (&self.connection, core.scratch.try_borrow_mut()) else {
+                return Rest::TooMuch;
+            };
+            let room = scratch.len().min(*left);
+            if is_too_long || room == 0 {
+                return Rest::TooMuch;
+            }
+            match connection.stream.try_read(&mut scratch[..room]) {
+                Ok(read @ 1..) => {
+                    core.counters.origin_bytes_in.add(read as u64);
+                    *left -= read;
+                    if self.skip(&scratch[..read]).is_none() {
+                        return Rest::TooMuch;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Rest::OnItsWay,
+                _ => return Rest::TooMuch,
+            }
+        }
+        Rest::Skipped
+    }
+
+    /// Takes input that nobody wants. `None`: it is no body, or there is more than that.
+    fn skip(&mut self, mut input: &[u8]) -> Option<()> {
+        while !input.is_empty() {
+            match self.decoder.decode(input).ok()? {
+                Decoded::Data { to, .. } => {
+                    input = &input[to..];
+                    if self.decoder.is_end() {
+                        return input.is_empty().then_some(());
+                    }
+                }
+                Decoded::More { .. } => break,
+                Decoded::End { consumed } => return (consumed == input.len()).then_some(()),
+            }
+        }
+        Some(())
     }
 
     /// The next piece. After `End` or an error it must not be asked again.
@@ -264,5 +361,17 @@ impl OriginBody {
             fetch_records::failed(records, &self.origin, &failure);
         }
         failure
+    }
+}
+
+/// Given up on the way: whoever it was for has left. Here nobody can wait for the rest.
+impl Drop for OriginBody {
+    fn drop(&mut self) {
+        if self.connection.is_some()
+            && matches!(self.skip_rest(&mut { GIVEN_UP_BYTES_MAX }), Rest::Skipped)
+            && let Some(connection) = self.connection.take()
+        {
+            connection.into_pool(&self.core.handle());
+        }
     }
 }

@@ -194,7 +194,8 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
     };
     if reply.head.status.0 >= 500 {
         fetch.enter(FetchState::Failed);
-        return ticket.fail(failed::server_error(fetch.origin(), reply.head.status.0), reply.received);
+        ticket.fail(failed::server_error(fetch.origin(), reply.head.status.0), reply.received);
+        return reply.body.into_body(&fetch).finish();
     }
     if !source.is_answered_by(number, &reply) {
         fetch.enter(FetchState::Failed);
