@@ -304,6 +304,7 @@ impl Draft {
                 if inner.state != FlightState::Condemned {
                     inner.state.step(if stores { FlightState::Landed } else { FlightState::Condemned });
                 }
+                object.add_hits(inner.hits);
                 inner.body = FlightBody::Landed(landed);
                 inner.end = End::Whole(trailers);
                 stores

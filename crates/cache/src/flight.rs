@@ -64,6 +64,8 @@ pub(crate) struct Inner {
     pub head: Option<FlightHead>,
     pub body: FlightBody,
     pub end: End,
+    /// Who followed it as a hit, until it lands: the object goes on counting.
+    pub hits: u16,
     pub readers: Readers,
     /// A reader left that had all it wanted: what comes is worth keeping though nobody reads it.
     pub is_wanted: bool,
@@ -168,6 +170,7 @@ impl Flight {
             head: None,
             body: FlightBody::Growing(Growing::default()),
             end: End::Open,
+            hits: 0,
             readers: Readers::default(),
             is_wanted: false,
             held: None,

@@ -13,7 +13,7 @@ use rules::Facts;
 use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner};
 use crate::flight_body::{FlightBody, Pieces};
 use crate::flight_state::FlightState;
-use crate::limits::READ_BYTES_MAX;
+use crate::limits::{HITS_EXACT_MAX, READ_BYTES_MAX};
 use crate::object::Object;
 use crate::wishes::Now;
 
@@ -28,6 +28,8 @@ pub struct Follower {
     stale: Option<Arc<Object>>,
     /// The number of the last invalidation when it came to wait.
     joined: u64,
+    /// As in [`Headed`].
+    hits: u32,
 }
 
 /// The head of the response that is followed.
@@ -45,6 +47,8 @@ pub struct Headed {
     pub leader: bool,
     /// Set when everything has landed already: conditions and ranges can be answered from it.
     pub object: Option<Arc<Object>>,
+    /// Who had it before and this follower, as [`Object::hits`] counts. 0 for the leader.
+    pub hits: u32,
 }
 
 /// Why there is no head.
@@ -76,7 +80,7 @@ pub enum BodyPiece {
 
 impl Follower {
     pub(crate) fn new(flight: Arc<Flight>, slot: usize, core: usize) -> Follower {
-        Follower { flight, slot, core, leader: true, request: None, stale: None, joined: 0 }
+        Follower { flight, slot, core, leader: true, request: None, stale: None, joined: 0, hits: 0 }
     }
 
     pub(crate) fn waiting(
@@ -98,6 +102,11 @@ impl Follower {
 
     pub fn is_leader(&self) -> bool {
         self.leader
+    }
+
+    /// As [`Headed::hits`], once there is a head.
+    pub fn hits(&self) -> u32 {
+        self.hits
     }
 
     /// What is stored and was not fresh enough to be served; it may stand in for a failure.
@@ -140,9 +149,22 @@ impl Follower {
             return Poll::Ready(Err(Release::OnDisk));
         }
         let length = object.as_ref().map_or(head.length, |object| Some(object.length()));
+        self.hits = if leader { 0 } else { self.count_hit(object.as_deref()) };
+        let hits = self.hits;
         let FlightHead { full, shared, facts, received, .. } = head;
         let head = if leader { full } else { shared };
-        Poll::Ready(Ok(Headed { head, length, facts, received, leader, object }))
+        Poll::Ready(Ok(Headed { head, length, facts, received, leader, object, hits }))
+    }
+
+    fn count_hit(&self, landed: Option<&Object>) -> u32 {
+        if let Some(object) = landed {
+            object.count_hit();
+            return object.hits();
+        }
+        self.flight.with(|inner| {
+            inner.hits = inner.hits.saturating_add(1).min(HITS_EXACT_MAX);
+            u32::from(inner.hits)
+        })
     }
 
     /// The next bytes, the end, or that there will be none.

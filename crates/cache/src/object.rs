@@ -423,14 +423,23 @@ impl Object {
     #[inline]
     pub fn touch(&self, now: Now) {
         self.seat.touch();
-        let hits = self.hits.load(Ordering::Relaxed);
-        if hits < HITS_EXACT_MAX {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-        }
+        self.count_hit();
         let second = u32::try_from(now.mono_ms / 1_000).unwrap_or(u32::MAX - 1) + 1;
         if self.last_hit_s.load(Ordering::Relaxed) != second {
             self.last_hit_s.store(second, Ordering::Relaxed);
         }
+    }
+
+    #[inline]
+    pub(crate) fn count_hit(&self) {
+        if self.hits.load(Ordering::Relaxed) < HITS_EXACT_MAX {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Begins with the hits that were had while it was on its way.
+    pub(crate) fn add_hits(&self, hits: u16) {
+        self.hits.fetch_add(hits, Ordering::Relaxed);
     }
 
     /// Something that is found by it was asked for: it leaves no sooner than that.

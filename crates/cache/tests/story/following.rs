@@ -415,3 +415,20 @@ fn who_comes_after_the_head_follows_only_what_is_fresh_for_it() {
     check(living(1_000, 0, MINUTE_MS), 5_000, plain, "miss");
     check(living(0, 0, 0), 5_000, plain, "miss");
 }
+
+/// As a policy's `obj.hits` says: who follows has hit what is on its way, and the stored object goes on counting.
+#[test]
+fn who_follows_is_counted_as_a_hit_of_what_lands() {
+    let stage = Stage::new();
+    let leader = stage.miss("/");
+    let (mut own, mut waiting) = (leader.follow(0), stage.busy("/"));
+    let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), None);
+    let hits = |follower: &mut Follower| head_of(follower).expect("described").expect("not released").hits;
+    assert_eq!((hits(&mut own), hits(&mut waiting)), (0, 1));
+    let mut late = stage.busy("/");
+    assert_eq!((hits(&mut late), late.hits()), (2, 2));
+    let mut last = stage.busy("/");
+    draft.append("x".into());
+    let object = draft.land(None).expect("it is stored");
+    assert_eq!((object.hits(), hits(&mut last), object.hits()), (2, 3, 3));
+}

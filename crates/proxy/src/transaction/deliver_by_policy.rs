@@ -76,7 +76,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Op
             prepare(tx, &mut fields, &head, fetched_by, age_s, length);
             accept_ranges(tx, &mut fields, &head);
             note_streaming(tx, follower.is_under_way());
-            let view = arrived(tx, &head, facts.as_ref(), resident_ms);
+            let view = StoredView { hits: follower.hits(), ..arrived(tx, &head, facts.as_ref(), resident_ms) };
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             Ok((made, Source::Follower(follower, length), facts))
         }

@@ -54,6 +54,7 @@ impl<'a> StoredView<'a> {
         StoredView {
             lifetimes: headed.facts.as_ref().map(|facts| Lifetimes::of(facts, 0, resident_ms)).unwrap_or_default(),
             resident_ms,
+            hits: headed.hits,
             ..StoredView::arriving(&headed.head, headed.facts.as_ref())
         }
     }
