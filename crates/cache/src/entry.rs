@@ -208,8 +208,12 @@ impl Entry {
                 self.personal_until_ms = 0;
             }
         }
-        if self.variants.count() > variants_max.max(1) {
-            let oldest = self.variants.oldest_but(object.variant).expect("it is over its bound");
+        // Marks take no response's place.
+        let is_mark = object.mark().is_some();
+        if self.variants.count() > variants_max.max(1)
+            && self.variants.count_of(is_mark) > variants_max.max(1)
+            && let Some(oldest) = self.variants.oldest_but(object.variant, is_mark)
+        {
             self.remove_variant(oldest, leavers);
         }
         self.failure = None;

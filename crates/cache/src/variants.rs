@@ -46,6 +46,10 @@ impl Slot {
             || object.partial().is_some() && self.parts.outdate(object)
     }
 
+    pub fn is_mark(&self) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.mark().is_some())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.whole.is_none() && self.parts.is_empty()
     }
@@ -108,10 +112,18 @@ impl Variants {
         }
     }
 
-    /// The oldest variant beside one.
-    pub fn oldest_but(&self, spared: Variant) -> Option<Variant> {
+    /// How many hold marks, or how many hold responses.
+    pub fn count_of(&self, marks: bool) -> usize {
+        match self.count() {
+            count @ 0..2 => count,
+            _ => self.iter().filter(|(_, slot)| slot.is_mark() == marks).count(),
+        }
+    }
+
+    /// The oldest variant of the kind of one, beside that.
+    pub fn oldest_but(&self, spared: Variant, marks: bool) -> Option<Variant> {
         self.iter()
-            .filter(|(variant, _)| *variant != spared)
+            .filter(|(variant, slot)| *variant != spared && slot.is_mark() == marks)
             .min_by_key(|(_, slot)| slot.recency())
             .map(|(variant, _)| variant)
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Answer, Description, HotTable, Mark, MarkKind, Release, Ticket, Wishes};
+use cache::{Answer, CacheSettings, Description, HotTable, Mark, MarkKind, Release, Ticket, Wishes};
 use message::{ResponseHead, Status};
 use rules::Lifetimes;
 
@@ -164,4 +164,18 @@ fn what_a_mark_overtakes_is_there_when_the_mark_is_over() {
     assert_eq!(kind(&stage.ask("/")), "hit for miss");
     stage.advance_ms(12_000);
     assert_eq!(body_of(&stage.fresh("/")), b"good");
+}
+
+#[test]
+fn marks_take_no_place_of_a_variant() {
+    let stage = Stage::with(CacheSettings { variants_max: 2, ..CacheSettings::default() });
+    let ask = |value: &str| stage.ask_with("/", &[("X-A", value)], &Wishes::default());
+    for value in ["1", "2"] {
+        stage.fill(ticket(ask(value)), varying("X-A"), b"page");
+    }
+    for value in ["3", "4", "5"] {
+        leave(&stage, ticket(ask(value)), Mark { vary: Some(spec("X-A")), ..mark(MarkKind::Miss) });
+    }
+    let kinds = ["1", "2", "3", "4", "5"].map(|value| kind(&ask(value)));
+    assert_eq!(kinds, ["fresh", "fresh", "miss", "hit for miss", "hit for miss"], "two of each");
 }
