@@ -121,18 +121,16 @@ impl Entry {
     ) -> Option<&Arc<Flight>> {
         let mut last: Option<(&Option<Arc<Spec>>, Variant)> = None;
         let found = self.flights.iter().rev().find(|listed| {
-            if !will_do(&listed.flight) {
-                return false;
-            }
             if ignore_vary {
-                return true;
+                return will_do(&listed.flight);
             }
             let variant = match last {
                 Some((spec, variant)) if same_spec(spec.as_ref(), listed.spec.as_ref()) => variant,
                 _ => variant_of(listed.spec.as_ref(), request),
             };
             last = Some((&listed.spec, variant));
-            variant == listed.variant
+            // Only of those that fit is the lock taken.
+            variant == listed.variant && will_do(&listed.flight)
         });
         found.map(|listed| &listed.flight)
     }
