@@ -1,7 +1,8 @@
 //! From the disk back into memory: what a miss looks for before it asks the origin.
 //!
 //! What was recalled is a stored object like every other, and whoever looked for it asks anew: freshness, variants, grace
-//! and bans are judged in one place. What lies on the disk counts as old as it is, is tested against the bans since its
+//! and bans are judged in one place. What lies on the disk counts as old as it is, and is newer than another only if it was
+//! received later; it is tested against the bans since its
 //! fetch began, and against the purges of its tags and groups. Whoever purges its key meanwhile finds it in the directory
 //! or, under the same lock, on the disk.
 
@@ -67,7 +68,7 @@ impl Cache {
             return None;
         }
         let blocks = disk.body_of(&read.stored).await?;
-        let found = self.take_back(disk, read, blocks, (request, began), now);
+        let found = self.take_back(disk, read, blocks, (request, began));
         self.counters.recalled.fetch_add(u64::from(found.is_some()), Relaxed);
         found
     }
@@ -119,11 +120,10 @@ impl Cache {
         read: Read,
         blocks: Blocks,
         (request, began): (&Request<'_>, u64),
-        now: Now,
     ) -> Option<Arc<Object>> {
         let stored = read.stored.clone();
         let number = stored.facts().number;
-        let object = self.object_of(read, blocks, now);
+        let object = self.object_of(read, blocks);
         self.make_room(0);
         let mut trial = Trial::since(number);
         let mut shard = self.shard_after(object.key(), &mut trial, |trial| {
@@ -146,7 +146,7 @@ impl Cache {
         there.or_else(|| stores.then_some(object))
     }
 
-    fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks, now: Now) -> Arc<Object> {
+    fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks) -> Arc<Object> {
         let number = stored.facts().number;
         let is_apart = blocks.len() >= APART_BYTES_MIN || blocks.on_disk().is_some();
         let behind: Vec<&[u8]> = (!is_apart).then(|| blocks.slices(0, u64::MAX)).into_iter().flatten().collect();
@@ -160,7 +160,7 @@ impl Cache {
             head,
             apart,
             facts: form.facts,
-            received: now,
+            received: form.received,
             order: 0,
             part: None,
             sliced: form.sliced,

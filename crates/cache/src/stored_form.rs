@@ -42,7 +42,8 @@ pub(crate) struct StoredForm {
     pub vary: Option<VarySpec>,
     pub head: ResponseHead,
     pub rendered: Bytes,
-    /// With the time since it was stored in its age.
+    /// When it was received, on the clocks of this boot: no earlier than that began, and the rest of its age is in the facts.
+    pub received: Now,
     pub facts: Facts,
     /// Set if a policy decided how long it lives.
     pub keep_ms: Option<u64>,
@@ -125,7 +126,9 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
         true => now.mono_ms.saturating_sub(received_mono_ms),
         false => now.wall_ms.saturating_sub(received_wall_ms),
     };
-    facts.initial_age_ms = facts.initial_age_ms.saturating_add(resident_ms);
+    let since_ms = resident_ms.min(now.mono_ms);
+    facts.initial_age_ms = facts.initial_age_ms.saturating_add(resident_ms - since_ms);
+    let received = Now { mono_ms: now.mono_ms - since_ms, wall_ms: now.wall_ms.saturating_sub(since_ms) };
     let keep_ms = Some(from.number()?).filter(|&ms| ms != NONE_U64);
     let status = Status(u16::from_le_bytes(from.bytes()?));
     let version = match from.bytes::<1>()?[0] {
@@ -156,6 +159,7 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
         vary,
         head,
         rendered,
+        received,
         facts,
         keep_ms,
         group_slots,
@@ -343,16 +347,20 @@ mod tests {
     #[test]
     fn what_lay_on_a_disk_has_aged() {
         let written = write(&object(parts()), BOOT).unwrap();
-        let check = |boot: u64, mono_ms: u64, wall_ms: u64, age_ms: u64| {
+        let check = |boot: u64, mono_ms: u64, wall_ms: u64, (age_ms, received_ms): (u64, u64)| {
             let now = Now { mono_ms, wall_ms };
-            assert_eq!(read(&written, Boot(boot), now).unwrap().facts.initial_age_ms, age_ms, "{boot} {now:?}");
+            let form = read(&written, Boot(boot), now).unwrap();
+            let found = (form.facts.age_ms(mono_ms - form.received.mono_ms), form.received.mono_ms);
+            assert_eq!(found, (age_ms, received_ms), "{boot} {now:?}");
         };
         let (mono, wall) = (NOW.mono_ms, NOW.wall_ms);
-        check(7, mono + 40, wall, 43);
+        check(7, mono + 40, wall, (43, mono));
         // The wall clock was set: within one boot nobody asks it.
-        check(7, mono + 40, wall - 9_000_000, 43);
-        check(8, 10, wall + 2_000, 2_003);
-        check(8, mono + 40, wall - 5, 3);
+        check(7, mono + 40, wall - 9_000_000, (43, mono));
+        check(8, 9_000, wall + 2_000, (2_003, 7_000));
+        // Received before this boot.
+        check(8, 10, wall + 2_000, (2_003, 0));
+        check(8, mono + 40, wall - 5, (3, mono + 40));
     }
 
     #[test]
