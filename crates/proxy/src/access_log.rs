@@ -139,12 +139,7 @@ pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache)
     out.push(b' ');
     out.extend_from_slice(if record.why.is_empty() { b"-" } else { record.why.as_bytes() });
     if let Some(error) = record.error {
-        out.extend_from_slice(format!(" id={}", error.id).as_bytes());
-        if let Some(detail) = &error.detail {
-            out.extend_from_slice(b" detail=\"");
-            escape_combined(out, detail.as_bytes(), limits::LOG_FIELD_BYTES_MAX);
-            out.push(b'"');
-        }
+        write_error(out, error, [" id=", "", " detail=\""], escape_combined);
     }
     if record.life.is_some() || record.logged.is_some() {
         write_combined_columns(out, record.life, record.logged);
@@ -187,12 +182,7 @@ pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
         out.push(b'"');
     }
     if let Some(error) = record.error {
-        out.extend_from_slice(format!(",\"id\":\"{}\"", error.id).as_bytes());
-        if let Some(detail) = &error.detail {
-            out.extend_from_slice(b",\"detail\":\"");
-            escape_json(out, detail.as_bytes(), limits::LOG_FIELD_BYTES_MAX);
-            out.push(b'"');
-        }
+        write_error(out, error, [",\"id\":\"", "\"", ",\"detail\":\""], escape_json);
     }
     for (name, value) in [
         (&b",\"host\":\""[..], record.host),
@@ -209,6 +199,17 @@ pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
         write_json_columns(out, record.life, record.logged);
     }
     out.extend_from_slice(b"}\n");
+}
+
+/// The number of an error and what is known of it. `around`: before the number, behind it, before the text.
+fn write_error(out: &mut Vec<u8>, error: &ErrorNote, around: [&str; 3], escape: impl Fn(&mut Vec<u8>, &[u8], usize)) {
+    let [before_id, behind_id, before_detail] = around;
+    out.extend_from_slice(format!("{before_id}{}{behind_id}", error.id).as_bytes());
+    if let Some(detail) = &error.detail {
+        out.extend_from_slice(before_detail.as_bytes());
+        escape(out, detail.as_bytes(), limits::LOG_FIELD_BYTES_MAX);
+        out.push(b'"');
+    }
 }
 
 #[inline]
