@@ -460,6 +460,10 @@ impl Fetch {
                     self.enter(FetchState::Failed);
                     return Err(Broken::Origin(failed::login_refused(self.origin())));
                 }
+                Ok(reply) if self.is_unasked_tunnel(&reply) => {
+                    self.enter(FetchState::Failed);
+                    return Err(Broken::Origin(failed::unasked_tunnel(self.origin())));
+                }
                 Ok(reply) => return Ok(reply),
                 Err(lost) if retry::is_worth_it(self, &lost) => {
                     self.enter(FetchState::Retry);
@@ -509,6 +513,13 @@ impl Fetch {
     /// looks itself.
     fn is_refused_by_parent(&self, reply: &Reply) -> bool {
         self.parent.is_some() && reply.head.status.0 == 407 && self.method() != Method::Connect
+    }
+
+    /// A CONNECT that a program passes and does not pipe: what comes behind a 2xx is no body of an answer (RFC 9110 §9.3.6) and
+    /// would have no end.
+    fn is_unasked_tunnel(&self, reply: &Reply) -> bool {
+        let is_passed = self.vcl.is_some() && matches!(self.purpose, Purpose::Pass | Purpose::Store(_));
+        is_passed && self.method() == Method::Connect && reply.framing == ResponseBody::Tunnel
     }
 
     /// Name and password for the parent that is asked.

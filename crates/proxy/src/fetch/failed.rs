@@ -94,3 +94,10 @@ pub(crate) fn unasked_304(origin: &Origin) -> Failure {
     let text = format!("origin \"{}\": answered 304 to a request without conditions", origin.name).into();
     Failure { status: 502, token: "origin-304-unasked", text, remember_ms: 0 }
 }
+
+/// A 2xx to a CONNECT that a program did not pipe.
+pub(crate) fn unasked_tunnel(origin: &Origin) -> Failure {
+    let text =
+        format!("origin \"{}\": opened a tunnel for a CONNECT that is not piped (return (pipe))", origin.name).into();
+    Failure { status: 502, token: "origin-tunnel-unasked", text, remember_ms: 0 }
+}
