@@ -104,6 +104,9 @@ fn target(dice: &mut Dice) -> String {
     if dice.below(3) == 0 {
         words.push(pick(dice, &FRAMINGS));
     }
+    // Of two words of one name std.querysort makes now this and now that order in Varnish, if one begins the other.
+    words.sort_by_key(|word| word.split('=').next());
+    words.dedup_by_key(|word| word.split('=').next());
     let path = pick(dice, &PATHS);
     if words.is_empty() { path.to_string() } else { format!("{path}?{}", words.join("&")) }
 }
