@@ -88,9 +88,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Op
             let mut fields = HopByHop::end_to_end(head.fields.view());
             let age_s = age_said(&fields);
             let length_said = head.fields.view().get(FieldName::ContentLength).and_then(seconds);
-            // As in Varnish, who passes a hit names two transactions, of which the second is the pass.
-            let passed_by = tx.vcl.as_deref().filter(|state| state.passes_hit.get()).and_then(|it| it.passed_by.get());
-            prepare(tx, &mut fields, &head, passed_by, age_s, length.or(length_said));
+            prepare(tx, &mut fields, &head, passed_by(tx), age_s, length.or(length_said));
             note_streaming(tx, body.framing() != ResponseBody::None);
             let view = arrived(tx, &head, None, 0);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
@@ -100,7 +98,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Op
         Answer::Made(Made { made, body, .. }) => {
             let mut fields = made.head.fields.clone();
             let age_s = age_said(&fields);
-            prepare(tx, &mut fields, &made.head, None, age_s, Some(body.len() as u64));
+            prepare(tx, &mut fields, &made.head, passed_by(tx), age_s, Some(body.len() as u64));
             let view = arrived(tx, &made.head, None, 0);
             let made = client_steps::deliver(tx, Some(view), made.status, made.head.reason.as_deref(), &fields)?;
             Ok((made, Source::Bytes(body), None))
@@ -121,6 +119,11 @@ fn note_streaming(tx: &Transaction, is_streaming: bool) {
 /// The fetch that stored it.
 fn fetched_by(head: &ResponseHead) -> Option<u64> {
     seconds(head.fields.view().get_all_named(b"x-varnish").next()?)
+}
+
+/// As in Varnish, who passes a hit names two transactions, of which the second is the pass.
+fn passed_by(tx: &Transaction) -> Option<u64> {
+    tx.vcl.as_deref().filter(|state| state.passes_hit.get()).and_then(|state| state.passed_by.get())
 }
 
 fn seconds(text: &[u8]) -> Option<u64> {
