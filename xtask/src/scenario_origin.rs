@@ -14,6 +14,8 @@ use crate::original_scenario::Answer;
 use crate::plain_exchange::{Message, Unframed};
 
 const CHUNK_BYTES: usize = 1_000;
+/// Until who asked has seen the head of what breaks off then.
+const CUT_AFTER: Duration = Duration::from_millis(40);
 
 pub struct RecordingOrigin {
     pub port: u16,
@@ -183,6 +185,9 @@ fn send(
         OriginFraming::Length | OriginFraming::Cut => {
             let sent = if *framing == OriginFraming::Cut { &whole[..whole.len() / 2] } else { whole };
             to.write_all(&[format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes(), sent].concat())?;
+            if *framing == OriginFraming::Cut {
+                std::thread::sleep(CUT_AFTER);
+            }
         }
         OriginFraming::Chunked => {
             let mut text = format!("{head}Transfer-Encoding: chunked\r\n\r\n").into_bytes();

@@ -111,6 +111,8 @@ impl Statements<'_> {
         let own = self.expressions().truth(1);
         let condition = match end {
             "restart" | "retry" if self.dice.below(8) > 0 => format!("{} && ({own})", self.scope.loop_guard()),
+            // What a body that breaks off leaves of hit-for-pass is argued in docs/vcl.md, and shows everywhere.
+            _ if end.starts_with("pass(") => format!("bereq.url !~ \"f=cut\" && ({own})"),
             _ => own,
         };
         let end = Statement::Plain(format!("return ({end});"));
