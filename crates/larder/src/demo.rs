@@ -150,11 +150,11 @@ fn live_line(last: &Observation, now: &Observation) -> String {
         None => "nobody asks".to_owned(),
     };
     let median = |hits: bool| {
-        let pick = |seen: &Observation| if hits { seen.latency_hit.clone() } else { seen.latency_miss.clone() };
+        let pick = |seen: &Observation| if hits { seen.latency_hit.clone() } else { seen.latency_origin.clone() };
         pick(now).since(&pick(last)).percentile_micros(50.0).map_or("–".to_owned(), show_micros)
     };
     format!(
-        "{requests} requests/s, {share}; median hit {}, miss {}; {} objects in {}; {} connections",
+        "{requests} requests/s, {share}; median hit {}, from the origin {}; {} objects in {}; {} connections",
         median(true),
         median(false),
         now.cache.objects,

@@ -40,8 +40,10 @@ macro_rules! counters {
         #[repr(align(128))]
         pub struct CoreCounters {
             $($(#[$doc])* pub $name: Count,)*
+            /// Of what came from the store, and of files.
             pub latency_hit: Histogram,
-            pub latency_miss: Histogram,
+            /// Of what an origin was asked for, or failed to give.
+            pub latency_origin: Histogram,
         }
 
         /// Name, kind and meaning of every counter, in the order of [`CoreCounters::values`].

@@ -68,7 +68,7 @@ impl Page {
     fn latencies(&mut self, seen: &Observation) {
         const NAME: &str = "larder_latency_seconds";
         self.family(NAME, "histogram", "From the first byte of a request to the last of its answer");
-        for (result, latencies) in [("hit", &seen.latency_hit), ("miss", &seen.latency_miss)] {
+        for (result, latencies) in [("hit", &seen.latency_hit), ("origin", &seen.latency_origin)] {
             self.histogram(NAME, result, latencies);
         }
     }

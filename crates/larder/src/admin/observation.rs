@@ -17,7 +17,7 @@ pub struct Observation {
     /// In the order of `COUNTERS`, summed over the cores.
     pub counters: Vec<u64>,
     pub latency_hit: Latencies,
-    pub latency_miss: Latencies,
+    pub latency_origin: Latencies,
     pub cache: CacheStats,
     pub disks: Vec<DiskStats>,
     pub origins: Vec<OriginStatus>,
@@ -103,7 +103,7 @@ impl Observation {
             uptime_ms: circumstances.uptime_ms,
             counters,
             latency_hit: Latencies::of(cores.iter().map(|core| &core.latency_hit)),
-            latency_miss: Latencies::of(cores.iter().map(|core| &core.latency_miss)),
+            latency_origin: Latencies::of(cores.iter().map(|core| &core.latency_origin)),
             cache: proxy.cache_stats(),
             disks: proxy.disks_status(),
             origins: proxy.origins_status(),
@@ -158,7 +158,7 @@ pub mod tests {
             workers: 2,
             uptime_ms: 61_500,
             counters: (100..100 + COUNTERS.len() as u64).collect(),
-            latency_miss: Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 },
+            latency_origin: Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 },
             latency_hit,
             cache: CacheStats { memory_bytes_max: 1 << 20, memory_bytes: 77, objects: 5, ..CacheStats::default() },
             disks: Vec::new(),
@@ -225,7 +225,7 @@ pub mod tests {
         assert_eq!(latencies.percentile_micros(50.0), upper(3));
         assert_eq!(latencies.percentile_micros(90.0), upper(3));
         assert_eq!(latencies.percentile_micros(91.0), upper(10));
-        assert_eq!(sample().latency_miss.percentile_micros(50.0), None);
+        assert_eq!(sample().latency_origin.percentile_micros(50.0), None);
         assert_eq!(latencies.since(&latencies).count(), 0);
     }
 

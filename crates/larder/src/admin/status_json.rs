@@ -3,7 +3,7 @@
 //! Fields: `version`, `server_name`, `uptime_seconds`, `workers`; `connections` (accepted, handled, refused, active,
 //! reading, writing, waiting); `stub_status`, nginx's seven numbers under nginx's names; every other counter of `proxy::counters` under its own name (`requests`, `hits`,
 //! `misses` …); `hit_percent`; `memory` (limit_bytes, base_bytes, occupied_bytes, share_bytes, refuses, used_bytes, leaving_bytes, file_bytes, resident_bytes), `objects`, `keys`,
-//! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and miss: count, p50, p90, p99, mean); `origins`;
+//! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and origin: count, p50, p90, p99, mean); `origins`;
 //! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` as `origins`;
 //! `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
@@ -62,7 +62,7 @@ pub fn status(seen: &Observation) -> String {
         top.insert(name.to_owned(), json!(value));
     }
     top.insert("disks".to_owned(), seen.disks.iter().map(disk).collect());
-    let latency = json!({ "hit": latency(&seen.latency_hit), "miss": latency(&seen.latency_miss) });
+    let latency = json!({ "hit": latency(&seen.latency_hit), "origin": latency(&seen.latency_origin) });
     top.insert("latency_micros".to_owned(), latency);
     let ratios = json!({ "5min": hit_ratios(&seen.hit_ratios[0]), "60min": hit_ratios(&seen.hit_ratios[1]) });
     top.insert("hit_ratios".to_owned(), ratios);
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(memory["refuses"], true);
         assert_eq!((&status["memory"]["used_bytes"], &status["objects"]), (&json!(77), &json!(5)));
         assert_eq!(status["latency_micros"]["hit"]["p50"], 3);
-        assert_eq!(status["latency_micros"]["miss"]["p50"], Value::Null);
+        assert_eq!(status["latency_micros"]["origin"]["p50"], Value::Null);
         assert_eq!(status["hit_ratios"]["5min"]["request_percent"], 87.7);
         assert_eq!(status["hit_ratios"]["5min"]["byte_percent"], -87.7);
         assert_eq!(status["hit_ratios"]["60min"]["seconds"], 61);

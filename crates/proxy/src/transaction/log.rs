@@ -30,8 +30,14 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
     let micros = tx.started.micros_until(ended);
     match tx.outcome.verdict {
         CacheVerdict::Hit | CacheVerdict::Stale | CacheVerdict::File => counters.latency_hit.record(micros),
-        CacheVerdict::Pipe => {}
-        _ => counters.latency_miss.record(micros),
+        CacheVerdict::Miss
+        | CacheVerdict::Coalesced
+        | CacheVerdict::Revalidated
+        | CacheVerdict::Pass
+        | CacheVerdict::Error
+        | CacheVerdict::Memcached => counters.latency_origin.record(micros),
+        // Nobody was waited for, or there was no answer to wait for.
+        CacheVerdict::Synth | CacheVerdict::Refused | CacheVerdict::Purge | CacheVerdict::Pipe => {}
     }
     let mut why = tx.outcome.why;
     match end {
