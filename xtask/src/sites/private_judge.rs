@@ -261,3 +261,65 @@ fn text_of(answer: &Message) -> String {
     let fields = answer.fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
     format!("{}{}", fields.collect::<String>(), String::from_utf8_lossy(&answer.body))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plain_exchange::Unframed;
+
+    struct Made;
+
+    impl Site for Made {
+        fn users(&self) -> [&'static str; 2] {
+            ["ann", "ben"]
+        }
+
+        fn session_cookie(&self) -> &'static str {
+            "session"
+        }
+
+        fn marks(&self, user: &str) -> Vec<String> {
+            vec![mark(user)]
+        }
+
+        fn secrets(&self) -> Vec<String> {
+            vec!["private-of-ann.".to_owned()]
+        }
+
+        fn draw(&mut self, _: &mut Dice, _: &mut Visitor) -> Request {
+            Request::get("page", "/")
+        }
+
+        fn learn(&mut self, _: &mut Visitor, _: &Request, _: &Message) {}
+    }
+
+    /// How many violations there are in an answer to one of three: ann with a session, ben without one, a stranger.
+    fn check(who: usize, request: &Request, body: &str, expect: usize) {
+        let ann = Visitor { name: Some("ann"), ..Visitor::default() };
+        let mut visitors = vec![ann, Visitor { name: Some("ben"), ..Visitor::default() }, Visitor::default()];
+        visitors[0].cookies.insert("a_session".to_owned(), "1".to_owned());
+        let (history, validators, mut site) = (BTreeMap::new(), BTreeMap::new(), Made);
+        let report = Report::default();
+        let mut judge =
+            Judge { site: &mut site, folder: Path::new("."), visitors, history, validators, report, steps: 1 };
+        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let answer = Message::read(&mut text.as_bytes(), Unframed::UntilEnd, true).map(|answer| answer.expect("one"));
+        judge.take(who, request, answer);
+        assert_eq!(judge.report.violations.len(), expect, "{who} {body}: {:?}", judge.report.violations);
+    }
+
+    #[test]
+    fn what_is_private_is_its_owners_alone() {
+        let page = Request::get("page", "/");
+        let with_password = Request::get("page", "/").with_password();
+        check(0, &page, "private-of-ann. asked-by-ann.", 0);
+        check(0, &page, "private-of-ann. asked-by-nobody.", 1);
+        check(0, &page, "asked-by-ben.", 1);
+        check(1, &page, "asked-by-ben.", 1);
+        check(1, &with_password, "asked-by-ben.", 0);
+        check(1, &with_password, "private-of-ann. asked-by-ben.", 0);
+        check(2, &page, "asked-by-nobody.", 0);
+        check(2, &page, "asked-by-ann.", 1);
+        check(2, &page, "private-of-ann.", 1);
+    }
+}

@@ -53,9 +53,14 @@ impl SiteProcesses {
     pub fn start(&mut self, name: &str, mut command: Command) -> Result<(), String> {
         let said = |error: std::io::Error| format!("{name}: {error}");
         let log = File::create(self.log(name)).map_err(said)?;
-        command.current_dir(&self.folder).stdin(Stdio::null()).process_group(0);
+        self.at_home(&mut command).process_group(0);
         let child = command.stdout(log.try_clone().map_err(said)?).stderr(log).spawn().map_err(said)?;
         self.keep(child)
+    }
+
+    /// Temporary files too: two runs must not meet.
+    fn at_home<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.current_dir(&self.folder).env("TMPDIR", &self.folder).stdin(Stdio::null())
     }
 
     /// Takes in a program that leads a process group.
@@ -101,7 +106,7 @@ impl SiteProcesses {
     /// Runs a program to its end, and gives what it printed.
     pub fn run(&self, command: &mut Command) -> Result<String, String> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let output = command.current_dir(&self.folder).stdin(Stdio::null()).output();
+        let output = self.at_home(command).output();
         let output = output.map_err(|error| format!("{name}: {error}"))?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
