@@ -94,6 +94,23 @@ pub fn shows_plain_files(location: &Directive, root: Option<&str>) -> bool {
     location.children().iter().all(is_plain) && rules.admit_all()
 }
 
+/// Does a location ask an origin, and nothing else that would keep anybody out or answer by itself?
+pub fn asks_an_origin(location: &Directive) -> bool {
+    const OF_ORIGINS: [&str; 4] = ["proxy_pass", "proxy_set_header", "proxy_http_version", "proxy_redirect"];
+    const BEGINNINGS: [&str; 4] = ["proxy_cache", "proxy_buffer", "proxy_busy_buffers", "proxy_next_upstream"];
+    let mut rules = AccessRules::default();
+    let is_timeout = |name: &str| name.starts_with("proxy_") && name.ends_with("_timeout");
+    let is_of_origins = |name: &str| {
+        OF_ORIGINS.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning)) || is_timeout(name)
+    };
+    let is_plain = |child: &Directive| {
+        let about_the_way = is_about_the_way(child) && child.name != "try_files";
+        rules.take(child) || about_the_way || is_of_origins(&child.name)
+    };
+    let has_one = location.children().iter().filter(|child| child.name == "proxy_pass").count() == 1;
+    has_one && location.children().iter().all(is_plain) && rules.admit_all()
+}
+
 /// Is it about how a file is sent, and not about which, nor to whom?
 fn is_about_the_way(directive: &Directive) -> bool {
     const NAMES: [&str; 20] = [
@@ -176,33 +193,56 @@ pub struct ClosedPath {
     pattern: String,
     /// Closed by a location of this path: what lies beneath another location's longer path is that one's.
     of_path: Option<String>,
-    /// nginx shows files there and asks nobody: only routes on which others answer are closed.
-    is_of_files: bool,
+    answered_by: AnsweredBy,
+}
+
+/// Who answers in nginx what a closed path matches: a route that does the same need not be closed.
+#[derive(Clone, Debug)]
+enum AnsweredBy {
+    /// Nobody, or somebody whom larder does not ask.
+    Nobody,
+    Files,
+    /// An origin, by the key of the routes that ask it.
+    Origin(String),
 }
 
 impl ClosedPath {
     /// By a regex of nginx's; `None`: it is no regex here.
     pub fn by_regex(pattern: String) -> Option<ClosedPath> {
         ClosedPaths::new([pattern.as_str()]).ok()?;
-        Some(ClosedPath { pattern, of_path: None, is_of_files: false })
+        Some(ClosedPath { pattern, of_path: None, answered_by: AnsweredBy::Nobody })
     }
 
     /// Everything that nginx counts to a location by a path: all names that begin so, or that one alone.
     pub fn by_path(path: &str, is_exact: bool) -> ClosedPath {
         let end = if is_exact { "$" } else { "" };
         let pattern = format!("^{}{end}", escaped(path));
-        ClosedPath { pattern, of_path: Some(path.to_owned()), is_of_files: false }
+        ClosedPath { pattern, of_path: Some(path.to_owned()), answered_by: AnsweredBy::Nobody }
     }
 
     /// Names that begin as this path does, and go on within its last segment: nginx counts them to its location too.
     pub fn beside(path: &str) -> ClosedPath {
         let pattern = format!("^{}[^/]", escaped(path));
-        ClosedPath { pattern, of_path: Some(path.to_owned()), is_of_files: false }
+        ClosedPath { pattern, of_path: Some(path.to_owned()), answered_by: AnsweredBy::Nobody }
     }
 
     /// The same, closed only where others than files answer.
     pub fn of_files(self) -> ClosedPath {
-        ClosedPath { is_of_files: true, ..self }
+        ClosedPath { answered_by: AnsweredBy::Files, ..self }
+    }
+
+    /// The same, open where this origin is asked.
+    pub fn of_origin(self, key: String) -> ClosedPath {
+        ClosedPath { answered_by: AnsweredBy::Origin(key), ..self }
+    }
+
+    /// Does a route answer otherwise than nginx what this matches? `asks` is the route's key for whom it asks, if it does.
+    pub fn concerns(&self, asks: Option<&str>) -> bool {
+        match &self.answered_by {
+            AnsweredBy::Nobody => true,
+            AnsweredBy::Files => asks.is_some(),
+            AnsweredBy::Origin(key) => asks != Some(key),
+        }
     }
 
     pub fn pattern(&self) -> &str {
@@ -210,8 +250,8 @@ impl ClosedPath {
     }
 
     /// Does it hold on a route with this path, of a location of this kind?
-    pub fn holds_on(&self, route: &str, kind: Kind, asks_others: bool) -> bool {
-        if self.is_of_files && !asks_others {
+    pub fn holds_on(&self, route: &str, kind: Kind, asks: Option<&str>) -> bool {
+        if !self.concerns(asks) {
             return false;
         }
         match (&self.of_path, kind) {
@@ -225,7 +265,7 @@ impl ClosedPath {
 
     /// Is this path of a file closed?
     pub fn closes_files(&self, path: &str) -> bool {
-        !self.is_of_files && self.closes(path)
+        !matches!(self.answered_by, AnsweredBy::Files) && self.closes(path)
     }
 
     pub fn closes(&self, path: &str) -> bool {
@@ -303,6 +343,19 @@ mod tests {
     }
 
     #[test]
+    fn a_location_asks_an_origin_if_it_does_nothing_else() {
+        let check = |children: &[&str], expect| {
+            assert_eq!(asks_an_origin(&location("location ~ x", children)), expect, "{children:?}")
+        };
+        check(&["proxy_pass http://app", "expires 30d", "proxy_set_header Host $host", "proxy_read_timeout 5s"], true);
+        check(&["expires 30d"], false);
+        for guard in ["deny all", "auth_basic x", "try_files $uri =404", "rewrite a b", "proxy_method HEAD", "alias /x"]
+        {
+            check(&["proxy_pass http://app", guard], false);
+        }
+    }
+
+    #[test]
     fn regexes_are_those_of_pcre() {
         let check =
             |head: &str, expect: Option<&str>| assert_eq!(regex_of(&directive(head)).as_deref(), expect, "{head}");
@@ -315,22 +368,27 @@ mod tests {
         check("location @a", None);
     }
 
+    const ASKS: Option<&str> = Some("origin = \"app\"");
+
     #[test]
     fn a_closed_path_holds_around_its_location_and_not_beneath_longer_ones() {
         let inc = ClosedPath::by_path("/inc", false);
         assert!(inc.closes("/inc") && inc.closes("/include/x") && inc.closes("/inc.php") && !inc.closes("/in"));
         assert!(
-            inc.holds_on("/", Kind::Usual, true)
-                && inc.holds_on("/in", Kind::Usual, true)
-                && !inc.holds_on("/include/", Kind::Usual, true)
+            inc.holds_on("/", Kind::Usual, ASKS)
+                && inc.holds_on("/in", Kind::Usual, ASKS)
+                && !inc.holds_on("/include/", Kind::Usual, ASKS)
         );
         let start = ClosedPath::by_path("/", true);
-        assert!(start.closes("/") && !start.closes("/a") && start.holds_on("/", Kind::Usual, true));
+        assert!(start.closes("/") && !start.closes("/a") && start.holds_on("/", Kind::Usual, ASKS));
         let php = ClosedPath::by_regex("\\.php$".to_owned()).unwrap();
-        assert!(php.holds_on("/", Kind::Usual, true) && !php.holds_on("/raw/", Kind::BeforeRegexes, true));
-        assert!(!php.holds_on("/index.php", Kind::Exact, true) && php.holds_on("/start", Kind::Exact, true));
+        assert!(php.holds_on("/", Kind::Usual, ASKS) && !php.holds_on("/raw/", Kind::BeforeRegexes, ASKS));
+        assert!(!php.holds_on("/index.php", Kind::Exact, ASKS) && php.holds_on("/start", Kind::Exact, ASKS));
         let shown = ClosedPath::by_regex("^/assets/".to_owned()).unwrap().of_files();
-        assert!(shown.holds_on("/", Kind::Usual, true) && !shown.holds_on("/", Kind::Usual, false));
+        assert!(shown.holds_on("/", Kind::Usual, ASKS) && !shown.holds_on("/", Kind::Usual, None));
+        let asked = ClosedPath::by_regex("\\.svg$".to_owned()).unwrap().of_origin("origin = \"app\"".to_owned());
+        assert!(!asked.holds_on("/", Kind::Usual, ASKS) && asked.holds_on("/", Kind::Usual, None));
+        assert!(asked.holds_on("/", Kind::Usual, Some("origin = \"api\"")) && asked.closes_files("/a.svg"));
         assert!(ClosedPath::by_regex("(a".to_owned()).is_none());
         assert!(ClosedPath::by_path("/a.b+c", true).closes("/a.b+c"));
         let beside = ClosedPath::beside("/api");

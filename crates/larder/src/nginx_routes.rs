@@ -120,9 +120,13 @@ impl ServerAnswers {
                 }
                 Answers::Nobody { gives_way } => (CLOSED_LINES.map(str::to_owned).into(), true, *gives_way),
             };
-            let asks_others = matches!(answer, Answers::Others(_));
-            let around = closed.iter().filter(|closed| closed.holds_on(path, *kind, asks_others));
-            let patterns = around.chain(closed_within).filter(|_| !is_closed);
+            let asks = match answer {
+                Answers::Others(lines) => lines.first().map(String::as_str),
+                _ => None,
+            };
+            let around = closed.iter().filter(|closed| closed.holds_on(path, *kind, asks));
+            let within = closed_within.iter().filter(|closed| closed.concerns(asks));
+            let patterns = around.chain(within).filter(|_| !is_closed);
             let mut patterns: Vec<String> = patterns.map(|closed| literal(closed.pattern())).collect();
             patterns.sort_unstable();
             patterns.dedup();

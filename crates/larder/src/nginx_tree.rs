@@ -58,6 +58,11 @@ fn is_path_of_route(path: &str) -> bool {
     path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains(['?', '#', '%'])
 }
 
+/// The key of a route that asks this origin.
+fn origin_line(name: &str) -> String {
+    format!("origin = {}", quoted(name))
+}
+
 impl Tree<'_> {
     /// All locations of a server but those that have a name.
     pub fn read(&mut self, server: &Directive, locations: &[&Directive]) -> ServerAnswers {
@@ -77,7 +82,7 @@ impl Tree<'_> {
         let asks_others = carried.iter().any(Carried::asks_others);
         for block in by_regex {
             match nginx_guards::shows_plain_files(block, self.root) {
-                false => closed.push(self.close_by(block, self.root)),
+                false => closed.push(self.close_by(block, self.root, self.level)),
                 true if asks_others => {
                     carried.extend(self.shown_beside_others(block, self.root, self.level, &mut closed))
                 }
@@ -90,7 +95,14 @@ impl Tree<'_> {
 
     /// A location by a regex, or within another, is none of larder's: what it guards, or has answered by others, is closed on
     /// the routes around it.
-    fn close_by(&mut self, block: &Directive, root: Option<&str>) -> ClosedPath {
+    fn close_by(&mut self, block: &Directive, root: Option<&str>, outer: &Level) -> ClosedPath {
+        if let Some(origin) = self.origin_beside(block, outer) {
+            self.findings.note(
+                block,
+                "what it matches is asked of the same origin by the routes that ask that, and closed on others",
+            );
+            return nginx_guards::closed_by(block, root).of_origin(origin_line(&origin));
+        }
         let closed = nginx_guards::closed_by(block, root);
         match &closed {
             _ if is_dotfile_guard(block) => {
@@ -103,6 +115,16 @@ impl Tree<'_> {
             _ => self.findings.leave(block, "what it matches is closed"),
         }
         closed
+    }
+
+    /// The origin that a location by a regex asks, or one within another.
+    fn origin_beside(&mut self, block: &Directive, outer: &Level) -> Option<String> {
+        if !nginx_guards::asks_an_origin(block) {
+            return None;
+        }
+        let location = Location::read(block, "/", self.prefix, self.findings);
+        let level = location.level.within(outer);
+        self.origins.of(&location.proxy_pass?, "/", &level.proxy, self.findings)
     }
 
     /// A location that shows files as they are where another would be asked: the files are routes where a path can say which, and
@@ -147,7 +169,7 @@ impl Tree<'_> {
         let (mut closed_within, mut shown) = (Vec::new(), Vec::new());
         for inner in block.children().iter().filter(|child| child.name == "location") {
             match nginx_guards::shows_plain_files(inner, root) {
-                false => closed_within.push(self.close_by(inner, root)),
+                false => closed_within.push(self.close_by(inner, root, &level)),
                 true if outer.asks_others() => {
                     shown.extend(self.shown_beside_others(inner, root, &level, &mut closed_within));
                 }
@@ -190,7 +212,7 @@ impl Tree<'_> {
             if path != "/" && path.ends_with('/') && kind != Kind::Exact {
                 self.findings.note(block, "the path without its last slash belongs to the route around it");
             }
-            return others(vec![format!("origin = {}", quoted(&origin))]);
+            return others(vec![origin_line(&origin)]);
         }
         if let Some(pass) = &location.pass {
             let Some(mut lines) = level.memcached.lines(pass, self.upstreams, self.findings) else {
@@ -207,7 +229,7 @@ impl Tree<'_> {
         if let Some(origin) = level.named.as_deref().and_then(|name| self.named_origin(name, path, &level)) {
             self.findings
                 .leave(block, "larder asks the origin for all of it: files beneath the root are not looked for first");
-            let answer = Answers::Others(vec![format!("origin = {}", quoted(&origin))]);
+            let answer = Answers::Others(vec![origin_line(&origin)]);
             return Carried { answer, pages: level.error_pages().to_vec(), ..Carried::closed(path, kind) };
         }
         if level.hides_files() {

@@ -396,19 +396,48 @@ http {
     }
 
     /// Where nginx shows files and asks nobody, an application is not asked for what is no file (`/assets/a.js/x`).
+    /// Imports a server: what the command ends with, and what its output has in it and has not.
+    fn check_server(folder: &Path, inside: &str, (code, wanted, unwanted): (i32, &[&str], &[&str])) {
+        let conf = folder.join("nginx.conf");
+        std::fs::write(&conf, format!("http {{ server {{ root site; {inside} }} }}")).unwrap();
+        let (found, said) = import(&conf, &folder.join("out.toml"));
+        let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+        let has = |part: &&&str| text.contains(**part);
+        let missing: Vec<_> = wanted.iter().filter(|part| !has(part)).collect();
+        let there: Vec<_> = unwanted.iter().filter(has).collect();
+        assert!(missing.is_empty() && there.is_empty(), "{inside}\n{missing:?} {there:?}\n{said}\n{text}");
+        assert_eq!(found, Some(code), "{inside}\n{said}");
+    }
+
+    /// Many sites say by a regex how long scripts and pictures live, and ask the application for them as for the rest.
+    #[test]
+    fn what_a_regex_asks_of_an_origin_is_open_where_that_is_asked() {
+        let folder = folder("same-origin");
+        let check = |inside: &str, code, wanted: &[&str], unwanted: &[&str]| {
+            check_server(&folder, inside, (code, wanted, unwanted));
+        };
+        let app = "proxy_pass http://127.0.0.1:1;";
+        let scripts = "location ~* \\.(js|css)$";
+        let closed = "closed_paths = ['(?i)\\.(js|css)$']";
+        let all = format!("location / {{ {app} }}");
+        check(&format!("{all} {scripts} {{ {app} expires 30d; }}"), 0, &[], &["closed_paths"]);
+        check(&format!("location / {{ {app} {scripts} {{ {app} expires 30d; }} }}"), 0, &[], &["closed_paths"]);
+        // Files, and another origin, are something else than what the regex asks.
+        let files = "location /files/ { expires 1d; }";
+        let of_files: &[&str] = &["path = \"/files/\"\nroot = "];
+        check(&format!("{all} {files} {scripts} {{ {app} }}"), 0, &[of_files[0], closed], &[]);
+        check(&format!("{all} {scripts} {{ proxy_pass http://127.0.0.1:2; }}"), 0, &[closed], &[]);
+        // Who keeps people out does so.
+        check(&format!("{all} {scripts} {{ {app} deny all; }}"), 1, &[closed], &[]);
+        check(&format!("{all} {scripts} {{ {app} auth_basic x; }}"), 1, &[closed], &[]);
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
     #[test]
     fn files_beside_an_application_are_files_alone() {
         let folder = folder("beside");
-        let conf = folder.join("nginx.conf");
-        let check = |inside: &str, code: i32, wanted: &[&str], unwanted: &[&str]| {
-            std::fs::write(&conf, format!("http {{ server {{ root site; {inside} }} }}")).unwrap();
-            let (found, said) = import(&conf, &folder.join("out.toml"));
-            let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
-            let has = |part: &&&str| text.contains(**part);
-            let missing: Vec<_> = wanted.iter().filter(|part| !has(part)).collect();
-            let there: Vec<_> = unwanted.iter().filter(has).collect();
-            assert!(missing.is_empty() && there.is_empty(), "{inside}\n{missing:?} {there:?}\n{said}\n{text}");
-            assert_eq!(found, Some(code), "{inside}\n{said}");
+        let check = |inside: &str, code, wanted: &[&str], unwanted: &[&str]| {
+            check_server(&folder, inside, (code, wanted, unwanted));
         };
         let app = "proxy_pass http://127.0.0.1:1;";
         let assets = "path = \"/assets/\"\nroot = ";
