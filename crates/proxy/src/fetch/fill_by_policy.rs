@@ -69,9 +69,9 @@ async fn land(mut fetch: Fetch, mut ticket: Ticket, settled: Settled) {
     let (arriving, framing) = match body {
         SettledBody::Stored => {
             fetch.enter(FetchState::Refreshed);
-            match (keeping, &vary) {
-                (Keeping::Store, Ok(vary)) => {
-                    let (lifetimes, vary, tags) = (Some(lifetimes), vary.clone(), tags.ok().flatten());
+            match (keeping, &vary, tags) {
+                (Keeping::Store, Ok(vary), Ok(tags)) => {
+                    let (lifetimes, vary) = (Some(lifetimes), vary.clone());
                     let renewal = Renewal { facts, lifetimes, groups: None, tags, vary };
                     ticket.renewed((head, rendered), renewal, received)
                 }
