@@ -316,6 +316,11 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     pub(crate) const NONE: Outcome = Outcome { status: 0, verdict: CacheVerdict::Synth, why: "", body_bytes: 0 };
+
+    /// What is sent was read from a disk, or is sent from there.
+    fn is_hit_of_disk(&self) -> bool {
+        matches!(self.verdict, CacheVerdict::Hit | CacheVerdict::Stale) && self.why == hit::FROM_DISK
+    }
 }
 
 impl Transaction {
@@ -381,6 +386,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, s
             }
             Step::Transmit(outgoing) => {
                 tx.core.counters.answered(tx.outcome.verdict);
+                tx.core.counters.hits_disk.add(u64::from(tx.outcome.is_hit_of_disk()));
                 transmit::run(tx, connection, *outgoing).await
             }
             Step::Log(end) => return log::run(tx, connection, end).await,

@@ -12,6 +12,9 @@ use crate::transaction::slicing::Slicing;
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;
 
+/// What the log says of a hit whose body a disk was asked for.
+pub(crate) const FROM_DISK: &str = "disk";
+
 /// Why a stored response may be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
@@ -67,10 +70,7 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
         Why::Revalidated | Why::RevalidatedAlone => CacheVerdict::Revalidated,
     };
     if tx.recalled == Some(true) || tx.lent.is_some() {
-        if matches!(tx.outcome.verdict, CacheVerdict::Hit | CacheVerdict::Stale) {
-            tx.core.counters.hits_disk.add(1);
-        }
-        tx.outcome.why = "disk";
+        tx.outcome.why = FROM_DISK;
     }
     if object.sliced().is_some() {
         return Step::Slicing(Box::new(Slicing { object, why }));

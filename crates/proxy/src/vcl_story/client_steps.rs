@@ -27,7 +27,7 @@ use crate::stored_head::via;
 use crate::transaction::deliver::{Answer as Delivery, Made};
 use crate::transaction::lookup::{ASKED_AGAIN_MAX, recall};
 use crate::transaction::recalling::Otherwise;
-use crate::transaction::synth::Synth;
+use crate::transaction::synth::{Synth, VCL_FAILED};
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::client_state::{ClientState, Remembered};
@@ -480,16 +480,19 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
     }
     let has_restarts = state(tx).restarts.get() <= tx.site.settings.vcl.max_restarts;
     let said = within(tx, beside, |scope, program| match run_over!(scope, program.synth) {
-        SynthVerdict::Restart if has_restarts => Step::Restart,
+        SynthVerdict::Restart if has_restarts => Some(Step::Restart),
         // Who may not restart any more is answered.
         SynthVerdict::Deliver | SynthVerdict::Restart => {
             let made = Made { made: scope.response.to_made(), body: Bytes::from(scope.made_body()), is_final: true };
-            Step::Deliver(Box::new(Delivery::Made(made)))
+            Some(Step::Deliver(Box::new(Delivery::Made(made))))
         }
-        SynthVerdict::Fail(_) => Step::Deliver(Box::new(Delivery::Made(Made::bare_failure()))),
+        SynthVerdict::Fail(_) => None,
     });
     record_processed(tx);
-    said.unwrap_or_else(|| Step::Deliver(Box::new(Delivery::Made(Made::bare_failure()))))
+    said.flatten().unwrap_or_else(|| {
+        (tx.outcome.verdict, tx.outcome.why) = (CacheVerdict::Error, VCL_FAILED);
+        Step::Deliver(Box::new(Delivery::Made(Made::bare_failure())))
+    })
 }
 
 /// vcl_deliver over the head of an answer. `Err` says where the request goes instead.
