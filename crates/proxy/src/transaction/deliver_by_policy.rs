@@ -69,7 +69,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Op
             let resident_ms = now.mono_ms.saturating_sub(received.mono_ms);
             let age_s = match &facts {
                 Some(facts) => facts.age_ms(resident_ms) / 1_000,
-                None => age_said(&fields),
+                None => age_said(tx, &fields),
             };
             // Who waited for somebody else's fetch has hit what that brought.
             let fetched_by = if follower.is_leader() { None } else { fetched_by(&head) };
@@ -86,7 +86,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Op
                 _ => None,
             };
             let mut fields = HopByHop::end_to_end(head.fields.view());
-            let age_s = age_said(&fields);
+            let age_s = age_said(tx, &fields);
             let length_said = head.fields.view().get(FieldName::ContentLength).and_then(seconds);
             prepare(tx, &mut fields, &head, passed_by(tx), age_s, length.or(length_said));
             note_streaming(tx, body.framing() != ResponseBody::None);
@@ -97,7 +97,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, Source, Op
         Answer::Made(Made { made, body, is_final: true }) => Ok((made, Source::Bytes(body), None)),
         Answer::Made(Made { made, body, .. }) => {
             let mut fields = made.head.fields.clone();
-            let age_s = age_said(&fields);
+            let age_s = age_said(tx, &fields);
             prepare(tx, &mut fields, &made.head, passed_by(tx), age_s, Some(body.len() as u64));
             let view = arrived(tx, &made.head, None, 0);
             let made = client_steps::deliver(tx, Some(view), made.status, made.head.reason.as_deref(), &fields)?;
@@ -138,9 +138,11 @@ fn arrived<'h>(tx: &Transaction, head: &'h ResponseHead, facts: Option<&Facts>, 
     StoredView { lifetimes, resident_ms, ..view }
 }
 
-/// What the origin says.
-fn age_said(fields: &Fields) -> u64 {
-    fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0)
+/// What the origin said, whatever the program made of the field.
+fn age_said(tx: &Transaction, fields: &Fields) -> u64 {
+    let brought = tx.vcl.as_deref().and_then(|state| state.brought.get());
+    let said_now = || fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0);
+    brought.map_or_else(said_now, |lifetimes| lifetimes.age_ms / 1_000)
 }
 
 /// What the program sees beside the answer's own fields.
