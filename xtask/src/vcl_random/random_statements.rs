@@ -42,9 +42,7 @@ impl Scope {
             Scope::Deliver => &["deliver", "deliver", "restart", "synth(420)", "fail"],
             Scope::Synth => &["deliver", "deliver", "restart", "fail"],
             Scope::BackendFetch => &["fetch", "fetch", "abandon", "fail", "error(503, \"Own\")"],
-            Scope::BackendResponse => {
-                &["deliver", "deliver", "retry", "abandon", "pass(10s)", "pass(1s)", "fail", "error(501)"]
-            }
+            Scope::BackendResponse => &["deliver", "deliver", "retry", "abandon", "pass(10s)", "fail", "error(501)"],
             Scope::BackendError => &["deliver", "deliver", "retry", "abandon", "fail"],
         }
     }
@@ -111,8 +109,6 @@ impl Statements<'_> {
         let own = self.expressions().truth(1);
         let condition = match end {
             "restart" | "retry" if self.dice.below(8) > 0 => format!("{} && ({own})", self.scope.loop_guard()),
-            // What a body that breaks off leaves of hit-for-pass is argued in docs/vcl.md, and shows everywhere.
-            _ if end.starts_with("pass(") => format!("bereq.url !~ \"f=cut\" && ({own})"),
             _ => own,
         };
         let end = Statement::Plain(format!("return ({end});"));
