@@ -227,7 +227,7 @@ impl Statements<'_> {
     fn own_of_response(&mut self) -> String {
         match self.dice.below(11) {
             0..=3 => self.lifetime(),
-            4 => "set beresp.uncacheable = true;".to_string(),
+            4 => "set beresp.uncacheable = true; set beresp.ttl = 100s;".to_string(),
             5 => "set beresp.do_stream = false;".to_string(),
             6 => format!(
                 "unset beresp.http.{};",
@@ -245,8 +245,10 @@ impl Statements<'_> {
     }
 
     fn lifetime(&mut self) -> String {
+        // What is uncacheable and has no ttl is argued in docs/vcl.md; an origin's max-age=0 is no such thing.
         let what = self.pick(&["ttl", "ttl", "grace", "keep"]);
-        format!("set beresp.{what} = {};", self.pick(&["0s", "0.3s", "0.3s", "10s", "100s", "1h"]))
+        let least = if what == "ttl" { "0.3s" } else { "0s" };
+        format!("set beresp.{what} = {};", self.pick(&[least, "0.3s", "10s", "100s", "1h"]))
     }
 
     /// As programs purge: for who asks for that, who gets nothing else.

@@ -65,7 +65,8 @@ impl Program {
     }
 }
 
-fn forget(call: &Statement, body: &mut Vec<Statement>) {
+/// Wherever it stands.
+pub fn forget(call: &Statement, body: &mut Vec<Statement>) {
     body.retain(|statement| statement != call);
     for statement in body {
         if let Statement::If { then, otherwise, .. } = statement {
