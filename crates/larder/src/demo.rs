@@ -181,6 +181,9 @@ mod tests {
         }
         now.latency_hit.buckets[10] += 150;
         let line = live_line(&last, &now);
-        assert!(line.starts_with("200 requests/s, 75 % from the store; median hit 47 µs, miss –; 5 objects"), "{line}");
+        assert!(
+            line.starts_with("200 requests/s, 75 % from the store; median hit 47 µs, from the origin –; 5 objects"),
+            "{line}"
+        );
     }
 }
