@@ -397,8 +397,10 @@ http {
 
     /// Where nginx shows files and asks nobody, an application is not asked for what is no file (`/assets/a.js/x`).
     /// Imports a server: what the command ends with, and what its output has in it and has not.
-    fn check_server(folder: &Path, inside: &str, (code, wanted, unwanted): (i32, &[&str], &[&str])) {
+    /// Returns what was said.
+    fn check_server(folder: &Path, inside: &str, (code, wanted, unwanted): (i32, &[&str], &[&str])) -> String {
         let conf = folder.join("nginx.conf");
+        let _ = std::fs::remove_file(folder.join("out.toml"));
         std::fs::write(&conf, format!("http {{ server {{ root site; {inside} }} }}")).unwrap();
         let (found, said) = import(&conf, &folder.join("out.toml"));
         let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
@@ -407,6 +409,7 @@ http {
         let there: Vec<_> = unwanted.iter().filter(has).collect();
         assert!(missing.is_empty() && there.is_empty(), "{inside}\n{missing:?} {there:?}\n{said}\n{text}");
         assert_eq!(found, Some(code), "{inside}\n{said}");
+        said
     }
 
     /// Many sites say by a regex how long scripts and pictures live, and ask the application for them as for the rest.
@@ -469,24 +472,15 @@ http {
     #[test]
     fn a_path_that_no_route_has_is_closed() {
         let folder = folder("no-route");
-        let conf = folder.join("nginx.conf");
         for (path, closed) in [
             ("\"/my files/\"", "'^/my files/'"),
             ("/café/", "'^/café/'"),
             ("= /a%20b", "'^/a\\%20b$'"),
             ("^~ \"/x y\"", "'^/x y'"),
         ] {
-            let text =
-                format!("http {{ server {{ root site; location {path} {{ deny all; }} location /open/ {{ }} }} }}");
-            std::fs::write(&conf, text).unwrap();
-            let (code, said) = import(&conf, &folder.join("out.toml"));
-            let text = std::fs::read_to_string(folder.join("out.toml")).unwrap_or_default();
-            let is_closed = text.contains(&format!("closed_paths = [{closed}]")) && text.contains("/open/");
-            assert!(
-                code == Some(1) && is_closed && said.contains("a path that no route has"),
-                "{path}\n{said}\n{text}"
-            );
-            let _ = std::fs::remove_file(folder.join("out.toml"));
+            let inside = format!("location {path} {{ deny all; }} location /open/ {{ }}");
+            let said = check_server(&folder, &inside, (1, &[&format!("closed_paths = [{closed}]"), "/open/"], &[]));
+            assert!(said.contains("a path that no route has"), "{path}\n{said}");
         }
         let _ = std::fs::remove_dir_all(&folder);
     }
