@@ -312,6 +312,12 @@ impl Fields {
         self.push_bytes(FieldName::classify(name), name, value);
     }
 
+    /// Appends a copy of somebody else's field.
+    #[inline]
+    pub fn push_field(&mut self, field: &Field<'_>) {
+        self.push_bytes(field.name, field.name_text, field.value);
+    }
+
     fn push_bytes(&mut self, name: FieldName, text: &[u8], value: &[u8]) {
         debug_assert!(!text.is_empty() && !value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
         let name_at = self.block.len();

@@ -31,6 +31,7 @@ mod refusal;
 mod request_head;
 mod request_target;
 mod response_head;
+mod response_writer;
 mod trailer_section;
 
 pub use body_decoder::{BodyDecoder, Decoded, Truncated};
@@ -45,3 +46,7 @@ pub use proxy_protocol_writer::{Parties, ProxyVersion, write_proxy_header};
 pub use refusal::{Refusal, refusals};
 pub use request_head::{ReceivedRequest, leading_blanks, may_end_now, read_request, unfolded};
 pub use response_head::{ReceivedResponse, read_response};
+pub use response_writer::{
+    BodyFraming, Content, Framed, Persistence, has_length, says_close, write_field, write_framing, write_head_end,
+    write_number_field, write_status_line,
+};
