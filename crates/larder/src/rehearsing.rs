@@ -107,7 +107,7 @@ pub fn meant(word: &str, known: &[&str]) -> String {
 
 /// A request with all that it meets.
 pub fn scene(asked: &Asked, client: IpAddr, answers: &[PlayedAnswer]) -> Scene {
-    Scene { client, request: asked.bytes(), is_head: asked.method == "HEAD", answers: answers.to_vec() }
+    Scene { client, request: asked.bytes(), answers: answers.to_vec() }
 }
 
 /// The request, in a store that holds what it is to hold. Behind it stands a note where that could not be brought about.

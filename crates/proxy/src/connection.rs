@@ -9,18 +9,21 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use message::{Fields, Scheme, TargetForm};
+use message::{Scheme, Version};
 use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
 
 use crate::access_log::CacheVerdict;
 use crate::client_places::ClientPlace;
 use crate::clock::{Moment, deadline_now_ms};
+use crate::downstream::Downstream;
 use crate::forward::admission;
+use crate::http1_sending;
 use crate::instant_file;
 use crate::instant_hit::{self, Instant};
-use crate::limits::{CONNECTION_BYTES, Limits, TRANSACTION_BYTES};
+use crate::limits::{CONNECTION_BYTES, Limits};
 use crate::linger;
 use crate::listener::{Accepted, Peer};
+use crate::outgoing::End;
 use crate::policy::Policy;
 use crate::receive::{self, Verdict};
 use crate::records::request_records;
@@ -29,9 +32,9 @@ use crate::request_body::OwedBody;
 use crate::service::complain;
 use crate::settings::ListenMode;
 use crate::slots::{Doom, Phase, Slot, Watch};
-use crate::transaction::error_text::Reader;
-use crate::transaction::synth::Synth;
-use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge, transmit};
+use crate::transaction::opening::Opening;
+use crate::transaction::synth;
+use crate::transaction::{self, Outcome, State, Step, Transaction, log, take_edge};
 use crate::vcl_story::client_state::Ends;
 use crate::vcl_story::xids;
 use crate::wire_stream::Wire;
@@ -152,7 +155,7 @@ fn serve(mut connection: Connection, proxy_protocol: bool) -> impl Future<Output
             match poll_fn(|cx| connection.poll_turn(cx)).await {
                 Turn::Step(tx, step) => {
                     // Boxed, so that an idle connection does not carry the room of a transaction.
-                    if !Box::pin(transaction::run(tx, &mut connection, step)).await {
+                    if !Box::pin(transaction::run(tx, Downstream::Http1(&mut connection), step)).await {
                         return;
                     }
                     connection.rest();
@@ -392,14 +395,10 @@ impl Connection {
         core.counters.requests.add(1);
         self.requests_count += 1;
         let site = core.site_ref();
-        let names_its_host = !self.is_forward && received.request.form == TargetForm::Absolute;
-        let named = names_its_host.then(|| receive::with_host_of_target(&received.request));
+        let named = if self.is_forward { None } else { receive::host_of_target(&received.request) };
         let mut received = received;
         if !self.is_forward {
-            received.request.form = received.request.form.at_origin(received.request.path);
-            if let Some(fields) = &named {
-                received.request.fields = fields.view();
-            }
+            receive::at_origin(&mut received.request, named.as_ref());
             if let Some(program) = core.site_ref().vcl.clone() {
                 return self.take_by_policy(core, &received, program, moment);
             }
@@ -428,7 +427,7 @@ impl Connection {
             Verdict::Files(root) if self.owed.is_none() => (instant_file::run(self, core, &site, &visit, root), None),
             _ => {
                 let step = found.verdict.clone().into_step();
-                return Some(self.begin(core, visit, policy, State::Receive, None, step, Outcome::NONE));
+                return Some(self.begin(core, &visit, &policy, (State::Receive, None, Outcome::NONE), step));
             }
         };
         match ran {
@@ -440,57 +439,28 @@ impl Connection {
             // The client said that nothing more comes; else it may be on its way.
             Instant::Answered if received.persistent => Some(Turn::Linger),
             Instant::Answered | Instant::Left => Some(Turn::Close),
-            Instant::Step(state, step, outcome) => Some(self.begin(core, visit, policy, state, key, step, outcome)),
+            Instant::Step(state, step, outcome) => Some(self.begin(core, &visit, &policy, (state, key, outcome), step)),
         }
     }
 
-    /// Copies what is borrowed: from here on it is a transaction.
-    #[allow(clippy::too_many_arguments, reason = "the parts of a transaction, in the one place that puts it together")]
+    /// Goes on in the loop, in the state that the instant run got to.
     fn begin(
         &mut self,
         core: &Rc<Core>,
-        visit: instant_hit::Visit<'_>,
-        policy: Policy,
-        state: State,
-        key: Option<cache::Key>,
+        visit: &instant_hit::Visit<'_>,
+        policy: &Policy,
+        begun: (State, Option<cache::Key>, Outcome),
         step: Step,
-        outcome: Outcome,
     ) -> Turn {
-        let site = core.site();
-        let received = visit.received;
-        let mut outcome = outcome;
-        if let Verdict::Pass(why) = visit.found.verdict {
-            outcome.why = why.token();
-        }
+        self.begins_transaction();
+        let opening = Opening { received: visit.received, persistent: visit.persistent, moment: visit.moment };
+        Turn::Step(opening.builtin(core, policy, visit.found, begun), step)
+    }
+
+    /// From here on it is a transaction, and each step sets the deadline of what it waits for.
+    pub(crate) fn begins_transaction(&self) {
         self.slot.phase.set(Phase::Writing);
-        // The head is there; from here on each step sets the deadline of what it waits for.
         self.slot.set_deadline(u64::MAX);
-        let tx = Transaction {
-            core: Rc::clone(core),
-            directives: policy.directives(&site.settings.policy, &received.request, visit.found.seen),
-            policy,
-            vcl: None,
-            head: Rc::new(received.request.to_head()),
-            seen: visit.found.seen,
-            body: received.body,
-            expects_continue: received.expects_continue,
-            persistent: visit.persistent,
-            client_closes: !received.persistent,
-            client: visit.found.client,
-            backend: visit.found.backend,
-            key,
-            started: visit.moment,
-            outcome,
-            state,
-            error_note: None,
-            asked_again_count: 0,
-            recalled: None,
-            lent: None,
-            own_fields: Fields::default(),
-            _held: self.core.shared.cache.account().charge(TRANSACTION_BYTES),
-            site,
-        };
-        Turn::Step(Box::new(tx), step)
     }
 
     /// If anybody wants records.
@@ -553,23 +523,18 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     connection.slot.phase.set(Phase::Writing);
     connection.exchange(Event::ReadBroken);
     connection.exchange(Event::AnswerBegun);
-    let synth = Synth::refused(&refusal);
-    let note = synth.note();
-    let reader = Reader::of_refused(&core.site_ref().settings, connection.peer, &connection.pending, note.as_ref());
-    let asked = &connection.pending[leading_blanks(&connection.pending)..];
-    let outgoing = synth.into_outgoing(&core, reader, asked.starts_with(b"HEAD "));
-    let head_bytes = outgoing.head_bytes() as u64;
+    let (outgoing, note) = synth::answer_refusal(&core, connection.peer, &connection.pending, &refusal);
     // Who is refused asks anew at once: that one comes later.
     let xid = core.records.is_some().then(|| xids::next(&core));
-    let sent = transmit::send(connection, outgoing).await;
-    connection.exchange(if sent.is_ok() { Event::AnswerEnded } else { Event::AnswerCut });
+    let sent = http1_sending::send(connection, outgoing, Version::Http11, false).await;
+    connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
     log::refused(&core, connection.peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
     if let Some(xid) = xid {
         connection.closes(Closing::of_refusal(&refusal));
         let session = (connection.session(), xid);
-        request_records::refused(&core, session, &refusal, (&connection.pending, head_bytes));
+        request_records::refused(&core, session, &refusal, (&connection.pending, sent.head_bytes));
     }
-    if sent.is_ok() {
+    if sent.end == End::Sent {
         linger::close(connection).await;
     }
 }

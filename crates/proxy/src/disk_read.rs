@@ -14,7 +14,7 @@ use std::time::Duration;
 use cache::{BodyOnDisk, LentBody, Lost};
 use tokio::time::{error::Elapsed, timeout};
 
-use crate::body_source::{DISK_PIECE_BYTES_MAX, Pages};
+use crate::held_body::{DISK_PIECE_BYTES_MAX, Pages};
 use crate::limits::DISK_LOOK_STEP_BYTES;
 
 type Bringing = Pin<Box<dyn Future<Output = Result<Result<(), Lost>, Elapsed>>>>;

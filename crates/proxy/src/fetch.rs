@@ -15,7 +15,7 @@ use rules::StoreDefaults;
 use wire::{Parties, Refusal, RequestBody, ResponseBody};
 
 use crate::clock::Moment;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::edges;
 use crate::forward::Taken;
 use crate::forward::parents::Ways;
@@ -192,7 +192,7 @@ impl Timeouts {
 /// Who is on the other side while the origin is talked to.
 pub(crate) enum Client<'a> {
     /// A pass: body up, interim answers down, and its leaving ends the fetch.
-    Attached(&'a mut Connection),
+    Attached(Downstream<'a>),
     /// A miss: its requester reads interim answers from the notes, if it is still there.
     Detached(Option<Rc<FetchNotes>>),
 }

@@ -1,12 +1,14 @@
 //! The fast way of a file: when it is in the table of open files and nothing is asked of it but the whole, it is answered
 //! like a hit, synchronously over the borrowed head. Everything else is a transaction in the state Files.
 
+use wire::{Persistence, write_field, write_head_end, write_number_field};
+
 use crate::connection::Connection;
 use crate::instant_hit::{self, Instant, Visit};
 use crate::policy::CONDITIONAL;
 use crate::site::Site;
 use crate::static_files::open_file_table::Kept;
-use crate::stored_head::{self, Fate};
+use crate::stored_head;
 use crate::transaction::{Outcome, State, Step, take_edge};
 use crate::worker::Core;
 
@@ -24,8 +26,9 @@ pub(crate) fn run(connection: &mut Connection, core: &Core, site: &Site, visit: 
     take_edge(core, State::Files, State::Deliver);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    stored_head::write_date(&mut tail, now);
-    stored_head::write_fate(&mut tail, Fate::of(visit.persistent, request.version));
+    write_field(&mut tail, b"Date", &stored_head::date(now));
     let file = file.chosen(request.fields);
+    write_number_field(&mut tail, "Content-Length", file.length());
+    write_head_end(&mut tail, Persistence::of(visit.persistent, request.version));
     instant_hit::send(connection, core, site, &visit.shot(), file, [file.rendered(), &tail])
 }

@@ -12,21 +12,22 @@ use cache::{Key, Now, Object};
 use message::{Method, Request};
 use rules::Freshness;
 use smallvec::SmallVec;
-use wire::{Event, ReceivedRequest};
+use wire::{Event, Persistence, ReceivedRequest};
 
 use crate::access_log::CacheVerdict;
-use crate::body_source::{Pages, Whole};
+use crate::answer_plan::{self, AnswerPlan, PlanRules, Representation};
+use crate::body::BodySource;
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::held_body::{Pages, Whole};
+use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::policy::{CONDITIONAL, Policy};
 use crate::receive::{Client, Received};
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
 use crate::site::Site;
-use crate::stored_head::{self, Fate};
-use crate::transaction::deliver::{self, Plan};
+use crate::stored_head;
 use crate::transaction::lookup::Question;
-use crate::transaction::transmit::{OutBody, Outgoing};
 use crate::transaction::{Outcome, State, Step, hit, log, lookup, take_edge};
 use crate::vcl_story::log_notes::LogNotes;
 use crate::worker::Core;
@@ -138,25 +139,34 @@ fn answer(
     now: Now,
 ) -> Instant {
     let request = &visit.received.request;
-    let plan = if visit.found.seen.has_any(CONDITIONAL) || !object.has_whole_body() {
-        match deliver::plan(request, visit.found.seen, object) {
-            Plan::Whole if object.has_whole_body() => Plan::Whole,
-            // Several pieces, or a head that is made anew: no hurry.
-            _ => return Instant::Step(State::Lookup, Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE),
-        }
-    } else {
-        Plan::Whole
-    };
-    debug_assert_eq!(plan, Plan::Whole);
+    if !is_sent_whole(visit, object) {
+        // Several pieces, or a head that is made anew: no hurry.
+        return Instant::Step(State::Lookup, Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE);
+    }
     take_edge(core, State::Lookup, State::Hit);
     take_edge(core, State::Hit, State::Deliver);
     object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    stored_head::write_tail(&mut tail, site, object, now, Fate::of(visit.persistent, request.version));
+    stored_head::write_tail(&mut tail, site, object, now, Persistence::of(visit.persistent, request.version));
     let shot = visit.shot();
     let head = [object.rendered(), &tail];
     send(connection, core, site, &shot, object, head)
+}
+
+/// Does the whole of it go out, or its head alone, as it was rendered?
+#[inline]
+fn is_sent_whole(visit: &Visit<'_>, object: &Object) -> bool {
+    if !object.has_whole_body() {
+        return false;
+    }
+    let (request, seen) = (&visit.received.request, visit.found.seen);
+    if !seen.has_any(CONDITIONAL) {
+        return true;
+    }
+    let (facts, head_only) = (object.facts(), request.method == Method::Head);
+    let plan = answer_plan::plan(request, seen, head_only, Representation::stored(object, &facts), PlanRules::Rfc);
+    matches!(plan, AnswerPlan::Whole | AnswerPlan::HeadOnly)
 }
 
 /// An answer that is about to be sent, whole and as it is held.
@@ -282,8 +292,10 @@ fn rest_of<T: Whole>(held: &T, [rendered, tail]: [&[u8]; 2], sent: usize, shot: 
     }
     let from = sent.saturating_sub(head_len) as u64;
     let to = if shot.head_only { from } else { held.length() };
-    let mut outgoing = Outgoing::new(head, OutBody::Held { source: held.source(), from, to });
-    outgoing.body_bytes_sent = from;
+    let outgoing = Outgoing {
+        head: OutgoingHead::Begun { rest: head, body_bytes_sent: from, left: to - from },
+        body: BodySource::Held { held: held.source(), from, to }.into(),
+    };
     let outcome = Outcome { status: held.status(), verdict: T::VERDICT, ..Outcome::NONE };
     Instant::Step(State::Deliver, Step::Transmit(Box::new(outgoing)), outcome)
 }

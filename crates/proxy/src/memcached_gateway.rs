@@ -35,7 +35,7 @@ use std::task::{Context, Poll};
 use wire::memcached::{Command, Reply};
 
 use crate::clock::deadline_now_ms;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got, Patience, ms_of};
 use crate::memcached_gateway::gateway_settings::MemcachedSettings;
 use crate::memcached_gateway::lane_table::LaneTable;
@@ -73,7 +73,7 @@ pub(crate) enum Unanswered {
 /// Who waits for a reply.
 pub(crate) enum Waiter<'a> {
     /// For a client, who may leave.
-    Client(&'a mut Connection),
+    Client(Downstream<'a>),
     Nobody,
 }
 
@@ -282,7 +282,7 @@ impl Gateway {
 impl Waiter<'_> {
     pub(crate) fn has_left(&mut self, cx: &mut Context<'_>) -> bool {
         match self {
-            Waiter::Client(connection) => connection.has_left(cx),
+            Waiter::Client(client) => client.has_left(cx),
             Waiter::Nobody => false,
         }
     }

@@ -5,25 +5,23 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use message::{FieldName, Fields, Method, Request};
-use rules::RequestDirectives;
+use message::{FieldName, Method, Request};
 use wire::{Event, ReceivedRequest};
 
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::{Connection, Turn};
-use crate::limits::TRANSACTION_BYTES;
-use crate::policy::{CONDITIONAL, Policy, Seen};
+use crate::policy::CONDITIONAL;
 use crate::receive;
 use crate::records::request_records;
 use crate::records::session_records::Closing;
 use crate::request_body::OwedBody;
 use crate::site::Site;
-use crate::slots::Phase;
-use crate::transaction::{Step, Transaction};
+use crate::transaction::Step;
+use crate::transaction::opening::Opening;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::{ClientState, Ends};
 use crate::vcl_story::instant_policy_hit::{self, OnItsWay, Reached};
-use crate::vcl_story::{builtin_hit, client_steps, xids};
+use crate::vcl_story::{builtin_hit, xids};
 use crate::worker::Core;
 
 impl Connection {
@@ -97,7 +95,12 @@ impl Connection {
             (None, None) => instant_policy_hit::run(self, core, &site, &state, &visit),
         };
         match reached {
-            Reached::Step(on_its_way) => Some(self.begin_by_policy(core, site, &visit, state, *on_its_way)),
+            Reached::Step(on_its_way) => {
+                self.begins_transaction();
+                let opening = Opening { received, persistent, moment };
+                let (tx, step) = opening.under_program(core, site, client, state, *on_its_way);
+                Some(Turn::Step(tx, step))
+            }
             ended => self.after_answer(&site, received, Some(ended)),
         }
     }
@@ -129,50 +132,5 @@ impl Connection {
             return Rc::clone(ends);
         }
         Rc::new(Ends { client: SocketAddr::new(client.ip, 0), ..Ends::clone(ends) })
-    }
-
-    /// Copies what is borrowed: from here on it is a transaction.
-    fn begin_by_policy(
-        &mut self,
-        core: &Rc<Core>,
-        site: Arc<Site>,
-        visit: &instant_policy_hit::Visit<'_>,
-        mut state: ClientState,
-        on_its_way: OnItsWay,
-    ) -> Turn {
-        let OnItsWay { head, state: machine, step, outcome } = on_its_way;
-        let received = visit.received;
-        self.slot.phase.set(Phase::Writing);
-        self.slot.set_deadline(u64::MAX);
-        let completed = client_steps::complete(received.request.fields, visit.client.peer.ip());
-        let original = Request { fields: completed.view(), ..received.request.clone() }.to_head();
-        state.original = Some(Rc::new(original));
-        let key = state.key.get();
-        let tx = Transaction {
-            core: Rc::clone(core),
-            policy: Policy::Builtin,
-            vcl: Some(Box::new(state)),
-            seen: Seen::of(head.request().fields),
-            head: Rc::new(head),
-            body: received.body,
-            expects_continue: received.expects_continue,
-            persistent: visit.persistent,
-            client_closes: !received.persistent,
-            client: visit.client,
-            backend: None,
-            key,
-            directives: RequestDirectives::default(),
-            started: visit.moment,
-            outcome,
-            state: machine,
-            error_note: None,
-            asked_again_count: 0,
-            recalled: None,
-            lent: None,
-            own_fields: Fields::default(),
-            _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
-            site,
-        };
-        Turn::Step(Box::new(tx), step)
     }
 }

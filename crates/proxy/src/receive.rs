@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use cache::Key;
-use message::{FieldName, Fields, Request, Scheme};
+use message::{FieldName, Fields, Request, Scheme, TargetForm};
 use rules::forwarded::{self, UNKNOWN_ADDRESS};
 use wire::ReceivedRequest;
 
@@ -171,10 +171,24 @@ pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: P
     (client, seen, refusal(site, received, seen))
 }
 
-/// The fields of a request that names its host in its target: that one counts, and whatever Host says does not (RFC 9112
-/// §3.2.2).
+/// The fields of a request that names its host in its target, if it does: that one counts, and whatever Host says does not (RFC
+/// 9112 §3.2.2).
+#[inline]
+pub(crate) fn host_of_target(request: &Request<'_>) -> Option<Fields> {
+    (request.form == TargetForm::Absolute).then(|| with_host_of_target(request))
+}
+
+/// A request as it is asked of an origin's server: by its path, with the fields that name its host.
+#[inline]
+pub(crate) fn at_origin<'a>(request: &mut Request<'a>, named: Option<&'a Fields>) {
+    request.form = request.form.at_origin(request.path);
+    if let Some(fields) = named {
+        request.fields = fields.view();
+    }
+}
+
 #[cold]
-pub(crate) fn with_host_of_target(request: &Request<'_>) -> Fields {
+fn with_host_of_target(request: &Request<'_>) -> Fields {
     let mut fields = without(request, FieldName::Host);
     let mut host = Vec::new();
     request.authority.write_to(&mut host);

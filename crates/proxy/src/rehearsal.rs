@@ -1,8 +1,8 @@
 //! A rehearsal: requests through a policy program with nobody there. What `larder vcl explain` shows and `larder vcl test`
 //! judges.
 //!
-//! It is the story itself, on one core of its own: connection, transaction, fetch, store and log are those of a served
-//! request. Only the ends are played: the client is this file, over a pair of sockets without a name; the backends are
+//! It is the story itself, on one core of its own: transaction, fetch, store and log are those of a served
+//! request. Only the ends are played: the client is in memory (`downstream/dry_run.rs`); the backends are
 //! `played_origins`; the clock stands still until it is moved (`Rehearsal::advance`); names are not looked up
 //! (`rehearsal_world`). `watch` hears what the programs do.
 
@@ -10,33 +10,29 @@ pub(crate) mod played_origins;
 mod rehearsal_world;
 pub(crate) mod watch;
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use message::{FieldsView, Method, Request};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use message::{FieldsView, Request};
 use vcl::source_files::Span;
 use vcl::subroutines::Method as Subroutine;
 use vcl::{Loaded, LogKind, World};
-use wire::{BodyDecoder, read_response};
 
 use crate::access_log::CacheVerdict;
 use crate::backend_health::HealthOrder;
 use crate::clock::Clock;
-use crate::connection;
-use crate::limits::{Limits, REHEARSAL_TIME_MAX};
-use crate::listener::{Accepted, Peer};
+use crate::downstream::dry_run::{DryAnswer, DryRun};
+use crate::dry_exchange;
+use crate::limits::REHEARSAL_TIME_MAX;
 use crate::policy_columns::Life;
-use crate::rehearsal::played_origins::{Collected, Stage};
+use crate::rehearsal::played_origins::Stage;
 use crate::rehearsal::rehearsal_world::RehearsalWorld;
 use crate::rehearsal::watch::Watch;
 use crate::service::{LogSink, Start, StartError, share};
-use crate::settings::{ListenMode, Settings};
+use crate::settings::Settings;
 use crate::site::Site;
 use crate::vcl_site::VclProgram;
 use crate::worker::Core;
@@ -180,7 +176,6 @@ pub struct Scene {
     pub client: IpAddr,
     /// Head and body, as they go over the wire.
     pub request: Vec<u8>,
-    pub is_head: bool,
     /// One after another; the last one again. None: 200 without fields.
     pub answers: Vec<PlayedAnswer>,
 }
@@ -292,18 +287,17 @@ impl Rehearsal {
         let (core, watch) = (Rc::clone(&self.core), Rc::clone(&self.watch));
         let played = self.runtime.block_on(async {
             let whole = async {
-                let got = converse(&core, scene).await?;
+                let run = dry_exchange::ask(&core, scene.client, &scene.request).await;
                 while watch.has_fetches() {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
-                Ok::<_, io::Error>(got)
+                got(run)
             };
             tokio::time::timeout(REHEARSAL_TIME_MAX, whole).await
         });
         let (ran, settled, closed) = self.watch.take();
         let got = match played {
-            Ok(Ok(got)) => got,
-            Ok(Err(why)) => return Err(format!("the rehearsal broke off: {why}")),
+            Ok(got) => got,
             Err(_) => {
                 let seconds = REHEARSAL_TIME_MAX.as_secs();
                 return Err(format!("the rehearsal did not end within {seconds} s (REHEARSAL_TIME_MAX)"));
@@ -317,72 +311,11 @@ fn clock_after(ms: u64) -> Clock {
     Clock::standing(BEGINS_MONO_MS + ms, BEGINS_WALL_MS + ms)
 }
 
-/// The client's side: says who it is by a PROXY header, asks once, and reads until we close.
-async fn converse(core: &Rc<Core>, scene: &Scene) -> io::Result<Option<Got>> {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    theirs.set_nonblocking(true)?;
-    let mut stream = UnixStream::from_std(ours)?;
-    core.shared.loads[core.index].fetch_add(1, Ordering::Relaxed);
-    let peer = Peer::of((scene.client, 0).into());
-    connection::spawn(
-        core,
-        Accepted {
-            socket: theirs.into(),
-            is_unix: true,
-            peer,
-            proxy_protocol: true,
-            mode: ListenMode::Accelerate,
-            name: None,
-            place: None,
-        },
-    );
-    let (family, here) = match scene.client {
-        IpAddr::V4(_) => ("TCP4", IpAddr::V4(Ipv4Addr::LOCALHOST)),
-        IpAddr::V6(_) => ("TCP6", IpAddr::V6(Ipv6Addr::LOCALHOST)),
-    };
-    let mut bytes = format!("PROXY {family} {} {here} 50000 80\r\n", scene.client).into_bytes();
-    bytes.extend_from_slice(&scene.request);
-    let (mut reading, mut writing) = stream.split();
-    let mut received = Vec::new();
-    let ask = async {
-        writing.write_all(&bytes).await?;
-        // No further request: once this one is answered the connection ends.
-        writing.shutdown().await
-    };
-    let (asked, read) = tokio::join!(ask, reading.read_to_end(&mut received));
-    // Who answers before it has read the whole body may close on us; what it said counts.
-    let _ = asked;
-    match read {
-        Err(error) if received.is_empty() => return Err(error),
-        _ => {}
-    }
-    read_answer(received, scene.is_head)
-}
-
-/// The final answer of what was received. `None` when nothing was.
-fn read_answer(mut received: Vec<u8>, is_head: bool) -> io::Result<Option<Got>> {
-    let method = if is_head { Method::Head } else { Method::Get };
-    loop {
-        if received.is_empty() {
-            return Ok(None);
-        }
-        let mut spans = Vec::new();
-        let answer = read_response(&received, &mut spans, &Limits::default().response_head, method, true);
-        let answer = answer.map_err(|refusal| io::Error::other(refusal.token))?;
-        let Some(answer) = answer else { return Err(io::ErrorKind::UnexpectedEof.into()) };
-        let status = answer.response.status;
-        let reason = answer.response.reason.map_or_else(|| status.reason().to_owned(), lossy);
-        let head = RanHead { status: status.0, fields: lines(answer.response.fields), ..RanHead::default() };
-        let mut body = Collected::new(BodyDecoder::for_response(answer.body, &Limits::default().chunked));
-        let head_bytes = answer.head_bytes;
-        received.drain(..head_bytes);
-        if (100..200).contains(&status.0) && status.0 != 101 {
-            continue;
-        }
-        body.take(&mut received)?;
-        return Ok(Some(Got { head, reason, body: body.bytes }));
-    }
+/// What the client got. `None` when it got nothing.
+fn got(run: DryRun) -> Option<Got> {
+    let switched = run.interims.into_iter().find(|interim| interim.status == 101);
+    let DryAnswer { status, reason, fields, body, .. } = run.answer.or(switched)?;
+    Some(Got { head: RanHead { status, fields, ..RanHead::default() }, reason, body })
 }
 
 impl RanHead {

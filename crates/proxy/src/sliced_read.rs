@@ -12,14 +12,12 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use cache::{BodyPiece, Failure, FlightState, Follower, Object, Release, SliceAnswer};
 
-use crate::body_source::{BodySource, Pages};
+use crate::body::{self, BodyEvent, Wanted};
 use crate::disk_read::DiskRead;
 use crate::fetch::slice_fetch::SliceSource;
+use crate::held_body::{HeldBody, Pages};
 use crate::limits::SLICE_TRIES_MAX;
 use crate::unsent::RestOfBody;
-
-/// What of a slice in memory is taken into the queue at once.
-const PIECES_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) struct SlicedRead {
     source: SliceSource,
@@ -36,7 +34,7 @@ pub(crate) struct SlicedRead {
 enum Reading {
     /// `from..to` of it is still to be sent.
     Held {
-        slice: BodySource,
+        slice: HeldBody,
         from: u64,
         to: u64,
     },
@@ -74,19 +72,20 @@ impl SlicedRead {
         }
     }
 
-    /// Puts the next bytes into the queue; false when there are no more. `Pending` also where they are sent as pages.
+    /// Puts the next bytes into the queue, or says what there is instead.
     pub(crate) fn poll_more(
         &mut self,
         queue: &mut VecDeque<Bytes>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<bool, Failure>> {
+        wanted: Wanted,
+    ) -> Poll<Result<BodyEvent, Failure>> {
         // What has landed is held by the store: not by us until it is its turn.
         self.ahead = self.ahead.take().filter(|(_, follower)| follower.flight().state() != FlightState::Landed);
         loop {
-            let Some((head, stretch)) = self.parts.front_mut() else { return Poll::Ready(Ok(false)) };
+            let Some((head, stretch)) = self.parts.front_mut() else { return Poll::Ready(Ok(BodyEvent::End(None))) };
             if !head.is_empty() {
                 queue.push_back(Bytes::from(std::mem::take(head)));
-                return Poll::Ready(Ok(true));
+                return Poll::Ready(Ok(BodyEvent::More));
             }
             if stretch.is_empty() {
                 self.parts.pop_front();
@@ -101,17 +100,16 @@ impl SlicedRead {
                     self.reading = None;
                     self.tries = 0;
                 }
-                Some(Reading::Held { slice, .. }) if slice.is_in_file() => return Poll::Pending,
+                Some(Reading::Held { slice, .. }) if wanted == Wanted::BytesOrPages && slice.is_in_file() => {
+                    return Poll::Ready(Ok(BodyEvent::Pages));
+                }
                 Some(Reading::Held { slice, from, to }) => {
-                    let piece_end = from.saturating_add(PIECES_BYTES_MAX).min(*to);
-                    slice.put_pieces(queue, *from, piece_end);
-                    *from = piece_end;
-                    return Poll::Ready(Ok(true));
+                    return body::put(slice, queue, cx, from, *to).map(Ok);
                 }
                 Some(Reading::Followed { is_headed: false, .. }) => ready!(self.poll_head(cx))?,
                 Some(Reading::Followed { .. }) => {
                     if ready!(self.poll_followed(queue, cx))? {
-                        return Poll::Ready(Ok(true));
+                        return Poll::Ready(Ok(BodyEvent::More));
                     }
                 }
             }
@@ -137,7 +135,7 @@ impl SlicedRead {
     }
 
     /// What of a slice is sent next, if it is sent from where it lies.
-    pub(crate) fn next_in_file(&mut self) -> Option<(&mut BodySource, Range<u64>)> {
+    pub(crate) fn next_in_file(&mut self) -> Option<(&mut HeldBody, Range<u64>)> {
         self.parts.front().filter(|(head, stretch)| head.is_empty() && !stretch.is_empty())?;
         match &mut self.reading {
             Some(Reading::Held { slice, from, to }) if *from < *to && slice.is_in_file() => Some((slice, *from..*to)),
@@ -193,7 +191,7 @@ impl SlicedRead {
             }
         };
         self.source.core.counters.slices_held.add(1);
-        let slice = BodySource::stored(slice, lent.as_ref());
+        let slice = HeldBody::stored(slice, lent.as_ref());
         Some(Reading::Held { slice, from: stretch.start - of.start, to: stretch.end.min(of.end) - of.start })
     }
 

@@ -13,10 +13,12 @@ use rules::RequestDirectives;
 use wire::RequestBody;
 
 use crate::access_log::CacheVerdict;
+use crate::answer_plan::PlanRules;
 use crate::clock::Moment;
-use crate::connection::Connection;
 use crate::disk_read::DiskRead;
+use crate::downstream::Downstream;
 use crate::edges;
+use crate::outgoing::{End, Outgoing};
 use crate::policy::{Policy, Seen};
 use crate::receive::Client;
 use crate::site::{Backend, Site};
@@ -39,7 +41,7 @@ pub(crate) mod memcached;
 mod memcached_chunks;
 mod memcached_value;
 pub(crate) mod miss;
-mod pace;
+pub(crate) mod opening;
 pub(crate) mod pass;
 pub(crate) mod pipe;
 pub(crate) mod purge;
@@ -239,8 +241,8 @@ pub(crate) enum Step {
     /// By this route.
     Memcached(usize),
     Deliver(Box<deliver::Answer>),
-    Transmit(Box<transmit::Outgoing>),
-    Log(transmit::End),
+    Transmit(Box<Outgoing>),
+    Log(End),
 }
 
 impl Step {
@@ -265,6 +267,14 @@ impl Step {
             Step::Transmit(_) => State::Transmit,
             Step::Log(_) => State::Log,
         }
+    }
+}
+
+impl Step {
+    /// The client left before its answer was over.
+    pub(crate) fn client_left(downstream: &mut Downstream<'_>) -> Step {
+        downstream.cut();
+        Step::Log(End::ClientLeft)
     }
 }
 
@@ -347,6 +357,17 @@ impl Transaction {
         original.unwrap_or(&self.head).method == Method::Head
     }
 
+    /// Whose rules say what of a representation goes out.
+    pub(crate) fn plan_rules(&self) -> PlanRules {
+        match self.vcl {
+            None => PlanRules::Rfc,
+            Some(_) => PlanRules::Varnish {
+                honours_ranges: self.site.settings.vcl.http_range_support,
+                refuses_meaningless: self.site.settings.as_varnishd,
+            },
+        }
+    }
+
     /// The key under which the request is looked up and invalidated.
     pub(crate) fn key(&mut self) -> Key {
         let (policy, core, head) = (&self.policy, &self.core, &self.head);
@@ -354,42 +375,42 @@ impl Transaction {
     }
 }
 
-/// Runs the transaction from `step` to its end. True when the connection may carry another request.
-pub(crate) async fn run(mut tx: Box<Transaction>, connection: &mut Connection, step: Step) -> bool {
-    let tx = &mut *tx;
+/// Runs the transaction from `step` to its end. True when its client may ask again the same way.
+pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, step: Step) -> bool {
+    let (tx, downstream) = (&mut *tx, &mut { downstream });
     let mut step = step;
     loop {
         tx.enter(step.state());
         step = match step {
-            Step::Receive => receive_by_policy::run(tx, connection).await,
+            Step::Receive => receive_by_policy::run(tx, downstream).await,
             Step::Relabel(label) => client_steps::relabel(tx, &label),
             Step::Restart => restart::run(tx),
             Step::Lookup => lookup::ask(tx),
             Step::Recall(recall) => recalling::run(tx, *recall).await,
             Step::Hit(object, why) => hit::run(tx, object, why),
-            Step::Slicing(slicing) => slicing::run(tx, connection, *slicing).await,
-            Step::Wait(wait) => wait::run(tx, connection, *wait).await,
+            Step::Slicing(slicing) => slicing::run(tx, downstream, *slicing).await,
+            Step::Wait(wait) => wait::run(tx, downstream, *wait).await,
             Step::Miss(ticket) => miss::run(tx, ticket),
-            Step::Pass => pass::run(tx, connection).await,
-            Step::Pipe => pipe::run(tx, connection).await,
+            Step::Pass => pass::run(tx, downstream).await,
+            Step::Pipe => pipe::run(tx, downstream).await,
             Step::Purge => purge::run(tx).await,
             Step::Synth(synth) => synth::run(tx, synth),
             Step::Files { root, file } => files::run(tx, root, file).await,
             Step::ErrorPage(page) => error_page::run(tx, *page).await,
-            Step::Admit(unverified) => admit::run(tx, connection, *unverified).await,
-            Step::Memcached(route) => memcached::run(tx, connection, route).await,
+            Step::Admit(unverified) => admit::run(tx, downstream, *unverified).await,
+            Step::Memcached(route) => memcached::run(tx, downstream, route).await,
             Step::Deliver(answer) => {
-                if connection.owed.is_some() {
-                    unread_body::settle(tx, connection, &answer).await;
+                if downstream.owes_body() {
+                    unread_body::settle(tx, downstream, &answer).await;
                 }
                 deliver::run(tx, *answer)
             }
             Step::Transmit(outgoing) => {
                 tx.core.counters.answered(tx.outcome.verdict);
                 tx.core.counters.hits_disk.add(u64::from(tx.outcome.is_hit_of_disk()));
-                transmit::run(tx, connection, *outgoing).await
+                transmit::run(tx, downstream, *outgoing).await
             }
-            Step::Log(end) => return log::run(tx, connection, end).await,
+            Step::Log(end) => return log::run(tx, downstream, end).await,
         };
     }
 }

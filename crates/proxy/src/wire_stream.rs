@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use vcl::UnixPeer;
 
-use crate::body_source::Pages;
+use crate::held_body::Pages;
 
 pub(crate) enum Wire {
     Tcp(TcpStream),

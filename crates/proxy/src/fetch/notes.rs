@@ -8,9 +8,11 @@ use std::task::{Context, Waker};
 use message::Fields;
 use rules::Lifetimes;
 
+use crate::outgoing_head::AnswerHead;
+
 #[derive(Default)]
 pub(crate) struct FetchNotes {
-    interims: RefCell<VecDeque<Vec<u8>>>,
+    interims: RefCell<VecDeque<AnswerHead>>,
     reader: RefCell<Option<Waker>>,
     refreshed: Cell<bool>,
     own_fields: RefCell<Fields>,
@@ -19,16 +21,16 @@ pub(crate) struct FetchNotes {
 }
 
 impl FetchNotes {
-    /// A rendered interim response for the requester. `limits.interim_responses_max` bounds how many come.
-    pub(crate) fn push_interim(&self, bytes: Vec<u8>) {
-        self.interims.borrow_mut().push_back(bytes);
+    /// An interim response for the requester. `limits.interim_responses_max` bounds how many come.
+    pub(crate) fn push_interim(&self, head: AnswerHead) {
+        self.interims.borrow_mut().push_back(head);
         if let Some(reader) = self.reader.borrow_mut().take() {
             reader.wake();
         }
     }
 
     /// The next one, or a wake-up when there is.
-    pub(crate) fn poll_interim(&self, cx: &mut Context<'_>) -> Option<Vec<u8>> {
+    pub(crate) fn poll_interim(&self, cx: &mut Context<'_>) -> Option<AnswerHead> {
         let next = self.interims.borrow_mut().pop_front();
         if next.is_none() {
             *self.reader.borrow_mut() = Some(cx.waker().clone());

@@ -198,8 +198,8 @@ impl Fetch {
     /// In place of varnishd no backend hears of a body that is none, if that is seen at once.
     async fn body_begun(&self, client: &mut Client<'_>) -> Result<(), Broken> {
         match client {
-            Client::Attached(connection) if self.body != RequestBody::None && connection.is_varnishd_s() => {
-                poll_fn(|cx| connection.poll_body_begun(cx)).await
+            Client::Attached(downstream) if self.body != RequestBody::None && self.site.settings.as_varnishd => {
+                poll_fn(|cx| downstream.poll_body_begun(cx)).await
             }
             _ => Ok(()),
         }
@@ -207,12 +207,12 @@ impl Fetch {
 
     /// There what a client sends as a body is a fetch that failed.
     fn takes_faults(&self, client: &Client<'_>) -> bool {
-        matches!(client, Client::Attached(connection) if connection.is_varnishd_s())
+        self.site.settings.as_varnishd && matches!(client, Client::Attached(_))
     }
 
     fn body_broke(&mut self, client: &mut Client<'_>, refusal: &Refusal) -> Next {
-        if let Client::Attached(connection) = client {
-            connection.body_broke();
+        if let Client::Attached(downstream) = client {
+            downstream.body_broke();
         }
         if let Some(records) = self.records() {
             fetch_records::body_broken(records, refusal);

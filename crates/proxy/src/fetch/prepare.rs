@@ -4,12 +4,11 @@
 use message::{Field, FieldName, Fields, FieldsView, Method, Request, TargetForm, Version};
 use rules::conditions::{self, Validators};
 use rules::forwarded;
-use wire::{HopByHop, RequestBody};
+use wire::{HopByHop, RequestBody, write_field, write_number_field};
 
 use crate::fetch::{Fetch, Purpose};
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::request_records;
-use crate::stored_head::{write_field, write_number_field};
 
 /// The bytes of the head.
 pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {

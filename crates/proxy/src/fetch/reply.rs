@@ -19,8 +19,8 @@ use crate::fetch::send::{died, has_left};
 use crate::fetch::upload::Upload;
 use crate::fetch::{Broken, Client, Fetch, Reply, failed};
 use crate::origin::{OriginConnection, OriginFailure};
+use crate::outgoing_head::AnswerHead;
 use crate::records::fetch_records;
-use crate::stored_head::{write_field, write_status_line};
 
 /// How long we wait for the origin's 100 before we let the client send its body all the same (RFC 9110 §10.1.1).
 const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -173,18 +173,12 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
 
 /// Gives an interim response to whoever waits for the final one. HTTP/1.0 clients get none. False: the client left.
 async fn pass_on(fetch: &Fetch, client: &mut Client<'_>, head: &ResponseHead) -> bool {
-    let mut out = Vec::with_capacity(128);
-    write_status_line(&mut out, head.status.0);
-    let fields = head.fields.view();
-    let hop_by_hop = HopByHop::of(fields);
-    for field in fields.iter().filter(|f| !hop_by_hop.drops(f) && f.name != message::FieldName::ContentLength) {
-        write_field(&mut out, field.name_text, field.value);
-    }
-    out.extend_from_slice(b"\r\n");
+    let mut interim = AnswerHead::new(head.status);
+    interim.fields = HopByHop::end_to_end(head.fields.view());
     match client {
-        Client::Attached(connection) => connection.send_interim(fetch.head.version, out).await,
+        Client::Attached(downstream) => downstream.send_interim(fetch.head.version, interim).await,
         Client::Detached(Some(notes)) => {
-            notes.push_interim(out);
+            notes.push_interim(interim);
             true
         }
         Client::Detached(None) => true,

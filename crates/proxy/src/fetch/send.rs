@@ -72,7 +72,7 @@ pub(crate) fn died(fetch: &Fetch, connection: OriginConnection, body_was_taken: 
 /// Has an attached client gone?
 pub(crate) fn has_left(client: &mut Client<'_>, cx: &mut Context<'_>) -> bool {
     match client {
-        Client::Attached(connection) => connection.has_left(cx),
+        Client::Attached(downstream) => downstream.has_left(cx),
         Client::Detached(_) => false,
     }
 }

@@ -7,13 +7,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
-use wire::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, RequestBody, chunk_head};
+use wire::{BodyFraming, RequestBody};
 
 use crate::fetch::reply::brings_body;
 use crate::fetch::{Broken, Client};
 use crate::origin::OriginConnection;
 use crate::request_body::BodyRead;
-use crate::transaction::transmit::last_chunk;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -36,7 +35,7 @@ pub(crate) struct Upload {
 
 impl Upload {
     pub(crate) fn begin(body: RequestBody, expects_continue: bool, client: &Client<'_>) -> Upload {
-        let has_begun = matches!(client, Client::Attached(connection) if !connection.pending.is_empty());
+        let has_begun = matches!(client, Client::Attached(downstream) if downstream.has_begun_body());
         let state = match client {
             Client::Attached(_) if brings_body(body) && expects_continue && !has_begun => State::AwaitsContinue,
             Client::Attached(_) if brings_body(body) => State::Reading,
@@ -89,15 +88,16 @@ impl Upload {
                 self.state = State::Done;
                 return Poll::Ready(Ok(()));
             }
-            let Client::Attached(connection) = client else { return Poll::Ready(Ok(())) };
-            match ready!(connection.poll_body(cx)) {
+            let Client::Attached(downstream) = client else { return Poll::Ready(Ok(())) };
+            match ready!(downstream.poll_body(cx)) {
                 Ok(BodyRead::Data(data)) => {
                     self.taken = true;
                     self.push(data);
                 }
                 Ok(BodyRead::End(trailers)) => {
                     if self.chunked {
-                        self.queue.push_back(last_chunk(trailers.as_ref()));
+                        let trailers = trailers.as_ref().map(|trailers| trailers.view());
+                        self.queue.extend(BodyFraming::Chunked.end(trailers).map(Bytes::from));
                     }
                     self.state = State::Finishing;
                 }
@@ -111,11 +111,10 @@ impl Upload {
             self.queue.push_back(data);
             return;
         }
-        let mut head = [0; CHUNK_HEAD_BYTES_MAX];
-        let head_len = chunk_head(data.len(), &mut head);
-        self.queue.push_back(Bytes::copy_from_slice(&head[..head_len]));
+        let framed = BodyFraming::Chunked.frame(data.len());
+        self.queue.push_back(Bytes::copy_from_slice(framed.before()));
         self.queue.push_back(data);
-        self.queue.push_back(Bytes::from_static(CHUNK_END));
+        self.queue.push_back(Bytes::from_static(framed.after()));
     }
 
     fn poll_queue(&mut self, origin: &mut OriginConnection, cx: &mut Context<'_>) -> Poll<()> {

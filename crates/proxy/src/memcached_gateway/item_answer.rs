@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use message::{FieldName, Request, ResponseHead, Status};
+use message::{FieldName, Fields, Request, ResponseHead, Status};
 use rules::conditions::{self, Holder, Outcome as Condition};
 use wire::memcached::{Blame, Item, Reply};
 
@@ -13,20 +13,16 @@ use crate::memcached_gateway::errand::{Errand, long_key, tag_of_cas};
 use crate::memcached_gateway::gateway_call::Got;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
 use crate::static_files::file_types::{UNKNOWN, content_type_of_item, type_by_name};
-use crate::stored_head::{write_field, write_number_field};
 use crate::transaction::synth::Synth;
 
 /// A value up to here is copied: it would hold a whole buffer of the lane's for as long as the client takes.
 const COPIED_VALUE_BYTES_MAX: usize = 16 << 10;
-/// Room that the lines of an item's head get at once.
-const FIELDS_BYTES_USUAL: usize = 192;
 
 /// An answer, but for its framing, its date and what it says of the connection.
 #[derive(Debug)]
 pub(crate) struct ItemAnswer {
     pub(crate) status: u16,
-    /// Lines of fields.
-    pub(crate) fields: Vec<u8>,
+    pub(crate) fields: Fields,
     pub(crate) body: ItemBody,
 }
 
@@ -50,13 +46,13 @@ impl ItemBody {
 
 impl ItemAnswer {
     pub(crate) fn text(status: u16, content_type: &[u8], body: Bytes) -> ItemAnswer {
-        let mut fields = Vec::with_capacity(FIELDS_BYTES_USUAL);
-        write_field(&mut fields, b"Content-Type", content_type);
+        let mut fields = Fields::default();
+        fields.push(FieldName::ContentType, content_type);
         ItemAnswer { status, fields, body: ItemBody::Whole(body) }
     }
 
     pub(crate) fn empty(status: u16) -> ItemAnswer {
-        ItemAnswer { status, fields: Vec::new(), body: ItemBody::Whole(Bytes::new()) }
+        ItemAnswer { status, fields: Fields::default(), body: ItemBody::Whole(Bytes::new()) }
     }
 }
 
@@ -108,7 +104,7 @@ fn stored(errand: &Errand, cas: Option<u64>) -> ItemAnswer {
     let status = if errand.command == MemcachedCommand::Add { 201 } else { 204 };
     let mut answer = ItemAnswer::empty(status);
     if let Some(cas) = cas.filter(|&cas| cas != 0 && errand.command.stores().is_some()) {
-        write_field(&mut answer.fields, b"ETag", tag_of_cas(cas).as_bytes());
+        answer.fields.push(FieldName::Etag, tag_of_cas(cas));
     }
     answer
 }
@@ -157,29 +153,27 @@ fn item_answer(
     if condition == Condition::PreconditionFailed {
         return Err(unmet_cas());
     }
-    let mut fields = Vec::with_capacity(FIELDS_BYTES_USUAL);
+    let mut fields = Fields::default();
     if let Some(tag) = &tag {
-        write_field(&mut fields, b"ETag", tag.as_bytes());
+        fields.push(FieldName::Etag, tag);
     }
     if let Some(modified_s) = modified_s {
-        write_field(&mut fields, b"Last-Modified", &rules::date::write_date(modified_s));
+        fields.push(FieldName::LastModified, rules::date::write_date(modified_s));
     }
     // The item's time to live, which is the answer's as well.
     if let Some(ttl_s) = item.ttl_s.and_then(|ttl_s| u64::try_from(ttl_s).ok()) {
-        fields.extend_from_slice(b"Cache-Control: max-age=");
-        message::write_decimal(&mut fields, ttl_s);
-        fields.extend_from_slice(b"\r\n");
+        fields.push(FieldName::CacheControl, format!("max-age={ttl_s}"));
     }
     if condition == Condition::NotModified {
         return Ok(ItemAnswer { fields, ..ItemAnswer::empty(304) });
     }
     let name = if key.is_long() { &b""[..] } else { &key.name };
-    write_field(&mut fields, b"Content-Type", content_type(name, settings).as_bytes());
+    fields.push(FieldName::ContentType, content_type(name, settings).as_bytes());
     if item.flags & settings.gzip_flag != 0 {
-        write_field(&mut fields, b"Content-Encoding", b"gzip");
+        fields.push(FieldName::ContentEncoding, "gzip");
     }
     if item.flags != 0 && modified_s.is_none() {
-        write_number_field(&mut fields, "Memcached-Flags", u64::from(item.flags));
+        fields.push_named(b"Memcached-Flags", item.flags.to_string().as_bytes());
     }
     if item.is_stale || item.is_won {
         let state: &[u8] = match (item.is_stale, item.is_won) {
@@ -187,7 +181,7 @@ fn item_answer(
             (true, false) => b"stale",
             _ => b"won",
         };
-        write_field(&mut fields, b"Memcached-State", state);
+        fields.push_named(b"Memcached-State", state);
     }
     let value = item.value.start + begins..item.value.end;
     let body = match value.len() {

@@ -1,7 +1,7 @@
 //! What nginx's memc module answers to what memcached replied: memcached's own words are the body, and incr and decr
 //! are a 201, as the module's code has it and its manual has not.
 
-use message::Request;
+use message::{FieldName, Request};
 use rules::conditions::Outcome as Condition;
 use wire::memcached::{Blame, Reply};
 
@@ -9,7 +9,6 @@ use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::Got;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
 use crate::memcached_gateway::item_answer::{self, ItemAnswer, missed};
-use crate::stored_head::write_field;
 use crate::transaction::synth::Synth;
 
 pub(crate) fn answer(
@@ -27,10 +26,10 @@ pub(crate) fn answer(
             let modified_s = settings.flags_as_time.then_some(i64::from(item.flags));
             let mut answer = ItemAnswer::text(200, kind.as_bytes(), got.bytes.slice(item.value.clone()));
             if let Some(modified_s) = modified_s {
-                write_field(&mut answer.fields, b"Last-Modified", &rules::date::write_date(modified_s));
+                answer.fields.push(FieldName::LastModified, rules::date::write_date(modified_s));
             }
             if item.flags & settings.gzip_flag != 0 {
-                write_field(&mut answer.fields, b"Content-Encoding", b"gzip");
+                answer.fields.push(FieldName::ContentEncoding, "gzip");
             }
             match item_answer::condition(request, None, modified_s, now_s) {
                 Condition::NotModified => Ok(ItemAnswer { fields: answer.fields, ..ItemAnswer::empty(304) }),

@@ -12,12 +12,12 @@ use rules::{Facts, content_coding};
 use rustix::fs::{Advice, Stat, fadvise, fstat};
 use rustix::io::{Errno, pread};
 use smallvec::SmallVec;
+use wire::write_status_line;
 
 use crate::settings::RootSettings;
 use crate::static_files::file_types::content_type;
 use crate::static_files::finding::Terms;
 use crate::static_files::listing_page::ListingForm;
-use crate::stored_head::{write_field, write_number_field, write_status_line};
 
 /// A file that goes on changing while it is read is taken as it is after so many tries.
 const READS_MAX: usize = 3;
@@ -112,7 +112,7 @@ impl OpenFile {
         };
         let modified_s = stat.st_mtime.min(terms.wall_s);
         let head = head(settings, named, stat.st_mtime, modified_s, length);
-        let rendered = render(&head, length);
+        let rendered = render(&head);
         Ok(OpenFile {
             identity: Identity::of(&stat),
             head,
@@ -142,7 +142,7 @@ impl OpenFile {
         }
         OpenFile {
             identity: Identity::of(directory),
-            rendered: render(&head, page.len() as u64),
+            rendered: render(&head),
             head,
             facts: Facts { date: terms.wall_s, ..Facts::default() },
             body: FileBody::Memory(Bytes::from(page)),
@@ -170,7 +170,7 @@ impl OpenFile {
 
     fn say_varies(&mut self) {
         self.head.fields.push(FieldName::Vary, "Accept-Encoding");
-        self.rendered = render(&self.head, self.length());
+        self.rendered = render(&self.head);
     }
 
     pub(crate) fn encoded(&self) -> &[Arc<OpenFile>] {
@@ -294,13 +294,10 @@ fn read_all(file: &OwnedFd, length: usize) -> Result<Bytes, Errno> {
 }
 
 /// The head of a whole answer but for what differs from answer to answer.
-fn render(head: &ResponseHead, length: u64) -> Bytes {
+fn render(head: &ResponseHead) -> Bytes {
     let mut rendered = Vec::with_capacity(256);
-    write_status_line(&mut rendered, 200);
-    for field in head.fields.view().iter() {
-        write_field(&mut rendered, field.name_text, field.value);
-    }
-    write_number_field(&mut rendered, "Content-Length", length);
+    write_status_line(&mut rendered, head.status, None);
+    head.fields.view().write_lines(&mut rendered, |_| true);
     Bytes::from(rendered.into_boxed_slice())
 }
 
@@ -350,7 +347,7 @@ mod tests {
         let file = read(&folder, "a.html", 64);
         let expect = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\
                       Last-Modified: Thu, 02 Mar 2023 01:46:40 GMT\r\nETag: \"64000000-11\"\r\n\
-                      Cache-Control: max-age=60\r\nAccept-Ranges: bytes\r\nContent-Length: 17\r\n";
+                      Cache-Control: max-age=60\r\nAccept-Ranges: bytes\r\n";
         assert_eq!(String::from_utf8_lossy(file.rendered()), expect);
         assert_eq!((file.length(), file.memory_bytes()), (17, 17));
     }

@@ -6,13 +6,12 @@ use std::pin::pin;
 use std::task::Poll;
 
 use message::Method;
-use wire::Event;
 
 use crate::access_log::CacheVerdict;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::receive::Verdict;
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction, transmit};
+use crate::transaction::{Step, Transaction};
 
 /// A request whose client is not known yet.
 #[derive(Clone)]
@@ -33,7 +32,7 @@ impl Unverified {
     }
 }
 
-pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection, unverified: Unverified) -> Step {
+pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, unverified: Unverified) -> Step {
     tx.outcome.verdict = CacheVerdict::Refused;
     let is_connect = tx.head.method == Method::Connect;
     let passwords = tx.site.forward.passwords.as_ref();
@@ -44,7 +43,7 @@ pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection, unver
         if let Poll::Ready(verified) = answer.as_mut().poll(cx) {
             return Poll::Ready(Some(verified.unwrap_or(false)));
         }
-        if connection.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
+        if downstream.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
     })
     .await;
     match verified {
@@ -60,9 +59,6 @@ pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection, unver
             let synth = Synth::wants_credentials();
             Step::Synth(if is_connect { synth.closing() } else { synth })
         }
-        None => {
-            connection.exchange(Event::AnswerCut);
-            Step::Log(transmit::End::ClientLeft)
-        }
+        None => Step::client_left(downstream),
     }
 }

@@ -1,33 +1,33 @@
-//! Deliver: from whatever answers the request to the head that goes out and the body behind it: conditions, ranges,
-//! framing, and the fields that name us.
+//! Deliver: from whatever answers the request to what goes out: the head, and how much of the body behind it.
+//!
+//! An answer becomes a draft, by the built-in policy here or through vcl_deliver (`deliver_by_policy.rs`). One plan says what of
+//! a draft goes out, and one function does it.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
-use std::hash::{BuildHasher, RandomState};
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Follower, Now, Object};
-use message::{FieldName, FieldsView, Request, Response, ResponseHead, Status, Version};
-use rules::conditions::{self, Holder, Outcome as Condition};
+use message::{FieldName, Fields, FieldsView, ResponseHead, Status};
+use rules::Facts;
+use rules::conditions::Holder;
 use rules::freshness::age_s;
-use rules::range::{self, ContentRange, RangeSpecs, Ranges};
-use wire::{HopByHop, ResponseBody};
+use rules::range::ContentRange;
+use wire::{Content, HopByHop, has_length};
 
 use crate::access_log::CacheVerdict;
-use crate::body_source::BodySource;
-use crate::disk_read::DiskRead;
+use crate::answer_body::AnswerBody;
+use crate::answer_plan::{self, Access, AnswerPlan, PlanRules, Representation};
+use crate::body::Body;
 use crate::fetch::fill_by_policy;
 use crate::fetch::origin_body::OriginBody;
-use crate::limits::HEAD_BYTES_USUAL;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
-use crate::policy::Seen;
+use crate::outgoing::{Outgoing, OutgoingHead};
+use crate::outgoing_head::{AnswerHead, Rendered};
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
-use crate::stored_head::{self, Fate, write_field, write_number_field, write_status_line};
+use crate::stored_head;
 use crate::transaction::synth::{self, Synth};
-use crate::transaction::transmit::{Framing, OutBody, Outgoing};
 use crate::transaction::{Step, Transaction, deliver_by_policy, hit};
 use crate::vcl_story::scope_heads::MadeHead;
 
@@ -44,9 +44,9 @@ pub(crate) enum Answer {
         head: Arc<ResponseHead>,
         length: Option<u64>,
         follower: Follower,
-        facts: Option<rules::Facts>,
+        facts: Option<Facts>,
         /// When the head came.
-        received: cache::Now,
+        received: Now,
     },
     /// A file beneath a root.
     File(Arc<OpenFile>),
@@ -95,117 +95,201 @@ impl Made {
     }
 }
 
-/// What of a stored response goes out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
-    Whole,
-    NotModified,
-    Part(Range<u64>),
-    Parts(Vec<Range<u64>>),
-    Unsatisfiable,
+/// An answer before it is planned how much of it goes out.
+pub(super) struct Draft {
+    pub(super) status: Status,
+    /// Another reason than the registered one.
+    pub(super) reason: Option<Box<[u8]>>,
+    pub(super) fields: DraftFields,
+    /// Fields of ours, which go out whatever is planned.
+    pub(super) ours: Fields,
+    pub(super) body: AnswerBody,
+    pub(super) facts: Facts,
+    pub(super) holder: Holder,
+    pub(super) rules: PlanRules,
+    /// What an answer to HEAD says of its length.
+    pub(super) length_said: Option<u64>,
 }
 
-/// Conditions first, then ranges (RFC 9110 §13.2.2).
-pub(crate) fn plan(request: &Request<'_>, seen: Seen, object: &Object) -> Plan {
-    let held = object.response();
-    if conditions::evaluate(request, held, &object.facts(), Holder::Cache) == Condition::NotModified {
-        return Plan::NotModified;
-    }
-    if let Some(part) = object.partial() {
-        let wanted = RangeSpecs::of(request.fields).and_then(|specs| part.holds(specs.single()?));
-        return Plan::Part(wanted.expect("the store gives a part only to who wants what it holds"));
-    }
-    plan_ranges(request, seen, held, &object.facts(), object.length())
+/// The fields of the whole representation.
+pub(super) enum DraftFields {
+    /// With a head that was rendered.
+    Rendered(Rendered),
+    Shared(Arc<ResponseHead>),
+    Own(Fields),
 }
 
-/// The same for a file. That a condition fails by which nothing is to be sent at all has been seen before.
-pub(crate) fn plan_file(request: &Request<'_>, seen: Seen, file: &OpenFile) -> Plan {
-    let held = file.head().response();
-    match conditions::evaluate(request, held, file.facts(), Holder::Origin) {
-        Condition::NotModified => Plan::NotModified,
-        _ => plan_ranges(request, seen, held, file.facts(), file.length()),
-    }
-}
-
-fn plan_ranges(request: &Request<'_>, seen: Seen, held: Response<'_>, facts: &rules::Facts, length: u64) -> Plan {
-    if !seen.has(FieldName::Range) {
-        return Plan::Whole;
-    }
-    match range::wanted(request, held, facts, length) {
-        Ranges::Whole => Plan::Whole,
-        Ranges::One(range) => Plan::Part(range),
-        Ranges::Many(ranges) => Plan::Parts(ranges),
-        Ranges::Unsatisfiable => Plan::Unsatisfiable,
+impl DraftFields {
+    fn view(&self) -> FieldsView<'_> {
+        match self {
+            DraftFields::Rendered(rendered) => rendered.fields(),
+            DraftFields::Shared(head) => head.fields.view(),
+            DraftFields::Own(fields) => fields.view(),
+        }
     }
 }
 
 pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
-    if tx.vcl.is_some() && !matches!(answer, Answer::Synth(_) | Answer::Piped(_)) {
-        return deliver_by_policy::run(tx, answer);
-    }
     let head_only = tx.wants_head_only();
     let outgoing = match answer {
-        Answer::Stored { object, why, slices } => stored(tx, &object, why, slices, head_only),
-        Answer::Followed { head, length, follower, facts, received } => {
-            followed(tx, &head, length, follower, (facts.as_ref(), received), head_only)
-        }
-        Answer::File(file) => file_beneath(tx, &file, head_only),
-        Answer::Item(item) => item_of_memcached(tx, item, head_only),
-        Answer::Origin { head, body } => passed(tx, &head, body, head_only),
-        Answer::Synth(synth) => {
-            tx.outcome.status = synth.status;
-            synth::deliver(tx, synth, head_only)
-        }
+        Answer::Synth(synth) => synth::deliver(tx, synth, head_only),
         Answer::ErrorPage { synth, file } => error_page(tx, &synth, &file, head_only),
-        Answer::Piped(answer) => match *answer {
-            Answer::Origin { head, body } => passed(tx, &head, body, head_only),
-            _ => unreachable!("only what an origin answered is piped"),
+        Answer::Item(item) => item_of_memcached(tx, item, head_only),
+        // What is piped goes by: no program sees it.
+        Answer::Piped(answer) => {
+            let draft = draft(tx, *answer);
+            compose(tx, draft, head_only)
+        }
+        answer if tx.vcl.is_none() => {
+            let draft = draft(tx, answer);
+            compose(tx, draft, head_only)
+        }
+        answer => match deliver_by_policy::draft(tx, answer) {
+            Ok(draft) => {
+                let made = draft.status;
+                let outgoing = compose(tx, draft, head_only);
+                deliver_by_policy::record(tx, made, &outgoing);
+                outgoing
+            }
+            Err(step) => return step,
         },
-        Answer::Made(_) => unreachable!("only a policy makes answers"),
     };
+    if let OutgoingHead::Whole { head, .. } = &outgoing.head {
+        tx.outcome.status = head.status.0;
+    }
     Step::Transmit(Box::new(outgoing))
 }
 
-fn stored(
-    tx: &mut Transaction,
-    object: &Arc<Object>,
-    why: hit::Why,
-    slices: Option<Box<SlicedRead>>,
-    head_only: bool,
-) -> Outgoing {
-    let site = Arc::clone(&tx.site);
-    let now = tx.core.now();
-    let plan = plan(&tx.head.request(), tx.seen, object);
-    let mut out = Vec::with_capacity(object.rendered().len() + 256);
-    let held = Held::of_object(object, tx.lent.as_ref());
-    let (status, body) = match plan {
-        Plan::Whole => {
-            out.extend_from_slice(object.rendered());
-            if stored_head::has_length(object.status().0) {
-                write_number_field(&mut out, "Content-Length", object.length());
+/// What of a stored response goes out.
+pub(crate) fn plan_stored(tx: &Transaction, object: &Object) -> AnswerPlan {
+    plan(tx, Representation::stored(object, &object.facts()), tx.plan_rules())
+}
+
+/// What of a file goes out.
+pub(crate) fn plan_file(tx: &Transaction, file: &OpenFile) -> AnswerPlan {
+    let held = Representation {
+        head: file.head().response(),
+        facts: file.facts(),
+        holder: Holder::Origin,
+        length: Some(file.length()),
+        part: None,
+        access: Access::Random,
+    };
+    plan(tx, held, tx.plan_rules())
+}
+
+fn plan(tx: &Transaction, held: Representation<'_>, rules: PlanRules) -> AnswerPlan {
+    answer_plan::plan(&tx.head.request(), tx.seen, tx.wants_head_only(), held, rules)
+}
+
+impl Draft {
+    fn plan(&self, tx: &Transaction) -> AnswerPlan {
+        let head = message::Response {
+            status: self.status,
+            version: message::Version::Http11,
+            reason: None,
+            fields: self.fields.view(),
+        };
+        let part = match &self.body {
+            AnswerBody::Object { object, .. } => object.partial(),
+            _ => None,
+        };
+        let (facts, holder) = (&self.facts, self.holder);
+        let held = Representation { head, facts, holder, length: self.body.length(), part, access: self.body.access() };
+        plan(tx, held, self.rules)
+    }
+}
+
+/// The head and the body of what is planned.
+fn compose(tx: &Transaction, draft: Draft, head_only: bool) -> Outgoing {
+    let plan = draft.plan(tx);
+    let Draft { status, reason, fields, ours, body, rules, length_said, .. } = draft;
+    let is_whole = matches!(plan, AnswerPlan::Whole | AnswerPlan::HeadOnly);
+    let said_kind = matches!(plan, AnswerPlan::Parts(_)).then(|| fields.view().get(FieldName::ContentType)).flatten();
+    let parts_type = said_kind.map(Box::<[u8]>::from);
+    let mut head = match fields {
+        DraftFields::Rendered(rendered) if is_whole => AnswerHead::rendered(rendered),
+        fields => {
+            let mut head = AnswerHead::planned(&plan, status, fields.view(), rules);
+            if let DraftFields::Rendered(Rendered::Object(object)) = &fields {
+                // Which the rendered head has.
+                head.fields.push(FieldName::Via, stored_head::via(object.response().version, &tx.site));
             }
-            (object.status().0, held.body(held.offset..held.offset + object.length()))
-        }
-        Plan::Unsatisfiable => write_planned(&mut out, &held, Plan::Unsatisfiable),
-        plan => {
-            let planned = write_planned(&mut out, &held, plan);
-            stored_head::write_via(&mut out, held.head.version, &site);
-            planned
+            head
         }
     };
-    tx.outcome.status = status;
-    match forwarded(tx, why) {
-        Some(how) => {
-            write_number_field(&mut out, "Age", object.age_s(now));
-            write_cache_status(&mut out, tx, &how);
+    head.reason = reason.filter(|_| is_whole);
+    ours.view().iter().for_each(|field| head.fields.push_field(&field));
+    let (content, body) = match plan {
+        AnswerPlan::Whole | AnswerPlan::HeadOnly if body.is_bodiless_answer() => {
+            let said = length_said.map_or(Content::Unsaid, Content::Length);
+            (if head_only { said } else { Content::Length(0) }, body.whole())
         }
-        None => stored_head::write_freshness(&mut out, &site, object, now),
+        AnswerPlan::Whole if has_length(head.status) => (body.content(), body.whole()),
+        AnswerPlan::Whole | AnswerPlan::HeadOnly => (body.content(), body.leave()),
+        AnswerPlan::NotModified => (Content::Unsaid, body.leave()),
+        AnswerPlan::Part(range) => {
+            let (complete_length, length) = (body.complete_length(), range.end - range.start);
+            head.push_content_range(ContentRange { range: range.clone(), complete_length });
+            (Content::Length(length), body.range(range))
+        }
+        AnswerPlan::Parts(ranges) => {
+            let (multipart, body) = body.parts(&ranges, parts_type.as_deref());
+            multipart.push_type(&mut head.fields);
+            (Content::Length(multipart.length), body)
+        }
+        AnswerPlan::Unsatisfiable { length } => {
+            head.push_unsatisfied(length);
+            (Content::Length(0), body.leave())
+        }
+        AnswerPlan::PreconditionFailed => unreachable!("`files` has said so before, and nothing else is our own"),
+    };
+    let sends_content = !head_only && has_length(head.status);
+    Outgoing { head: OutgoingHead::Whole { head, content, sends_content }, body }
+}
+
+/// What answers, by the built-in policy: with Via, Age and Cache-Status.
+fn draft(tx: &mut Transaction, answer: Answer) -> Draft {
+    match answer {
+        Answer::Stored { object, why, slices } => stored(tx, object, why, slices),
+        Answer::Followed { head, length, follower, facts, received } => {
+            followed(tx, head, AnswerBody::Follower { follower, length }, facts, received)
+        }
+        Answer::File(file) => file_beneath(tx, file),
+        Answer::Origin { head, body } => passed(tx, &head, body),
+        Answer::Made(_) => unreachable!("only a program makes answers"),
+        Answer::Synth(_) | Answer::ErrorPage { .. } | Answer::Item(_) | Answer::Piped(_) => {
+            unreachable!("these are answers already")
+        }
+    }
+}
+
+fn stored(tx: &mut Transaction, object: Arc<Object>, why: hit::Why, slices: Option<Box<SlicedRead>>) -> Draft {
+    let (now, facts) = (tx.core.now(), object.facts());
+    let mut ours = Fields::default();
+    ours.push(FieldName::Age, object.age_s(now).to_string());
+    match forwarded(tx, why) {
+        Some(how) => push_cache_status(&mut ours, tx, &how),
+        None => {
+            let mut status = Vec::new();
+            stored_head::write_hit_status(&mut status, &tx.site, &object, now);
+            ours.push(FieldName::CacheStatus, status);
+        }
     }
     for field in std::mem::take(&mut tx.own_fields).view().iter() {
-        write_field(&mut out, field.name_text, field.value);
+        ours.push_field(&field);
     }
-    let body = in_slices(slices, body);
-    finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
+    Draft {
+        status: object.status(),
+        reason: None,
+        fields: DraftFields::Rendered(Rendered::Object(Arc::clone(&object))),
+        ours,
+        body: AnswerBody::Object { object, lent: tx.lent.clone(), slices },
+        facts,
+        holder: Holder::Cache,
+        rules: PlanRules::Rfc,
+        length_said: None,
+    }
 }
 
 /// RFC 9211 §2.2: what Cache-Status says of a stored response for which the origin was asked; `None` where it was not.
@@ -228,345 +312,128 @@ fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
     })
 }
 
-/// What was planned of a body, read from its slices if it lies in such.
-pub(crate) fn in_slices(slices: Option<Box<SlicedRead>>, body: OutBody) -> OutBody {
-    let Some(mut slices) = slices else { return body };
-    match body {
-        OutBody::Held { from, to, .. } => slices.set_parts(VecDeque::from([(Vec::new(), from..to)])),
-        OutBody::Parts { parts, .. } => slices.set_parts(parts),
-        other => return other,
-    }
-    OutBody::Slices(slices)
-}
-
 /// A file, whole or in part. We are its origin: no Via, no Age, no Cache-Status.
-fn file_beneath(tx: &mut Transaction, file: &Arc<OpenFile>, head_only: bool) -> Outgoing {
-    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
-    let held = Held::of_file(file);
-    let (status, body) = match plan_file(&tx.head.request(), tx.seen, file) {
-        Plan::Whole => {
-            out.extend_from_slice(file.rendered());
-            (200, held.body(0..file.length()))
-        }
-        plan => write_planned(&mut out, &held, plan),
-    };
-    tx.outcome.status = status;
-    stored_head::write_date(&mut out, tx.core.now());
-    finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
-}
-
-/// The operator's page for an error of ours: the whole of it, whatever conditions and ranges the request names. What is
-/// true of the page as a file of its own is not said, but its tag, as by nginx.
-fn error_page(tx: &mut Transaction, synth: &Synth, file: &Arc<OpenFile>, head_only: bool) -> Outgoing {
-    let file = file.chosen(tx.head.request().fields);
-    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
-    synth.write_start(&mut out, &tx.core);
-    write_fields_but(
-        &mut out,
-        file.head().fields.view(),
-        &[FieldName::LastModified, FieldName::CacheControl, FieldName::AcceptRanges],
-    );
-    synth.write_rest(&mut out, &tx.core, file.length());
-    tx.outcome.status = synth.status;
-    let body = if head_only { OutBody::Empty } else { Held::of_file(file).body(0..file.length()) };
-    finish(tx, out, body, false)
-}
-
-/// What memcached has. We are its origin as we are a file's.
-fn item_of_memcached(tx: &mut Transaction, item: ItemAnswer, head_only: bool) -> Outgoing {
-    let mut out = Vec::with_capacity(item.fields.len() + 160);
-    write_status_line(&mut out, item.status);
-    stored_head::write_date(&mut out, tx.core.now());
-    out.extend_from_slice(&item.fields);
-    if stored_head::has_length(item.status) {
-        write_number_field(&mut out, "Content-Length", item.body.length());
-    }
-    tx.outcome.status = item.status;
-    let body = match item.body {
-        ItemBody::Whole(bytes) if !bytes.is_empty() && !head_only => OutBody::Bytes(bytes),
-        ItemBody::Chunked(read) if !head_only => OutBody::Chunks(read),
-        _ => OutBody::Empty,
-    };
-    finish(tx, out, body, false)
-}
-
-/// What is there as a whole, or as a part that begins somewhere.
-pub(crate) struct Held<'a> {
-    head: Response<'a>,
-    source: BodySource,
-    /// Of the body that is held.
-    length: u64,
-    /// Where that begins in the complete one, and how long the complete one is, if that is known.
-    offset: u64,
-    complete: Option<u64>,
-    /// A body might hold any text: a boundary is made of what its author cannot have known.
-    secret: String,
-}
-
-impl<'a> Held<'a> {
-    pub(crate) fn of_object(object: &'a Arc<Object>, lent: Option<&DiskRead>) -> Held<'a> {
-        let length = object.length();
-        Held {
-            head: object.response(),
-            source: BodySource::stored(object, lent),
-            length,
-            offset: object.partial().map_or(0, |part| part.from),
-            complete: object.partial().map_or(Some(length), |part| part.complete),
-            secret: format!("{:?}", object.key()),
-        }
-    }
-
-    fn of_file(file: &'a Arc<OpenFile>) -> Held<'a> {
-        let length = file.length();
-        Held {
-            head: file.head().response(),
-            source: BodySource::File(Arc::clone(file)),
-            length,
-            offset: 0,
-            complete: Some(length),
-            secret: format!("{:016x}", RandomState::new().hash_one(length)),
-        }
-    }
-
-    fn body(&self, range: Range<u64>) -> OutBody {
-        let (from, to) = (range.start - self.offset, range.end - self.offset);
-        OutBody::Held { source: self.source.clone(), from, to }
-    }
-}
-
-/// Status line, fields and body of everything but the whole.
-fn write_planned(out: &mut Vec<u8>, held: &Held<'_>, plan: Plan) -> (u16, OutBody) {
-    match plan {
-        Plan::Whole => unreachable!("the whole is sent with the head that was made for it"),
-        Plan::NotModified => {
-            write_status_line(out, 304);
-            write_kept_in_304(out, held.head.fields);
-            (304, OutBody::Empty)
-        }
-        Plan::Part(range) => {
-            write_part_head(out, held.head.fields, &range, held.complete);
-            (206, held.body(range))
-        }
-        Plan::Parts(ranges) => {
-            write_status_line(out, 206);
-            let (fields, body) = multipart(held, &ranges);
-            write_fields_but(out, held.head.fields, &[FieldName::ContentType, FieldName::ContentLength]);
-            out.extend_from_slice(&fields);
-            (206, body)
-        }
-        Plan::Unsatisfiable => {
-            write_status_line(out, 416);
-            let mut value = Vec::new();
-            range::write_unsatisfied(held.length, &mut value);
-            write_field(out, b"Content-Range", &value);
-            write_number_field(out, "Content-Length", 0);
-            (416, OutBody::Empty)
-        }
+fn file_beneath(tx: &Transaction, file: Arc<OpenFile>) -> Draft {
+    let mut ours = Fields::default();
+    ours.push(FieldName::Date, stored_head::date(tx.core.now()));
+    Draft {
+        status: Status::OK,
+        reason: None,
+        facts: *file.facts(),
+        fields: DraftFields::Rendered(Rendered::File(Arc::clone(&file))),
+        ours,
+        body: AnswerBody::File(file),
+        holder: Holder::Origin,
+        rules: PlanRules::Rfc,
+        length_said: None,
     }
 }
 
 /// A response that is still arriving. Its length may be unknown; its ranges then too.
-fn followed(
-    tx: &mut Transaction,
-    head: &ResponseHead,
-    length: Option<u64>,
-    mut follower: Follower,
-    (facts, received): (Option<&rules::Facts>, Now),
-    head_only: bool,
-) -> Outgoing {
-    let site = Arc::clone(&tx.site);
-    let request = tx.head.request();
-    // RFC 9111 §5.1: who gets what another asked for is told how old it is. The leader has what the origin said.
-    let resident_ms = tx.core.now().mono_ms.saturating_sub(received.mono_ms);
-    let age_s = facts.filter(|_| !follower.is_leader()).map(|facts| age_s(facts, resident_ms));
+fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: Option<Facts>, received: Now) -> Draft {
+    let is_leader = matches!(&body, AnswerBody::Follower { follower, .. } if follower.is_leader());
     let is_stored = facts.is_some();
-    let holder = if is_stored { Holder::Cache } else { Holder::Relay };
-    let facts = facts.copied().unwrap_or_else(|| fill_by_policy::dates(head, tx.core.now()));
-    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
-    let condition = conditions::evaluate(&request, head.response(), &facts, holder);
-    let ranges = match length {
-        Some(length) if tx.seen.has(FieldName::Range) => range::wanted(&request, head.response(), &facts, length),
-        _ => Ranges::Whole,
-    };
-    let (status, body, until_close) = match (condition, ranges) {
-        (Condition::NotModified, _) => {
-            write_status_line(&mut out, 304);
-            write_kept_in_304(&mut out, head.fields.view());
-            follower.leave_content();
-            (304, OutBody::Empty, false)
+    let mut ours = Fields::default();
+    ours.push(FieldName::Via, stored_head::via(head.version, &tx.site));
+    // RFC 9111 §5.1: who gets what another asked for is told how old it is. The leader has what the origin said.
+    match &facts {
+        Some(facts) if !is_leader => {
+            let resident_ms = tx.core.now().mono_ms.saturating_sub(received.mono_ms);
+            ours.push(FieldName::Age, age_s(facts, resident_ms).to_string());
         }
-        (_, Ranges::One(range)) => {
-            write_part_head(&mut out, head.fields.view(), &range, length);
-            follower.seek(range.start);
-            let left = range.end - range.start;
-            (206, OutBody::Follow { follower, framing: Framing::Length { left } }, false)
-        }
-        (_, Ranges::Unsatisfiable) => {
-            write_status_line(&mut out, 416);
-            let mut value = Vec::new();
-            range::write_unsatisfied(length.unwrap_or(0), &mut value);
-            write_field(&mut out, b"Content-Range", &value);
-            write_number_field(&mut out, "Content-Length", 0);
-            follower.leave_content();
-            (416, OutBody::Empty, false)
-        }
-        // Several ranges of a body that is not here yet: the whole is always allowed (RFC 9110 §14.2).
-        (_, Ranges::Whole | Ranges::Many(_)) => {
-            let framing = framing_of(head.status.0, length, tx.head.version, head_only);
-            write_whole_head(&mut out, head, &framing);
-            let until_close = matches!(framing, Framing::UntilClose);
-            (head.status.0, OutBody::Follow { follower, framing }, until_close)
-        }
-    };
-    stored_head::write_via(&mut out, head.version, &site);
-    if let Some(age_s) = age_s {
-        write_number_field(&mut out, "Age", age_s);
+        _ => push_age_said(&mut ours, &head),
     }
-    tx.outcome.status = status;
     let how = match (tx.outcome.verdict == CacheVerdict::Coalesced, is_stored) {
         (true, _) => "fwd=uri-miss; collapsed",
         (false, true) => "fwd=uri-miss; stored",
         (false, false) => "fwd=uri-miss",
     };
     match tx.outcome.why {
-        why if !is_stored && !why.is_empty() => write_cache_status(&mut out, tx, &format!("{how}; detail={why}")),
-        _ => write_cache_status(&mut out, tx, how),
+        why if !is_stored && !why.is_empty() => push_cache_status(&mut ours, tx, &format!("{how}; detail={why}")),
+        _ => push_cache_status(&mut ours, tx, how),
     }
-    finish(tx, out, if head_only { OutBody::Empty } else { body }, until_close)
+    Draft {
+        status: head.status,
+        reason: None,
+        ours,
+        body,
+        facts: facts.unwrap_or_else(|| fill_by_policy::dates(&head, tx.core.now())),
+        fields: DraftFields::Shared(head),
+        holder: if is_stored { Holder::Cache } else { Holder::Relay },
+        rules: PlanRules::Rfc,
+        length_said: None,
+    }
 }
 
 /// Past the store: what the origin said, less what concerns only its connection to us.
-fn passed(tx: &mut Transaction, head: &ResponseHead, body: Box<OriginBody>, head_only: bool) -> Outgoing {
-    let site = Arc::clone(&tx.site);
-    let length = match body.framing() {
-        ResponseBody::Length(length) => Some(length),
-        ResponseBody::None => Some(0),
-        _ => None,
-    };
-    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
-    let bodiless = body.framing() == ResponseBody::None;
-    let framing = match bodiless {
-        true => Framing::Length { left: 0 },
-        false => framing_of(head.status.0, length, tx.head.version, head_only),
-    };
-    write_status_line(&mut out, head.status.0);
-    let fields = head.fields.view();
-    let hop_by_hop = HopByHop::of(fields);
-    for field in fields.iter() {
-        // To HEAD the length is a fact about the representation; elsewhere framing is ours to say.
-        let is_fact = field.name == FieldName::ContentLength && head_only && stored_head::has_length(head.status.0);
-        if is_fact || !hop_by_hop.drops(&field) {
-            write_field(&mut out, field.name_text, field.value);
-        }
-    }
-    if !bodiless {
-        write_framing(&mut out, head.status.0, &framing);
-    } else if !head_only && stored_head::has_length(head.status.0) && !fields.contains(FieldName::ContentLength) {
-        write_number_field(&mut out, "Content-Length", 0);
-    }
-    stored_head::write_via(&mut out, head.version, &site);
-    tx.outcome.status = head.status.0;
+fn passed(tx: &Transaction, head: &ResponseHead, body: Box<OriginBody>) -> Draft {
+    let mut ours = Fields::default();
+    push_age_said(&mut ours, head);
+    ours.push(FieldName::Via, stored_head::via(head.version, &tx.site));
     match tx.outcome.why {
-        "" => write_cache_status(&mut out, tx, "fwd=bypass"),
-        "head" => write_cache_status(&mut out, tx, "fwd=uri-miss"),
-        why => write_cache_status(&mut out, tx, &format!("fwd=bypass; detail={why}")),
+        "" => push_cache_status(&mut ours, tx, "fwd=bypass"),
+        "head" => push_cache_status(&mut ours, tx, "fwd=uri-miss"),
+        why => push_cache_status(&mut ours, tx, &format!("fwd=bypass; detail={why}")),
     }
-    let until_close = matches!(framing, Framing::UntilClose);
-    let body = OutBody::Origin { body, framing };
-    finish(tx, out, body, until_close)
-}
-
-/// The last line of a head and the connection's fate.
-fn finish(tx: &mut Transaction, mut out: Vec<u8>, body: OutBody, until_close: bool) -> Outgoing {
-    tx.persistent &= !until_close;
-    stored_head::write_fate(&mut out, Fate::of(tx.persistent, tx.head.version));
-    Outgoing::new(out, body)
-}
-
-/// How a body goes out whose length may be unknown. HTTP/1.0 knows no chunks.
-pub(crate) fn framing_of(status: u16, length: Option<u64>, version: Version, head_only: bool) -> Framing {
-    match length {
-        Some(left) => Framing::Length { left },
-        None if !stored_head::has_length(status) => Framing::Length { left: 0 },
-        None if version == Version::Http11 => Framing::Chunked,
-        None if head_only => Framing::Chunked,
-        None => Framing::UntilClose,
+    Draft {
+        status: head.status,
+        reason: None,
+        fields: DraftFields::Own(HopByHop::end_to_end(head.fields.view())),
+        ours,
+        body: AnswerBody::Origin(body),
+        facts: Facts::default(),
+        holder: Holder::Relay,
+        rules: PlanRules::Rfc,
+        length_said: length_said(head.fields.view()),
     }
 }
 
-fn write_framing(out: &mut Vec<u8>, status: u16, framing: &Framing) {
-    match framing {
-        Framing::Length { left } if stored_head::has_length(status) => write_number_field(out, "Content-Length", *left),
-        Framing::Chunked => write_field(out, b"Transfer-Encoding", b"chunked"),
-        _ => {}
-    }
+/// What a head says of the length of its content.
+pub(super) fn length_said(fields: FieldsView<'_>) -> Option<u64> {
+    std::str::from_utf8(fields.get(FieldName::ContentLength)?).ok()?.parse().ok()
 }
 
-fn write_whole_head(out: &mut Vec<u8>, head: &ResponseHead, framing: &Framing) {
-    write_status_line(out, head.status.0);
-    write_fields_but(out, head.fields.view(), &[FieldName::ContentLength, FieldName::Age]);
-    // A response that has just arrived may have an age already: the one its sender gave it.
+/// A response that has just arrived may have an age already: the one its sender gave it.
+fn push_age_said(fields: &mut Fields, head: &ResponseHead) {
     if let Some(age) = head.fields.view().get(FieldName::Age) {
-        write_field(out, b"Age", age);
-    }
-    write_framing(out, head.status.0, framing);
-}
-
-fn write_fields_but(out: &mut Vec<u8>, fields: FieldsView<'_>, left_out: &[FieldName]) {
-    for field in fields.iter().filter(|field| !left_out.contains(&field.name)) {
-        write_field(out, field.name_text, field.value);
+        fields.push(FieldName::Age, age);
     }
 }
 
-fn write_kept_in_304(out: &mut Vec<u8>, fields: FieldsView<'_>) {
-    let has_etag = fields.contains(FieldName::Etag);
-    for field in fields.iter().filter(|f| conditions::kept_in_304(f, has_etag) && f.name != FieldName::Age) {
-        write_field(out, field.name_text, field.value);
+fn push_cache_status(fields: &mut Fields, tx: &Transaction, how: &str) {
+    fields.push(FieldName::CacheStatus, format!("{}; {how}", tx.site.settings.server_name));
+}
+
+/// The operator's page for an error of ours: the whole of it, whatever conditions and ranges the request names. What is
+/// true of the page as a file of its own is not said, but its tag, as by nginx.
+fn error_page(tx: &Transaction, synth: &Synth, file: &Arc<OpenFile>, head_only: bool) -> Outgoing {
+    let file = file.chosen(tx.head.request().fields);
+    let is_of_file = |name| matches!(name, FieldName::LastModified | FieldName::CacheControl | FieldName::AcceptRanges);
+    let mut head = synth.head(&tx.core);
+    for field in file.head().fields.view().iter().filter(|field| !is_of_file(field.name)) {
+        head.fields.push_field(&field);
+    }
+    synth.push_rest(&mut head.fields, &tx.core);
+    let content = Content::Length(file.length());
+    match head_only {
+        true => Outgoing::without_body(head, content),
+        false => Outgoing::new(head, content, AnswerBody::File(Arc::clone(file)).whole()),
     }
 }
 
-/// 206 with one part (RFC 9110 §15.3.7.1).
-fn write_part_head(out: &mut Vec<u8>, fields: FieldsView<'_>, range: &Range<u64>, complete: Option<u64>) {
-    write_status_line(out, 206);
-    write_fields_but(out, fields, &[FieldName::ContentLength, FieldName::ContentRange, FieldName::Age]);
-    let mut value = Vec::new();
-    ContentRange { range: range.clone(), complete_length: complete }.write_to(&mut value);
-    write_field(out, b"Content-Range", &value);
-    write_number_field(out, "Content-Length", range.end - range.start);
-}
-
-/// 206 with several parts (RFC 9110 §15.3.7.2): the fields that differ, and the body with its part heads.
-pub(crate) fn multipart(held: &Held<'_>, ranges: &[Range<u64>]) -> (Vec<u8>, OutBody) {
-    let length = held.length;
-    let boundary = format!("larder-{}", held.secret).replace(|c: char| !c.is_ascii_alphanumeric(), "");
-    let boundary = &boundary[..boundary.len().min(60)];
-    let mut parts = Vec::new();
-    let mut total = 0;
-    for range in ranges {
-        let mut head = format!("\r\n--{boundary}\r\n").into_bytes();
-        if let Some(kind) = held.head.fields.get(FieldName::ContentType) {
-            write_field(&mut head, b"Content-Type", kind);
-        }
-        let mut value = Vec::new();
-        ContentRange { range: range.clone(), complete_length: Some(length) }.write_to(&mut value);
-        write_field(&mut head, b"Content-Range", &value);
-        head.extend_from_slice(b"\r\n");
-        total += head.len() as u64 + (range.end - range.start);
-        parts.push((head, range.clone()));
+/// What memcached has. We are its origin as we are a file's.
+fn item_of_memcached(tx: &Transaction, item: ItemAnswer, head_only: bool) -> Outgoing {
+    let mut head = AnswerHead::new(Status(item.status));
+    head.fields.push(FieldName::Date, stored_head::date(tx.core.now()));
+    item.fields.view().iter().for_each(|field| head.fields.push_field(&field));
+    let content = Content::Length(item.body.length());
+    let body = match item.body {
+        ItemBody::Whole(bytes) => AnswerBody::Bytes(bytes).whole(),
+        ItemBody::Chunked(read) => AnswerBody::Chunks(read).whole(),
+        ItemBody::Unsaid(_) => Body::empty(),
+    };
+    match head_only || !has_length(head.status) || body.is_empty() {
+        true => Outgoing::without_body(head, content),
+        false => Outgoing::new(head, content, body),
     }
-    let end = format!("\r\n--{boundary}--\r\n").into_bytes();
-    total += end.len() as u64;
-    let mut fields = Vec::new();
-    write_field(&mut fields, b"Content-Type", format!("multipart/byteranges; boundary={boundary}").as_bytes());
-    write_number_field(&mut fields, "Content-Length", total);
-    parts.push((end, 0..0));
-    (fields, OutBody::Parts { source: held.source.clone(), parts: parts.into() })
-}
-
-fn write_cache_status(out: &mut Vec<u8>, tx: &Transaction, how: &str) {
-    out.extend_from_slice(b"Cache-Status: ");
-    out.extend_from_slice(tx.site.settings.server_name.as_bytes());
-    out.extend_from_slice(b"; ");
-    out.extend_from_slice(how.as_bytes());
-    out.extend_from_slice(b"\r\n");
 }

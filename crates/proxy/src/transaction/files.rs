@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use message::{FieldName, Method};
-use rules::conditions::{self, Holder, Outcome as Condition};
+use message::Method;
 use rules::media_range;
 
 use crate::access_log::CacheVerdict;
+use crate::answer_plan::AnswerPlan;
 use crate::settings::{Listing, RootSettings, RouteTarget};
 use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, Found, NotShown, Terms};
 use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::OpenFile;
 use crate::static_files::open_file_table::Kept;
-use crate::transaction::deliver::{self, Answer, Plan};
+use crate::transaction::deliver::{self, Answer};
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction, error_page};
 
@@ -153,14 +153,15 @@ fn route_of(tx: &Transaction, path: &[u8]) -> Option<RouteTarget> {
 fn show(tx: &Transaction, file: Arc<OpenFile>) -> Step {
     let request = tx.head.request();
     let file = Arc::clone(file.chosen(request.fields));
-    let condition = conditions::evaluate(&request, file.head().response(), file.facts(), Holder::Origin);
-    if condition == Condition::PreconditionFailed {
-        let text = "The file is not the one that the request's conditions are about.";
-        return Step::Synth(Synth::file(412, "precondition-failed", text));
-    }
-    let asks_in_vain = || deliver::plan_file(&request, tx.seen, &file) == Plan::Unsatisfiable;
-    if tx.seen.has(FieldName::Range) && error_page::is_there_for(tx, 416) && asks_in_vain() {
-        return Step::Synth(Synth::unsatisfied(file.length()));
+    match deliver::plan_file(tx, &file) {
+        AnswerPlan::PreconditionFailed => {
+            let text = "The file is not the one that the request's conditions are about.";
+            return Step::Synth(Synth::file(412, "precondition-failed", text));
+        }
+        AnswerPlan::Unsatisfiable { length } if error_page::is_there_for(tx, 416) => {
+            return Step::Synth(Synth::unsatisfied(length));
+        }
+        _ => {}
     }
     tx.core.counters.files.add(1);
     Step::Deliver(Box::new(Answer::File(file)))

@@ -1,16 +1,16 @@
 //! Log: the record is closed and handed over, and the connection's fate is decided.
 
 use message::{FieldName, FieldsView, Method, Request, TargetForm, Version};
-use wire::{Afterwards, Refusal};
+use wire::Refusal;
 
 use crate::access_log::{CacheVerdict, Record, write_record};
-use crate::body_source::Whole;
 use crate::clock::Moment;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::forward::passwords;
+use crate::held_body::Whole;
 use crate::instant_hit::Shot;
-use crate::linger;
 use crate::listener::Peer;
+use crate::outgoing::End;
 use crate::policy_columns::{Life, LoggedTexts};
 use crate::receive::Client;
 use crate::records::request_records;
@@ -19,12 +19,11 @@ use crate::site::Site;
 use crate::transaction::Transaction;
 use crate::transaction::error_text::ErrorNote;
 use crate::transaction::synth::VCL_FAILED;
-use crate::transaction::transmit::End;
 use crate::vcl_story::log_notes;
 use crate::worker::Core;
 
-/// The step. True when another request may come on the connection.
-pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: End) -> bool {
+/// The step. True when the client may ask again the same way.
+pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, end: End) -> bool {
     let ended = Moment::now();
     let counters = &tx.core.counters;
     let micros = tx.started.micros_until(ended);
@@ -68,10 +67,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, end: 
     if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
         request_records::end(records, ended);
     }
-    if connection.session().is_some() {
-        connection.closes(closing_of(tx, end));
-    }
-    connection.leave(tx.persistent, tx.client_closes).await
+    downstream.finish(tx.persistent, tx.client_closes, || closing_of(tx, end)).await
 }
 
 /// Why the connection ends with this answer, if it does.
@@ -199,41 +195,4 @@ fn asked_of_proxy(request: &Request<'_>) -> Option<Vec<u8>> {
         target.extend_from_slice(request.path);
     }
     Some(target)
-}
-
-impl Connection {
-    /// After an answer: may the connection carry another request? Drains, lingers or just says no.
-    async fn leave(&mut self, persistent: bool, client_closes: bool) -> bool {
-        let may_go_on = matches!(self.exchange_afterwards(), Afterwards::Reuse | Afterwards::Drain);
-        if may_go_on && !persistent {
-            self.exchange(wire::Event::CloseWanted);
-        }
-        match self.exchange_afterwards() {
-            Afterwards::Reuse => self.reuse(),
-            Afterwards::Drain => {
-                if linger::drain(self).await {
-                    self.reuse()
-                } else {
-                    // The rest is too long, too late or no body: nothing can follow it.
-                    self.exchange(wire::Event::CloseWanted);
-                    linger::close(self).await;
-                    false
-                }
-            }
-            Afterwards::LingerClose => {
-                linger::close(self).await;
-                false
-            }
-            Afterwards::Close if !client_closes || !self.pending.is_empty() => {
-                linger::close(self).await;
-                false
-            }
-            Afterwards::Close | Afterwards::Abort | Afterwards::Tunnel | Afterwards::NotYet => false,
-        }
-    }
-
-    fn reuse(&mut self) -> bool {
-        self.exchange(wire::Event::Reused);
-        true
-    }
 }

@@ -10,7 +10,7 @@ use wire::RequestBody;
 use wire::memcached::{Command, ReplyFault};
 
 use crate::access_log::CacheVerdict;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::{Failure, FailureKind, Got};
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedMode};
@@ -23,7 +23,6 @@ use crate::transaction::deliver::Answer;
 use crate::transaction::memcached_chunks::Asking;
 use crate::transaction::memcached_value::{self, Value};
 use crate::transaction::synth::Synth;
-use crate::transaction::transmit::End;
 use crate::transaction::{Step, Transaction};
 
 /// Why there is no answer of memcached's.
@@ -38,11 +37,11 @@ impl From<Synth> for Stop {
     }
 }
 
-pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, route: usize) -> Step {
+pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, route: usize) -> Step {
     tx.outcome.verdict = CacheVerdict::Memcached;
     tx.core.counters.memcached_requests.add(1);
     let site = Arc::clone(&tx.site);
-    match exchange(tx, connection, &site, route).await {
+    match exchange(tx, downstream, &site, route).await {
         Ok(answer) => Step::Deliver(Box::new(Answer::Item(answer))),
         Err(Stop::Synth(synth)) => match tx.backend {
             // What memcached does not have, or cannot say, an origin behind it may.
@@ -52,10 +51,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, route
             }
             _ => Step::Synth(synth),
         },
-        Err(Stop::ClientLeft) => {
-            connection.exchange(wire::Event::AnswerCut);
-            Step::Log(End::ClientLeft)
-        }
+        Err(Stop::ClientLeft) => Step::client_left(downstream),
     }
 }
 
@@ -66,7 +62,7 @@ fn is_for_origin(tx: &Transaction, synth: &Synth) -> bool {
 
 async fn exchange(
     tx: &mut Transaction,
-    connection: &mut Connection,
+    downstream: &mut Downstream<'_>,
     site: &Arc<Site>,
     route: usize,
 ) -> Result<ItemAnswer, Stop> {
@@ -80,12 +76,12 @@ async fn exchange(
         MemcachedMode::NginxMemc => Errand::read_memc(&request, prefix, settings)?,
     };
     let value = match errand.command.stores() {
-        Some(_) => memcached_value::read(tx, connection, gateway, &errand).await?,
+        Some(_) => memcached_value::read(tx, downstream, gateway, &errand).await?,
         None => Value::none(&core),
     };
     let now_s = (core.now().wall_ms / 1_000) as i64;
     let asking = Asking { site, route, core: &core, errand: &errand, now_s };
-    let mut waiter = Waiter::Client(connection);
+    let mut waiter = Waiter::Client(downstream.reborrow());
     if errand.command == MemcachedCommand::MultiGet {
         let written = arguments(request.query.unwrap_or_default(), b"key");
         let names: Vec<Vec<u8>> = written.filter_map(|name| Some(decode(name).ok()?.into_owned())).collect();

@@ -4,10 +4,11 @@
 use std::future::poll_fn;
 use std::rc::Rc;
 
+use message::Status;
 use wire::RequestBody;
 use wire::memcached::Reply;
 
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::fetch::Broken;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, looks_like_manifest};
 use crate::memcached_gateway::chunked_write::{ChunkedWrite, NotStored};
@@ -16,6 +17,7 @@ use crate::memcached_gateway::gateway_call::Got;
 use crate::memcached_gateway::gateway_settings::MemcachedMode;
 use crate::memcached_gateway::value_hold::ValueHold;
 use crate::memcached_gateway::{Gateway, Unanswered, Waiter, item_answer};
+use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
 use crate::transaction::Transaction;
 use crate::transaction::memcached::{Stop, unanswered};
@@ -50,7 +52,7 @@ impl Value {
 
 pub(super) async fn read(
     tx: &mut Transaction,
-    connection: &mut Connection,
+    downstream: &mut Downstream<'_>,
     gateway: &Gateway,
     errand: &Errand,
 ) -> Result<Value, Stop> {
@@ -66,7 +68,7 @@ pub(super) async fn read(
         core,
     };
     intake.buffer.resize(intake.room, 0);
-    match intake.take_all(tx, connection).await {
+    match intake.take_all(tx, downstream).await {
         Ok(bytes) => {
             let bytes = errand.keys[0].wrap(&bytes).unwrap_or(bytes);
             Ok(Value { bytes, chunks: intake.chunks, _hold: intake.hold })
@@ -94,20 +96,20 @@ struct Intake<'a> {
 }
 
 impl Intake<'_> {
-    async fn take_all(&mut self, tx: &mut Transaction, connection: &mut Connection) -> Result<Vec<u8>, Stop> {
+    async fn take_all(&mut self, tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Result<Vec<u8>, Stop> {
         match &self.errand.value {
-            Some(value) => self.take(connection, value, false).await?,
-            None => self.take_body(tx, connection).await?,
+            Some(value) => self.take(downstream, value, false).await?,
+            None => self.take_body(tx, downstream).await?,
         }
         if self.chunks.is_none() && (self.room == 0 || !looks_like_manifest(&self.buffer[self.room..])) {
             return Ok(self.buffer.split_off(self.room));
         }
         let last = std::mem::take(&mut self.buffer);
-        self.store(connection, last).await?;
+        self.store(downstream, last).await?;
         Ok(self.chunks.as_ref().map(|chunks| chunks.manifest().write()).unwrap_or_default())
     }
 
-    async fn take_body(&mut self, tx: &mut Transaction, connection: &mut Connection) -> Result<(), Stop> {
+    async fn take_body(&mut self, tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Result<(), Stop> {
         let max = self.gateway.settings.value_bytes_max;
         match tx.body {
             RequestBody::None if self.gateway.settings.mode == MemcachedMode::NginxMemc => {
@@ -119,17 +121,17 @@ impl Intake<'_> {
             }
             _ => {}
         }
-        let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
-        if tx.expects_continue && !connection.send_interim(tx.head.version, go_on.to_vec()).await {
+        let go_on = AnswerHead::new(Status(100));
+        if tx.expects_continue && !downstream.send_interim(tx.head.version, go_on).await {
             return Err(Stop::ClientLeft);
         }
         tx.expects_continue = false;
         loop {
-            match poll_fn(|cx| connection.poll_body(cx)).await {
-                Ok(BodyRead::Data(bytes)) => self.take(connection, &bytes, true).await?,
+            match poll_fn(|cx| downstream.poll_body(cx)).await {
+                Ok(BodyRead::Data(bytes)) => self.take(downstream, &bytes, true).await?,
                 Ok(BodyRead::End(_)) => return Ok(()),
                 Err(Broken::ClientFault(refusal)) => {
-                    connection.exchange(wire::Event::ReadBroken);
+                    downstream.stop_reading();
                     tx.persistent = false;
                     return Err(Synth::refused(&refusal).into());
                 }
@@ -138,7 +140,7 @@ impl Intake<'_> {
         }
     }
 
-    async fn take(&mut self, connection: &mut Connection, bytes: &[u8], is_body: bool) -> Result<(), Stop> {
+    async fn take(&mut self, downstream: &mut Downstream<'_>, bytes: &[u8], is_body: bool) -> Result<(), Stop> {
         let max = self.gateway.settings.value_bytes_max;
         self.taken_bytes += bytes.len();
         if self.taken_bytes > max {
@@ -154,17 +156,17 @@ impl Intake<'_> {
             let chunk = std::mem::take(&mut self.buffer);
             self.buffer.resize(self.room, 0);
             self.buffer.extend_from_slice(&rest);
-            self.store(connection, chunk).await?;
+            self.store(downstream, chunk).await?;
             self.hold.shrink(chunk_bytes as usize);
         }
         Ok(())
     }
 
-    async fn store(&mut self, connection: &mut Connection, mut chunk: Vec<u8>) -> Result<(), Stop> {
+    async fn store(&mut self, downstream: &mut Downstream<'_>, mut chunk: Vec<u8>) -> Result<(), Stop> {
         let now_s = (self.core.now().wall_ms / 1_000) as i64;
         let chunk_bytes = self.gateway.settings.chunk_bytes.unwrap_or(u32::MAX);
         let chunks = self.chunks.get_or_insert_with(|| ChunkedWrite::new(self.errand, chunk_bytes, now_s));
-        let mut waiter = Waiter::Client(connection);
+        let mut waiter = Waiter::Client(downstream.reborrow());
         match chunks.store(self.gateway, &self.core, &mut waiter, &mut chunk).await {
             Ok(()) => Ok(()),
             Err(NotStored::Unanswered(why)) => Err(unanswered(self.gateway, why)),

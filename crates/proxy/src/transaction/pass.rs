@@ -10,7 +10,7 @@ use message::Method;
 use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::fetch::settled::{Settled, SettledBody};
 use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, fill_by_policy, outline};
 use crate::records::fetch_records::Wish;
@@ -19,34 +19,34 @@ use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::slice_probe::{self, Probed};
 use crate::transaction::synth::{self, Synth};
 use crate::transaction::wait::Wait;
-use crate::transaction::{Step, Transaction, hit, lookup, receive_by_policy, transmit};
+use crate::transaction::{Step, Transaction, hit, lookup, receive_by_policy};
 use crate::vcl_story::client_steps;
 
-pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
+pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
     if tx.vcl.is_some() {
         if let Some(elsewhere) = client_steps::pass(tx) {
             return elsewhere;
         }
         tx.outcome.verdict = CacheVerdict::Pass;
-        return exchange_by_policy(tx, connection).await;
+        return exchange_by_policy(tx, downstream).await;
     }
-    if let Some(step) = by_slices(tx, connection).await {
+    if let Some(step) = by_slices(tx, downstream).await {
         return step;
     }
     tx.outcome.verdict = CacheVerdict::Pass;
-    exchange(tx, connection, Purpose::Pass).await
+    exchange(tx, downstream, Purpose::Pass).await
 }
 
 /// A range far into what is not stored brings the slice that it begins in, if that can be. `None`: the request goes on as
 /// it is.
-async fn by_slices(tx: &mut Transaction, connection: &mut Connection) -> Option<Step> {
+async fn by_slices(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Option<Step> {
     let first = slice_probe::first_byte(tx).filter(|_| tx.outcome.why == lookup::RANGE_AHEAD)?;
     let slice_bytes = outline::slice_bytes(&tx.core, &tx.site)?;
     let (key, now) = (tx.key(), tx.core.now());
     if !tx.is_lookup() || tx.core.shared.unsliceable.has(key, now.mono_ms) {
         return None;
     }
-    Some(match slice_probe::run(tx, connection, first, slice_bytes).await {
+    Some(match slice_probe::run(tx, downstream, first, slice_bytes).await {
         Probed::Unsliced => return None,
         Probed::Outline(outline) => {
             tx.outcome.verdict = CacheVerdict::Miss;
@@ -58,12 +58,12 @@ async fn by_slices(tx: &mut Transaction, connection: &mut Connection) -> Option<
             take(tx, fetch, reply, began)
         }
         Probed::Unrouted(synth) => Step::Synth(synth),
-        Probed::Broken(broken) => broken_off(tx, connection, broken),
+        Probed::Broken(broken) => broken_off(tx, downstream, broken),
     })
 }
 
 /// Asks the origin with the client attached, as the policy wants it asked.
-async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -> Step {
+async fn exchange_by_policy(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
     if client_steps::body_is_gone(tx) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
@@ -75,12 +75,12 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
         state.body_is_gone = state.body.is_none();
     }
     let mut fetch = Fetch::by_policy(tx, Purpose::Pass, Wish::Pass);
-    if connection.owed.is_some() && !let_body_come(tx, connection).await {
-        return broken_off(tx, connection, Broken::ClientLeft);
+    if downstream.owes_body() && !let_body_come(tx, downstream).await {
+        return broken_off(tx, downstream, Broken::ClientLeft);
     }
-    let settled = converse(&mut fetch, connection).await;
+    let settled = converse(&mut fetch, downstream).await;
     // The program has answered, and nothing can follow.
-    tx.persistent &= !connection.has_broken_body();
+    tx.persistent &= !downstream.has_broken_body();
     if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
         records.stamp("Fetch");
     }
@@ -99,14 +99,14 @@ async fn exchange_by_policy(tx: &mut Transaction, connection: &mut Connection) -
             Step::Deliver(Box::new(Answer::Made(Made { made, body, is_final: false })))
         }
         Ok(Settled { body: SettledBody::Stored, .. }) => unreachable!("a pass confirms nothing that is stored"),
-        Err(broken) => broken_off(tx, connection, broken),
+        Err(broken) => broken_off(tx, downstream, broken),
     }
 }
 
 /// Goes on until the program settled on an answer. Without streaming its whole body comes first, and nobody sees the head
 /// of one that breaks off.
-async fn converse(fetch: &mut Fetch, connection: &mut Connection) -> Result<Settled, Broken> {
-    let mut settled = fetch.converse_by_policy(&mut Client::Attached(connection)).await?;
+async fn converse(fetch: &mut Fetch, downstream: &mut Downstream<'_>) -> Result<Settled, Broken> {
+    let mut settled = fetch.converse_by_policy(&mut Client::Attached(downstream.reborrow())).await?;
     loop {
         let body = match settled.body {
             SettledBody::Origin(arriving, framing)
@@ -122,7 +122,7 @@ async fn converse(fetch: &mut Fetch, connection: &mut Connection) -> Result<Sett
             let mut reading = pin!(fill_by_policy::read_whole(fetch, *body));
             poll_fn(|cx| match reading.as_mut().poll(cx) {
                 Poll::Ready(read) => Poll::Ready(Some(read)),
-                Poll::Pending if connection.has_left(cx) => Poll::Ready(None),
+                Poll::Pending if downstream.has_left(cx) => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
             })
             .await
@@ -134,14 +134,14 @@ async fn converse(fetch: &mut Fetch, connection: &mut Connection) -> Result<Sett
                 return Ok(Settled { body: SettledBody::Program(whole), ..settled });
             }
             Some(Err(failure)) => {
-                settled = fetch.converse_anew(failure.token, &mut Client::Attached(connection)).await?;
+                settled = fetch.converse_anew(failure.token, &mut Client::Attached(downstream.reborrow())).await?;
             }
         }
     }
 }
 
 /// The body is about to be read. False: the client, which waited for that word, left.
-async fn let_body_come(tx: &mut Transaction, connection: &mut Connection) -> bool {
+async fn let_body_come(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> bool {
     let Some(state) = tx.vcl.as_deref() else { return true };
     let awaits_continue = state.awaits_continue.get();
     if let Some(records) = &state.records {
@@ -149,24 +149,22 @@ async fn let_body_come(tx: &mut Transaction, connection: &mut Connection) -> boo
         if awaits_continue {
             request_records::continued(records);
         }
-        if let Some(owed) = &mut connection.owed {
-            owed.is_recorded_by(records);
-        }
+        downstream.record_body(records);
     }
-    !awaits_continue || receive_by_policy::send_continue(tx, connection).await
+    !awaits_continue || receive_by_policy::send_continue(tx, downstream).await
 }
 
 /// Asks the origin with the client attached.
-pub(crate) async fn exchange(tx: &mut Transaction, connection: &mut Connection, purpose: Purpose) -> Step {
+pub(crate) async fn exchange(tx: &mut Transaction, downstream: &mut Downstream<'_>, purpose: Purpose) -> Step {
     let mut fetch = match Fetch::of(tx, purpose) {
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };
     // Taken before it connects: what is purged during the exchange must not be stored after it.
     let began = tx.core.shared.cache.began();
-    match fetch.converse(&mut Client::Attached(connection)).await {
+    match fetch.converse(&mut Client::Attached(downstream.reborrow())).await {
         Ok(reply) => take(tx, fetch, reply, began),
-        Err(broken) => broken_off(tx, connection, broken),
+        Err(broken) => broken_off(tx, downstream, broken),
     }
 }
 
@@ -189,14 +187,11 @@ fn take(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step 
 }
 
 /// There is no answer.
-fn broken_off(tx: &mut Transaction, connection: &mut Connection, broken: Broken) -> Step {
+fn broken_off(tx: &mut Transaction, downstream: &mut Downstream<'_>, broken: Broken) -> Step {
     match broken {
-        Broken::ClientLeft => {
-            connection.exchange(wire::Event::AnswerCut);
-            Step::Log(transmit::End::ClientLeft)
-        }
+        Broken::ClientLeft => Step::client_left(downstream),
         Broken::ClientFault(refusal) => {
-            connection.exchange(wire::Event::ReadBroken);
+            downstream.stop_reading();
             tx.persistent = false;
             Step::Synth(Synth::refused(&refusal))
         }

@@ -3,16 +3,15 @@
 //!
 //! A request that wants to upgrade goes the stricter way of `pipe.rs`, where nothing flows before a 101.
 
-use wire::Event;
-
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::fetch::{Broken, Client, Fetch};
-use crate::transaction::pipe::{self, Tunnel};
+use crate::outgoing::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::tunnel::TunnelPlace;
-use crate::transaction::{Step, Transaction, transmit};
+use crate::transaction::{Step, Transaction};
+use crate::tunnel_flow::Tunnel;
 
-pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
+pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
     if tx.vcl.as_deref().is_some_and(|state| state.body_is_gone) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
@@ -24,18 +23,14 @@ pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection) -> St
         Err(synth) => return Step::Synth(synth),
     };
     tx.persistent = false;
-    match fetch.open_pipe(&mut Client::Attached(connection)).await {
+    match fetch.open_pipe(&mut Client::Attached(downstream.reborrow())).await {
         Ok(origin) => {
-            connection.exchange(Event::Piped);
-            connection.owed = None;
+            downstream.begin_tunnel(None).await;
             tx.core.counters.pipes.add(1);
-            tx.outcome.body_bytes = pipe::carry(connection, Tunnel { origin, early: Vec::new() }).await;
-            Step::Log(transmit::End::TunnelClosed)
+            tx.outcome.body_bytes = downstream.carry(Tunnel { origin, early: Vec::new() }).await;
+            Step::Log(End::TunnelClosed)
         }
-        Err(Broken::ClientLeft) => {
-            connection.exchange(Event::AnswerCut);
-            Step::Log(transmit::End::ClientLeft)
-        }
+        Err(Broken::ClientLeft) => Step::client_left(downstream),
         Err(Broken::ClientFault(refusal)) => Step::Synth(Synth::refused(&refusal)),
         Err(Broken::Origin(failure)) => Step::Synth(Synth::unfetched(failure.token)),
     }

@@ -4,66 +4,67 @@
 use std::future::poll_fn;
 
 use bytes::{Bytes, BytesMut};
-use wire::{Event, RequestBody};
+use message::Status;
+use wire::RequestBody;
 
 use crate::clock::Moment;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::fetch::Broken;
+use crate::outgoing::End;
+use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction, transmit};
+use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_state::BodyWasRead;
 use crate::vcl_story::{client_steps, foresight};
 
-const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
-    if connection.has_broken_body() {
+pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
+    if downstream.has_broken_body() {
         // Begun anew: as Varnish does it, that is too late for an answer.
-        return unanswered(connection, "request-body-gone");
+        return unanswered(downstream, "request-body-gone");
     }
-    if tx.expects_continue && connection.is_varnishd_s() {
+    if tx.expects_continue && tx.site.settings.as_varnishd {
         tx.expects_continue = false;
         // Who has begun to send does not wait.
         if let Some(state) = tx.vcl.as_deref() {
-            state.awaits_continue.set(connection.pending.is_empty());
+            state.awaits_continue.set(!downstream.has_begun_body());
         }
     }
-    if let Some(bytes_max) = body_wanted(tx, connection)
-        && let Err(step) = keep_body(tx, connection, bytes_max).await
+    if let Some(bytes_max) = body_wanted(tx, downstream)
+        && let Err(step) = keep_body(tx, downstream, bytes_max).await
     {
         return step;
     }
     let step = client_steps::recv(tx);
     let says_continue = tx.vcl.as_deref().is_some_and(|state| state.continue_is_due.take());
-    if says_continue && !send_continue(tx, connection).await {
-        return client_left(connection);
+    if says_continue && !send_continue(tx, downstream).await {
+        return Step::client_left(downstream);
     }
     step
 }
 
 /// How much of the body vcl_recv will ask for, if it will.
-fn body_wanted(tx: &mut Transaction, connection: &Connection) -> Option<u64> {
+fn body_wanted(tx: &mut Transaction, downstream: &Downstream<'_>) -> Option<u64> {
     let state = tx.vcl.as_deref()?;
-    if connection.owed.is_none() || state.body.is_some() || state.body_is_gone {
+    if !downstream.owes_body() || state.body.is_some() || state.body_is_gone {
         return None;
     }
     foresight::foresee_body(tx)
 }
 
 /// Reads the body for the program. The error is where the request goes instead.
-async fn keep_body(tx: &mut Transaction, connection: &mut Connection, bytes_max: u64) -> Result<(), Step> {
-    let is_varnishd_s = connection.is_varnishd_s();
+async fn keep_body(tx: &mut Transaction, downstream: &mut Downstream<'_>, bytes_max: u64) -> Result<(), Step> {
+    let is_varnishd_s = tx.site.settings.as_varnishd;
     let is_too_long = matches!(tx.body, RequestBody::Length(length) if length > bytes_max);
     if is_too_long && !is_varnishd_s {
         // It goes by as it comes, and the program hears that it is not there.
         return Ok(());
     }
-    let waits = awaits_continue(tx) || (tx.expects_continue && connection.pending.is_empty());
-    if waits && !is_too_long && !send_continue(tx, connection).await {
-        return Err(client_left(connection));
+    let waits = awaits_continue(tx) || (tx.expects_continue && !downstream.has_begun_body());
+    if waits && !is_too_long && !send_continue(tx, downstream).await {
+        return Err(Step::client_left(downstream));
     }
-    let read = if is_too_long { Ok(None) } else { read_whole(connection, bytes_max).await };
+    let read = if is_too_long { Ok(None) } else { read_whole(downstream, bytes_max).await };
     let why = match read {
         Ok(Some(body)) => {
             tx.expects_continue = false;
@@ -76,17 +77,17 @@ async fn keep_body(tx: &mut Transaction, connection: &mut Connection, bytes_max:
         Ok(None) if !is_varnishd_s => return Err(Step::Synth(Synth::body_not_kept(bytes_max))),
         Ok(None) => "request-body-not-kept",
         Err(Broken::ClientFault(refusal)) if !is_varnishd_s => {
-            connection.body_broke();
+            downstream.body_broke();
             tx.persistent = false;
             return Err(Step::Synth(Synth::refused(&refusal)));
         }
         Err(Broken::ClientFault(refusal)) => refusal.token,
-        Err(Broken::ClientLeft | Broken::Origin(_)) => return Err(client_left(connection)),
+        Err(Broken::ClientLeft | Broken::Origin(_)) => return Err(Step::client_left(downstream)),
     };
     // In place of varnishd the program hears that there is no body, and whatever it says then, there is no answer.
-    connection.body_broke();
+    downstream.body_broke();
     client_steps::recv(tx);
-    Err(unanswered(connection, why))
+    Err(unanswered(downstream, why))
 }
 
 fn awaits_continue(tx: &Transaction) -> bool {
@@ -94,29 +95,24 @@ fn awaits_continue(tx: &Transaction) -> bool {
 }
 
 /// 100 to whoever waits for it. False: the client left.
-pub(super) async fn send_continue(tx: &mut Transaction, connection: &mut Connection) -> bool {
+pub(super) async fn send_continue(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> bool {
     tx.expects_continue = false;
     if let Some(state) = tx.vcl.as_deref() {
         state.awaits_continue.set(false);
     }
-    connection.send_interim(tx.head.version, CONTINUE.to_vec()).await
+    downstream.send_interim(tx.head.version, AnswerHead::new(Status(100))).await
 }
 
-fn client_left(connection: &mut Connection) -> Step {
-    connection.exchange(Event::AnswerCut);
-    Step::Log(transmit::End::ClientLeft)
-}
-
-fn unanswered(connection: &mut Connection, why: &'static str) -> Step {
-    connection.exchange(Event::AnswerCut);
-    Step::Log(transmit::End::Unanswered(why))
+fn unanswered(downstream: &mut Downstream<'_>, why: &'static str) -> Step {
+    downstream.cut();
+    Step::Log(End::Unanswered(why))
 }
 
 /// `None`: it is longer.
-pub(crate) async fn read_whole(connection: &mut Connection, bytes_max: u64) -> Result<Option<Bytes>, Broken> {
+pub(crate) async fn read_whole(downstream: &mut Downstream<'_>, bytes_max: u64) -> Result<Option<Bytes>, Broken> {
     let mut body = BytesMut::new();
     loop {
-        match poll_fn(|cx| connection.poll_body(cx)).await? {
+        match poll_fn(|cx| downstream.poll_body(cx)).await? {
             BodyRead::Data(bytes) => {
                 body.extend_from_slice(&bytes);
                 if body.len() as u64 > bytes_max {

@@ -7,7 +7,7 @@ use cache::{Answer as Asked, Began, Object, StoreAs, Wishes};
 use message::{FieldName, Status};
 use rules::range::{RangeSpec, RangeSpecs};
 
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::fetch::{Broken, Client, Fetch, Purpose, Reply, fill, outline};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
@@ -33,7 +33,7 @@ pub(crate) fn first_byte(tx: &Transaction) -> Option<u64> {
     }
 }
 
-pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, first: u64, slice_bytes: u64) -> Probed {
+pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, first: u64, slice_bytes: u64) -> Probed {
     let from = first / slice_bytes * slice_bytes;
     let range = from..from.saturating_add(slice_bytes);
     let began = tx.core.shared.cache.began();
@@ -41,7 +41,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, first
         Ok(fetch) => fetch,
         Err(synth) => return Probed::Unrouted(synth),
     };
-    let reply = match fetch.converse(&mut Client::Attached(connection)).await {
+    let reply = match fetch.converse(&mut Client::Attached(downstream.reborrow())).await {
         Ok(reply) => reply,
         Err(broken) => return Probed::Broken(broken),
     };

@@ -9,15 +9,16 @@ use std::task::Poll;
 use cache::{Failure, Object, Sliced};
 
 use crate::access_log::CacheVerdict;
-use crate::connection::Connection;
+use crate::answer_plan::AnswerPlan;
+use crate::downstream::Downstream;
 use crate::fetch::slice_fetch::{self, SliceSource};
 use crate::limits::SLICES_JUDGED_MAX;
 use crate::sliced_read::SlicedRead;
-use crate::transaction::deliver::{self, Answer, Plan};
+use crate::transaction::deliver::{self, Answer};
 use crate::transaction::hit::Why;
 use crate::transaction::lookup::ASKED_AGAIN_MAX;
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction, transmit};
+use crate::transaction::{Step, Transaction};
 
 /// An outline that is to be served.
 pub(crate) struct Slicing {
@@ -25,9 +26,9 @@ pub(crate) struct Slicing {
     pub(crate) why: Why,
 }
 
-pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, slicing: Slicing) -> Step {
+pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, slicing: Slicing) -> Step {
     let Slicing { object, why } = slicing;
-    let stretches = stretches(&deliver::plan(&tx.head.request(), tx.seen, &object), object.length());
+    let stretches = stretches(&deliver::plan_stored(tx, &object), object.length());
     let Some(source) = SliceSource::of(tx, &object).filter(|_| !tx.wants_head_only()) else {
         return deliver(tx, object, why, None);
     };
@@ -42,31 +43,31 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, slici
     }
     let why = if is_whole || why != Why::Fresh { why } else { Why::Incomplete };
     let mut read = SlicedRead::new(source, first.clone());
-    connection.slot.set_deadline(u64::MAX);
+    downstream.set_no_deadline();
     let begun = poll_fn(|cx| {
         if let Poll::Ready(begun) = read.poll_ready(cx) {
             return Poll::Ready(Some(begun));
         }
-        if connection.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
+        if downstream.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
     })
     .await;
     match begun {
         Some(Ok(())) => deliver(tx, object, why, Some(Box::new(read))),
         Some(Err(failure)) => failed(tx, &failure),
-        None => {
-            connection.exchange(wire::Event::AnswerCut);
-            Step::Log(transmit::End::ClientLeft)
-        }
+        None => Step::client_left(downstream),
     }
 }
 
 /// What of the body goes out, in order; nothing where none does.
-fn stretches(plan: &Plan, length: u64) -> Vec<Range<u64>> {
+fn stretches(plan: &AnswerPlan, length: u64) -> Vec<Range<u64>> {
     match plan {
-        Plan::Whole => Some(0..length).into_iter().filter(|stretch| !stretch.is_empty()).collect(),
-        Plan::Part(range) => vec![range.clone()],
-        Plan::Parts(ranges) => ranges.clone(),
-        Plan::NotModified | Plan::Unsatisfiable => Vec::new(),
+        AnswerPlan::Whole => Some(0..length).into_iter().filter(|stretch| !stretch.is_empty()).collect(),
+        AnswerPlan::Part(range) => vec![range.clone()],
+        AnswerPlan::Parts(ranges) => ranges.clone(),
+        AnswerPlan::HeadOnly
+        | AnswerPlan::NotModified
+        | AnswerPlan::PreconditionFailed
+        | AnswerPlan::Unsatisfiable { .. } => Vec::new(),
     }
 }
 

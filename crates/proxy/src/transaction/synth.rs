@@ -4,20 +4,22 @@
 use std::sync::Arc;
 
 use cache::Failure;
-use message::Version;
-use rules::range::write_unsatisfied;
+use message::{FieldName, Fields, Status};
 use vcl::Fault;
-use wire::Refusal;
+use wire::{Content, Refusal, leading_blanks};
 
 use crate::access_log::CacheVerdict;
+use crate::body::BodySource;
 use crate::forward::destinations::WhyDenied;
 use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
+use crate::listener::Peer;
+use crate::outgoing::Outgoing;
+use crate::outgoing_head::AnswerHead;
 use crate::receive::Client;
 use crate::records::{RecordKind, request_records};
-use crate::stored_head::{write_field, write_number_field, write_status_line};
+use crate::stored_head;
 use crate::stub_status;
 use crate::transaction::error_text::{ErrorNote, ErrorText, Reader, RequestId};
-use crate::transaction::transmit::{OutBody, Outgoing};
 use crate::transaction::{Step, Transaction, error_page, error_text};
 use crate::vcl_story::client_steps;
 use crate::worker::Core;
@@ -356,59 +358,46 @@ impl Synth {
         Synth { also: Also::Location(location.into()), ..Synth::file(301, "directory", text) }
     }
 
-    /// The whole answer, and the end of the connection.
+    /// The whole answer, for this reader.
     pub(crate) fn into_outgoing(self, core: &Core, reader: Reader, head_only: bool) -> Outgoing {
-        self.render(core, (reader, Version::Http11), head_only, true)
-    }
-
-    fn render(self, core: &Core, (reader, version): (Reader, Version), head_only: bool, close: bool) -> Outgoing {
-        let said = self.body(core, reader);
-        let mut head = Vec::with_capacity(256);
-        self.write_start(&mut head, core);
-        let body = said.map_or(String::new(), |ErrorText { kind, text }| {
-            write_field(&mut head, b"Content-Type", kind.as_bytes());
-            write_field(&mut head, b"X-Content-Type-Options", b"nosniff");
+        let mut head = self.head(core);
+        let text = self.body(core, reader).map_or(String::new(), |ErrorText { kind, text }| {
+            head.fields.push(FieldName::ContentType, kind);
+            head.fields.push_named(b"X-Content-Type-Options", b"nosniff");
             text
         });
-        self.write_rest(&mut head, core, body.len() as u64);
-        if close {
-            write_field(&mut head, b"Connection", b"close");
-        } else if version == Version::Http10 {
-            write_field(&mut head, b"Connection", b"keep-alive");
+        self.push_rest(&mut head.fields, core);
+        let content = Content::Length(text.len() as u64);
+        match head_only || text.is_empty() {
+            true => Outgoing::without_body(head, content),
+            false => Outgoing::new(head, content, BodySource::Bytes(text.into())),
         }
-        head.extend_from_slice(b"\r\n");
-        let body = if head_only || body.is_empty() { OutBody::Empty } else { OutBody::Bytes(body.into()) };
-        Outgoing::new(head, body)
     }
 
-    /// The status line, and the fields before those of the body.
-    pub(crate) fn write_start(&self, head: &mut Vec<u8>, core: &Core) {
-        write_status_line(head, self.status);
-        write_field(head, b"Date", &rules::date::write_date((core.now().wall_ms / 1000) as i64));
+    /// The status, and the fields before those of the body.
+    pub(crate) fn head(&self, core: &Core) -> AnswerHead {
+        let mut head = AnswerHead::new(Status(self.status));
+        head.fields.push(FieldName::Date, stored_head::date(core.now()));
         match &self.also {
             Also::Nothing => {}
-            Also::Allow(methods) => write_field(head, b"Allow", methods.as_bytes()),
-            Also::Location(location) => write_field(head, b"Location", location),
-            Also::RetryAfter(seconds) => write_number_field(head, "Retry-After", u64::from(*seconds)),
+            Also::Allow(methods) => head.fields.push(FieldName::Allow, methods),
+            Also::Location(location) => head.fields.push(FieldName::Location, location),
+            Also::RetryAfter(seconds) => head.fields.push_named(b"Retry-After", seconds.to_string().as_bytes()),
             Also::Challenge => {
                 let realm = &core.site_ref().settings.forward.realm;
                 let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");
-                write_field(head, b"Proxy-Authenticate", challenge.as_bytes());
+                head.fields.push(FieldName::ProxyAuthenticate, challenge);
             }
-            Also::Unsatisfied(length) => {
-                let mut value = Vec::new();
-                write_unsatisfied(*length, &mut value);
-                write_field(head, b"Content-Range", &value);
-            }
+            Also::Unsatisfied(length) => head.push_unsatisfied(*length),
         }
+        head
     }
 
-    /// The fields behind those of the body, but for the connection's fate.
-    pub(crate) fn write_rest(&self, head: &mut Vec<u8>, core: &Core, length: u64) {
-        write_field(head, b"Cache-Control", b"no-store");
-        write_number_field(head, "Content-Length", length);
+    /// The fields behind those of the body.
+    pub(crate) fn push_rest(&self, fields: &mut Fields, core: &Core) {
+        fields.push(FieldName::CacheControl, "no-store");
         let name = &core.site_ref().settings.server_name;
-        write_field(head, b"Cache-Status", format!("{name}; detail={}", self.token).as_bytes());
+        fields.push(FieldName::CacheStatus, format!("{name}; detail={}", self.token));
     }
 
     fn body(&self, core: &Core, reader: Reader) -> Option<ErrorText> {
@@ -419,6 +408,20 @@ impl Synth {
             Text::StubStatus => Some(ErrorText { kind: "text/plain", text: stub_status::text(core) }),
         }
     }
+}
+
+/// The answer to bytes that are no acceptable request, and what the log says of it.
+pub(crate) fn answer_refusal(
+    core: &Core,
+    peer: Peer,
+    bytes: &[u8],
+    refusal: &Refusal,
+) -> (Outgoing, Option<ErrorNote>) {
+    let synth = Synth::refused(refusal);
+    let note = synth.note();
+    let reader = Reader::of_refused(&core.site_ref().settings, peer, bytes, note.as_ref());
+    let asked = &bytes[leading_blanks(bytes)..];
+    (synth.into_outgoing(core, reader, asked.starts_with(b"HEAD ")), note)
 }
 
 /// Why a list does not have a client; and if something hides who that is, which setting would show it.
@@ -462,5 +465,5 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
 pub(crate) fn deliver(tx: &Transaction, synth: Synth, head_only: bool) -> Outgoing {
     let request = tx.head.request();
     let reader = Reader::of(&tx.site.settings, &tx.client, request.fields, tx.error_note.as_deref());
-    synth.render(&tx.core, (reader, request.version), head_only, !tx.persistent)
+    synth.into_outgoing(&tx.core, reader, head_only)
 }

@@ -8,42 +8,46 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use wire::{Event, ResponseBody};
+use message::Status;
+use wire::ResponseBody;
 
 use crate::access_log::CacheVerdict;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::fetch::{Broken, Client, Fetch, unconnected};
 use crate::forward::Taken;
 use crate::forward::parents::Ways;
 use crate::origin::{Call, Origin, Reuse};
-use crate::transaction::pipe::{self, Tunnel};
+use crate::outgoing::End;
+use crate::outgoing_head::AnswerHead;
 use crate::transaction::synth::Synth;
-use crate::transaction::transmit::{self, OutBody, Outgoing};
 use crate::transaction::{Step, Transaction};
+use crate::tunnel_flow::Tunnel;
 use crate::worker::Core;
 
 /// RFC 9110 §9.3.6: no field may say that content follows.
-const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+fn established() -> AnswerHead {
+    let mut head = AnswerHead::new(Status::OK);
+    head.reason = Some(b"Connection established"[..].into());
+    head
+}
 
-pub(super) async fn run(tx: &mut Transaction, connection: &mut Connection) -> Step {
+pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
     tx.outcome.verdict = CacheVerdict::Pipe;
     tx.persistent = false;
     let Some(_place) = TunnelPlace::take(tx) else {
         return Step::Synth(Synth::tunnels_too_many());
     };
-    let tunnel = match open(tx, connection).await {
+    let tunnel = match open(tx, downstream).await {
         Ok(tunnel) => tunnel,
         Err(step) => return step,
     };
     tx.outcome.status = 200;
-    if transmit::send(connection, Outgoing::new(ESTABLISHED.to_vec(), OutBody::Empty)).await.is_err() {
-        connection.exchange(Event::AnswerCut);
-        return Step::Log(transmit::End::ClientLeft);
+    if !downstream.begin_tunnel(Some(established())).await {
+        return Step::client_left(downstream);
     }
-    connection.exchange(Event::Switched);
     tx.core.counters.tunnels.add(1);
-    tx.outcome.body_bytes = pipe::carry(connection, tunnel).await;
-    Step::Log(transmit::End::TunnelClosed)
+    tx.outcome.body_bytes = downstream.carry(tunnel).await;
+    Step::Log(End::TunnelClosed)
 }
 
 /// Why there is no tunnel.
@@ -54,7 +58,7 @@ enum Untunnelled {
 }
 
 /// Goes one way after the other until one of them can be gone.
-async fn open(tx: &mut Transaction, connection: &mut Connection) -> Result<Tunnel, Step> {
+async fn open(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Result<Tunnel, Step> {
     let refused = |synth: Synth| Step::Synth(synth.closing());
     let backend = tx.backend.ok_or_else(|| refused(Synth::no_route()))?;
     let (core, site) = (Rc::clone(&tx.core), Arc::clone(&tx.site));
@@ -63,8 +67,8 @@ async fn open(tx: &mut Transaction, connection: &mut Connection) -> Result<Tunne
     loop {
         let Taken { origin, parent } = taken.map_err(|failure| refused(Synth::failed(&failure)))?;
         let opened = match parent {
-            Some(parent) => open_by_parent(tx, connection, origin, parent).await,
-            None => open_directly(tx, connection, &origin).await,
+            Some(parent) => open_by_parent(tx, downstream, origin, parent).await,
+            None => open_directly(tx, downstream, &origin).await,
         };
         match opened {
             Ok(tunnel) => return Ok(tunnel),
@@ -82,7 +86,11 @@ async fn open(tx: &mut Transaction, connection: &mut Connection) -> Result<Tunne
 }
 
 /// Connects, for as long as the client is there.
-async fn open_directly(tx: &Transaction, connection: &mut Connection, origin: &Origin) -> Result<Tunnel, Untunnelled> {
+async fn open_directly(
+    tx: &Transaction,
+    downstream: &mut Downstream<'_>,
+    origin: &Origin,
+) -> Result<Tunnel, Untunnelled> {
     let connect_timeout = origin.connect_timeout(&tx.site.settings.limits);
     let handle = tx.core.handle();
     let mut connecting = pin!(origin.call(&handle, Call { reuse: Reuse::Fresh, connect_timeout, parties: None }));
@@ -90,25 +98,25 @@ async fn open_directly(tx: &Transaction, connection: &mut Connection, origin: &O
         if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
             return Poll::Ready(Some(connected));
         }
-        if connection.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
+        if downstream.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
     })
     .await;
     match connected {
         Some(Ok(origin)) => Ok(Tunnel { origin, early: Vec::new() }),
         Some(Err(error)) => Err(Untunnelled::Unconnected(Synth::failed(&unconnected(&error)))),
-        None => Err(Untunnelled::For(client_left(connection))),
+        None => Err(Untunnelled::For(Step::client_left(downstream))),
     }
 }
 
 /// Asks another proxy for the tunnel.
 async fn open_by_parent(
     tx: &Transaction,
-    connection: &mut Connection,
+    downstream: &mut Downstream<'_>,
     origin: Arc<Origin>,
     parent: usize,
 ) -> Result<Tunnel, Untunnelled> {
     let mut fetch = Fetch::tunnelled(tx, origin, parent);
-    match fetch.converse(&mut Client::Attached(connection)).await {
+    match fetch.converse(&mut Client::Attached(downstream.reborrow())).await {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => {
             let (origin, early) = reply.body.into_tunnel();
             Ok(Tunnel { origin, early })
@@ -118,15 +126,10 @@ async fn open_by_parent(
             fetch.passed();
             Err(Untunnelled::For(Step::Synth(Synth::refused_by_parent(reply.head.status.0))))
         }
-        Err(Broken::ClientLeft) => Err(Untunnelled::For(client_left(connection))),
+        Err(Broken::ClientLeft) => Err(Untunnelled::For(Step::client_left(downstream))),
         Err(Broken::ClientFault(refusal)) => Err(Untunnelled::For(Step::Synth(Synth::refused(&refusal)))),
         Err(Broken::Origin(failure)) => Err(Untunnelled::Unconnected(Synth::failed(&failure))),
     }
-}
-
-fn client_left(connection: &mut Connection) -> Step {
-    connection.exchange(Event::AnswerCut);
-    Step::Log(transmit::End::ClientLeft)
 }
 
 /// One of `limits.tunnels_max`; given back when it is dropped.

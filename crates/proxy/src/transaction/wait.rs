@@ -8,11 +8,12 @@ use cache::{Follower, Headed, Release};
 use rules::freshness::{OriginFailure, may_serve_on_error};
 
 use crate::access_log::CacheVerdict;
-use crate::connection::Connection;
+use crate::downstream::Downstream;
 use crate::fetch::notes::FetchNotes;
+use crate::outgoing_head::AnswerHead;
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction, hit, transmit};
+use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::client_steps;
 
 /// What is waited for.
@@ -43,12 +44,12 @@ impl Wait {
 /// What can happen meanwhile.
 enum Event {
     Head(Result<Headed, Release>),
-    Interim(Vec<u8>),
+    Interim(AnswerHead),
     ClientLeft,
 }
 
-pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut wait: Wait) -> Step {
-    connection.slot.set_deadline(u64::MAX);
+pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, mut wait: Wait) -> Step {
+    downstream.set_no_deadline();
     let mut is_counted = wait.notes.is_some();
     loop {
         let event = poll_fn(|cx| {
@@ -61,7 +62,7 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut w
             if !std::mem::replace(&mut is_counted, true) {
                 tx.core.counters.waited.add(1);
             }
-            if connection.has_left(cx) { Poll::Ready(Event::ClientLeft) } else { Poll::Pending }
+            if downstream.has_left(cx) { Poll::Ready(Event::ClientLeft) } else { Poll::Pending }
         })
         .await;
         if let (Event::Head(_), Some(state)) = (&event, tx.vcl.as_deref())
@@ -70,21 +71,16 @@ pub(crate) async fn run(tx: &mut Transaction, connection: &mut Connection, mut w
             records.stamp(if wait.notes.is_some() { "Fetch" } else { "Waitinglist" });
         }
         match event {
-            Event::Interim(bytes) => {
-                if !connection.send_interim(tx.head.version, bytes).await {
-                    return left(connection);
+            Event::Interim(head) => {
+                if !downstream.send_interim(tx.head.version, head).await {
+                    return Step::client_left(downstream);
                 }
             }
-            Event::ClientLeft => return left(connection),
+            Event::ClientLeft => return Step::client_left(downstream),
             Event::Head(Ok(headed)) => return headed_for(tx, wait, headed),
             Event::Head(Err(release)) => return released(tx, wait, release),
         }
     }
-}
-
-fn left(connection: &mut Connection) -> Step {
-    connection.exchange(wire::Event::AnswerCut);
-    Step::Log(transmit::End::ClientLeft)
 }
 
 /// Was it fetched for this request, or for another?

@@ -11,11 +11,11 @@ use message::{FieldName, Method, Request, Status};
 use rules::{Freshness, RequestDirectives};
 use vcl::Loaded;
 use vcl::subroutines::Method as Subroutine;
+use wire::{Persistence, has_length, write_field, write_head_end, write_number_field};
 
 use crate::connection::Connection;
 use crate::policy::Seen;
 use crate::site::Site;
-use crate::stored_head::{self, Fate, write_number_field};
 use crate::transaction::{State, take_edge};
 use crate::vcl_story::hashed_parts::HashedParts;
 use crate::vcl_story::instant_policy_hit::{self, Reached, Sending, Visit};
@@ -62,9 +62,9 @@ pub(crate) fn run(
     object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    let fate = Fate::of(visit.persistent, request.version);
-    write_tail(&mut tail, site, object, xid, now, fate);
-    let has_body = stored_head::has_length(object.status().0);
+    let persistence = Persistence::of(visit.persistent, request.version);
+    write_tail(&mut tail, site, object, xid, now, persistence);
+    let has_body = has_length(object.status());
     let persistent = visit.persistent;
     let sending = Sending { persistent, starts_as_stored: true, has_body, has_invalidated: false };
     let head = [object.rendered(), &tail];
@@ -94,9 +94,16 @@ pub(crate) fn can_go_as_stored(object: &Object) -> bool {
 }
 
 /// What a hit adds to the stored head.
-pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, xid: u64, now: Now, fate: Fate) {
+pub(crate) fn write_tail(
+    out: &mut Vec<u8>,
+    site: &Site,
+    object: &Object,
+    xid: u64,
+    now: Now,
+    persistence: Persistence,
+) {
     let (status, fields) = (object.status(), object.fields());
-    if stored_head::has_length(status.0) {
+    if has_length(status) {
         write_number_field(out, "Content-Length", object.body_len());
     }
     out.extend_from_slice(b"X-Varnish: ");
@@ -108,9 +115,9 @@ pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, xid: u
     out.extend_from_slice(b"\r\n");
     write_number_field(out, "Age", object.age_s(now));
     if status == Status::OK && site.settings.vcl.http_range_support {
-        stored_head::write_field(out, b"Accept-Ranges", b"bytes");
+        write_field(out, b"Accept-Ranges", b"bytes");
     } else {
-        fields.get_all(FieldName::AcceptRanges).for_each(|line| stored_head::write_field(out, b"Accept-Ranges", line));
+        fields.get_all(FieldName::AcceptRanges).for_each(|line| write_field(out, b"Accept-Ranges", line));
     }
-    stored_head::write_fate(out, fate);
+    write_head_end(out, persistence);
 }

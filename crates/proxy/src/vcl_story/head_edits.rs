@@ -8,9 +8,9 @@ use std::cell::{Cell, RefCell};
 
 use message::{Field, FieldName, Fields, FieldsView};
 use smallvec::SmallVec;
+use wire::write_field;
 
 use crate::policy::Seen;
-use crate::stored_head::write_field;
 use crate::vcl_story::field_bits::{FieldBits, Name};
 
 /// One line that was set, or (`None`) the mark that a name was unset.

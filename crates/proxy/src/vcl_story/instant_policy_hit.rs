@@ -13,7 +13,9 @@ use rules::{Freshness, RequestDirectives};
 use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerdict};
 use vcl::subroutines::Method as Subroutine;
 use vcl::{Fault, Loaded};
-use wire::ReceivedRequest;
+use wire::{
+    Persistence, ReceivedRequest, has_length, says_close, write_head_end, write_number_field, write_status_line,
+};
 
 use crate::clock::Moment;
 use crate::connection::Connection;
@@ -23,7 +25,7 @@ use crate::receive::Client;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
 use crate::site::Site;
-use crate::stored_head::{self, Fate, write_number_field, write_status_and_reason};
+use crate::stored_head::OF_CONNECTION;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Outcome, State, Step, take_edge};
 use crate::vcl_story::client_state::ClientState;
@@ -256,7 +258,7 @@ fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault
     if object.status() == Status::OK && scope.settings.settings.vcl.http_range_support {
         resp.set(ACCEPT_RANGES, b"bytes");
     }
-    if stored_head::has_length(object.status().0) {
+    if has_length(object.status()) {
         resp.set(CONTENT_LENGTH, scope.arena.copy(message::decimal(digits, object.body_len()))?);
     }
     Ok(())
@@ -282,35 +284,35 @@ fn render_as_stored(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     let mut out = core.tail.borrow_mut();
     out.clear();
-    let (persistent, has_body) = (visit.persistent, stored_head::has_length(object.status().0));
-    let fate = Fate::of(persistent, visit.received.request.version);
-    builtin_hit::write_tail(&mut out, scope.settings, object, state.xid.get(), scope.now, fate);
+    let (persistent, has_body) = (visit.persistent, has_length(object.status()));
+    let persistence = Persistence::of(persistent, visit.received.request.version);
+    builtin_hit::write_tail(&mut out, scope.settings, object, state.xid.get(), scope.now, persistence);
     Came::Ready(Sending { persistent, starts_as_stored: true, has_body, has_invalidated: state.has_invalidated.get() })
 }
 
 /// What is about the connection or the framing, whatever a program makes of it.
 const WRITTEN_BY_US: FieldBits =
-    FieldBits::of_known(&stored_head::OF_CONNECTION).or(FieldBits::of_known(&[FieldName::ContentLength]));
+    FieldBits::of_known(&OF_CONNECTION).or(FieldBits::of_known(&[FieldName::ContentLength]));
 
 /// The head that goes out, into the core's tail.
 fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) -> Came {
     let status = sent_status(scope.response.status.get());
     let mut out = core.tail.borrow_mut();
     out.clear();
-    write_status_and_reason(&mut out, status, scope.response.reason.get());
+    write_status_line(&mut out, Status(status), Some(scope.response.reason_text()));
     let (mut closes, fields) = (false, &scope.response.fields);
-    fields.lines(CONNECTION, &mut |value| closes |= stored_head::says_close(value));
+    fields.lines(CONNECTION, &mut |value| closes |= says_close(value));
     fields.write(&mut out, WRITTEN_BY_US);
-    if stored_head::has_length(status) {
+    if has_length(Status(status)) {
         write_number_field(&mut out, "Content-Length", object.body_len());
     }
     let persistent = visit.persistent && !closes;
-    stored_head::write_fate(&mut out, Fate::of(persistent, visit.received.request.version));
+    write_head_end(&mut out, Persistence::of(persistent, visit.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     if let Some(records) = &state.records {
         records.put(RecordKind::Filters, &[]);
     }
-    let (has_body, has_invalidated) = (stored_head::has_length(status), state.has_invalidated.get());
+    let (has_body, has_invalidated) = (has_length(Status(status)), state.has_invalidated.get());
     Came::Ready(Sending { persistent, starts_as_stored: false, has_body, has_invalidated })
 }
 

@@ -1,15 +1,16 @@
-//! Where the body of an answer lies that is there as a whole: in the store, or in a file beneath a root. What sends it
-//! asks here for slices of memory or for pages of a file, and knows no more of it.
+//! A body that is there as a whole: in the store, or in a file beneath a root. What sends it asks here for slices of memory, for
+//! pages of a file, or for its bytes wherever they lie, and knows no more of it.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use cache::{Blocks, Object};
+use rustix::io::pread;
 use smallvec::SmallVec;
 
 use crate::access_log::CacheVerdict;
@@ -23,6 +24,8 @@ use crate::unsent::RestOfBody;
 /// One piece of a file on disk that `sendfile` is asked for: a page that is not in memory holds the core up, and for no
 /// more than this.
 pub(crate) const DISK_PIECE_BYTES_MAX: u64 = 512 << 10;
+/// What is read of a file at once by who needs its bytes.
+const FILE_READ_BYTES_MAX: u64 = 64 << 10;
 /// What of a first write is taken from memory.
 const FIRST_WRITE_BYTES: u64 = 1 << 20;
 
@@ -48,7 +51,7 @@ pub(crate) trait Whole {
     fn note_sent(&self, bytes: u64);
     fn count(counters: &CoreCounters);
     /// Pins it.
-    fn source(&self) -> BodySource;
+    fn source(&self) -> HeldBody;
 }
 
 impl Whole for Arc<Object> {
@@ -94,8 +97,8 @@ impl Whole for Arc<Object> {
         counters.answered(CacheVerdict::Hit);
     }
 
-    fn source(&self) -> BodySource {
-        BodySource::Object(Arc::clone(self))
+    fn source(&self) -> HeldBody {
+        HeldBody::Object(Arc::clone(self))
     }
 }
 
@@ -137,28 +140,28 @@ impl Whole for Arc<OpenFile> {
         counters.files.add(1);
     }
 
-    fn source(&self) -> BodySource {
-        BodySource::File(Arc::clone(self))
+    fn source(&self) -> HeldBody {
+        HeldBody::File(Arc::clone(self))
     }
 }
 
 /// A body that is held for as long as it is being sent.
 #[derive(Clone)]
-pub(crate) enum BodySource {
+pub(crate) enum HeldBody {
     Object(Arc<Object>),
     File(Arc<OpenFile>),
     /// Borrowed from a disk.
     Lent(DiskRead),
 }
 
-impl BodySource {
+impl HeldBody {
     /// A stored body, which has been borrowed if it lies on a disk.
-    pub(crate) fn stored(object: &Arc<Object>, lent: Option<&DiskRead>) -> BodySource {
+    pub(crate) fn stored(object: &Arc<Object>, lent: Option<&DiskRead>) -> HeldBody {
         match object.body().on_disk() {
-            None => BodySource::Object(Arc::clone(object)),
+            None => HeldBody::Object(Arc::clone(object)),
             Some(body) => {
                 let lent = lent.filter(|lent| lent.is_of(body));
-                BodySource::Lent(lent.expect("what lies on a disk is borrowed when it is hit").clone())
+                HeldBody::Lent(lent.expect("what lies on a disk is borrowed when it is hit").clone())
             }
         }
     }
@@ -171,49 +174,71 @@ impl BodySource {
     /// Where it lies for as long as it is held.
     pub(crate) fn rest(&self) -> RestOfBody {
         match self {
-            BodySource::Object(object) => RestOfBody::of_object(object),
-            BodySource::File(_) | BodySource::Lent(_) => RestOfBody::Queued,
+            HeldBody::Object(object) => RestOfBody::of_object(object),
+            HeldBody::File(_) | HeldBody::Lent(_) => RestOfBody::Queued,
         }
     }
 
     /// What is sent from a position on.
     pub(crate) fn pages_at(&self, from: u64) -> Option<Pages<'_>> {
         match self {
-            BodySource::Object(object) => object.pages(),
-            BodySource::File(file) => file.pages(),
-            BodySource::Lent(read) => Some(read.pages_at(from)),
+            HeldBody::Object(object) => object.pages(),
+            HeldBody::File(file) => file.pages(),
+            HeldBody::Lent(read) => Some(read.pages_at(from)),
         }
     }
 
     /// Ready when what is next can be sent without waiting for a disk; the error is a token.
     pub(crate) fn poll_at_hand(&mut self, cx: &mut Context<'_>, from: u64, to: u64) -> Poll<Result<(), &'static str>> {
         match self {
-            BodySource::Object(_) | BodySource::File(_) => Poll::Ready(Ok(())),
-            BodySource::Lent(read) => read.poll_at_hand(cx, from, to),
+            HeldBody::Object(_) | HeldBody::File(_) => Poll::Ready(Ok(())),
+            HeldBody::Lent(read) => read.poll_at_hand(cx, from, to),
         }
     }
 
     /// May a short part be copied, to go out with the head before it? Not from a disk, which may be slow.
     pub(crate) fn is_in_memory(&self) -> bool {
         match self {
-            BodySource::Object(_) => true,
-            BodySource::Lent(_) => false,
-            BodySource::File(file) => matches!(file.body(), FileBody::Memory(_)),
+            HeldBody::Object(_) => true,
+            HeldBody::Lent(_) => false,
+            HeldBody::File(file) => matches!(file.body(), FileBody::Memory(_)),
         }
     }
 
-    /// Queues `from..to` of what is in memory.
-    pub(crate) fn put_pieces(&self, queue: &mut VecDeque<Bytes>, from: u64, to: u64) {
+    /// Queues the start of `from..to`, wherever it lies: all of it up to `bytes_max` from memory, a piece from a file. Returns how
+    /// much that is; nothing where the file has become shorter.
+    pub(crate) fn put_bytes(&self, queue: &mut VecDeque<Bytes>, from: u64, to: u64, bytes_max: u64) -> io::Result<u64> {
+        let end = to.min(from.saturating_add(bytes_max));
         match self {
-            BodySource::Object(object) => {
-                queue.extend(object.body().pieces(from, to));
-                laying_task::note_sent(object, to - from);
+            HeldBody::Object(object) => {
+                let end = if object.body().extent().is_some() { end.min(from + FILE_READ_BYTES_MAX) } else { end };
+                queue.extend(object.body().pieces(from, end));
+                laying_task::note_sent(object, end - from);
+                Ok(end - from)
             }
-            BodySource::File(file) => match file.body() {
-                FileBody::Memory(bytes) => queue.push_back(bytes.slice(from as usize..to as usize)),
-                FileBody::Disk { .. } => unreachable!("a file on disk is sent as pages"),
+            HeldBody::File(file) => match file.body() {
+                FileBody::Memory(bytes) => {
+                    queue.push_back(bytes.slice(from as usize..end as usize));
+                    Ok(end - from)
+                }
+                FileBody::Disk { file, .. } => put_read(queue, file.as_fd(), from, end - from),
             },
-            BodySource::Lent(_) => unreachable!("a body on a disk is sent as pages"),
+            HeldBody::Lent(read) => {
+                let pages = read.pages_at(from);
+                let length = (end - from).min(pages.piece_bytes_max);
+                put_read(queue, pages.file, pages.offset.wrapping_add(from), length)
+            }
         }
     }
+}
+
+/// Reads up to so much of a file as one piece.
+fn put_read(queue: &mut VecDeque<Bytes>, file: BorrowedFd<'_>, offset: u64, length: u64) -> io::Result<u64> {
+    let mut bytes = vec![0; length.min(FILE_READ_BYTES_MAX) as usize];
+    let read = pread(file, &mut bytes, offset)?;
+    bytes.truncate(read);
+    if read > 0 {
+        queue.push_back(Bytes::from(bytes));
+    }
+    Ok(read as u64)
 }

@@ -3,7 +3,7 @@
 
 /// Of one answer on its way out.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Since when all that was there has gone.
     starved_since: Option<u64>,
     /// How long that was so before.
@@ -12,17 +12,17 @@ pub(super) struct Pace {
 
 impl Pace {
     /// All that was there has gone.
-    pub(super) fn starve(&mut self, at_micros: u64) {
+    pub(crate) fn starve(&mut self, at_micros: u64) {
         self.starved_since.get_or_insert(at_micros);
     }
 
     /// Is that the last that was said?
-    pub(super) fn is_starved(&self) -> bool {
+    pub(crate) fn is_starved(&self) -> bool {
         self.starved_since.is_some()
     }
 
     /// There is something again.
-    pub(super) fn feed(&mut self, at_micros: u64) {
+    pub(crate) fn feed(&mut self, at_micros: u64) {
         if let Some(since) = self.starved_since.take() {
             self.starved_micros += at_micros.saturating_sub(since);
         }
@@ -30,7 +30,7 @@ impl Pace {
 
     /// `limits.send_rate_min`, on average over the time in which there was something to take, once that is
     /// `limits.send_timeout`.
-    pub(super) fn is_too_slow(&self, at_micros: u64, sent_bytes: u64, rate_min: u64, timeout_ms: u64) -> bool {
+    pub(crate) fn is_too_slow(&self, at_micros: u64, sent_bytes: u64, rate_min: u64, timeout_ms: u64) -> bool {
         let taking_ms = at_micros.saturating_sub(self.starved_micros) / 1_000;
         rate_min > 0 && taking_ms > timeout_ms && sent_bytes.saturating_mul(1_000) / taking_ms < rate_min
     }

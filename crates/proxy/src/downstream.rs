@@ -1,0 +1,237 @@
+//! The client's end of one exchange: what a transaction asks of its client, whatever protocol the client speaks.
+//!
+//! A closed enum and no trait object. An HTTP/1 exchange is one of many on its connection, which owns framing, pipelining and lingering;
+//! a dry run happens in memory.
+
+pub(crate) mod dry_run;
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use message::Version;
+use wire::{Event, Writing};
+
+use crate::connection::Connection;
+use crate::downstream::dry_run::DryRun;
+use crate::fetch::Broken;
+use crate::http1_sending;
+use crate::limits::Limits;
+use crate::linger;
+use crate::outgoing::{End, Outgoing};
+use crate::outgoing_head::AnswerHead;
+use crate::records::session_records::Closing;
+use crate::records::task_records::TaskRecords;
+use crate::request_body::BodyRead;
+use crate::tunnel_flow::{self, Tunnel};
+
+/// The client of an exchange.
+pub(crate) enum Downstream<'c> {
+    Http1(&'c mut Connection),
+    DryRun(&'c mut DryRun),
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) end: End,
+    pub(crate) head_bytes: u64,
+    /// Of the body, framing included.
+    pub(crate) body_bytes: u64,
+    /// May the client ask again the same way, as far as the answer goes?
+    pub(crate) persistent: bool,
+}
+
+/// The request's body.
+impl Downstream<'_> {
+    /// The same client, for somebody who is to have it for a while.
+    pub(crate) fn reborrow(&mut self) -> Downstream<'_> {
+        match self {
+            Downstream::Http1(connection) => Downstream::Http1(connection),
+            Downstream::DryRun(run) => Downstream::DryRun(run),
+        }
+    }
+
+    /// Is some of the request's body still to be read?
+    pub(crate) fn owes_body(&self) -> bool {
+        match self {
+            Downstream::Http1(connection) => connection.owed.is_some(),
+            Downstream::DryRun(run) => run.owes_body(),
+        }
+    }
+
+    /// The next bytes of the request's body.
+    pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
+        match self {
+            Downstream::Http1(connection) => connection.poll_body(cx),
+            Downstream::DryRun(run) => Poll::Ready(Ok(run.next_of_body())),
+        }
+    }
+
+    /// Ready when the first bytes of the body are there. They stay, for `poll_body`.
+    pub(crate) fn poll_body_begun(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        match self {
+            Downstream::Http1(connection) => connection.poll_body_begun(cx),
+            Downstream::DryRun(_) => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Has the client begun to send the body, so that it waits for no 100?
+    pub(crate) fn has_begun_body(&self) -> bool {
+        match self {
+            Downstream::Http1(connection) => !connection.pending.is_empty(),
+            Downstream::DryRun(run) => run.owes_body(),
+        }
+    }
+
+    /// Who wants to know when all of the body has come.
+    pub(crate) fn record_body(&mut self, records: &Rc<TaskRecords>) {
+        if let Downstream::Http1(connection) = self
+            && let Some(owed) = &mut connection.owed
+        {
+            owed.is_recorded_by(records);
+        }
+    }
+
+    /// What came as the body is none: nothing that follows is a request.
+    pub(crate) fn body_broke(&mut self) {
+        match self {
+            Downstream::Http1(connection) => connection.body_broke(),
+            Downstream::DryRun(run) => run.drop_body(),
+        }
+    }
+
+    /// The rest of the body, which is none, is not looked at again.
+    pub(crate) fn stop_reading(&mut self) {
+        if let Downstream::Http1(connection) = self {
+            connection.exchange(Event::ReadBroken);
+        }
+    }
+
+    pub(crate) fn has_broken_body(&self) -> bool {
+        matches!(self, Downstream::Http1(connection) if connection.has_broken_body())
+    }
+
+    /// Reads what is left of the body and throws it away. False: it is too long, or too late.
+    pub(crate) async fn drain_body(&mut self, timeout_ms: u64, bytes_max: u64) -> bool {
+        match self {
+            Downstream::Http1(connection) => {
+                let drained = linger::drain_within(connection, timeout_ms, bytes_max).await;
+                connection.slot.set_deadline(u64::MAX);
+                drained
+            }
+            Downstream::DryRun(run) => {
+                run.drop_body();
+                true
+            }
+        }
+    }
+}
+
+/// The answer.
+impl Downstream<'_> {
+    /// An interim response, unless the client speaks HTTP/1.0 (RFC 9110 §15.2). False: the client left.
+    pub(crate) async fn send_interim(&mut self, version: Version, head: AnswerHead) -> bool {
+        match self {
+            Downstream::Http1(connection) => connection.send_interim(version, head).await,
+            Downstream::DryRun(run) => {
+                run.take_interim(&head);
+                true
+            }
+        }
+    }
+
+    /// The final answer. `persistent`: the client may ask again the same way, as far as the request goes.
+    pub(crate) async fn send(&mut self, outgoing: Outgoing, version: Version, persistent: bool) -> Sent {
+        match self {
+            Downstream::Http1(connection) => {
+                // The instant run has begun already what it could not finish.
+                if connection.exchange.writing() == Writing::Waiting {
+                    connection.exchange(Event::AnswerBegun);
+                }
+                let sent = http1_sending::send(connection, outgoing, version, persistent).await;
+                connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
+                sent
+            }
+            Downstream::DryRun(run) => run.take_answer(outgoing, persistent).await,
+        }
+    }
+
+    /// There will be no more of an answer.
+    pub(crate) fn cut(&mut self) {
+        if let Downstream::Http1(connection) = self {
+            connection.exchange(Event::AnswerCut);
+        }
+    }
+
+    /// Has the client left, or must the exchange end? If not, the task is woken when there is news of that.
+    pub(crate) fn has_left(&mut self, cx: &mut Context<'_>) -> bool {
+        match self {
+            Downstream::Http1(connection) => connection.has_left(cx),
+            Downstream::DryRun(run) => run.has_left(),
+        }
+    }
+
+    /// Somebody else is waited for, who has limits of his own.
+    pub(crate) fn set_no_deadline(&mut self) {
+        if let Downstream::Http1(connection) = self {
+            connection.slot.set_deadline(u64::MAX);
+        }
+    }
+
+    /// How long the client may keep us waiting between two requests.
+    pub(crate) fn idle_ms(&self, limits: &Limits) -> u64 {
+        match self {
+            Downstream::Http1(connection) => connection.idle_ms(limits),
+            Downstream::DryRun(_) => limits.idle_timeout.as_millis() as u64,
+        }
+    }
+
+    /// Says that bytes flow freely from here on, behind this head if there is one. False: the client left.
+    pub(crate) async fn begin_tunnel(&mut self, head: Option<AnswerHead>) -> bool {
+        match (self, head) {
+            (Downstream::Http1(connection), Some(head)) => {
+                if !connection.send_head(head).await {
+                    return false;
+                }
+                connection.exchange(Event::Switched);
+                true
+            }
+            (Downstream::Http1(connection), None) => {
+                connection.exchange(Event::Piped);
+                connection.owed = None;
+                true
+            }
+            (Downstream::DryRun(run), head) => {
+                head.iter().for_each(|head| run.take_interim(head));
+                true
+            }
+        }
+    }
+
+    /// Carries bytes both ways until both sides have ended, one broke, or nothing moved for too long. Returns how many went to the client.
+    pub(crate) async fn carry(&mut self, tunnel: Tunnel) -> u64 {
+        match self {
+            Downstream::Http1(connection) => tunnel_flow::carry(connection, tunnel).await,
+            // Whoever is at the other end of a tunnel is none of a dry run's.
+            Downstream::DryRun(_) => 0,
+        }
+    }
+
+    /// The exchange is over. True when the client may ask again the same way. `why` is asked only where records want to know.
+    pub(crate) async fn finish(
+        &mut self,
+        persistent: bool,
+        client_closes: bool,
+        why: impl FnOnce() -> Closing,
+    ) -> bool {
+        match self {
+            Downstream::Http1(connection) => {
+                if connection.session().is_some() {
+                    connection.closes(why());
+                }
+                connection.leave(persistent, client_closes).await
+            }
+            Downstream::DryRun(_) => persistent,
+        }
+    }
+}

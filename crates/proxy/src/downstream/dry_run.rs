@@ -1,0 +1,116 @@
+//! A client in memory: it has a request's body, and keeps the answer. For `larder vcl explain` and `vcl test`, and for tests of the
+//! steps, which need no socket.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use message::Status;
+use wire::{Content, has_length};
+
+use crate::body::{Body, BodyEvent, Wanted};
+use crate::downstream::Sent;
+use crate::outgoing::{End, Outgoing, OutgoingHead};
+use crate::outgoing_head::AnswerHead;
+use crate::request_body::BodyRead;
+
+/// The client of a dry run.
+#[derive(Debug, Default)]
+pub(crate) struct DryRun {
+    body: VecDeque<Bytes>,
+    /// It leaves as soon as it has to wait.
+    pub(crate) leaves: bool,
+    pub(crate) interims: Vec<DryAnswer>,
+    /// What it got; nothing where there was no answer.
+    pub(crate) answer: Option<DryAnswer>,
+}
+
+/// A response, as an HTTP/1.1 client would see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DryAnswer {
+    pub(crate) status: u16,
+    pub(crate) reason: String,
+    /// In order.
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) end: End,
+}
+
+impl DryRun {
+    /// A client whose request has this body.
+    pub(crate) fn with_body(body: Bytes) -> DryRun {
+        DryRun { body: Some(body).into_iter().filter(|body| !body.is_empty()).collect(), ..DryRun::default() }
+    }
+
+    pub(super) fn owes_body(&self) -> bool {
+        !self.body.is_empty()
+    }
+
+    pub(super) fn next_of_body(&mut self) -> BodyRead {
+        self.body.pop_front().map_or(BodyRead::End(None), BodyRead::Data)
+    }
+
+    pub(super) fn drop_body(&mut self) {
+        self.body.clear();
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        self.leaves
+    }
+
+    pub(super) fn take_interim(&mut self, head: &AnswerHead) {
+        self.interims.push(DryAnswer::of(head, Content::Unsaid));
+    }
+
+    pub(crate) async fn take_answer(&mut self, outgoing: Outgoing, persistent: bool) -> Sent {
+        let Outgoing { head, mut body } = outgoing;
+        let OutgoingHead::Whole { head, content, .. } = head else {
+            unreachable!("only an HTTP/1 connection begins with a head and goes on here")
+        };
+        let mut answer = DryAnswer::of(&head, content);
+        if !persistent {
+            answer.fields.push(("Connection".to_owned(), "close".to_owned()));
+        }
+        let (mut queue, mut bytes) = (VecDeque::new(), Vec::new());
+        answer.end = poll_fn(|cx| poll_all(&mut body, &mut queue, &mut bytes, cx)).await;
+        answer.body = bytes;
+        let (end, body_bytes) = (answer.end, answer.body.len() as u64);
+        self.answer = Some(answer);
+        Sent { end, head_bytes: 0, body_bytes, persistent }
+    }
+}
+
+/// Reads all of a body.
+fn poll_all(body: &mut Body, queue: &mut VecDeque<Bytes>, bytes: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<End> {
+    loop {
+        let event = ready!(body.poll_bytes(queue, cx, Wanted::Bytes));
+        queue.drain(..).for_each(|piece| bytes.extend_from_slice(&piece));
+        match event {
+            BodyEvent::More => {}
+            BodyEvent::End(_) => return Poll::Ready(End::Sent),
+            BodyEvent::Broken(end) => return Poll::Ready(end),
+            BodyEvent::Pages => unreachable!("bytes are wanted"),
+        }
+    }
+}
+
+impl DryAnswer {
+    fn of(head: &AnswerHead, content: Content) -> DryAnswer {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let reason = head.reason.as_deref().map_or_else(|| head.status.reason().to_owned(), text);
+        let mut fields = Vec::new();
+        head.each_field(|name, value| fields.push((text(name), text(value))));
+        match content {
+            Content::Length(length) if has_length(head.status) => {
+                fields.push(("Content-Length".to_owned(), length.to_string()));
+            }
+            Content::Unknown if has_length(head.status) => {
+                fields.push(("Transfer-Encoding".to_owned(), "chunked".to_owned()));
+            }
+            _ => {}
+        }
+        let Status(status) = head.status;
+        DryAnswer { status, reason, fields, body: Vec::new(), end: End::Sent }
+    }
+}

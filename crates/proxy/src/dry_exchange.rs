@@ -1,0 +1,130 @@
+//! One exchange in memory: a request's bytes in, the answer out, and the story itself in between. No socket, no instant run: every step
+//! is taken in the loop.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use message::Scheme;
+use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusals};
+
+use crate::access_log::CacheVerdict;
+use crate::clock::Moment;
+use crate::downstream::Downstream;
+use crate::downstream::dry_run::DryRun;
+use crate::listener::Peer;
+use crate::policy::Policy;
+use crate::receive;
+use crate::transaction::opening::Opening;
+use crate::transaction::synth;
+use crate::transaction::{self, Outcome, State, Step, Transaction, log};
+use crate::vcl_site::VclSite;
+use crate::vcl_story::client_state::{ClientState, Ends};
+use crate::vcl_story::instant_policy_hit::OnItsWay;
+use crate::vcl_story::xids;
+use crate::worker::Core;
+
+/// Asks as this client does, with a head and, behind it, a whole body.
+pub(crate) async fn ask(core: &Rc<Core>, client: IpAddr, bytes: &[u8]) -> DryRun {
+    let peer = Peer::of((client, 0).into());
+    let limits = core.site_ref().settings.limits.request_head;
+    let mut spans = Vec::new();
+    let received = read_request(bytes, &mut spans, &limits, Scheme::Http);
+    // All of it is there: a head without an end has a line that does not end.
+    let received = received.and_then(|received| received.ok_or(refusals::LINE_END_INVALID));
+    let asked = received.and_then(|received| {
+        let body = whole_body(core, &received, &bytes[received.head_bytes..])?;
+        Ok((received, body))
+    });
+    match asked {
+        Ok((received, body)) => {
+            let mut run = DryRun::with_body(body);
+            let (tx, step) = open(core, peer, received);
+            transaction::run(tx, Downstream::DryRun(&mut run), step).await;
+            run
+        }
+        Err(refusal) => refuse(core, peer, bytes, refusal).await,
+    }
+}
+
+fn whole_body(core: &Core, received: &ReceivedRequest<'_>, behind: &[u8]) -> Result<Bytes, Refusal> {
+    let mut decoder = BodyDecoder::for_request(received.body, &core.site_ref().settings.limits.chunked);
+    let (mut body, mut at) = (Vec::new(), 0);
+    while !decoder.is_end() {
+        match decoder.decode(&behind[at..])? {
+            Decoded::Data { from, to } => {
+                body.extend_from_slice(&behind[at + from..at + to]);
+                at += to;
+            }
+            Decoded::End { consumed } => at += consumed,
+            // What is left out does not come.
+            Decoded::More { .. } => break,
+        }
+    }
+    Ok(body.into())
+}
+
+/// The transaction of a request, and its first step.
+fn open(core: &Rc<Core>, peer: Peer, received: ReceivedRequest<'_>) -> (Box<Transaction>, Step) {
+    core.counters.requests.add(1);
+    let moment = Moment::now();
+    let named = receive::host_of_target(&received.request);
+    let mut received = received;
+    receive::at_origin(&mut received.request, named.as_ref());
+    let persistent = received.persistent;
+    let site = core.site();
+    if let Some(program) = site.vcl.clone() {
+        let opening = Opening { received: &received, persistent, moment };
+        return under_program(core, peer, &opening, program);
+    }
+    let trimmed = receive::trimmed(&site.settings, &received);
+    if let Some(query) = &trimmed {
+        received.request.query = (!query.is_empty()).then_some(query);
+    }
+    let found = receive::run(core, &site, &Policy::Builtin, &mut received, peer);
+    let step = found.verdict.clone().into_step();
+    let opening = Opening { received: &received, persistent, moment };
+    (opening.builtin(core, &Policy::Builtin, &found, (State::Receive, None, Outcome::NONE)), step)
+}
+
+fn under_program(
+    core: &Rc<Core>,
+    peer: Peer,
+    opening: &Opening<'_>,
+    program: std::sync::Arc<VclSite>,
+) -> (Box<Transaction>, Step) {
+    let site = core.site();
+    let (client, _, refused) = receive::before_policy(&site, opening.received, peer);
+    let now_s = core.clock().at(opening.moment).wall_ms as f64 / 1_000.0;
+    let state = ClientState::new(program, Rc::new(ends(client.ip, peer)), xids::next(core), now_s);
+    let step = refused.map_or(Step::Receive, Step::Synth);
+    let on_its_way = OnItsWay::from_start(opening.received, client, step);
+    opening.under_program(core, site, client, state, on_its_way)
+}
+
+/// A connection from the client's address to port 80 of this machine.
+fn ends(client: IpAddr, peer: Peer) -> Ends {
+    let server = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80);
+    let client = SocketAddr::new(client, 50_000);
+    Ends {
+        client,
+        server,
+        remote: client,
+        local: server,
+        peer: peer.text(),
+        unix_peer: None,
+        unix_path: None,
+        said: None,
+        idle_s: Rc::default(),
+        descriptor: -1,
+    }
+}
+
+async fn refuse(core: &Rc<Core>, peer: Peer, bytes: &[u8], refusal: Refusal) -> DryRun {
+    core.counters.answered(CacheVerdict::Refused);
+    let (outgoing, note) = synth::answer_refusal(core, peer, bytes, &refusal);
+    let mut run = DryRun::default();
+    run.take_answer(outgoing, false).await;
+    log::refused(core, peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+    run
+}

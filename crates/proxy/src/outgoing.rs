@@ -1,0 +1,56 @@
+//! An answer on its way out, as every protocol gets it: a head, what is known of the content, and the body.
+
+use wire::Content;
+
+use crate::body::Body;
+use crate::outgoing_head::AnswerHead;
+
+/// An answer on its way out.
+pub(crate) struct Outgoing {
+    pub(crate) head: OutgoingHead,
+    pub(crate) body: Body,
+}
+
+/// What of its head is still to go out.
+pub(crate) enum OutgoingHead {
+    Whole {
+        head: AnswerHead,
+        content: Content,
+        /// False to HEAD, and where the status has no content.
+        sends_content: bool,
+    },
+    /// The rest of a head that an HTTP/1 connection has begun with, and how much of the body has gone. What is left of that is
+    /// `left` bytes.
+    Begun { rest: Vec<u8>, body_bytes_sent: u64, left: u64 },
+}
+
+/// How the sending ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// To the last byte.
+    Sent,
+    /// The client is gone.
+    ClientLeft,
+    /// The client took nothing for `limits.send_timeout`, or too little.
+    ClientSlow,
+    /// The client took nothing while memory was needed.
+    MemoryNeeded,
+    /// What was promised did not arrive; the token says why.
+    Cut(&'static str),
+    /// A tunnel has ended.
+    TunnelClosed,
+    /// There is no answer to a request with such a body; the token says why.
+    Unanswered(&'static str),
+}
+
+impl Outgoing {
+    /// An answer whose body goes out.
+    pub(crate) fn new(head: AnswerHead, content: Content, body: impl Into<Body>) -> Outgoing {
+        Outgoing { head: OutgoingHead::Whole { head, content, sends_content: true }, body: body.into() }
+    }
+
+    /// The same head, and no body behind it.
+    pub(crate) fn without_body(head: AnswerHead, content: Content) -> Outgoing {
+        Outgoing { head: OutgoingHead::Whole { head, content, sends_content: false }, body: Body::empty() }
+    }
+}

@@ -1,0 +1,232 @@
+//! The story in memory: requests go in as bytes, answers come out, origins are mocked, and the clock stands still until it is moved. No
+//! socket has a name here, no file is read, and nothing waits: what a step does is said in one sentence and seen in microseconds.
+
+mod delivery;
+mod edges_taken;
+
+use std::cell::Cell;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use vcl::{Included, NoIncludes, NoWorld};
+
+use crate::access_log::CacheVerdict;
+use crate::clock::Clock;
+use crate::downstream::dry_run::{DryAnswer, DryRun};
+use crate::dry_exchange;
+use crate::origin::tests::settings;
+use crate::rehearsal::played_origins::Stage;
+use crate::rehearsal::watch::Watch;
+use crate::rehearsal::{AnswerParts, Closed, PlayedAnswer, Sent};
+use crate::service::{LogSink, Start, share};
+use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, RouteSettings, RouteTarget, Settings};
+use crate::site::Site;
+use crate::vcl_site::VclProgram;
+use crate::worker::Core;
+
+const BEGINS_WALL_MS: u64 = 1_767_268_800_000;
+const BEGINS_MONO_MS: u64 = 1_000_000_000;
+const MEMORY_BYTES: usize = 16 << 20;
+
+/// One core, an empty store, mocked origins, and time that stands still.
+pub(crate) struct Story {
+    runtime: tokio::runtime::LocalRuntime,
+    pub(crate) core: Rc<Core>,
+    stage: Arc<Stage>,
+    watch: Rc<Watch>,
+    passed_ms: Cell<u64>,
+}
+
+/// What came of one request.
+pub(crate) struct Reply {
+    answer: Option<DryAnswer>,
+    pub(crate) interims: Vec<DryAnswer>,
+    closed: Option<Closed>,
+    /// What origins were asked for it.
+    pub(crate) asked: Vec<Sent>,
+}
+
+/// Lines are made, because that is what runs; nobody reads them.
+struct NoLog;
+
+impl LogSink for NoLog {
+    fn write(&self, _: Vec<u8>, _: u64) -> Result<(), Vec<u8>> {
+        Ok(())
+    }
+}
+
+impl Story {
+    /// The built-in policy before one origin.
+    pub(crate) fn builtin() -> Story {
+        Story::with(|_| {})
+    }
+
+    /// The same with other settings.
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Story {
+        Story::start(None, change)
+    }
+
+    /// Under this program. It needs no version and no backend.
+    pub(crate) fn vcl(text: &str) -> Story {
+        Story::start(Some(text), |_| {})
+    }
+
+    /// The same with other settings.
+    pub(crate) fn vcl_with(text: &str, change: impl FnOnce(&mut Settings)) -> Story {
+        Story::start(Some(text), change)
+    }
+
+    fn start(program: Option<&str>, change: impl FnOnce(&mut Settings)) -> Story {
+        let stage = Arc::new(Stage::default());
+        let mut origin = mocked_origin();
+        stage.take_over(&mut origin);
+        let mut settings = settings(vec![origin]);
+        settings.memory_bytes_max = MEMORY_BYTES;
+        settings.server_name = "larder".to_owned();
+        let target = RouteTarget::Origin(0);
+        let path_prefix = "/".to_owned();
+        settings.routes = vec![RouteSettings { host: None, path_prefix, target, closed: None, error_pages: None }];
+        change(&mut settings);
+        let start = Start {
+            records: None,
+            settings: settings.clone(),
+            workers: 1,
+            log: Some(Arc::new(NoLog)),
+            world: Arc::new(NoWorld),
+            vcl: None,
+            disk: None,
+            memory: None,
+        };
+        let instance: Arc<str> = "test".into();
+        let shared = share(start, &instance, Some(Arc::clone(&stage))).unwrap_or_else(|e| panic!("{e}"));
+        if let Some(text) = program {
+            let mut site = Site::new(settings, &instance, Some(&shared.site.load_full()));
+            let ready = shared.shelf.prepare(checked(text), &site).unwrap_or_else(|e| panic!("{e}"));
+            let vcl = shared.shelf.put(&mut shared.shelf.changes(), ready).unwrap_or_else(|e| panic!("{e}"));
+            site.vcl = Some(vcl);
+            shared.set_site(site);
+        }
+        let watch = Rc::new(Watch::default());
+        let core = Rc::new(Core::watched(shared, Rc::clone(&watch), clock_after(0)));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
+        Story { runtime: runtime.expect("a runtime"), core, stage, watch, passed_ms: Cell::new(0) }
+    }
+
+    /// What origins answer from here on, one after the other; the last one again.
+    pub(crate) fn origin(&self, answers: impl IntoIterator<Item = PlayedAnswer>) {
+        self.stage.begin(answers.into_iter().collect());
+    }
+
+    /// Time goes by.
+    pub(crate) fn pass_seconds(&self, seconds: u64) {
+        self.passed_ms.set(self.passed_ms.get() + seconds * 1_000);
+        self.core.set_clock(clock_after(self.passed_ms.get()));
+    }
+
+    /// Asks for a path, with these field lines.
+    pub(crate) fn get(&self, path: &str, lines: &[&str]) -> Reply {
+        self.ask(&format!("GET {path}"), lines, "")
+    }
+
+    /// Asks with method and path. A body has its length said.
+    pub(crate) fn ask(&self, line: &str, lines: &[&str], body: &str) -> Reply {
+        let mut text = format!("{line} HTTP/1.1\r\nHost: a.test\r\n");
+        lines.iter().for_each(|line| text.push_str(&format!("{line}\r\n")));
+        if !body.is_empty() {
+            text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        self.send(format!("{text}\r\n{body}").as_bytes())
+    }
+
+    /// Asks with these bytes.
+    pub(crate) fn send(&self, bytes: &[u8]) -> Reply {
+        let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let (core, watch) = (Rc::clone(&self.core), Rc::clone(&self.watch));
+        let run: DryRun = self.runtime.block_on(async {
+            let run = dry_exchange::ask(&core, client, bytes).await;
+            // A refresh that is left behind ends before the next request.
+            while watch.has_fetches() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            run
+        });
+        let (_, _, closed) = self.watch.take();
+        Reply { answer: run.answer, interims: run.interims, closed, asked: self.stage.take_sent() }
+    }
+}
+
+impl Reply {
+    pub(crate) fn status(&self) -> u16 {
+        self.answer.as_ref().map_or(0, |answer| answer.status)
+    }
+
+    pub(crate) fn body(&self) -> &str {
+        let body = self.answer.as_ref().map_or(&b""[..], |answer| &answer.body);
+        std::str::from_utf8(body).expect("tests have text")
+    }
+
+    /// The lines of a field, in one.
+    pub(crate) fn field(&self, name: &str) -> String {
+        let fields = self.answer.iter().flat_map(|answer| &answer.fields);
+        let lines = fields.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str());
+        lines.collect::<Vec<_>>().join(", ")
+    }
+
+    /// How the log classes it, and why.
+    pub(crate) fn verdict(&self) -> (CacheVerdict, &'static str) {
+        let closed = self.closed.expect("every request has a record");
+        (closed.verdict, closed.why)
+    }
+
+    /// Request lines that origins saw.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let line = |sent: &Sent| sent.request.as_ref().map(|head| format!("{} {}", head.method, head.url));
+        self.asked.iter().map(|sent| line(sent).unwrap_or_else(|| "refused".to_owned())).collect()
+    }
+
+    /// A field of the first request that an origin saw.
+    pub(crate) fn asked_with(&self, name: &str) -> Option<&str> {
+        self.asked.first()?.request.as_ref()?.field(name)
+    }
+}
+
+/// An origin's answer with this status line's number, field lines and body.
+pub(crate) fn answer(status: u16, lines: &[&str], body: &str) -> PlayedAnswer {
+    let fields = lines.iter().map(|line| line.split_once(": ").unwrap_or((line, "")));
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    PlayedAnswer::Given(AnswerParts { status, reason: "Mocked".to_owned(), fields, body: body.as_bytes().to_vec() })
+}
+
+/// One that may be stored for so many seconds.
+pub(crate) fn fresh(seconds: u32, body: &str) -> PlayedAnswer {
+    answer(200, &[&format!("Cache-Control: max-age={seconds}")], body)
+}
+
+fn mocked_origin() -> OriginSettings {
+    OriginSettings {
+        name: "shop".to_owned(),
+        urls: vec![OriginUrl::Tcp { host: "192.0.2.1".to_owned(), port: 80 }],
+        connections_max: 100,
+        queue_max: 100,
+        queue_timeout: Duration::from_secs(60),
+        ejection_failures: u32::MAX,
+        ejection_time: Duration::from_secs(10),
+        host: None,
+        timeouts: OriginTimeouts::default(),
+        greeting: Greeting::default(),
+    }
+}
+
+fn checked(text: &str) -> VclProgram {
+    let backend = "backend default { .host = \"192.0.2.1\"; }";
+    let text = format!("vcl 4.1; {backend} {text}").into_bytes();
+    let checked = vcl::check(Included { name: "test.vcl".to_owned(), bytes: text }, &NoIncludes);
+    let program = checked.program.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+    VclProgram { name: "test".to_owned(), program, sources: checked.sources }
+}
+
+fn clock_after(ms: u64) -> Clock {
+    Clock::standing(BEGINS_MONO_MS + ms, BEGINS_WALL_MS + ms)
+}

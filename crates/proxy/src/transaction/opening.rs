@@ -1,0 +1,111 @@
+//! How a request becomes a transaction: what was borrowed of it is copied.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::Key;
+use message::{Fields, Request, RequestHead};
+use rules::RequestDirectives;
+use wire::ReceivedRequest;
+
+use crate::clock::Moment;
+use crate::limits::TRANSACTION_BYTES;
+use crate::policy::{Policy, Seen};
+use crate::receive::{Client, Received, Verdict};
+use crate::site::{Backend, Site};
+use crate::transaction::{Outcome, State, Step, Transaction};
+use crate::vcl_story::client_state::ClientState;
+use crate::vcl_story::client_steps;
+use crate::vcl_story::instant_policy_hit::OnItsWay;
+use crate::worker::Core;
+
+/// A request as it came, and what the connection makes of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    pub(crate) received: &'a ReceivedRequest<'a>,
+    /// May the client ask again the same way?
+    pub(crate) persistent: bool,
+    pub(crate) moment: Moment,
+}
+
+/// What receive made of the request, or the program.
+struct Begun {
+    vcl: Option<Box<ClientState>>,
+    head: RequestHead,
+    client: Client,
+    backend: Option<Backend>,
+    key: Option<Key>,
+    directives: RequestDirectives,
+    outcome: Outcome,
+    state: State,
+}
+
+impl Opening<'_> {
+    /// Under the built-in policy, from the state that the request has got to.
+    pub(crate) fn builtin(
+        &self,
+        core: &Rc<Core>,
+        policy: &Policy,
+        found: &Received,
+        (state, key, outcome): (State, Option<Key>, Outcome),
+    ) -> Box<Transaction> {
+        let site = core.site();
+        let request = &self.received.request;
+        let mut outcome = outcome;
+        if let Verdict::Pass(why) = found.verdict {
+            outcome.why = why.token();
+        }
+        let directives = policy.directives(&site.settings.policy, request, found.seen);
+        let (head, client, backend) = (request.to_head(), found.client, found.backend);
+        self.transaction(core, site, Begun { vcl: None, head, client, backend, key, directives, outcome, state })
+    }
+
+    /// Under a program, with the head as it left it. The first step is the second of what is returned.
+    pub(crate) fn under_program(
+        &self,
+        core: &Rc<Core>,
+        site: Arc<Site>,
+        client: Client,
+        mut vcl: ClientState,
+        on_its_way: OnItsWay,
+    ) -> (Box<Transaction>, Step) {
+        let OnItsWay { head, state, step, outcome } = on_its_way;
+        let request = &self.received.request;
+        let completed = client_steps::complete(request.fields, client.peer.ip());
+        let original = Request { fields: completed.view(), ..request.clone() }.to_head();
+        vcl.original = Some(Rc::new(original));
+        let (key, directives) = (vcl.key.get(), RequestDirectives::default());
+        let vcl = Some(Box::new(vcl));
+        let begun = Begun { vcl, head, client, backend: None, key, directives, outcome, state };
+        (self.transaction(core, site, begun), step)
+    }
+
+    fn transaction(&self, core: &Rc<Core>, site: Arc<Site>, begun: Begun) -> Box<Transaction> {
+        let Begun { vcl, head, client, backend, key, directives, outcome, state } = begun;
+        Box::new(Transaction {
+            core: Rc::clone(core),
+            policy: Policy::Builtin,
+            vcl,
+            seen: Seen::of(head.request().fields),
+            head: Rc::new(head),
+            body: self.received.body,
+            expects_continue: self.received.expects_continue,
+            persistent: self.persistent,
+            client_closes: !self.received.persistent,
+            client,
+            backend,
+            key,
+            directives,
+            started: self.moment,
+            outcome,
+            state,
+            error_note: None,
+            asked_again_count: 0,
+            recalled: None,
+            lent: None,
+            own_fields: Fields::default(),
+            _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
+            site,
+        })
+    }
+}
