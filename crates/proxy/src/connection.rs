@@ -24,7 +24,6 @@ use crate::limits::{CONNECTION_BYTES, Limits};
 use crate::linger;
 use crate::listener::{Accepted, Peer};
 use crate::outgoing::End;
-use crate::policy::Policy;
 use crate::receive::{self, Verdict};
 use crate::records::request_records;
 use crate::records::session_records::{Closing, SessionRecords};
@@ -403,14 +402,13 @@ impl Connection {
                 return self.take_by_policy(core, &received, program, moment);
             }
         }
-        let policy = Policy::Builtin;
         let trimmed = receive::trimmed(&site.settings, &received);
         if let Some(query) = &trimmed {
             received.request.query = (!query.is_empty()).then_some(query);
         }
         let found = match self.is_forward {
-            false => receive::run(core, &site, &policy, &mut received, self.peer),
-            true => admission::run(core, &site, &policy, &mut received, self.peer),
+            false => receive::run(core, &site, &mut received, self.peer),
+            true => admission::run(core, &site, &mut received, self.peer),
         };
         let persistent = received.persistent
             && !core.draining()
@@ -421,13 +419,13 @@ impl Connection {
         let (ran, key) = match found.verdict {
             Verdict::Lookup(key) => {
                 take_edge(core, State::Receive, State::Lookup);
-                (instant_hit::run(self, core, &site, &policy, &visit, key), Some(key))
+                (instant_hit::run(self, core, &site, &visit, key), Some(key))
             }
             // The body of a request for a file is nobody's, and has to be drained first.
             Verdict::Files(root) if self.owed.is_none() => (instant_file::run(self, core, &site, &visit, root), None),
             _ => {
                 let step = found.verdict.clone().into_step();
-                return Some(self.begin(core, &visit, &policy, (State::Receive, None, Outcome::NONE), step));
+                return Some(self.begin(core, &visit, (State::Receive, None, Outcome::NONE), step));
             }
         };
         match ran {
@@ -439,7 +437,7 @@ impl Connection {
             // The client said that nothing more comes; else it may be on its way.
             Instant::Answered if received.persistent => Some(Turn::Linger),
             Instant::Answered | Instant::Left => Some(Turn::Close),
-            Instant::Step(state, step, outcome) => Some(self.begin(core, &visit, &policy, (state, key, outcome), step)),
+            Instant::Step(state, step, outcome) => Some(self.begin(core, &visit, (state, key, outcome), step)),
         }
     }
 
@@ -448,13 +446,12 @@ impl Connection {
         &mut self,
         core: &Rc<Core>,
         visit: &instant_hit::Visit<'_>,
-        policy: &Policy,
         begun: (State, Option<cache::Key>, Outcome),
         step: Step,
     ) -> Turn {
         self.begins_transaction();
         let opening = Opening { received: visit.received, persistent: visit.persistent, moment: visit.moment };
-        Turn::Step(opening.builtin(core, policy, visit.found, begun), step)
+        Turn::Step(opening.builtin(core, visit.found, begun), step)
     }
 
     /// From here on it is a transaction, and each step sets the deadline of what it waits for.

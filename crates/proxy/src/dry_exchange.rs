@@ -13,7 +13,6 @@ use crate::clock::Moment;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
 use crate::listener::Peer;
-use crate::policy::Policy;
 use crate::receive;
 use crate::transaction::opening::Opening;
 use crate::transaction::synth;
@@ -81,10 +80,10 @@ fn open(core: &Rc<Core>, peer: Peer, received: ReceivedRequest<'_>) -> (Box<Tran
     if let Some(query) = &trimmed {
         received.request.query = (!query.is_empty()).then_some(query);
     }
-    let found = receive::run(core, &site, &Policy::Builtin, &mut received, peer);
+    let found = receive::run(core, &site, &mut received, peer);
     let step = found.verdict.clone().into_step();
     let opening = Opening { received: &received, persistent, moment };
-    (opening.builtin(core, &Policy::Builtin, &found, (State::Receive, None, Outcome::NONE)), step)
+    (opening.builtin(core, &found, (State::Receive, None, Outcome::NONE)), step)
 }
 
 fn under_program(

@@ -21,7 +21,7 @@ use crate::forward::Taken;
 use crate::forward::parents::Ways;
 use crate::limits::Limits;
 use crate::origin::{Origin, OriginConnection};
-use crate::policy::Policy;
+use crate::policy;
 use crate::receive::Client as ClientIdentity;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
@@ -151,7 +151,6 @@ pub(crate) struct Fetch {
     /// Whom else to ask when it cannot be connected to.
     ways: Ways,
     purpose: Purpose,
-    policy: Policy,
     head: Rc<RequestHead>,
     client: Option<ClientIdentity>,
     body: RequestBody,
@@ -254,7 +253,7 @@ impl Fetch {
 
     /// Where the answer belongs.
     pub(crate) fn place(&self, reply: &Reply) -> Place {
-        self.policy.place(&self.core.shared, &self.head.request(), reply.head.fields.view())
+        policy::place(&self.core.shared, &self.head.request(), reply.head.fields.view())
     }
 
     fn method(&self) -> Method {

@@ -21,7 +21,7 @@ use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::held_body::{Pages, Whole};
 use crate::outgoing::{Outgoing, OutgoingHead};
-use crate::policy::{CONDITIONAL, Policy};
+use crate::policy::{self, CONDITIONAL};
 use crate::receive::{Client, Received};
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
@@ -80,12 +80,11 @@ pub(crate) fn run(
     connection: &mut Connection,
     core: &Rc<Core>,
     site: &Arc<Site>,
-    policy: &Policy,
     visit: &Visit<'_>,
     key: Key,
 ) -> Instant {
     let request = &visit.received.request;
-    let directives = policy.directives(&site.settings.policy, request, visit.found.seen);
+    let directives = policy::directives(&site.settings.policy, request, visit.found.seen);
     let now = core.clock().at(visit.moment);
     let mut hot = core.hot.borrow_mut();
     if let Some(object) = hot.get(key, request)

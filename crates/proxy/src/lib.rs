@@ -46,6 +46,7 @@ mod outgoing_head;
 mod pace;
 mod policy;
 pub mod policy_columns;
+mod policy_steps;
 mod policy_visit;
 mod probe_window;
 mod prober;

@@ -1,7 +1,8 @@
-//! The seam at which a policy language plugs in: one verdict enum a step, and the policy that is built in.
+//! Who decides about a request: the built-in policy, or a VCL program. What the built-in one says before anything is copied is here; what
+//! either says of a step is in `policy_steps`.
 //!
-//! A transaction captures its policy at receive and keeps it. The edges of the transaction machine are what these
-//! verdicts can ask for, no more.
+//! A transaction captures its policy at receive and keeps it. The edges of the transaction machine are what verdicts can ask
+//! for, no more.
 
 use cache::Key;
 use message::{FieldName, FieldsView, Method, Request, TargetForm};
@@ -10,13 +11,15 @@ use wire::{ReceivedRequest, RequestBody};
 
 use crate::settings::PolicySettings;
 use crate::url_variations::Place;
+use crate::vcl_story::client_state::ClientState;
 use crate::worker::Shared;
 
-/// Who decides where no program does. Under one, `Transaction::vcl` is set and every step asks it first.
-#[derive(Clone, Debug)]
+/// Who decides about a request.
 pub(crate) enum Policy {
     /// RFC 9111, with the switches of `[policy]`.
     Builtin,
+    /// A VCL program. Its state is opened here and in `vcl_story`, and nowhere else.
+    Program(Box<ClientState>),
 }
 
 /// What `vcl_recv` may return.
@@ -93,53 +96,46 @@ pub(crate) const CONDITIONAL: Seen = Seen::mask(&[
 
 const DIRECTIVES: Seen = Seen::mask(&[FieldName::CacheControl, FieldName::Pragma]);
 
-impl Policy {
-    /// What to do with a request. `may_purge` says whether its client is among `purge_from`.
-    #[inline]
-    pub(crate) fn receive(&self, received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> ReceiveVerdict {
-        let Policy::Builtin = self;
-        let request = &received.request;
-        match request.method {
-            Method::Get | Method::Head if !received.upgrade && received.body == RequestBody::None => {
-                if request.authority.host.is_empty() {
-                    return ReceiveVerdict::Pass(WhyPassed::NoHost);
-                }
-                ReceiveVerdict::Lookup
+/// What the built-in policy does with a request. `may_purge` says whether its client is among `purge_from`.
+#[inline]
+pub(crate) fn receive(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> ReceiveVerdict {
+    let request = &received.request;
+    match request.method {
+        Method::Get | Method::Head if !received.upgrade && received.body == RequestBody::None => {
+            if request.authority.host.is_empty() {
+                return ReceiveVerdict::Pass(WhyPassed::NoHost);
             }
-            _ => receive_rare(received, may_purge),
+            ReceiveVerdict::Lookup
         }
-    }
-
-    /// The key to look a request up by: its URL, as far as its query makes a difference.
-    #[inline]
-    pub(crate) fn key(&self, shared: &Shared, request: &Request<'_>) -> Key {
-        let Policy::Builtin = self;
-        shared.variations.key(&shared.cache, request)
-    }
-
-    /// Invalidates, by `act`, every key under which a response to this URL may be stored.
-    pub(crate) fn invalidate(&self, shared: &Shared, request: &Request<'_>, act: impl FnMut(Key)) {
-        let Policy::Builtin = self;
-        shared.variations.invalidate(&shared.cache, request, act);
-    }
-
-    /// Where a response to the request belongs, by what it says of its queries.
-    pub(crate) fn place(&self, shared: &Shared, request: &Request<'_>, response: FieldsView<'_>) -> Place {
-        let Policy::Builtin = self;
-        shared.variations.place(&shared.cache, request, UrlVariation::of(response))
-    }
-
-    /// What the request's own Cache-Control asks for, if the policy listens to it.
-    #[inline]
-    pub(crate) fn directives(&self, settings: &PolicySettings, request: &Request<'_>, seen: Seen) -> RequestDirectives {
-        if seen.has_any(DIRECTIVES) && settings.honour_client_cache_control {
-            RequestDirectives::parse(request.fields)
-        } else {
-            RequestDirectives::default()
-        }
+        _ => receive_rare(received, may_purge),
     }
 }
 
+/// The key to look a request up by: its URL, as far as its query makes a difference.
+#[inline]
+pub(crate) fn key(shared: &Shared, request: &Request<'_>) -> Key {
+    shared.variations.key(&shared.cache, request)
+}
+
+/// Invalidates, by `act`, every key under which a response to this URL may be stored.
+pub(crate) fn invalidate(shared: &Shared, request: &Request<'_>, act: impl FnMut(Key)) {
+    shared.variations.invalidate(&shared.cache, request, act);
+}
+
+/// Where a response to the request belongs, by what it says of its queries.
+pub(crate) fn place(shared: &Shared, request: &Request<'_>, response: FieldsView<'_>) -> Place {
+    shared.variations.place(&shared.cache, request, UrlVariation::of(response))
+}
+
+/// What the request's own Cache-Control asks for, if the policy listens to it.
+#[inline]
+pub(crate) fn directives(settings: &PolicySettings, request: &Request<'_>, seen: Seen) -> RequestDirectives {
+    if seen.has_any(DIRECTIVES) && settings.honour_client_cache_control {
+        RequestDirectives::parse(request.fields)
+    } else {
+        RequestDirectives::default()
+    }
+}
 #[cold]
 fn receive_rare(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> ReceiveVerdict {
     let request = &received.request;

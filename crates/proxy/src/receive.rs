@@ -10,7 +10,7 @@ use wire::ReceivedRequest;
 
 use crate::closed_paths::WhyNot;
 use crate::listener::Peer;
-use crate::policy::{Policy, ReceiveVerdict, Seen, trimmed_query};
+use crate::policy::{self, ReceiveVerdict, Seen, trimmed_query};
 use crate::settings::{Network, RouteTarget, Settings};
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::Kept;
@@ -99,19 +99,13 @@ impl Verdict {
 
 /// Runs the step. May change the request's scheme, on a trusted proxy's word.
 #[inline]
-pub(crate) fn run(
-    core: &Core,
-    site: &Site,
-    policy: &Policy,
-    received: &mut ReceivedRequest<'_>,
-    peer: Peer,
-) -> Received {
+pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, peer: Peer) -> Received {
     let settings = &site.settings;
     let seen = Seen::of(received.request.fields);
     let client = client_of_hop(settings, received, seen, peer);
     let target = site.route(&received.request).map(|route| route.target);
     let verdict = match site.why_closed(&received.request) {
-        None => judge(core, site, policy, received, seen, client, target),
+        None => judge(core, site, received, seen, client, target),
         Some(WhyNot::Closed) => Verdict::Synth(Synth::closed()),
         Some(WhyNot::Meaningless) => Verdict::Synth(Synth::path_malformed().refused_outright()),
     };
@@ -127,7 +121,6 @@ pub(crate) fn run(
 fn judge(
     core: &Core,
     site: &Site,
-    policy: &Policy,
     received: &ReceivedRequest<'_>,
     seen: Seen,
     client: Client,
@@ -150,12 +143,12 @@ fn judge(
         Some(RouteTarget::Closed) => return Verdict::Synth(Synth::closed()),
         Some(RouteTarget::Origin(_)) | None => {}
     }
-    match policy.receive(received, || client.is_among(&site.settings.policy.purge_from)) {
+    match policy::receive(received, || client.is_among(&site.settings.policy.purge_from)) {
         ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
         ReceiveVerdict::Purge => Verdict::Purge,
         ReceiveVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
         _ if target.is_none() => Verdict::Synth(Synth::no_route()),
-        ReceiveVerdict::Lookup => Verdict::Lookup(policy.key(&core.shared, &received.request)),
+        ReceiveVerdict::Lookup => Verdict::Lookup(policy::key(&core.shared, &received.request)),
         ReceiveVerdict::Pass(why) => Verdict::Pass(why),
         ReceiveVerdict::Pipe => Verdict::Pipe,
     }

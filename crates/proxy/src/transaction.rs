@@ -13,24 +13,21 @@ use rules::RequestDirectives;
 use wire::RequestBody;
 
 use crate::access_log::CacheVerdict;
-use crate::answer_plan::PlanRules;
 use crate::clock::Moment;
 use crate::disk_read::DiskRead;
 use crate::downstream::Downstream;
 use crate::edges;
 use crate::outgoing::{End, Outgoing};
-use crate::policy::{Policy, Seen};
+use crate::policy::{self, Policy, Seen};
 use crate::receive::Client;
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::Kept;
 use crate::transaction::error_text::ErrorNote;
-use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::client_steps;
+use crate::vcl_story::{client_steps, receiving};
 use crate::worker::Core;
 
 pub(crate) mod admit;
 pub(crate) mod deliver;
-mod deliver_by_policy;
 pub(crate) mod error_page;
 pub(crate) mod error_text;
 pub(crate) mod files;
@@ -47,7 +44,6 @@ pub(crate) mod pipe;
 pub(crate) mod purge;
 mod raw_pipe;
 pub(crate) mod recalling;
-pub(crate) mod receive_by_policy;
 pub(crate) mod restart;
 mod slice_probe;
 pub(crate) mod slicing;
@@ -283,8 +279,6 @@ pub(crate) struct Transaction {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
     pub(crate) policy: Policy,
-    /// Set under a policy of the operator's.
-    pub(crate) vcl: Option<Box<ClientState>>,
     pub(crate) head: Rc<RequestHead>,
     pub(crate) seen: Seen,
     pub(crate) body: RequestBody,
@@ -353,25 +347,13 @@ impl Transaction {
 
     /// Does the client expect a head alone? What it asked with counts: a policy may ask the origin otherwise.
     pub(crate) fn wants_head_only(&self) -> bool {
-        let original = self.vcl.as_deref().and_then(|state| state.original.as_ref());
-        original.unwrap_or(&self.head).method == Method::Head
-    }
-
-    /// Whose rules say what of a representation goes out.
-    pub(crate) fn plan_rules(&self) -> PlanRules {
-        match self.vcl {
-            None => PlanRules::Rfc,
-            Some(_) => PlanRules::Varnish {
-                honours_ranges: self.site.settings.vcl.http_range_support,
-                refuses_meaningless: self.site.settings.as_varnishd,
-            },
-        }
+        self.asked().method == Method::Head
     }
 
     /// The key under which the request is looked up and invalidated.
     pub(crate) fn key(&mut self) -> Key {
-        let (policy, core, head) = (&self.policy, &self.core, &self.head);
-        *self.key.get_or_insert_with(|| policy.key(&core.shared, &head.request()))
+        let (core, head) = (&self.core, &self.head);
+        *self.key.get_or_insert_with(|| policy::key(&core.shared, &head.request()))
     }
 }
 
@@ -382,7 +364,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
     loop {
         tx.enter(step.state());
         step = match step {
-            Step::Receive => receive_by_policy::run(tx, downstream).await,
+            Step::Receive => receiving::run(tx, downstream).await,
             Step::Relabel(label) => client_steps::relabel(tx, &label),
             Step::Restart => restart::run(tx),
             Step::Lookup => lookup::ask(tx),

@@ -12,6 +12,8 @@
 //! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
 //! instant_policy_hit          a hit in one scope, over the borrowed head
 //! client_steps                what the program says at each step of a request; of a fetch: `fetch::policy_fetch`
+//!   → receiving               the request's body, where vcl_recv is going to ask for it
+//!   → delivered               the head of an answer, through vcl_deliver
 //! ```
 //!
 //! The steps of `transaction` and `fetch` ask here what the program says, and do it. A program is captured with its
@@ -21,6 +23,7 @@ pub(crate) mod bans;
 pub(crate) mod builtin_hit;
 pub(crate) mod client_state;
 pub(crate) mod client_steps;
+pub(crate) mod delivered;
 pub(crate) mod fetch_state;
 pub(crate) mod field_bits;
 pub(crate) mod foresight;
@@ -32,6 +35,7 @@ pub(crate) mod log_notes;
 pub(crate) mod policy_log;
 pub(crate) mod policy_purge;
 pub(crate) mod policy_scope;
+pub(crate) mod receiving;
 pub(crate) mod scope_heads;
 mod scope_variables;
 pub(crate) mod stored_view;

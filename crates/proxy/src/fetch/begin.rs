@@ -16,7 +16,6 @@ use crate::forward::Taken;
 use crate::forward::parents::Ways;
 use crate::limits::FETCH_BYTES;
 use crate::origin::Origin;
-use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
 use crate::records::fetch_records::{self, Wish};
 use crate::site::{Backend, Site};
@@ -35,7 +34,6 @@ impl Fetch {
         Ok(Fetch {
             body: if carries { tx.body } else { RequestBody::None },
             expects_continue: tx.expects_continue,
-            policy: tx.policy.clone(),
             sent: tx.started,
             ..fetch
         })
@@ -66,7 +64,7 @@ impl Fetch {
 
     /// The fetch of a transaction under a policy, which chooses the origin later.
     pub(crate) fn by_policy(tx: &Transaction, purpose: Purpose, wish: Wish) -> Fetch {
-        let client = tx.vcl.as_deref().expect("only a transaction under a policy comes here");
+        let client = tx.policy.program().expect("only a transaction under a policy comes here");
         let stale = match &purpose {
             Purpose::Store(stale) => stale.clone(),
             _ => None,
@@ -97,12 +95,7 @@ impl Fetch {
             body: if is_pass && client.body.is_none() { tx.body } else { RequestBody::None },
             carried: client.body.clone(),
             expects_continue: tx.expects_continue || (matches!(purpose, Purpose::Raw) && client.awaits_continue.get()),
-            ..Fetch::under(
-                (&core, &tx.site),
-                (tx.backend, Some(tx.client)),
-                (tx.policy.clone(), policy),
-                (head, purpose),
-            )
+            ..Fetch::under((&core, &tx.site), (tx.backend, Some(tx.client)), policy, (head, purpose))
         }
     }
 
@@ -118,23 +111,23 @@ impl Fetch {
         let head = Rc::new(bereq::with_xid(&bereq.request(), xid));
         let mut policy = PolicyState::new(program.made_for.clone(), Rc::clone(&head), xid, core.now());
         policy.records = fetch_records::begin(core, None, (xid, Wish::Miss), &policy.site.name, &head.request());
-        Fetch::under((core, site), asked_for, (program.policy.clone(), policy), (head, purpose))
+        Fetch::under((core, site), asked_for, policy, (head, purpose))
     }
 
     /// A fetch without a body whose program is still to be asked.
     fn under(
         (core, site): (&Rc<Core>, &Arc<Site>),
         (backend, client): (Option<Backend>, Option<ClientIdentity>),
-        (policy, mut state): (Policy, PolicyState),
+        mut state: PolicyState,
         (head, purpose): (Rc<RequestHead>, Purpose),
     ) -> Fetch {
         state.watched = core.watch.as_ref().map(|watch| watch.fetch_began());
-        Fetch { policy, vcl: Some(Box::new(state)), ..Fetch::bare((core, site), (backend, client), head, purpose) }
+        Fetch { vcl: Some(Box::new(state)), ..Fetch::bare((core, site), (backend, client), head, purpose) }
     }
 
     /// The fetch of what is piped. Without an Upgrade it is a pass that nobody judges.
     pub(crate) fn piped(tx: &Transaction) -> Result<Fetch, Synth> {
-        if tx.vcl.is_none() {
+        if tx.policy.has_routes() {
             return Fetch::of(tx, Purpose::Upgrade);
         }
         let upgrades = tx.head.request().fields.contains(FieldName::Upgrade);
@@ -150,14 +143,7 @@ impl Fetch {
     /// CONNECT, to a proxy.
     pub(crate) fn tunnelled(tx: &Transaction, origin: Arc<Origin>, parent: usize) -> Fetch {
         let bare = Fetch::bare((&tx.core, &tx.site), (tx.backend, Some(tx.client)), Rc::clone(&tx.head), Purpose::Pass);
-        Fetch {
-            chosen: Some(origin),
-            parent: Some(parent),
-            policy: tx.policy.clone(),
-            retried: true,
-            sent: tx.started,
-            ..bare
-        }
+        Fetch { chosen: Some(origin), parent: Some(parent), retried: true, sent: tx.started, ..bare }
     }
 
     /// A fetch without a body, by the built-in policy, whose origin is still to be chosen.
@@ -175,7 +161,6 @@ impl Fetch {
             parent: None,
             ways: Ways::new(),
             purpose,
-            policy: Policy::Builtin,
             head,
             client,
             body: RequestBody::None,
@@ -207,7 +192,7 @@ fn to_validate(ticket: &Ticket) -> Option<Arc<Object>> {
 /// Begins the fetch of a miss in its own task. The notes are between it and its requester.
 pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
     let notes = Rc::new(FetchNotes::default());
-    if tx.vcl.is_some() {
+    if !tx.policy.has_routes() {
         if tx.core.lacks_memory() {
             ticket.fail(Synth::memory_short().as_failure(), tx.core.now());
             return notes;

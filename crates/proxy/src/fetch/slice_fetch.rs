@@ -18,7 +18,6 @@ use rules::range::{ContentRange, may_combine};
 use crate::fetch::bereq::bereq_of;
 use crate::fetch::fill::{Course, pour};
 use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed};
-use crate::policy::Policy;
 use crate::receive::Client as ClientIdentity;
 use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
@@ -49,7 +48,6 @@ pub(crate) struct SliceSource {
 
 /// Under a policy: whose vcl_backend_fetch is run for each slice, and over which request.
 pub(crate) struct Program {
-    pub(crate) policy: Policy,
     pub(crate) made_for: MadeFor,
     pub(crate) bereq: RequestHead,
 }
@@ -57,8 +55,7 @@ pub(crate) struct Program {
 impl SliceSource {
     /// `None` for what does not lie in slices.
     pub(crate) fn of(tx: &Transaction, outline: &Arc<Object>) -> Option<SliceSource> {
-        let program = tx.vcl.as_deref().map(|state| Program {
-            policy: tx.policy.clone(),
+        let program = tx.policy.program().map(|state| Program {
             made_for: MadeFor::of(state),
             bereq: bereq_of(&tx.head.request(), original_of(tx), None, false),
         });
@@ -68,7 +65,6 @@ impl SliceSource {
     /// The same for the fetch that brought the outline.
     pub(crate) fn of_fetch(fetch: &Fetch, outline: &Arc<Object>) -> Option<SliceSource> {
         let program = fetch.vcl.as_deref().map(|state| Program {
-            policy: fetch.policy.clone(),
             made_for: state.made_for(),
             bereq: bereq_of(&state.original.request(), None, None, false),
         });

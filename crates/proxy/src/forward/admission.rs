@@ -9,7 +9,7 @@ use crate::clock::deadline_now_ms;
 use crate::forward::destinations::{self, Asked};
 use crate::forward::passwords::Known;
 use crate::listener::Peer;
-use crate::policy::{Policy, ReceiveVerdict, Seen};
+use crate::policy::{self, ReceiveVerdict, Seen};
 use crate::receive::{self, Client, Received, Verdict};
 use crate::site::{Backend, Site};
 use crate::transaction::admit::Unverified;
@@ -17,19 +17,13 @@ use crate::transaction::synth::Synth;
 use crate::worker::Core;
 
 /// Runs the step.
-pub(crate) fn run(
-    core: &Core,
-    site: &Site,
-    policy: &Policy,
-    received: &mut ReceivedRequest<'_>,
-    peer: Peer,
-) -> Received {
+pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, peer: Peer) -> Received {
     let seen = Seen::of(received.request.fields);
     let mut client = receive::client_of_hop(&site.settings, received, seen, peer);
     if seen.has(FieldName::ProxyConnection) && asks_to_close(received) {
         received.persistent = false;
     }
-    let verdict = match judge(core, site, policy, received, seen, &mut client) {
+    let verdict = match judge(core, site, received, seen, &mut client) {
         // Behind a CONNECT there may be bytes that were meant for a tunnel: nothing is read as a request any more.
         Verdict::Synth(synth) if received.request.method == Method::Connect => Verdict::Synth(synth.closing()),
         Verdict::Admit(unverified) if received.request.method == Method::Connect => {
@@ -46,14 +40,7 @@ fn asks_to_close(received: &ReceivedRequest<'_>) -> bool {
     received.request.fields.has_token(FieldName::ProxyConnection, "close")
 }
 
-fn judge(
-    core: &Core,
-    site: &Site,
-    policy: &Policy,
-    received: &ReceivedRequest<'_>,
-    seen: Seen,
-    client: &mut Client,
-) -> Verdict {
+fn judge(core: &Core, site: &Site, received: &ReceivedRequest<'_>, seen: Seen, client: &mut Client) -> Verdict {
     let settings = &site.forward.settings;
     let request = &received.request;
     if !client.is_among_proxies(&settings.allow_clients) {
@@ -70,13 +57,13 @@ fn judge(
         return Verdict::Synth(synth);
     }
     match who_is_it(site, received) {
-        Who::Anybody => lead(core, site, policy, received, *client),
+        Who::Anybody => lead(core, site, received, *client),
         Who::User => {
             client.is_user = true;
-            lead(core, site, policy, received, *client)
+            lead(core, site, received, *client)
         }
         Who::Unknown(credentials) => {
-            let then = lead(core, site, policy, received, *client);
+            let then = lead(core, site, received, *client);
             Verdict::Admit(Box::new(Unverified { credentials, then }))
         }
         Who::Nobody => denied(core, Synth::wants_credentials()),
@@ -109,7 +96,7 @@ fn who_is_it(site: &Site, received: &ReceivedRequest<'_>) -> Who {
 }
 
 /// Where a client that may come is led.
-fn lead(core: &Core, site: &Site, policy: &Policy, received: &ReceivedRequest<'_>, client: Client) -> Verdict {
+fn lead(core: &Core, site: &Site, received: &ReceivedRequest<'_>, client: Client) -> Verdict {
     let (settings, request) = (&site.forward.settings, &received.request);
     let is_connect = request.method == Method::Connect;
     // `OPTIONS *` is about us.
@@ -123,18 +110,18 @@ fn lead(core: &Core, site: &Site, policy: &Policy, received: &ReceivedRequest<'_
     if is_connect {
         return Verdict::Pipe;
     }
-    match policy.receive(received, || client.is_among(&site.settings.policy.purge_from)) {
+    match policy::receive(received, || client.is_among(&site.settings.policy.purge_from)) {
         ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
         ReceiveVerdict::Purge => Verdict::Purge,
         ReceiveVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
-        ReceiveVerdict::Lookup => Verdict::Lookup(key(core, policy, received)),
+        ReceiveVerdict::Lookup => Verdict::Lookup(key(core, received)),
         ReceiveVerdict::Pass(why) => Verdict::Pass(why),
         ReceiveVerdict::Pipe => Verdict::Pipe,
     }
 }
 
-fn key(core: &Core, policy: &Policy, received: &ReceivedRequest<'_>) -> Key {
-    policy.key(&core.shared, &received.request)
+fn key(core: &Core, received: &ReceivedRequest<'_>) -> Key {
+    policy::key(&core.shared, &received.request)
 }
 
 fn denied(core: &Core, synth: Synth) -> Verdict {

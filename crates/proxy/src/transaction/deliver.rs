@@ -1,6 +1,6 @@
 //! Deliver: from whatever answers the request to what goes out: the head, and how much of the body behind it.
 //!
-//! An answer becomes a draft, by the built-in policy here or through vcl_deliver (`deliver_by_policy.rs`). One plan says what of
+//! An answer becomes a draft, by the built-in policy here or through vcl_deliver (`vcl_story/delivered.rs`). One plan says what of
 //! a draft goes out, and one function does it.
 
 use std::borrow::Cow;
@@ -24,11 +24,13 @@ use crate::fetch::origin_body::OriginBody;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::outgoing_head::{AnswerHead, Rendered};
+use crate::policy_steps;
+use crate::records::{RecordKind, request_records};
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head;
 use crate::transaction::synth::{self, Synth};
-use crate::transaction::{Step, Transaction, deliver_by_policy, hit};
+use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// What answers the request.
@@ -96,23 +98,23 @@ impl Made {
 }
 
 /// An answer before it is planned how much of it goes out.
-pub(super) struct Draft {
-    pub(super) status: Status,
+pub(crate) struct Draft {
+    pub(crate) status: Status,
     /// Another reason than the registered one.
-    pub(super) reason: Option<Box<[u8]>>,
-    pub(super) fields: DraftFields,
+    pub(crate) reason: Option<Box<[u8]>>,
+    pub(crate) fields: DraftFields,
     /// Fields of ours, which go out whatever is planned.
-    pub(super) ours: Fields,
-    pub(super) body: AnswerBody,
-    pub(super) facts: Facts,
-    pub(super) holder: Holder,
-    pub(super) rules: PlanRules,
+    pub(crate) ours: Fields,
+    pub(crate) body: AnswerBody,
+    pub(crate) facts: Facts,
+    pub(crate) holder: Holder,
+    pub(crate) rules: PlanRules,
     /// What an answer to HEAD says of its length.
-    pub(super) length_said: Option<u64>,
+    pub(crate) length_said: Option<u64>,
 }
 
 /// The fields of the whole representation.
-pub(super) enum DraftFields {
+pub(crate) enum DraftFields {
     /// With a head that was rendered.
     Rendered(Rendered),
     Shared(Arc<ResponseHead>),
@@ -137,18 +139,14 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
         Answer::Item(item) => item_of_memcached(tx, item, head_only),
         // What is piped goes by: no program sees it.
         Answer::Piped(answer) => {
-            let draft = draft(tx, *answer);
+            let draft = builtin_draft(tx, *answer);
             compose(tx, draft, head_only)
         }
-        answer if tx.vcl.is_none() => {
-            let draft = draft(tx, answer);
-            compose(tx, draft, head_only)
-        }
-        answer => match deliver_by_policy::draft(tx, answer) {
+        answer => match policy_steps::draft(tx, answer) {
             Ok(draft) => {
                 let made = draft.status;
                 let outgoing = compose(tx, draft, head_only);
-                deliver_by_policy::record(tx, made, &outgoing);
+                record(tx, made, &outgoing);
                 outgoing
             }
             Err(step) => return step,
@@ -248,8 +246,19 @@ fn compose(tx: &Transaction, draft: Draft, head_only: bool) -> Outgoing {
     Outgoing { head: OutgoingHead::Whole { head, content, sends_content }, body }
 }
 
+/// What Varnish's log says of what became of the draft: filters, and another status than the program's.
+fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
+    let OutgoingHead::Whole { head, .. } = &outgoing.head else { return };
+    if let Some(records) = tx.policy.records() {
+        records.put(RecordKind::Filters, &[]);
+        if head.status != made {
+            request_records::status_line(records, vcl::Message::Resp, head.status.0, None);
+        }
+    }
+}
+
 /// What answers, by the built-in policy: with Via, Age and Cache-Status.
-fn draft(tx: &mut Transaction, answer: Answer) -> Draft {
+pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> Draft {
     match answer {
         Answer::Stored { object, why, slices } => stored(tx, object, why, slices),
         Answer::Followed { head, length, follower, facts, received } => {
@@ -389,7 +398,7 @@ fn passed(tx: &Transaction, head: &ResponseHead, body: Box<OriginBody>) -> Draft
 }
 
 /// What a head says of the length of its content.
-pub(super) fn length_said(fields: FieldsView<'_>) -> Option<u64> {
+pub(crate) fn length_said(fields: FieldsView<'_>) -> Option<u64> {
     std::str::from_utf8(fields.get(FieldName::ContentLength)?).ok()?.parse().ok()
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn is_there_for(tx: &Transaction, status: u16) -> bool {
 /// are no routes, not even for what is refused before it is asked.
 fn place(tx: &Transaction, synth: &Synth) -> Option<(usize, FilePath)> {
     // What a proxy is asked for has none either.
-    if tx.vcl.is_some() || tx.backend == Some(Backend::Forward) {
+    if !tx.policy.has_routes() || tx.backend == Some(Backend::Forward) {
         return None;
     }
     let mut request = tx.head.request();

@@ -6,11 +6,11 @@ use cache::Object;
 
 use crate::access_log::CacheVerdict;
 use crate::disk_read::DiskRead;
+use crate::policy_steps;
 use crate::transaction::deliver::Answer;
 use crate::transaction::lookup::ASKED_AGAIN_MAX;
 use crate::transaction::slicing::Slicing;
 use crate::transaction::{Step, Transaction};
-use crate::vcl_story::client_steps;
 
 /// What the log says of a hit whose body a disk was asked for.
 pub(crate) const FROM_DISK: &str = "disk";
@@ -53,9 +53,8 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     if !borrows(tx, &object) {
         return Step::Lookup;
     }
-    if tx.vcl.is_some()
-        && !why.is_brought()
-        && let Some(elsewhere) = client_steps::hit(tx, &object)
+    if !why.is_brought()
+        && let Some(elsewhere) = policy_steps::hit(tx, &object)
     {
         return elsewhere;
     }

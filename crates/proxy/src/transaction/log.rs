@@ -54,17 +54,16 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
     }
     if tx.core.shared.logs() {
         // What was asked, not what a policy made of it.
-        let original = tx.vcl.as_deref().and_then(|state| state.original.as_ref());
-        let request = original.unwrap_or(&tx.head).request();
+        let request = tx.asked().request();
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
-        let notes = tx.vcl.as_deref().and_then(|state| state.log_notes.get());
+        let notes = tx.policy.log_notes();
         log_notes::with(notes, |logged, life| {
             let error = tx.error_note.as_deref();
             let closing = Closing { outcome: &outcome, error, micros, ended, logged, life };
             append(&tx.core, &tx.site, &request, tx.client, &closing);
         });
     }
-    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+    if let Some(records) = tx.policy.records() {
         request_records::end(records, ended);
     }
     downstream.finish(tx.persistent, tx.client_closes, || closing_of(tx, end)).await

@@ -11,12 +11,12 @@ use rules::{Freshness, RequestDirectives};
 use crate::access_log::CacheVerdict;
 use crate::fetch;
 use crate::policy::Seen;
+use crate::policy_steps;
 use crate::site::{Backend, Site};
 use crate::transaction::recalling::{Otherwise, Recall};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Outcome, Step, Transaction, hit};
-use crate::vcl_story::client_steps;
 use crate::worker::Core;
 
 /// A waiter that was told so often to ask again goes to the origin beside the others.
@@ -47,8 +47,8 @@ pub(crate) struct Question<'a> {
 
 /// The step, in the loop.
 pub(crate) fn ask(tx: &mut Transaction) -> Step {
-    if tx.vcl.is_some() {
-        return client_steps::look_up(tx);
+    if let Some(step) = policy_steps::look_up(tx) {
+        return step;
     }
     // Whoever is here again may have waited for a response that said more about which URLs share a key.
     tx.key = None;

@@ -10,7 +10,7 @@ use wire::ReceivedRequest;
 
 use crate::clock::Moment;
 use crate::limits::TRANSACTION_BYTES;
-use crate::policy::{Policy, Seen};
+use crate::policy::{self, Policy, Seen};
 use crate::receive::{Client, Received, Verdict};
 use crate::site::{Backend, Site};
 use crate::transaction::{Outcome, State, Step, Transaction};
@@ -30,7 +30,7 @@ pub(crate) struct Opening<'a> {
 
 /// What receive made of the request, or the program.
 struct Begun {
-    vcl: Option<Box<ClientState>>,
+    policy: Policy,
     head: RequestHead,
     client: Client,
     backend: Option<Backend>,
@@ -45,7 +45,6 @@ impl Opening<'_> {
     pub(crate) fn builtin(
         &self,
         core: &Rc<Core>,
-        policy: &Policy,
         found: &Received,
         (state, key, outcome): (State, Option<Key>, Outcome),
     ) -> Box<Transaction> {
@@ -55,9 +54,13 @@ impl Opening<'_> {
         if let Verdict::Pass(why) = found.verdict {
             outcome.why = why.token();
         }
-        let directives = policy.directives(&site.settings.policy, request, found.seen);
+        let directives = policy::directives(&site.settings.policy, request, found.seen);
         let (head, client, backend) = (request.to_head(), found.client, found.backend);
-        self.transaction(core, site, Begun { vcl: None, head, client, backend, key, directives, outcome, state })
+        self.transaction(
+            core,
+            site,
+            Begun { policy: Policy::Builtin, head, client, backend, key, directives, outcome, state },
+        )
     }
 
     /// Under a program, with the head as it left it. The first step is the second of what is returned.
@@ -75,17 +78,16 @@ impl Opening<'_> {
         let original = Request { fields: completed.view(), ..request.clone() }.to_head();
         vcl.original = Some(Rc::new(original));
         let (key, directives) = (vcl.key.get(), RequestDirectives::default());
-        let vcl = Some(Box::new(vcl));
-        let begun = Begun { vcl, head, client, backend: None, key, directives, outcome, state };
+        let policy = Policy::Program(Box::new(vcl));
+        let begun = Begun { policy, head, client, backend: None, key, directives, outcome, state };
         (self.transaction(core, site, begun), step)
     }
 
     fn transaction(&self, core: &Rc<Core>, site: Arc<Site>, begun: Begun) -> Box<Transaction> {
-        let Begun { vcl, head, client, backend, key, directives, outcome, state } = begun;
+        let Begun { policy, head, client, backend, key, directives, outcome, state } = begun;
         Box::new(Transaction {
             core: Rc::clone(core),
-            policy: Policy::Builtin,
-            vcl,
+            policy,
             seen: Seen::of(head.request().fields),
             head: Rc::new(head),
             body: self.received.body,

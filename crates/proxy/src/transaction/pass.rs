@@ -19,14 +19,15 @@ use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::slice_probe::{self, Probed};
 use crate::transaction::synth::{self, Synth};
 use crate::transaction::wait::Wait;
-use crate::transaction::{Step, Transaction, hit, lookup, receive_by_policy};
-use crate::vcl_story::client_steps;
+use crate::transaction::{Step, Transaction, hit, lookup};
+use crate::vcl_story::receiving;
+use crate::{policy, policy_steps};
 
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
-    if tx.vcl.is_some() {
-        if let Some(elsewhere) = client_steps::pass(tx) {
-            return elsewhere;
-        }
+    if let Some(elsewhere) = policy_steps::pass(tx) {
+        return elsewhere;
+    }
+    if !tx.policy.has_routes() {
         tx.outcome.verdict = CacheVerdict::Pass;
         return exchange_by_policy(tx, downstream).await;
     }
@@ -64,14 +65,11 @@ async fn by_slices(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Opt
 
 /// Asks the origin with the client attached, as the policy wants it asked.
 async fn exchange_by_policy(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
-    if client_steps::body_is_gone(tx) {
-        return Step::Synth(Synth::unfetched("request-body-gone"));
-    }
     if tx.core.lacks_memory() {
         return Step::Synth(Synth::unfetched(synth::MEMORY_SHORT));
     }
     let streams_body = fetch::brings_body(tx.body);
-    if let Some(state) = tx.vcl.as_deref_mut().filter(|_| streams_body) {
+    if let Some(state) = tx.policy.program_mut().filter(|_| streams_body) {
         state.body_is_gone = state.body.is_none();
     }
     let mut fetch = Fetch::by_policy(tx, Purpose::Pass, Wish::Pass);
@@ -81,10 +79,10 @@ async fn exchange_by_policy(tx: &mut Transaction, downstream: &mut Downstream<'_
     let settled = converse(&mut fetch, downstream).await;
     // The program has answered, and nothing can follow.
     tx.persistent &= !downstream.has_broken_body();
-    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+    if let Some(records) = tx.policy.records() {
         records.stamp("Fetch");
     }
-    if let (Ok(settled), Some(state)) = (&settled, tx.vcl.as_deref()) {
+    if let (Ok(settled), Some(state)) = (&settled, tx.policy.program()) {
         state.brought.set(Some(settled.lifetimes));
         state.passed_by.set(Some(fetch.xid()));
         tx.outcome.why = settled.why;
@@ -142,7 +140,7 @@ async fn converse(fetch: &mut Fetch, downstream: &mut Downstream<'_>) -> Result<
 
 /// The body is about to be read. False: the client, which waited for that word, left.
 async fn let_body_come(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> bool {
-    let Some(state) = tx.vcl.as_deref() else { return true };
+    let Some(state) = tx.policy.program() else { return true };
     let awaits_continue = state.awaits_continue.get();
     if let Some(records) = &state.records {
         request_records::body_begins(records);
@@ -151,7 +149,7 @@ async fn let_body_come(tx: &mut Transaction, downstream: &mut Downstream<'_>) ->
         }
         downstream.record_body(records);
     }
-    !awaits_continue || receive_by_policy::send_continue(tx, downstream).await
+    !awaits_continue || receiving::send_continue(tx, downstream).await
 }
 
 /// Asks the origin with the client attached.
@@ -172,9 +170,9 @@ pub(crate) async fn exchange(tx: &mut Transaction, downstream: &mut Downstream<'
 fn take(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step {
     let request = tx.head.request();
     if request.method == Method::Head {
-        fetch::freshen_by_head(&fetch, tx.policy.key(&tx.core.shared, &request), &reply, began);
+        fetch::freshen_by_head(&fetch, policy::key(&tx.core.shared, &request), &reply, began);
     }
-    let began = fetch::invalidate_after(&tx.core, &tx.policy, &request, &reply.head, began);
+    let began = fetch::invalidate_after(&tx.core, &request, &reply.head, began);
     if matches!(request.method, Method::Post | Method::Get) && tx.is_lookup() {
         match fetch.why_not_stored(&reply) {
             None => return store(tx, fetch, reply, began),
@@ -195,8 +193,7 @@ fn broken_off(tx: &mut Transaction, downstream: &mut Downstream<'_>, broken: Bro
             tx.persistent = false;
             Step::Synth(Synth::refused(&refusal))
         }
-        Broken::Origin(failure) if tx.vcl.is_some() => Step::Synth(Synth::unfetched(failure.token)),
-        Broken::Origin(failure) => Step::Synth(Synth::failed(&failure)),
+        Broken::Origin(failure) => policy_steps::failed(tx, &failure),
     }
 }
 

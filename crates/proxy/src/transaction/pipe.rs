@@ -9,25 +9,23 @@ use crate::downstream::Downstream;
 use crate::fetch::{Broken, Client, Fetch, Reply};
 use crate::outgoing::End;
 use crate::outgoing_head::AnswerHead;
+use crate::policy_steps;
 use crate::stored_head::via;
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::tunnel::TunnelPlace;
 use crate::transaction::{Step, Transaction, raw_pipe, tunnel};
 use crate::tunnel_flow::Tunnel;
-use crate::vcl_story::client_steps;
 
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
     if tx.head.method == Method::Connect {
         return tunnel::run(tx, downstream).await;
     }
     tx.outcome.verdict = CacheVerdict::Pipe;
-    if tx.vcl.is_some()
-        && let Some(elsewhere) = client_steps::pipe(tx)
-    {
+    if let Some(elsewhere) = policy_steps::pipe(tx) {
         return elsewhere;
     }
-    if tx.vcl.is_some() && tx.site.settings.as_varnishd && !tx.head.request().fields.contains(FieldName::Upgrade) {
+    if policy_steps::pipes_raw(tx) {
         return raw_pipe::run(tx, downstream).await;
     }
     let Some(_place) = TunnelPlace::take(tx) else {
@@ -45,13 +43,11 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
         Ok(reply) => {
             let body = reply.body.into_passed(&mut fetch);
             let answer = Answer::Origin { head: reply.head, body: Box::new(body) };
-            // What is piped goes by: vcl_deliver does not see it.
-            Step::Deliver(Box::new(if tx.vcl.is_some() { Answer::Piped(Box::new(answer)) } else { answer }))
+            Step::Deliver(Box::new(policy_steps::piped(tx, answer)))
         }
         Err(Broken::ClientLeft) => Step::client_left(downstream),
         Err(Broken::ClientFault(refusal)) => Step::Synth(Synth::refused(&refusal)),
-        Err(Broken::Origin(failure)) if tx.vcl.is_some() => Step::Synth(Synth::unfetched(failure.token)),
-        Err(Broken::Origin(failure)) => Step::Synth(Synth::failed(&failure)),
+        Err(Broken::Origin(failure)) => policy_steps::failed(tx, &failure),
     }
 }
 

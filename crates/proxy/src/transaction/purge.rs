@@ -8,19 +8,18 @@ use crate::cache_groups;
 use crate::disks;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
-use crate::vcl_story::client_steps;
+use crate::{policy, policy_steps};
 
 pub(crate) async fn run(tx: &mut Transaction) -> Step {
-    if tx.vcl.is_some() {
-        tx.outcome.verdict = CacheVerdict::Purge;
-        return client_steps::purge(tx);
+    if let Some(step) = policy_steps::purge(tx) {
+        return step;
     }
     if tx.seen.has(FieldName::CacheGroupInvalidation) {
         return groups(tx).await;
     }
     let shared = &tx.core.shared;
     let mut objects_count = 0;
-    tx.policy.invalidate(shared, &tx.head.request(), |key| objects_count += shared.cache.purge(key));
+    policy::invalidate(shared, &tx.head.request(), |key| objects_count += shared.cache.purge(key));
     tx.core.counters.purges.add(1);
     done(tx, Synth::purged(objects_count)).await
 }

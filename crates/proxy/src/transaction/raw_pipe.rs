@@ -12,7 +12,7 @@ use crate::transaction::{Step, Transaction};
 use crate::tunnel_flow::Tunnel;
 
 pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
-    if tx.vcl.as_deref().is_some_and(|state| state.body_is_gone) {
+    if tx.policy.program().is_some_and(|state| state.body_is_gone) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
     let Some(_place) = TunnelPlace::take(tx) else {

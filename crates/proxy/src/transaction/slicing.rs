@@ -13,6 +13,7 @@ use crate::answer_plan::AnswerPlan;
 use crate::downstream::Downstream;
 use crate::fetch::slice_fetch::{self, SliceSource};
 use crate::limits::SLICES_JUDGED_MAX;
+use crate::policy_steps;
 use crate::sliced_read::SlicedRead;
 use crate::transaction::deliver::{self, Answer};
 use crate::transaction::hit::Why;
@@ -96,9 +97,5 @@ fn failed(tx: &mut Transaction, failure: &Failure) -> Step {
     if failure.token == slice_fetch::CHANGED && tx.asked_again_count <= ASKED_AGAIN_MAX {
         return Step::Lookup;
     }
-    if tx.vcl.is_some() {
-        return Step::Synth(Synth::unfetched(failure.token));
-    }
-    tx.outcome.verdict = CacheVerdict::Error;
-    Step::Synth(Synth::failed(failure))
+    policy_steps::failed(tx, failure)
 }

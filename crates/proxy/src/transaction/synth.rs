@@ -15,6 +15,7 @@ use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
 use crate::listener::Peer;
 use crate::outgoing::Outgoing;
 use crate::outgoing_head::AnswerHead;
+use crate::policy_steps;
 use crate::receive::Client;
 use crate::records::{RecordKind, request_records};
 use crate::stored_head;
@@ -450,11 +451,10 @@ pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
     if has_failed {
         client_steps::roll_back(tx);
     }
-    // What is no request to be answered in the operator's way is refused in ours.
-    if tx.vcl.is_some() && !synth.close {
-        return client_steps::synthesize(tx, &synth);
+    if let Some(step) = policy_steps::synthesize(tx, &synth) {
+        return step;
     }
-    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+    if let Some(records) = tx.policy.records() {
         records.put(RecordKind::Error, &[synth.token.as_bytes()]);
         request_records::response(records, vcl::Message::Resp, (synth.status, None), std::iter::empty());
     }

@@ -8,13 +8,13 @@ use crate::transaction::{Step, Transaction};
 
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, outgoing: Outgoing) -> Step {
     // What a program invalidated and says to have invalidated. If that is not for good the log has it: the answer is made.
-    if tx.vcl.as_deref().is_some_and(|state| state.has_invalidated.get()) {
+    if tx.policy.has_invalidated() {
         disks::settled(&tx.core.shared).await;
     }
     let sent = downstream.send(outgoing, tx.head.version, tx.persistent).await;
     tx.persistent = sent.persistent;
     tx.outcome.body_bytes = sent.body_bytes;
-    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
+    if let Some(records) = tx.policy.records() {
         request_records::sent(records, sent.head_bytes, sent.body_bytes, tx.persistent);
     }
     Step::Log(sent.end)

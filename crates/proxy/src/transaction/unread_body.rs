@@ -6,8 +6,9 @@ use wire::RequestBody;
 use crate::clock::Moment;
 use crate::downstream::Downstream;
 use crate::records::request_records;
+use crate::transaction::Transaction;
 use crate::transaction::deliver::Answer;
-use crate::transaction::{Transaction, receive_by_policy};
+use crate::vcl_story::receiving;
 
 /// Reads what is left of the body, for `timeout_idle` and up to `limits.linger_bytes_max`. What is later or longer ends the
 /// connection behind the answer.
@@ -15,7 +16,7 @@ pub(super) async fn settle(tx: &mut Transaction, downstream: &mut Downstream<'_>
     let limits = &tx.site.settings.limits;
     let bytes_max = limits.linger_bytes_max;
     let timeout_ms = downstream.idle_ms(limits);
-    let Some(state) = tx.vcl.as_deref_mut() else { return };
+    let Some(state) = tx.policy.program_mut() else { return };
     // What an origin answered while it read the body is not held up.
     let is_nobody_s = downstream.owes_body() && !state.body_is_gone && !matches!(answer, Answer::Piped(_));
     if !is_nobody_s || !tx.persistent || !tx.site.settings.as_varnishd || answer.says_close() {
@@ -31,7 +32,7 @@ pub(super) async fn settle(tx: &mut Transaction, downstream: &mut Downstream<'_>
         }
     }
     let is_too_long = matches!(tx.body, RequestBody::Length(length) if length > bytes_max);
-    let may_come = !is_too_long && (!awaits_continue || receive_by_policy::send_continue(tx, downstream).await);
+    let may_come = !is_too_long && (!awaits_continue || receiving::send_continue(tx, downstream).await);
     tx.persistent = may_come && downstream.drain_body(timeout_ms, bytes_max).await;
     if let Some(records) = &records {
         records.stamp_at("ReqBody", Moment::now());

@@ -11,10 +11,9 @@ use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
 use crate::fetch::notes::FetchNotes;
 use crate::outgoing_head::AnswerHead;
+use crate::policy_steps;
 use crate::transaction::deliver::Answer;
-use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction, hit};
-use crate::vcl_story::client_steps;
 
 /// What is waited for.
 pub(crate) struct Wait {
@@ -65,9 +64,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, m
             if downstream.has_left(cx) { Poll::Ready(Event::ClientLeft) } else { Poll::Pending }
         })
         .await;
-        if let (Event::Head(_), Some(state)) = (&event, tx.vcl.as_deref())
-            && let Some(records) = &state.records
-        {
+        if let (Event::Head(_), Some(records)) = (&event, tx.policy.records()) {
             records.stamp(if wait.notes.is_some() { "Fetch" } else { "Waitinglist" });
         }
         match event {
@@ -109,13 +106,12 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
         return Step::Hit(std::sync::Arc::clone(outline), why_hit(&wait));
     }
     if wait.notes.is_none()
-        && tx.vcl.is_some()
-        && let Some(elsewhere) = client_steps::hit_followed(tx, &headed)
+        && let Some(elsewhere) = policy_steps::hit_followed(tx, &headed)
     {
         return elsewhere;
     }
-    if let (Some(state), Some(notes)) = (tx.vcl.as_deref(), &wait.notes) {
-        state.brought.set(notes.lifetimes());
+    if let Some(notes) = &wait.notes {
+        policy_steps::note_brought(tx, notes);
     }
     tx.outcome.verdict = brought_by(&wait);
     if let Some(why) = wait.notes.as_ref().and_then(|notes| notes.why_not_stored()) {
@@ -153,7 +149,6 @@ fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
             }
             (None, _) => Step::Lookup,
         },
-        Release::Failed(failure) if tx.vcl.is_some() => Step::Synth(Synth::unfetched(failure.token)),
         Release::Private | Release::VaryMismatch => Step::Lookup,
         Release::Failed(failure) => {
             let now = tx.core.now();
@@ -164,14 +159,14 @@ fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
             };
             // What was purged meanwhile must not stand in.
             if let Some(stale) = wait.stale.filter(|stale| stale.is_live())
+                && tx.policy.serves_stale_on_error()
                 && may_serve_on_error(&stale.facts(), stale.resident_ms(now), &tx.directives, kind)
             {
                 tx.outcome.why = failure.token;
                 let status = (kind == OriginFailure::ServerError).then_some(failure.status);
                 return Step::Hit(stale, hit::Why::OriginFailed { status, is_collapsed: wait.notes.is_none() });
             }
-            tx.outcome.verdict = CacheVerdict::Error;
-            Step::Synth(Synth::failed(&failure))
+            policy_steps::failed(tx, &failure)
         }
     }
 }

@@ -56,7 +56,7 @@ fn within<R>(
     run: impl for<'a> FnOnce(&Scope<'a>, &'a Loaded) -> R,
 ) -> Option<R> {
     let (core, settings, head) = (Rc::clone(&tx.core), Arc::clone(&tx.site), Rc::clone(&tx.head));
-    let state = tx.vcl.as_deref()?;
+    let state = tx.policy.program()?;
     let program = Arc::clone(&state.site);
     let result = {
         let arena = core.fresh_arena();
@@ -86,7 +86,7 @@ fn within<R>(
 
 /// The state of the transaction, which is under a policy.
 fn state(tx: &Transaction) -> &ClientState {
-    tx.vcl.as_deref().expect("only a request under a policy comes here")
+    tx.policy.program().expect("only a request under a policy comes here")
 }
 
 pub(crate) fn synth(status: Status<'_>) -> Step {
@@ -170,8 +170,8 @@ pub(crate) fn relabel(tx: &mut Transaction, label: &str) -> Step {
 
 /// Goes on under the program of a label, with the request as it came.
 fn change_program(tx: &mut Transaction, label: &str) -> bool {
-    let Some(site) = tx.vcl.as_deref().and_then(|state| state.site.labelled(label)) else { return false };
-    let Some(state) = tx.vcl.as_deref_mut() else { return false };
+    let Some(site) = tx.policy.program().and_then(|state| state.site.labelled(label)) else { return false };
+    let Some(state) = tx.policy.program_mut() else { return false };
     if let Some(original) = &state.original {
         tx.head = Rc::clone(original);
         tx.seen = Seen::of(original.request().fields);
@@ -192,7 +192,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
 
 /// The request as it came: what a program that failed made of it is not seen by vcl_synth.
 pub(crate) fn roll_back(tx: &mut Transaction) {
-    let Some(original) = tx.vcl.as_deref().and_then(|state| state.original.clone()) else { return };
+    let Some(original) = tx.policy.program().and_then(|state| state.original.clone()) else { return };
     tx.seen = Seen::of(original.request().fields);
     tx.head = original;
 }
@@ -207,7 +207,7 @@ pub(crate) fn body_is_gone(tx: &Transaction) -> bool {
 pub(crate) fn restart(tx: &mut Transaction) -> Step {
     let restarts_max = tx.site.settings.vcl.max_restarts;
     let xid = xids::next(&tx.core);
-    let state = tx.vcl.as_deref_mut().expect("only a program restarts");
+    let state = tx.policy.program_mut().expect("only a program restarts");
     if state.restarts.get() >= restarts_max {
         // One too many is counted, and vcl_synth sees it.
         state.restarts.set(state.restarts.get().saturating_add(1));
@@ -257,7 +257,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     };
     let answer = core.shared.cache.ask(key, &tx.head.request(), &wishes, core.now());
     let has_recalled = tx.has_recalled();
-    let state = tx.vcl.as_deref_mut().expect("as above");
+    let state = tx.policy.program_mut().expect("as above");
     let records = state.records.as_deref();
     let (step, verdict) = match answer {
         Answer::Fresh(object) => {
@@ -318,7 +318,7 @@ fn record_mark(records: Option<&TaskRecords>, kind: RecordKind, mark: Option<&Ar
 /// vcl_hit. What is served stale is refreshed meanwhile, if the program wants it served.
 pub(crate) fn hit(tx: &mut Transaction, object: &Arc<Object>) -> Option<Step> {
     let now = tx.core.now();
-    let refresh = tx.vcl.as_deref_mut()?.refresh.take();
+    let refresh = tx.policy.program_mut()?.refresh.take();
     let elsewhere = said_of_hit(tx, StoredView::of(object, now));
     match (elsewhere, refresh) {
         (None, Some(ticket)) => {
@@ -402,7 +402,7 @@ pub(crate) fn pass(tx: &mut Transaction) -> Option<Step> {
 
 /// The request as it came.
 pub(crate) fn original_of(tx: &Transaction) -> Option<FieldsView<'_>> {
-    tx.vcl.as_deref()?.original.as_ref().map(|original| original.request().fields)
+    tx.policy.program()?.original.as_ref().map(|original| original.request().fields)
 }
 
 /// vcl_pipe. What it makes of `bereq` is what the origin gets.

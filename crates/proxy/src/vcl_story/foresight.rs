@@ -23,7 +23,7 @@ use crate::vcl_story::scope_heads::RequestHalf;
 
 /// How much of the request's body vcl_recv is going to ask for, if it is.
 pub(crate) fn foresee_body(tx: &Transaction) -> Option<u64> {
-    let state = tx.vcl.as_deref()?;
+    let state = tx.policy.program()?;
     let mut site = Arc::clone(&state.site);
     for labels_left in [1, 0] {
         if site.loaded.request_body_bytes_usual().is_none() && site.loaded.labels().is_empty() {

@@ -26,7 +26,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
     if tx.expects_continue && tx.site.settings.as_varnishd {
         tx.expects_continue = false;
         // Who has begun to send does not wait.
-        if let Some(state) = tx.vcl.as_deref() {
+        if let Some(state) = tx.policy.program() {
             state.awaits_continue.set(!downstream.has_begun_body());
         }
     }
@@ -36,7 +36,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
         return step;
     }
     let step = client_steps::recv(tx);
-    let says_continue = tx.vcl.as_deref().is_some_and(|state| state.continue_is_due.take());
+    let says_continue = tx.policy.program().is_some_and(|state| state.continue_is_due.take());
     if says_continue && !send_continue(tx, downstream).await {
         return Step::client_left(downstream);
     }
@@ -45,7 +45,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
 
 /// How much of the body vcl_recv will ask for, if it will.
 fn body_wanted(tx: &mut Transaction, downstream: &Downstream<'_>) -> Option<u64> {
-    let state = tx.vcl.as_deref()?;
+    let state = tx.policy.program()?;
     if !downstream.owes_body() || state.body.is_some() || state.body_is_gone {
         return None;
     }
@@ -68,7 +68,7 @@ async fn keep_body(tx: &mut Transaction, downstream: &mut Downstream<'_>, bytes_
     let why = match read {
         Ok(Some(body)) => {
             tx.expects_continue = false;
-            if let Some(state) = tx.vcl.as_deref_mut() {
+            if let Some(state) = tx.policy.program_mut() {
                 state.body_was_read.set(Some(BodyWasRead { by: Moment::now(), continued: waits }));
                 state.body = Some(body);
             }
@@ -91,13 +91,13 @@ async fn keep_body(tx: &mut Transaction, downstream: &mut Downstream<'_>, bytes_
 }
 
 fn awaits_continue(tx: &Transaction) -> bool {
-    tx.vcl.as_deref().is_some_and(|state| state.awaits_continue.get())
+    tx.policy.program().is_some_and(|state| state.awaits_continue.get())
 }
 
 /// 100 to whoever waits for it. False: the client left.
-pub(super) async fn send_continue(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> bool {
+pub(crate) async fn send_continue(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> bool {
     tx.expects_continue = false;
-    if let Some(state) = tx.vcl.as_deref() {
+    if let Some(state) = tx.policy.program() {
         state.awaits_continue.set(false);
     }
     downstream.send_interim(tx.head.version, AnswerHead::new(Status(100))).await

@@ -11,8 +11,6 @@ use wire::{HopByHop, ResponseBody, has_length};
 
 use crate::answer_body::AnswerBody;
 use crate::fetch::fill_by_policy;
-use crate::outgoing::{Outgoing, OutgoingHead};
-use crate::records::{RecordKind, request_records};
 use crate::stored_head::is_of_connection;
 use crate::transaction::deliver::{self, Answer, Draft, DraftFields, Made};
 use crate::transaction::{Step, Transaction};
@@ -21,7 +19,7 @@ use crate::vcl_story::scope_heads::{MadeHead, usual_reason};
 use crate::vcl_story::stored_view::StoredView;
 
 /// The answer as the program leaves it, or where it sends the request instead.
-pub(super) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step> {
+pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step> {
     let (made, body, facts) = head_of(tx, answer)?;
     tx.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
     let holder = if facts.is_some() { Holder::Cache } else { Holder::Relay };
@@ -42,17 +40,6 @@ pub(super) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step>
         rules: tx.plan_rules(),
         length_said,
     })
-}
-
-/// What Varnish's log says of what became of the draft: filters, and another status than the program's.
-pub(super) fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
-    let OutgoingHead::Whole { head, .. } = &outgoing.head else { return };
-    if let Some(records) = tx.vcl.as_deref().and_then(|state| state.records.as_ref()) {
-        records.put(RecordKind::Filters, &[]);
-        if head.status != made {
-            request_records::status_line(records, vcl::Message::Resp, head.status.0, None);
-        }
-    }
 }
 
 /// The head as the program leaves it, and the body behind it. The facts are those of what is stored.
@@ -117,7 +104,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
 
 /// For `resp.is_streaming`.
 fn note_streaming(tx: &Transaction, is_streaming: bool) {
-    if let Some(state) = &tx.vcl {
+    if let Some(state) = tx.policy.program() {
         state.is_streaming.set(is_streaming);
     }
 }
@@ -129,7 +116,7 @@ fn fetched_by(head: &ResponseHead) -> Option<u64> {
 
 /// As in Varnish, who passes a hit names two transactions, of which the second is the pass.
 fn passed_by(tx: &Transaction) -> Option<u64> {
-    tx.vcl.as_deref().filter(|state| state.passes_hit.get()).and_then(|state| state.passed_by.get())
+    tx.policy.program().filter(|state| state.passes_hit.get()).and_then(|state| state.passed_by.get())
 }
 
 fn seconds(text: &[u8]) -> Option<u64> {
@@ -139,14 +126,14 @@ fn seconds(text: &[u8]) -> Option<u64> {
 /// `obj` of an answer that the request itself caused, so long after its head came.
 fn arrived<'h>(tx: &Transaction, head: &'h ResponseHead, facts: Option<&Facts>, resident_ms: u64) -> StoredView<'h> {
     let view = StoredView::arriving(head, facts);
-    let brought = tx.vcl.as_deref().and_then(|state| state.brought.get());
+    let brought = tx.policy.program().and_then(|state| state.brought.get());
     let lifetimes = brought.unwrap_or(view.lifetimes).after(resident_ms);
     StoredView { lifetimes, resident_ms, ..view }
 }
 
 /// What the origin said, whatever the program made of the field.
 fn age_said(tx: &Transaction, fields: &Fields) -> u64 {
-    let brought = tx.vcl.as_deref().and_then(|state| state.brought.get());
+    let brought = tx.policy.program().and_then(|state| state.brought.get());
     let said_now = || fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0);
     brought.map_or_else(said_now, |lifetimes| lifetimes.age_ms / 1_000)
 }
