@@ -7,14 +7,17 @@ use std::process::ExitCode;
 use crate::project::Project;
 
 mod allocators;
+mod allowances;
 mod behaviours;
 mod cache_model;
 mod cache_random;
+mod circles;
 mod conformance;
 mod crash;
 mod dice;
 mod disk_fill;
 mod edge_counts;
+mod findings;
 mod fuzzing;
 mod imports;
 mod judged_cache;
@@ -27,6 +30,7 @@ mod memory_plot;
 mod memory_site;
 mod memory_stalled;
 mod miss_ratios;
+mod module_map;
 mod object_cost;
 mod original_scenario;
 mod original_walk;
@@ -55,6 +59,7 @@ usage: cargo xtask TASK
   test                     everything that must hold, in order, with a summary
   check                    the quick part: format, lints, tidy
   tidy                     the rules of ARCHITECTURE.md and of the house, as a test
+  tidy --circles [CRATE…]  the largest circle of imports of every crate, or of these, and which edges would open it
   behaviours [FILE.vtc…]   the behaviour files, all or these
   conformance              the public HTTP cache test suite against larder, held against docs/conformance.md
   conformance --against URL --origin-port PORT
@@ -108,6 +113,7 @@ fn main() -> ExitCode {
         ["test"] => suite::test(&project),
         ["check"] => suite::check(&project),
         ["tidy"] => tidy::task(&project),
+        ["tidy", "--circles", crates @ ..] => circles::task(&project, crates),
         ["behaviours", files @ ..] => behaviours::task(&project, files),
         ["conformance", options @ ..] => conformance::task(&project, options),
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),

@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::allowances::Allowances;
+use crate::findings::Findings;
+use crate::module_map::ModuleMap;
 use crate::project::Project;
-use crate::{imports, licences, source};
+use crate::{circles, imports, licences, source};
 
 const LINES_MAX: usize = 700;
 const LINES_SUSPECT: usize = 500;
@@ -26,19 +29,6 @@ const PATHS_FORBIDDEN: [&str; 4] =
 
 /// The table of what was broken to see each behaviour fail.
 const BREAKS: &str = "docs/behaviours.md";
-
-/// What was found: what must be mended, and what should be looked at.
-#[derive(Default)]
-pub struct Findings {
-    pub complaints: Vec<String>,
-    pub warnings: Vec<String>,
-}
-
-impl Findings {
-    fn complain(&mut self, path: &Path, what: impl std::fmt::Display) {
-        self.complaints.push(format!("{}: {what}", path.display()));
-    }
-}
 
 pub fn task(project: &Project) -> Result<(), String> {
     let findings = look(project)?;
@@ -61,6 +51,8 @@ pub fn look(project: &Project) -> Result<Findings, String> {
     findings
         .complaints
         .extend(licences::complaints(&project.read("deny.toml")?, &project.tree(licences::TREE_FORMAT)?));
+    let (crates, allowances) = (ModuleMap::of_crates(project)?, Allowances::read(project)?);
+    circles::look(&crates, &allowances, &mut findings);
     let unsafe_files = unsafe_files(&architecture);
     let files = project.files()?;
     names(&files, &mut findings);
