@@ -310,7 +310,8 @@ fn balanced(tokens: &[&str]) -> usize {
 
 /// `[cfg(test)]`, `[cfg(all(test, …))]`; not `[cfg(not(test))]`.
 fn is_for_tests(attribute: &[&str]) -> bool {
-    attribute.get(1) == Some(&"cfg") && attribute.contains(&"test") && !attribute.contains(&"not")
+    let test = attribute.iter().position(|token| *token == "test");
+    attribute.get(1) == Some(&"cfg") && test.is_some_and(|at| attribute[at - 2] != "not")
 }
 
 #[cfg(test)]
@@ -359,6 +360,8 @@ mod tests {
             &[("lib.rs", ""), ("a.rs", ""), ("b.rs", "use crate::a;\n// crate::a::A\nlet x = \"crate::a::A\";")],
             &[],
         );
+        let all = "#[cfg(all(test, not(feature = \"x\")))]\nmod tests { use crate::a::A; }";
+        check(&[("lib.rs", ""), ("a.rs", ""), ("b.rs", all)], &[]);
         check(&[("lib.rs", ""), ("a.rs", ""), ("b.rs", "#[cfg(not(test))]\nuse crate::a::A;")], &["b.rs a.rs: A"]);
     }
 }
