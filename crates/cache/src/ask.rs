@@ -16,15 +16,39 @@ use crate::by_policy::MarkKind;
 use crate::cache::Cache;
 use crate::directory::Leavers;
 use crate::entry::Entry;
-use crate::flight::{Failure, Flight, FlightHead};
+use crate::failure::Failure;
+use crate::flight::{Flight, FlightHead};
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::key::Key;
+use crate::moment::Now;
 use crate::object::Object;
 use crate::spec::variant_of;
 use crate::ticket::Ticket;
 use crate::variants::Slot;
-use crate::wishes::{Answer, Now, Wishes};
+use crate::wishes::Wishes;
+
+/// What is to be done with a request.
+#[derive(Debug)]
+pub enum Answer {
+    /// Serve it.
+    Fresh(Arc<Object>),
+    /// It may be served now (stale-while-revalidate, max-stale, or in place of a failure that is remembered). The
+    /// ticket, if there is one, is for one refresh in the background.
+    Stale(Arc<Object>, Option<Ticket>),
+    /// Fetch it. `ticket.stale()` is what to validate and what may be served if the fetch fails.
+    Miss(Ticket),
+    /// Somebody fetches it: follow.
+    Busy(Follower),
+    /// Known not to be storable: fetch beside the others and make nobody wait. With the mark that says so, if one does.
+    HitForMiss(Ticket, Option<Arc<Object>>),
+    /// A policy said of a response like this that the next requests pass; only then. With the mark that says so.
+    HitForPass(Arc<Object>),
+    /// The same, to who wished to `pass_uncacheable`.
+    Uncacheable,
+    /// It failed a moment ago, and nothing stored may stand in.
+    RecentFailure(Failure),
+}
 
 /// What `ask` was asked, and its place among the questions to this shard.
 struct Question<'a> {

@@ -16,7 +16,7 @@ use store::{Account, Charge};
 
 use crate::ban_test::{BanSubject, BanTest};
 use crate::limits::{BANS_MAX, SHARDS};
-use crate::wishes::Now;
+use crate::moment::Now;
 
 pub(crate) struct Ban {
     pub number: u64,

@@ -4,8 +4,8 @@
 use message::{Request, Response};
 use rules::{Facts, Lifetimes};
 
+use crate::moment::Now;
 use crate::object::Object;
-use crate::wishes::Now;
 
 /// A ban as its issuer made it.
 pub trait BanTest: Send + Sync {

@@ -17,8 +17,8 @@ use crate::directory::Shard;
 use crate::disk_ban;
 use crate::flight::Flight;
 use crate::key::Key;
+use crate::moment::Now;
 use crate::object::Object;
-use crate::wishes::Now;
 
 /// What a stretch of background work came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

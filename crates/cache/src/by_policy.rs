@@ -7,9 +7,10 @@
 use rules::lifetimes::{Bounds, Stage, judge};
 use rules::{Facts, Lifetimes, VarySpec};
 
+use crate::moment::Now;
 use crate::object::Object;
 use crate::tag_index::Tags;
-use crate::wishes::{Now, Wishes};
+use crate::wishes::Wishes;
 
 /// What is to be done with a request that meets a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

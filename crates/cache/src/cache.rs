@@ -26,13 +26,14 @@ use crate::limits::{
     GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX,
     WINDOW_READ_BYTES_MAX, WINDOWS_SHARE_SHIFT,
 };
+use crate::moment::{Began, Now};
 use crate::object::{Object, ObjectParts};
 use crate::spec::SharedSpecs;
 use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::unwritten::Unwritten;
 use crate::variants::Slot;
 use crate::walk::Walk;
-use crate::wishes::{Began, Now, Wishes};
+use crate::wishes::Wishes;
 
 /// What an operator decides. The default is that of `limits`.
 #[derive(Clone, Debug)]

@@ -20,12 +20,12 @@ use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
+use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
 use crate::spec::variant_of;
 use crate::tag_index::Tags;
 use crate::ticket::{Ticket, entry_of};
 use crate::variants::Slot;
-use crate::wishes::Now;
 
 /// What a 304 makes of the response that it confirmed.
 #[derive(Clone, Debug)]

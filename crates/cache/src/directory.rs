@@ -12,11 +12,11 @@ use store::Account;
 use store::sync::{Guard, Mutex};
 
 use crate::entry::{Entry, temper};
-use crate::flight::Failure;
+use crate::failure::Failure;
 use crate::key::{DigestBuild, Key};
 use crate::limits::{ENTRY_BYTES, FLOORS, GHOST_BYTES, NOTES_MAX, OBJECT_INDEX_BYTES, SHARDS};
+use crate::moment::Now;
 use crate::object::Object;
-use crate::wishes::Now;
 
 pub(crate) struct Directory {
     shards: Box<[Mutex<Shard>]>,

@@ -8,7 +8,7 @@ use store::disk::Invalidation;
 
 use crate::ban_test::BanTest;
 use crate::cache::Cache;
-use crate::wishes::Now;
+use crate::moment::Now;
 
 /// A ban that outlived the process that issued it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,9 +31,9 @@ use crate::group_table::slot_of;
 use crate::key::{Key, Variant};
 use crate::lifespan::{answers_for_ms, is_validatable};
 use crate::limits::{DISK_SEEN_MAX, DISK_TOLD_MAX, DISK_VALIDATABLE_MS, GROUP_SLOTS};
+use crate::moment::Now;
 use crate::object::Object;
 use crate::stored_form::{self, Boot};
-use crate::wishes::Now;
 
 /// What is worth a place on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,21 +18,23 @@ use store::{Charge, Growing};
 use crate::ban_list::Trial;
 use crate::by_policy::ByPolicy;
 use crate::directory::Leavers;
-use crate::flight::{End, Failure, Flight, Inner};
+use crate::failure::Failure;
+use crate::flight::{End, Flight, Inner};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Membership;
 use crate::kept_head::KeptHead;
 use crate::key::Variant;
 use crate::limits::{SLICE_STEP_BYTES, WINDOW_ENDS_BYTES};
+use crate::moment::Now;
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
-use crate::slices::{SliceUnderWay, Sliced};
+use crate::slice_layout::Sliced;
+use crate::slice_room::SliceUnderWay;
 use crate::spec::Spec;
 use crate::stored_body::{APART_BYTES_MIN, Apart};
 use crate::tag_index::TagSet;
 use crate::ticket::{Duty, Elsewhere, entry_of};
-use crate::wishes::Now;
 
 #[derive(Debug)]
 pub struct Draft {

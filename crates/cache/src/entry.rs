@@ -10,13 +10,15 @@ use smallvec::SmallVec;
 use store::Charge;
 
 use crate::directory::Leavers;
-use crate::flight::{Failure, Flight, FlightHead};
+use crate::failure::Failure;
+use crate::flight::{Flight, FlightHead};
 use crate::key::Variant;
 use crate::limits::{FAILURE_CONFIRMABLE_MS, FLIGHTS_LISTED_MAX, SPECS_MAX};
+use crate::moment::Now;
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
-use crate::wishes::{Now, Wishes};
+use crate::wishes::Wishes;
 
 /// What stands under a key.
 pub(crate) struct Entry {

@@ -17,30 +17,19 @@ use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
 use crate::by_policy;
+use crate::failure::Failure;
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Membership;
 use crate::key::{Key, Variant};
+use crate::moment::Now;
 use crate::readers::{Readers, Wakes};
 use crate::spec::{Spec, variant_of};
-use crate::wishes::{Now, Wishes};
+use crate::wishes::Wishes;
 
 /// Carries a flight to a core on which readers wait; that core then calls [`Flight::wake_core`].
 pub trait Courier: Send + Sync {
     fn post(&self, core: usize, flight: Arc<Flight>);
-}
-
-/// Why there is no response, or no more of it. All who wait get the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The status to answer with when nothing may stand in.
-    pub status: u16,
-    /// Stable, for the log.
-    pub token: &'static str,
-    /// For people: the origin, the phase, the limit.
-    pub text: Arc<str>,
-    /// How long others get this answer without asking the origin again; 0 for not at all.
-    pub remember_ms: u64,
 }
 
 /// A fetch under way, or just ended.

@@ -10,12 +10,13 @@ use std::task::{Context, Poll};
 use message::{Fields, Request, RequestHead, ResponseHead};
 use rules::Facts;
 
-use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner};
+use crate::failure::Failure;
+use crate::flight::{End, Fits, Flight, FlightHead, Inner};
 use crate::flight_body::{FlightBody, Pieces};
 use crate::flight_state::FlightState;
 use crate::limits::{HITS_EXACT_MAX, READ_BYTES_MAX};
+use crate::moment::Now;
 use crate::object::Object;
-use crate::wishes::Now;
 
 #[derive(Debug)]
 pub struct Follower {

@@ -17,11 +17,11 @@ use crate::kept_facts::KeptFacts;
 use crate::kept_head::KeptHead;
 use crate::key::{Key, Variant};
 use crate::limits::{HITS_EXACT_MAX, OBJECT_INDEX_BYTES};
-use crate::slices::Sliced;
+use crate::moment::{Began, Now};
+use crate::slice_layout::Sliced;
 use crate::spec::Spec;
 use crate::stored_body::{Apart, Body};
 use crate::tag_index::TagSet;
-use crate::wishes::{Began, Now};
 
 /// Which bytes of the whole representation a stored 206 holds (RFC 9110 §14.4): `from..to` of `complete`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

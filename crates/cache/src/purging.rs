@@ -13,8 +13,8 @@ use crate::cache::Cache;
 use crate::directory::Leavers;
 use crate::entry::Entry;
 use crate::key::Key;
+use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
-use crate::wishes::Now;
 
 /// What a purge does to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

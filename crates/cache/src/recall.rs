@@ -22,12 +22,12 @@ use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
 use crate::key::Key;
 use crate::limits::DISK_CANDIDATES_MAX;
+use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
 use crate::spec::{Spec, variant_of};
 use crate::stored_body::{APART_BYTES_MIN, Apart};
 use crate::stored_form::{self, StoredForm};
 use crate::tag_index::Tags;
-use crate::wishes::Now;
 
 /// What looking came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

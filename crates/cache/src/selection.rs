@@ -16,10 +16,11 @@ use smallvec::SmallVec;
 
 use crate::entry::Entry;
 use crate::limits::SPECS_MAX;
+use crate::moment::Now;
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::Slot;
-use crate::wishes::{Now, Wishes};
+use crate::wishes::Wishes;
 
 /// What is greater is preferred: how alive it is, when it came, and which fetch of that moment brought it.
 type Rank = (u8, u64, u32);

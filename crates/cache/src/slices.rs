@@ -17,25 +17,17 @@ use store::sync::atomic::Ordering::{Acquire, Relaxed};
 use crate::ban_list::Trial;
 use crate::cache::Cache;
 use crate::disk_level::DiskLevel;
-use crate::flight::{End, Failure, Fits, Flight, FlightHead};
+use crate::failure::Failure;
+use crate::flight::{End, Fits, Flight, FlightHead};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
-use crate::key::{Key, random_number};
+use crate::key::Key;
 use crate::limits::{FOR_DISK_SHARE_SHIFT, OBJECT_SHARE_SHIFT};
+use crate::moment::Now;
 use crate::object::Object;
+use crate::slice_layout::Sliced;
 use crate::ticket::{Description, StoreAs, Ticket, entry_of};
-use crate::wishes::Now;
-
-/// How a body lies in slices: all of `slice_bytes`, but the last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sliced {
-    /// Of the whole representation.
-    pub complete: u64,
-    pub slice_bytes: u64,
-    /// Drawn when the outline was made.
-    pub(crate) stamp: u64,
-}
 
 /// Where a slice is.
 #[derive(Debug)]
@@ -47,68 +39,6 @@ pub enum SliceAnswer {
     Busy(Follower),
     /// Its fetch failed a moment ago.
     Failed(Failure),
-}
-
-/// Room that a slice is about to take: what of it has come is charged where it lies.
-#[must_use]
-#[derive(Debug)]
-pub struct SliceUnderWay {
-    cache: Arc<Cache>,
-    /// Of memory, still to be taken.
-    bytes: usize,
-    /// Until the disk's queue has it.
-    for_disk: usize,
-}
-
-impl SliceUnderWay {
-    /// It is fetched, and will be written.
-    pub fn goes_to_disk(&mut self, sliced: Sliced) {
-        let bytes = sliced.slice_bytes as usize;
-        self.cache.slices_for_disk.fetch_add(bytes, Relaxed);
-        self.for_disk += bytes;
-    }
-
-    /// So many bytes of the body have come.
-    pub(crate) fn note_arrived(&mut self, body_bytes: usize) {
-        let taken = self.bytes.min(body_bytes);
-        self.bytes -= taken;
-        self.cache.slices_under_way.fetch_sub(taken, Relaxed);
-    }
-}
-
-impl Drop for SliceUnderWay {
-    fn drop(&mut self) {
-        self.cache.slices_under_way.fetch_sub(self.bytes, Relaxed);
-        self.cache.slices_for_disk.fetch_sub(self.for_disk, Relaxed);
-    }
-}
-
-impl Sliced {
-    /// `slice_bytes` must not be 0.
-    pub fn new(complete: u64, slice_bytes: u64) -> Sliced {
-        assert!(slice_bytes > 0, "a slice holds something");
-        Sliced { complete, slice_bytes, stamp: random_number() }
-    }
-
-    /// As it was written on a disk. `None` for what nobody wrote.
-    pub(crate) fn read([complete, slice_bytes, stamp]: [u64; 3]) -> Option<Sliced> {
-        (slice_bytes > 0).then_some(Sliced { complete, slice_bytes, stamp })
-    }
-
-    pub fn count(self) -> u64 {
-        self.complete.div_ceil(self.slice_bytes)
-    }
-
-    /// The slice that a byte is in.
-    pub fn number_at(self, position: u64) -> u64 {
-        position / self.slice_bytes
-    }
-
-    /// The bytes of a slice, in the representation.
-    pub fn range(self, number: u64) -> Range<u64> {
-        let from = number.saturating_mul(self.slice_bytes).min(self.complete);
-        from..from.saturating_add(self.slice_bytes).min(self.complete)
-    }
 }
 
 impl Object {
@@ -261,13 +191,6 @@ impl Cache {
             is_share_taken || disk.tier.is_busy(self.slice_key(sliced, number).bits(), under_way + slice)
         };
         self.disk.as_ref().is_some_and(is_busy)
-    }
-
-    /// A slice is about to be brought: as long as this lives it counts as one that needs room.
-    pub fn slice_under_way(self: &Arc<Self>, sliced: Sliced) -> SliceUnderWay {
-        let bytes = sliced.slice_bytes as usize;
-        self.slices_under_way.fetch_add(bytes, Relaxed);
-        SliceUnderWay { cache: Arc::clone(self), bytes, for_disk: 0 }
     }
 
     /// Brings a slice from the disk into memory.

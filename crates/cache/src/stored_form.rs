@@ -24,9 +24,9 @@ use rules::{Facts, Vary, VarySpec};
 
 use crate::kept_facts;
 use crate::key::{Key, Variant};
+use crate::moment::Now;
 use crate::object::Object;
-use crate::slices::Sliced;
-use crate::wishes::Now;
+use crate::slice_layout::Sliced;
 
 const FORM_VERSION: u8 = 3;
 /// Of a response whose body lies in slices.

@@ -18,18 +18,20 @@ use crate::cache::Cache;
 use crate::directory::{Leavers, Shard};
 use crate::draft::{Draft, Keep};
 use crate::entry::Entry;
-use crate::flight::{End, Failure, Fits, Flight, FlightHead, Inner, target_of};
+use crate::failure::Failure;
+use crate::flight::{End, Fits, Flight, FlightHead, Inner, target_of};
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
 use crate::key::Key;
+use crate::moment::{Began, Now};
 use crate::object::{Object, ObjectParts, Part};
 use crate::parts::WholeHead;
-use crate::slices::{SliceUnderWay, Sliced};
+use crate::slice_layout::Sliced;
+use crate::slice_room::SliceUnderWay;
 use crate::spec::variant_of;
 use crate::tag_index::Tags;
-use crate::wishes::{Began, Now};
 
 #[derive(Debug)]
 pub struct Ticket {

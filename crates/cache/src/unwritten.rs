@@ -52,9 +52,10 @@ mod tests {
     use crate::cache::{Cache, CacheSettings};
     use crate::disk_level::{Admission, Disk};
     use crate::flight::{Courier, Flight};
-    use crate::slices::{SliceAnswer, Sliced};
+    use crate::moment::Now;
+    use crate::slice_layout::Sliced;
+    use crate::slices::SliceAnswer;
     use crate::ticket::{Description, StoreAs};
-    use crate::wishes::Now;
 
     use super::*;
 

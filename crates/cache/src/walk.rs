@@ -12,8 +12,8 @@ use store::sync::atomic::Ordering::Relaxed;
 use crate::cache::Cache;
 use crate::directory::{Directory, Leavers};
 use crate::limits::{SHARDS, WALK_OBJECTS_MAX};
+use crate::moment::Now;
 use crate::object::Object;
-use crate::wishes::Now;
 
 /// Where a walker stands: in a slice of a shard's keys.
 #[derive(Debug, Default)]

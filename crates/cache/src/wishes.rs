@@ -1,30 +1,9 @@
-//! What `ask` is told and what it answers.
-
-use std::sync::Arc;
+//! What `ask` is told beside the request.
 
 use rules::RequestDirectives;
 use rules::range::RangeSpec;
 
-use crate::flight::Failure;
-use crate::follower::Follower;
-use crate::object::Object;
-use crate::ticket::Ticket;
-
-/// Both clocks, read once a turn by whoever calls. Freshness counts on `mono_ms`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Now {
-    pub wall_ms: u64,
-    pub mono_ms: u64,
-}
-
-/// The invalidation number under which a fetch began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Began(pub(crate) u64);
-
-impl Began {
-    /// Before anything was invalidated.
-    pub const FIRST: Began = Began(0);
-}
+use crate::moment::Began;
 
 /// How a request wants to be looked up. The default is that of the built-in policy.
 #[derive(Clone, Debug, Default)]
@@ -63,26 +42,4 @@ pub struct Wishes {
     pub range: Option<RangeSpec>,
     /// The request's own Cache-Control; the default if it is not honoured.
     pub directives: RequestDirectives,
-}
-
-/// What is to be done with a request.
-#[derive(Debug)]
-pub enum Answer {
-    /// Serve it.
-    Fresh(Arc<Object>),
-    /// It may be served now (stale-while-revalidate, max-stale, or in place of a failure that is remembered). The
-    /// ticket, if there is one, is for one refresh in the background.
-    Stale(Arc<Object>, Option<Ticket>),
-    /// Fetch it. `ticket.stale()` is what to validate and what may be served if the fetch fails.
-    Miss(Ticket),
-    /// Somebody fetches it: follow.
-    Busy(Follower),
-    /// Known not to be storable: fetch beside the others and make nobody wait. With the mark that says so, if one does.
-    HitForMiss(Ticket, Option<Arc<Object>>),
-    /// A policy said of a response like this that the next requests pass; only then. With the mark that says so.
-    HitForPass(Arc<Object>),
-    /// The same, to who wished to `pass_uncacheable`.
-    Uncacheable,
-    /// It failed a moment ago, and nothing stored may stand in.
-    RecentFailure(Failure),
 }
