@@ -14,7 +14,6 @@ use rules::range::if_range_holds;
 
 use crate::by_policy::MarkKind;
 use crate::cache::Cache;
-use crate::directory::Leavers;
 use crate::entry::Entry;
 use crate::failure::Failure;
 use crate::flight::{Flight, FlightHead};
@@ -23,6 +22,7 @@ use crate::follower::Follower;
 use crate::key::Key;
 use crate::moment::Now;
 use crate::object::Object;
+use crate::removed_objects::Leavers;
 use crate::spec::variant_of;
 use crate::ticket::Ticket;
 use crate::variants::Slot;

@@ -5,7 +5,6 @@ use message::{Request, Response};
 use rules::{Facts, Lifetimes};
 
 use crate::moment::Now;
-use crate::object::Object;
 
 /// A ban as its issuer made it.
 pub trait BanTest: Send + Sync {
@@ -50,18 +49,5 @@ impl BanSubject<'_> {
     pub fn lifetimes(&self, at: Now) -> Lifetimes {
         let resident_ms = at.mono_ms.saturating_sub(self.received.mono_ms);
         Lifetimes::of(&self.facts, self.keep_ms, resident_ms)
-    }
-}
-
-impl Object {
-    pub(crate) fn as_subject<'a>(&'a self, request: Option<&'a Request<'a>>) -> BanSubject<'a> {
-        BanSubject {
-            head: self.response(),
-            facts: self.facts(),
-            keep_ms: self.by_policy().map_or(0, |policy| policy.keep_ms),
-            received: self.received,
-            last_hit_ms: self.last_hit_ms(),
-            request,
-        }
     }
 }

@@ -29,6 +29,19 @@ pub struct BanProgress {
     pub is_idle: bool,
 }
 
+impl Object {
+    pub(crate) fn as_subject<'a>(&'a self, request: Option<&'a Request<'a>>) -> BanSubject<'a> {
+        BanSubject {
+            head: self.response(),
+            facts: self.facts(),
+            keep_ms: self.by_policy().map_or(0, |policy| policy.keep_ms),
+            received: self.received,
+            last_hit_ms: self.last_hit_ms(),
+            request,
+        }
+    }
+}
+
 impl Cache {
     /// Bans what is stored by now, and what is being fetched, if the test says so. It takes the next number of the
     /// invalidation sequence.

@@ -14,7 +14,8 @@ use store::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed}
 use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
-use crate::directory::{Directory, Leavers};
+use crate::cache_stats::{CacheStats, Counters};
+use crate::directory::Directory;
 use crate::disk_level::{Disk, DiskLevel, digest_of};
 use crate::entry::Entry;
 use crate::farewell::{Farewell, Leaving};
@@ -28,6 +29,7 @@ use crate::limits::{
 };
 use crate::moment::{Began, Now};
 use crate::object::{Object, ObjectParts};
+use crate::removed_objects::Leavers;
 use crate::spec::SharedSpecs;
 use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::unwritten::Unwritten;
@@ -58,53 +60,6 @@ impl Default for CacheSettings {
             cores: 1,
         }
     }
-}
-
-/// Figures since the start, and of this moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    pub memory_bytes_max: u64,
-    /// Objects, index, bodies under way, and what others charged to the account.
-    pub memory_bytes: u64,
-    /// Of these, what only its last readers keep.
-    pub leaving_bytes: u64,
-    /// What bodies take that lie in the page file.
-    pub file_memory_bytes: u64,
-    pub objects: u64,
-    pub keys: u64,
-    pub evictions: u64,
-    /// Objects dropped by purges and unsafe methods.
-    pub invalidated: u64,
-    /// Objects dropped because the lifetimes that a policy gave them were over.
-    pub expired: u64,
-    /// Objects dropped by bans.
-    pub banned: u64,
-    /// Tags of stored objects, each object's counted.
-    pub tags: u64,
-    /// Bans that are listed.
-    pub bans: u64,
-    /// Bans that left before everything was tested, because there were too many; see `limits::BANS_MAX`.
-    pub bans_overflowed: u64,
-    pub landed: u64,
-    pub refreshed: u64,
-    /// Requests that followed somebody else's fetch.
-    pub coalesced: u64,
-    pub overflowed: u64,
-    /// Objects that came back from a disk.
-    pub recalled: u64,
-}
-
-#[derive(Default)]
-pub(crate) struct Counters {
-    pub evictions: AtomicU64,
-    pub invalidated: AtomicU64,
-    pub expired: AtomicU64,
-    pub banned: AtomicU64,
-    pub landed: AtomicU64,
-    pub refreshed: AtomicU64,
-    pub coalesced: AtomicU64,
-    pub overflowed: AtomicU64,
-    pub recalled: AtomicU64,
 }
 
 /// One for the process, shared by all cores.
@@ -576,6 +531,17 @@ impl Cache {
             self.note_leaver(leaver, Leaving::Over);
         }
         eviction.admit(Arc::clone(object));
+    }
+
+    /// From here on. The first who asks is told, and nobody else.
+    pub fn tell_of_leavers(&self, farewell: Arc<dyn Farewell>) {
+        let _ = self.farewell.set(farewell);
+    }
+
+    pub(crate) fn note_leaver(&self, object: &Object, why: Leaving) {
+        if let Some(farewell) = self.farewell.get() {
+            farewell.left(object, why);
+        }
     }
 
     /// Ends the life of objects that were taken out. Under the shard's lock.

@@ -13,7 +13,7 @@ use store::sync::atomic::Ordering::Relaxed;
 use crate::ban_list::Trial;
 use crate::by_policy::{ByPolicy, Mark, facts_of};
 use crate::cache::Cache;
-use crate::directory::Leavers;
+use crate::duty::entry_of;
 use crate::entry::Entry;
 use crate::flight::{End, Fits, FlightHead};
 use crate::flight_body::FlightBody;
@@ -22,9 +22,10 @@ use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
+use crate::removed_objects::Leavers;
 use crate::spec::variant_of;
 use crate::tag_index::Tags;
-use crate::ticket::{Ticket, entry_of};
+use crate::ticket::Ticket;
 use crate::variants::Slot;
 
 /// What a 304 makes of the response that it confirmed.

@@ -39,9 +39,6 @@ pub(crate) struct Shard {
     open: SmallVec<[(u64, u32); 2]>,
 }
 
-/// Objects that left the directory. They die under the shard's lock and are freed after it.
-pub(crate) type Leavers = SmallVec<[Arc<Object>; 2]>;
-
 /// The key is the object's; half of it stands here, so that the table grows and is looked through without a look at the objects,
 /// which may be anywhere in memory.
 struct Alone {

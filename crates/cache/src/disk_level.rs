@@ -218,9 +218,10 @@ pub(crate) fn digest_of(key: Key, variant: Variant) -> Digest {
 /// Until when it is of any use, in seconds of the wall clock: fresh, stale where that is allowed, and what has a validator
 /// for a while longer. And under which number of the invalidation sequence its fetch began.
 fn facts_of(object: &Object) -> RecordFacts {
-    let validatable_ms = || if is_validatable(object) { DISK_VALIDATABLE_MS } else { 0 };
+    let facts = object.facts();
+    let validatable_ms = || if is_validatable(&facts, object.fields()) { DISK_VALIDATABLE_MS } else { 0 };
     let keep_ms = object.by_policy().map_or_else(validatable_ms, |policy| policy.keep_ms);
-    let life_ms = answers_for_ms(object).saturating_add(keep_ms);
+    let life_ms = answers_for_ms(&facts).saturating_add(keep_ms);
     let expires = object.received.wall_ms.saturating_add(life_ms) / 1_000 + 1;
     RecordFacts { expires, number: object.began() }
 }

@@ -17,7 +17,8 @@ use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
 use crate::by_policy::ByPolicy;
-use crate::directory::Leavers;
+use crate::description::Elsewhere;
+use crate::duty::{Duty, entry_of};
 use crate::failure::Failure;
 use crate::flight::{End, Flight, Inner};
 use crate::flight_body::FlightBody;
@@ -28,13 +29,13 @@ use crate::key::Variant;
 use crate::limits::{SLICE_STEP_BYTES, WINDOW_ENDS_BYTES};
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts, Part};
+use crate::out_of_line_body::{APART_BYTES_MIN, Apart};
 use crate::parts::WholeHead;
+use crate::removed_objects::Leavers;
 use crate::slice_layout::Sliced;
 use crate::slice_room::SliceUnderWay;
 use crate::spec::Spec;
-use crate::stored_body::{APART_BYTES_MIN, Apart};
 use crate::tag_index::TagSet;
-use crate::ticket::{Duty, Elsewhere, entry_of};
 
 #[derive(Debug)]
 pub struct Draft {

@@ -9,13 +9,13 @@ use rules::credentials;
 use smallvec::SmallVec;
 use store::Charge;
 
-use crate::directory::Leavers;
 use crate::failure::Failure;
 use crate::flight::{Flight, FlightHead};
 use crate::key::Variant;
 use crate::limits::{FAILURE_CONFIRMABLE_MS, FLIGHTS_LISTED_MAX, SPECS_MAX};
 use crate::moment::Now;
 use crate::object::Object;
+use crate::removed_objects::Leavers;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
 use crate::wishes::Wishes;

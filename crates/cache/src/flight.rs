@@ -350,6 +350,15 @@ impl Inner {
     }
 }
 
+impl Wakes {
+    pub fn send(self, flight: &Arc<Flight>) {
+        self.wakers.into_iter().for_each(Waker::wake);
+        for core in self.posts {
+            flight.courier.post(core, Arc::clone(flight));
+        }
+    }
+}
+
 impl std::fmt::Debug for Flight {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Flight").field("key", &self.key).field("began", &self.began()).finish_non_exhaustive()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use store::{Blocks, Charge, Laying};
 
 use crate::limits::LAYING_STEP_BYTES;
-use crate::stored_body::Apart;
+use crate::out_of_line_body::Apart;
 
 /// A stored body on its way into the page file. When it is dropped before its end, the body stays where it is.
 #[derive(Debug)]

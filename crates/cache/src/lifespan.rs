@@ -13,10 +13,10 @@
 //! evicts by its LRU list alone; nginx and Squid do not look at the expiry when they evict. Where a policy said how long to
 //! keep a response, that is taken at its word.
 
-use message::FieldName;
+use message::{FieldName, FieldsView};
+use rules::Facts;
 
 use crate::limits::{DISK_VALIDATABLE_MS, STANDBY_MS_MIN, STANDBY_PART};
-use crate::object::Object;
 
 /// How long after its freshness a response keeps its place that was fresh for so long.
 pub fn standby_ms(lifetime_ms: u64) -> u64 {
@@ -24,30 +24,28 @@ pub fn standby_ms(lifetime_ms: u64) -> u64 {
 }
 
 /// For how long from its arrival it answers requests: fresh, or stale where that was allowed in so many words.
-pub(crate) fn answers_for_ms(object: &Object) -> u64 {
-    let facts = object.facts();
+pub(crate) fn answers_for_ms(facts: &Facts) -> u64 {
     let fresh_ms = facts.lifetime_ms.saturating_sub(facts.initial_age_ms);
     fresh_ms.saturating_add(facts.stale_while_revalidate_ms.max(facts.stale_if_error_ms.unwrap_or(0)))
 }
 
 /// Can the origin be asked whether it is still what it was?
-pub(crate) fn is_validatable(object: &Object) -> bool {
-    object.facts().last_modified.is_some() || object.fields().contains(FieldName::Etag)
+pub(crate) fn is_validatable(facts: &Facts, fields: FieldsView<'_>) -> bool {
+    facts.last_modified.is_some() || fields.contains(FieldName::Etag)
 }
 
-/// The second, on the clock that does not jump, from which on nobody has a use for it; none where that has no end.
-pub(crate) fn over_s(object: &Object) -> Option<u32> {
-    let facts = object.facts();
-    let lives_ms = match object.by_policy() {
-        Some(policy) => answers_for_ms(object).saturating_add(policy.keep_ms),
-        None if is_validatable(object) && (facts.always_validate || facts.lifetime_ms == 0) => return None,
+/// For how long from its arrival anybody has a use for it; none where that has no end. `keep_ms`: where a policy said so, how
+/// long it is kept to be validated.
+pub(crate) fn lives_ms(facts: &Facts, fields: FieldsView<'_>, keep_ms: Option<u64>) -> Option<u64> {
+    match keep_ms {
+        Some(keep_ms) => Some(answers_for_ms(facts).saturating_add(keep_ms)),
+        None if is_validatable(facts, fields) && (facts.always_validate || facts.lifetime_ms == 0) => None,
         None => {
             let stands_in = facts.stale_if_error_ms.is_none() && !facts.must_revalidate;
-            let standby_ms = if stands_in || is_validatable(object) { standby_ms(facts.lifetime_ms) } else { 0 };
+            let has_standby = stands_in || is_validatable(facts, fields);
+            let standby_ms = if has_standby { standby_ms(facts.lifetime_ms) } else { 0 };
             let fresh_ms = facts.lifetime_ms.saturating_sub(facts.initial_age_ms);
-            answers_for_ms(object).max(fresh_ms.saturating_add(standby_ms))
+            Some(answers_for_ms(facts).max(fresh_ms.saturating_add(standby_ms)))
         }
-    };
-    let over_ms = object.received.mono_ms.saturating_add(lives_ms);
-    u32::try_from(over_ms / 1_000 + 1).ok()
+    }
 }

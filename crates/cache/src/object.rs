@@ -16,11 +16,12 @@ use crate::group_table::Membership;
 use crate::kept_facts::KeptFacts;
 use crate::kept_head::KeptHead;
 use crate::key::{Key, Variant};
+use crate::lifespan;
 use crate::limits::{HITS_EXACT_MAX, OBJECT_INDEX_BYTES};
 use crate::moment::{Began, Now};
+use crate::out_of_line_body::Apart;
 use crate::slice_layout::Sliced;
 use crate::spec::Spec;
-use crate::stored_body::{Apart, Body};
 use crate::tag_index::TagSet;
 
 /// Which bytes of the whole representation a stored 206 holds (RFC 9110 §14.4): `from..to` of `complete`.
@@ -253,11 +254,6 @@ impl Object {
     #[inline]
     pub fn rendered(&self) -> &[u8] {
         self.head.rendered()
-    }
-
-    #[inline]
-    pub fn body(self: &Arc<Object>) -> Body<'_> {
-        Body::of(self)
     }
 
     /// How many bytes of a body are here: none of one that lies in slices.
@@ -531,7 +527,10 @@ impl Tenant for Object {
         self.key.bits() ^ self.variant.0
     }
 
+    /// The second, on the clock that does not jump, from which on nobody has a use for it; none where that has no end.
     fn over_s(&self) -> Option<u32> {
-        crate::lifespan::over_s(self)
+        let keep_ms = self.by_policy().map(|policy| policy.keep_ms);
+        let lives_ms = lifespan::lives_ms(&self.facts(), self.fields(), keep_ms)?;
+        u32::try_from(self.received.mono_ms.saturating_add(lives_ms) / 1_000 + 1).ok()
     }
 }

@@ -10,14 +10,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use message::ResponseHead;
 use rules::range::{ContentRange, RangeSpec, may_combine};
-use store::{Growing, Unfinished};
 
-use crate::cache::Cache;
-use crate::directory::Leavers;
-use crate::kept_head::KeptHead;
 use crate::limits::{PARTS_JOIN_BYTES_MAX, PARTS_JOIN_RATIO, PARTS_MAX};
-use crate::object::{Object, ObjectParts, Part};
-use crate::stored_body::{APART_BYTES_MIN, Apart};
+use crate::object::{Object, Part};
+use crate::removed_objects::Leavers;
 
 #[derive(Debug, Default)]
 pub(crate) struct Parts(Vec<Arc<Object>>);
@@ -40,7 +36,7 @@ impl Part {
         self.content_range().holds(wanted)
     }
 
-    fn len(self) -> u64 {
+    pub(crate) fn len(self) -> u64 {
         self.to - self.from
     }
 
@@ -52,7 +48,7 @@ impl Part {
         self.from <= other.to && other.from <= self.to
     }
 
-    fn with(self, other: Part) -> Part {
+    pub(crate) fn with(self, other: Part) -> Part {
         Part { from: self.from.min(other.from), to: self.to.max(other.to), complete: self.complete.or(other.complete) }
     }
 }
@@ -98,7 +94,7 @@ impl Parts {
 
     /// The parts that a new one should become one with, itself among them, in the order of their bytes: one that holds
     /// all of it, or neighbours that are not so much longer or shorter that the copying would never end.
-    fn around(&self, object: &Arc<Object>) -> (Part, Vec<Arc<Object>>) {
+    pub fn around(&self, object: &Arc<Object>) -> (Part, Vec<Arc<Object>>) {
         // No ban may lose sight of bytes that it has not tested yet.
         let tested = |other: &Object| other.checked() >= object.checked();
         let of_one = || self.0.iter().filter(|other| are_of_one(other, object) && other.is_valid() && tested(other));
@@ -122,7 +118,7 @@ impl Parts {
     }
 }
 
-fn part_of(object: &Object) -> Part {
+pub(crate) fn part_of(object: &Object) -> Part {
     object.partial().expect("only parts stand among parts")
 }
 
@@ -131,58 +127,4 @@ fn are_of_one(one: &Object, other: &Object) -> bool {
     let lengths = [one, other].map(|object| part_of(object).complete);
     let agree = !matches!(lengths, [Some(one), Some(other)] if one != other);
     agree && may_combine(one.fields(), other.fields())
-}
-
-impl Cache {
-    /// What a part that has landed is stored as: one with its neighbours, or the whole. The head is that of the newest
-    /// part (RFC 9111 §3.4). Copies with nothing locked; whoever stores the result sees whether it still may.
-    pub(crate) fn join_parts(&self, object: &Arc<Object>, whole: Option<WholeHead>) -> Arc<Object> {
-        let (mut span, mut run) = {
-            let mut shard = self.directory.shard(object.key);
-            let slot = shard.entry_if_any(object.key).and_then(|entry| entry.slot(object.variant));
-            slot.map_or_else(|| (part_of(object), Vec::new()), |slot| slot.parts.around(object))
-        };
-        let copies = run.len() > 1;
-        if copies && !self.make_room(span.len() as usize) {
-            (span, run) = (part_of(object), Vec::new());
-        }
-        let first = run.first().unwrap_or(object);
-        let is_whole = span.from == 0 && span.complete == Some(span.to);
-        let whole = whole.filter(|_| is_whole);
-        if whole.is_none() && run.len() < 2 && Arc::ptr_eq(first, object) {
-            return Arc::clone(object);
-        }
-        let part = whole.is_none().then_some(span);
-        let gathered = (run.len() > 1).then(|| gather(&run));
-        let is_apart = gathered.as_ref().map_or(first.apart().is_some(), |body| body.len() >= APART_BYTES_MIN);
-        let pieces = gathered.iter().filter(|_| !is_apart).flat_map(|body| body.pieces()).map(|piece| &piece[..]);
-        let behind: Vec<&[u8]> = pieces.chain(gathered.is_none().then(|| first.behind_head())).collect();
-        let head = match &whole {
-            Some(whole) => KeptHead::new(&whole.head, &whole.rendered, &behind),
-            None => object.kept_head().before(&behind),
-        };
-        let apart = match gathered {
-            Some(body) => is_apart.then(|| Apart::new(body.finish(), &self.account, self.pages.as_ref())),
-            None => first.apart().cloned(),
-        };
-        self.object(ObjectParts { apart, part, on_disk: 0, ..ObjectParts::under(head, object) })
-    }
-}
-
-/// The bytes of parts that overlap or touch, in the order of their first bytes.
-fn gather(run: &[Arc<Object>]) -> Unfinished {
-    let mut growing = Growing::default();
-    let mut at = run.first().map_or(0, |object| part_of(object).from);
-    for object in run {
-        let part = part_of(object);
-        let from = at.max(part.from) - part.from;
-        for piece in object.body().pieces(from.min(part.len()), part.len()) {
-            growing.append(piece);
-            while let Some(pieces) = growing.ripe() {
-                growing.settle(Growing::join(&pieces));
-            }
-        }
-        at = at.max(part.to);
-    }
-    growing.unfinished()
 }

@@ -10,11 +10,11 @@ use store::sync::atomic::Ordering::Relaxed;
 
 use crate::by_policy::ByPolicy;
 use crate::cache::Cache;
-use crate::directory::Leavers;
 use crate::entry::Entry;
 use crate::key::Key;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
+use crate::removed_objects::Leavers;
 
 /// What a purge does to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

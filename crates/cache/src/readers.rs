@@ -4,12 +4,9 @@
 //! flight to that core once, which then wakes its own (waking a task of another core costs a system call when
 //! that core sleeps; a post is shared by all readers there).
 
-use std::sync::Arc;
 use std::task::Waker;
 
 use smallvec::SmallVec;
-
-use crate::flight::Flight;
 
 #[derive(Debug, Default)]
 pub(crate) struct Readers {
@@ -164,13 +161,4 @@ impl Readers {
 pub(crate) struct Wakes {
     pub wakers: SmallVec<[Waker; 4]>,
     pub posts: SmallVec<[usize; 4]>,
-}
-
-impl Wakes {
-    pub fn send(self, flight: &Arc<Flight>) {
-        self.wakers.into_iter().for_each(Waker::wake);
-        for core in self.posts {
-            flight.courier.post(core, Arc::clone(flight));
-        }
-    }
 }

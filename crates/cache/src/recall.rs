@@ -16,7 +16,6 @@ use store::sync::atomic::Ordering::{Acquire, Relaxed};
 use crate::ban_list::Trial;
 use crate::by_policy::ByPolicy;
 use crate::cache::Cache;
-use crate::directory::Leavers;
 use crate::disk_level::{DiskLevel, digest_of};
 use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
@@ -24,8 +23,9 @@ use crate::key::Key;
 use crate::limits::DISK_CANDIDATES_MAX;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
+use crate::out_of_line_body::{APART_BYTES_MIN, Apart};
+use crate::removed_objects::Leavers;
 use crate::spec::{Spec, variant_of};
-use crate::stored_body::{APART_BYTES_MIN, Apart};
 use crate::stored_form::{self, StoredForm};
 use crate::tag_index::Tags;
 

@@ -16,7 +16,9 @@ use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::ban_list::Trial;
 use crate::cache::Cache;
+use crate::description::{Description, StoreAs};
 use crate::disk_level::DiskLevel;
+use crate::duty::entry_of;
 use crate::failure::Failure;
 use crate::flight::{End, Fits, Flight, FlightHead};
 use crate::flight_body::FlightBody;
@@ -27,7 +29,7 @@ use crate::limits::{FOR_DISK_SHARE_SHIFT, OBJECT_SHARE_SHIFT};
 use crate::moment::Now;
 use crate::object::Object;
 use crate::slice_layout::Sliced;
-use crate::ticket::{Description, StoreAs, Ticket, entry_of};
+use crate::ticket::Ticket;
 
 /// Where a slice is.
 #[derive(Debug)]

@@ -6,32 +6,26 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use message::{Request, RequestHead, ResponseHead};
-use rules::{Facts, Lifetimes, VarySpec};
-use store::sync::Guard;
+use rules::Facts;
 use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::ban_list::Trial;
 use crate::by_policy::{ByPolicy, Mark, facts_of};
 use crate::cache::Cache;
-use crate::directory::{Leavers, Shard};
+use crate::description::{Description, StoreAs};
 use crate::draft::{Draft, Keep};
-use crate::entry::Entry;
+use crate::duty::{Duty, entry_of};
 use crate::failure::Failure;
-use crate::flight::{End, Fits, Flight, FlightHead, Inner, target_of};
+use crate::flight::{Fits, Flight, FlightHead, Inner, target_of};
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
-use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
-use crate::key::Key;
-use crate::moment::{Began, Now};
-use crate::object::{Object, ObjectParts, Part};
-use crate::parts::WholeHead;
-use crate::slice_layout::Sliced;
+use crate::moment::Now;
+use crate::object::{Object, ObjectParts};
+use crate::removed_objects::Leavers;
 use crate::slice_room::SliceUnderWay;
 use crate::spec::variant_of;
-use crate::tag_index::Tags;
 
 #[derive(Debug)]
 pub struct Ticket {
@@ -58,73 +52,6 @@ impl Asked {
     }
 }
 
-/// A head from the origin, and what may be done with it.
-#[derive(Clone, Debug)]
-pub struct Description {
-    /// As the leader gets it.
-    pub head: Arc<ResponseHead>,
-    /// As everybody else gets it, and as it is stored: without Set-Cookie, hop-by-hop fields and Age. May be the
-    /// same as `head`.
-    pub shared_head: Arc<ResponseHead>,
-    /// The length of the body, if it is known. What lands must be exactly that long.
-    pub length: Option<u64>,
-    /// `None`: it must not be stored, and who waits is released at once.
-    pub storable: Option<StoreAs>,
-    /// For how long the key counts as hit-for-miss if this is not stored because it may not be, or is too large.
-    pub uncacheable_ms: u64,
-    /// That is so for requests with credentials alone: the responses to others may be storable.
-    pub is_personal: bool,
-    /// Beside no `storable`: what a policy wants the next requests for such a response to meet.
-    pub mark: Option<Mark>,
-    /// Beside lifetimes or a mark of a policy's: does it take the place of what the fetch set out from? An error that a program
-    /// made for those who waited does not.
-    pub supersedes: bool,
-    /// When the head was received.
-    pub now: Now,
-}
-
-/// How a response is stored.
-#[derive(Clone, Debug)]
-pub struct StoreAs {
-    pub facts: Facts,
-    /// Set when a policy decided how long it lives: then only the dates of the facts count.
-    pub lifetimes: Option<Lifetimes>,
-    pub vary: Option<VarySpec>,
-    /// The shared head as HTTP/1.1 text; see [`Object::rendered`].
-    pub rendered: Bytes,
-    /// Set for a 206.
-    pub partial: Option<Part>,
-    /// Beside `partial`: what the parts are stored as when nothing is missing any more.
-    pub whole: Option<WholeHead>,
-    /// Set when the body is to lie in slices: what is described here is the outline, and its body empty.
-    pub sliced: Option<Sliced>,
-    /// Set when the response belongs under another key than the one it was asked by.
-    pub elsewhere: Option<Elsewhere>,
-    /// Its cache groups.
-    pub groups: Option<Groups>,
-    /// By which it can be purged together with others.
-    pub tags: Option<Tags>,
-}
-
-/// The key under which a response belongs, and not under the one it was asked by.
-#[derive(Clone, Copy, Debug)]
-pub struct Elsewhere {
-    pub key: Key,
-    /// Those who wait under the other one get it only if they want the very same target as who asked.
-    pub only_target: bool,
-    /// Since when those who invalidate know this key; `None` if they do not yet. Whatever was invalidated before that
-    /// may have meant it.
-    pub known_since: Option<Began>,
-}
-
-/// A fetch under way, counted in its entry. It ends once.
-#[derive(Debug)]
-pub(crate) struct Duty {
-    pub cache: Arc<Cache>,
-    pub flight: Arc<Flight>,
-    open: bool,
-}
-
 impl Ticket {
     pub(crate) fn new(
         cache: Arc<Cache>,
@@ -133,7 +60,7 @@ impl Ticket {
         stale: Option<Arc<Object>>,
     ) -> Ticket {
         let asked = Box::new(Asked { request, at_origin: None });
-        Ticket { duty: Duty { cache, flight, open: true }, asked, stale, mark: None }
+        Ticket { duty: Duty::new(cache, flight), asked, stale, mark: None }
     }
 
     pub(crate) fn past(self, mark: Option<Arc<Object>>) -> Ticket {
@@ -422,89 +349,6 @@ impl Inner {
             self.open_window();
         }
     }
-
-    /// No more will come.
-    fn truncate(&mut self, failure: Failure) {
-        let headless_condemned = self.state == FlightState::Condemned && self.head.is_none();
-        let keeping = [FlightState::Reserved, FlightState::Described, FlightState::Filling];
-        if headless_condemned || keeping.contains(&self.state) {
-            self.state.step(FlightState::Failed);
-        }
-        self.end = End::Truncated(failure);
-    }
-}
-
-impl Duty {
-    pub fn shard(&self) -> Guard<'_, Shard> {
-        self.cache.directory.shard(self.flight.key)
-    }
-
-    /// Changes the directory and the flight together.
-    pub fn within<R>(&self, mut shard: Guard<'_, Shard>, change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R) -> R {
-        change(&mut shard, &self.flight)
-    }
-
-    /// The last change of this fetch.
-    pub fn close<R>(&mut self, change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R) -> R {
-        let cache = Arc::clone(&self.cache);
-        self.close_in(cache.directory.shard(self.flight.key), change)
-    }
-
-    pub fn close_in<R>(
-        &mut self,
-        mut shard: Guard<'_, Shard>,
-        change: impl FnOnce(&mut Shard, &Arc<Flight>) -> R,
-    ) -> R {
-        assert!(std::mem::replace(&mut self.open, false), "a fetch ends once");
-        let result = change(&mut shard, &self.flight);
-        entry_of(&mut shard, &self.flight).fetching -= 1;
-        shard.close(self.flight.began());
-        shard.tidy(self.flight.key);
-        result
-    }
-
-    /// Ends the fetch without a whole response. With a time, and where several read what others could have joined, the
-    /// failure is remembered: a body that broke off for one alone may be whole for the next. Before a head it counts, too, but
-    /// another fetch has to confirm it.
-    pub fn give_up(&mut self, failure: Failure, now: Option<Now>) {
-        let ((), wakes) = self.close(|shard, flight| {
-            let entry = entry_of(shard, flight);
-            let could_be_joined = entry.delist(flight);
-            let (is_before_head, readers) = flight.with(|inner| (inner.head.is_none(), inner.readers.count()));
-            let had_by_several = could_be_joined && !is_before_head && readers > 1;
-            let valid = (had_by_several || is_before_head) && entry.invalidated <= flight.began();
-            if let Some(now) = now.filter(|_| valid && failure.remember_ms > 0) {
-                shard.note_failure(flight.key, failure.clone(), had_by_several, now);
-            }
-            flight.change(|inner| inner.truncate(failure))
-        });
-        wakes.send(&self.flight);
-    }
-
-    /// Ends the fetch if nobody reads. Readers join under the shard's lock, which is held from the look to the end.
-    pub fn give_up_unread(&mut self, failure: Failure) -> bool {
-        let mut shard = self.cache.directory.shard(self.flight.key);
-        if !self.flight.with(|inner| inner.is_abandoned()) {
-            return false;
-        }
-        self.open = false;
-        let entry = entry_of(&mut shard, &self.flight);
-        entry.delist(&self.flight);
-        entry.fetching -= 1;
-        shard.close(self.flight.began());
-        self.flight.with(|inner| inner.truncate(failure));
-        shard.tidy(self.flight.key);
-        true
-    }
-}
-
-impl Drop for Duty {
-    fn drop(&mut self) {
-        if self.open {
-            let text = "the fetch was given up before it had an outcome".into();
-            self.give_up(Failure { status: 502, token: "fetch-abandoned", text, remember_ms: 0 }, None);
-        }
-    }
 }
 
 /// Says that a fetch leaves for its origin: what is invalidated before that, by whoever asks or by others, is not about what
@@ -530,9 +374,4 @@ impl Departure {
         }
         flight.depart();
     }
-}
-
-/// The entry of a flight that has not ended: `fetching` keeps it.
-pub(crate) fn entry_of<'a>(shard: &'a mut Shard, flight: &Flight) -> &'a mut Entry {
-    shard.entry_if_any(flight.key).expect("an entry stays while a fetch of it is under way")
 }

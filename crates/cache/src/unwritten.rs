@@ -50,12 +50,12 @@ mod tests {
     use store::disk::{Device, DiskSettings, Faults, FaultyDevice, Invalidation, SimulatedDevice, Tier, wait};
 
     use crate::cache::{Cache, CacheSettings};
+    use crate::description::{Description, StoreAs};
     use crate::disk_level::{Admission, Disk};
     use crate::flight::{Courier, Flight};
     use crate::moment::Now;
     use crate::slice_layout::Sliced;
     use crate::slices::SliceAnswer;
-    use crate::ticket::{Description, StoreAs};
 
     use super::*;
 

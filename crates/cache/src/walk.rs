@@ -1,5 +1,5 @@
-//! A walk through the whole directory in bounded steps, and who takes one: the lurker for bans (`banning.rs`), and the
-//! reaper, which drops what a policy gave a life that is over.
+//! A walk through the whole directory in bounded steps: the lurker takes one for bans (`banning.rs`), and the reaper for what a
+//! policy gave a life that is over (`reaper.rs`).
 //!
 //! A shard is locked for one slice of its keys. All of the keys are looked at, which is quick, but only the objects of one
 //! slice of them, which may be anywhere in memory. What comes into a slice behind the walker's back is not missed: the
@@ -7,12 +7,8 @@
 
 use std::sync::Arc;
 
-use store::sync::atomic::Ordering::Relaxed;
-
-use crate::cache::Cache;
-use crate::directory::{Directory, Leavers};
+use crate::directory::Directory;
 use crate::limits::{SHARDS, WALK_OBJECTS_MAX};
-use crate::moment::Now;
 use crate::object::Object;
 
 /// Where a walker stands: in a slice of a shard's keys.
@@ -54,32 +50,5 @@ impl Walk {
             (self.slice, self.cursor, found.ends_shard) = (0, self.cursor + 1, true);
         }
         found
-    }
-}
-
-impl Cache {
-    /// Takes a stored object out; false if it was not the stored one any more.
-    pub(crate) fn take_out(&self, object: &Arc<Object>) -> bool {
-        let leavers = Leavers::from_iter([Arc::clone(object)]);
-        let mut shard = self.directory.shard(object.key);
-        let is_stored = shard.remove(object);
-        if is_stored {
-            self.part_with(&leavers);
-        }
-        is_stored
-    }
-
-    /// The reaper: drops what is over ([`Lifetimes`](rules::Lifetimes)), and returns after about so many objects were
-    /// looked at, or after one round. The next call goes on where this one ended. Returns how many were dropped.
-    pub fn reap(&self, now: Now, objects_max: usize) -> usize {
-        let mut walk = self.reaper.lock();
-        let (mut looked_at, mut dropped, end) = (0, 0, walk.cursor + SHARDS as u64);
-        while looked_at < objects_max.max(1) && walk.cursor < end {
-            let found = walk.step(&self.directory, |object| object.is_over(now));
-            looked_at += found.seen.max(1);
-            dropped += found.objects.iter().filter(|object| self.take_out(object)).count();
-        }
-        self.counters.expired.fetch_add(dropped as u64, Relaxed);
-        dropped
     }
 }

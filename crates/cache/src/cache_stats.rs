@@ -1,0 +1,50 @@
+//! Figures of the cache: what it counts, and what it says of itself.
+
+use store::sync::atomic::AtomicU64;
+
+/// Figures since the start, and of this moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    pub memory_bytes_max: u64,
+    /// Objects, index, bodies under way, and what others charged to the account.
+    pub memory_bytes: u64,
+    /// Of these, what only its last readers keep.
+    pub leaving_bytes: u64,
+    /// What bodies take that lie in the page file.
+    pub file_memory_bytes: u64,
+    pub objects: u64,
+    pub keys: u64,
+    pub evictions: u64,
+    /// Objects dropped by purges and unsafe methods.
+    pub invalidated: u64,
+    /// Objects dropped because the lifetimes that a policy gave them were over.
+    pub expired: u64,
+    /// Objects dropped by bans.
+    pub banned: u64,
+    /// Tags of stored objects, each object's counted.
+    pub tags: u64,
+    /// Bans that are listed.
+    pub bans: u64,
+    /// Bans that left before everything was tested, because there were too many; see `limits::BANS_MAX`.
+    pub bans_overflowed: u64,
+    pub landed: u64,
+    pub refreshed: u64,
+    /// Requests that followed somebody else's fetch.
+    pub coalesced: u64,
+    pub overflowed: u64,
+    /// Objects that came back from a disk.
+    pub recalled: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub evictions: AtomicU64,
+    pub invalidated: AtomicU64,
+    pub expired: AtomicU64,
+    pub banned: AtomicU64,
+    pub landed: AtomicU64,
+    pub refreshed: AtomicU64,
+    pub coalesced: AtomicU64,
+    pub overflowed: AtomicU64,
+    pub recalled: AtomicU64,
+}

@@ -1,0 +1,37 @@
+//! How long a stored response lives: as its policy decided, or as its own fields say.
+
+use rules::Lifetimes;
+use rules::lifetimes::Stage;
+
+use crate::by_policy::{MarkKind, stage};
+use crate::moment::Now;
+use crate::object::Object;
+use crate::wishes::Wishes;
+
+impl Object {
+    /// The lifetimes that a policy gave it, or that its own fields did, as they are at this moment.
+    pub fn lifetimes(&self, now: Now) -> Lifetimes {
+        let keep_ms = self.by_policy().map_or(0, |policy| policy.keep_ms);
+        Lifetimes::of(&self.facts(), keep_ms, self.resident_ms(now))
+    }
+
+    /// Did a policy decide how long it lives?
+    pub fn is_by_policy(&self) -> bool {
+        self.by_policy().is_some()
+    }
+
+    pub(crate) fn mark(&self) -> Option<MarkKind> {
+        self.by_policy().and_then(|policy| policy.mark)
+    }
+
+    /// Where it stands for these wishes, if a policy decides.
+    pub(crate) fn stage(&self, wishes: &Wishes, now: Now) -> Option<Stage> {
+        let policy = self.by_policy()?;
+        Some(stage(&self.facts(), policy.keep_ms, self.resident_ms(now), wishes))
+    }
+
+    /// Has nobody a use for it any more, as its policy said?
+    pub(crate) fn is_over(&self, now: Now) -> bool {
+        self.stage(&Wishes::default(), now) == Some(Stage::Over)
+    }
+}
