@@ -9,11 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginUrl};
 
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
-use crate::bench_flags::BenchFlags;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
 use crate::import::ImportFlags;
-use crate::lab_command::LabCommand;
 use crate::limits;
+use crate::load_tool::{BenchFlags, LabCommand};
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
 use crate::quantities::parse_size;
 use crate::varnish_parameters;

@@ -4,46 +4,36 @@
 //! The translation is `vcl::old_vcl`. Here its result is checked, with what it includes translated on the way, so that
 //! exit code 0 means a file that can be used.
 
+mod import_findings;
+mod import_flags;
+mod import_nginx;
+mod import_squid;
+mod imported_toml;
+mod include_pattern;
+mod nginx_conf;
+mod nginx_guards;
+mod nginx_location;
+mod nginx_memcached;
+mod nginx_prefixes;
+mod nginx_routes;
+mod nginx_tree;
+mod nginx_types;
+mod nginx_upstream;
+mod squid_access;
+mod squid_conf;
+mod squid_peers;
+
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
 use serde_json::{Value, json};
 use vcl::old_vcl::{Dialect, Translated, is_present_vcl, translate};
 use vcl::{Checked, Code, Diagnostic, IncludeRequest, Included, Includes, Severity, Sources};
 
+pub use import_flags::ImportFlags;
+
 use crate::check_vcl::{Disk, diagnostic_row, read_vcl};
-use crate::{import_nginx, import_squid};
-
-#[derive(Clone, Debug, Args)]
-pub struct ImportFlags {
-    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf or squid.conf, of which larder.toml is made
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-
-    /// Where to write the new file [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
-    /// Which Varnish the file is for; up to 2, `%22` within a string is a character [default: by what it holds]
-    #[arg(long, value_name = "1|2|3", value_parser = clap::value_parser!(u8).range(1..=3))]
-    pub from: Option<u8>,
-
-    /// Where included VCL files are looked for; may be given more than once [default: beside the
-    /// file]
-    #[arg(long, value_name = "DIR")]
-    pub vcl_path: Vec<PathBuf>,
-
-    /// Where relative names of an nginx.conf begin [default: the directory that holds conf/, or the
-    /// file's own]
-    #[arg(long, value_name = "DIR")]
-    pub prefix: Option<PathBuf>,
-
-    /// Print the new text and what is said of it as JSON
-    #[arg(long)]
-    pub json: bool,
-}
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
     if let Ok(bytes) = read_vcl(&flags.file)

@@ -1,13 +1,24 @@
 //! `larder vcl`: what is done with VCL files besides checking and serving them, and with those that a larder has loaded.
 
+mod explained;
+mod rehearsal_heads;
+mod rehearsal_trace;
+mod rehearsing;
+mod vcl_expect;
+mod vcl_explain;
+mod vcl_fmt;
+mod vcl_remote;
+mod vcl_suite;
+mod vcl_test;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::vcl_explain::{ExplainFlags, explain};
-use crate::vcl_fmt::{FmtFlags, fmt};
-use crate::vcl_remote::{self, BanFlags, HealthFlags, LabelFlags, LoadFlags, NameFlags, RemoteFlags};
-use crate::vcl_test::{TestFlags, test};
+use crate::vcl_command::vcl_explain::{ExplainFlags, explain};
+use crate::vcl_command::vcl_fmt::{FmtFlags, fmt};
+use crate::vcl_command::vcl_remote::{BanFlags, HealthFlags, LabelFlags, LoadFlags, NameFlags, RemoteFlags};
+use crate::vcl_command::vcl_test::{TestFlags, test};
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum VclCommand {

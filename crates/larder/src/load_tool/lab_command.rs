@@ -1,0 +1,75 @@
+//! `larder lab`: the parts of the lab that are programs of their own.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::load_tool::lab_compare::{CompareFlags, ReportFlags, compare, report};
+use crate::load_tool::lab_origin::{NullFlags, OriginFlags, null, origin};
+use crate::load_tool::lab_run::{RunFlags, run};
+use crate::load_tool::lab_simulate::{SimulateFlags, simulate};
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum LabCommand {
+    /// Measure servers side by side: every row of a lab file, in interleaved blocks, every answer checked
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunFlags),
+    /// Print the table of a run that is over, and write its page or its cells again
+    Report(ReportFlags),
+    /// Say what became better or worse from one run to another; exit 1 when anything became worse
+    Compare(CompareFlags),
+    /// Replay an access log or a trace over sizes of memory and orders of eviction: how much memory is needed?
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(SimulateFlags),
+    /// Answer as the path and the query say: sizes, delays, statuses, and faults
+    Origin(OriginFlags),
+    /// Answer everything with the same bytes, as cheaply as can be: the ceiling of the load generator
+    Null(NullFlags),
+    /// End the servers of a lab that was killed; `larder lab run` starts it
+    #[command(hide = true)]
+    Keeper,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  larder lab run lab/bench.toml --quick                    a look at all rows
+  larder lab run lab/bench.toml --only varnish --rows hit  some of it
+  larder lab run mine.toml --out results/mine              goes on there when it was interrupted
+
+A lab file:
+  title = \"hits\"
+  reference = \"larder\"                  # it runs twice: what the two differ by is the noise
+  servers = [\"larder\", \"nginx-cache\"]  # or [[server]] with name, profile, args, options, workers, port, binary
+  [[row]]
+  name = \"hit\"
+  size = [6221, 75356]                  # or urls = { count = 10000, mean_bytes = 12000, order = \"zipf\" }
+  connections = [64, 1000]              # also rate, sessions, keep_alive, headers, kind = \"pass\" or \"idle\"
+
+Profiles: larder, larder-static, larder-forward, larder-memc, nginx-cache, nginx-static, nginx-memc, varnish, squid,
+squid-forward, haproxy, apache, apache-static, h2o, lighttpd, trafficserver, memcached, null. Servers that are not installed are skipped.
+
+Exit codes: 0 measured; 1 a bad file, a server that does not start, interrupted; 2 wrong flags.";
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  larder lab simulate /var/log/nginx/access.log
+  larder lab simulate access.log --memory 64MiB,256MiB,1GiB --ttl 10m --plot curves.svg
+  zstd -dc trace.oracleGeneral.zst | larder lab simulate - --first 10000000 --json
+  larder lab simulate --generate site --seed 7 --memory 0.1%,1%,10%,30%
+
+Exit codes: 0 simulated; 1 no such file, or no trace; 2 wrong flags.";
+
+pub fn lab(command: &LabCommand) -> ExitCode {
+    match command {
+        LabCommand::Run(flags) => run(flags),
+        LabCommand::Report(flags) => report(flags),
+        LabCommand::Compare(flags) => compare(flags),
+        LabCommand::Simulate(flags) => simulate(flags),
+        LabCommand::Origin(flags) => origin(flags),
+        LabCommand::Null(flags) => null(flags),
+        LabCommand::Keeper => {
+            lab::keep_groups(std::io::stdin().lock());
+            ExitCode::SUCCESS
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! `larder lab simulate`: how much memory do I need? A trace through larder's own eviction at several sizes.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+use store::EvictionKind;
+
+use crate::limits::{SIMULATED_OBJECTS_MAX, SIMULATED_OBJECTS_MIN, SIMULATED_REQUESTS_MAX};
+use crate::load_tool::simulation::curve_plot::svg;
+use crate::load_tool::simulation::made_trace::{MadeKind, Recipe, make};
+use crate::load_tool::simulation::miss_curves::{Curve, Grid, curves, enough, usual_sizes, whole_bytes};
+use crate::load_tool::simulation::trace_file::{Trace, TraceFormat, read};
+use crate::quantities::{parse_duration, parse_size, show_size};
+use crate::say::say;
+
+/// What an object takes beside its body with a head of 300 bytes, its places in the index and in the eviction counted.
+const OBJECT_BYTES_DEFAULT: u64 = 1_480;
+
+#[derive(Clone, Debug, Args)]
+pub struct SimulateFlags {
+    /// An access log, a CSV file of seconds, key and bytes, or a trace in libCacheSim's oracleGeneral; - reads standard input
+    #[arg(value_name = "TRACE", required_unless_present = "generate", conflicts_with = "generate")]
+    pub trace: Option<PathBuf>,
+
+    /// Make a trace instead of reading one
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub generate: Option<MadeKind>,
+
+    /// How many requests to make
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, conflicts_with = "trace",
+          value_parser = clap::value_parser!(u64).range(1..=SIMULATED_REQUESTS_MAX))]
+    pub requests: u64,
+
+    /// For how many objects
+    #[arg(long, value_name = "N", default_value_t = 100_000, conflicts_with = "trace",
+          value_parser = clap::value_parser!(u32).range(SIMULATED_OBJECTS_MIN..=SIMULATED_OBJECTS_MAX))]
+    pub objects: u32,
+
+    /// The same seed makes the same trace
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "trace")]
+    pub seed: u64,
+
+    /// The trace's format, if it is not to be told by its beginning
+    #[arg(long, value_enum, conflicts_with = "generate")]
+    pub format: Option<TraceFormat>,
+
+    /// A size of memory to try, or a part of what everything takes (5%), several by commas; else ten, from what holds
+    /// everything down by halves
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_memory)]
+    pub memory: Vec<MemoryTried>,
+
+    /// An order of eviction to try, several by commas: s3-fifo, sieve, lru; else all of them
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_kind)]
+    pub policy: Vec<EvictionKind>,
+
+    /// What an object takes beside its body
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value_t = OBJECT_BYTES_DEFAULT)]
+    pub object_bytes: u64,
+
+    /// How long an object is fresh; else for ever
+    #[arg(long, value_name = "DURATION", value_parser = parse_seconds)]
+    pub ttl: Option<u32>,
+
+    /// Only so many requests, from the start
+    #[arg(long, value_name = "N", conflicts_with = "generate")]
+    pub first: Option<u64>,
+
+    /// Write the curves here as SVG
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A size of memory, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MemoryTried {
+    Bytes(u64),
+    /// Of what everything takes that is asked for.
+    Percent(f64),
+}
+
+fn parse_memory(text: &str) -> Result<MemoryTried, String> {
+    let Some(number) = text.strip_suffix('%') else { return parse_size(text).map(MemoryTried::Bytes) };
+    let percent = number.trim_end().parse().ok().filter(|percent| (f64::MIN_POSITIVE..=100.0).contains(percent));
+    percent.map(MemoryTried::Percent).ok_or_else(|| format!("`{text}` is no part of the whole, such as 0.5% or 30%"))
+}
+
+fn parse_kind(text: &str) -> Result<EvictionKind, String> {
+    let found = EvictionKind::ALL.into_iter().find(|kind| kind.name() == text);
+    found.ok_or_else(|| "an order of eviction is s3-fifo, sieve or lru".to_owned())
+}
+
+fn parse_seconds(text: &str) -> Result<u32, String> {
+    u32::try_from(parse_duration(text)?.as_secs()).map_err(|_| format!("`{text}` is too long"))
+}
+
+pub fn simulate(flags: &SimulateFlags) -> ExitCode {
+    match run(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            say!("error: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(flags: &SimulateFlags) -> Result<(), String> {
+    let (name, trace) = trace(flags)?;
+    let grid = grid(flags, &trace);
+    let pairs_count = grid.kinds.len() * grid.sizes_bytes.len();
+    let shows_progress = std::io::stderr().is_terminal();
+    let made = curves(&trace, &grid, |done| {
+        if shows_progress {
+            let _ = write!(std::io::stderr(), "\r{done} of {pairs_count} replays\x1b[K");
+        }
+    });
+    if shows_progress {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    if let Some(path) = &flags.plot {
+        let title = format!("Miss ratio of {name}, {} requests", trace.asks.len());
+        std::fs::write(path, svg(&grid.sizes_bytes, &made, &title))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    let told = if flags.json { as_json(&trace, &grid, &made) } else { as_text(&trace, &grid, &made) };
+    let _ = std::io::stdout().write_all(told.as_bytes());
+    Ok(())
+}
+
+/// With its name.
+fn trace(flags: &SimulateFlags) -> Result<(String, Trace), String> {
+    if let Some(kind) = flags.generate {
+        let SimulateFlags { requests, objects, seed, .. } = *flags;
+        return Ok((format!("{}, seed {seed}", kind.name()), make(&Recipe { kind, requests, objects, seed })));
+    }
+    let path = flags.trace.as_deref().expect("clap wants a trace where none is made");
+    let name = path.display().to_string();
+    let trace =
+        open(path).and_then(|from| read(from, flags.format, flags.first)).map_err(|what| format!("{name}: {what}"))?;
+    Ok((name, trace))
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>, String> {
+    match path == Path::new("-") {
+        true => Ok(Box::new(std::io::stdin().lock())),
+        false => File::open(path).map(|file| Box::new(file) as Box<dyn Read>).map_err(|error| error.to_string()),
+    }
+}
+
+fn grid(flags: &SimulateFlags, trace: &Trace) -> Grid {
+    let whole_bytes = whole_bytes(trace, flags.object_bytes);
+    let bytes_of = |tried: &MemoryTried| match *tried {
+        MemoryTried::Bytes(bytes) => bytes,
+        MemoryTried::Percent(percent) => (whole_bytes as f64 * percent / 100.0).ceil() as u64,
+    };
+    let mut sizes_bytes: Vec<u64> = flags.memory.iter().map(bytes_of).collect();
+    sizes_bytes.sort_unstable();
+    sizes_bytes.dedup();
+    if sizes_bytes.is_empty() {
+        sizes_bytes = usual_sizes(whole_bytes);
+    }
+    let kinds = if flags.policy.is_empty() { EvictionKind::ALL.to_vec() } else { flags.policy.clone() };
+    Grid { kinds, sizes_bytes, object_bytes: flags.object_bytes, ttl_s: flags.ttl }
+}
+
+fn as_text(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
+    let requests = trace.asks.len();
+    let percent = |part: f64| format!("{:.1} %", part * 100.0);
+    let mut out = format!(
+        "{requests} requests for {} objects; all of them take {}, {} each beside their bodies\n",
+        trace.objects,
+        show_size(whole_bytes(trace, grid.object_bytes)),
+        show_size(grid.object_bytes),
+    );
+    if trace.not_cacheable + trace.not_understood > 0 {
+        out += &format!(
+            "left out: requests that no cache keeps: {}; lines that were not understood: {}\n",
+            trace.not_cacheable, trace.not_understood
+        );
+    }
+    out += &format!("at least {} are misses: first requests\n\n", percent(f64::from(trace.objects) / requests as f64));
+    out += "misses of all requests (of all bytes)\n";
+    out += &format!("{:>12}", "memory");
+    curves.iter().for_each(|curve| out += &format!("  {:>20}", curve.kind.name()));
+    out.push('\n');
+    for (at, size) in grid.sizes_bytes.iter().enumerate() {
+        out += &format!("{:>12}", show_size(*size));
+        for curve in curves {
+            let misses = &curve.misses[at];
+            out += &format!("  {:>8} ({:>9})", percent(misses.ratio()), percent(misses.bytes_ratio()));
+        }
+        let bar = "█".repeat((curves[0].misses[at].ratio() * 40.0).round() as usize);
+        out += &format!("  {bar}\n");
+    }
+    out.push('\n');
+    for curve in curves {
+        if let Some(at) = enough(curve) {
+            let (size, name) = (show_size(grid.sizes_bytes[at]), curve.kind.name());
+            out += &format!("{name}: {size} wins nine tenths of what the largest size tried wins over the smallest\n");
+        }
+    }
+    out
+}
+
+fn as_json(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
+    let points = |curve: &Curve| {
+        let point = |(size, misses): (&u64, &store::Misses)| {
+            json!({
+                "memory_bytes": size,
+                "missed": misses.missed,
+                "miss_ratio": misses.ratio(),
+                "missed_bytes": misses.missed_bytes,
+                "byte_miss_ratio": misses.bytes_ratio(),
+            })
+        };
+        grid.sizes_bytes.iter().zip(&curve.misses).map(point).collect::<Vec<_>>()
+    };
+    let told = json!({
+        "requests": trace.asks.len(),
+        "objects": trace.objects,
+        "not_cacheable": trace.not_cacheable,
+        "not_understood": trace.not_understood,
+        "bytes": curves.first().and_then(|curve| curve.misses.first()).map_or(0, |misses| misses.bytes),
+        "whole_bytes": whole_bytes(trace, grid.object_bytes),
+        "object_bytes": grid.object_bytes,
+        "ttl_s": grid.ttl_s,
+        "curves": curves.iter().map(|curve| json!({
+            "policy": curve.kind.name(),
+            "points": points(curve),
+            "enough_bytes": enough(curve).map(|at| grid.sizes_bytes[at]),
+        })).collect::<Vec<_>>(),
+    });
+    format!("{told:#}\n")
+}
