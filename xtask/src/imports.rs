@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::page_tables::{self, quoted};
+
 /// What a row of the table allows.
 #[derive(Debug, PartialEq, Eq)]
 enum Allowed {
@@ -44,41 +46,14 @@ pub fn complaints(architecture: &str, metadata: &Value) -> Vec<String> {
     complaints
 }
 
-/// The first Markdown table whose header has the columns `crate` and `may import`.
-fn table(text: &str) -> BTreeMap<String, Allowed> {
-    let mut rows = BTreeMap::new();
-    let mut columns = None;
-    for line in text.lines() {
-        let Some(inner) = line.trim().strip_prefix('|').and_then(|rest| rest.strip_suffix('|')) else {
-            if rows.is_empty() {
-                columns = None;
-                continue;
-            }
-            break;
-        };
-        let cells: Vec<&str> = inner.split('|').map(str::trim).collect();
-        match columns {
-            None => {
-                let column = |name: &str| cells.iter().position(|cell| *cell == name);
-                columns = column("crate").zip(column("may import"));
-            }
-            Some((name, imports)) if cells.len() > name.max(imports) => {
-                if let Some(name) = quoted(cells[name]).next() {
-                    rows.insert(name, allowed(cells[imports]));
-                }
-            }
-            Some(_) => {}
-        }
-    }
-    rows
+/// What the table allows each crate.
+fn table(page: &str) -> BTreeMap<String, Allowed> {
+    let rows = page_tables::rows(page, ["crate", "may import"]);
+    rows.into_iter().filter_map(|[name, imports]| Some((quoted(&name).next()?, allowed(&imports)))).collect()
 }
 
 fn allowed(cell: &str) -> Allowed {
     if cell == "all" { Allowed::All } else { Allowed::These(quoted(cell).collect()) }
-}
-
-fn quoted(cell: &str) -> impl Iterator<Item = String> + '_ {
-    cell.split('`').skip(1).step_by(2).map(str::to_string)
 }
 
 /// Each crate of the workspace with those that it imports, for whatever purpose.

@@ -35,6 +35,7 @@ mod object_cost;
 mod original_scenario;
 mod original_walk;
 mod originals;
+mod page_tables;
 mod plain_exchange;
 mod ports;
 mod project;
@@ -52,6 +53,7 @@ mod verdicts;
 mod vtc;
 mod vtc_kinds;
 mod vtc_leftovers;
+mod walls;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK

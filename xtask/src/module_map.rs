@@ -114,7 +114,10 @@ impl ModuleMap {
     fn descend(&self, mut at: Names, mut rest: &[String], depth: usize) -> Option<(usize, String)> {
         while let Some(first) = rest.first() {
             let child = [at.as_slice(), std::slice::from_ref(first)].concat();
-            if self.modules.contains_key(&child) {
+            // A path that ends in a module names what is beside it under the same name, if anything is.
+            if self.modules.contains_key(&child)
+                && (rest.len() > 1 || !self.modules.get(&at)?.bound.contains_key(first))
+            {
                 (at, rest) = (child, &rest[1..]);
                 continue;
             }
@@ -341,6 +344,13 @@ mod tests {
             &["a/b.rs lib.rs: x", "a/b.rs a.rs: A"],
         );
         check(&[("lib.rs", ""), ("a.rs", "mod b;\nfn f() { b::g() }"), ("a/b.rs", "")], &["a.rs a/b.rs: g"]);
+    }
+
+    #[test]
+    fn what_has_the_name_of_its_module_is_found() {
+        let files = [("lib.rs", ""), ("a.rs", "mod near;\npub use near::near;"), ("a/near.rs", "pub fn near() {}")];
+        let named = [("b.rs", "use crate::a::near;\nfn f() { crate::a::near() }")];
+        check(&[files.as_slice(), &named].concat(), &["a.rs a/near.rs: near", "b.rs a/near.rs: near"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::allowances::Allowances;
 use crate::findings::Findings;
 use crate::module_map::ModuleMap;
 use crate::project::Project;
-use crate::{circles, imports, licences, source};
+use crate::{circles, imports, licences, source, walls};
 
 const LINES_MAX: usize = 700;
 const LINES_SUSPECT: usize = 500;
@@ -53,6 +53,7 @@ pub fn look(project: &Project) -> Result<Findings, String> {
         .extend(licences::complaints(&project.read("deny.toml")?, &project.tree(licences::TREE_FORMAT)?));
     let (crates, allowances) = (ModuleMap::of_crates(project)?, Allowances::read(project)?);
     circles::look(&crates, &allowances, &mut findings);
+    findings.complaints.extend(walls::complaints(&architecture, &crates));
     let unsafe_files = unsafe_files(&architecture);
     let files = project.files()?;
     names(&files, &mut findings);
