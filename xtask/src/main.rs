@@ -59,7 +59,8 @@ const USAGE: &str = "\
 usage: cargo xtask TASK
 
   test                     everything that must hold, in order, with a summary
-  check                    the quick part: format, lints, tidy
+  check                    format, lints, tidy
+  unit                     unit tests, tests in memory and the examples of the crates' docs
   tidy                     the rules of ARCHITECTURE.md and of the house, as a test
   tidy --circles [CRATE…]  the largest circle of imports of every crate, or of these, and which edges would open it
   behaviours [FILE.vtc…]   the behaviour files, all or these
@@ -114,6 +115,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["test"] => suite::test(&project),
         ["check"] => suite::check(&project),
+        ["unit"] => suite::unit(&project),
         ["tidy"] => tidy::task(&project),
         ["tidy", "--circles", crates @ ..] => circles::task(&project, crates),
         ["behaviours", files @ ..] => behaviours::task(&project, files),

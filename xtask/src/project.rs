@@ -20,6 +20,8 @@ pub struct IntegrationTest {
     pub package: String,
     pub name: String,
     pub features: String,
+    /// It starts programs that no toolchain brings: `[package.metadata.tests] start_programs` of its Cargo.toml names it.
+    pub starts_programs: bool,
 }
 
 impl Project {
@@ -80,10 +82,12 @@ impl Project {
         let members = items(&self.metadata["workspace_members"]);
         let mut tests = Vec::new();
         for package in items(&self.metadata["packages"]).iter().filter(|package| members.contains(&package["id"])) {
+            let with_programs = items(&package["metadata"]["tests"]["start_programs"]);
             for target in items(&package["targets"]).iter().filter(|target| items(&target["kind"]) == ["test"]) {
                 let features: Vec<String> = items(&target["required-features"]).iter().map(text).collect();
                 let (name, package) = (text(&target["name"]), text(&package["name"]));
-                tests.push(IntegrationTest { package, name, features: features.join(",") });
+                let starts_programs = with_programs.contains(&target["name"]);
+                tests.push(IntegrationTest { package, name, features: features.join(","), starts_programs });
             }
         }
         tests

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::project::{Project, Stopwatch};
+use crate::project::{IntegrationTest, Project, Stopwatch};
 use crate::{behaviours, cache_random, conformance, crash, edge_counts, large, memory, tidy, vcl_random};
 
 /// What a step did: how many things it looked at, and what was wrong with which.
@@ -35,9 +35,11 @@ impl Tally {
 type Step = (&'static str, fn(&Project) -> Result<Tally, String>);
 
 const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_step)];
-const SLOW: [Step; 11] = [
+/// What needs the toolchain and nothing else.
+const UNIT: [Step; 3] =
+    [("unit tests", unit_tests), ("in-memory tests", in_memory_tests), ("doc examples", documented_examples)];
+const SLOW: [Step; 10] = [
     ("build", build),
-    ("unit tests", unit_tests),
     ("integration tests", integration_tests),
     ("behaviours", behaviours::run),
     ("crashes", crash::run),
@@ -53,9 +55,13 @@ pub fn check(project: &Project) -> Result<(), String> {
     walk(project, &QUICK)
 }
 
+pub fn unit(project: &Project) -> Result<(), String> {
+    walk(project, &UNIT)
+}
+
 pub fn test(project: &Project) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(project.target.join("test"));
-    walk(project, &[QUICK.as_slice(), &SLOW].concat())
+    walk(project, &[QUICK.as_slice(), &UNIT, &SLOW].concat())
 }
 
 fn walk(project: &Project, steps: &[Step]) -> Result<(), String> {
@@ -108,17 +114,32 @@ fn unit_tests(project: &Project) -> Result<Tally, String> {
     cargo_test(project, "unit-tests", &["--workspace", "--lib", "--bins"])
 }
 
+/// The integration tests that start no program of somebody else's and need no build of their own.
+fn in_memory_tests(project: &Project) -> Result<Tally, String> {
+    plain_targets(project, "in-memory-tests", |target| !target.starts_programs)
+}
+
+fn documented_examples(project: &Project) -> Result<Tally, String> {
+    cargo_test(project, "doc-examples", &["--workspace", "--doc"])
+}
+
+/// All other integration tests.
 fn integration_tests(project: &Project) -> Result<Tally, String> {
+    let mut tally = plain_targets(project, "integration-tests", |target| target.starts_programs)?;
     let targets = project.integration_tests();
-    let plain = targets.iter().filter(|target| target.features.is_empty());
-    let mut which: Vec<&str> = plain.flat_map(|target| ["--test", target.name.as_str()]).collect();
-    which.insert(0, "--workspace");
-    let mut tally = cargo_test(project, "integration-tests", &which)?;
     for target in targets.iter().filter(|target| !target.features.is_empty()) {
         let which = ["--package", &target.package, "--features", &target.features, "--test", &target.name];
         tally.add(cargo_test(project, &target.name, &which)?);
     }
     Ok(tally)
+}
+
+/// Those of the integration tests without features of their own that `wanted` takes.
+fn plain_targets(project: &Project, name: &str, wanted: fn(&IntegrationTest) -> bool) -> Result<Tally, String> {
+    let targets = project.integration_tests();
+    let plain = targets.iter().filter(|target| target.features.is_empty() && wanted(target));
+    let which = plain.flat_map(|target| ["--test", target.name.as_str()]);
+    cargo_test(project, name, &std::iter::once("--workspace").chain(which).collect::<Vec<&str>>())
 }
 
 /// Runs the tests and counts what cargo says of them.
