@@ -232,6 +232,12 @@ pub fn note(name: &str) -> Option<&'static str> {
     })
 }
 
+/// Does a parameter that is known change nothing in `larder serve`?
+#[cfg(test)]
+pub fn sets_nothing(name: &str) -> bool {
+    all().any(|(known, effect)| *known == name && matches!(effect, Nothing(_) | OfFront))
+}
+
 /// Sets one. The error is a reason that begins small, for behind the name.
 pub fn set(plan: &mut Plan, name: &str, written: &str) -> Result<(), String> {
     let Some((name, effect)) = all().find(|(known, _)| *known == name) else {

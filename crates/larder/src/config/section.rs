@@ -4,6 +4,8 @@
 //! the tree that `toml` parsed, spans included, is read key by key. This file knows TOML, not larder's keys.
 
 use std::cell::RefCell;
+#[cfg(test)]
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -19,16 +21,21 @@ const KEYS_LISTED_MAX: usize = 16;
 
 /// The mistakes found so far.
 #[derive(Debug, Default)]
-pub struct Complaints(RefCell<Vec<Complaint>>);
+pub struct Complaints {
+    found: RefCell<Vec<Complaint>>,
+    /// Every key that was asked for, with its section, and whether it was there: what docs/larder.toml is held against.
+    #[cfg(test)]
+    pub asked: RefCell<BTreeMap<(String, &'static str), bool>>,
+}
 
 impl Complaints {
     pub fn add(&self, complaint: Complaint) {
-        self.0.borrow_mut().push(complaint);
+        self.found.borrow_mut().push(complaint);
     }
 
     /// In the order of the file.
     pub fn into_sorted(self) -> Vec<Complaint> {
-        let mut all = self.0.into_inner();
+        let mut all = self.found.into_inner();
         all.sort_by_key(|c| c.span.start);
         all
     }
@@ -144,6 +151,8 @@ impl<'a> Section<'a> {
 
     /// Complains about the keys that were not asked for.
     pub fn end(self) {
+        #[cfg(test)]
+        self.note_asked();
         for (key, span, _) in self.entries().filter(|(key, ..)| !self.known.contains(key)) {
             if self.not_yet.contains(&key) {
                 let what = format!("`{key}` in {} is not supported by this version of larder", self.label);
@@ -158,6 +167,18 @@ impl<'a> Section<'a> {
                 }
                 None => complaint,
             });
+        }
+    }
+}
+
+#[cfg(test)]
+impl Section<'_> {
+    /// Sections of one kind are one here, whatever their names.
+    fn note_asked(&self) {
+        let kind = self.label.split('.').next().unwrap_or_default();
+        let mut asked = self.complaints.asked.borrow_mut();
+        for key in &self.known {
+            *asked.entry((kind.to_owned(), key)).or_default() |= self.table.contains_key(*key);
         }
     }
 }
