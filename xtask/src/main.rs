@@ -35,6 +35,7 @@ mod object_cost;
 mod original_scenario;
 mod original_walk;
 mod originals;
+mod page_names;
 mod page_tables;
 mod plain_exchange;
 mod ports;

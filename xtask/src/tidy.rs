@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::allowances::Allowances;
 use crate::findings::Findings;
 use crate::module_map::ModuleMap;
+use crate::page_names::Pages;
 use crate::project::Project;
 use crate::{circles, imports, licences, source, walls};
 
@@ -65,6 +66,13 @@ pub fn look(project: &Project) -> Result<Findings, String> {
             Some("vtc") => behaviour(path, &text, &mut findings),
             _ => {}
         }
+    }
+    let is_page = |path: &&PathBuf| path.extension().is_some_and(|e| e == "md");
+    let page = |path: &PathBuf| Some((path.clone(), project.read(path).ok()?));
+    let pages: Vec<(PathBuf, String)> = files.iter().filter(is_page).filter_map(page).collect();
+    let all = Pages::new(&files, &pages);
+    for (path, text) in &pages {
+        all.complaints(path, text).into_iter().for_each(|complaint| findings.complain(path, complaint));
     }
     unbroken(&files, &project.read(BREAKS)?, &mut findings);
     for path in unsafe_files.iter().filter(|path| !files.contains(path)) {
