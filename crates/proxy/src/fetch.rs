@@ -27,7 +27,7 @@ use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
 use crate::site::{Backend, Site};
 use crate::url_variations::Place;
-use crate::vcl_story::fetch_state::FetchState as PolicyState;
+use crate::vcl_story::backend_task::BackendTask;
 use crate::worker::Core;
 
 mod begin;
@@ -163,7 +163,7 @@ pub(crate) struct Fetch {
     /// The client's body, where it was read before: it goes out with the head.
     carried: Option<Bytes>,
     /// Set under a policy of the operator's.
-    vcl: Option<Box<PolicyState>>,
+    vcl: Option<Box<BackendTask>>,
     /// Who is to be told when the request leaves.
     departure: Option<Departure>,
     /// What it costs, in the account of the process.
@@ -238,7 +238,7 @@ impl Fetch {
     fn parties(&self) -> Option<Parties> {
         let names_all = self.site.settings.as_varnishd;
         let policy = self.vcl.as_deref().filter(|policy| policy.is_pass || names_all)?;
-        Some(Parties { source: policy.ends.client, destination: policy.ends.server })
+        Some(Parties { source: policy.made_for.ends.client, destination: policy.made_for.ends.server })
     }
 
     /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.

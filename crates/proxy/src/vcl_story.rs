@@ -1,7 +1,7 @@
 //! The story under a policy of the operator's: what a VCL program sees and does at each step.
 //!
 //! ```text
-//! client_state, fetch_state   what a request and a fetch carry from step to step
+//! client_state, backend_task  what a request and a fetch carry from step to step
 //! head_edits, scope_heads     the messages while a subroutine runs: borrowed, with a list of edits
 //! policy_scope                one run of subroutines: the `vcl::Host` over these
 //!   → scope_variables         what the variables are
@@ -19,12 +19,12 @@
 //! The steps of `transaction` and `fetch` ask here what the program says, and do it. A program is captured with its
 //! backends when a request is received, and kept to its end.
 
+pub(crate) mod backend_task;
 pub(crate) mod bans;
 pub(crate) mod builtin_hit;
 pub(crate) mod client_state;
 pub(crate) mod client_steps;
 pub(crate) mod delivered;
-pub(crate) mod fetch_state;
 pub(crate) mod field_bits;
 pub(crate) mod foresight;
 pub(crate) mod hashed_parts;

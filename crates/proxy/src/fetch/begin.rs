@@ -21,7 +21,7 @@ use crate::records::fetch_records::{self, Wish};
 use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
-use crate::vcl_story::fetch_state::{FetchState as PolicyState, MadeFor};
+use crate::vcl_story::backend_task::{BackendTask, MadeFor};
 use crate::vcl_story::xids;
 use crate::worker::Core;
 
@@ -85,7 +85,7 @@ impl Fetch {
                 Rc::new(bereq::with_xid(&bereq.request(), xid))
             }
         };
-        let mut policy = PolicyState::new(MadeFor::of(client), Rc::clone(&head), xid, core.now());
+        let mut policy = BackendTask::new(MadeFor::of(client), Rc::clone(&head), xid, core.now());
         policy.is_pass = is_pass;
         policy.uncacheable.set(is_pass);
         policy.log_notes = core.shared.logs().then(|| Rc::clone(client.log_notes.get_or_init(Default::default)));
@@ -109,8 +109,9 @@ impl Fetch {
         let xid = xids::next(core);
         let bereq = bereq::with_range(&program.bereq.request(), &purpose);
         let head = Rc::new(bereq::with_xid(&bereq.request(), xid));
-        let mut policy = PolicyState::new(program.made_for.clone(), Rc::clone(&head), xid, core.now());
-        policy.records = fetch_records::begin(core, None, (xid, Wish::Miss), &policy.site.name, &head.request());
+        let mut policy = BackendTask::new(Rc::clone(&program.made_for), Rc::clone(&head), xid, core.now());
+        policy.records =
+            fetch_records::begin(core, None, (xid, Wish::Miss), &program.made_for.site.name, &head.request());
         Fetch::under((core, site), asked_for, policy, (head, purpose))
     }
 
@@ -118,7 +119,7 @@ impl Fetch {
     fn under(
         (core, site): (&Rc<Core>, &Arc<Site>),
         (backend, client): (Option<Backend>, Option<ClientIdentity>),
-        mut state: PolicyState,
+        mut state: BackendTask,
         (head, purpose): (Rc<RequestHead>, Purpose),
     ) -> Fetch {
         state.watched = core.watch.as_ref().map(|watch| watch.fetch_began());

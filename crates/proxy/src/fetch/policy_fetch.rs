@@ -25,7 +25,7 @@ use crate::fetch::beresp::{received_head, says_body_of_204};
 use crate::fetch::settled::{Settled, SettledBody};
 use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body, outline};
 use crate::records::{RecordKind, fetch_records};
-use crate::vcl_story::fetch_state::FetchState;
+use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf, sent_status};
@@ -54,7 +54,7 @@ fn own(said: Said<'_>) -> Next {
 }
 
 impl Fetch {
-    pub(crate) fn policy(&self) -> &FetchState {
+    pub(crate) fn policy(&self) -> &BackendTask {
         self.vcl.as_deref().expect("only a fetch under a policy comes here")
     }
 
@@ -227,7 +227,7 @@ impl Fetch {
         match policy.chosen.get() {
             None => records.put(RecordKind::FetchError, &[b"No backend"]),
             Some(id) => {
-                let name = policy.site.loaded.backend_name(BackendRef::Named(id));
+                let name = policy.made_for.site.loaded.backend_name(BackendRef::Named(id));
                 records.write(RecordKind::FetchError, format_args!("backend {name}: unhealthy"));
             }
         }
@@ -242,7 +242,7 @@ impl Fetch {
     /// The backend behind whatever the program named.
     pub(crate) fn choose_origin(&mut self) -> bool {
         let policy = self.policy();
-        let site = Arc::clone(&policy.site);
+        let site = Arc::clone(&policy.made_for.site);
         let wanted = policy.backend.get();
         let chosen =
             self.in_scope(None, None, |scope, program| program.resolve(&Watched::over(scope), wanted)).flatten();
@@ -430,7 +430,7 @@ impl Fetch {
         run: impl for<'a> FnOnce(&Scope<'a>, &'a Loaded) -> R,
     ) -> Option<R> {
         let (core, settings, head) = (Rc::clone(&self.core), Arc::clone(&self.site), Rc::clone(&self.head));
-        let site = Arc::clone(&self.policy().site);
+        let site = Arc::clone(&self.policy().made_for.site);
         let (result, changed) = {
             let arena = core.fresh_arena();
             let request = head.request();

@@ -110,7 +110,7 @@ impl Fetch {
         if policy.log_notes.is_none() && self.core.watch.is_none() {
             return;
         }
-        let life = log_notes::life(lifetimes, by, keeping, policy.site.loaded.sources());
+        let life = log_notes::life(lifetimes, by, keeping, policy.made_for.site.loaded.sources());
         if let Some(watch) = &self.core.watch {
             watch.settled(&life, policy.is_background);
         }

@@ -21,8 +21,8 @@ use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed};
 use crate::receive::Client as ClientIdentity;
 use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
+use crate::vcl_story::backend_task::MadeFor;
 use crate::vcl_story::client_steps::original_of;
-use crate::vcl_story::fetch_state::MadeFor;
 use crate::worker::Core;
 
 /// The token of a slice that is of another representation than the outline.
@@ -48,7 +48,7 @@ pub(crate) struct SliceSource {
 
 /// Under a policy: whose vcl_backend_fetch is run for each slice, and over which request.
 pub(crate) struct Program {
-    pub(crate) made_for: MadeFor,
+    pub(crate) made_for: Rc<MadeFor>,
     pub(crate) bereq: RequestHead,
 }
 
@@ -65,7 +65,7 @@ impl SliceSource {
     /// The same for the fetch that brought the outline.
     pub(crate) fn of_fetch(fetch: &Fetch, outline: &Arc<Object>) -> Option<SliceSource> {
         let program = fetch.vcl.as_deref().map(|state| Program {
-            made_for: state.made_for(),
+            made_for: Rc::clone(&state.made_for),
             bereq: bereq_of(&state.original.request(), None, None, false),
         });
         SliceSource::new((&fetch.core, &fetch.site), (fetch.backend, &fetch.head), (fetch.client, program), outline)

@@ -16,8 +16,8 @@ use vcl::{
 use wire::proxy_triples;
 
 use crate::site::Site;
+use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::client_state::{ClientState, Ends};
-use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::field_bits::Name;
 use crate::vcl_story::hashed_parts::HashedParts;
 use crate::vcl_story::head_edits::EditedHead;
@@ -30,7 +30,7 @@ use crate::worker::Core;
 #[derive(Clone, Copy)]
 pub(crate) enum Side<'a> {
     Client(&'a ClientState),
-    Fetch(&'a FetchState),
+    Fetch(&'a BackendTask),
 }
 
 /// Texts that a body made by a program usually has.
@@ -126,7 +126,7 @@ impl<'a> Scope<'a> {
     fn ends(&self) -> &Ends {
         match self.side {
             Side::Client(state) => &state.ends,
-            Side::Fetch(state) => &state.ends,
+            Side::Fetch(task) => &task.made_for.ends,
         }
     }
 
@@ -163,14 +163,14 @@ impl<'a> Host<'a> for Scope<'a> {
     fn task(&self) -> &Task {
         match self.side {
             Side::Client(state) => &state.task,
-            Side::Fetch(state) => &state.task,
+            Side::Fetch(task) => &task.private,
         }
     }
 
     fn world(&self) -> &dyn World {
         match self.side {
             Side::Client(state) => state.site.world(),
-            Side::Fetch(state) => state.site.world(),
+            Side::Fetch(task) => task.made_for.site.world(),
         }
     }
 
@@ -318,7 +318,7 @@ impl<'a> Host<'a> for Scope<'a> {
     fn backend_health(&self, of: BackendId) -> Health {
         match self.side {
             Side::Client(state) => state.site.health(of),
-            Side::Fetch(state) => state.site.health(of),
+            Side::Fetch(task) => task.made_for.site.health(of),
         }
     }
 

@@ -11,8 +11,8 @@ use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
 use crate::server_names::{server_hostname, server_identity};
+use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::client_state::Remembered;
-use crate::vcl_story::fetch_state::FetchState;
 use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::policy_scope::{Scope, Side};
@@ -47,11 +47,11 @@ fn text<'a>(bytes: &'a [u8]) -> Read<'a> {
 fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
     let ends = match scope.side {
         Side::Client(state) => &state.ends,
-        Side::Fetch(state) => &state.ends,
+        Side::Fetch(state) => &state.made_for.ends,
     };
     let identity = || match scope.side {
         Side::Client(state) => state.identity.borrow().as_deref().map(|id| scope.arena.copy(id)),
-        Side::Fetch(state) => state.identity.as_deref().map(Ok),
+        Side::Fetch(state) => state.made_for.identity.as_deref().map(Ok),
     };
     Some(match of {
         V::NOW => Plain::Time(seconds(scope.now.wall_ms)),
@@ -142,7 +142,7 @@ fn hash<'a>(scope: &Scope<'a>, hash: Option<[u8; 32]>) -> Plain<'a> {
 }
 
 /// `bereq.*`.
-fn fetch<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read<'a> {
+fn fetch<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Read<'a> {
     let limits = &scope.settings.settings.limits;
     let duration = |set: Option<f64>, usual: std::time::Duration| Plain::Duration(set.unwrap_or(usual.as_secs_f64()));
     Some(match of {
@@ -158,15 +158,15 @@ fn fetch<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read<'a> {
         V::BEREQ_BETWEEN_BYTES_TIMEOUT => duration(state.between_bytes_timeout_s.get(), limits.between_bytes_timeout),
         V::BEREQ_IS_BGFETCH => Plain::Bool(state.is_background),
         V::BEREQ_UNCACHEABLE => Plain::Bool(state.uncacheable.get()),
-        V::BEREQ_IS_HITMISS => Plain::Bool(state.remembered == Remembered::HitForMiss),
-        V::BEREQ_IS_HITPASS => Plain::Bool(state.remembered == Remembered::HitForPass),
-        V::BEREQ_HASH => hash(scope, state.hash),
+        V::BEREQ_IS_HITMISS => Plain::Bool(state.made_for.remembered == Remembered::HitForMiss),
+        V::BEREQ_IS_HITPASS => Plain::Bool(state.made_for.remembered == Remembered::HitForPass),
+        V::BEREQ_HASH => hash(scope, state.made_for.hash),
         _ => return None,
     })
 }
 
 /// `beresp.*`.
-fn backend_response<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read<'a> {
+fn backend_response<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Read<'a> {
     let lives = state.lifetimes.get();
     let chosen = state.chosen.get().map_or(BackendRef::None, BackendRef::Named);
     Some(match of {
@@ -183,7 +183,7 @@ fn backend_response<'a>(scope: &Scope<'a>, state: &'a FetchState, of: V) -> Read
         V::BERESP_DO_STREAM => Plain::Bool(state.do_stream.get()),
         V::BERESP_BACKEND => Plain::Backend(chosen),
         V::BERESP_BACKEND_NAME => {
-            let name = state.site.loaded.backend_name(chosen);
+            let name = state.made_for.site.loaded.backend_name(chosen);
             Plain::Text(scope.arena.copy(name.as_bytes()).ok())
         }
         _ => return None,
@@ -281,7 +281,7 @@ fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault
     Ok(())
 }
 
-fn write_fetch<'a>(scope: &Scope<'a>, state: &FetchState, of: V, to: Plain<'a>) -> Result<(), Fault> {
+fn write_fetch<'a>(scope: &Scope<'a>, state: &BackendTask, of: V, to: Plain<'a>) -> Result<(), Fault> {
     let lives = state.lifetimes.get();
     match of {
         V::BEREQ_METHOD => scope.bereq().set_method(word(to, "bereq.method")?),

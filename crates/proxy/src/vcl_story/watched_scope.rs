@@ -115,7 +115,7 @@ impl<'s, 'a> Watched<'s, 'a> {
     fn loaded(&self) -> &std::sync::Arc<vcl::Loaded> {
         match self.scope.side {
             Side::Client(state) => &state.site.loaded,
-            Side::Fetch(state) => &state.site.loaded,
+            Side::Fetch(state) => &state.made_for.site.loaded,
         }
     }
 

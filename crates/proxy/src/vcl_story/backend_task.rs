@@ -1,4 +1,5 @@
-//! What a fetch carries under a policy: from vcl_backend_fetch over every retry to the landing of its answer.
+//! The state of a fetch under a VCL program, which its subroutines read and set: from vcl_backend_fetch over every retry until
+//! the response is stored or delivered.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,39 +21,37 @@ use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::{ClientState, Ends, Remembered};
 use crate::vcl_story::log_notes::{LifeBy, LogNotes};
 
-/// What a fetch knows of the request that it is made for.
-#[derive(Clone)]
+/// What a fetch knows of the request that it is made for. The fetches of a body's slices share it with the one that brought
+/// the first of them.
 pub(crate) struct MadeFor {
     pub(crate) site: Arc<VclSite>,
     pub(crate) ends: Rc<Ends>,
     pub(crate) identity: Option<Box<[u8]>>,
-    pub(crate) backend_hint: BackendRef,
+    /// As the request had it; the program may choose another.
+    backend_hint: BackendRef,
     pub(crate) remembered: Remembered,
     pub(crate) hash: Option<[u8; 32]>,
 }
 
 impl MadeFor {
-    pub(crate) fn of(client: &ClientState) -> MadeFor {
-        MadeFor {
+    pub(crate) fn of(client: &ClientState) -> Rc<MadeFor> {
+        Rc::new(MadeFor {
             site: Arc::clone(&client.site),
             ends: Rc::clone(&client.ends),
             identity: client.identity.borrow().clone(),
             backend_hint: client.backend_hint.get(),
             remembered: client.remembered.get(),
             hash: client.hash.get(),
-        }
+        })
     }
 }
 
-/// The state of one fetch under a policy.
-pub(crate) struct FetchState {
-    pub(crate) site: Arc<VclSite>,
-    pub(crate) ends: Rc<Ends>,
-    pub(crate) identity: Option<Box<[u8]>>,
+/// The state of one fetch under a program: what Varnish calls a backend task, with the `bereq` and `beresp` variables that are
+/// not part of a head.
+pub(crate) struct BackendTask {
+    pub(crate) made_for: Rc<MadeFor>,
     pub(crate) xid: Cell<u64>,
     pub(crate) started_s: f64,
-    /// As the request had it; the program may choose another.
-    backend_hint: BackendRef,
     pub(crate) retries: Cell<u32>,
     pub(crate) backend: Cell<BackendRef>,
     /// The one behind the director, once it was chosen.
@@ -64,7 +63,6 @@ pub(crate) struct FetchState {
     pub(crate) uncacheable: Cell<bool>,
     pub(crate) is_pass: bool,
     pub(crate) is_background: bool,
-    pub(crate) remembered: Remembered,
     /// A word for the log: why the last attempt brought nothing.
     pub(crate) why_failed: Cell<&'static str>,
     pub(crate) without_body: Cell<bool>,
@@ -80,16 +78,16 @@ pub(crate) struct FetchState {
     /// Somebody waits for the end of every fetch.
     pub(crate) watched: Option<Rc<()>>,
     pub(crate) responded_s: Cell<f64>,
-    pub(crate) task: Task,
+    /// Of vmods.
+    pub(crate) private: Task,
     pub(crate) filters: RefCell<Option<Box<[u8]>>>,
     /// The head before the program saw it.
     pub(crate) original: Rc<RequestHead>,
     /// The strong entity tag of the origin's answer, where the origin can be asked for parts of it.
     pub(crate) ranges_tag: RefCell<Option<Bytes>>,
-    pub(crate) hash: Option<[u8; 32]>,
 }
 
-impl FetchState {
+impl BackendTask {
     /// How long the fetch waits: what the program set, else what its backend says, else everybody's limits.
     pub(crate) fn timeouts(&self, origin: &Origin, limits: &Limits) -> Timeouts {
         let pick = |set: Option<f64>, usual: Duration| {
@@ -102,30 +100,14 @@ impl FetchState {
         }
     }
 
-    /// What else is fetched of the same answer is made for the same request.
-    pub(crate) fn made_for(&self) -> MadeFor {
-        MadeFor {
-            site: Arc::clone(&self.site),
-            ends: Rc::clone(&self.ends),
-            identity: self.identity.clone(),
-            backend_hint: self.backend_hint,
-            remembered: self.remembered,
-            hash: self.hash,
-        }
-    }
-
-    pub(crate) fn new(made_for: MadeFor, original: Rc<RequestHead>, xid: u64, now: Now) -> FetchState {
+    pub(crate) fn new(made_for: Rc<MadeFor>, original: Rc<RequestHead>, xid: u64, now: Now) -> BackendTask {
         let started_s = now.wall_ms as f64 / 1_000.0;
-        let MadeFor { site, ends, identity, backend_hint, remembered, hash } = made_for;
-        FetchState {
-            site,
-            ends,
-            identity,
-            backend_hint,
+        BackendTask {
+            backend: Cell::new(made_for.backend_hint),
+            made_for,
             xid: Cell::new(xid),
             started_s,
             retries: Cell::new(0),
-            backend: Cell::new(backend_hint),
             chosen: Cell::new(None),
             connect_timeout_s: Cell::new(None),
             first_byte_timeout_s: Cell::new(None),
@@ -133,7 +115,6 @@ impl FetchState {
             uncacheable: Cell::new(false),
             is_pass: false,
             is_background: false,
-            remembered,
             why_failed: Cell::new(""),
             without_body: Cell::new(false),
             was_304: Cell::new(false),
@@ -144,11 +125,10 @@ impl FetchState {
             records: None,
             watched: None,
             responded_s: Cell::new(started_s),
-            task: Task::default(),
+            private: Task::default(),
             filters: RefCell::new(None),
             original,
             ranges_tag: RefCell::new(None),
-            hash,
         }
     }
 }
