@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cache::{Charge, Departure, Failure, Now, Object};
-use message::{FieldName, Method, RequestHead, ResponseHead, TargetForm};
+use message::{Method, RequestHead, ResponseHead, TargetForm};
 use rules::StoreDefaults;
 use wire::{Parties, Refusal, RequestBody, ResponseBody};
 
@@ -58,6 +58,7 @@ pub(crate) use self::fill::store_passed;
 pub(crate) use self::invalidated::invalidate_after;
 use self::notes::FetchNotes;
 use self::origin_body::Arriving;
+use self::prepare::{Author, BuiltinAuthor, OriginRequest, Parent, Sender};
 pub(crate) use self::refreshed::by_head as freshen_by_head;
 pub(crate) use self::reply::brings_body;
 
@@ -137,6 +138,13 @@ pub(crate) enum Purpose {
     Piped,
     /// The same in place of varnishd: as it comes, and so is the answer.
     Raw,
+}
+
+impl Purpose {
+    /// What comes is stored, and others get it too.
+    pub(crate) fn is_for_many(&self) -> bool {
+        matches!(self, Purpose::Store(_) | Purpose::Slice { .. })
+    }
 }
 
 /// One fetch.
@@ -246,11 +254,6 @@ impl Fetch {
         matches!(self.head.form, TargetForm::Absolute | TargetForm::Authority)
     }
 
-    /// What comes is stored, and others get it too.
-    fn is_for_many(&self) -> bool {
-        matches!(self.purpose, Purpose::Store(_) | Purpose::Slice { .. })
-    }
-
     /// Where the answer belongs.
     pub(crate) fn place(&self, reply: &Reply) -> Place {
         policy::place(&self.core.shared, &self.head.request(), reply.head.fields.view())
@@ -264,13 +267,26 @@ impl Fetch {
         matches!(self.purpose, Purpose::Piped)
     }
 
-    fn is_raw(&self) -> bool {
-        matches!(self.purpose, Purpose::Raw)
-    }
-
-    /// The program says `Connection: close`: nothing follows on the origin's connection.
-    fn is_last(&self) -> bool {
-        self.vcl.is_some() && self.head.request().fields.has_token(FieldName::Connection, "close")
+    /// What the origin is asked.
+    fn asked(&self) -> OriginRequest<'_> {
+        let author = match &self.vcl {
+            Some(_) => Author::Program,
+            None => Author::Builtin(BuiltinAuthor {
+                client: self.client.map(|client| Sender { ip: client.peer.ip(), is_trusted: client.peer_is_trusted }),
+                parent: self.parent.map(|_| Parent { login: self.parent_login() }),
+                server_name: &self.site.settings.server_name,
+            }),
+        };
+        OriginRequest {
+            request: self.head.request(),
+            purpose: &self.purpose,
+            author,
+            host: self.origin().host.as_deref(),
+            pseudonym: &self.site.pseudonym,
+            body: self.body,
+            carried: self.carried.as_deref(),
+            expects_continue: self.expects_continue,
+        }
     }
 
     fn is_upgrade(&self) -> bool {
@@ -279,7 +295,7 @@ impl Fetch {
 
     /// From Prepare to a final head: sends the request and reads answers until one is final.
     pub(crate) async fn converse(&mut self, client: &mut Client<'_>) -> Result<Reply, Broken> {
-        let mut request = prepare::render(self);
+        let mut request = self.asked().to_bytes();
         loop {
             self.enter(FetchState::Send);
             let sent = send::run(self, client, &request).await;
@@ -307,7 +323,7 @@ impl Fetch {
                 }
                 Err(lost) if lost.unconnected && self.go_another_way() => {
                     self.enter(FetchState::Retry);
-                    request = prepare::render(self);
+                    request = self.asked().to_bytes();
                 }
                 Err(lost) => {
                     self.enter(FetchState::Failed);
@@ -319,7 +335,7 @@ impl Fetch {
 
     /// A connection of our own, with the head on it.
     pub(crate) async fn open_pipe(&mut self, client: &mut Client<'_>) -> Result<OriginConnection, Broken> {
-        let request = prepare::render(self);
+        let request = self.asked().to_bytes();
         // One from the pool may be dead, and what is piped cannot be sent again.
         self.retried = true;
         self.enter(FetchState::Send);

@@ -28,7 +28,7 @@ use crate::worker::Core;
 impl Fetch {
     /// The fetch of a transaction. Fails when no origin is routed to, and when there is no memory for it.
     pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Fetch, Synth> {
-        let carries = !matches!(purpose, Purpose::Store(_) | Purpose::Slice { .. });
+        let carries = !purpose.is_for_many();
         let asked = ((tx.backend, &tx.head), Some(tx.client));
         let fetch = Fetch::of_request((&tx.core, &tx.site), asked, purpose)?;
         Ok(Fetch {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cache::Object;
 use message::{Field, FieldName, Fields, FieldsView, Method, Request, RequestHead, Status};
-use rules::conditions::{self, Validators};
+use rules::conditions;
 use wire::HopByHop;
 
 use crate::fetch::{Purpose, prepare};
@@ -33,13 +33,8 @@ pub(crate) fn bereq_of(
     }
     // As in Varnish: what builtin.vcl refuses to confirm is not asked about, and nothing is confirmed that has no body.
     let stale = stale.filter(|stale| stale.status() == Status::OK && stale.length() > 0);
-    if let Some(validators) = stale.and_then(|stale| Validators::of(stale.response(), &stale.facts())) {
-        if let Some(etag) = validators.if_none_match {
-            fields.push(FieldName::IfNoneMatch, etag);
-        }
-        if let Some(date) = validators.if_modified_since {
-            fields.push(FieldName::IfModifiedSince, date);
-        }
+    if let Some(stale) = stale {
+        prepare::add_conditions(stale.response(), &stale.facts(), &mut fields);
     }
     let (method, method_text) =
         if is_pass { (request.method, request.method_text) } else { (Method::Get, &b"GET"[..]) };

@@ -1,117 +1,252 @@
-//! Prepare: the request as the origin gets it. The head is generated: nothing that frames a message or belongs to a
-//! connection is ever copied.
+//! Prepare: the request as the origin gets it. The head is generated: what frames the message or belongs to a connection is
+//! never copied.
 
-use message::{Field, FieldName, Fields, FieldsView, Method, Request, TargetForm, Version};
+use std::net::IpAddr;
+
+use message::{Field, FieldName, Fields, FieldsView, Method, Request, Response, TargetForm, Version};
 use rules::conditions::{self, Validators};
-use rules::forwarded;
+use rules::{Facts, forwarded};
 use wire::{HopByHop, RequestBody, write_field, write_number_field};
 
-use crate::fetch::{Fetch, Purpose};
+use crate::fetch::Purpose;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::request_records;
+use crate::settings::ParentLogin;
 
-/// The bytes of the head.
-pub(crate) fn render(fetch: &Fetch) -> Vec<u8> {
-    let request = fetch.head.request();
-    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
-    if fetch.vcl.is_some() {
-        render_by_policy(fetch, &mut out);
-        return out;
-    }
-    out.extend_from_slice(request.method_text);
-    out.push(b' ');
-    write_target(fetch, &request, &mut out);
-    out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-    match &fetch.origin().host {
-        Some(host) => out.extend_from_slice(host.as_bytes()),
-        None => request.authority.write_to(&mut out),
-    }
-    out.extend_from_slice(b"\r\n");
-    if let Some(login) = fetch.parent_login() {
-        write_field(&mut out, b"Proxy-Authorization", login.credentials());
-    }
-    write_client_fields(fetch, &mut out);
-    write_validators(fetch, &mut out);
-    write_forwarding(fetch, &mut out);
-    write_framing(fetch, &mut out);
-    out.extend_from_slice(b"\r\n");
-    out
+/// A request to an origin, before it is bytes.
+pub(crate) struct OriginRequest<'a> {
+    /// As the client sent it, or as the program left it.
+    pub(crate) request: Request<'a>,
+    pub(crate) purpose: &'a Purpose,
+    pub(crate) author: Author<'a>,
+    /// The Host that the origin is configured to be asked with.
+    pub(crate) host: Option<&'a str>,
+    /// We, in Via.
+    pub(crate) pseudonym: &'a str,
+    pub(crate) body: RequestBody,
+    /// The body itself, where it was read before: it is sent behind the head.
+    pub(crate) carried: Option<&'a [u8]>,
+    pub(crate) expects_continue: bool,
 }
 
-/// RFC 9112 §3.2: a proxy is asked for the whole URL.
-fn write_target(fetch: &Fetch, request: &Request<'_>, out: &mut Vec<u8>) {
-    if request.form == TargetForm::Authority {
-        return request.authority.write_to(out);
-    }
-    if fetch.parent.is_some() {
-        out.extend_from_slice(request.scheme.text().as_bytes());
-        out.extend_from_slice(b"://");
-        request.authority.write_to(out);
-    }
-    match request.form.at_origin(request.path) {
-        TargetForm::Asterisk if fetch.parent.is_some() => {}
-        TargetForm::Asterisk => out.push(b'*'),
-        _ => request.write_target(out),
-    }
+/// Who decides which fields the origin gets.
+pub(crate) enum Author<'a> {
+    /// The built-in policy: what the client sent, less what is not for the origin, and who asks.
+    Builtin(BuiltinAuthor<'a>),
+    /// The program has made the head. Framing, the fields of the connection, and Via are ours all the same.
+    Program,
 }
 
-/// Under a policy the head is what the program made of it: only framing, the connection's fields and Via are ours.
-fn render_by_policy(fetch: &Fetch, out: &mut Vec<u8>) {
-    let request = fetch.head.request();
-    out.extend_from_slice(request.method_text);
-    out.push(b' ');
-    request.write_target(out);
-    // Who answers to an unframed connection must know what its other end understands.
-    let version = if fetch.is_raw() { request.version } else { Version::Http11 };
-    out.push(b' ');
-    out.extend_from_slice(request_records::version_text(version));
-    out.extend_from_slice(b"\r\n");
-    if let Some(host) = fetch.origin().host.as_ref().filter(|_| !request.fields.contains(FieldName::Host)) {
-        write_field(out, b"Host", host.as_bytes());
+/// What the built-in policy says beside the client's fields.
+pub(crate) struct BuiltinAuthor<'a> {
+    /// Nobody, where something stale is refreshed in the background.
+    pub(crate) client: Option<Sender>,
+    /// A proxy is asked, and not the origin itself.
+    pub(crate) parent: Option<Parent<'a>>,
+    /// Our name, for origins that know surrogates.
+    pub(crate) server_name: &'a str,
+}
+
+/// Whose request it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Sender {
+    pub(crate) ip: IpAddr,
+    /// One of `trusted_proxies`: what it says of those behind it is passed on.
+    pub(crate) is_trusted: bool,
+}
+
+/// The next proxy.
+pub(crate) struct Parent<'a> {
+    pub(crate) login: Option<&'a ParentLogin>,
+}
+
+impl OriginRequest<'_> {
+    /// The head, and the body behind it if that is here already.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
+        let kept = without_nominated(self.request.fields);
+        let fields = kept.as_ref().map_or(self.request.fields, Fields::view);
+        self.write_request_line(&mut out);
+        match &self.author {
+            Author::Builtin(author) => {
+                self.write_host(author, &mut out);
+                self.write_client_fields(author, &mut out);
+                write_range_and_conditions(self.purpose, &mut out);
+                if !self.is_forwarded() {
+                    self.write_forwarding(author, fields, &mut out);
+                }
+            }
+            Author::Program => self.write_program_fields(&mut out),
+        }
+        self.write_via(fields, &mut out);
+        self.write_framing(&mut out);
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(self.carried.unwrap_or_default());
+        out
     }
-    let hop_by_hop = HopByHop::of(request.fields);
-    for field in request.fields.iter() {
-        let is_ours = matches!(
-            field.name,
-            FieldName::ContentLength | FieldName::TransferEncoding | FieldName::Expect | FieldName::Via
-        );
-        // Of what is piped the program alone says what its connection is.
-        if !is_ours && (fetch.is_raw() || !hop_by_hop.drops(&field)) {
+
+    fn write_request_line(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.request.method_text);
+        out.push(b' ');
+        self.write_target(out);
+        out.push(b' ');
+        // Who answers to an unframed connection must know what its other end understands.
+        let version = if self.is_raw() { self.request.version } else { Version::Http11 };
+        out.extend_from_slice(request_records::version_text(version));
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// RFC 9112 §3.2: a proxy is asked for the whole URL, and for a tunnel by host and port.
+    fn write_target(&self, out: &mut Vec<u8>) {
+        let request = &self.request;
+        if request.form == TargetForm::Authority {
+            return request.authority.write_to(out);
+        }
+        let asks_proxy = matches!(&self.author, Author::Builtin(BuiltinAuthor { parent: Some(_), .. }));
+        if asks_proxy {
+            out.extend_from_slice(request.scheme.text().as_bytes());
+            out.extend_from_slice(b"://");
+            request.authority.write_to(out);
+        }
+        match request.form.at_origin(request.path) {
+            TargetForm::Asterisk if asks_proxy => {}
+            _ => request.write_target(out),
+        }
+    }
+
+    fn write_host(&self, author: &BuiltinAuthor<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"Host: ");
+        match self.host {
+            Some(host) => out.extend_from_slice(host.as_bytes()),
+            None => self.request.authority.write_to(out),
+        }
+        out.extend_from_slice(b"\r\n");
+        if let Some(login) = author.parent.as_ref().and_then(|parent| parent.login) {
+            write_field(out, b"Proxy-Authorization", login.credentials());
+        }
+    }
+
+    /// What the client sent, less what is not for the origin.
+    fn write_client_fields(&self, author: &BuiltinAuthor<'_>, out: &mut Vec<u8>) {
+        let request = &self.request;
+        let for_many = self.purpose.is_for_many();
+        let trusted = author.is_client_trusted();
+        let hop_by_hop = HopByHop::of(request.fields);
+        for field in request.fields.iter() {
+            if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
+                continue;
+            }
+            if for_many && (is_kept_from_shared_fetch(field.name) || reads_as_one_of(&field, ON_SHARED_FETCHES)) {
+                continue;
+            }
+            if reads_as_one_of(&field, OF_STRANGERS) && !(trusted && is_one_of(&field, OF_STRANGERS)) {
+                continue;
+            }
+            if !trusted && (field.name == FieldName::XRealIp || message::is_forwarding_name(field.name_text)) {
+                continue;
+            }
+            if field.name == FieldName::MaxForwards && request.method == Method::Options {
+                write_fewer_forwards(field.value, out);
+                continue;
+            }
             write_field(out, field.name_text, field.value);
         }
     }
-    out.extend_from_slice(b"Via: ");
-    forwarded::write_via(request.fields, request.version, &fetch.site.pseudonym, out);
-    out.extend_from_slice(b"\r\n");
-    write_framing(fetch, out);
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(fetch.carried.as_deref().unwrap_or_default());
+
+    fn write_program_fields(&self, out: &mut Vec<u8>) {
+        let fields = self.request.fields;
+        if let Some(host) = self.host.filter(|_| !fields.contains(FieldName::Host)) {
+            write_field(out, b"Host", host.as_bytes());
+        }
+        let hop_by_hop = HopByHop::of(fields);
+        for field in fields.iter() {
+            let is_ours = matches!(
+                field.name,
+                FieldName::ContentLength | FieldName::TransferEncoding | FieldName::Expect | FieldName::Via
+            );
+            // Of what is piped the program alone says what its connection is.
+            if !is_ours && (self.is_raw() || !hop_by_hop.drops(&field)) {
+                write_field(out, field.name_text, field.value);
+            }
+        }
+    }
+
+    /// Who asked, through whom. An untrusted peer's own claims are replaced.
+    fn write_forwarding(&self, author: &BuiltinAuthor<'_>, fields: FieldsView<'_>, out: &mut Vec<u8>) {
+        let request = &self.request;
+        let trusted = author.is_client_trusted();
+        if let Some(client) = &author.client {
+            out.extend_from_slice(b"X-Forwarded-For: ");
+            forwarded::write_forwarded_for(client.ip, trusted, fields, out);
+            out.extend_from_slice(b"\r\nForwarded: ");
+            let mut host = Vec::new();
+            request.authority.write_to(&mut host);
+            forwarded::write_forwarded(client.ip, trusted, fields, &host, request.scheme, out);
+            out.extend_from_slice(b"\r\n");
+        }
+        if self.purpose.is_for_many() {
+            // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
+            let capability = format!("{}=\"Surrogate/1.0\"", author.server_name);
+            write_field(out, b"Surrogate-Capability", capability.as_bytes());
+        }
+        write_field(out, b"X-Forwarded-Proto", request.scheme.text().as_bytes());
+        match fields.get(FieldName::XForwardedHost).filter(|_| trusted) {
+            Some(host) => write_field(out, b"X-Forwarded-Host", host),
+            None if request.authority.host.is_empty() => {}
+            None => {
+                out.extend_from_slice(b"X-Forwarded-Host: ");
+                request.authority.write_to(out);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+
+    fn write_via(&self, fields: FieldsView<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"Via: ");
+        forwarded::write_via(fields, self.request.version, self.pseudonym, out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn write_framing(&self, out: &mut Vec<u8>) {
+        match (self.body, self.carried) {
+            (RequestBody::None, None) => {}
+            (RequestBody::None, Some(carried)) => write_number_field(out, "Content-Length", carried.len() as u64),
+            (RequestBody::Length(length), _) => write_number_field(out, "Content-Length", length),
+            (RequestBody::Chunked, _) => write_field(out, b"Transfer-Encoding", b"chunked"),
+        }
+        if self.expects_continue && self.body != RequestBody::None {
+            write_field(out, b"Expect", b"100-continue");
+        }
+        if self.is_last() && !self.is_raw() {
+            write_field(out, b"Connection", b"close");
+        }
+        if matches!(self.purpose, Purpose::Upgrade) {
+            write_field(out, b"Connection", b"Upgrade");
+            for protocol in self.request.fields.get_all(FieldName::Upgrade) {
+                write_field(out, b"Upgrade", protocol);
+            }
+        }
+    }
+
+    fn is_raw(&self) -> bool {
+        matches!(self.purpose, Purpose::Raw)
+    }
+
+    /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.
+    fn is_forwarded(&self) -> bool {
+        matches!(self.request.form, TargetForm::Absolute | TargetForm::Authority)
+    }
+
+    /// Nothing follows on the origin's connection: it pipes without an Upgrade, or the program says `Connection: close`.
+    pub(crate) fn is_last(&self) -> bool {
+        let says_close = || self.request.fields.has_token(FieldName::Connection, "close");
+        matches!(self.purpose, Purpose::Piped) || (matches!(self.author, Author::Program) && says_close())
+    }
 }
 
-/// What the client sent, less what is not for the origin.
-fn write_client_fields(fetch: &Fetch, out: &mut Vec<u8>) {
-    let request = fetch.head.request();
-    let for_store = fetch.is_for_many();
-    let trusted = fetch.client.is_some_and(|client| client.peer_is_trusted);
-    let hop_by_hop = HopByHop::of(request.fields);
-    for field in request.fields.iter() {
-        if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
-            continue;
-        }
-        if for_store && (is_kept_from_shared_fetch(field.name) || reads_as_one_of(&field, ON_SHARED_FETCHES)) {
-            continue;
-        }
-        if reads_as_one_of(&field, OF_STRANGERS) && !(trusted && is_one_of(&field, OF_STRANGERS)) {
-            continue;
-        }
-        if !trusted && (field.name == FieldName::XRealIp || message::is_forwarding_name(field.name_text)) {
-            continue;
-        }
-        if field.name == FieldName::MaxForwards && request.method == Method::Options {
-            write_fewer_forwards(field.value, out);
-            continue;
-        }
-        write_field(out, field.name_text, field.value);
+impl BuiltinAuthor<'_> {
+    fn is_client_trusted(&self) -> bool {
+        self.client.is_some_and(|client| client.is_trusted)
     }
 }
 
@@ -171,19 +306,13 @@ fn write_fewer_forwards(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// RFC 9111 §4.3.1.
-fn write_validators(fetch: &Fetch, out: &mut Vec<u8>) {
-    let mut ranges = Fields::default();
-    add_range(&fetch.purpose, &mut ranges);
-    ranges.view().iter().for_each(|field| write_field(out, field.name_text, field.value));
-    let Purpose::Store(Some(stale)) = &fetch.purpose else { return };
-    let Some(validators) = Validators::of(stale.response(), &stale.facts()) else { return };
-    if let Some(etag) = validators.if_none_match {
-        write_field(out, b"If-None-Match", etag);
+fn write_range_and_conditions(purpose: &Purpose, out: &mut Vec<u8>) {
+    let mut added = Fields::default();
+    add_range(purpose, &mut added);
+    if let Purpose::Store(Some(stale)) = purpose {
+        add_conditions(stale.response(), &stale.facts(), &mut added);
     }
-    if let Some(date) = validators.if_modified_since {
-        write_field(out, b"If-Modified-Since", date);
-    }
+    added.view().iter().for_each(|field| write_field(out, field.name_text, field.value));
 }
 
 /// What a slice is asked for by (RFC 9110 §13.1.5, §14.2).
@@ -195,52 +324,15 @@ pub(crate) fn add_range(purpose: &Purpose, fields: &mut Fields) {
     }
 }
 
-/// Who asked, through whom. An untrusted peer's own claims are replaced.
-fn write_forwarding(fetch: &Fetch, out: &mut Vec<u8>) {
-    let mut request = fetch.head.request();
-    let kept = without_nominated(request.fields);
-    if let Some(kept) = &kept {
-        request.fields = kept.view();
+/// By what a stored response is to be confirmed (RFC 9111 §4.3.1).
+pub(crate) fn add_conditions(stored: Response<'_>, facts: &Facts, fields: &mut Fields) {
+    let Some(validators) = Validators::of(stored, facts) else { return };
+    if let Some(etag) = validators.if_none_match {
+        fields.push(FieldName::IfNoneMatch, etag);
     }
-    if fetch.is_forwarded() {
-        write_via(fetch, &request, out);
-        return;
+    if let Some(date) = validators.if_modified_since {
+        fields.push(FieldName::IfModifiedSince, date);
     }
-    if let Some(client) = &fetch.client {
-        let (peer, trusted) = (client.peer.ip(), client.peer_is_trusted);
-        out.extend_from_slice(b"X-Forwarded-For: ");
-        forwarded::write_forwarded_for(peer, trusted, request.fields, out);
-        out.extend_from_slice(b"\r\nForwarded: ");
-        let mut host = Vec::new();
-        request.authority.write_to(&mut host);
-        forwarded::write_forwarded(peer, trusted, request.fields, &host, request.scheme, out);
-        out.extend_from_slice(b"\r\n");
-    }
-    if fetch.is_for_many() {
-        // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
-        let name = &fetch.site.settings.server_name;
-        write_field(out, b"Surrogate-Capability", format!("{name}=\"Surrogate/1.0\"").as_bytes());
-    }
-    out.extend_from_slice(b"X-Forwarded-Proto: ");
-    out.extend_from_slice(request.scheme.text().as_bytes());
-    out.extend_from_slice(b"\r\n");
-    let trusted = fetch.client.is_some_and(|client| client.peer_is_trusted);
-    match request.fields.get(FieldName::XForwardedHost).filter(|_| trusted) {
-        Some(host) => write_field(out, b"X-Forwarded-Host", host),
-        None if request.authority.host.is_empty() => {}
-        None => {
-            out.extend_from_slice(b"X-Forwarded-Host: ");
-            request.authority.write_to(out);
-            out.extend_from_slice(b"\r\n");
-        }
-    }
-    write_via(fetch, &request, out);
-}
-
-fn write_via(fetch: &Fetch, request: &Request<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"Via: ");
-    forwarded::write_via(request.fields, request.version, &fetch.site.pseudonym, out);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// What Connection names ends here, forwarding fields included, before ours are added (RFC 9110 §7.6.1). `None` when
@@ -263,26 +355,6 @@ fn without_nominated(fields: FieldsView<'_>) -> Option<Fields> {
     Some(HopByHop::end_to_end(fields))
 }
 
-fn write_framing(fetch: &Fetch, out: &mut Vec<u8>) {
-    match fetch.body {
-        RequestBody::None => {
-            if let Some(carried) = &fetch.carried {
-                write_number_field(out, "Content-Length", carried.len() as u64);
-            }
-        }
-        RequestBody::Length(length) => write_number_field(out, "Content-Length", length),
-        RequestBody::Chunked => write_field(out, b"Transfer-Encoding", b"chunked"),
-    }
-    if fetch.expects_continue && fetch.body != RequestBody::None {
-        write_field(out, b"Expect", b"100-continue");
-    }
-    if matches!(fetch.purpose, Purpose::Piped) || fetch.is_last() {
-        write_field(out, b"Connection", b"close");
-    }
-    if fetch.is_upgrade() {
-        write_field(out, b"Connection", b"Upgrade");
-        for protocol in fetch.head.request().fields.get_all(FieldName::Upgrade) {
-            write_field(out, b"Upgrade", protocol);
-        }
-    }
-}
+#[cfg(test)]
+#[path = "prepare_tests.rs"]
+mod tests;

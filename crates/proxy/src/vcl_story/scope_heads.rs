@@ -92,8 +92,13 @@ impl<'a> RequestHalf<'a> {
     }
 }
 
-/// Path and query in one.
+/// Path and query in one; of a CONNECT, host and port.
 pub(crate) fn url_of<'a>(request: &Request<'a>, arena: &'a Arena) -> Result<&'a [u8], Fault> {
+    if request.form == TargetForm::Authority {
+        let mut url = Vec::new();
+        request.authority.write_to(&mut url);
+        return arena.copy(&url);
+    }
     match request.query {
         None => Ok(request.path),
         Some(query) => arena.join(&[request.path, b"?", query]),
