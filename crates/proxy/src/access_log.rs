@@ -7,12 +7,12 @@ use std::net::IpAddr;
 
 use message::{Version, write_address};
 
+use crate::error_note::ErrorNote;
 use crate::limits;
 pub use crate::log_texts::DateCache;
 use crate::log_texts::{NO_USER, digit, escape_combined, escape_json, escape_word, write_number};
 use crate::policy_columns::{Life, LoggedTexts, write_combined_columns, write_json_columns};
 use crate::settings::LogFormat;
-use crate::transaction::error_text::ErrorNote;
 
 /// What the log says of one answer.
 #[derive(Clone, Copy, Debug)]

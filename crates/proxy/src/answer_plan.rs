@@ -9,7 +9,7 @@ use rules::Facts;
 use rules::conditions::{self, Holder, Outcome};
 use rules::range::{self, RangeSpecs, Ranges};
 
-use crate::policy::Seen;
+use crate::field_set::FieldSet;
 
 /// What is sent of a representation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub(crate) enum PlanRules {
 /// a program may have made another method of.
 pub(crate) fn plan(
     request: &Request<'_>,
-    seen: Seen,
+    seen: FieldSet,
     head_only: bool,
     held: Representation<'_>,
     rules: PlanRules,
@@ -146,7 +146,7 @@ fn asks_for_part_of_weak(request: &Request<'_>, held: Response<'_>, rules: PlanR
 }
 
 /// One range is asked for in a way that means nothing. With HEAD it is not heard at all.
-fn is_refused_as_meaningless(request: &Request<'_>, seen: Seen, rules: PlanRules) -> bool {
+fn is_refused_as_meaningless(request: &Request<'_>, seen: FieldSet, rules: PlanRules) -> bool {
     let asks_for_one = |range: &[u8]| !range.contains(&b',');
     matches!(rules, PlanRules::Varnish { refuses_meaningless: true, .. })
         && request.method == Method::Get
@@ -215,7 +215,7 @@ mod tests {
                 part: None,
                 access: self.access,
             };
-            plan(&request, Seen::of(self.asked.view()), self.method == Method::Head, held, rules)
+            plan(&request, FieldSet::of(self.asked.view()), self.method == Method::Head, held, rules)
         }
 
         /// The same by both rules.

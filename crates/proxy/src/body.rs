@@ -13,7 +13,7 @@ use message::Fields;
 
 use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::held_body::{HeldBody, Pages};
-use crate::instant_hit::SLICES_MAX;
+use crate::limits::SLICES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::outgoing::End;
 use crate::sliced_read::SlicedRead;

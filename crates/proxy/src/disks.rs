@@ -7,7 +7,7 @@ use cache::{Cache, CacheSettings, Courier, Disk};
 
 use crate::clock::{Clock, Moment};
 use crate::limits::DISK_SETTLE_MAX;
-use crate::service::complain;
+use crate::stderr_line::complain;
 use crate::vcl_story::bans::PolicyBan;
 use crate::worker::Shared;
 

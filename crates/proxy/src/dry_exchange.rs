@@ -10,6 +10,7 @@ use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusal
 
 use crate::access_log::CacheVerdict;
 use crate::clock::Moment;
+use crate::connection_addresses::Ends;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
 use crate::listener::Peer;
@@ -18,7 +19,7 @@ use crate::transaction::opening::Opening;
 use crate::transaction::synth;
 use crate::transaction::{self, Outcome, State, Step, Transaction, log};
 use crate::vcl_site::VclSite;
-use crate::vcl_story::client_state::{ClientState, Ends};
+use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::instant_policy_hit::OnItsWay;
 use crate::vcl_story::xids;
 use crate::worker::Core;

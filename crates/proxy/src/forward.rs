@@ -13,8 +13,8 @@ use message::Request;
 
 use crate::limits::Limits;
 use crate::origin::{Origin, Origins};
-use crate::service::complain;
 use crate::settings::ForwardSettings;
+use crate::stderr_line::complain;
 
 pub(crate) mod admission;
 pub(crate) mod client_shares;

@@ -16,8 +16,8 @@ use smallvec::SmallVec;
 use crate::access_log::CacheVerdict;
 use crate::counters::CoreCounters;
 use crate::disk_read::DiskRead;
-use crate::instant_hit::SLICES_MAX;
 use crate::laying_task;
+use crate::limits::SLICES_MAX;
 use crate::static_files::open_file::{FileBody, OpenFile};
 use crate::unsent::RestOfBody;
 

@@ -16,7 +16,7 @@ use crate::body::{Body, BodyEvent, Wanted};
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::Connection;
 use crate::downstream::Sent;
-use crate::instant_hit::SLICES_MAX;
+use crate::limits::SLICES_MAX;
 use crate::limits::{HEAD_BYTES_USUAL, LENT_UNSENT_BYTES_MAX};
 use crate::listener::UNSENT_BYTES_MAX;
 use crate::outgoing::{End, Outgoing, OutgoingHead};

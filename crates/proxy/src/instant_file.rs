@@ -4,8 +4,8 @@
 use wire::{Persistence, write_field, write_head_end, write_number_field};
 
 use crate::connection::Connection;
+use crate::field_set::CONDITIONAL;
 use crate::instant_hit::{self, Instant, Visit};
-use crate::policy::CONDITIONAL;
 use crate::site::Site;
 use crate::static_files::open_file_table::Kept;
 use crate::stored_head;

@@ -19,9 +19,11 @@ use crate::answer_plan::{self, AnswerPlan, PlanRules, Representation};
 use crate::body::BodySource;
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::field_set::CONDITIONAL;
 use crate::held_body::{Pages, Whole};
+use crate::limits::SLICES_MAX;
 use crate::outgoing::{Outgoing, OutgoingHead};
-use crate::policy::{self, CONDITIONAL};
+use crate::policy;
 use crate::receive::{Client, Received};
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
@@ -31,9 +33,6 @@ use crate::transaction::lookup::Question;
 use crate::transaction::{Outcome, State, Step, hit, log, lookup, take_edge};
 use crate::vcl_story::log_notes::LogNotes;
 use crate::worker::Core;
-
-/// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
-pub(crate) const SLICES_MAX: usize = 18;
 
 /// So much of a head and of a body is asked for ahead; the CPU itself goes on from there.
 const AHEAD_BYTES: usize = 256;

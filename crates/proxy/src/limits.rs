@@ -174,7 +174,7 @@ impl Default for Limits {
             listing_entries_max: 10_000,
             forward_targets_max: 4096,
             forward_target_connections_max: 1024,
-            forward_target_idle: crate::forward::targets::IDLE_DEFAULT,
+            forward_target_idle: FORWARD_TARGET_IDLE_DEFAULT,
             tunnels_max: 8192,
             tunnel_half_closed_timeout: Duration::from_secs(60),
             tunnel_idle_timeout: Duration::from_secs(3600),
@@ -303,3 +303,9 @@ pub const LOG_USER_BYTES_MAX: usize = 256;
 /// Of what a program logs about one request: the texts, and the bytes of all of them.
 pub const LOG_TEXTS_MAX: usize = 16;
 pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;
+
+/// How long a target that nobody asks for is kept, unless it is said otherwise.
+pub(crate) const FORWARD_TARGET_IDLE_DEFAULT: Duration = Duration::from_secs(60);
+
+/// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
+pub(crate) const SLICES_MAX: usize = 18;

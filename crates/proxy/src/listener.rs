@@ -20,8 +20,8 @@ use crate::client_places::ClientPlace;
 use crate::connection;
 use crate::forward::client_shares::client_network;
 use crate::mailbox::Message;
-use crate::service::complain;
 use crate::settings::{ListenAddress, ListenMode, ListenerSettings};
+use crate::stderr_line::complain;
 use crate::worker::Core;
 
 /// Connections the kernel may keep for us between two accepts.

@@ -14,7 +14,7 @@ use crate::limits::{
 };
 use crate::mailbox::{Mailbox, Message};
 use crate::memory_share::{MemoryLimit, MemoryShare};
-use crate::service::complain;
+use crate::stderr_line::complain;
 use crate::worker::Shared;
 
 /// After so many looks in a row at which nothing was found to cut, there is nothing.

@@ -9,6 +9,7 @@ use message::{FieldName, FieldsView, Method, Request, TargetForm};
 use rules::{RequestDirectives, UrlVariation};
 use wire::{ReceivedRequest, RequestBody};
 
+use crate::field_set::FieldSet;
 use crate::settings::PolicySettings;
 use crate::url_variations::Place;
 use crate::vcl_story::client_state::ClientState;
@@ -52,49 +53,7 @@ impl WhyPassed {
     }
 }
 
-/// Which known fields a head has, so that each question about one is a bit test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen(u128);
-
-const _: () = assert!((FieldName::Other as u32) < 128);
-
-impl Seen {
-    #[inline]
-    pub(crate) fn of(fields: FieldsView<'_>) -> Seen {
-        Seen(fields.iter().fold(0, |seen, field| seen | 1 << field.name as u32))
-    }
-
-    #[inline]
-    pub(crate) fn has(self, name: FieldName) -> bool {
-        self.0 & 1 << name as u32 != 0
-    }
-
-    #[inline]
-    pub(crate) fn has_any(self, names: Seen) -> bool {
-        self.0 & names.0 != 0
-    }
-
-    pub(crate) const fn mask(names: &[FieldName]) -> Seen {
-        let mut mask = 0;
-        let mut at = 0;
-        while at < names.len() {
-            mask |= 1 << names[at] as u32;
-            at += 1;
-        }
-        Seen(mask)
-    }
-}
-
-/// Fields that make the answer to a hit anything but the whole stored response.
-pub(crate) const CONDITIONAL: Seen = Seen::mask(&[
-    FieldName::Range,
-    FieldName::IfMatch,
-    FieldName::IfNoneMatch,
-    FieldName::IfModifiedSince,
-    FieldName::IfUnmodifiedSince,
-]);
-
-const DIRECTIVES: Seen = Seen::mask(&[FieldName::CacheControl, FieldName::Pragma]);
+const DIRECTIVES: FieldSet = FieldSet::mask(&[FieldName::CacheControl, FieldName::Pragma]);
 
 /// What the built-in policy does with a request. `may_purge` says whether its client is among `purge_from`.
 #[inline]
@@ -129,7 +88,7 @@ pub(crate) fn place(shared: &Shared, request: &Request<'_>, response: FieldsView
 
 /// What the request's own Cache-Control asks for, if the policy listens to it.
 #[inline]
-pub(crate) fn directives(settings: &PolicySettings, request: &Request<'_>, seen: Seen) -> RequestDirectives {
+pub(crate) fn directives(settings: &PolicySettings, request: &Request<'_>, seen: FieldSet) -> RequestDirectives {
     if seen.has_any(DIRECTIVES) && settings.honour_client_cache_control {
         RequestDirectives::parse(request.fields)
     } else {

@@ -10,7 +10,8 @@ use wire::{Event, ReceivedRequest};
 
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::{Connection, Turn};
-use crate::policy::CONDITIONAL;
+use crate::connection_addresses::Ends;
+use crate::field_set::CONDITIONAL;
 use crate::receive;
 use crate::records::request_records;
 use crate::records::session_records::Closing;
@@ -19,7 +20,7 @@ use crate::site::Site;
 use crate::transaction::Step;
 use crate::transaction::opening::Opening;
 use crate::vcl_site::VclSite;
-use crate::vcl_story::client_state::{ClientState, Ends};
+use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::instant_policy_hit::{self, OnItsWay, Reached};
 use crate::vcl_story::{builtin_hit, xids};
 use crate::worker::Core;

@@ -11,10 +11,10 @@ use wire::{ProxyHeader, Refusal, proxy_complaint, read_proxy_header, refusals};
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
+use crate::connection_addresses::Ends;
 use crate::listener::Peer;
 use crate::records::session_records::Closing;
 use crate::slots::Phase;
-use crate::vcl_story::client_state::Ends;
 
 /// Reads the header. False when there is none: the connection is closed without an answer.
 pub(crate) async fn read(connection: &mut Connection) -> bool {

@@ -9,8 +9,9 @@ use rules::forwarded::{self, UNKNOWN_ADDRESS};
 use wire::ReceivedRequest;
 
 use crate::closed_paths::WhyNot;
+use crate::field_set::FieldSet;
 use crate::listener::Peer;
-use crate::policy::{self, ReceiveVerdict, Seen, trimmed_query};
+use crate::policy::{self, ReceiveVerdict, trimmed_query};
 use crate::settings::{Network, RouteTarget, Settings};
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::Kept;
@@ -61,7 +62,7 @@ impl Client {
 /// What receive found out.
 pub(crate) struct Received {
     pub(crate) verdict: Verdict,
-    pub(crate) seen: Seen,
+    pub(crate) seen: FieldSet,
     pub(crate) client: Client,
     pub(crate) backend: Option<Backend>,
 }
@@ -101,7 +102,7 @@ impl Verdict {
 #[inline]
 pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, peer: Peer) -> Received {
     let settings = &site.settings;
-    let seen = Seen::of(received.request.fields);
+    let seen = FieldSet::of(received.request.fields);
     let client = client_of_hop(settings, received, seen, peer);
     let target = site.route(&received.request).map(|route| route.target);
     let verdict = match site.why_closed(&received.request) {
@@ -122,7 +123,7 @@ fn judge(
     core: &Core,
     site: &Site,
     received: &ReceivedRequest<'_>,
-    seen: Seen,
+    seen: FieldSet,
     client: Client,
     target: Option<RouteTarget>,
 ) -> Verdict {
@@ -155,8 +156,12 @@ fn judge(
 }
 
 /// Who asks, and what is refused whatever a policy of the operator's might say of it.
-pub(crate) fn before_policy(site: &Site, received: &ReceivedRequest<'_>, peer: Peer) -> (Client, Seen, Option<Synth>) {
-    let seen = Seen::of(received.request.fields);
+pub(crate) fn before_policy(
+    site: &Site,
+    received: &ReceivedRequest<'_>,
+    peer: Peer,
+) -> (Client, FieldSet, Option<Synth>) {
+    let seen = FieldSet::of(received.request.fields);
     let client = match site.settings.trusted_proxies.is_empty() && !seen.has_any(RELAYED) {
         true => Client::of_peer(peer),
         false => client_of_hop(&site.settings, &mut received.clone(), seen, peer),
@@ -203,7 +208,7 @@ fn without(request: &Request<'_>, name: FieldName) -> Fields {
 }
 
 #[inline]
-pub(crate) fn refusal(site: &Site, received: &ReceivedRequest<'_>, seen: Seen) -> Option<Synth> {
+pub(crate) fn refusal(site: &Site, received: &ReceivedRequest<'_>, seen: FieldSet) -> Option<Synth> {
     if seen.has(FieldName::Via) && passed_here(site, received) {
         return Some(Synth::loop_detected(&site.pseudonym));
     }
@@ -217,7 +222,12 @@ pub(crate) fn refusal(site: &Site, received: &ReceivedRequest<'_>, seen: Seen) -
 
 /// Who asks. Only a trusted proxy may say who its client is and by which scheme it came.
 #[inline]
-pub(crate) fn client_of_hop(settings: &Settings, received: &mut ReceivedRequest<'_>, seen: Seen, peer: Peer) -> Client {
+pub(crate) fn client_of_hop(
+    settings: &Settings,
+    received: &mut ReceivedRequest<'_>,
+    seen: FieldSet,
+    peer: Peer,
+) -> Client {
     let mut client = Client::of_peer(peer);
     let trusted = &settings.trusted_proxies;
     client.peer_is_trusted = !trusted.is_empty() && is_in(trusted, client.ip);
@@ -238,7 +248,7 @@ pub(crate) fn client_of_hop(settings: &Settings, received: &mut ReceivedRequest<
 }
 
 /// What shows that somebody speaks for somebody else.
-const RELAYED: Seen = Seen::mask(forwarded::RELAY_FIELDS);
+const RELAYED: FieldSet = FieldSet::mask(forwarded::RELAY_FIELDS);
 
 fn is_in(networks: &[Network], ip: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(ip))

@@ -6,6 +6,7 @@
 //! `played_origins`; the clock stands still until it is moved (`Rehearsal::advance`); names are not looked up
 //! (`rehearsal_world`). `watch` hears what the programs do.
 
+pub(crate) mod played_exchange;
 pub(crate) mod played_origins;
 mod rehearsal_world;
 pub(crate) mod watch;
@@ -16,7 +17,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use message::{FieldsView, Request};
 use vcl::source_files::Span;
 use vcl::subroutines::Method as Subroutine;
 use vcl::{Loaded, LogKind, World};
@@ -28,6 +28,7 @@ use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::dry_exchange;
 use crate::limits::REHEARSAL_TIME_MAX;
 use crate::policy_columns::Life;
+pub use crate::rehearsal::played_exchange::{AnswerParts, PlayedAnswer, RanHead, Sent};
 use crate::rehearsal::played_origins::Stage;
 use crate::rehearsal::rehearsal_world::RehearsalWorld;
 use crate::rehearsal::watch::Watch;
@@ -98,17 +99,6 @@ pub struct Ran {
     pub response: Option<RanHead>,
 }
 
-/// A head at one moment.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RanHead {
-    /// Empty in a response, as is the URL.
-    pub method: String,
-    pub url: String,
-    /// 0 in a request.
-    pub status: u16,
-    pub fields: Vec<(String, String)>,
-}
-
 /// How long what a fetch brought lives.
 #[derive(Clone, Debug)]
 pub struct Settled {
@@ -124,50 +114,12 @@ pub struct Closed {
     pub why: &'static str,
 }
 
-/// What a backend was asked.
-#[derive(Clone, Debug)]
-pub struct Sent {
-    pub backend: String,
-    /// `None` when it was played as one that refuses connections.
-    pub request: Option<RanHead>,
-    pub body: Vec<u8>,
-}
-
 /// What the client got.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Got {
     pub head: RanHead,
     pub reason: String,
     pub body: Vec<u8>,
-}
-
-/// What a backend answers.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PlayedAnswer {
-    /// Nobody listens there.
-    Refused,
-    Given(AnswerParts),
-}
-
-/// A response. With a Content-Length of its own it has a body of that length.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AnswerParts {
-    pub status: u16,
-    pub reason: String,
-    pub fields: Vec<(String, String)>,
-    pub body: Vec<u8>,
-}
-
-impl Default for AnswerParts {
-    fn default() -> AnswerParts {
-        AnswerParts { status: 200, reason: "OK".to_owned(), fields: Vec::new(), body: b"ok\n".to_vec() }
-    }
-}
-
-impl Default for PlayedAnswer {
-    fn default() -> PlayedAnswer {
-        PlayedAnswer::Given(AnswerParts::default())
-    }
 }
 
 /// One request, and who is there for it.
@@ -316,25 +268,4 @@ fn got(run: DryRun) -> Option<Got> {
     let switched = run.interims.into_iter().find(|interim| interim.status == 101);
     let DryAnswer { status, reason, fields, body, .. } = run.answer.or(switched)?;
     Some(Got { head: RanHead { status, fields, ..RanHead::default() }, reason, body })
-}
-
-impl RanHead {
-    pub(crate) fn of_request(request: &Request<'_>) -> RanHead {
-        let mut url = Vec::new();
-        request.write_target(&mut url);
-        RanHead { method: lossy(request.method_text), url: lossy(&url), status: 0, fields: lines(request.fields) }
-    }
-
-    /// The first line of a name.
-    pub fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-    }
-}
-
-fn lines(fields: FieldsView<'_>) -> Vec<(String, String)> {
-    fields.iter().map(|field| (lossy(field.name_text), lossy(field.value))).collect()
-}
-
-pub(crate) fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -28,6 +28,7 @@ use crate::records::expiry_records::ExpiryRecords;
 use crate::rehearsal::played_origins::Stage;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
+use crate::stderr_line::complain;
 use crate::transaction::TRANSACTION_EDGES;
 use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
@@ -384,12 +385,6 @@ fn cache_settings(settings: &Settings, cores: usize) -> CacheSettings {
         cores,
         variants_max: settings.limits.variants_max,
     }
-}
-
-/// Says something on stderr. A closed stderr is no reason to fail.
-pub(crate) fn complain(what: std::fmt::Arguments<'_>) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "larder: {what}");
 }
 
 /// Eight hex digits that differ between any two running instances.

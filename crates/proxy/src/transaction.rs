@@ -17,12 +17,13 @@ use crate::clock::Moment;
 use crate::disk_read::DiskRead;
 use crate::downstream::Downstream;
 use crate::edges;
+use crate::error_note::ErrorNote;
+use crate::field_set::FieldSet;
 use crate::outgoing::{End, Outgoing};
-use crate::policy::{self, Policy, Seen};
+use crate::policy::{self, Policy};
 use crate::receive::Client;
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::Kept;
-use crate::transaction::error_text::ErrorNote;
 use crate::vcl_story::{client_steps, receiving};
 use crate::worker::Core;
 
@@ -280,7 +281,7 @@ pub(crate) struct Transaction {
     pub(crate) site: Arc<Site>,
     pub(crate) policy: Policy,
     pub(crate) head: Rc<RequestHead>,
-    pub(crate) seen: Seen,
+    pub(crate) seen: FieldSet,
     pub(crate) body: RequestBody,
     pub(crate) expects_continue: bool,
     /// May the client's connection be used again after this?

@@ -6,10 +6,11 @@ use message::{FieldName, Method, TargetForm};
 use wire::ReceivedRequest;
 
 use crate::clock::deadline_now_ms;
+use crate::field_set::FieldSet;
 use crate::forward::destinations::{self, Asked};
 use crate::forward::passwords::Known;
 use crate::listener::Peer;
-use crate::policy::{self, ReceiveVerdict, Seen};
+use crate::policy::{self, ReceiveVerdict};
 use crate::receive::{self, Client, Received, Verdict};
 use crate::site::{Backend, Site};
 use crate::transaction::admit::Unverified;
@@ -18,7 +19,7 @@ use crate::worker::Core;
 
 /// Runs the step.
 pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, peer: Peer) -> Received {
-    let seen = Seen::of(received.request.fields);
+    let seen = FieldSet::of(received.request.fields);
     let mut client = receive::client_of_hop(&site.settings, received, seen, peer);
     if seen.has(FieldName::ProxyConnection) && asks_to_close(received) {
         received.persistent = false;
@@ -40,7 +41,7 @@ fn asks_to_close(received: &ReceivedRequest<'_>) -> bool {
     received.request.fields.has_token(FieldName::ProxyConnection, "close")
 }
 
-fn judge(core: &Core, site: &Site, received: &ReceivedRequest<'_>, seen: Seen, client: &mut Client) -> Verdict {
+fn judge(core: &Core, site: &Site, received: &ReceivedRequest<'_>, seen: FieldSet, client: &mut Client) -> Verdict {
     let settings = &site.forward.settings;
     let request = &received.request;
     if !client.is_among_proxies(&settings.allow_clients) {

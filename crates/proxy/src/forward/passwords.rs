@@ -15,7 +15,7 @@ use crate::clock::Moment;
 use crate::forward::known_credentials::KnownCredentials;
 use crate::forward::password_file::PasswordFile;
 use crate::limits::VERIFICATIONS_WAITING_MAX;
-use crate::service::complain;
+use crate::stderr_line::complain;
 
 /// How often the file is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);

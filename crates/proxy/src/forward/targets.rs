@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cache::Failure;
 use message::{Authority, Scheme};
@@ -148,9 +147,6 @@ fn make_room(table: &mut HashMap<Name, Target>, targets_max: usize) -> bool {
     true
 }
 
-/// How long a target that nobody asks for is kept, unless it is said otherwise.
-pub(crate) const IDLE_DEFAULT: Duration = Duration::from_secs(60);
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,7 +190,7 @@ mod tests {
     #[test]
     fn what_nobody_asks_for_leaves() {
         let targets = targets(10);
-        let idle_ms = IDLE_DEFAULT.as_millis() as u64;
+        let idle_ms = crate::limits::FORWARD_TARGET_IDLE_DEFAULT.as_millis() as u64;
         let busy = of(&targets, "busy.test", 0).unwrap();
         of(&targets, "idle.test", 0).unwrap();
         targets.sweep(1, idle_ms);

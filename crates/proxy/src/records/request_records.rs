@@ -8,11 +8,11 @@ use vcl::Message;
 use wire::{ReceivedRequest, Refusal};
 
 use crate::clock::Moment;
+use crate::connection_addresses::Ends;
 use crate::records::RecordKind;
 use crate::records::record_kind::HeadPart;
 use crate::records::session_records::SessionRecords;
 use crate::records::task_records::TaskRecords;
-use crate::vcl_story::client_state::Ends;
 use crate::vcl_story::scope_heads::usual_reason;
 use crate::vcl_story::stored_view::StoredView;
 use crate::worker::Core;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use wire::Refusal;
 
 use crate::clock::Moment;
+use crate::connection_addresses::Ends;
 use crate::records::RecordKind;
 use crate::records::task_records::TaskRecords;
-use crate::vcl_story::client_state::Ends;
 use crate::vcl_story::xids;
 use crate::worker::Core;
 

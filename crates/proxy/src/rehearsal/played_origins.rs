@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use wire::{BodyDecoder, Decoded, read_request};
 
 use crate::limits::{Limits, PLAYED_BODY_BYTES_MAX};
-use crate::rehearsal::{AnswerParts, PlayedAnswer, RanHead, Sent};
+use crate::rehearsal::played_exchange::{AnswerParts, PlayedAnswer, RanHead, Sent};
 use crate::settings::{Greeting, OriginSettings, OriginUrl};
 
 /// All of them.

@@ -1,45 +1,13 @@
 //! What an error of ours says, and to whom: what failed, where, and which setting changes it is for the log and for the clients
 //! of `[admin] details_to`. Strangers are told that it failed, and the number under which the log has the rest.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
-
 use message::{FieldName, FieldsView, Status};
 use rules::{forwarded, media_range};
 
+use crate::error_note::{ErrorNote, RequestId};
 use crate::listener::Peer;
 use crate::receive::Client;
 use crate::settings::Settings;
-
-/// Names one error in its answer and in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestId(u64);
-
-impl RequestId {
-    /// Numbers of different processes differ by chance, those of one process always.
-    pub(crate) fn next() -> RequestId {
-        static FIRST: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("request id"));
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        // An odd factor maps different counts to different numbers.
-        let count = COUNT.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        RequestId(FIRST.wrapping_add(count))
-    }
-}
-
-impl std::fmt::Display for RequestId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-/// What the log says of an error beside its token.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorNote {
-    pub id: RequestId,
-    /// What failed, where, and which setting changes it; absent where the token says all there is.
-    pub detail: Option<Arc<str>>,
-}
 
 /// Who reads an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +99,7 @@ mod tests {
 
     #[test]
     fn an_operator_reads_what_failed_and_a_stranger_a_number() {
-        let id = Some(RequestId(0x2a));
+        let id = Some(RequestId::of(0x2a));
         let to = |reader| said_to(reader, 502, INSIDES).text;
         assert_eq!(to(Reader::Operator), format!("502 Bad Gateway\n\n{INSIDES}\n"));
         for wants_html in [false, true] {
@@ -142,13 +110,5 @@ mod tests {
             }
             assert_eq!(text.starts_with("<!DOCTYPE html>"), wants_html);
         }
-    }
-
-    #[test]
-    fn no_two_numbers_are_the_same() {
-        let mut ids: Vec<_> = (0..1_000).map(|_| RequestId::next().0).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), 1_000);
     }
 }

@@ -10,7 +10,7 @@ use rules::{Freshness, RequestDirectives};
 
 use crate::access_log::CacheVerdict;
 use crate::fetch;
-use crate::policy::Seen;
+use crate::field_set::FieldSet;
 use crate::policy_steps;
 use crate::site::{Backend, Site};
 use crate::transaction::recalling::{Otherwise, Recall};
@@ -36,7 +36,7 @@ pub(crate) enum Found {
 pub(crate) struct Question<'a> {
     pub(crate) key: Key,
     pub(crate) request: &'a Request<'a>,
-    pub(crate) seen: Seen,
+    pub(crate) seen: FieldSet,
     pub(crate) directives: &'a RequestDirectives,
     pub(crate) backend: Option<Backend>,
     /// Wait for nobody.

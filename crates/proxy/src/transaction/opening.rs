@@ -9,8 +9,9 @@ use rules::RequestDirectives;
 use wire::ReceivedRequest;
 
 use crate::clock::Moment;
+use crate::field_set::FieldSet;
 use crate::limits::TRANSACTION_BYTES;
-use crate::policy::{self, Policy, Seen};
+use crate::policy::{self, Policy};
 use crate::receive::{Client, Received, Verdict};
 use crate::site::{Backend, Site};
 use crate::transaction::{Outcome, State, Step, Transaction};
@@ -88,7 +89,7 @@ impl Opening<'_> {
         Box::new(Transaction {
             core: Rc::clone(core),
             policy,
-            seen: Seen::of(head.request().fields),
+            seen: FieldSet::of(head.request().fields),
             head: Rc::new(head),
             body: self.received.body,
             expects_continue: self.received.expects_continue,

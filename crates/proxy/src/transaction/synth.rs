@@ -10,6 +10,7 @@ use wire::{Content, Refusal, leading_blanks};
 
 use crate::access_log::CacheVerdict;
 use crate::body::BodySource;
+use crate::error_note::{ErrorNote, RequestId};
 use crate::forward::destinations::WhyDenied;
 use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
 use crate::listener::Peer;
@@ -20,7 +21,7 @@ use crate::receive::Client;
 use crate::records::{RecordKind, request_records};
 use crate::stored_head;
 use crate::stub_status;
-use crate::transaction::error_text::{ErrorNote, ErrorText, Reader, RequestId};
+use crate::transaction::error_text::{ErrorText, Reader};
 use crate::transaction::{Step, Transaction, error_page, error_text};
 use crate::vcl_story::client_steps;
 use crate::worker::Core;

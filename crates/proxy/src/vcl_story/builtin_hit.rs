@@ -14,7 +14,7 @@ use vcl::subroutines::Method as Subroutine;
 use wire::{Persistence, has_length, write_field, write_head_end, write_number_field};
 
 use crate::connection::Connection;
-use crate::policy::Seen;
+use crate::field_set::FieldSet;
 use crate::site::Site;
 use crate::transaction::{State, take_edge};
 use crate::vcl_story::hashed_parts::HashedParts;
@@ -22,7 +22,7 @@ use crate::vcl_story::instant_policy_hit::{self, Reached, Sending, Visit};
 use crate::worker::Core;
 
 /// What builtin.vcl passes.
-const PERSONAL: Seen = Seen::mask(&[FieldName::Authorization, FieldName::Cookie]);
+const PERSONAL: FieldSet = FieldSet::mask(&[FieldName::Authorization, FieldName::Cookie]);
 
 /// Does the program leave every step of a hit to builtin.vcl?
 pub(crate) fn are_left_to_builtin(program: &Loaded) -> bool {
@@ -37,7 +37,7 @@ pub(crate) fn run(
     core: &Rc<Core>,
     site: &Arc<Site>,
     visit: &Visit<'_>,
-    seen: Seen,
+    seen: FieldSet,
     xid: u64,
 ) -> Option<Reached> {
     let request = &visit.received.request;

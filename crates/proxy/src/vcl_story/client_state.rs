@@ -3,8 +3,6 @@
 //! Plain cells, because the scope in which a subroutine runs only borrows it.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,14 +10,13 @@ use bytes::Bytes;
 use cache::{Key, Ticket};
 use message::RequestHead;
 use rules::Lifetimes;
-use vcl::{BackendRef, Task, UnixPeer};
-use wire::proxy_triples::ProxyTriples;
+use vcl::{BackendRef, Task};
 
 use crate::clock::Moment;
+use crate::connection_addresses::Ends;
 use crate::records::task_records::TaskRecords;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::log_notes::LogNotes;
-use crate::wire_stream::Wire;
 
 /// What the last look-up met, for `req.is_hitmiss` and `req.is_hitpass`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,48 +25,6 @@ pub(crate) enum Remembered {
     Nothing,
     HitForMiss,
     HitForPass,
-}
-
-/// The ends of a client's connection, for `client.ip` and its like. A UNIX socket has no address: 0.0.0.0, port 0.
-#[derive(Clone, Debug)]
-pub(crate) struct Ends {
-    /// Who asks, and whom: by a PROXY header, else the ends of the connection.
-    pub(crate) client: SocketAddr,
-    pub(crate) server: SocketAddr,
-    /// The other end of the connection, and ours.
-    pub(crate) remote: SocketAddr,
-    pub(crate) local: SocketAddr,
-    /// Who speaks to us, as X-Forwarded-For names it.
-    pub(crate) peer: Box<[u8]>,
-    /// Who is at the other end of a UNIX socket, and where ours lies.
-    pub(crate) unix_peer: Option<UnixPeer>,
-    pub(crate) unix_path: Option<PathBuf>,
-    /// What a PROXY header says beside addresses.
-    pub(crate) said: Option<Rc<ProxyTriples>>,
-    /// How long the connection may be idle, if a program set it.
-    pub(crate) idle_s: Rc<Cell<Option<f64>>>,
-    /// The socket's number in this process.
-    pub(crate) descriptor: i32,
-}
-
-impl Ends {
-    /// Without a PROXY header.
-    pub(crate) fn of(wire: &Wire, peer: Box<[u8]>) -> Ends {
-        let (remote, local) = wire.addresses();
-        let (unix_peer, descriptor) = (wire.unix_peer(), wire.descriptor());
-        Ends {
-            client: remote,
-            server: local,
-            remote,
-            local,
-            peer,
-            unix_peer,
-            unix_path: wire.unix_path(),
-            said: None,
-            descriptor,
-            idle_s: Rc::default(),
-        }
-    }
 }
 
 /// The state of one request under a policy.

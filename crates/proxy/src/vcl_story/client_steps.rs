@@ -20,7 +20,7 @@ use vcl::{Arena, BackendRef, Fault, Loaded, Message, Purge, Purged};
 use crate::access_log::CacheVerdict;
 use crate::fetch::bereq::{bereq_of, with_xid};
 use crate::fetch::brings_body;
-use crate::policy::Seen;
+use crate::field_set::FieldSet;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
 use crate::stored_head::via;
@@ -78,7 +78,7 @@ fn within<R>(
         (result, changed)
     };
     if let Some(changed) = result.1 {
-        tx.seen = Seen::of(changed.request().fields);
+        tx.seen = FieldSet::of(changed.request().fields);
         tx.head = Rc::new(changed);
     }
     Some(result.0)
@@ -174,7 +174,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
     let Some(state) = tx.policy.program_mut() else { return false };
     if let Some(original) = &state.original {
         tx.head = Rc::clone(original);
-        tx.seen = Seen::of(original.request().fields);
+        tx.seen = FieldSet::of(original.request().fields);
     }
     let mut next = ClientState::new(site, Rc::clone(&state.ends), state.xid.get(), state.started_s);
     next.original = state.original.take();
@@ -193,7 +193,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
 /// The request as it came: what a program that failed made of it is not seen by vcl_synth.
 pub(crate) fn roll_back(tx: &mut Transaction) {
     let Some(original) = tx.policy.program().and_then(|state| state.original.clone()) else { return };
-    tx.seen = Seen::of(original.request().fields);
+    tx.seen = FieldSet::of(original.request().fields);
     tx.head = original;
 }
 

@@ -10,7 +10,7 @@ use message::{Field, FieldName, Fields, FieldsView};
 use smallvec::SmallVec;
 use wire::write_field;
 
-use crate::policy::Seen;
+use crate::field_set::FieldSet;
 use crate::vcl_story::field_bits::{FieldBits, Name};
 
 /// One line that was set, or (`None`) the mark that a name was unset.
@@ -62,7 +62,7 @@ impl<'a> EditedHead<'a> {
     }
 
     /// Was one of these fields set or added?
-    pub(crate) fn sets_any(&self, names: Seen) -> bool {
+    pub(crate) fn sets_any(&self, names: FieldSet) -> bool {
         self.edits.borrow().iter().any(|edit| edit.value.is_some() && names.has(edit.name.known()))
     }
 

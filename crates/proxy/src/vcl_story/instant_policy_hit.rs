@@ -19,8 +19,8 @@ use wire::{
 
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::field_set::CONDITIONAL;
 use crate::instant_hit::{self, Instant, Shot};
-use crate::policy::CONDITIONAL;
 use crate::receive::Client;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};

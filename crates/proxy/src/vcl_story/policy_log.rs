@@ -3,7 +3,7 @@
 use vcl::LogKind;
 
 use crate::limits::SYSLOG_LINES_PER_SECOND_MAX;
-use crate::service::complain;
+use crate::stderr_line::complain;
 use crate::vcl_story::policy_scope::{Scope, Side};
 
 /// A line of the program's, or about it.

@@ -15,9 +15,10 @@ use vcl::{
 };
 use wire::proxy_triples;
 
+use crate::connection_addresses::Ends;
 use crate::site::Site;
 use crate::vcl_story::backend_task::BackendTask;
-use crate::vcl_story::client_state::{ClientState, Ends};
+use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::field_bits::Name;
 use crate::vcl_story::hashed_parts::HashedParts;
 use crate::vcl_story::head_edits::EditedHead;
