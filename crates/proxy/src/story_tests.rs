@@ -3,6 +3,12 @@
 
 mod delivery;
 mod edges_taken;
+mod freshness;
+mod invalidating;
+mod passing;
+mod programs;
+mod refusing;
+mod storing;
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};
@@ -29,6 +35,10 @@ use crate::worker::Core;
 const BEGINS_WALL_MS: u64 = 1_767_268_800_000;
 const BEGINS_MONO_MS: u64 = 1_000_000_000;
 const MEMORY_BYTES: usize = 16 << 20;
+/// A refresh that takes longer shows in what the next request gets.
+const REFRESH_WAIT_MS_MAX: usize = 1_000;
+/// The story, and who asks.
+const IDLE_CORE_HOLDERS: usize = 2;
 
 /// One core, an empty store, mocked origins, and time that stands still.
 pub(crate) struct Story {
@@ -146,8 +156,11 @@ impl Story {
         let (core, watch) = (Rc::clone(&self.core), Rc::clone(&self.watch));
         let run: DryRun = self.runtime.block_on(async {
             let run = dry_exchange::ask(&core, client, bytes).await;
-            // A refresh that is left behind ends before the next request.
-            while watch.has_fetches() {
+            // A refresh that is left behind ends before the next request: every fetch holds the core.
+            for _ in 0..REFRESH_WAIT_MS_MAX {
+                if !watch.has_fetches() && Rc::strong_count(&core) <= IDLE_CORE_HOLDERS {
+                    break;
+                }
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             run

@@ -85,7 +85,10 @@ async fn exchange_by_policy(tx: &mut Transaction, downstream: &mut Downstream<'_
     if let (Ok(settled), Some(state)) = (&settled, tx.policy.program()) {
         state.brought.set(Some(settled.lifetimes));
         state.passed_by.set(Some(fetch.xid()));
-        tx.outcome.why = settled.why;
+        // What the look-up found says more than that nothing else is to be said.
+        if !settled.why.is_empty() {
+            tx.outcome.why = settled.why;
+        }
     }
     match settled {
         Ok(Settled { made, body: SettledBody::Origin(arriving, _), .. }) => {

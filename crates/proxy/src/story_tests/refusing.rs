@@ -1,0 +1,83 @@
+//! What is answered without an origin, and what is refused.
+
+use super::*;
+
+/// Status and token of the answer to these bytes, and that no origin is asked.
+fn check(bytes: &str, status: u16) {
+    let reply = Story::builtin().send(bytes.as_bytes());
+    assert_eq!((reply.status(), reply.asked().len()), (status, 0), "{bytes:?}");
+    assert_eq!(reply.field("cache-control"), "no-store", "{bytes:?}");
+}
+
+#[test]
+fn requests_that_can_be_read_in_two_ways_are_400() {
+    check("GET / HTTP/1.1\r\n\r\n", 400);
+    check("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", 400);
+    check("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400);
+    check("GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400);
+}
+
+#[test]
+fn options_of_the_server_itself_is_answered_here() {
+    let reply = Story::builtin().send(b"OPTIONS * HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    assert_eq!((reply.status(), reply.asked().len()), (200, 0));
+    assert!(reply.field("allow").contains("GET"));
+}
+
+#[test]
+fn options_of_a_page_goes_to_the_origin() {
+    let story = Story::builtin();
+    story.origin([answer(204, &["Allow: GET"], "")]);
+    assert_eq!(story.ask("OPTIONS /", &[], "").asked(), ["OPTIONS /"]);
+}
+
+#[test]
+fn connect_to_a_server_is_405_and_closes() {
+    let reply = Story::builtin().send(b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n");
+    assert_eq!((reply.status(), reply.field("connection")), (405, "close".to_owned()));
+}
+
+#[test]
+fn a_request_that_was_here_before_is_a_loop() {
+    let story = Story::builtin();
+    let via = format!("Via: 1.1 {}", story.core.site().pseudonym);
+    assert_eq!(story.get("/", &[&via]).status(), 508);
+}
+
+#[test]
+fn a_body_longer_than_the_limit_is_413() {
+    let story = Story::with(|settings| settings.limits.request_body_bytes_max = 3);
+    assert_eq!(story.ask("POST /", &[], "four").status(), 413);
+}
+
+#[test]
+fn a_host_that_no_route_has_is_404() {
+    let story = Story::with(|settings| settings.routes[0].host = Some("b.test".to_owned()));
+    assert_eq!(story.get("/", &[]).status(), 404);
+}
+
+#[test]
+fn a_closed_route_is_403() {
+    let story = Story::with(|settings| settings.routes[0].target = RouteTarget::Closed);
+    let reply = story.get("/", &[]);
+    assert_eq!((reply.status(), reply.asked().len()), (403, 0));
+}
+
+#[test]
+fn an_error_tells_strangers_a_number_and_operators_the_cause() {
+    let stranger = Story::builtin();
+    stranger.origin([PlayedAnswer::Refused]);
+    let text = stranger.get("/", &[]).body().to_owned();
+    assert!(text.contains("Request id: ") && !text.contains("shop"), "{text}");
+    let operator = Story::with(|settings| settings.details_to = crate::settings::Network::LOOPBACK.to_vec());
+    operator.origin([PlayedAnswer::Refused]);
+    assert!(operator.get("/", &[]).body().contains("shop"));
+}
+
+#[test]
+fn an_error_is_html_for_who_prefers_it() {
+    let story = Story::builtin();
+    story.origin([PlayedAnswer::Refused]);
+    let reply = story.get("/", &["Accept: text/html, */*;q=0.1"]);
+    assert!(reply.field("content-type").starts_with("text/html"));
+}
