@@ -22,7 +22,7 @@ use crate::follower::Follower;
 use crate::key::Key;
 use crate::moment::Now;
 use crate::object::Object;
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 use crate::spec::variant_of;
 use crate::ticket::Ticket;
 use crate::variants::Slot;
@@ -99,7 +99,7 @@ impl Cache {
     /// Looks a request up. `Fresh` and `Stale` without a ticket change nothing; a `Ticket` is the right and the
     /// duty to fetch.
     pub fn ask(self: &Arc<Self>, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Answer {
-        let mut outdated = Leavers::new();
+        let mut outdated = RemovedObjects::new();
         let finding = loop {
             let mut shard = self.directory.shard(key);
             // Before what is stored is tested: a ban that this number leaves behind is one that was seen.
@@ -196,7 +196,7 @@ impl Cache {
         is_meant && is_tested && !wishes.always_miss && matches!(judge(object, wishes, now), Verdict::Serve)
     }
 
-    fn look(&self, entry: &mut Entry, question: &Question<'_>, leavers: &mut Leavers) -> Finding {
+    fn look(&self, entry: &mut Entry, question: &Question<'_>, removed: &mut RemovedObjects) -> Finding {
         let Question { request, wishes, now, .. } = *question;
         entry.expire_notes(now);
         let slot = entry.find(request.fields, wishes, now);
@@ -208,8 +208,8 @@ impl Cache {
         let verdict = stored.as_ref().map_or(Verdict::Ask, |object| judge(object, wishes, now));
         let stored = match (verdict, stored) {
             (Verdict::Drop, Some(over)) => {
-                self.drop_over(entry, over, leavers);
-                return self.look(entry, question, leavers);
+                self.drop_over(entry, over, removed);
+                return self.look(entry, question, removed);
             }
             (Verdict::Marked(kind), Some(mark)) => return self.meet(entry, question, kind, mark),
             (Verdict::AskAnew, _) => None,
@@ -267,12 +267,12 @@ impl Cache {
         }
     }
 
-    fn drop_over(&self, entry: &mut Entry, object: Arc<Object>, leavers: &mut Leavers) {
+    fn drop_over(&self, entry: &mut Entry, object: Arc<Object>, removed: &mut RemovedObjects) {
         entry.remove(&object);
-        let over = Leavers::from_iter([object]);
+        let over = RemovedObjects::from_iter([object]);
         self.part_with(&over);
         self.counters.expired.fetch_add(1, Relaxed);
-        leavers.extend(over);
+        removed.extend(over);
     }
 
     /// One refresh at a time, and none right after a failure.

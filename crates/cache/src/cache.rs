@@ -18,7 +18,6 @@ use crate::cache_stats::{CacheStats, Counters};
 use crate::directory::Directory;
 use crate::disk_level::{Disk, DiskLevel, digest_of};
 use crate::entry::Entry;
-use crate::farewell::{Farewell, Leaving};
 use crate::flight::Courier;
 use crate::group_table::{GroupTable, Groups, Membership};
 use crate::kept_head::KeptHead;
@@ -29,7 +28,8 @@ use crate::limits::{
 };
 use crate::moment::{Began, Now};
 use crate::object::{Object, ObjectParts};
-use crate::removed_objects::Leavers;
+use crate::removal_listener::{RemovalCause, RemovalListener};
+use crate::removed_objects::RemovedObjects;
 use crate::spec::SharedSpecs;
 use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::unwritten::Unwritten;
@@ -91,7 +91,7 @@ pub struct Cache {
     pub(crate) pages: Option<Arc<PageFile>>,
     /// What of the account bodies take that are not kept, and up to where each of them may run far ahead.
     pub(crate) windows: Arc<Account>,
-    pub(crate) farewell: OnceLock<Arc<dyn Farewell>>,
+    pub(crate) removal_listener: OnceLock<Arc<dyn RemovalListener>>,
     /// The process is at its limit.
     is_short: AtomicBool,
     eviction: Mutex<Box<dyn Eviction<Object>>>,
@@ -146,7 +146,7 @@ impl Cache {
             disk,
             pages: PageFile::create().ok(),
             windows: Account::new(limit >> WINDOWS_SHARE_SHIFT),
-            farewell: OnceLock::new(),
+            removal_listener: OnceLock::new(),
             is_short: AtomicBool::new(false),
             eviction: Mutex::new(eviction),
         })
@@ -183,7 +183,7 @@ impl Cache {
     }
 
     fn take_next_number(&self, key: Key, began: Option<Began>) -> (Began, usize) {
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         let mut shard = self.directory.shard(key);
         let before = self.invalidation.fetch_add(1, Relaxed);
         let last = shard.renumber(key, before + 1);
@@ -191,15 +191,15 @@ impl Cache {
             disk.forget(key);
         }
         if let Some(entry) = shard.known(key) {
-            entry.remove_all(&mut leavers);
+            entry.remove_all(&mut removed);
             entry.forget_notes();
             entry.delist_those_that_left().for_each(|flight| flight.condemn());
-            self.part_with(&leavers);
+            self.part_with(&removed);
             shard.tidy(key);
         }
         drop(shard);
-        self.counters.invalidated.fetch_add(leavers.len() as u64, Relaxed);
-        (began.filter(|began| began.0 < last).unwrap_or(Began(before + 1)), leavers.len())
+        self.counters.invalidated.fetch_add(removed.len() as u64, Relaxed);
+        (began.filter(|began| began.0 < last).unwrap_or(Began(before + 1)), removed.len())
     }
 
     /// The same, caused by an unsafe method (RFC 9111 §4.4).
@@ -248,11 +248,11 @@ impl Cache {
         (wishes, now): (&Wishes, Now),
         mut look: impl FnMut(&Slot) -> Option<T>,
     ) -> Option<T> {
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         loop {
             let mut shard = self.directory.shard(key);
             let entry = shard.known(key)?;
-            self.weed(entry, request, (wishes, now), &mut leavers);
+            self.weed(entry, request, (wishes, now), &mut removed);
             let slot = entry.find(request.fields, wishes, now);
             let suspect = self.suspect(slot);
             let found = slot.filter(|_| suspect.is_none()).and_then(&mut look);
@@ -276,7 +276,7 @@ impl Cache {
         entry: &mut Entry,
         request: &Request<'_>,
         (wishes, now): (&Wishes, Now),
-        leavers: &mut Leavers,
+        removed: &mut RemovedObjects,
     ) {
         // Where no group was ever invalidated a look-up pays no more than this.
         if self.groups.get().is_none_or(|groups| groups.is_untouched()) {
@@ -284,11 +284,11 @@ impl Cache {
         }
         while let Some(outdated) = entry.find(request.fields, wishes, now).and_then(Slot::outdated) {
             entry.remove(&outdated);
-            leavers.push(outdated);
+            removed.push(outdated);
         }
-        if !leavers.is_empty() {
-            self.part_with(leavers);
-            self.counters.invalidated.fetch_add(leavers.len() as u64, Relaxed);
+        if !removed.is_empty() {
+            self.part_with(removed);
+            self.counters.invalidated.fetch_add(removed.len() as u64, Relaxed);
         }
     }
 
@@ -306,14 +306,14 @@ impl Cache {
         };
         let parts = ObjectParts { facts, received: now, policy: None, ..ObjectParts::under(head, object) };
         let fresh = self.object(parts);
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         let mut shard = self.directory.shard(object.key);
         let entry = shard.known(object.key)?;
         let is_in = |slot: &Slot| slot.objects().any(|it| Arc::ptr_eq(it, object));
         let is_stored = entry.slot(object.variant).is_some_and(is_in) && object.is_valid();
         if is_stored {
             fresh.enrol(u64::MAX);
-            self.put(entry, &fresh, &mut leavers);
+            self.put(entry, &fresh, &mut removed);
         }
         shard.tidy(object.key);
         drop(shard);
@@ -437,25 +437,31 @@ impl Cache {
         // Replaced or purged since it was chosen: then it is dead already.
         if shard.remove(victim) {
             victim.kill(false);
-            self.note_leaver(victim, Leaving::Evicted);
+            self.note_removed(victim, RemovalCause::Evicted);
             self.counters.evictions.fetch_add(1, Relaxed);
         }
     }
 
     /// Stores what was fetched under an invalidation number, unless it comes too late. Under the shard's lock.
-    pub(crate) fn take_in(&self, entry: &mut Entry, object: &Arc<Object>, began: u64, leavers: &mut Leavers) -> bool {
+    pub(crate) fn take_in(
+        &self,
+        entry: &mut Entry,
+        object: &Arc<Object>,
+        began: u64,
+        removed: &mut RemovedObjects,
+    ) -> bool {
         let outdated = entry.slot(object.variant).is_some_and(|slot| slot.outdates(object));
         let stores = entry.invalidated <= began && !outdated && object.is_valid() && object.enrol(began);
         if stores {
-            self.put(entry, object, leavers);
+            self.put(entry, object, removed);
         }
         stores
     }
 
-    /// Stores what is enrolled, beneath too. Under the shard's lock. `leavers` holds nothing but those that it replaces.
-    pub(crate) fn put(&self, entry: &mut Entry, object: &Arc<Object>, leavers: &mut Leavers) {
-        entry.end_mark(object, leavers);
-        self.place(entry, object, leavers);
+    /// Stores what is enrolled, beneath too. Under the shard's lock. `removed` holds nothing but those that it replaces.
+    pub(crate) fn put(&self, entry: &mut Entry, object: &Arc<Object>, removed: &mut RemovedObjects) {
+        entry.end_mark(object, removed);
+        self.place(entry, object, removed);
         if let Some(disk) = &self.disk {
             disk.keep(object);
         }
@@ -463,12 +469,12 @@ impl Cache {
 
     /// A response has come for a request that selects these variants, too. What is stale of them goes, and all of it where
     /// the response has no Vary: it would be selected before the newer one. Under the shard's lock.
-    pub(crate) fn displace(&self, entry: &mut Entry, variants: &[Variant], by: &Object) -> Leavers {
+    pub(crate) fn displace(&self, entry: &mut Entry, variants: &[Variant], by: &Object) -> RemovedObjects {
         let is_displaced = |old: &Arc<Object>| {
             let is_fresh = old.freshness(by.received, &RequestDirectives::default()) == Freshness::Fresh;
             by.is_newer_than(old) && (by.spec.is_none() || !is_fresh)
         };
-        let mut displaced = Leavers::new();
+        let mut displaced = RemovedObjects::new();
         for &variant in variants.iter().filter(|_| by.partial().is_none()) {
             if entry.slot(variant).and_then(|slot| slot.whole.as_ref()).is_some_and(is_displaced) {
                 displaced.extend(self.drop_variant(entry, (by.key, variant)));
@@ -484,8 +490,8 @@ impl Cache {
     }
 
     /// Drops the whole response of a variant, beneath too. Under the shard's lock.
-    pub(crate) fn drop_variant(&self, entry: &mut Entry, (key, variant): (Key, Variant)) -> Leavers {
-        let mut dropped = Leavers::new();
+    pub(crate) fn drop_variant(&self, entry: &mut Entry, (key, variant): (Key, Variant)) -> RemovedObjects {
+        let mut dropped = RemovedObjects::new();
         entry.remove_whole(variant, &mut dropped);
         self.forget_on_disk(key, variant);
         self.part_with(&dropped);
@@ -494,11 +500,11 @@ impl Cache {
 
     /// Takes out what a fetch set out from: what it brought stands in its place, under whatever Vary, or it was said that nothing
     /// does. Under the shard's lock.
-    pub(crate) fn supersede(&self, entry: &mut Entry, old: &Object, leavers: &mut Leavers) {
-        let mut superseded = Leavers::new();
+    pub(crate) fn supersede(&self, entry: &mut Entry, old: &Object, removed: &mut RemovedObjects) {
+        let mut superseded = RemovedObjects::new();
         entry.supersede(old, &mut superseded);
         self.part_with(&superseded);
-        leavers.extend(superseded);
+        removed.extend(superseded);
         entry.temper(self.bans.is_watching());
         // Evicted meanwhile it may lie beneath all the same.
         if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {
@@ -514,46 +520,46 @@ impl Cache {
     }
 
     /// The same in memory alone.
-    pub(crate) fn place(&self, entry: &mut Entry, object: &Arc<Object>, leavers: &mut Leavers) {
-        entry.store(object, (self.settings.variants_max, self.bans.is_watching()), leavers);
-        self.admit(object, leavers);
+    pub(crate) fn place(&self, entry: &mut Entry, object: &Arc<Object>, removed: &mut RemovedObjects) {
+        entry.store(object, (self.settings.variants_max, self.bans.is_watching()), removed);
+        self.admit(object, removed);
     }
 
     /// Lets a stored object take its seat, and those it replaced leave theirs. Under the shard's lock.
-    pub(crate) fn admit(&self, object: &Arc<Object>, leavers: &Leavers) {
+    pub(crate) fn admit(&self, object: &Arc<Object>, removed: &RemovedObjects) {
         let mut eviction = self.eviction.lock();
-        for leaver in leavers {
-            eviction.remove(leaver);
-            if leaver.variant == object.variant {
-                object.inherit(leaver);
+        for gone in removed {
+            eviction.remove(gone);
+            if gone.variant == object.variant {
+                object.inherit(gone);
             }
-            leaver.kill(leaver.shares_body_with(object));
-            self.note_leaver(leaver, Leaving::Over);
+            gone.kill(gone.shares_body_with(object));
+            self.note_removed(gone, RemovalCause::Over);
         }
         eviction.admit(Arc::clone(object));
     }
 
-    /// From here on. The first who asks is told, and nobody else.
-    pub fn tell_of_leavers(&self, farewell: Arc<dyn Farewell>) {
-        let _ = self.farewell.set(farewell);
+    /// Sets the listener, once: the first one stays.
+    pub fn set_removal_listener(&self, removal_listener: Arc<dyn RemovalListener>) {
+        let _ = self.removal_listener.set(removal_listener);
     }
 
-    pub(crate) fn note_leaver(&self, object: &Object, why: Leaving) {
-        if let Some(farewell) = self.farewell.get() {
-            farewell.left(object, why);
+    pub(crate) fn note_removed(&self, object: &Object, why: RemovalCause) {
+        if let Some(removal_listener) = self.removal_listener.get() {
+            removal_listener.removed(object, why);
         }
     }
 
     /// Ends the life of objects that were taken out. Under the shard's lock.
-    pub(crate) fn part_with(&self, leavers: &Leavers) {
-        if leavers.is_empty() {
+    pub(crate) fn part_with(&self, removed: &RemovedObjects) {
+        if removed.is_empty() {
             return;
         }
         let mut eviction = self.eviction.lock();
-        for leaver in leavers {
-            eviction.remove(leaver);
-            leaver.kill(false);
-            self.note_leaver(leaver, Leaving::Over);
+        for gone in removed {
+            eviction.remove(gone);
+            gone.kill(false);
+            self.note_removed(gone, RemovalCause::Over);
         }
     }
 }

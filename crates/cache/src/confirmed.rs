@@ -22,7 +22,7 @@ use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 use crate::spec::variant_of;
 use crate::tag_index::Tags;
 use crate::ticket::Ticket;
@@ -115,7 +115,7 @@ impl Ticket {
             Keeping::Private(unshared) => Some(unshared),
         };
         let facts = unshared.is_none().then(|| fresh.facts());
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         let mut trial = Trial::since(began);
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
             // As for groups: what hit the old head meanwhile meant what was confirmed here.
@@ -139,15 +139,15 @@ impl Ticket {
             entry.note_answered();
             entry.delist(flight);
             match &unshared {
-                None => stores = cache.take_confirmed(entry, (&old, &fresh), (began, is_valid()), &mut leavers),
+                None => stores = cache.take_confirmed(entry, (&old, &fresh), (began, is_valid()), &mut removed),
                 Some(Unshared { stays: true, .. }) => {}
-                Some(_) => cache.give_up(entry, &old, &mut leavers),
+                Some(_) => cache.give_up(entry, &old, &mut removed),
             }
             if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {
                 mark.note_checked(trial.checked);
-                let mut marked = Leavers::new();
+                let mut marked = RemovedObjects::new();
                 cache.take_in(entry, &mark, began, &mut marked);
-                leavers.extend(marked);
+                removed.extend(marked);
             }
             if let Some(Unshared { uncacheable_ms: ms @ 1.., is_personal, .. }) = unshared {
                 shard.note_uncacheable(flight.key, Some(now.mono_ms.saturating_add(ms)), is_personal);
@@ -232,7 +232,7 @@ impl Cache {
         entry: &mut Entry,
         (old, fresh): (&Arc<Object>, &Arc<Object>),
         (began, is_valid): (u64, bool),
-        leavers: &mut Leavers,
+        removed: &mut RemovedObjects,
     ) -> bool {
         let is_stored = |slot: &Slot| slot.objects().any(|it| Arc::ptr_eq(it, old));
         let moves = fresh.variant != old.variant;
@@ -241,19 +241,19 @@ impl Cache {
         let stores = entry.invalidated <= began && replaceable && is_valid && fresh.enrol(began);
         if stores {
             if moves {
-                leavers.extend(entry.remove(old).then(|| Arc::clone(old)));
+                removed.extend(entry.remove(old).then(|| Arc::clone(old)));
                 self.forget_on_disk(old.key, old.variant);
             }
-            self.put(entry, fresh, leavers);
+            self.put(entry, fresh, removed);
         }
         stores
     }
 
     /// What was confirmed leaves the store. Under the shard's lock.
-    fn give_up(&self, entry: &mut Entry, old: &Arc<Object>, leavers: &mut Leavers) {
+    fn give_up(&self, entry: &mut Entry, old: &Arc<Object>, removed: &mut RemovedObjects) {
         if entry.remove(old) {
-            leavers.push(Arc::clone(old));
-            self.part_with(leavers);
+            removed.push(Arc::clone(old));
+            self.part_with(removed);
         }
         // Evicted meanwhile it may lie beneath all the same.
         if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {

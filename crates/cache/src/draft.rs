@@ -31,7 +31,7 @@ use crate::moment::Now;
 use crate::object::{Object, ObjectParts, Part};
 use crate::out_of_line_body::{APART_BYTES_MIN, Apart};
 use crate::parts::WholeHead;
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 use crate::slice_layout::Sliced;
 use crate::slice_room::SliceUnderWay;
 use crate::spec::Spec;
@@ -271,7 +271,7 @@ impl Draft {
             None => Arc::clone(&landed),
         };
         cache.make_room(0);
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         // Whoever works a ban off goes through this shard before or after us: one of the two tests the object.
         let tested = Arc::clone(&landed);
         let is_banned = || {
@@ -280,28 +280,28 @@ impl Draft {
             tested.note_checked(trial.checked);
             trial.banned.is_some()
         };
-        let stored_elsewhere = elsewhere.map(|there| self.store_elsewhere(&object, there, &is_banned, &mut leavers));
+        let stored_elsewhere = elsewhere.map(|there| self.store_elsewhere(&object, there, &is_banned, &mut removed));
         let (stored, wakes) = self.duty.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             let stores = match stored_elsewhere {
                 None if is_for_who_waits || is_banned() => false,
                 None => {
-                    let stores = cache.take_in(entry, &object, flight.began(), &mut leavers);
+                    let stores = cache.take_in(entry, &object, flight.began(), &mut removed);
                     if stores {
-                        leavers.extend(cache.displace(entry, &displaced, &object));
+                        removed.extend(cache.displace(entry, &displaced, &object));
                     }
                     stores
                 }
                 Some(false) => false,
                 Some(true) => {
                     // What lay here for this request is superseded.
-                    leavers.extend(cache.drop_variant(entry, (flight.key, object.variant)));
+                    removed.extend(cache.drop_variant(entry, (flight.key, object.variant)));
                     true
                 }
             };
             if let Some(old) = superseded {
-                cache.supersede(entry, &old, &mut leavers);
+                cache.supersede(entry, &old, &mut removed);
             }
             flight.change(|inner| {
                 if inner.state != FlightState::Condemned {
@@ -314,7 +314,7 @@ impl Draft {
             })
         });
         wakes.send(&self.duty.flight);
-        drop(leavers);
+        drop(removed);
         if let Some(disk) = cache.disk.as_ref().filter(|_| stored && self.room.is_some()) {
             cache.unwritten.note(disk, &object);
         }
@@ -328,7 +328,7 @@ impl Draft {
         object: &Arc<Object>,
         there: Elsewhere,
         is_banned: &impl Fn() -> bool,
-        leavers: &mut Leavers,
+        removed: &mut RemovedObjects,
     ) -> bool {
         let (cache, began) = (&self.duty.cache, self.duty.flight.began());
         let mut shard = cache.directory.shard(there.key);
@@ -337,7 +337,7 @@ impl Draft {
             return false;
         }
         let entry = shard.entry(there.key);
-        let stored = cache.take_in(entry, object, began, leavers);
+        let stored = cache.take_in(entry, object, began, removed);
         shard.tidy(there.key);
         stored
     }
@@ -380,12 +380,12 @@ impl Draft {
     fn finish_unstored(&mut self, trailers: Option<Arc<Fields>>, superseded: Option<Arc<Object>>) {
         // Slow readers keep what is left of it beyond its writer.
         let held = (std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0)), self.window.take());
-        let (cache, mut leavers) = (Arc::clone(&self.duty.cache), Leavers::new());
+        let (cache, mut removed) = (Arc::clone(&self.duty.cache), RemovedObjects::new());
         let ((), wakes) = self.duty.close(|shard, flight| {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             if let Some(old) = superseded {
-                cache.supersede(entry, &old, &mut leavers);
+                cache.supersede(entry, &old, &mut removed);
             }
             flight.change(|inner| {
                 inner.end = End::Whole(trailers);

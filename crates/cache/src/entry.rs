@@ -15,7 +15,7 @@ use crate::key::Variant;
 use crate::limits::{FAILURE_CONFIRMABLE_MS, FLIGHTS_LISTED_MAX, SPECS_MAX};
 use crate::moment::Now;
 use crate::object::Object;
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
 use crate::wishes::Wishes;
@@ -177,7 +177,7 @@ impl Entry {
     }
 
     /// Makes a specification the newest. Returns the entry's own copy of it.
-    pub fn note_spec(&mut self, spec: Option<Arc<Spec>>, leavers: &mut Leavers) -> Option<Arc<Spec>> {
+    pub fn note_spec(&mut self, spec: Option<Arc<Spec>>, removed: &mut RemovedObjects) -> Option<Arc<Spec>> {
         let known = self.specs.iter().position(|it| same_spec(it.as_ref(), spec.as_ref()));
         let spec = known.map_or(spec, |at| self.specs.remove(at));
         self.specs.insert(0, spec.clone());
@@ -186,22 +186,22 @@ impl Entry {
             let of_it = |slot: &Slot| slot.objects().any(|object| same_spec(object.spec.as_ref(), gone.as_ref()));
             let variants: Vec<Variant> =
                 self.variants.iter().filter(|(_, slot)| of_it(slot)).map(|(variant, _)| variant).collect();
-            variants.into_iter().for_each(|variant| self.remove_variant(variant, leavers));
+            variants.into_iter().for_each(|variant| self.remove_variant(variant, removed));
         }
         spec
     }
 
     /// Takes an object in, as the newest of its variant, and makes hot exactly what is under the newest
     /// specification. Bounds: how many variants there may be, and whether bans are watched for.
-    pub fn store(&mut self, object: &Arc<Object>, bounds: (usize, bool), leavers: &mut Leavers) {
+    pub fn store(&mut self, object: &Arc<Object>, bounds: (usize, bool), removed: &mut RemovedObjects) {
         let (variants_max, watched) = bounds;
-        self.note_spec(object.spec.clone(), leavers);
+        self.note_spec(object.spec.clone(), removed);
         let slot = self.variants.slot(object.variant);
         if object.partial().is_some() {
-            slot.parts.store(object, leavers);
+            slot.parts.store(object, removed);
         } else {
-            slot.parts.take_all(leavers);
-            leavers.extend(slot.whole.replace(Arc::clone(object)));
+            slot.parts.take_all(removed);
+            removed.extend(slot.whole.replace(Arc::clone(object)));
             // Parts of what is too large to be stored say nothing about the whole.
             self.uncacheable_until_ms = 0;
             if object.facts().says_shared {
@@ -214,7 +214,7 @@ impl Entry {
             && self.variants.count_of(is_mark) > variants_max.max(1)
             && let Some(oldest) = self.variants.oldest_but(object.variant, is_mark)
         {
-            self.remove_variant(oldest, leavers);
+            self.remove_variant(oldest, removed);
         }
         self.failure = None;
         self.temper(watched);
@@ -223,12 +223,12 @@ impl Entry {
     /// Responses like this one are stored again: the mark of its variant ends with it, unless that says something newer. A mark
     /// takes nothing's place but a mark's: what is stored may be wanted when the mark is over, and leaves, if it does, with the
     /// fetch that set out from it.
-    pub fn end_mark(&mut self, by: &Object, leavers: &mut Leavers) {
+    pub fn end_mark(&mut self, by: &Object, removed: &mut RemovedObjects) {
         if by.mark().is_some() || by.partial().is_some() {
             return;
         }
         let Some(slot) = self.variants.get_mut(by.variant.of_mark()) else { return };
-        leavers.extend(slot.whole.take_if(|mark| !mark.is_newer_than(by)));
+        removed.extend(slot.whole.take_if(|mark| !mark.is_newer_than(by)));
         if slot.is_empty() {
             self.variants.remove(by.variant.of_mark());
         }
@@ -255,28 +255,28 @@ impl Entry {
     }
 
     /// Takes out what a fetch set out from, now that it has brought something else; what came to its place meanwhile stays.
-    pub fn supersede(&mut self, old: &Object, leavers: &mut Leavers) {
+    pub fn supersede(&mut self, old: &Object, removed: &mut RemovedObjects) {
         let Some(slot) = self.variants.get_mut(old.variant) else { return };
-        leavers.extend(slot.whole.take_if(|stored| !stored.is_newer_than(old)));
+        removed.extend(slot.whole.take_if(|stored| !stored.is_newer_than(old)));
         if slot.is_empty() {
             self.variants.remove(old.variant);
         }
     }
 
     /// Takes out the whole response of a variant.
-    pub fn remove_whole(&mut self, variant: Variant, leavers: &mut Leavers) {
+    pub fn remove_whole(&mut self, variant: Variant, removed: &mut RemovedObjects) {
         if let Some(slot) = self.variants.get_mut(variant) {
-            leavers.extend(slot.whole.take());
+            removed.extend(slot.whole.take());
             if slot.is_empty() {
                 self.variants.remove(variant);
             }
         }
     }
 
-    fn remove_variant(&mut self, variant: Variant, leavers: &mut Leavers) {
+    fn remove_variant(&mut self, variant: Variant, removed: &mut RemovedObjects) {
         if let Some(mut slot) = self.variants.remove(variant) {
-            leavers.extend(slot.whole);
-            slot.parts.take_all(leavers);
+            removed.extend(slot.whole);
+            slot.parts.take_all(removed);
         }
     }
 
@@ -293,10 +293,10 @@ impl Entry {
         is_it
     }
 
-    pub fn remove_all(&mut self, leavers: &mut Leavers) {
+    pub fn remove_all(&mut self, removed: &mut RemovedObjects) {
         self.specs.clear();
         let all: Vec<Variant> = self.variants.iter().map(|(variant, _)| variant).collect();
-        all.into_iter().for_each(|variant| self.remove_variant(variant, leavers));
+        all.into_iter().for_each(|variant| self.remove_variant(variant, removed));
     }
 
     /// Forgets what was noted until now: a key of which nothing is known but an object needs no entry.

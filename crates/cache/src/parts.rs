@@ -13,7 +13,7 @@ use rules::range::{ContentRange, RangeSpec, may_combine};
 
 use crate::limits::{PARTS_JOIN_BYTES_MAX, PARTS_JOIN_RATIO, PARTS_MAX};
 use crate::object::{Object, Part};
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 
 #[derive(Debug, Default)]
 pub(crate) struct Parts(Vec<Arc<Object>>);
@@ -73,12 +73,12 @@ impl Parts {
     }
 
     /// Takes a part in. Those that it covers leave, those of another representation, and in the end the oldest.
-    pub fn store(&mut self, object: &Arc<Object>, leavers: &mut Leavers) {
+    pub fn store(&mut self, object: &Arc<Object>, removed: &mut RemovedObjects) {
         let stays = |other: &Arc<Object>| are_of_one(other, object) && !part_of(object).covers(part_of(other));
-        leavers.extend(self.0.extract_if(.., |other| !stays(other)));
+        removed.extend(self.0.extract_if(.., |other| !stays(other)));
         self.0.push(Arc::clone(object));
         if self.0.len() > PARTS_MAX {
-            leavers.push(self.0.remove(0));
+            removed.push(self.0.remove(0));
         }
     }
 
@@ -88,8 +88,8 @@ impl Parts {
         place.map(|at| self.0.remove(at)).is_some()
     }
 
-    pub fn take_all(&mut self, leavers: &mut Leavers) {
-        leavers.extend(self.0.drain(..));
+    pub fn take_all(&mut self, removed: &mut RemovedObjects) {
+        removed.extend(self.0.drain(..));
     }
 
     /// The parts that a new one should become one with, itself among them, in the order of their bytes: one that holds

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::key::Key;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 
 /// What a purge does to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Cache {
         if how == Purge::Hard {
             return self.purge(key);
         }
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         let mut shard = self.directory.shard(key);
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
         shard.renumber(key, number);
@@ -49,7 +49,7 @@ impl Cache {
             disk.forget(key);
         }
         let Some(entry) = shard.known(key) else { return 0 };
-        let hit = self.purge_some(entry, how, now, |_| true, &mut leavers);
+        let hit = self.purge_some(entry, how, now, |_| true, &mut removed);
         entry.forget_notes();
         entry.delist_those_that_left().for_each(|flight| flight.condemn());
         shard.tidy(key);
@@ -71,7 +71,7 @@ impl Cache {
         if let Some(disk) = &self.disk {
             disk.invalidate_tag(tag, number);
         }
-        let (mut leavers, mut hit) = (Leavers::new(), 0);
+        let (mut removed, mut hit) = (RemovedObjects::new(), 0);
         for key in keys {
             let mut shard = self.directory.shard(key);
             let Some(entry) = shard.known(key) else { continue };
@@ -79,10 +79,10 @@ impl Cache {
                 let is_stale = || object.lifetimes(now).ttl_ms <= 0;
                 object.tags().is_some_and(|tags| tags.has(tag)) && (how == Purge::Hard || !is_stale())
             };
-            hit += self.purge_some(entry, how, now, carries, &mut leavers);
+            hit += self.purge_some(entry, how, now, carries, &mut removed);
             shard.tidy(key);
             drop(shard);
-            leavers.clear();
+            removed.clear();
         }
         hit
     }
@@ -94,7 +94,7 @@ impl Cache {
         how: Purge,
         now: Now,
         is_meant: impl Fn(&Object) -> bool,
-        leavers: &mut Leavers,
+        removed: &mut RemovedObjects,
     ) -> usize {
         let meant: Vec<Arc<Object>> = entry.objects().filter(|object| is_meant(object)).cloned().collect();
         for object in &meant {
@@ -103,13 +103,13 @@ impl Cache {
                 Purge::Soft { .. } if object.partial().is_none() => self.soften(entry, object, how, now),
                 _ => {
                     entry.remove(object);
-                    self.part_with(&Leavers::from_iter([Arc::clone(object)]));
+                    self.part_with(&RemovedObjects::from_iter([Arc::clone(object)]));
                 }
             }
         }
         self.counters.invalidated.fetch_add(meant.len() as u64, Relaxed);
         let hit = meant.len();
-        leavers.extend(meant);
+        removed.extend(meant);
         hit
     }
 
@@ -122,6 +122,6 @@ impl Cache {
         let softened = self.object(ObjectParts { facts, policy, on_disk: 0, ..ObjectParts::of(object) });
         softened.enrol(u64::MAX);
         entry.swap(object, &softened, self.bans.is_watching());
-        self.admit(&softened, &Leavers::from_iter([Arc::clone(object)]));
+        self.admit(&softened, &RemovedObjects::from_iter([Arc::clone(object)]));
     }
 }

@@ -8,16 +8,16 @@ use crate::cache::Cache;
 use crate::limits::SHARDS;
 use crate::moment::Now;
 use crate::object::Object;
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 
 impl Cache {
     /// Takes a stored object out; false if it was not the stored one any more.
     pub(crate) fn take_out(&self, object: &Arc<Object>) -> bool {
-        let leavers = Leavers::from_iter([Arc::clone(object)]);
+        let removed = RemovedObjects::from_iter([Arc::clone(object)]);
         let mut shard = self.directory.shard(object.key);
         let is_stored = shard.remove(object);
         if is_stored {
-            self.part_with(&leavers);
+            self.part_with(&removed);
         }
         is_stored
     }

@@ -24,7 +24,7 @@ use crate::limits::DISK_CANDIDATES_MAX;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
 use crate::out_of_line_body::{APART_BYTES_MIN, Apart};
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 use crate::spec::{Spec, variant_of};
 use crate::stored_form::{self, StoredForm};
 use crate::tag_index::Tags;
@@ -129,14 +129,14 @@ impl Cache {
         let mut shard = self.shard_after(object.key(), &mut trial, |trial| {
             self.bans.go_on(trial, &object.as_subject(Some(request)));
         });
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         let entry = shard.entry(object.key());
         let there = entry.slot(object.variant).and_then(|slot| slot.whole.clone());
         let stores = there.is_none() && trial.banned.is_none() && entry.invalidated <= began && stored.is_current();
         let stores = stores && object.is_valid() && object.enrol(number);
         if stores {
             object.note_checked(trial.checked);
-            self.place(entry, &object, &mut leavers);
+            self.place(entry, &object, &mut removed);
         } else if there.is_none() && stored.is_current() {
             // Banned, or invalidated with its tag or group.
             disk.tier.outdate(stored.digest());

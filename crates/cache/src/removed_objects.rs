@@ -7,4 +7,4 @@ use smallvec::SmallVec;
 use crate::object::Object;
 
 /// Objects that left the directory. They die under the shard's lock and are freed after it.
-pub(crate) type Leavers = SmallVec<[Arc<Object>; 2]>;
+pub(crate) type RemovedObjects = SmallVec<[Arc<Object>; 2]>;

@@ -23,7 +23,7 @@ use crate::follower::Follower;
 use crate::kept_head::KeptHead;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
-use crate::removed_objects::Leavers;
+use crate::removed_objects::RemovedObjects;
 use crate::slice_room::SliceUnderWay;
 use crate::spec::variant_of;
 
@@ -182,7 +182,7 @@ impl Ticket {
     ) -> Draft {
         let mark = mark.map(|mark| self.mark_object(mark, Arc::clone(&head.shared), head.received));
         let (duty, length, mut trial) = (self.duty, head.length, head.trial);
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         let request = self.asked.request.request();
         let shard = duty.cache.shard_after(duty.flight.key, &mut trial, |trial| match &mark {
             Some(mark) => duty.cache.bans.go_on(trial, &mark.as_subject(Some(&request))),
@@ -194,10 +194,10 @@ impl Ticket {
             entry.delist(flight);
             if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {
                 mark.note_checked(trial.checked);
-                duty.cache.take_in(entry, &mark, flight.began(), &mut leavers);
+                duty.cache.take_in(entry, &mark, flight.began(), &mut removed);
             }
             if let Some(old) = &superseded {
-                duty.cache.supersede(entry, old, &mut leavers);
+                duty.cache.supersede(entry, old, &mut removed);
             }
             shard.note_uncacheable(flight.key, mark_ms, is_personal);
             flight.change(|inner| {
@@ -256,7 +256,7 @@ impl Ticket {
         head.is_by_policy = policy.is_some();
         head.groups = cache.membership(groups.as_ref(), duty.flight.began());
         head.tags = tags.as_ref().map(|tags| tags.under_way(duty.flight.began()));
-        let mut leavers = Leavers::new();
+        let mut removed = RemovedObjects::new();
         let mut trial = head.trial;
         let shard = cache.shard_after(duty.flight.key, &mut trial, |trial| {
             cache.bans.go_on(trial, &head.as_subject(&asked.request.request()));
@@ -269,9 +269,9 @@ impl Ticket {
             let groups = head.groups.clone();
             // What must not be stored says nothing about the key any more.
             let here = !condemned && elsewhere.is_none();
-            let spec = if here { entry.note_spec(spec, &mut leavers) } else { spec };
+            let spec = if here { entry.note_spec(spec, &mut removed) } else { spec };
             let displaced = entry.other_variants(asked.selecting().fields, variant);
-            cache.part_with(&leavers);
+            cache.part_with(&removed);
             let only_target = elsewhere.is_some_and(|there| there.only_target);
             head.fits = match partial {
                 Some(_) => Fits::Leader,

@@ -305,7 +305,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         Some(disk) => disks::above(disk, of_cache, courier),
     };
     if let Some(records) = &records {
-        cache.tell_of_leavers(Arc::new(ExpiryRecords(Arc::clone(records))));
+        cache.set_removal_listener(Arc::new(ExpiryRecords(Arc::clone(records))));
     }
     let shelf = VclShelf::new(world, stage);
     let mut site = Site::new(settings, instance, None);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cache::{Farewell, Leaving, Object};
+use cache::{Object, RemovalCause, RemovalListener};
 
 use crate::clock::{Clock, Moment};
 use crate::records::request_records::stored_xid;
@@ -10,15 +10,15 @@ use crate::records::{RecordKind, RecordSide, RecordSink, append};
 
 pub(crate) struct ExpiryRecords(pub(crate) Arc<dyn RecordSink>);
 
-impl Farewell for ExpiryRecords {
-    fn left(&self, object: &Object, why: Leaving) {
+impl RemovalListener for ExpiryRecords {
+    fn removed(&self, object: &Object, why: RemovalCause) {
         if !self.0.wants(RecordKind::ExpKill) {
             return;
         }
         let xid = stored_xid(object.fields());
         let text = match why {
-            Leaving::Evicted => format!("LRU x={xid}"),
-            Leaving::Over => {
+            RemovalCause::Evicted => format!("LRU x={xid}"),
+            RemovalCause::Over => {
                 let left_s = object.lifetimes(Clock::read().at(Moment::now())).ttl_ms as f64 / 1_000.0;
                 format!("EXP_Expired x={xid} t={left_s:.0}")
             }
