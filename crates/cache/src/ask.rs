@@ -285,7 +285,7 @@ impl Cache {
     fn begin(&self, entry: &mut Entry, question: &Question<'_>) -> Arc<Flight> {
         entry.fetching += 1;
         let began = question.wishes.began.map_or(question.began, |began| began.0);
-        let flight = Flight::new(question.key, began, question.order, question.wishes.core, Arc::clone(&self.courier));
+        let flight = Flight::new(question.key, began, question.order, question.wishes.core, Arc::clone(&self.notifier));
         // What is validated was stored before: whatever is invalidated from here on is about it.
         let validates = || entry.find(question.request.fields, question.wishes, question.now).is_some();
         if question.wishes.says_departure && !validates() {

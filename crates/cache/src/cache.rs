@@ -18,7 +18,7 @@ use crate::cache_stats::{CacheStats, Counters};
 use crate::directory::Directory;
 use crate::disk_level::{Disk, DiskLevel, digest_of};
 use crate::entry::Entry;
-use crate::flight::Courier;
+use crate::flight::Notifier;
 use crate::group_table::{GroupTable, Groups, Membership};
 use crate::kept_head::KeptHead;
 use crate::key::{Digester, Key, Variant};
@@ -73,7 +73,7 @@ pub struct Cache {
     /// Made for the first response with tags, or the first tag that is purged.
     tags: OnceLock<Arc<TagIndex>>,
     pub(crate) account: Arc<Account>,
-    pub(crate) courier: Arc<dyn Courier>,
+    pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) counters: Counters,
     /// The number of the last invalidation; taken and compared under a shard's lock.
     pub(crate) invalidation: AtomicU64,
@@ -98,16 +98,16 @@ pub struct Cache {
 }
 
 impl Cache {
-    pub fn new(settings: CacheSettings, courier: Arc<dyn Courier>) -> Arc<Cache> {
-        Cache::made(settings, courier, (Digester::random(), 0), None)
+    pub fn new(settings: CacheSettings, notifier: Arc<dyn Notifier>) -> Arc<Cache> {
+        Cache::made(settings, notifier, (Digester::random(), 0), None)
     }
 
     /// The same above disks: with the digests that they know, and what was invalidated when they were used last. Bans that
     /// were recovered are for who can read them: [`Cache::restore_ban`].
-    pub fn above(settings: CacheSettings, courier: Arc<dyn Courier>, disk: Disk) -> Arc<Cache> {
+    pub fn above(settings: CacheSettings, notifier: Arc<dyn Notifier>, disk: Disk) -> Arc<Cache> {
         let Disk { tier, recovered, admission, lends_from } = disk;
         let digester = (Digester::with_seed(recovered.seed), recovered.number_max);
-        let cache = Cache::made(settings, courier, digester, Some(DiskLevel::new(tier, admission, lends_from)));
+        let cache = Cache::made(settings, notifier, digester, Some(DiskLevel::new(tier, admission, lends_from)));
         for (slot, number) in recovered.slots {
             match slot.checked_sub(GROUP_SLOTS as u32) {
                 None => cache.group_table().restore(slot, number),
@@ -119,7 +119,7 @@ impl Cache {
 
     fn made(
         settings: CacheSettings,
-        courier: Arc<dyn Courier>,
+        notifier: Arc<dyn Notifier>,
         (digester, number): (Digester, u64),
         disk: Option<DiskLevel>,
     ) -> Arc<Cache> {
@@ -134,7 +134,7 @@ impl Cache {
             groups: OnceLock::new(),
             tags: OnceLock::new(),
             account,
-            courier,
+            notifier,
             counters: Counters::default(),
             invalidation: AtomicU64::new(number),
             bans: BanList::new(),

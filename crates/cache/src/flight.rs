@@ -28,7 +28,7 @@ use crate::spec::{Spec, variant_of};
 use crate::wishes::Wishes;
 
 /// Carries a flight to a core on which readers wait; that core then calls [`Flight::wake_core`].
-pub trait Courier: Send + Sync {
+pub trait Notifier: Send + Sync {
     fn post(&self, core: usize, flight: Arc<Flight>);
 }
 
@@ -43,7 +43,7 @@ pub struct Flight {
     pub(crate) order: u64,
     /// The writer's core.
     pub(crate) core: usize,
-    pub(crate) courier: Arc<dyn Courier>,
+    pub(crate) notifier: Arc<dyn Notifier>,
     inner: Mutex<Inner>,
 }
 
@@ -153,7 +153,7 @@ struct Writer {
 }
 
 impl Flight {
-    pub(crate) fn new(key: Key, began: u64, order: u64, core: usize, courier: Arc<dyn Courier>) -> Arc<Flight> {
+    pub(crate) fn new(key: Key, began: u64, order: u64, core: usize, notifier: Arc<dyn Notifier>) -> Arc<Flight> {
         let inner = Inner {
             state: FlightState::Reserved,
             head: None,
@@ -166,7 +166,7 @@ impl Flight {
             writer: None,
         };
         let (began, has_left) = (AtomicU64::new(began), AtomicBool::new(true));
-        Arc::new(Flight { key, began, has_left, order, core, courier, inner: Mutex::new(inner) })
+        Arc::new(Flight { key, began, has_left, order, core, notifier, inner: Mutex::new(inner) })
     }
 
     pub(crate) fn began(&self) -> u64 {
@@ -354,7 +354,7 @@ impl Wakes {
     pub fn send(self, flight: &Arc<Flight>) {
         self.wakers.into_iter().for_each(Waker::wake);
         for core in self.posts {
-            flight.courier.post(core, Arc::clone(flight));
+            flight.notifier.post(core, Arc::clone(flight));
         }
     }
 }

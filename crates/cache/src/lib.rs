@@ -73,7 +73,7 @@ pub use disk_ban::RecoveredBan;
 pub use disk_level::{Admission, Disk, DiskFile};
 pub use draft::Draft;
 pub use failure::Failure;
-pub use flight::{Courier, Flight};
+pub use flight::{Flight, Notifier};
 pub use flight_body::Pieces;
 pub use flight_state::{FlightState, edges_taken};
 pub use follower::{BodyPiece, Follower, Headed, Release};

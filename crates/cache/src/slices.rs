@@ -163,7 +163,7 @@ impl Cache {
             return SliceAnswer::Busy(Follower::new(flight, slot, core).waiting(None, None, 0));
         }
         entry.fetching += 1;
-        let flight = Flight::new(key, began, order, core, Arc::clone(&self.courier));
+        let flight = Flight::new(key, began, order, core, Arc::clone(&self.notifier));
         entry.list_new(&flight, request.fields);
         shard.open(flight.began());
         drop(shard);

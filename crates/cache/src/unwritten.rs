@@ -52,7 +52,7 @@ mod tests {
     use crate::cache::{Cache, CacheSettings};
     use crate::description::{Description, StoreAs};
     use crate::disk_level::{Admission, Disk};
-    use crate::flight::{Courier, Flight};
+    use crate::flight::{Flight, Notifier};
     use crate::moment::Now;
     use crate::slice_layout::Sliced;
     use crate::slices::SliceAnswer;
@@ -64,7 +64,7 @@ mod tests {
 
     struct NoPost;
 
-    impl Courier for NoPost {
+    impl Notifier for NoPost {
         fn post(&self, _: usize, _: Arc<Flight>) {}
     }
 

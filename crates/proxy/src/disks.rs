@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cache::{Cache, CacheSettings, Courier, Disk};
+use cache::{Cache, CacheSettings, Disk, Notifier};
 
 use crate::clock::{Clock, Moment};
 use crate::limits::DISK_SETTLE_MAX;
@@ -11,9 +11,9 @@ use crate::stderr_line::complain;
 use crate::vcl_story::bans::PolicyBan;
 use crate::worker::Shared;
 
-pub(crate) fn above(disk: Disk, settings: CacheSettings, courier: Arc<dyn Courier>) -> Arc<Cache> {
+pub(crate) fn above(disk: Disk, settings: CacheSettings, notifier: Arc<dyn Notifier>) -> Arc<Cache> {
     let bans = bans_of(&disk);
-    let cache = Cache::above(settings, courier, disk);
+    let cache = Cache::above(settings, notifier, disk);
     match bans {
         Some(bans) => {
             for (number, ban) in bans {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use cache::{Courier, Flight};
+use cache::{Flight, Notifier};
 use parking_lot::Mutex;
 
 use crate::listener::{Accepted, Listener};
@@ -65,7 +65,7 @@ impl Mailbox {
 /// The mailboxes of all cores, as the cache sees them.
 pub(crate) struct Post(pub(crate) Arc<[Mailbox]>);
 
-impl Courier for Post {
+impl Notifier for Post {
     fn post(&self, core: usize, flight: Arc<Flight>) {
         self.0[core].post(Message::Flight(flight));
     }

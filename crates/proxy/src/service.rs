@@ -297,12 +297,12 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
     let Start { settings, workers, log, records, world, vcl, disk, memory: _ } = start;
     let workers = workers.max(1);
     let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
-    let courier = Arc::new(Post(Arc::clone(&mailboxes)));
+    let notifier = Arc::new(Post(Arc::clone(&mailboxes)));
     let of_cache = cache_settings(&settings, workers);
     let memory = MemoryGate::new(settings.memory_bytes_max, workers);
     let cache = match disk {
-        None => Cache::new(of_cache, courier),
-        Some(disk) => disks::above(disk, of_cache, courier),
+        None => Cache::new(of_cache, notifier),
+        Some(disk) => disks::above(disk, of_cache, notifier),
     };
     if let Some(records) = &records {
         cache.set_removal_listener(Arc::new(ExpiryRecords(Arc::clone(records))));

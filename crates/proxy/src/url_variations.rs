@@ -226,12 +226,12 @@ pub(crate) fn shape(request: &Request<'_>, kind: u8) -> [u8; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cache::{CacheSettings, Courier, Flight};
+    use cache::{CacheSettings, Flight, Notifier};
     use message::{Authority, FieldName, Fields, FieldsView, Method, Scheme, Version};
 
     struct Nobody;
 
-    impl Courier for Nobody {
+    impl Notifier for Nobody {
         fn post(&self, _: usize, _: Arc<Flight>) {}
     }
 

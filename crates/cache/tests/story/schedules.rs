@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{
-    Answer, BodyPiece, Cache, CacheSettings, Courier, Flight, Follower, Groups, Release, StoreAs, Tags, Ticket, Wishes,
+    Answer, BodyPiece, Cache, CacheSettings, Flight, Follower, Groups, Notifier, Release, StoreAs, Tags, Ticket, Wishes,
 };
 use message::{ResponseHead, Status};
 use shuttle::future::block_on;
@@ -23,7 +23,7 @@ pub const STANDSTILLS_MAX: usize = 3;
 /// A post that is delivered at once, on the thread of whoever posts.
 pub struct AtOnce;
 
-impl Courier for AtOnce {
+impl Notifier for AtOnce {
     fn post(&self, core: usize, flight: Arc<Flight>) {
         flight.wake_core(core);
     }

@@ -1,4 +1,4 @@
-//! A cache on a stage: requests, heads and bodies by short names, a clock that is moved by hand, and a courier
+//! A cache on a stage: requests, heads and bodies by short names, a clock that is moved by hand, and a notifier
 //! that keeps its posts until they are delivered.
 #![allow(dead_code, reason = "each test binary uses its part of it")]
 
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
 use cache::{
-    Answer, BodyPiece, Cache, CacheSettings, Courier, Description, Draft, Failure, Flight, Follower, Headed, Key, Now,
+    Answer, BodyPiece, Cache, CacheSettings, Description, Draft, Failure, Flight, Follower, Headed, Key, Notifier, Now,
     Object, Release, StoreAs, Ticket, Wishes,
 };
 use message::{Authority, FieldName, Fields, Method, Request, ResponseHead, Scheme, Status, TargetForm, Version};
@@ -20,7 +20,7 @@ pub const MINUTE_MS: u64 = 60_000;
 #[derive(Default)]
 pub struct Post(std::sync::Mutex<Vec<(usize, Arc<Flight>)>>);
 
-impl Courier for Post {
+impl Notifier for Post {
     fn post(&self, core: usize, flight: Arc<Flight>) {
         self.0.lock().unwrap().push((core, flight));
     }
