@@ -20,13 +20,13 @@ use crate::flight::{Flight, FlightHead};
 use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::key::Key;
+use crate::lookup_options::LookupOptions;
 use crate::moment::Now;
 use crate::object::Object;
 use crate::removed_objects::RemovedObjects;
 use crate::spec::variant_of;
 use crate::ticket::Ticket;
 use crate::variants::Slot;
-use crate::wishes::Wishes;
 
 /// What is to be done with a request.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub enum Answer {
     HitForMiss(Ticket, Option<Arc<Object>>),
     /// A policy said of a response like this that the next requests pass; only then. With the mark that says so.
     HitForPass(Arc<Object>),
-    /// The same, to who wished to `pass_uncacheable`.
+    /// The same, where `pass_uncacheable` was set.
     Uncacheable,
     /// It failed a moment ago, and nothing stored may stand in.
     RecentFailure(Failure),
@@ -54,7 +54,7 @@ pub enum Answer {
 struct Question<'a> {
     key: Key,
     request: &'a Request<'a>,
-    wishes: &'a Wishes,
+    options: &'a LookupOptions,
     now: Now,
     order: u64,
     /// The number under which a fetch would begin.
@@ -98,26 +98,26 @@ enum Verdict {
 impl Cache {
     /// Looks a request up. `Fresh` and `Stale` without a ticket change nothing; a `Ticket` is the right and the
     /// duty to fetch.
-    pub fn ask(self: &Arc<Self>, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Answer {
+    pub fn ask(self: &Arc<Self>, key: Key, request: &Request<'_>, options: &LookupOptions, now: Now) -> Answer {
         let mut outdated = RemovedObjects::new();
         let finding = loop {
             let mut shard = self.directory.shard(key);
             // Before what is stored is tested: a ban that this number leaves behind is one that was seen.
             let began = self.invalidation.load(Acquire);
             if let Some(object) =
-                shard.only_object(key).filter(|object| self.is_the_answer(object, request, wishes, now))
+                shard.only_object(key).filter(|object| self.is_the_answer(object, request, options, now))
             {
                 break Finding::Fresh(Arc::clone(object));
             }
             let order = shard.next_order();
             let entry = shard.entry(key);
-            self.weed(entry, request, (wishes, now), &mut outdated);
-            if let Some(suspect) = self.suspect(entry.find(request.fields, wishes, now)) {
+            self.weed(entry, request, (options, now), &mut outdated);
+            if let Some(suspect) = self.suspect(entry.find(request.fields, options, now)) {
                 drop(shard);
                 self.examine(&suspect, request);
                 continue;
             }
-            let finding = self.look(entry, &Question { key, request, wishes, now, order, began }, &mut outdated);
+            let finding = self.look(entry, &Question { key, request, options, now, order, began }, &mut outdated);
             if let Finding::Stale(_, Some(flight)) | Finding::Miss(flight, _) | Finding::HitForMiss(flight, ..) =
                 &finding
             {
@@ -142,9 +142,9 @@ impl Cache {
             Finding::Uncacheable => Answer::Uncacheable,
             Finding::Busy(flight, slot, stored) => {
                 self.counters.coalesced.fetch_add(1, Relaxed);
-                let must_fit = (!wishes.ignore_vary).then_some(request);
+                let must_fit = (!options.ignore_vary).then_some(request);
                 let joined = self.invalidation.load(Relaxed);
-                Answer::Busy(Follower::new(flight, slot, wishes.core).waiting(must_fit, stored, joined))
+                Answer::Busy(Follower::new(flight, slot, options.core).waiting(must_fit, stored, joined))
             }
             Finding::RecentFailure(failure) => Answer::RecentFailure(failure),
         }
@@ -156,8 +156,8 @@ impl Cache {
     }
 
     /// The part that `ask` would serve, for who must not take on a fetch of the whole.
-    pub fn find_part(&self, key: Key, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
-        self.look_up(key, request, (wishes, now), |slot| fresh_part(slot, request, wishes, now))
+    pub fn find_part(&self, key: Key, request: &Request<'_>, options: &LookupOptions, now: Now) -> Option<Arc<Object>> {
+        self.look_up(key, request, (options, now), |slot| fresh_part(slot, request, options, now))
     }
 
     /// The right to refresh a whole response that is served stale to who must not take on a fetch: what `ask` gives
@@ -166,7 +166,7 @@ impl Cache {
         self: &Arc<Self>,
         object: &Arc<Object>,
         request: &Request<'_>,
-        wishes: &Wishes,
+        options: &LookupOptions,
         now: Now,
     ) -> Option<Ticket> {
         let flight = {
@@ -175,7 +175,7 @@ impl Cache {
             let order = shard.next_order();
             let entry = shard.known(object.key)?;
             let whole = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
-            let question = Question { key: object.key, request, wishes, now, order, began };
+            let question = Question { key: object.key, request, options, now, order, began };
             let flight = match whole.is_some_and(|whole| Arc::ptr_eq(whole, object)) {
                 true => self.begin_refresh(entry, &question),
                 false => None,
@@ -190,22 +190,22 @@ impl Cache {
     }
 
     /// What `look` says of a key of which one object is all that is known, when that is the answer: most look-ups.
-    fn is_the_answer(&self, object: &Object, request: &Request<'_>, wishes: &Wishes, now: Now) -> bool {
-        let is_meant = wishes.ignore_vary || variant_of(object.spec.as_ref(), request.fields) == object.variant;
+    fn is_the_answer(&self, object: &Object, request: &Request<'_>, options: &LookupOptions, now: Now) -> bool {
+        let is_meant = options.ignore_vary || variant_of(object.spec.as_ref(), request.fields) == object.variant;
         let is_tested = object.is_valid() && object.checked() >= self.bans.newest();
-        is_meant && is_tested && !wishes.always_miss && matches!(judge(object, wishes, now), Verdict::Serve)
+        is_meant && is_tested && !options.always_miss && matches!(judge(object, options, now), Verdict::Serve)
     }
 
     fn look(&self, entry: &mut Entry, question: &Question<'_>, removed: &mut RemovedObjects) -> Finding {
-        let Question { request, wishes, now, .. } = *question;
+        let Question { request, options, now, .. } = *question;
         entry.expire_notes(now);
-        let slot = entry.find(request.fields, wishes, now);
+        let slot = entry.find(request.fields, options, now);
         let stored = slot.and_then(|slot| slot.whole.clone());
-        if wishes.always_miss {
+        if options.always_miss {
             let stored = stored.filter(|object| !object.is_by_policy());
             return Finding::Miss(self.begin(entry, question), stored);
         }
-        let verdict = stored.as_ref().map_or(Verdict::Ask, |object| judge(object, wishes, now));
+        let verdict = stored.as_ref().map_or(Verdict::Ask, |object| judge(object, options, now));
         let stored = match (verdict, stored) {
             (Verdict::Drop, Some(over)) => {
                 self.drop_over(entry, over, removed);
@@ -216,7 +216,7 @@ impl Cache {
             (_, stored) => stored,
         };
         if !matches!(verdict, Verdict::Serve)
-            && let Some(part) = slot.and_then(|slot| fresh_part(slot, request, wishes, now))
+            && let Some(part) = slot.and_then(|slot| fresh_part(slot, request, options, now))
         {
             return Finding::Fresh(part);
         }
@@ -230,22 +230,22 @@ impl Cache {
         }
         if let Some(failure) = entry.recent_failure(now) {
             return match stored {
-                Some(object) if may_stand_in(&object, wishes, now) => Finding::Stale(object, None),
+                Some(object) if may_stand_in(&object, options, now) => Finding::Stale(object, None),
                 _ => Finding::RecentFailure(failure),
             };
         }
-        if wishes.alone {
+        if options.alone {
             return Finding::Miss(self.begin(entry, question), stored);
         }
         match self.joinable(entry, question, |flight| may_join(flight, question)) {
-            Some(flight) if !wishes.ignore_busy || flight.state() != FlightState::Reserved => {
-                return join(flight, wishes, stored);
+            Some(flight) if !options.ignore_busy || flight.state() != FlightState::Reserved => {
+                return join(flight, options, stored);
             }
             Some(_) => return Finding::Miss(self.begin(entry, question), stored),
             None => {}
         }
         if entry.is_uncacheable(request.fields) {
-            if wishes.pass_uncacheable && stored.is_none() {
+            if options.pass_uncacheable && stored.is_none() {
                 return Finding::Uncacheable;
             }
             return Finding::HitForMiss(self.begin(entry, question), stored, None);
@@ -262,7 +262,7 @@ impl Cache {
             .joinable(entry, question, |flight| may_join(flight, question))
             .filter(|flight| flight.state() != FlightState::Reserved)
         {
-            Some(flight) if !question.wishes.alone => join(flight, question.wishes, None),
+            Some(flight) if !question.options.alone => join(flight, question.options, None),
             _ => Finding::HitForMiss(self.begin(entry, question), None, Some(mark)),
         }
     }
@@ -284,11 +284,12 @@ impl Cache {
     /// A flight that nobody else finds, until its head says that it can be shared.
     fn begin(&self, entry: &mut Entry, question: &Question<'_>) -> Arc<Flight> {
         entry.fetching += 1;
-        let began = question.wishes.began.map_or(question.began, |began| began.0);
-        let flight = Flight::new(question.key, began, question.order, question.wishes.core, Arc::clone(&self.notifier));
+        let began = question.options.began.map_or(question.began, |began| began.0);
+        let flight =
+            Flight::new(question.key, began, question.order, question.options.core, Arc::clone(&self.notifier));
         // What is validated was stored before: whatever is invalidated from here on is about it.
-        let validates = || entry.find(question.request.fields, question.wishes, question.now).is_some();
-        if question.wishes.says_departure && !validates() {
+        let validates = || entry.find(question.request.fields, question.options, question.now).is_some();
+        if question.options.says_departure && !validates() {
             flight.wait_for_departure();
         }
         flight
@@ -309,7 +310,7 @@ impl Cache {
         will_do: impl Fn(&Flight) -> bool,
     ) -> Option<Arc<Flight>> {
         loop {
-            let flight = entry.joinable(question.request.fields, question.wishes.ignore_vary, &will_do)?;
+            let flight = entry.joinable(question.request.fields, question.options.ignore_vary, &will_do)?;
             let flight = Arc::clone(flight);
             if flight.is_valid() && !self.is_banned(&flight, question.request) {
                 return Some(flight);
@@ -320,35 +321,35 @@ impl Cache {
     }
 }
 
-fn join(flight: Arc<Flight>, wishes: &Wishes, stored: Stored) -> Finding {
-    let slot = flight.with(|inner| inner.readers.join(wishes.core));
+fn join(flight: Arc<Flight>, options: &LookupOptions, stored: Stored) -> Finding {
+    let slot = flight.with(|inner| inner.readers.join(options.core));
     Finding::Busy(flight, slot, stored)
 }
 
 /// Before its head is known anybody may wait for a response. After that it is one that might be stored: who comes then gets
 /// it only as a fresh hit.
 fn may_join(flight: &Flight, question: &Question<'_>) -> bool {
-    let is_fresh_for = |head: &FlightHead| head.is_fresh_for(question.wishes, question.now);
+    let is_fresh_for = |head: &FlightHead| head.is_fresh_for(question.options, question.now);
     flight.with(|inner| inner.head.as_ref().is_none_or(is_fresh_for))
 }
 
 /// A part that holds what is wanted and needs no validation. A stale one is worth a fetch, not a refresh beside it.
-fn fresh_part(slot: &Slot, request: &Request<'_>, wishes: &Wishes, now: Now) -> Option<Arc<Object>> {
-    let mut parts = slot.parts.holding(wishes.range?);
+fn fresh_part(slot: &Slot, request: &Request<'_>, options: &LookupOptions, now: Now) -> Option<Arc<Object>> {
+    let mut parts = slot.parts.holding(options.range?);
     let holds = |part: &Object| if_range_holds(request.fields, part.fields(), &part.facts());
-    parts.find(|part| holds(part) && matches!(judge(part, wishes, now), Verdict::Serve)).cloned()
+    parts.find(|part| holds(part) && matches!(judge(part, options, now), Verdict::Serve)).cloned()
 }
 
-fn judge(object: &Object, wishes: &Wishes, now: Now) -> Verdict {
-    if let Some(stage) = object.stage(wishes, now) {
+fn judge(object: &Object, options: &LookupOptions, now: Now) -> Verdict {
+    if let Some(stage) = object.stage(options, now) {
         return judge_by_policy(stage, object.mark());
     }
     let (facts, resident_ms) = (object.facts(), object.resident_ms(now));
-    if wishes.age_max_ms.is_some_and(|max| facts.age_ms(resident_ms) > max) {
+    if options.age_max_ms.is_some_and(|max| facts.age_ms(resident_ms) > max) {
         return Verdict::Ask;
     }
-    let in_grace = wishes.grace_max_ms.is_none_or(|max| facts.stale_for_ms(resident_ms) <= max);
-    match object.freshness(now, &wishes.directives) {
+    let in_grace = options.grace_max_ms.is_none_or(|max| facts.stale_for_ms(resident_ms) <= max);
+    match object.freshness(now, &options.directives) {
         Freshness::Fresh => Verdict::Serve,
         Freshness::Stale { while_revalidate: true, .. } if in_grace => Verdict::Refresh,
         Freshness::Stale { requester_allows: true, .. } if in_grace => Verdict::Concede,
@@ -370,6 +371,6 @@ fn judge_by_policy(stage: Stage, mark: Option<MarkKind>) -> Verdict {
 }
 
 /// RFC 9111 §4.2.4, RFC 5861 §4: the failure that is remembered had no response.
-fn may_stand_in(object: &Object, wishes: &Wishes, now: Now) -> bool {
-    may_serve_on_error(&object.facts(), object.resident_ms(now), &wishes.directives, OriginFailure::Unreachable)
+fn may_stand_in(object: &Object, options: &LookupOptions, now: Now) -> bool {
+    may_serve_on_error(&object.facts(), object.resident_ms(now), &options.directives, OriginFailure::Unreachable)
 }

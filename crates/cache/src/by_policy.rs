@@ -7,8 +7,8 @@
 use rules::lifetimes::{Bounds, Stage, judge};
 use rules::{Facts, Lifetimes, VarySpec};
 
+use crate::lookup_options::LookupOptions;
 use crate::tag_index::Tags;
-use crate::wishes::Wishes;
 
 /// What is to be done with a request that meets a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +45,10 @@ impl ByPolicy {
     }
 }
 
-/// Where a response stands for these wishes whose lifetimes a policy decided.
-pub(crate) fn stage(facts: &Facts, keep_ms: u64, resident_ms: u64, wishes: &Wishes) -> Stage {
-    let maxima = [wishes.ttl_max_ms, wishes.age_max_ms];
-    let bounds = Bounds { ttl_max_ms: maxima.into_iter().flatten().min(), grace_max_ms: wishes.grace_max_ms };
+/// Where a response stands by these lookup options whose lifetimes a policy decided.
+pub(crate) fn stage(facts: &Facts, keep_ms: u64, resident_ms: u64, options: &LookupOptions) -> Stage {
+    let maxima = [options.ttl_max_ms, options.age_max_ms];
+    let bounds = Bounds { ttl_max_ms: maxima.into_iter().flatten().min(), grace_max_ms: options.grace_max_ms };
     judge(facts, keep_ms, resident_ms, &bounds)
 }
 

@@ -26,6 +26,7 @@ use crate::limits::{
     GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX,
     WINDOW_READ_BYTES_MAX, WINDOWS_SHARE_SHIFT,
 };
+use crate::lookup_options::LookupOptions;
 use crate::moment::{Began, Now};
 use crate::object::{Object, ObjectParts};
 use crate::removal_listener::{RemovalCause, RemovalListener};
@@ -35,7 +36,6 @@ use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::unwritten::Unwritten;
 use crate::variants::Slot;
 use crate::walk::Walk;
-use crate::wishes::Wishes;
 
 /// What an operator decides. The default is that of `limits`.
 #[derive(Clone, Debug)]
@@ -235,7 +235,7 @@ impl Cache {
 
     /// What is stored for a request, fresh or not: for the rules about HEAD (RFC 9111 §4.3.5) and for `explain`.
     pub fn find(&self, key: Key, request: &Request<'_>) -> Option<Arc<Object>> {
-        self.look_up(key, request, (&Wishes::default(), Now::default()), |slot| {
+        self.look_up(key, request, (&LookupOptions::default(), Now::default()), |slot| {
             slot.whole.clone().filter(|object| object.mark().is_none())
         })
     }
@@ -245,15 +245,15 @@ impl Cache {
         &self,
         key: Key,
         request: &Request<'_>,
-        (wishes, now): (&Wishes, Now),
+        (options, now): (&LookupOptions, Now),
         mut look: impl FnMut(&Slot) -> Option<T>,
     ) -> Option<T> {
         let mut removed = RemovedObjects::new();
         loop {
             let mut shard = self.directory.shard(key);
             let entry = shard.known(key)?;
-            self.weed(entry, request, (wishes, now), &mut removed);
-            let slot = entry.find(request.fields, wishes, now);
+            self.weed(entry, request, (options, now), &mut removed);
+            let slot = entry.find(request.fields, options, now);
             let suspect = self.suspect(slot);
             let found = slot.filter(|_| suspect.is_none()).and_then(&mut look);
             shard.tidy(key);
@@ -275,14 +275,14 @@ impl Cache {
         &self,
         entry: &mut Entry,
         request: &Request<'_>,
-        (wishes, now): (&Wishes, Now),
+        (options, now): (&LookupOptions, Now),
         removed: &mut RemovedObjects,
     ) {
         // Where no group was ever invalidated a look-up pays no more than this.
         if self.groups.get().is_none_or(|groups| groups.is_untouched()) {
             return;
         }
-        while let Some(outdated) = entry.find(request.fields, wishes, now).and_then(Slot::outdated) {
+        while let Some(outdated) = entry.find(request.fields, options, now).and_then(Slot::outdated) {
             entry.remove(&outdated);
             removed.push(outdated);
         }

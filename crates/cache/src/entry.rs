@@ -13,12 +13,12 @@ use crate::failure::Failure;
 use crate::flight::{Flight, FlightHead};
 use crate::key::Variant;
 use crate::limits::{FAILURE_CONFIRMABLE_MS, FLIGHTS_LISTED_MAX, SPECS_MAX};
+use crate::lookup_options::LookupOptions;
 use crate::moment::Now;
 use crate::object::Object;
 use crate::removed_objects::RemovedObjects;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
-use crate::wishes::Wishes;
 
 /// What stands under a key.
 pub(crate) struct Entry {
@@ -150,7 +150,7 @@ impl Entry {
     /// do for most requests.
     pub fn list_described(&mut self, flight: &Arc<Flight>, spec: Option<Arc<Spec>>, variant: Variant, now: Now) {
         self.delist(flight);
-        let anybody = Wishes::default();
+        let anybody = LookupOptions::default();
         let will_do = |head: &FlightHead| head.is_fresh_for(&anybody, now);
         let taken = self.flights.iter().any(|it| {
             let is_same = it.variant == variant && same_spec(it.spec.as_ref(), spec.as_ref());

@@ -22,10 +22,10 @@ use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::group_table::Membership;
 use crate::key::{Key, Variant};
+use crate::lookup_options::LookupOptions;
 use crate::moment::Now;
 use crate::readers::{Readers, Wakes};
 use crate::spec::{Spec, variant_of};
-use crate::wishes::Wishes;
 
 /// Carries a flight to a core on which readers wait; that core then calls [`Flight::wake_core`].
 pub trait Notifier: Send + Sync {
@@ -101,12 +101,12 @@ impl FlightHead {
 
     /// May one who comes now have it, as if it were stored already (RFC 9111 §4)? Where a policy decided how long it lives,
     /// that counts, with its grace: nobody refreshes it before it has landed.
-    pub fn is_fresh_for(&self, wishes: &Wishes, now: Now) -> bool {
+    pub fn is_fresh_for(&self, options: &LookupOptions, now: Now) -> bool {
         let resident_ms = now.mono_ms.saturating_sub(self.received.mono_ms);
-        let stage = |facts: &Facts| by_policy::stage(facts, self.keep_ms, resident_ms, wishes);
+        let stage = |facts: &Facts| by_policy::stage(facts, self.keep_ms, resident_ms, options);
         self.facts.as_ref().is_some_and(|facts| match self.is_by_policy {
             true => matches!(stage(facts), Stage::Fresh | Stage::Grace),
-            false => judge(facts, resident_ms, &wishes.directives) == Freshness::Fresh,
+            false => judge(facts, resident_ms, &options.directives) == Freshness::Fresh,
         })
     }
 

@@ -4,9 +4,9 @@ use rules::Lifetimes;
 use rules::lifetimes::Stage;
 
 use crate::by_policy::{MarkKind, stage};
+use crate::lookup_options::LookupOptions;
 use crate::moment::Now;
 use crate::object::Object;
-use crate::wishes::Wishes;
 
 impl Object {
     /// The lifetimes that a policy gave it, or that its own fields did, as they are at this moment.
@@ -24,14 +24,14 @@ impl Object {
         self.by_policy().and_then(|policy| policy.mark)
     }
 
-    /// Where it stands for these wishes, if a policy decides.
-    pub(crate) fn stage(&self, wishes: &Wishes, now: Now) -> Option<Stage> {
+    /// Where it stands by these lookup options, if a policy decides.
+    pub(crate) fn stage(&self, options: &LookupOptions, now: Now) -> Option<Stage> {
         let policy = self.by_policy()?;
-        Some(stage(&self.facts(), policy.keep_ms, self.resident_ms(now), wishes))
+        Some(stage(&self.facts(), policy.keep_ms, self.resident_ms(now), options))
     }
 
     /// Has nobody a use for it any more, as its policy said?
     pub(crate) fn is_over(&self, now: Now) -> bool {
-        self.stage(&Wishes::default(), now) == Some(Stage::Over)
+        self.stage(&LookupOptions::default(), now) == Some(Stage::Over)
     }
 }

@@ -16,22 +16,22 @@ use smallvec::SmallVec;
 
 use crate::entry::Entry;
 use crate::limits::SPECS_MAX;
+use crate::lookup_options::LookupOptions;
 use crate::moment::Now;
 use crate::object::Object;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::Slot;
-use crate::wishes::Wishes;
 
 /// What is greater is preferred: how alive it is, when it came, and which fetch of that moment brought it.
 type Rank = (u8, u64, u32);
 
 impl Entry {
     /// What is stored for a request.
-    pub fn find(&self, request: FieldsView<'_>, wishes: &Wishes, now: Now) -> Option<&Slot> {
-        if wishes.newest_first {
-            return self.newest_first(request, wishes, now);
+    pub fn find(&self, request: FieldsView<'_>, options: &LookupOptions, now: Now) -> Option<&Slot> {
+        if options.newest_first {
+            return self.newest_first(request, options, now);
         }
-        if wishes.ignore_vary {
+        if options.ignore_vary {
             return self.variants.newest();
         }
         // Parts alone stand in for nothing: where a whole response matches, that answers.
@@ -57,9 +57,9 @@ impl Entry {
         [self.variants.get(variant), self.variants.get(variant.of_mark())]
     }
 
-    fn newest_first(&self, request: FieldsView<'_>, wishes: &Wishes, now: Now) -> Option<&Slot> {
-        let ranked = |slot: &'_ Slot| slot.whole.as_deref().map(|whole| rank(whole, wishes, now));
-        if wishes.ignore_vary {
+    fn newest_first(&self, request: FieldsView<'_>, options: &LookupOptions, now: Now) -> Option<&Slot> {
+        let ranked = |slot: &'_ Slot| slot.whole.as_deref().map(|whole| rank(whole, options, now));
+        if options.ignore_vary {
             return self.variants.iter().map(|(_, slot)| slot).max_by_key(|slot| ranked(slot));
         }
         self.matching(request).flatten().flatten().max_by_key(|slot| ranked(slot))
@@ -90,15 +90,15 @@ impl Entry {
     }
 }
 
-fn rank(object: &Object, wishes: &Wishes, now: Now) -> Rank {
+fn rank(object: &Object, options: &LookupOptions, now: Now) -> Rank {
     let (received_ms, order) = object.recency();
-    match object.stage(wishes, now) {
+    match object.stage(options, now) {
         Some(Stage::Fresh) => (2, received_ms, order),
         // Of those that have expired, the one that its origin made last.
         Some(Stage::Grace | Stage::Keep) => (1, received_ms.saturating_sub(object.facts().initial_age_ms), order),
         Some(Stage::TooOld | Stage::Over) => (0, received_ms, order),
         // Stored before a VCL was loaded.
-        None if object.freshness(now, &wishes.directives) == rules::Freshness::Fresh => (2, received_ms, order),
+        None if object.freshness(now, &options.directives) == rules::Freshness::Fresh => (2, received_ms, order),
         None => (1, received_ms, order),
     }
 }

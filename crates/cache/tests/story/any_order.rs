@@ -3,7 +3,7 @@
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{Answer, CacheSettings, Wishes};
+use cache::{Answer, CacheSettings, LookupOptions};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -114,10 +114,10 @@ impl World {
     }
 
     fn ask(&mut self, key: usize, always_miss: bool) {
-        let wishes = Wishes { always_miss, ..Wishes::default() };
+        let options = LookupOptions { always_miss, ..LookupOptions::default() };
         let version = self.versions[key];
         let is_current = |object: &std::sync::Arc<cache::Object>| body_of(object).iter().all(|byte| *byte == version);
-        match self.stage.ask_with(&format!("/{key}"), &[], &wishes) {
+        match self.stage.ask_with(&format!("/{key}"), &[], &options) {
             Answer::Fresh(object) => assert!(is_current(&object), "an invalidated object came back"),
             Answer::Stale(object, _) => assert!(is_current(&object), "an invalidated object came back"),
             Answer::Miss(ticket) | Answer::HitForMiss(ticket, _) => {

@@ -1,44 +1,49 @@
 //! What `ask` answers: the table of what is stored, what is under way and what is wished.
 
 use crate::stage::*;
-use cache::{Answer, Key, Release, StoreAs, Wishes};
+use cache::{Answer, Key, LookupOptions, Release, StoreAs};
 use rules::{Facts, RequestDirectives};
 
-fn check(store_as: StoreAs, after_ms: u64, wishes: Wishes, expect: &str) {
+fn check(store_as: StoreAs, after_ms: u64, options: LookupOptions, expect: &str) {
     let mut stage = Stage::new();
     stage.fill(stage.miss("/"), store_as.clone(), b"body");
     stage.advance_ms(after_ms);
-    let answer = stage.ask_with("/", &[], &wishes);
-    assert_eq!(kind(&answer), expect, "{:?} after {after_ms} ms, {wishes:?}", store_as.facts);
+    let answer = stage.ask_with("/", &[], &options);
+    assert_eq!(kind(&answer), expect, "{:?} after {after_ms} ms, {options:?}", store_as.facts);
 }
 
 fn with(facts: Facts) -> StoreAs {
     StoreAs { facts, ..storable(0) }
 }
 
-fn asking(directives: RequestDirectives) -> Wishes {
-    Wishes { directives, ..Wishes::default() }
+fn asking(directives: RequestDirectives) -> LookupOptions {
+    LookupOptions { directives, ..LookupOptions::default() }
 }
 
 #[test]
 fn what_is_stored_is_judged_by_its_facts() {
     let grace = Facts { stale_while_revalidate_ms: 5_000, ..facts(1_000) };
-    check(storable(1_000), 999, Wishes::default(), "fresh");
-    check(storable(1_000), 1_000, Wishes::default(), "miss");
-    check(with(grace), 1_000, Wishes::default(), "stale and refresh");
-    check(with(grace), 5_999, Wishes::default(), "stale and refresh");
-    check(with(grace), 6_000, Wishes::default(), "miss");
-    check(with(Facts { always_validate: true, ..facts(1_000) }), 0, Wishes::default(), "miss");
+    check(storable(1_000), 999, LookupOptions::default(), "fresh");
+    check(storable(1_000), 1_000, LookupOptions::default(), "miss");
+    check(with(grace), 1_000, LookupOptions::default(), "stale and refresh");
+    check(with(grace), 5_999, LookupOptions::default(), "stale and refresh");
+    check(with(grace), 6_000, LookupOptions::default(), "miss");
+    check(with(Facts { always_validate: true, ..facts(1_000) }), 0, LookupOptions::default(), "miss");
 }
 
 #[test]
-fn wishes_narrow_what_may_be_served() {
+fn options_narrow_what_may_be_served() {
     let grace = Facts { stale_while_revalidate_ms: 5_000, ..facts(1_000) };
-    check(with(grace), 2_000, Wishes { grace_max_ms: Some(1_000), ..Wishes::default() }, "stale and refresh");
-    check(with(grace), 2_001, Wishes { grace_max_ms: Some(1_000), ..Wishes::default() }, "miss");
-    check(storable(9_000), 500, Wishes { age_max_ms: Some(500), ..Wishes::default() }, "fresh");
-    check(storable(9_000), 501, Wishes { age_max_ms: Some(500), ..Wishes::default() }, "miss");
-    check(storable(9_000), 0, Wishes { always_miss: true, ..Wishes::default() }, "miss");
+    check(
+        with(grace),
+        2_000,
+        LookupOptions { grace_max_ms: Some(1_000), ..LookupOptions::default() },
+        "stale and refresh",
+    );
+    check(with(grace), 2_001, LookupOptions { grace_max_ms: Some(1_000), ..LookupOptions::default() }, "miss");
+    check(storable(9_000), 500, LookupOptions { age_max_ms: Some(500), ..LookupOptions::default() }, "fresh");
+    check(storable(9_000), 501, LookupOptions { age_max_ms: Some(500), ..LookupOptions::default() }, "miss");
+    check(storable(9_000), 0, LookupOptions { always_miss: true, ..LookupOptions::default() }, "miss");
     check(storable(9_000), 1, asking(RequestDirectives { no_cache: true, ..Default::default() }), "miss");
     check(storable(1_000), 3_000, asking(RequestDirectives { max_stale_s: Some(2), ..Default::default() }), "stale");
     check(storable(1_000), 3_001, asking(RequestDirectives { max_stale_s: Some(2), ..Default::default() }), "miss");
@@ -50,7 +55,7 @@ fn one_fetches_and_the_others_follow() {
     let leader = stage.miss("/");
     assert_eq!(kind(&stage.ask("/")), "busy");
     assert_eq!(kind(&stage.ask("/other")), "miss");
-    let alone = Wishes { alone: true, ..Wishes::default() };
+    let alone = LookupOptions { alone: true, ..LookupOptions::default() };
     assert_eq!(kind(&stage.ask_with("/", &[], &alone)), "miss");
     stage.fill(leader, storable(MINUTE_MS), b"body");
     assert_eq!(body_of(&stage.fresh("/")), b"body");
@@ -60,14 +65,14 @@ fn one_fetches_and_the_others_follow() {
 #[test]
 fn who_ignores_the_busy_follows_those_that_stream() {
     let stage = Stage::new();
-    let hasty = Wishes { ignore_busy: true, ..Wishes::default() };
+    let hasty = LookupOptions { ignore_busy: true, ..LookupOptions::default() };
     assert_eq!(kind(&stage.ask_with("/first", &[], &hasty)), "miss");
     let leader = stage.miss("/");
     let Answer::Miss(other, ..) = stage.ask_with("/", &[], &hasty) else { panic!("it waits") };
     drop(other);
     let draft = stage.describe(leader, Some(storable(MINUTE_MS)), None);
     assert_eq!(kind(&stage.ask_with("/", &[], &hasty)), "busy");
-    assert_eq!(kind(&stage.ask_with("/", &[], &Wishes { alone: true, ..Wishes::default() })), "miss");
+    assert_eq!(kind(&stage.ask_with("/", &[], &LookupOptions { alone: true, ..LookupOptions::default() })), "miss");
     draft.land(None);
 }
 
@@ -93,7 +98,7 @@ fn what_was_found_is_refreshed_once_and_only_while_it_is_stored() {
     let object = stage.fill(stage.miss("/"), with(grace), b"old").expect("it is stored");
     stage.advance_ms(2_000);
     let fields = fields_of(&[]);
-    let refresh = |stage: &Stage| stage.cache.refresh(&object, &request(&fields), &Wishes::default(), stage.now);
+    let refresh = |stage: &Stage| stage.cache.refresh(&object, &request(&fields), &LookupOptions::default(), stage.now);
     let first = refresh(&stage).expect("nobody else does it");
     assert!(first.stale().is_some_and(|stale| std::sync::Arc::ptr_eq(stale, &object)));
     assert!(refresh(&stage).is_none(), "it is under way");
@@ -136,7 +141,7 @@ fn a_failure_is_remembered_as_long_as_it_says() {
         Answer::RecentFailure(again) => assert_eq!(again, failure(1_000)),
         other => panic!("{other:?}"),
     }
-    let anew = Wishes { always_miss: true, ..Wishes::default() };
+    let anew = LookupOptions { always_miss: true, ..LookupOptions::default() };
     assert_eq!(kind(&stage.ask_with("/", &[], &anew)), "miss");
     stage.advance_ms(1);
     stage.miss("/").fail(failure(0), stage.now);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::limits::{BANS_MAX, SHARDS};
-use cache::{BanSubject, BanTest, Description, HotTable, Mark, MarkKind, Release, StoreAs, Ticket, Wishes};
+use cache::{BanSubject, BanTest, Description, HotTable, LookupOptions, Mark, MarkKind, Release, StoreAs, Ticket};
 use message::{ResponseHead, Status};
 use rules::Lifetimes;
 
@@ -128,7 +128,7 @@ fn a_hot_table_misses_no_ban() {
 #[test]
 fn a_ban_on_requests_hits_when_such_a_request_comes_first() {
     let stage = Stage::new();
-    let ask = |path: &str, says: &str| kind(&stage.ask_with(path, &[("X-Asks", says)], &Wishes::default()));
+    let ask = |path: &str, says: &str| kind(&stage.ask_with(path, &[("X-Asks", says)], &LookupOptions::default()));
     store(&stage, "/a", "red");
     store(&stage, "/b", "red");
     ban(&stage, "request now");
@@ -141,7 +141,7 @@ fn a_fetch_that_began_before_is_not_stored_if_the_ban_hits_it() {
     for (text, stores) in [("tag red", false), ("tag blue", true), ("request x", false)] {
         let stage = Stage::new();
         stage.cache.watch_for_bans();
-        let leader = || ticket(stage.ask_with("/", &[("X-Asks", "x")], &Wishes::default()));
+        let leader = || ticket(stage.ask_with("/", &[("X-Asks", "x")], &LookupOptions::default()));
         // Before its head is known.
         let unheaded = leader();
         let mut first = unheaded.follow(0);
@@ -225,7 +225,7 @@ fn parts_are_banned_and_joined_only_as_far_as_they_were_tested() {
     let stage = Stage::new();
     let part = |from, to| {
         let partial = Some(cache::Part { from, to, complete: Some(100) });
-        let alone = Wishes { always_miss: true, ..Wishes::default() };
+        let alone = LookupOptions { always_miss: true, ..LookupOptions::default() };
         let store_as = StoreAs { partial, ..storable(MINUTE_MS) };
         stage.fill(ticket(stage.ask_with("/", &[], &alone)), store_as, &[1; 10]).expect("stored")
     };
@@ -253,7 +253,7 @@ fn bans_on_objects_are_worked_off_in_the_background() {
     let left: Vec<String> = stage.cache.bans().into_iter().map(|entry| entry.text).collect();
     assert_eq!(left, ["request never"], "the others are done");
     let asks = [("X-Asks", "never")];
-    assert_eq!(kind(&stage.ask_with("/1", &asks, &Wishes::default())), "miss");
+    assert_eq!(kind(&stage.ask_with("/1", &asks, &LookupOptions::default())), "miss");
     assert!(stage.cache.work_off_bans(1).is_idle);
 }
 
@@ -273,9 +273,9 @@ fn a_ban_that_is_done_waits_for_what_began_before_it() {
     ban(&stage, "tag blue");
     work_off(&stage);
     assert_eq!(stage.cache.bans(), []);
-    let wishes = Wishes { always_miss: true, began: Some(began), ..Wishes::default() };
+    let options = LookupOptions { always_miss: true, began: Some(began), ..LookupOptions::default() };
     assert!(
-        fill(&stage, ticket(stage.ask_with("/late", &[], &wishes)), "red").is_none(),
+        fill(&stage, ticket(stage.ask_with("/late", &[], &options)), "red").is_none(),
         "it cannot be tested any more"
     );
 }
@@ -301,7 +301,7 @@ fn too_many_bans_hit_more_and_never_less() {
     for index in 0..BANS_MAX {
         ban(&stage, &format!("request {index}"));
     }
-    assert_eq!(kind(&stage.ask_with("/a", &[], &Wishes::default())), "fresh");
+    assert_eq!(kind(&stage.ask_with("/a", &[], &LookupOptions::default())), "fresh");
     store(&stage, "/b", "red");
     let flight = stage.miss("/c");
     for index in 0..BANS_MAX + 1 {

@@ -1,7 +1,7 @@
 //! A response that turns out to belong under another key than the one it was asked by: stored there, given here only to
 //! who wants the same target, and too late when something was invalidated meanwhile.
 
-use cache::{Answer, Began, Elsewhere, Follower, Key, Release, StoreAs, Wishes};
+use cache::{Answer, Began, Elsewhere, Follower, Key, LookupOptions, Release, StoreAs};
 use message::Request;
 
 use crate::stage::*;
@@ -14,7 +14,7 @@ fn there(stage: &Stage, only_target: bool, known_since: Option<Began>) -> StoreA
 fn ask_for(stage: &Stage, key: Key, query: &str) -> Answer {
     let fields = fields_of(&[]);
     let request = Request { query: Some(query.as_bytes()), ..request(&fields) };
-    stage.cache.ask(key, &request, &Wishes::default(), stage.now)
+    stage.cache.ask(key, &request, &LookupOptions::default(), stage.now)
 }
 
 #[test]

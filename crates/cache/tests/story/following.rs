@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{Answer, BodyPiece, CacheSettings, Follower, Release, StoreAs, Wishes};
+use cache::{Answer, BodyPiece, CacheSettings, Follower, LookupOptions, Release, StoreAs};
 use message::FieldName;
 use rules::{Facts, RequestDirectives};
 use std::task::Poll;
@@ -383,12 +383,12 @@ fn who_comes_after_the_head_follows_only_what_is_fresh_for_it() {
     let check = |store_as: StoreAs, after_ms: u64, directives: RequestDirectives, expect: &str| {
         let mut stage = Stage::new();
         let leader = stage.miss("/");
-        let wishes = Wishes { directives, ..Wishes::default() };
-        assert_eq!(kind(&stage.ask_with("/", &[], &wishes)), "busy", "before the head anybody waits");
+        let options = LookupOptions { directives, ..LookupOptions::default() };
+        assert_eq!(kind(&stage.ask_with("/", &[], &options)), "busy", "before the head anybody waits");
         let facts = store_as.facts;
         let draft = stage.describe(leader, Some(store_as), None);
         stage.advance_ms(after_ms);
-        let answer = stage.ask_with("/", &[], &wishes);
+        let answer = stage.ask_with("/", &[], &options);
         assert_eq!(kind(&answer), expect, "{facts:?} after {after_ms} ms, {directives:?}");
         if let Answer::Miss(second) = answer
             && directives == plain

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::limits::GROUP_SLOTS;
-use cache::{Groups, HotTable, Key, Release, StoreAs, Wishes};
+use cache::{Groups, HotTable, Key, LookupOptions, Release, StoreAs};
 use message::{ResponseHead, Status};
 
 use crate::stage::*;
@@ -164,6 +164,11 @@ fn a_new_head_keeps_the_groups() {
     assert!(freshen(&stage).is_none());
     assert_eq!((stage.cache.stats().keys, stage.cache.account().used()), (0, 0), "a look takes it out");
     store(&stage, "/a", &["a"]);
-    assert!(stage.cache.find_part(stage.key("/a"), &request(&fields_of(&[])), &Wishes::default(), stage.now).is_none());
+    assert!(
+        stage
+            .cache
+            .find_part(stage.key("/a"), &request(&fields_of(&[])), &LookupOptions::default(), stage.now)
+            .is_none()
+    );
     assert_eq!(kind(&stage.ask("/a")), "fresh");
 }

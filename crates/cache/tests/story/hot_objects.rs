@@ -1,7 +1,7 @@
 //! The hot table: it answers what the shards would, and stops the moment they would not.
 
 use crate::stage::*;
-use cache::{HotTable, Key, Object, Wishes};
+use cache::{HotTable, Key, LookupOptions, Object};
 use std::sync::Arc;
 
 fn get(table: &mut HotTable, key: Key, lines: &[(&str, &str)]) -> Option<Arc<Object>> {
@@ -10,7 +10,7 @@ fn get(table: &mut HotTable, key: Key, lines: &[(&str, &str)]) -> Option<Arc<Obj
 }
 
 fn store(stage: &Stage, lines: &[(&str, &str)], names: Option<&str>, body: &[u8]) -> Arc<Object> {
-    let anew = Wishes { always_miss: true, ..Wishes::default() };
+    let anew = LookupOptions { always_miss: true, ..LookupOptions::default() };
     let store_as = names.map_or_else(|| storable(MINUTE_MS), varying);
     stage.fill(ticket(stage.ask_with("/", lines, &anew)), store_as, body).expect("stored")
 }
@@ -80,7 +80,7 @@ fn a_newer_sibling_of_another_specification_cools_the_older_ones() {
     table.remember(key, &plain);
     assert_eq!(body_of(&get(&mut table, key, &lines).unwrap()), b"coded");
     assert!(get(&mut table, key, &[]).is_none());
-    assert_eq!(body_of(&fresh(stage.ask_with("/", &lines, &Wishes::default()))), b"coded");
+    assert_eq!(body_of(&fresh(stage.ask_with("/", &lines, &LookupOptions::default()))), b"coded");
 }
 
 #[test]

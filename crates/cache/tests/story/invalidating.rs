@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{FlightState, Release, Wishes};
+use cache::{FlightState, LookupOptions, Release};
 use std::sync::Arc;
 
 #[test]
@@ -10,14 +10,14 @@ fn a_purge_drops_all_variants() {
     let stage = Stage::new();
     for coding in ["gzip", "br", "zstd"] {
         let fields = [("Accept-Encoding", coding)];
-        let leader = ticket(stage.ask_with("/", &fields, &Wishes::default()));
+        let leader = ticket(stage.ask_with("/", &fields, &LookupOptions::default()));
         stage.fill(leader, varying("Accept-Encoding"), coding.as_bytes());
     }
     stage.store("/other", b"stays");
     assert_eq!(stage.cache.purge(stage.key("/")), 3);
     assert_eq!(stage.cache.purge(stage.key("/")), 0);
     assert_eq!(stage.cache.purge(stage.key("/never")), 0);
-    assert_eq!(kind(&stage.ask_with("/", &[("Accept-Encoding", "br")], &Wishes::default())), "miss");
+    assert_eq!(kind(&stage.ask_with("/", &[("Accept-Encoding", "br")], &LookupOptions::default())), "miss");
     assert_eq!(kind(&stage.ask("/other")), "fresh");
 }
 
@@ -67,11 +67,14 @@ fn a_purge_during_the_body_condemns_the_fetch() {
 
 #[test]
 fn a_purge_reaches_fetches_that_nobody_can_find() {
-    for wishes in [Wishes { always_miss: true, ..Wishes::default() }, Wishes { alone: true, ..Wishes::default() }] {
+    for options in [
+        LookupOptions { always_miss: true, ..LookupOptions::default() },
+        LookupOptions { alone: true, ..LookupOptions::default() },
+    ] {
         for described in [false, true] {
             let stage = Stage::new();
             let _listed = stage.miss("/");
-            let hidden = ticket(stage.ask_with("/", &[], &wishes));
+            let hidden = ticket(stage.ask_with("/", &[], &options));
             let mut reader = hidden.follow(0);
             let hidden =
                 if described { Err(stage.describe(hidden, Some(storable(MINUTE_MS)), None)) } else { Ok(hidden) };
@@ -79,7 +82,7 @@ fn a_purge_reaches_fetches_that_nobody_can_find() {
             let mut draft =
                 hidden.map(|it| stage.describe(it, Some(storable(MINUTE_MS)), None)).unwrap_or_else(|draft| draft);
             draft.append("old".into());
-            assert!(draft.land(None).is_none(), "{wishes:?} {described}");
+            assert!(draft.land(None).is_none(), "{options:?} {described}");
             assert_eq!(whole_body(&mut reader), b"old");
             assert_eq!(kind(&stage.ask("/")), "miss");
         }
@@ -89,7 +92,7 @@ fn a_purge_reaches_fetches_that_nobody_can_find() {
 #[test]
 fn the_number_of_a_purge_outlives_everything_else_of_the_key() {
     let stage = Stage::new();
-    let hidden = ticket(stage.ask_with("/", &[], &Wishes { always_miss: true, ..Wishes::default() }));
+    let hidden = ticket(stage.ask_with("/", &[], &LookupOptions { always_miss: true, ..LookupOptions::default() }));
     stage.store("/", b"one");
     stage.cache.purge(stage.key("/"));
     stage.store("/", b"two");
@@ -131,12 +134,12 @@ fn a_condemned_fetch_that_fails_or_is_private_says_so_to_who_waits() {
 fn check_late(meanwhile: impl FnOnce(&Stage), expect: bool) {
     let stage = Stage::new();
     stage.describe(stage.miss("/"), None, None).land(None);
-    let passing = Wishes { pass_uncacheable: true, ..Wishes::default() };
+    let passing = LookupOptions { pass_uncacheable: true, ..LookupOptions::default() };
     assert_eq!(kind(&stage.ask_with("/", &[], &passing)), "uncacheable");
     let began = stage.cache.began();
     meanwhile(&stage);
-    let wishes = Wishes { always_miss: true, began: Some(began), ..Wishes::default() };
-    let stored = stage.fill(ticket(stage.ask_with("/", &[], &wishes)), storable(MINUTE_MS), b"body");
+    let options = LookupOptions { always_miss: true, began: Some(began), ..LookupOptions::default() };
+    let stored = stage.fill(ticket(stage.ask_with("/", &[], &options)), storable(MINUTE_MS), b"body");
     assert_eq!(stored.is_some(), expect);
 }
 
@@ -175,8 +178,8 @@ fn an_unsafe_exchange_can_store_its_own_response_after_invalidating() {
         }
         let began = stage.cache.invalidate_before_storing(stage.key("/"), began);
         assert_eq!(kind(&stage.ask("/")), "miss");
-        let wishes = Wishes { always_miss: true, began: Some(began), ..Wishes::default() };
-        let stored = stage.fill(ticket(stage.ask_with("/", &[], &wishes)), storable(MINUTE_MS), b"own");
+        let options = LookupOptions { always_miss: true, began: Some(began), ..LookupOptions::default() };
+        let stored = stage.fill(ticket(stage.ask_with("/", &[], &options)), storable(MINUTE_MS), b"own");
         assert_eq!(stored.is_some(), expect, "{stored_before} {purged}");
     }
 }
@@ -187,7 +190,7 @@ fn an_older_head_does_not_replace_a_newer_one() {
     let slow = stage.miss("/");
     let mut slow = stage.describe(slow, Some(storable(MINUTE_MS)), None);
     stage.advance_ms(5);
-    let quick = ticket(stage.ask_with("/", &[], &Wishes { always_miss: true, ..Wishes::default() }));
+    let quick = ticket(stage.ask_with("/", &[], &LookupOptions { always_miss: true, ..LookupOptions::default() }));
     stage.fill(quick, storable(MINUTE_MS), b"newer").expect("stored");
     slow.append(Bytes::from_static(b"older"));
     assert!(slow.land(None).is_none());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Answer, HotTable, Renewal, StoreAs, Wishes};
+use cache::{Answer, HotTable, LookupOptions, Renewal, StoreAs};
 use message::{ResponseHead, Status};
 use rules::{Facts, Freshness, Lifetimes, RequestDirectives};
 
@@ -17,30 +17,30 @@ fn stored_since(after_ms: u64) -> Stage {
     stage
 }
 
-fn check(after_ms: u64, wishes: Wishes, expect: &str, validates: bool) {
+fn check(after_ms: u64, options: LookupOptions, expect: &str, validates: bool) {
     let stage = stored_since(after_ms);
-    let answer = stage.ask_with("/", &[], &wishes);
-    assert_eq!(kind(&answer), expect, "after {after_ms} ms, {wishes:?}");
+    let answer = stage.ask_with("/", &[], &options);
+    assert_eq!(kind(&answer), expect, "after {after_ms} ms, {options:?}");
     if let Answer::Miss(ticket) = answer {
-        assert_eq!(ticket.stale().is_some(), validates, "after {after_ms} ms, {wishes:?}");
+        assert_eq!(ticket.stale().is_some(), validates, "after {after_ms} ms, {options:?}");
     }
 }
 
 #[test]
 fn a_life_is_ttl_then_grace_then_keep() {
-    check(9_999, Wishes::default(), "fresh", false);
-    check(10_000, Wishes::default(), "stale and refresh", false);
-    check(14_999, Wishes::default(), "stale and refresh", false);
-    check(15_000, Wishes::default(), "miss", true);
-    check(17_999, Wishes::default(), "miss", true);
-    check(18_000, Wishes::default(), "miss", false);
+    check(9_999, LookupOptions::default(), "fresh", false);
+    check(10_000, LookupOptions::default(), "stale and refresh", false);
+    check(14_999, LookupOptions::default(), "stale and refresh", false);
+    check(15_000, LookupOptions::default(), "miss", true);
+    check(17_999, LookupOptions::default(), "miss", true);
+    check(18_000, LookupOptions::default(), "miss", false);
 }
 
 #[test]
 fn a_request_narrows_ttl_and_grace() {
-    let ttl = |ms| Wishes { ttl_max_ms: Some(ms), ..Wishes::default() };
-    let age = |ms| Wishes { age_max_ms: Some(ms), ..Wishes::default() };
-    let grace = |ms| Wishes { grace_max_ms: Some(ms), ..Wishes::default() };
+    let ttl = |ms| LookupOptions { ttl_max_ms: Some(ms), ..LookupOptions::default() };
+    let age = |ms| LookupOptions { age_max_ms: Some(ms), ..LookupOptions::default() };
+    let grace = |ms| LookupOptions { grace_max_ms: Some(ms), ..LookupOptions::default() };
     for bound in [ttl, age] {
         check(4_999, bound(5_000), "fresh", false);
         // It has not expired: there is nothing to validate, and no grace to serve it in.
@@ -51,7 +51,7 @@ fn a_request_narrows_ttl_and_grace() {
     check(11_000, grace(2_000), "stale and refresh", false);
     check(12_000, grace(2_000), "miss", true);
     check(14_000, grace(60_000), "stale and refresh", false);
-    check(5_000, Wishes { always_miss: true, ..Wishes::default() }, "miss", false);
+    check(5_000, LookupOptions { always_miss: true, ..LookupOptions::default() }, "miss", false);
 }
 
 #[test]
@@ -60,11 +60,11 @@ fn what_rfc_9111_says_of_it_counts_for_nothing() {
     let stage = Stage::new();
     stage.fill(stage.miss("/"), StoreAs { facts, ..living(10_000, 5_000, 0) }, b"body").expect("stored");
     assert_eq!(kind(&stage.ask("/")), "fresh");
-    let wishes = Wishes {
+    let options = LookupOptions {
         directives: RequestDirectives { no_cache: true, max_age_s: Some(0), ..RequestDirectives::default() },
-        ..Wishes::default()
+        ..LookupOptions::default()
     };
-    assert_eq!(kind(&stage.ask_with("/", &[], &wishes)), "fresh");
+    assert_eq!(kind(&stage.ask_with("/", &[], &options)), "fresh");
 }
 
 #[test]
@@ -72,7 +72,10 @@ fn one_refreshes_it_in_its_grace_and_the_others_are_served() {
     let stage = stored_since(12_000);
     let Answer::Stale(_, Some(refresh)) = stage.ask("/") else { panic!("no refresh") };
     assert_eq!(kind(&stage.ask("/")), "stale");
-    assert_eq!(kind(&stage.ask_with("/", &[], &Wishes { grace_max_ms: Some(0), ..Wishes::default() })), "busy");
+    assert_eq!(
+        kind(&stage.ask_with("/", &[], &LookupOptions { grace_max_ms: Some(0), ..LookupOptions::default() })),
+        "busy"
+    );
     refresh.fail(failure(0), stage.now);
     assert_eq!(kind(&stage.ask("/")), "stale and refresh", "what failed leaves it in place");
 }

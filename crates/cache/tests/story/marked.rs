@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Answer, CacheSettings, Description, HotTable, Mark, MarkKind, Release, Ticket, Wishes};
+use cache::{Answer, CacheSettings, Description, HotTable, LookupOptions, Mark, MarkKind, Release, Ticket};
 use message::{ResponseHead, Status};
 use rules::Lifetimes;
 
@@ -30,21 +30,21 @@ fn marked(kind: MarkKind) -> Stage {
     stage
 }
 
-fn check(of: MarkKind, after_ms: u64, wishes: Wishes, expect: &str) {
+fn check(of: MarkKind, after_ms: u64, options: LookupOptions, expect: &str) {
     let mut stage = marked(of);
     stage.advance_ms(after_ms);
-    assert_eq!(kind(&stage.ask_with("/", &[], &wishes)), expect, "{of:?} after {after_ms} ms, {wishes:?}");
+    assert_eq!(kind(&stage.ask_with("/", &[], &options)), expect, "{of:?} after {after_ms} ms, {options:?}");
 }
 
 #[test]
 fn a_mark_counts_for_its_lifetimes() {
     for (of, expect) in [(MarkKind::Pass, "hit for pass"), (MarkKind::Miss, "hit for miss")] {
-        check(of, 0, Wishes::default(), expect);
-        check(of, 9_999, Wishes::default(), expect);
-        check(of, 10_000, Wishes::default(), "hit for miss");
-        check(of, 12_000, Wishes::default(), "miss");
-        check(of, 0, Wishes { always_miss: true, ..Wishes::default() }, "miss");
-        check(of, 5_000, Wishes { ttl_max_ms: Some(4_000), ..Wishes::default() }, "miss");
+        check(of, 0, LookupOptions::default(), expect);
+        check(of, 9_999, LookupOptions::default(), expect);
+        check(of, 10_000, LookupOptions::default(), "hit for miss");
+        check(of, 12_000, LookupOptions::default(), "miss");
+        check(of, 0, LookupOptions { always_miss: true, ..LookupOptions::default() }, "miss");
+        check(of, 5_000, LookupOptions { ttl_max_ms: Some(4_000), ..LookupOptions::default() }, "miss");
     }
     let stage = marked(MarkKind::Pass);
     let Answer::HitForPass(mark) = stage.ask("/") else { panic!("no mark") };
@@ -89,7 +89,7 @@ fn misses_beside_one_another_until_one_can_be_stored() {
 fn nobody_waits_behind_a_fetch_that_a_mark_has_overtaken() {
     let stage = Stage::new();
     let slow = stage.miss("/");
-    let quick = ticket(stage.ask_with("/", &[], &Wishes { always_miss: true, ..Wishes::default() }));
+    let quick = ticket(stage.ask_with("/", &[], &LookupOptions { always_miss: true, ..LookupOptions::default() }));
     leave(&stage, quick, mark(MarkKind::Miss));
     assert_eq!(kind(&stage.ask("/")), "hit for miss");
     drop(slow);
@@ -98,11 +98,11 @@ fn nobody_waits_behind_a_fetch_that_a_mark_has_overtaken() {
 #[test]
 fn a_mark_is_met_by_the_requests_that_vary_says() {
     let stage = Stage::new();
-    let ask = |user: &str| stage.ask_with("/", &[("X-User", user)], &Wishes::default());
+    let ask = |user: &str| stage.ask_with("/", &[("X-User", user)], &LookupOptions::default());
     leave(&stage, ticket(ask("known")), Mark { vary: Some(spec("X-User")), ..mark(MarkKind::Pass) });
     stage.fill(ticket(ask("nobody")), varying("X-User"), b"for all").expect("stored");
     assert_eq!([kind(&ask("known")), kind(&ask("nobody")), kind(&ask("other"))], ["hit for pass", "fresh", "miss"]);
-    let any = Wishes { ignore_vary: true, ..Wishes::default() };
+    let any = LookupOptions { ignore_vary: true, ..LookupOptions::default() };
     assert_eq!(kind(&stage.ask_with("/", &[("X-User", "known")], &any)), "fresh", "the newest");
 }
 
@@ -159,7 +159,7 @@ fn a_mark_goes_like_everything_stored() {
 fn what_a_mark_overtakes_is_there_when_the_mark_is_over() {
     let mut stage = Stage::new();
     stage.fill(stage.miss("/"), living(60_000, 0, 0), b"good").expect("stored");
-    let quick = ticket(stage.ask_with("/", &[], &Wishes { always_miss: true, ..Wishes::default() }));
+    let quick = ticket(stage.ask_with("/", &[], &LookupOptions { always_miss: true, ..LookupOptions::default() }));
     leave(&stage, quick, mark(MarkKind::Miss));
     assert_eq!(kind(&stage.ask("/")), "hit for miss");
     stage.advance_ms(12_000);
@@ -169,7 +169,7 @@ fn what_a_mark_overtakes_is_there_when_the_mark_is_over() {
 #[test]
 fn marks_take_no_place_of_a_variant() {
     let stage = Stage::with(CacheSettings { variants_max: 2, ..CacheSettings::default() });
-    let ask = |value: &str| stage.ask_with("/", &[("X-A", value)], &Wishes::default());
+    let ask = |value: &str| stage.ask_with("/", &[("X-A", value)], &LookupOptions::default());
     for value in ["1", "2"] {
         stage.fill(ticket(ask(value)), varying("X-A"), b"page");
     }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Answer, Description, Mark, MarkKind, Object, Renewal, Ticket, Wishes};
+use cache::{Answer, Description, LookupOptions, Mark, MarkKind, Object, Renewal, Ticket};
 use message::{FieldName, Fields, ResponseHead, Status};
 use rules::{Facts, Lifetimes};
 
@@ -132,8 +132,8 @@ struct World {
 }
 
 impl World {
-    fn wishes() -> Wishes {
-        Wishes { newest_first: true, ..Wishes::default() }
+    fn options() -> LookupOptions {
+        LookupOptions { newest_first: true, ..LookupOptions::default() }
     }
 
     fn step(&mut self) {
@@ -159,8 +159,8 @@ impl World {
         let (key, now_ms) = (self.stage.key("/"), self.stage.now.mono_ms);
         let expected = self.head.look_up(asked, now_ms);
         let always_miss = self.dice.below(20) == 0;
-        let wishes = Wishes { always_miss, alone: always_miss, ..World::wishes() };
-        let answer = self.stage.cache.ask(key, &request(&fields), &wishes, self.stage.now);
+        let options = LookupOptions { always_miss, alone: always_miss, ..World::options() };
+        let answer = self.stage.cache.ask(key, &request(&fields), &options, self.stage.now);
         let is_busy = !self.fetches.is_empty();
         let (ticket, from) = match (answer, &expected) {
             (Answer::Miss(ticket), _) if always_miss => (ticket, None),
@@ -242,7 +242,7 @@ impl World {
     /// A 304 about what is gone is kept where nothing else came to its place.
     fn note_if_kept(&mut self, stored: Stored) {
         let fields = asked_fields(stored.of);
-        let answer = self.stage.cache.ask(self.stage.key("/"), &request(&fields), &World::wishes(), self.stage.now);
+        let answer = self.stage.cache.ask(self.stage.key("/"), &request(&fields), &World::options(), self.stage.now);
         if let Answer::Fresh(object) = answer
             && id_of(&object) == stored.id
         {

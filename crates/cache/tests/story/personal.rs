@@ -1,13 +1,13 @@
 //! Requests with credentials beside others: who waits for whom, who gets what, and what is remembered.
 
 use crate::stage::*;
-use cache::{Answer, Description, Follower, Release, StoreAs, Wishes};
+use cache::{Answer, Description, Follower, LookupOptions, Release, StoreAs};
 use rules::Facts;
 
 const COOKIE: &[(&str, &str)] = &[("Cookie", "id=1")];
 
 fn ask(stage: &Stage, fields: &[(&str, &str)]) -> Answer {
-    stage.ask_with("/", fields, &Wishes::default())
+    stage.ask_with("/", fields, &LookupOptions::default())
 }
 
 /// To be validated each time, and nothing is said of sharing.

@@ -1,19 +1,19 @@
 //! Vary: variants, several specifications, and waiters whom the response does not fit.
 
 use crate::stage::*;
-use cache::{Answer, CacheSettings, HotTable, Release, Wishes};
+use cache::{Answer, CacheSettings, HotTable, LookupOptions, Release};
 use std::sync::Arc;
 
 const GZIP: &[(&str, &str)] = &[("Accept-Encoding", "gzip")];
 const BROTLI: &[(&str, &str)] = &[("Accept-Encoding", "br")];
 
 fn ask(stage: &Stage, fields: &[(&str, &str)]) -> Answer {
-    stage.ask_with("/", fields, &Wishes::default())
+    stage.ask_with("/", fields, &LookupOptions::default())
 }
 
 fn fill(stage: &Stage, fields: &[(&str, &str)], names: &str, body: &str) {
     let store_as = if names.is_empty() { storable(MINUTE_MS) } else { varying(names) };
-    let anew = Wishes { always_miss: true, ..Wishes::default() };
+    let anew = LookupOptions { always_miss: true, ..LookupOptions::default() };
     stage.fill(ticket(stage.ask_with("/", fields, &anew)), store_as, body.as_bytes()).expect("stored");
 }
 
@@ -26,7 +26,7 @@ fn each_variant_has_its_own_response() {
     assert_eq!(body_of(&fresh(ask(&stage, GZIP))), b"gzip");
     assert_eq!(body_of(&fresh(ask(&stage, BROTLI))), b"br");
     assert_eq!(kind(&ask(&stage, &[])), "miss", "absent is not empty");
-    let any = Wishes { ignore_vary: true, ..Wishes::default() };
+    let any = LookupOptions { ignore_vary: true, ..LookupOptions::default() };
     assert_eq!(body_of(&fresh(stage.ask_with("/", &[], &any))), b"br");
 }
 
@@ -134,15 +134,15 @@ fn two_keys_never_meet() {
 #[test]
 fn what_lacks_vary_answers_only_whom_no_variant_does() {
     let stage = Stage::new();
-    let ask = |kind: &str, wishes: &Wishes| stage.ask_with("/", &[("X-Kind", kind)], wishes);
-    let by_rfc = Wishes::default();
+    let ask = |kind: &str, options: &LookupOptions| stage.ask_with("/", &[("X-Kind", kind)], options);
+    let by_rfc = LookupOptions::default();
     for kind in ["a", "b"] {
         stage.fill(ticket(ask(kind, &by_rfc)), varying("X-Kind"), kind.as_bytes()).expect("stored");
     }
     let plain = stage.fill(ticket(ask("c", &by_rfc)), storable(MINUTE_MS), b"not found").expect("stored");
     for (kind, expect) in [("a", &b"a"[..]), ("b", b"b"), ("c", b"not found"), ("d", b"not found")] {
         assert_eq!(body_of(&fresh(ask(kind, &by_rfc))), expect, "{kind}");
-        let newest = Wishes { newest_first: true, ..Wishes::default() };
+        let newest = LookupOptions { newest_first: true, ..LookupOptions::default() };
         assert!(Arc::ptr_eq(&fresh(ask(kind, &newest)), &plain), "{kind}");
     }
     let mut hot = HotTable::new(&stage.cache);
@@ -153,7 +153,7 @@ fn what_lacks_vary_answers_only_whom_no_variant_does() {
 #[test]
 fn what_replaces_a_variant_takes_its_place_though_it_lacks_vary() {
     let mut stage = Stage::new();
-    let ask = |stage: &Stage, kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &Wishes::default());
+    let ask = |stage: &Stage, kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &LookupOptions::default());
     for kind in ["a", "b"] {
         stage.fill(ticket(ask(&stage, kind)), varying("X-Kind"), kind.as_bytes()).expect("stored");
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{
-    Answer, BodyPiece, Cache, CacheSettings, Flight, Follower, Groups, Notifier, Release, StoreAs, Tags, Ticket, Wishes,
+    Answer, BodyPiece, Cache, CacheSettings, Flight, Follower, Groups, LookupOptions, Notifier, Release, StoreAs, Tags,
+    Ticket,
 };
 use message::{ResponseHead, Status};
 use shuttle::future::block_on;
@@ -61,8 +62,8 @@ impl Site {
 
     pub fn ask(&self, core: usize, always_miss: bool) -> Answer {
         let fields = fields_of(&[]);
-        let wishes = Wishes { core, always_miss, ..Wishes::default() };
-        self.cache.ask(self.key(), &request(&fields), &wishes, at(1_000))
+        let options = LookupOptions { core, always_miss, ..LookupOptions::default() };
+        self.cache.ask(self.key(), &request(&fields), &options, at(1_000))
     }
 
     /// Fetches as the proxy would: connects (reads the version), describes, appends piece by piece, lands.

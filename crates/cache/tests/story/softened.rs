@@ -1,6 +1,6 @@
 //! Soft purges: what is stored has less of its life before it, and is otherwise what it was.
 
-use cache::{Answer, HotTable, Mark, MarkKind, Purge, Release, StoreAs, Wishes};
+use cache::{Answer, HotTable, LookupOptions, Mark, MarkKind, Purge, Release, StoreAs};
 use rules::{Facts, Lifetimes};
 
 use crate::stage::*;
@@ -64,7 +64,7 @@ fn in_the_moment_of_its_birth_it_is_stale_too() {
 #[test]
 fn every_variant_every_part_and_every_mark_is_hit() {
     let stage = Stage::new();
-    let ask = |of: &str| stage.ask_with("/", &[("X-Of", of)], &Wishes::default());
+    let ask = |of: &str| stage.ask_with("/", &[("X-Of", of)], &LookupOptions::default());
     for of in ["a", "b"] {
         let store_as = StoreAs { vary: Some(spec("X-Of")), ..living(10_000, 10_000, 0) };
         stage.fill(ticket(ask(of)), store_as, b"body").expect("stored");
@@ -73,7 +73,7 @@ fn every_variant_every_part_and_every_mark_is_hit() {
     let mark = Some(Mark { kind: MarkKind::Pass, lifetimes, vary: Some(spec("X-Of")), tags: None });
     let description = cache::Description { mark, uncacheable_ms: 0, ..stage.description(None, None) };
     ticket(ask("c")).describe(description).land(None);
-    let alone = Wishes { always_miss: true, ..Wishes::default() };
+    let alone = LookupOptions { always_miss: true, ..LookupOptions::default() };
     let part = StoreAs { partial: Some(cache::Part { from: 0, to: 4, complete: Some(9) }), ..varying("X-Of") };
     stage.fill(ticket(stage.ask_with("/", &[("X-Of", "d")], &alone)), part, b"part").expect("stored");
     assert_eq!(stage.cache.stats().objects, 4);

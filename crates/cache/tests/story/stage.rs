@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
 use cache::{
-    Answer, BodyPiece, Cache, CacheSettings, Description, Draft, Failure, Flight, Follower, Headed, Key, Notifier, Now,
-    Object, Release, StoreAs, Ticket, Wishes,
+    Answer, BodyPiece, Cache, CacheSettings, Description, Draft, Failure, Flight, Follower, Headed, Key, LookupOptions,
+    Notifier, Now, Object, Release, StoreAs, Ticket,
 };
 use message::{Authority, FieldName, Fields, Method, Request, ResponseHead, Scheme, Status, TargetForm, Version};
 use rules::{Facts, Lifetimes, Vary, VarySpec};
@@ -50,13 +50,13 @@ impl Stage {
         self.now = at(self.now.mono_ms + ms);
     }
 
-    pub fn ask_with(&self, path: &str, fields: &[(&str, &str)], wishes: &Wishes) -> Answer {
+    pub fn ask_with(&self, path: &str, fields: &[(&str, &str)], options: &LookupOptions) -> Answer {
         let fields = fields_of(fields);
-        self.cache.ask(self.key(path), &request(&fields), wishes, self.now)
+        self.cache.ask(self.key(path), &request(&fields), options, self.now)
     }
 
     pub fn ask(&self, path: &str) -> Answer {
-        self.ask_with(path, &[], &Wishes::default())
+        self.ask_with(path, &[], &LookupOptions::default())
     }
 
     /// Two fetches fail before a head: others are told of it.
@@ -125,8 +125,8 @@ pub fn at(mono_ms: u64) -> Now {
     Now { wall_ms: 1_700_000_000_000 + mono_ms, mono_ms }
 }
 
-pub fn on_core(core: usize) -> Wishes {
-    Wishes { core, ..Wishes::default() }
+pub fn on_core(core: usize) -> LookupOptions {
+    LookupOptions { core, ..LookupOptions::default() }
 }
 
 pub fn fields_of(lines: &[(&str, &str)]) -> Fields {

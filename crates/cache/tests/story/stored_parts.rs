@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::stage::*;
 use bytes::Bytes;
 use cache::limits::{PARTS_JOIN_BYTES_MAX, PARTS_MAX};
-use cache::{Answer, Description, Object, Part, Release, StoreAs, WholeHead, Wishes};
+use cache::{Answer, Description, LookupOptions, Object, Part, Release, StoreAs, WholeHead};
 use message::{FieldName, ResponseHead, Status};
 use rules::range::RangeSpecs;
 
@@ -16,9 +16,9 @@ fn body(from: u64, to: u64) -> Vec<u8> {
     (from..to).map(|at| (at % 251) as u8).collect()
 }
 
-fn wanting(range: &str) -> Wishes {
+fn wanting(range: &str) -> LookupOptions {
     let specs = RangeSpecs::parse(format!("bytes={range}").as_bytes()).expect("a range");
-    Wishes { range: specs.single(), ..Wishes::default() }
+    LookupOptions { range: specs.single(), ..LookupOptions::default() }
 }
 
 fn part(from: u64, to: u64) -> StoreAs {
@@ -35,7 +35,7 @@ fn fetch(stage: &Stage, etag: &str, store_as: StoreAs) -> Option<Arc<Object>> {
 }
 
 fn describe(stage: &Stage, etag: &str, store_as: StoreAs) -> cache::Draft {
-    let alone = Wishes { always_miss: true, alone: true, ..Wishes::default() };
+    let alone = LookupOptions { always_miss: true, alone: true, ..LookupOptions::default() };
     let mut head = ResponseHead::new(Status::PARTIAL_CONTENT);
     head.fields.push(FieldName::Etag, etag);
     let (head, description) = (Arc::new(head), stage.description(Some(store_as), None));
@@ -79,7 +79,7 @@ fn waiters_are_released_when_only_a_part_comes() {
     let stage = Stage::new();
     let leader = stage.miss("/");
     let mut first = leader.follow(0);
-    let any = Wishes { ignore_vary: true, ..Wishes::default() };
+    let any = LookupOptions { ignore_vary: true, ..LookupOptions::default() };
     let mut waiting = [stage.busy("/"), follower(stage.ask_with("/", &[], &any))];
     let mut draft = stage.describe(leader, Some(part(2, 6)), None);
     for waiting in &mut waiting {
@@ -237,7 +237,7 @@ fn what_came_of_a_part_that_nobody_waits_for_is_a_shorter_part() {
 fn a_part_of_what_is_too_large_leaves_the_whole_uncacheable() {
     let stage = Stage::with(cache::CacheSettings { object_bytes_max: 50, ..Default::default() });
     stage.describe(stage.miss("/"), Some(storable(MINUTE_MS)), Some(LENGTH)).land(None);
-    let pass = Wishes { pass_uncacheable: true, ..wanting("0-9") };
+    let pass = LookupOptions { pass_uncacheable: true, ..wanting("0-9") };
     assert!(matches!(stage.ask_with("/", &[], &pass), Answer::Uncacheable));
     fetch(&stage, "\"1\"", part(20, 40)).expect("stored");
     assert!(matches!(stage.ask_with("/", &[], &pass), Answer::Uncacheable));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::limits::TAGS_MAX;
-use cache::{Description, Key, Mark, MarkKind, Purge, Release, Renewal, StoreAs, Tags, TooManyTags, Wishes};
+use cache::{Description, Key, LookupOptions, Mark, MarkKind, Purge, Release, Renewal, StoreAs, Tags, TooManyTags};
 use message::{ResponseHead, Status};
 use rules::Lifetimes;
 
@@ -76,7 +76,7 @@ fn an_index_entry_lives_as_long_as_its_object() {
     stage.cache.purge(stage.key("/d"));
     purge(&stage, &["page"], Purge::SOFT);
     assert_eq!(stage.cache.stats().tags, 4, "softened, with its tags");
-    let anew = Wishes { always_miss: true, ..Wishes::default() };
+    let anew = LookupOptions { always_miss: true, ..LookupOptions::default() };
     stage.fill(ticket(stage.ask_with("/b", &[], &anew)), carrying(&stage, &["other"]), b"newer").expect("stored");
     assert_eq!((stage.cache.stats().tags, purge(&stage, &["page"], Purge::Hard)), (3, 0));
     stage.cache.set_memory(0);
@@ -87,7 +87,7 @@ fn an_index_entry_lives_as_long_as_its_object() {
 #[test]
 fn every_variant_with_the_tag_goes_and_no_other() {
     let stage = Stage::new();
-    let ask = |of: &str| stage.ask_with("/", &[("X-Of", of)], &Wishes::default());
+    let ask = |of: &str| stage.ask_with("/", &[("X-Of", of)], &LookupOptions::default());
     for (of, names) in [("a", &["x"][..]), ("b", &["x", "y"]), ("c", &["y"])] {
         let store_as = StoreAs { vary: Some(spec("X-Of")), ..carrying(&stage, names) };
         stage.fill(ticket(ask(of)), store_as, b"body").expect("stored");

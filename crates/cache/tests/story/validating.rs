@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{Object, Release, Renewal, Ticket, Unshared, Wishes};
+use cache::{LookupOptions, Object, Release, Renewal, Ticket, Unshared};
 use message::{FieldName, ResponseHead, Status};
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn a_304_after_a_purge_serves_who_waits_and_is_not_stored() {
 #[test]
 fn a_304_that_forbids_storing_frees_who_waits_and_takes_out_what_it_confirms() {
     let mut stage = Stage::new();
-    let ask = |stage: &Stage, kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &Wishes::default());
+    let ask = |stage: &Stage, kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &LookupOptions::default());
     stage.fill(ticket(ask(&stage, "a")), varying("X-Kind"), b"body").expect("stored");
     stage.fill(ticket(ask(&stage, "b")), varying("X-Kind"), b"other").expect("stored");
     stage.advance_ms(2 * MINUTE_MS);
@@ -98,12 +98,12 @@ fn a_304_that_forbids_storing_frees_who_waits_and_takes_out_what_it_confirms() {
 #[test]
 fn a_304_that_is_for_who_asked_alone_leaves_what_it_confirms() {
     let stage = stale_stage();
-    let leader = ticket(stage.ask_with("/", &[("Cookie", "a=b")], &Wishes::default()));
+    let leader = ticket(stage.ask_with("/", &[("Cookie", "a=b")], &LookupOptions::default()));
     let mut waiting = stage.busy("/");
     let unshared = Unshared { stays: true, is_personal: true, uncacheable_ms: 9_000, ..Unshared::default() };
     leader.refreshed_for_leader((Arc::new(ResponseHead::new(Status::OK)), Bytes::new()), unshared, stage.now);
     assert_eq!(head_of(&mut waiting).unwrap().unwrap_err(), Release::Private);
-    assert_eq!(kind(&stage.ask_with("/", &[("Cookie", "c=d")], &Wishes::default())), "hit for miss");
+    assert_eq!(kind(&stage.ask_with("/", &[("Cookie", "c=d")], &LookupOptions::default())), "hit for miss");
     let again = stage.miss("/");
     assert!(again.stale().is_some_and(|stale| stale.is_live()), "it can be validated still");
     assert_eq!(kind(&stage.ask("/")), "busy");
@@ -113,7 +113,7 @@ fn a_304_that_is_for_who_asked_alone_leaves_what_it_confirms() {
 #[test]
 fn a_304_that_brings_a_vary_selects_by_it_from_then_on() {
     let stage = stale_stage();
-    let ask = |kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &Wishes::default());
+    let ask = |kind: &str| stage.ask_with("/", &[("X-Kind", kind)], &LookupOptions::default());
     let leader = ticket(ask("a"));
     let old = Arc::clone(leader.stale().unwrap());
     let (mut same, mut other) = (follower(ask("a")), follower(ask("b")));
@@ -131,7 +131,7 @@ fn a_304_that_brings_a_vary_selects_by_it_from_then_on() {
 fn a_304_does_not_replace_what_was_stored_meanwhile() {
     let stage = stale_stage();
     let leader = stage.miss("/");
-    let beside = ticket(stage.ask_with("/", &[], &Wishes { always_miss: true, ..Wishes::default() }));
+    let beside = ticket(stage.ask_with("/", &[], &LookupOptions { always_miss: true, ..LookupOptions::default() }));
     stage.fill(beside, storable(MINUTE_MS), b"newer").expect("stored");
     assert!(!refresh(&stage, leader).is_live());
     assert_eq!(body_of(&stage.fresh("/")), b"newer");

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::{Answer, Key, Now, Object, Wishes};
+use cache::{Answer, Key, LookupOptions, Now, Object};
 use message::{FieldName, Method, Request};
 use rules::range::{RangeSpec, RangeSpecs};
 use rules::{Freshness, RequestDirectives};
@@ -78,16 +78,16 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
     if question.directives.only_if_cached || question.request.method == Method::Head || is_far_range(site, question) {
         return find_stored(core, site, question, now);
     }
-    let wishes = Wishes {
+    let options = LookupOptions {
         core: core.index,
         alone: question.alone,
         pass_uncacheable: true,
         range: wanted_range(question),
         directives: *question.directives,
-        ..Wishes::default()
+        ..LookupOptions::default()
     };
     let verdict = |verdict| Outcome { verdict, ..Outcome::NONE };
-    let (step, outcome) = match core.shared.cache.ask(question.key, question.request, &wishes, now) {
+    let (step, outcome) = match core.shared.cache.ask(question.key, question.request, &options, now) {
         Answer::Fresh(object) => return Found::Fresh(object),
         Answer::Stale(object, refresh) => {
             if let Some(ticket) = refresh {
@@ -133,9 +133,10 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
             _ => {}
         }
     }
-    let wishes = Wishes { range: wanted_range(question), directives: *question.directives, ..Wishes::default() };
-    if wishes.range.is_some()
-        && let Some(part) = core.shared.cache.find_part(question.key, question.request, &wishes, now)
+    let options =
+        LookupOptions { range: wanted_range(question), directives: *question.directives, ..LookupOptions::default() };
+    if options.range.is_some()
+        && let Some(part) = core.shared.cache.find_part(question.key, question.request, &options, now)
     {
         return Found::Fresh(part);
     }
@@ -167,8 +168,8 @@ pub(crate) fn recall(key: Key, otherwise: Otherwise) -> Step {
 /// RFC 5861 §3: what is served stale is refreshed meanwhile. The refresh fetches the whole, whatever was asked for.
 fn refresh_behind(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, object: &Arc<Object>, now: Now) {
     let request = Request { method: Method::Get, method_text: b"GET", ..question.request.clone() };
-    let wishes = Wishes { core: core.index, ..Wishes::default() };
-    if let Some(ticket) = core.shared.cache.refresh(object, &request, &wishes, now) {
+    let options = LookupOptions { core: core.index, ..LookupOptions::default() };
+    if let Some(ticket) = core.shared.cache.refresh(object, &request, &options, now) {
         fetch::spawn_refresh(core, site, question.backend, ticket);
     }
 }

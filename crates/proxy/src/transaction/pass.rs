@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-use cache::{Answer as Asked, Began, Wishes};
+use cache::{Answer as Asked, Began, LookupOptions};
 use message::Method;
 use wire::{HopByHop, ResponseBody};
 
@@ -206,8 +206,9 @@ fn broken_off(tx: &mut Transaction, downstream: &mut Downstream<'_>, broken: Bro
 fn store(tx: &mut Transaction, fetch: Fetch, reply: Reply, began: Began) -> Step {
     let key = tx.key();
     let began = Some(began);
-    let wishes = Wishes { core: tx.core.index, always_miss: true, alone: true, began, ..Wishes::default() };
-    match tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received) {
+    let options =
+        LookupOptions { core: tx.core.index, always_miss: true, alone: true, began, ..LookupOptions::default() };
+    match tx.core.shared.cache.ask(key, &tx.head.request(), &options, reply.received) {
         Asked::Miss(ticket) | Asked::HitForMiss(ticket, _) => {
             let follower = ticket.follow(tx.core.index);
             fetch::store_passed(fetch, ticket, reply);

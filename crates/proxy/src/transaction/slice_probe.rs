@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cache::{Answer as Asked, Began, Object, StoreAs, Wishes};
+use cache::{Answer as Asked, Began, LookupOptions, Object, StoreAs};
 use message::{FieldName, Status};
 use rules::range::{RangeSpec, RangeSpecs};
 
@@ -53,9 +53,14 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
         tx.core.shared.unsliceable.note(key, reply.received.mono_ms);
         return Probed::Unsliced;
     };
-    let wishes =
-        Wishes { core: tx.core.index, always_miss: true, alone: true, began: Some(began), ..Wishes::default() };
-    let asked = tx.core.shared.cache.ask(key, &tx.head.request(), &wishes, reply.received);
+    let options = LookupOptions {
+        core: tx.core.index,
+        always_miss: true,
+        alone: true,
+        began: Some(began),
+        ..LookupOptions::default()
+    };
+    let asked = tx.core.shared.cache.ask(key, &tx.head.request(), &options, reply.received);
     let (Asked::Miss(ticket) | Asked::HitForMiss(ticket, _)) = asked else { return Probed::Unsliced };
     let head = match store_as.whole.as_ref() {
         Some(whole) => Arc::clone(&whole.head),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Answer, Headed, Now, Object, Wishes};
+use cache::{Answer, Headed, LookupOptions, Now, Object};
 use message::{FieldName, Fields, FieldsView, Method, Request, RequestHead, ResponseHead, Version};
 use smallvec::SmallVec;
 use vcl::subroutine_verdicts::{
@@ -242,7 +242,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     let waited_enough = tx.asked_again_count > ASKED_AGAIN_MAX;
     let state = state(tx);
     let always_miss = state.misses_once.take() || state.hash_always_miss.get();
-    let wishes = Wishes {
+    let options = LookupOptions {
         core: core.index,
         always_miss,
         ignore_busy: state.hash_ignore_busy.get(),
@@ -253,9 +253,9 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         ttl_max_ms: ms(state.ttl_s.get()),
         grace_max_ms: ms(state.grace_s.get()),
         age_max_ms: ms(state.age_max_s.get()),
-        ..Wishes::default()
+        ..LookupOptions::default()
     };
-    let answer = core.shared.cache.ask(key, &tx.head.request(), &wishes, core.now());
+    let answer = core.shared.cache.ask(key, &tx.head.request(), &options, core.now());
     let has_recalled = tx.has_recalled();
     let state = tx.policy.program_mut().expect("as above");
     let records = state.records.as_deref();

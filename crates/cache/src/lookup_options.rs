@@ -1,13 +1,13 @@
-//! What `ask` is told beside the request.
+//! How `ask` looks a request up, beside what the request says itself.
 
 use rules::RequestDirectives;
 use rules::range::RangeSpec;
 
 use crate::moment::Began;
 
-/// How a request wants to be looked up. The default is that of the built-in policy.
+/// How a request is looked up. The default is that of the built-in policy.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct LookupOptions {
     /// The core that asks: flights wake their followers through it. A wrong one is slower, not wrong.
     pub core: usize,
     /// VCL's `req.hash_always_miss`: fetch anew, whatever is stored; the old object stays until the new one lands.
