@@ -29,7 +29,7 @@ use crate::key::Variant;
 use crate::limits::{SLICE_STEP_BYTES, WINDOW_ENDS_BYTES};
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts, Part};
-use crate::out_of_line_body::{APART_BYTES_MIN, Apart};
+use crate::out_of_line_body::{OUT_OF_LINE_BYTES_MIN, OutOfLineBody};
 use crate::parts::WholeHead;
 use crate::removed_objects::RemovedObjects;
 use crate::slice_layout::Sliced;
@@ -351,17 +351,18 @@ impl Draft {
         })?;
         let head = head.expect("a draft has a head");
         let Keep { spec, variant, rendered, facts, policy, partial, sliced, elsewhere, groups, tags, .. } = keep;
-        let is_apart = unfinished.len() >= APART_BYTES_MIN;
-        let behind: Vec<&[u8]> = unfinished.pieces().filter(|_| !is_apart).map(|piece| &piece[..]).collect();
+        let is_out_of_line = unfinished.len() >= OUT_OF_LINE_BYTES_MIN;
+        let behind: Vec<&[u8]> = unfinished.pieces().filter(|_| !is_out_of_line).map(|piece| &piece[..]).collect();
         let kept_head = KeptHead::new(&head.shared, &rendered, &behind);
         let charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
-        let apart = is_apart.then(|| Apart::charged(unfinished.finish(), charge, self.duty.cache.pages.as_ref()));
+        let out_of_line =
+            is_out_of_line.then(|| OutOfLineBody::charged(unfinished.finish(), charge, self.duty.cache.pages.as_ref()));
         let parts = ObjectParts {
             key: elsewhere.map_or(flight.key, |elsewhere| elsewhere.key),
             variant,
             spec,
             head: kept_head,
-            apart,
+            out_of_line,
             facts,
             received: head.received,
             order: flight.order,

@@ -10,7 +10,7 @@ use message::{FieldMark, FieldsView, Response, ResponseHead, Status, Version, fi
 #[derive(Clone, Debug)]
 pub(crate) struct KeptHead {
     /// What is rendered, the lines of fields that are not, and the reason; then the fields' marks; then the body, if it is not
-    /// kept apart.
+    /// kept out of line.
     text: Box<[u8]>,
     rendered_len: u32,
     /// Where the marks begin.
@@ -66,7 +66,7 @@ impl KeptHead {
         KeptHead { text: joined(&[&self.text[..self.head_len()]], body), ..*self }
     }
 
-    /// What lies behind the head: the body, if it is not kept apart.
+    /// What lies behind the head: the body, if it is not kept out of line.
     #[inline]
     pub fn behind(&self) -> &[u8] {
         &self.text[self.body_at as usize..]

@@ -11,13 +11,13 @@ pub const OBJECT_SHARE_SHIFT: u32 = 2;
 /// Variants kept under one key (J10); the oldest goes.
 pub const VARIANTS_MAX: usize = 128;
 
-/// A body in blocks is laid into the page file when it has been sent so many times, by its bytes. A copy there costs some three
+/// A body in blocks is promoted to the page file when it has been sent so many times, by its bytes. A copy there costs some three
 /// times of what `sendfile` saves a hit.
-pub const LAID_AFTER_TIMES_SENT: u64 = 3;
+pub const PROMOTED_AFTER_TIMES_SENT: u64 = 3;
 /// What is copied of it before others on the core have their turn: some 40 microseconds.
-pub const LAYING_STEP_BYTES: u64 = 2 * BLOCK_BYTES as u64;
-/// Bodies that are being laid stand twice: this part (1/64) of the memory at most, or one.
-pub const LAYING_SHARE_SHIFT: u32 = 6;
+pub const PROMOTION_STEP_BYTES: u64 = 2 * BLOCK_BYTES as u64;
+/// Bodies that are being promoted stand twice: this part (1/64) of the memory at most, or one.
+pub const PROMOTIONS_SHARE_SHIFT: u32 = 6;
 
 /// Different Vary specifications under one key; the oldest goes with its variants.
 pub const SPECS_MAX: usize = 4;

@@ -19,7 +19,7 @@ use crate::key::{Key, Variant};
 use crate::lifespan;
 use crate::limits::{HITS_EXACT_MAX, OBJECT_INDEX_BYTES};
 use crate::moment::{Began, Now};
-use crate::out_of_line_body::Apart;
+use crate::out_of_line_body::OutOfLineBody;
 use crate::slice_layout::Sliced;
 use crate::spec::Spec;
 use crate::tag_index::TagSet;
@@ -71,7 +71,7 @@ pub struct Object {
     /// The invalidation number up to which it was tested against bans, counted from `began`: no ban before that is about it.
     /// What does not fit says less, and it is tested again.
     checked: AtomicU32,
-    /// For all of it but a body that is kept apart.
+    /// For all of it but a body that is kept out of line.
     charge: Charge,
     rare: Option<Box<Rare>>,
     /// The invalidation number under which its fetch began.
@@ -84,7 +84,7 @@ pub struct Object {
 #[derive(Debug)]
 struct Rare {
     /// The body, where it does not lie behind the head.
-    apart: Option<Arc<Apart>>,
+    out_of_line: Option<Arc<OutOfLineBody>>,
     extent: Extent,
     groups: Option<Arc<Membership>>,
     tags: Option<Arc<TagSet>>,
@@ -94,7 +94,7 @@ struct Rare {
 
 impl Rare {
     fn says_anything(&self) -> bool {
-        self.apart.is_some()
+        self.out_of_line.is_some()
             || self.extent != Extent::Whole
             || self.groups.is_some()
             || self.tags.is_some()
@@ -117,10 +117,10 @@ pub(crate) struct ObjectParts {
     pub key: Key,
     pub variant: Variant,
     pub spec: Option<Arc<Spec>>,
-    /// With the body, if it is not kept apart.
+    /// With the body, if it is not kept out of line.
     pub head: KeptHead,
     /// A refreshed object shares it with the one before.
-    pub apart: Option<Arc<Apart>>,
+    pub out_of_line: Option<Arc<OutOfLineBody>>,
     pub facts: Facts,
     pub received: Now,
     pub order: u64,
@@ -141,14 +141,14 @@ impl ObjectParts {
         ObjectParts::under(object.head.clone(), object)
     }
 
-    /// The same under another head, which holds the body already, if it is not kept apart.
+    /// The same under another head, which holds the body already, if it is not kept out of line.
     pub fn under(head: KeptHead, object: &Object) -> ObjectParts {
         ObjectParts {
             key: object.key,
             variant: object.variant,
             spec: object.spec.clone(),
             head,
-            apart: object.apart().cloned(),
+            out_of_line: object.out_of_line().cloned(),
             facts: object.facts(),
             received: object.received,
             order: u64::from(object.order),
@@ -167,7 +167,7 @@ impl ObjectParts {
 impl Object {
     /// Born dead: the directory brings it to life by taking it in.
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
-        let ObjectParts { key, variant, spec, head, apart, .. } = parts;
+        let ObjectParts { key, variant, spec, head, out_of_line, .. } = parts;
         let ObjectParts { facts, received, order, part, sliced, groups, .. } = parts;
         let ObjectParts { policy, tags, checked, began, on_disk, .. } = parts;
         let extent = match (part, sliced) {
@@ -177,7 +177,7 @@ impl Object {
         };
         let kept_facts = KeptFacts::of(&facts, policy);
         let large_facts = kept_facts.is_none().then_some((facts, policy));
-        let rare = Rare { apart, extent, groups, tags, facts: large_facts };
+        let rare = Rare { out_of_line, extent, groups, tags, facts: large_facts };
         let rare = rare.says_anything().then(|| Box::new(rare));
         let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
@@ -259,9 +259,9 @@ impl Object {
     /// How many bytes of a body are here: none of one that lies in slices.
     #[inline]
     pub fn body_len(&self) -> u64 {
-        match self.apart() {
+        match self.out_of_line() {
             None => self.head.behind().len() as u64,
-            Some(apart) => apart.len(),
+            Some(out_of_line) => out_of_line.len(),
         }
     }
 
@@ -271,12 +271,12 @@ impl Object {
     }
 
     #[inline]
-    pub(crate) fn apart(&self) -> Option<&Arc<Apart>> {
-        self.rare.as_ref()?.apart.as_ref()
+    pub(crate) fn out_of_line(&self) -> Option<&Arc<OutOfLineBody>> {
+        self.rare.as_ref()?.out_of_line.as_ref()
     }
 
     pub(crate) fn shares_body_with(&self, other: &Object) -> bool {
-        self.apart().zip(other.apart()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+        self.out_of_line().zip(other.out_of_line()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
     #[inline]
@@ -484,8 +484,8 @@ impl Object {
 
     /// Without a body that another object has taken over.
     pub(crate) fn own_bytes(&self) -> usize {
-        let apart = self.apart().filter(|apart| Arc::strong_count(apart) == 1);
-        self.charge.bytes() + apart.map_or(0, |apart| apart.charge.bytes())
+        let out_of_line = self.out_of_line().filter(|out_of_line| Arc::strong_count(out_of_line) == 1);
+        self.charge.bytes() + out_of_line.map_or(0, |out_of_line| out_of_line.charge.bytes())
     }
 
     pub(crate) fn is_dead(&self) -> bool {
@@ -499,8 +499,8 @@ impl Object {
             tags.strike_off(self.key);
         }
         self.charge.leave();
-        if let Some(apart) = self.apart().filter(|_| !body_stays) {
-            apart.charge.leave();
+        if let Some(out_of_line) = self.out_of_line().filter(|_| !body_stays) {
+            out_of_line.charge.leave();
         }
     }
 }
@@ -520,7 +520,7 @@ impl Tenant for Object {
     }
 
     fn weight(&self) -> usize {
-        self.charge.bytes() + self.apart().map_or(0, |apart| apart.charge.bytes())
+        self.charge.bytes() + self.out_of_line().map_or(0, |out_of_line| out_of_line.charge.bytes())
     }
 
     fn fingerprint(&self) -> u64 {

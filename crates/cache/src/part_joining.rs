@@ -7,7 +7,7 @@ use store::{Growing, Unfinished};
 use crate::cache::Cache;
 use crate::kept_head::KeptHead;
 use crate::object::{Object, ObjectParts};
-use crate::out_of_line_body::{APART_BYTES_MIN, Apart};
+use crate::out_of_line_body::{OUT_OF_LINE_BYTES_MIN, OutOfLineBody};
 use crate::parts::{WholeHead, part_of};
 
 impl Cache {
@@ -31,18 +31,19 @@ impl Cache {
         }
         let part = whole.is_none().then_some(span);
         let gathered = (run.len() > 1).then(|| gather(&run));
-        let is_apart = gathered.as_ref().map_or(first.apart().is_some(), |body| body.len() >= APART_BYTES_MIN);
-        let pieces = gathered.iter().filter(|_| !is_apart).flat_map(|body| body.pieces()).map(|piece| &piece[..]);
+        let is_out_of_line =
+            gathered.as_ref().map_or(first.out_of_line().is_some(), |body| body.len() >= OUT_OF_LINE_BYTES_MIN);
+        let pieces = gathered.iter().filter(|_| !is_out_of_line).flat_map(|body| body.pieces()).map(|piece| &piece[..]);
         let behind: Vec<&[u8]> = pieces.chain(gathered.is_none().then(|| first.behind_head())).collect();
         let head = match &whole {
             Some(whole) => KeptHead::new(&whole.head, &whole.rendered, &behind),
             None => object.kept_head().before(&behind),
         };
-        let apart = match gathered {
-            Some(body) => is_apart.then(|| Apart::new(body.finish(), &self.account, self.pages.as_ref())),
-            None => first.apart().cloned(),
+        let out_of_line = match gathered {
+            Some(body) => is_out_of_line.then(|| OutOfLineBody::new(body.finish(), &self.account, self.pages.as_ref())),
+            None => first.out_of_line().cloned(),
         };
-        self.object(ObjectParts { apart, part, on_disk: 0, ..ObjectParts::under(head, object) })
+        self.object(ObjectParts { out_of_line, part, on_disk: 0, ..ObjectParts::under(head, object) })
     }
 }
 

@@ -23,7 +23,7 @@ use crate::key::Key;
 use crate::limits::DISK_CANDIDATES_MAX;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
-use crate::out_of_line_body::{APART_BYTES_MIN, Apart};
+use crate::out_of_line_body::{OUT_OF_LINE_BYTES_MIN, OutOfLineBody};
 use crate::removed_objects::RemovedObjects;
 use crate::spec::{Spec, variant_of};
 use crate::stored_form::{self, StoredForm};
@@ -148,17 +148,17 @@ impl Cache {
 
     fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks) -> Arc<Object> {
         let number = stored.facts().number;
-        let is_apart = blocks.len() >= APART_BYTES_MIN || blocks.on_disk().is_some();
-        let behind: Vec<&[u8]> = (!is_apart).then(|| blocks.slices(0, u64::MAX)).into_iter().flatten().collect();
+        let is_out_of_line = blocks.len() >= OUT_OF_LINE_BYTES_MIN || blocks.on_disk().is_some();
+        let behind: Vec<&[u8]> = (!is_out_of_line).then(|| blocks.slices(0, u64::MAX)).into_iter().flatten().collect();
         let head = KeptHead::new(&form.head, &form.rendered, &behind);
-        let apart = is_apart.then(|| Apart::new(blocks, &self.account, self.pages.as_ref()));
+        let out_of_line = is_out_of_line.then(|| OutOfLineBody::new(blocks, &self.account, self.pages.as_ref()));
         let groups = Groups::of_slots(form.group_slots);
         self.object(ObjectParts {
             key: form.key,
             variant: form.variant,
             spec,
             head,
-            apart,
+            out_of_line,
             facts: form.facts,
             received: form.received,
             order: 0,

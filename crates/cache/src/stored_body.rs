@@ -7,8 +7,8 @@ use bytes::Bytes;
 use store::disk::BodyOnDisk;
 use store::{Blocks, Extent};
 
+use crate::body_promotion::BodyPromotion;
 use crate::flight_body::Pieces;
-use crate::laying::LayingBody;
 use crate::object::Object;
 
 /// The body of an object, to be read where it lies or held.
@@ -27,7 +27,7 @@ impl Object {
 impl<'a> Body<'a> {
     #[inline]
     fn rests(self) -> Option<&'a Blocks> {
-        self.object.apart()?.rests()
+        self.object.out_of_line()?.rests()
     }
 
     #[inline]
@@ -65,24 +65,27 @@ impl<'a> Body<'a> {
     pub fn pieces(self, from: u64, to: u64) -> impl Iterator<Item = Bytes> {
         let behind = clamped(self.behind_head(), from, to);
         let behind = (!behind.is_empty()).then(|| self.held().slice_ref(behind));
-        let apart: Pieces =
-            self.object.apart().map(|apart| apart.blocks().pieces(from, to).collect()).unwrap_or_default();
-        behind.into_iter().chain(apart)
+        let out_of_line: Pieces = self
+            .object
+            .out_of_line()
+            .map(|out_of_line| out_of_line.blocks().pieces(from, to).collect())
+            .unwrap_or_default();
+        behind.into_iter().chain(out_of_line)
     }
 
     /// All of it, held.
     pub(crate) fn blocks(self) -> Blocks {
-        self.apart().unwrap_or_else(|| Blocks::of_piece(self.held()))
+        self.out_of_line().unwrap_or_else(|| Blocks::of_piece(self.held()))
     }
 
     /// The same of a body that does not lie behind its head, wherever it lies at this moment.
-    pub fn apart(self) -> Option<Blocks> {
-        self.object.apart().map(|apart| apart.blocks())
+    pub fn out_of_line(self) -> Option<Blocks> {
+        self.object.out_of_line().map(|out_of_line| out_of_line.blocks())
     }
 
-    /// Says that so many bytes of it were sent from memory. Who hears that it is to be laid does so, a step at a time.
-    pub fn note_sent(self, bytes: u64) -> Option<LayingBody> {
-        self.object.apart()?.note_sent(bytes)
+    /// Says that so many bytes of it were sent from memory. Who hears that it is to be promoted does so, a step at a time.
+    pub fn note_sent(self, bytes: u64) -> Option<BodyPromotion> {
+        self.object.out_of_line()?.note_sent(bytes)
     }
 
     /// What lies behind the head, which keeps the object as long as anybody has it.

@@ -292,7 +292,7 @@ mod tests {
                 b"HTTP/1.1 203 Quite fine\r\nX-Empty: \r\n",
                 &[b"a body"],
             ),
-            apart: None,
+            out_of_line: None,
             facts: Facts { date: 5, immutable: true, ..facts },
             received: NOW,
             order: 0,

@@ -220,7 +220,7 @@ impl Ticket {
             variant: variant_of(spec.as_ref(), self.asked.selecting().fields).of_mark(),
             spec,
             head: KeptHead::new(&head, b"", &[]),
-            apart: None,
+            out_of_line: None,
             facts,
             received,
             order: flight.order,

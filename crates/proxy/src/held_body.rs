@@ -16,8 +16,8 @@ use smallvec::SmallVec;
 use crate::access_log::CacheVerdict;
 use crate::counters::CoreCounters;
 use crate::disk_read::DiskRead;
-use crate::laying_task;
 use crate::limits::SLICES_MAX;
+use crate::promotion_task;
 use crate::static_files::open_file::{FileBody, OpenFile};
 use crate::unsent::RestOfBody;
 
@@ -77,9 +77,9 @@ impl Whole for Arc<Object> {
     fn slices<'a>(&'a self, hold: &'a OnceCell<Blocks>, out: &mut SmallVec<[IoSlice<'a>; SLICES_MAX]>) {
         let body = self.body();
         match body.behind_head() {
-            // On a disk it does not come here; in the page file it may have been laid this moment, and is sent in the loop.
+            // On a disk it does not come here; in the page file it may have been promoted this moment, and is sent in the loop.
             [] => {
-                let Some(blocks) = body.apart().filter(|blocks| blocks.extent().is_none()) else { return };
+                let Some(blocks) = body.out_of_line().filter(|blocks| blocks.extent().is_none()) else { return };
                 let blocks = hold.get_or_init(|| blocks);
                 out.extend(blocks.slices(0, FIRST_WRITE_BYTES).map(IoSlice::new));
             }
@@ -89,7 +89,7 @@ impl Whole for Arc<Object> {
 
     #[inline]
     fn note_sent(&self, bytes: u64) {
-        laying_task::note_sent(self, bytes);
+        promotion_task::note_sent(self, bytes);
     }
 
     #[inline]
@@ -213,7 +213,7 @@ impl HeldBody {
             HeldBody::Object(object) => {
                 let end = if object.body().extent().is_some() { end.min(from + FILE_READ_BYTES_MAX) } else { end };
                 queue.extend(object.body().pieces(from, end));
-                laying_task::note_sent(object, end - from);
+                promotion_task::note_sent(object, end - from);
                 Ok(end - from)
             }
             HeldBody::File(file) => match file.body() {

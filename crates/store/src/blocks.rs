@@ -194,9 +194,9 @@ mod tests {
         let edge = BLOCK_BYTES as u64;
         for len in [PAGES_BYTES_MIN, 3 * edge + 7, PAGES_BYTES_MAX] {
             let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
-            let mut laying = pages.lay(len, u64::MAX).expect("a turn");
-            Blocks::copy_of(&body).slices(0, len).try_for_each(|block| laying.append(block)).expect("laid");
-            let blocks = Blocks::in_pages(laying.finish().expect("all of it"));
+            let mut writer = pages.write_extent(len, u64::MAX).expect("a turn");
+            Blocks::copy_of(&body).slices(0, len).try_for_each(|block| writer.append(block)).expect("laid");
+            let blocks = Blocks::in_pages(writer.finish().expect("all of it"));
             assert!(blocks.extent().is_some() && blocks.len() == len);
             for (from, to) in [(0, u64::MAX), (1, 2), (edge - 1, edge + 1), (len - 1, len), (len, len + 1), (9, 3)] {
                 let expect = body.get(from as usize..to.min(len) as usize).unwrap_or_default();

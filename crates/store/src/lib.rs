@@ -25,6 +25,6 @@ pub use eviction::{Eviction, EvictionKind, Seat, Tenant, by_kind};
 pub use growing::{Growing, Unfinished};
 pub use lru::Lru;
 pub use miss_ratio::{Ask, Misses, Tried, replay};
-pub use page_file::{Extent, Laying, PageFile};
+pub use page_file::{Extent, ExtentWriter, PageFile};
 pub use s3_fifo::S3Fifo;
 pub use sieve::Sieve;

@@ -36,7 +36,7 @@ const _: () = assert!(PIECE_JOIN_BYTES_MAX * 4 <= BLOCK_BYTES && PROBATION_PERCE
 /// Bodies from this size on lie in the page file: sending them without a copy saves more than the second system call
 /// costs.
 pub const PAGES_BYTES_MIN: u64 = 48 << 10;
-/// Larger ones stay in the blocks in which they arrived: while a body is laid both copies take memory, and a range of it may
+/// Larger ones stay in the blocks in which they arrived: while a body is promoted both copies take memory, and a range of it may
 /// be copied out again.
 pub const PAGES_BYTES_MAX: u64 = 2 << 20;
 const _: () = assert!(PAGES_BYTES_MIN <= PAGES_BYTES_MAX);

@@ -30,13 +30,13 @@ pub struct PageFile {
 
 /// A body on its way into the file: copied bit by bit, so that nobody waits while all of it is copied.
 #[derive(Debug)]
-pub struct Laying {
+pub struct ExtentWriter {
     extent: Extent,
-    laid: u64,
+    written: u64,
     _under_way: UnderWay,
 }
 
-/// What a laying counts for as long as it lasts.
+/// What a writer counts for as long as it lasts.
 #[derive(Debug)]
 struct UnderWay(Arc<PageFile>, u64);
 
@@ -69,7 +69,7 @@ impl PageFile {
 
     /// Begins to copy a body of this length into the file. `None` while with it more than `under_way_max` bytes would be on
     /// their way; one goes whatever its length is.
-    pub fn lay(self: &Arc<PageFile>, len: u64, under_way_max: u64) -> Option<Laying> {
+    pub fn write_extent(self: &Arc<PageFile>, len: u64, under_way_max: u64) -> Option<ExtentWriter> {
         let others = self.under_way.fetch_add(len, Ordering::Relaxed);
         let under_way = UnderWay(Arc::clone(self), len);
         if others > 0 && others + len > under_way_max {
@@ -78,27 +78,31 @@ impl PageFile {
         let span = len.next_multiple_of(ALIGNMENT);
         let offset = self.end.fetch_add(span, Ordering::Relaxed);
         // From here on a failure leaves a hole, not a body: dropping the extent punches it out.
-        Some(Laying { extent: Extent { pages: Arc::clone(self), offset, len }, laid: 0, _under_way: under_way })
+        Some(ExtentWriter {
+            extent: Extent { pages: Arc::clone(self), offset, len },
+            written: 0,
+            _under_way: under_way,
+        })
     }
 }
 
-impl Laying {
+impl ExtentWriter {
     /// How much of it is in the file.
-    pub fn laid(&self) -> u64 {
-        self.laid
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     pub fn append(&mut self, block: &[u8]) -> io::Result<()> {
-        if self.laid + block.len() as u64 > self.extent.len {
+        if self.written + block.len() as u64 > self.extent.len {
             return Err(another_length());
         }
         let mut rest = block;
         while !rest.is_empty() {
-            let written = pwrite(&self.extent.pages.file, rest, self.extent.offset + self.laid)?;
+            let written = pwrite(&self.extent.pages.file, rest, self.extent.offset + self.written)?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            self.laid += written as u64;
+            self.written += written as u64;
             rest = &rest[written..];
         }
         Ok(())
@@ -106,7 +110,7 @@ impl Laying {
 
     /// All of it is there.
     pub fn finish(self) -> io::Result<Extent> {
-        if self.laid == self.extent.len { Ok(self.extent) } else { Err(another_length()) }
+        if self.written == self.extent.len { Ok(self.extent) } else { Err(another_length()) }
     }
 }
 
@@ -190,9 +194,9 @@ mod tests {
     use super::*;
 
     fn write(pages: &Arc<PageFile>, blocks: &[&[u8]], len: u64) -> io::Result<Extent> {
-        let mut laying = pages.lay(len, u64::MAX).expect("few are on their way");
-        blocks.iter().try_for_each(|block| laying.append(block))?;
-        laying.finish()
+        let mut writer = pages.write_extent(len, u64::MAX).expect("few are on their way");
+        blocks.iter().try_for_each(|block| writer.append(block))?;
+        writer.finish()
     }
 
     #[test]
@@ -236,11 +240,11 @@ mod tests {
     #[test]
     fn only_so_many_are_on_their_way_at_once() {
         let pages = PageFile::create().expect("a memory file");
-        let mut layings: Vec<Laying> = (0..3).map(|_| pages.lay(100, 300).expect("room")).collect();
-        assert!(pages.lay(1, 300).is_none() && pages.lay(1, 300).is_none());
-        drop(layings.pop());
-        assert!(pages.lay(101, 300).is_none() && pages.lay(100, 300).is_some());
-        layings.clear();
-        assert!(pages.lay(400, 300).is_some());
+        let mut writers: Vec<ExtentWriter> = (0..3).map(|_| pages.write_extent(100, 300).expect("room")).collect();
+        assert!(pages.write_extent(1, 300).is_none() && pages.write_extent(1, 300).is_none());
+        drop(writers.pop());
+        assert!(pages.write_extent(101, 300).is_none() && pages.write_extent(100, 300).is_some());
+        writers.clear();
+        assert!(pages.write_extent(400, 300).is_some());
     }
 }

@@ -1,7 +1,7 @@
-//! A body that is asked for again and again is laid into the page file; what is fetched once is not.
+//! A body that is asked for again and again is promoted to the page file; what is fetched once is not.
 
 use crate::stage::*;
-use cache::{CacheSettings, LayingBody, Object};
+use cache::{BodyPromotion, CacheSettings, Object};
 use std::sync::Arc;
 
 const LEN: usize = 300_007;
@@ -10,15 +10,15 @@ fn body() -> Vec<u8> {
     (0..LEN).map(|at| (at % 251) as u8).collect()
 }
 
-/// Says that all of it was sent, as often as it takes until it is to be laid.
-fn ask_until_laid(object: &Arc<Object>) -> (usize, LayingBody) {
-    (1..9).find_map(|times| Some((times, object.body().note_sent(LEN as u64)?))).expect("it is laid in the end")
+/// Says that all of it was sent, as often as it takes until it is to be promoted.
+fn ask_until_promoted(object: &Arc<Object>) -> (usize, BodyPromotion) {
+    (1..9).find_map(|times| Some((times, object.body().note_sent(LEN as u64)?))).expect("it is promoted in the end")
 }
 
-fn lay(laying: LayingBody) -> usize {
-    let (mut left, mut steps) = (Some(laying), 0);
-    while let Some(laying) = left {
-        left = laying.step();
+fn promote(promotion: BodyPromotion) -> usize {
+    let (mut left, mut steps) = (Some(promotion), 0);
+    while let Some(promotion) = left {
+        left = promotion.step();
         steps += 1;
     }
     steps
@@ -30,12 +30,12 @@ fn what_is_sent_often_is_laid_bit_by_bit_and_charged_once() {
     let object = stage.store("/", &body());
     let used = stage.cache.account().used();
     assert_eq!((object.body().extent().is_some(), stage.cache.file_memory_bytes()), (false, 0));
-    let reading = object.body().apart().expect("a body of its own");
-    let (times, laying) = ask_until_laid(&object);
+    let reading = object.body().out_of_line().expect("a body of its own");
+    let (times, promotion) = ask_until_promoted(&object);
     assert_eq!(times, 3);
     assert!(stage.cache.account().used() >= used + LEN, "it stands twice meanwhile");
     assert!(object.body().note_sent(9 * LEN as u64).is_none(), "somebody is at it");
-    assert_eq!(lay(laying), LEN.div_ceil(128 << 10));
+    assert_eq!(promote(promotion), LEN.div_ceil(128 << 10));
     assert!(object.body().extent().is_some() && stage.cache.file_memory_bytes() >= LEN as u64);
     assert_eq!(stage.cache.account().used(), used);
     assert!(reading.pieces(0, u64::MAX).collect::<Vec<_>>().concat() == body(), "who reads in the blocks goes on");
@@ -58,10 +58,10 @@ fn ranges_count_by_their_bytes() {
 fn what_leaves_meanwhile_is_given_up() {
     let stage = Stage::new();
     let object = stage.store("/", &body());
-    let (_, laying) = ask_until_laid(&object);
-    let laying = laying.step().expect("there is more");
+    let (_, promotion) = ask_until_promoted(&object);
+    let promotion = promotion.step().expect("there is more");
     stage.cache.purge(stage.key("/"));
-    assert!(laying.step().is_none());
+    assert!(promotion.step().is_none());
     assert!(object.body().extent().is_none() && body_of(&object) == body());
     assert_eq!(stage.cache.file_memory_bytes(), 0);
 }
@@ -71,14 +71,14 @@ fn what_comes_to_nothing_is_tried_again() {
     // A 64th of it is room for four.
     let stage = Stage::with(CacheSettings { memory_bytes_max: 80 << 20, ..CacheSettings::default() });
     let objects: Vec<_> = (0..5).map(|n| stage.store(&format!("/{n}"), &body())).collect();
-    let mut layings: Vec<_> = objects[..4].iter().map(|object| ask_until_laid(object).1).collect();
+    let mut layings: Vec<_> = objects[..4].iter().map(|object| ask_until_promoted(object).1).collect();
     let last = &objects[4];
     assert!((0..20).all(|_| last.body().note_sent(LEN as u64).is_none()), "enough others are on their way");
     layings.pop();
-    lay(ask_until_laid(last).1);
+    promote(ask_until_promoted(last).1);
     assert!(last.body().extent().is_some());
     // The one that was dropped half-way, too.
-    lay(ask_until_laid(&objects[3]).1);
+    promote(ask_until_promoted(&objects[3]).1);
     assert!(objects[3].body().extent().is_some());
 }
 
