@@ -105,9 +105,9 @@ impl Cache {
     /// The same above disks: with the digests that they know, and what was invalidated when they were used last. Bans that
     /// were recovered are for who can read them: [`Cache::restore_ban`].
     pub fn above(settings: CacheSettings, notifier: Arc<dyn Notifier>, disk: Disk) -> Arc<Cache> {
-        let Disk { tier, recovered, admission, lends_from } = disk;
+        let Disk { tier, recovered, admission, leases_from } = disk;
         let digester = (Digester::with_seed(recovered.seed), recovered.number_max);
-        let cache = Cache::made(settings, notifier, digester, Some(DiskLevel::new(tier, admission, lends_from)));
+        let cache = Cache::made(settings, notifier, digester, Some(DiskLevel::new(tier, admission, leases_from)));
         for (slot, number) in recovered.slots {
             match slot.checked_sub(GROUP_SLOTS as u32) {
                 None => cache.group_table().restore(slot, number),

@@ -45,8 +45,8 @@ pub struct Renewal {
 pub struct Unshared {
     /// What a policy leaves in its place.
     pub mark: Option<Mark>,
-    /// What was confirmed stays stored as it was: the answer to somebody's credentials says nothing of it.
-    pub stays: bool,
+    /// What was confirmed is kept stored as it was: the answer to somebody's credentials says nothing of it.
+    pub is_kept: bool,
     /// As those of [`Description`](crate::Description).
     pub uncacheable_ms: u64,
     pub is_personal: bool,
@@ -140,7 +140,7 @@ impl Ticket {
             entry.delist(flight);
             match &unshared {
                 None => stores = cache.take_confirmed(entry, (&old, &fresh), (began, is_valid()), &mut removed),
-                Some(Unshared { stays: true, .. }) => {}
+                Some(Unshared { is_kept: true, .. }) => {}
                 Some(_) => cache.give_up(entry, &old, &mut removed),
             }
             if let Some(mark) = mark.filter(|_| trial.banned.is_none()) {

@@ -51,7 +51,7 @@ pub struct Disk {
     pub(crate) tier: Arc<Tier>,
     pub(crate) recovered: Recovered,
     pub(crate) admission: Admission,
-    pub(crate) lends_from: Option<u64>,
+    pub(crate) leases_from: Option<u64>,
 }
 
 /// A file of a fixed size, or the directory that it is made in.
@@ -69,23 +69,23 @@ impl DiskFile {
 impl Disk {
     /// Opens the files and reads what they know of invalidations; their index comes back meanwhile. `told` hears of what
     /// becomes of them, a sentence at a time, on whatever thread. The error is a sentence too: what an operator has to mend.
-    /// Bodies from `lends_from` on are not read into memory again, but sent from the disk's file.
+    /// Bodies from `leases_from` on are not read into memory again, but sent from the disk's file.
     pub fn open(
         files: &[DiskFile],
         admission: Admission,
-        lends_from: Option<u64>,
+        leases_from: Option<u64>,
         told: impl Fn(String) + Send + Sync + 'static,
     ) -> Result<Disk, String> {
         // Of groups and, behind them, of tags.
         let settings = |file: &DiskFile| DiskSettings {
             slots_max: 2 * GROUP_SLOTS,
-            lends: lends_from.is_some(),
+            leases: leases_from.is_some(),
             ..DiskSettings::new(file.path.clone(), file.bytes)
         };
         let settings = files.iter().map(settings).collect();
         let told = move |event: DiskEvent| told(event.to_string());
         let (tier, recovered) = Tier::open(settings, told).map_err(|why| why.to_string())?;
-        Ok(Disk { tier, recovered, admission, lends_from })
+        Ok(Disk { tier, recovered, admission, leases_from })
     }
 
     /// The bans that were issued before, oldest first; `None` if one of them cannot be read.
@@ -98,7 +98,7 @@ pub(crate) struct DiskLevel {
     pub tier: Arc<Tier>,
     pub boot: Boot,
     /// Bodies from this size on stay where they lie when they are found.
-    pub lends_from: Option<u64>,
+    pub leases_from: Option<u64>,
     /// `None`: everything is admitted.
     seen: Option<SeenOnce>,
     /// What the disks were told that they may have no room to remember.
@@ -106,12 +106,12 @@ pub(crate) struct DiskLevel {
 }
 
 impl DiskLevel {
-    pub fn new(tier: Arc<Tier>, admission: Admission, lends_from: Option<u64>) -> DiskLevel {
+    pub fn new(tier: Arc<Tier>, admission: Admission, leases_from: Option<u64>) -> DiskLevel {
         let seen = match admission {
             Admission::All => None,
             Admission::SecondFetch { at_once: (from, to) } => Some(SeenOnce::new(from..=to)),
         };
-        DiskLevel { tier, boot: Boot::this_one(), lends_from, seen, told: Mutex::default() }
+        DiskLevel { tier, boot: Boot::this_one(), leases_from, seen, told: Mutex::default() }
     }
 
     /// An object has been stored in memory. Under the shard's lock.

@@ -74,7 +74,7 @@ mod tests {
         let faulty = Arc::new(FaultyDevice::new(Arc::new(SimulatedDevice::new(settings.bytes, 1))));
         let device = Arc::clone(&faulty) as Arc<dyn Device>;
         let (tier, recovered) = Tier::on_devices(vec![(settings, device)], Arc::new(|_| ())).expect("it opens");
-        let disk = Disk { tier, recovered, admission: Admission::All, lends_from: None };
+        let disk = Disk { tier, recovered, admission: Admission::All, leases_from: None };
         let settings = CacheSettings { memory_bytes_max: 4 * MIB, ..CacheSettings::default() };
         (Cache::above(settings, Arc::new(NoPost), disk), faulty)
     }
@@ -138,7 +138,7 @@ mod tests {
         faulty.set(Faults { stalls: true, ..Faults::default() });
         let slice = store(&cache, sliced, 0);
         assert!(cache.is_disk_busy_for_slice(sliced, 1), "a quarter of the memory waits already");
-        cache.let_go(&slice);
+        cache.release(&slice);
         assert!(cache.may_have_slice(sliced, 0) && !cache.may_have_slice(sliced, 1));
         assert!(matches!(ask(&cache, sliced, 0), SliceAnswer::Held(found) if Arc::ptr_eq(&found, &slice)));
 

@@ -27,7 +27,7 @@ pub struct Plan {
     pub disks: Vec<DiskFile>,
     pub disk_admission: Admission,
     /// Bodies from this size on are sent from the disk's file.
-    pub disk_lends_from: Option<u64>,
+    pub disk_leases_from: Option<u64>,
     /// The VCL that decides in place of the built-in policy.
     pub vcl_file: Option<PathBuf>,
     /// Where VCLs look for what they include; empty: where Varnish does.
@@ -98,7 +98,7 @@ impl Default for Plan {
             log: None,
             disks: Vec::new(),
             disk_admission: Admission::All,
-            disk_lends_from: None,
+            disk_leases_from: None,
             vcl_file: None,
             vcl_path: Vec::new(),
             warnings: Vec::new(),

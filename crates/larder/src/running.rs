@@ -47,7 +47,7 @@ fn open_disks(plan: &Plan) -> Result<Option<Disk>, String> {
     if plan.disks.is_empty() {
         return Ok(None);
     }
-    Disk::open(&plan.disks, plan.disk_admission, plan.disk_lends_from, |told| say!("{told}")).map(Some)
+    Disk::open(&plan.disks, plan.disk_admission, plan.disk_leases_from, |told| say!("{told}")).map(Some)
 }
 
 impl Running {
@@ -117,7 +117,7 @@ impl Running {
         if plan.workers_count() != self.plan.workers_count() {
             say!("warning: `workers` changes with a restart; there are still {}", self.plan.workers_count());
         }
-        let of_disks = |plan: &Plan| (plan.disks.clone(), plan.disk_admission, plan.disk_lends_from);
+        let of_disks = |plan: &Plan| (plan.disks.clone(), plan.disk_admission, plan.disk_leases_from);
         if of_disks(&plan) != of_disks(&self.plan) {
             say!("warning: disks, disk_admission and disk_sendfile change with a restart");
         }
@@ -131,7 +131,7 @@ impl Running {
         plan.admin.address = self.plan.admin.address.clone();
         plan.disks.clone_from(&self.plan.disks);
         plan.disk_admission = self.plan.disk_admission;
-        plan.disk_lends_from = self.plan.disk_lends_from;
+        plan.disk_leases_from = self.plan.disk_leases_from;
         self.plan = plan;
         Ok(())
     }

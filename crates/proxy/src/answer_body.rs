@@ -26,7 +26,7 @@ pub(crate) enum AnswerBody {
     /// With what was borrowed of it, if it lies on a disk, and what reads it, if it lies in slices.
     Object {
         object: Arc<Object>,
-        lent: Option<DiskRead>,
+        leased: Option<DiskRead>,
         slices: Option<Box<SlicedRead>>,
     },
     File(Arc<OpenFile>),
@@ -109,9 +109,9 @@ impl AnswerBody {
                 slices.set_parts(VecDeque::from([(Vec::new(), range)]));
                 BodySource::Slices(slices).into()
             }
-            AnswerBody::Object { object, lent, slices: None } => {
+            AnswerBody::Object { object, leased, slices: None } => {
                 let offset = object.partial().map_or(0, |part| part.from);
-                held(HeldBody::stored(&object, lent.as_ref()), range.start - offset..range.end - offset)
+                held(HeldBody::stored(&object, leased.as_ref()), range.start - offset..range.end - offset)
             }
             AnswerBody::File(file) => held(HeldBody::File(file), range),
             AnswerBody::Follower { mut follower, .. } => {
@@ -135,8 +135,8 @@ impl AnswerBody {
                 slices.set_parts(parts);
                 BodySource::Slices(slices)
             }
-            AnswerBody::Object { object, lent, slices: None } => {
-                BodySource::Parts { held: HeldBody::stored(&object, lent.as_ref()), parts }
+            AnswerBody::Object { object, leased, slices: None } => {
+                BodySource::Parts { held: HeldBody::stored(&object, leased.as_ref()), parts }
             }
             AnswerBody::File(file) => BodySource::Parts { held: HeldBody::File(file), parts },
             _ => unreachable!("several parts are planned of what can be read anywhere"),

@@ -129,16 +129,16 @@ impl Body {
 
     /// Pages could not be sent.
     pub(crate) fn failed(&mut self, error: &io::Error) {
-        if let Some((HeldBody::Lent(read), _)) = self.source.next_in_file() {
+        if let Some((HeldBody::Lease(read), _)) = self.source.next_in_file() {
             read.failed(error);
         }
     }
 
     /// Does it come from a disk's file?
-    pub(crate) fn is_lent(&mut self) -> bool {
+    pub(crate) fn is_leased(&mut self) -> bool {
         match &mut self.source {
-            BodySource::Held { held, .. } | BodySource::Parts { held, .. } => matches!(held, HeldBody::Lent(_)),
-            BodySource::Slices(read) => matches!(read.next_in_file(), Some((HeldBody::Lent(_), _))),
+            BodySource::Held { held, .. } | BodySource::Parts { held, .. } => matches!(held, HeldBody::Lease(_)),
+            BodySource::Slices(read) => matches!(read.next_in_file(), Some((HeldBody::Lease(_), _))),
             _ => false,
         }
     }
@@ -290,7 +290,7 @@ pub(crate) fn put(
             BodyEvent::More
         }
         Err(error) => {
-            if let HeldBody::Lent(read) = held {
+            if let HeldBody::Lease(read) = held {
                 read.failed(&error);
             }
             BodyEvent::Broken(End::Cut("file-unreadable"))

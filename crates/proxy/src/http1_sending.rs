@@ -50,8 +50,8 @@ pub(crate) async fn send(connection: &mut Connection, outgoing: Outgoing, versio
     connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
     let (mut sending, persistent) = Sending::begin(outgoing, version, persistent);
     let head_bytes = sending.head_bytes_left as u64;
-    let is_lent = sending.body.is_lent();
-    if is_lent {
+    let is_leased = sending.body.is_leased();
+    if is_leased {
         // The kernel has these pages whether they are sent or not, and each time that it has to be asked again costs more.
         connection.wire.set_unsent_max(LENT_UNSENT_BYTES_MAX);
     }
@@ -60,7 +60,7 @@ pub(crate) async fn send(connection: &mut Connection, outgoing: Outgoing, versio
     if end == End::MemoryNeeded {
         connection.wire.resets_when_closed();
     }
-    if is_lent {
+    if is_leased {
         connection.wire.set_unsent_max(UNSENT_BYTES_MAX);
     }
     Sent { end, head_bytes, body_bytes: sending.body_bytes_sent, persistent }

@@ -134,4 +134,52 @@ impl Connection {
         }
         Rc::new(Ends { client: SocketAddr::new(client.ip, 0), ..Ends::clone(ends) })
     }
+<<<<<<< HEAD
+=======
+
+    /// Copies what is borrowed: from here on it is a transaction.
+    fn begin_by_policy(
+        &mut self,
+        core: &Rc<Core>,
+        site: Arc<Site>,
+        visit: &instant_policy_hit::Visit<'_>,
+        mut state: ClientState,
+        on_its_way: OnItsWay,
+    ) -> Turn {
+        let OnItsWay { head, state: machine, step, outcome } = on_its_way;
+        let received = visit.received;
+        self.slot.phase.set(Phase::Writing);
+        self.slot.set_deadline(u64::MAX);
+        let completed = client_steps::complete(received.request.fields, visit.client.peer.ip());
+        let original = Request { fields: completed.view(), ..received.request.clone() }.to_head();
+        state.original = Some(Rc::new(original));
+        let key = state.key.get();
+        let tx = Transaction {
+            core: Rc::clone(core),
+            policy: Policy::Builtin,
+            vcl: Some(Box::new(state)),
+            seen: Seen::of(head.request().fields),
+            head: Rc::new(head),
+            body: received.body,
+            expects_continue: received.expects_continue,
+            persistent: visit.persistent,
+            client_closes: !received.persistent,
+            client: visit.client,
+            backend: None,
+            key,
+            directives: RequestDirectives::default(),
+            started: visit.moment,
+            outcome,
+            state: machine,
+            error_note: None,
+            asked_again_count: 0,
+            recalled: None,
+            leased: None,
+            own_fields: Fields::default(),
+            _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
+            site,
+        };
+        Turn::Step(Box::new(tx), step)
+    }
+>>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer)
 }

@@ -182,16 +182,20 @@ impl SlicedRead {
 
     /// `None` if it lies on a disk and is there no more.
     fn held(&self, slice: &Arc<Object>, stretch: &Range<u64>, of: &Range<u64>) -> Option<Reading> {
-        let lent = match slice.body().on_disk().map(|body| body.lend()) {
+        let leased = match slice.body().on_disk().map(|body| body.lease()) {
             None => None,
-            Some(Some(lent)) => Some(DiskRead::new(lent, self.source.site.settings.limits.disk_read_timeout)),
+            Some(Some(leased)) => Some(DiskRead::new(leased, self.source.site.settings.limits.disk_read_timeout)),
             Some(None) => {
-                self.source.core.shared.cache.let_go(slice);
+                self.source.core.shared.cache.release(slice);
                 return None;
             }
         };
         self.source.core.counters.slices_held.add(1);
-        let slice = HeldBody::stored(slice, lent.as_ref());
+<<<<<<< HEAD
+        let slice = HeldBody::stored(slice, leased.as_ref());
+=======
+        let slice = BodySource::stored(slice, leased.as_ref());
+>>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer)
         Some(Reading::Held { slice, from: stretch.start - of.start, to: stretch.end.min(of.end) - of.start })
     }
 

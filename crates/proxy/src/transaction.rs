@@ -303,7 +303,7 @@ pub(crate) struct Transaction {
     /// Was a disk asked already, and did it have what was looked for?
     pub(crate) recalled: Option<bool>,
     /// The body of what was hit, if it lies on a disk.
-    pub(crate) lent: Option<DiskRead>,
+    pub(crate) leased: Option<DiskRead>,
     /// What of a 304 that confirmed its answer is for this request alone.
     pub(crate) own_fields: Fields,
     /// What it costs, in the account of the process.

@@ -68,7 +68,7 @@ impl Blocks {
     }
 
     /// A body that stays where it lies on a disk.
-    pub fn staying(body: Arc<BodyOnDisk>) -> Blocks {
+    pub fn in_segments(body: Arc<BodyOnDisk>) -> Blocks {
         Blocks { held: Held::OnDisk(body) }
     }
 
@@ -135,7 +135,7 @@ impl Blocks {
     /// For a body in the page file or on a disk: it has nothing to borrow, and an answer without its body must not go out.
     pub fn slices(&self, from: u64, to: u64) -> impl Iterator<Item = &[u8]> {
         assert!(self.extent().is_none(), "a body in the page file is sent as it lies, or by pieces");
-        assert!(self.on_disk().is_none(), "a body on a disk is lent");
+        assert!(self.on_disk().is_none(), "a body on a disk is leased");
         self.parts(from, to).map(|(block, range)| &block[range])
     }
 
@@ -144,7 +144,7 @@ impl Blocks {
     /// # Panics
     /// For a body on a disk.
     pub fn pieces(&self, from: u64, to: u64) -> impl Iterator<Item = Bytes> {
-        assert!(self.on_disk().is_none(), "a body on a disk is lent");
+        assert!(self.on_disk().is_none(), "a body on a disk is leased");
         let copied = self.extent().map(|extent| extent.copy(from, to)).filter(|copy| !copy.is_empty());
         copied.into_iter().chain(self.parts(from, to).map(|(block, range)| block.slice(range)))
     }

@@ -7,7 +7,7 @@
 //!
 //! What must stay true: what is handed out was summed, and is what was stored under that very name; what was
 //! invalidated does not come back, and after a crash neither if that was acknowledged; no segment is written again while
-//! somebody reads in it, nor before its pages were detached from the sockets that they were lent to; no caller ever waits
+//! somebody reads in it, nor before its pages were detached from the sockets that they were leased to; no caller ever waits
 //! for a disk; a disk that fails costs hits and nothing else.
 //!
 //! It knows no HTTP: names are digests that somebody made, heads, bodies and the texts of bans are bytes.
@@ -47,7 +47,7 @@ mod stored;
 mod syncer;
 mod tier;
 
-pub use body_on_disk::{BodyOnDisk, LentBody, Place};
+pub use body_on_disk::{BodyOnDisk, LeasedBody, Place};
 pub use device::{Device, Renewed};
 pub use disk_event::{DiskEvent, WhyDiscarded};
 pub use disk_index::Digest;

@@ -93,7 +93,7 @@ fn a_slice_that_was_found_elsewhere_is_had_by_all_who_wait_though_it_has_left_al
     let sliced = outline(&stage).sliced().expect("an outline");
     fill(&stage, fetch(&stage, sliced, 0), b"0123456789");
     let SliceAnswer::Held(slice) = ask(&stage, sliced, 0) else { panic!("it is stored") };
-    stage.cache.let_go(&slice);
+    stage.cache.release(&slice);
     let ticket = fetch(&stage, sliced, 0);
     let mut own = ticket.join(0);
     let SliceAnswer::Busy(mut other) = ask(&stage, sliced, 0) else { panic!("it is on its way") };
@@ -138,7 +138,7 @@ fn slices_on_their_way_leave_no_room_for_more_than_memory_holds() {
 fn a_slice_for_which_room_was_held_is_kept_however_much_readers_hold() {
     let (stage, sliced) = in_memory_of(8);
     let held: Vec<_> = (0..3).map(|n| stage.store(&format!("/{n}"), &vec![7; MIB])).collect();
-    held.iter().for_each(|object| stage.cache.let_go(object));
+    held.iter().for_each(|object| stage.cache.release(object));
     let brings = |number: u64, room| {
         let description = stage.description(Some(storable(MINUTE_MS)), Some(MIB as u64));
         let ticket = fetch(&stage, sliced, number);

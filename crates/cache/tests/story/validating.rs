@@ -100,7 +100,7 @@ fn a_304_that_is_for_who_asked_alone_leaves_what_it_confirms() {
     let stage = stale_stage();
     let leader = ticket(stage.ask_with("/", &[("Cookie", "a=b")], &LookupOptions::default()));
     let mut waiting = stage.busy("/");
-    let unshared = Unshared { stays: true, is_personal: true, uncacheable_ms: 9_000, ..Unshared::default() };
+    let unshared = Unshared { is_kept: true, is_personal: true, uncacheable_ms: 9_000, ..Unshared::default() };
     leader.refreshed_for_leader((Arc::new(ResponseHead::new(Status::OK)), Bytes::new()), unshared, stage.now);
     assert_eq!(head_of(&mut waiting).unwrap().unwrap_err(), Release::Private);
     assert_eq!(kind(&stage.ask_with("/", &[("Cookie", "c=d")], &LookupOptions::default())), "hit for miss");

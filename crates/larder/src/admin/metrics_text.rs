@@ -145,7 +145,7 @@ impl Page {
             ("larder_disk_hits_total", "counter", "Records and blocks that were read", |disk| disk.hits),
             ("larder_disk_read_bytes_total", "counter", "Bytes read", |disk| disk.bytes_read),
             ("larder_disk_lent_total", "counter", "Answers and slices sent from the file without a copy", |disk| {
-                disk.lent
+                disk.leased
             }),
             ("larder_disk_written_bytes_total", "counter", "Bytes written", |disk| disk.bytes_written),
             ("larder_disk_damaged_total", "counter", "What was there and did not sum up", |disk| disk.lost_damaged),

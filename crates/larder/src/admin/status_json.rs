@@ -110,7 +110,7 @@ fn disk(disk: &DiskStats) -> Value {
         "segments": disk.segments,
         "segments_free": disk.segments_free,
         "hits": disk.hits,
-        "lent": disk.lent,
+        "lent": disk.leased,
         "bytes_read": disk.bytes_read,
         "bytes_written": disk.bytes_written,
         "stored": disk.stored,

@@ -142,8 +142,8 @@ pub fn store(mut section: Section<'_>, plan: &mut Plan) {
     if let Some(admission) = section.read("disk_admission", |node| choice(node, &kinds)) {
         plan.disk_admission = admission;
     }
-    let lends_from = section.read("disk_sendfile_min", size).unwrap_or(DISK_SENDFILE_MIN);
-    plan.disk_lends_from = section.read("disk_sendfile", switch).unwrap_or(false).then_some(lends_from);
+    let leases_from = section.read("disk_sendfile_min", size).unwrap_or(DISK_SENDFILE_MIN);
+    plan.disk_leases_from = section.read("disk_sendfile", switch).unwrap_or(false).then_some(leases_from);
     section.end();
 }
 

@@ -44,7 +44,7 @@ fn a_whole_config_is_read() {
     let disk = |path: &str, bytes: u64| DiskFile { path: path.into(), bytes };
     assert_eq!(plan.disks, [disk("/var/cache/a", 10 << 30), disk("/var/cache/b", 1 << 30)]);
     assert_eq!(plan.disk_admission, Admission::SecondFetch { at_once: (1, 16 << 10) });
-    assert_eq!(plan.disk_lends_from, Some(1 << 20));
+    assert_eq!(plan.disk_leases_from, Some(1 << 20));
     assert_eq!(settings.policy.ignore_query, ["utm_*", "fbclid"]);
     assert_eq!((settings.policy.keep.as_secs(), settings.limits.connections_max), (3600, 500));
     assert_eq!(plan.log, Some(LogTarget::File("/var/log/larder.log".into())));

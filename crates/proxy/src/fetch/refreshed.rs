@@ -66,7 +66,7 @@ pub(crate) fn run(fetch: &mut Fetch, ticket: Ticket, reply: Reply, notes: Option
 fn unshared(fetch: &Fetch, why: WhyNotStored) -> Unshared {
     Unshared {
         mark: None,
-        stays: why.is_about_credentials(),
+        is_kept: why.is_about_credentials(),
         uncacheable_ms: fetch.site.settings.policy.uncacheable.as_millis() as u64,
         is_personal: fetch.is_personal(why),
     }

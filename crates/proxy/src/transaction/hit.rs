@@ -68,7 +68,7 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
         Why::Stale | Why::OriginFailed { .. } => CacheVerdict::Stale,
         Why::Revalidated | Why::RevalidatedAlone => CacheVerdict::Revalidated,
     };
-    if tx.recalled == Some(true) || tx.lent.is_some() {
+    if tx.recalled == Some(true) || tx.leased.is_some() {
         tx.outcome.why = FROM_DISK;
     }
     if object.sliced().is_some() {
@@ -80,15 +80,15 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
 /// A body that lies on a disk stays there for this request. False if it is there no more: then it is looked for anew, so often as
 /// somebody else's answers are waited for.
 fn borrows(tx: &mut Transaction, object: &Arc<Object>) -> bool {
-    tx.lent = None;
+    tx.leased = None;
     let Some(body) = object.body().on_disk() else { return true };
-    match body.lend() {
-        Some(lent) => {
-            tx.lent = Some(DiskRead::new(lent, tx.site.settings.limits.disk_read_timeout));
+    match body.lease() {
+        Some(leased) => {
+            tx.leased = Some(DiskRead::new(leased, tx.site.settings.limits.disk_read_timeout));
             true
         }
         None => {
-            tx.core.shared.cache.let_go(object);
+            tx.core.shared.cache.release(object);
             tx.recalled = tx.recalled.filter(|_| tx.asked_again_count > ASKED_AGAIN_MAX);
             false
         }

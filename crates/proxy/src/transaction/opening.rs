@@ -105,7 +105,7 @@ impl Opening<'_> {
             error_note: None,
             asked_again_count: 0,
             recalled: None,
-            lent: None,
+            leased: None,
             own_fields: Fields::default(),
             _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
             site,

@@ -55,7 +55,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
             let view = StoredView::of(&object, now);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             let facts = object.facts();
-            Ok((made, AnswerBody::Object { object, lent: tx.lent.clone(), slices }, Some(facts)))
+            Ok((made, AnswerBody::Object { object, leased: tx.leased.clone(), slices }, Some(facts)))
         }
         Answer::Followed { head, length, follower, facts, received } => {
             let mut fields = HopByHop::end_to_end(head.fields.view());

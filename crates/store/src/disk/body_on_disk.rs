@@ -40,11 +40,11 @@ pub struct BodyOnDisk {
 
 /// A body that is being sent from its file: its segments stay what they are as long as this lives. A clone shares it.
 #[derive(Clone)]
-pub struct LentBody {
-    inner: Arc<Lent>,
+pub struct LeasedBody {
+    inner: Arc<Lease>,
 }
 
-struct Lent {
+struct Lease {
     body: Arc<BodyOnDisk>,
     file: Arc<File>,
 }
@@ -58,7 +58,7 @@ pub struct Place {
 
 impl Stored {
     /// The body where it lies, every block of it read and summed by a reader's thread. `None` if it cannot be sent from there.
-    pub fn stay(&self) -> Option<Reading<Arc<BodyOnDisk>>> {
+    pub fn verify_in_place(&self) -> Option<Reading<Arc<BodyOnDisk>>> {
         let disk = self.disk();
         let body = BodyOnDisk {
             readers: Arc::clone(self.readers()?),
@@ -73,8 +73,8 @@ impl Stored {
         let is_inside = |extent: &BodyExtent| {
             disk.geometry.is_inside(extent.offset, u64::from(extent.bytes), disk.settings.folio_bytes_max)
         };
-        let may_stay = disk.lent_file().is_some() && body.extents.iter().all(is_inside);
-        if !may_stay || !disk.segments.may_lend(&body.segments) {
+        let may_be_leased = disk.leased_file().is_some() && body.extents.iter().all(is_inside);
+        if !may_be_leased || !disk.segments.may_lease(&body.segments) {
             return None;
         }
         let (body, stored) = (Arc::new(body), self.clone());
@@ -114,21 +114,21 @@ impl BodyOnDisk {
     }
 
     /// To be sent from its file. `None` if it is there no more, or the disk is out, or answers keep enough segments already.
-    pub fn lend(self: &Arc<Self>) -> Option<LentBody> {
+    pub fn lease(self: &Arc<Self>) -> Option<LeasedBody> {
         let disk = &self.disk;
         // First the file: one that took the place of another is no use before the disk was taken back.
-        let file = disk.lent_file()?;
-        if !disk.segments.lend(&self.segments) {
+        let file = disk.leased_file()?;
+        if !disk.segments.lease(&self.segments) {
             return None;
         }
-        let lent = LentBody { inner: Arc::new(Lent { body: Arc::clone(self), file }) };
+        let leased = LeasedBody { inner: Arc::new(Lease { body: Arc::clone(self), file }) };
         if !self.is_trusted() {
             return None;
         }
         // It is still asked for: reclaim keeps it.
         disk.index.ask(self.digest.short(), true, |_| ());
-        disk.counters.lent.fetch_add(1, Relaxed);
-        Some(lent)
+        disk.counters.leased.fetch_add(1, Relaxed);
+        Some(leased)
     }
 
     /// Has the disk been well since it was summed?
@@ -176,7 +176,7 @@ impl BodyOnDisk {
     }
 }
 
-impl LentBody {
+impl LeasedBody {
     pub fn len(&self) -> u64 {
         self.inner.body.len
     }
@@ -224,11 +224,11 @@ impl LentBody {
 
     /// Has `from..to` read by a reader's thread, and summed: then it is at hand.
     pub fn bring(&self, from: u64, to: u64) -> Reading<()> {
-        let lent = self.clone();
+        let leased = self.clone();
         let (disk, readers) = (&self.inner.body.disk, &self.inner.body.readers);
         // Whole blocks are summed.
         let from = from / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
-        Reading::behind(disk, readers, Arc::new(move || lent.inner.body.read_and_sum(from, to)))
+        Reading::behind(disk, readers, Arc::new(move || leased.inner.body.read_and_sum(from, to)))
     }
 
     /// Sending failed because of the file.
@@ -242,9 +242,9 @@ impl LentBody {
     }
 }
 
-impl Drop for Lent {
+impl Drop for Lease {
     fn drop(&mut self) {
-        self.body.disk.segments.give_back(&self.body.segments);
+        self.body.disk.segments.release(&self.body.segments);
     }
 }
 
@@ -255,8 +255,8 @@ impl std::fmt::Debug for BodyOnDisk {
     }
 }
 
-impl std::fmt::Debug for LentBody {
+impl std::fmt::Debug for LeasedBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("LentBody").field(&self.inner.body).finish()
+        f.debug_tuple("LeasedBody").field(&self.inner.body).finish()
     }
 }

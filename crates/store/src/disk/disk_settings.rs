@@ -24,7 +24,7 @@ pub struct DiskSettings {
     /// Bytes of bodies that may wait to be written.
     pub queue_bytes_max: usize,
     /// Bodies may be sent from the file without a copy.
-    pub lends: bool,
+    pub leases: bool,
     /// Tests have small segments.
     pub folio_bytes_max: u64,
 }
@@ -42,7 +42,7 @@ impl DiskSettings {
             readers: READERS,
             reads_queued_max: READS_QUEUED_MAX,
             queue_bytes_max: QUEUE_BYTES_MAX,
-            lends: false,
+            leases: false,
             folio_bytes_max: FOLIO_BYTES_MAX,
         }
     }

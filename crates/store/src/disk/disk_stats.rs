@@ -29,7 +29,7 @@ pub struct DiskStats {
     pub hits_at_hand: u64,
     pub bytes_read: u64,
     /// Answers that were sent from the file without a copy.
-    pub lent: u64,
+    pub leased: u64,
     pub lost_gone: u64,
     pub lost_damaged: u64,
     pub lost_busy: u64,
@@ -76,7 +76,7 @@ impl DiskStats {
             blocks_read: counters.blocks_read.load(Relaxed),
             hits_at_hand: counters.hits_at_hand.load(Relaxed),
             bytes_read: counters.bytes_read.load(Relaxed),
-            lent: counters.lent.load(Relaxed),
+            leased: counters.leased.load(Relaxed),
             lost_gone: counters.lost_gone.load(Relaxed),
             lost_damaged: counters.lost_damaged.load(Relaxed),
             lost_busy: counters.lost_busy.load(Relaxed),

@@ -92,7 +92,7 @@ pub const PROBE_TICKS: u32 = 25;
 /// size. When a range is punched out of a file, what of a folio at its edges lies in it is set to zero where it is, under
 /// whatever socket refers to it. So what is nearer to a segment's ends than this is never sent from there.
 pub const FOLIO_BYTES_MAX: u64 = 2 << 20;
-/// Of larger pages than this the kernel makes larger folios: then nothing is lent.
+/// Of larger pages than this the kernel makes larger folios: then nothing is leased.
 pub const LENT_PAGE_BYTES_MAX: usize = 4 << 10;
 /// The part of the segments (1/2) that answers may keep from being reclaimed: the others are for what is written.
 pub const LENT_SHARE_SHIFT: u32 = 1;

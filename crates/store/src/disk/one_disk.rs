@@ -59,7 +59,7 @@ pub struct Counters {
     /// Of both, what was in memory.
     pub hits_at_hand: AtomicU64,
     /// Answers that were sent from the file.
-    pub lent: AtomicU64,
+    pub leased: AtomicU64,
     /// Pages of the checkpoint that the index came from, or comes from, and those that were read.
     pub index_pages: AtomicU64,
     pub index_pages_read: AtomicU64,
@@ -141,14 +141,14 @@ impl OneDisk {
     }
 
     /// The file that bodies may be sent from without a copy.
-    pub fn lent_file(&self) -> Option<Arc<File>> {
-        self.device.file().filter(|_| self.settings.lends)
+    pub fn leased_file(&self) -> Option<Arc<File>> {
+        self.device.file().filter(|_| self.settings.leases)
     }
 
     /// Whoever had the file before may have sent from it, and sockets outlive a process: what is written first to a segment
     /// must not be seen through them.
     pub fn distrust_sockets(&self) {
-        if self.lent_file().is_some() {
+        if self.leased_file().is_some() {
             self.segments.distrust_all();
         }
     }

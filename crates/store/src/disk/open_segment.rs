@@ -192,10 +192,10 @@ impl DiskLog {
     fn open_free(&mut self) -> Result<(), Refused> {
         let order = self.order + 1;
         let generation = super::recovery::mixed(self.nonce ^ order) as u32 | 1;
-        let (segment, was_lent) = self.disk.segments.open(generation, order).ok_or(Refused::Full)?;
+        let (segment, was_leased) = self.disk.segments.open(generation, order).ok_or(Refused::Full)?;
         self.order = order;
         let position = self.disk.geometry.segment_at(segment);
-        if was_lent {
+        if was_leased {
             // Sockets may still refer to its pages: they keep them, and the segment gets others.
             if let Err(error) = self.disk.device.punch(position, self.disk.geometry.segment_bytes) {
                 self.disk.segments.change(segment, |it| it.phase = Phase::Free);

@@ -40,7 +40,7 @@ pub struct Segment {
     answers: u32,
     /// Sockets may refer to its pages: some answer was sent from them since they were detached, or who had the store before
     /// may have done so.
-    lent: bool,
+    leased: bool,
 }
 
 #[derive(Debug)]
@@ -55,8 +55,15 @@ impl Phase {
 }
 
 impl Segment {
-    const FREE: Segment =
-        Segment { phase: Phase::Free, generation: 0, order: 0, number_min: u64::MAX, pins: 0, answers: 0, lent: false };
+    const FREE: Segment = Segment {
+        phase: Phase::Free,
+        generation: 0,
+        order: 0,
+        number_min: u64::MAX,
+        pins: 0,
+        answers: 0,
+        leased: false,
+    };
 
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u32(self.generation);
@@ -122,43 +129,43 @@ impl SegmentTable {
         *pins = pins.checked_sub(1).expect("what is unpinned was pinned");
     }
 
-    /// Whoever had the store before may have lent any of it, and its sockets outlive it.
+    /// Whoever had the store before may have leased any of it, and its sockets outlive it.
     pub fn distrust_all(&self) {
-        self.segments.lock().iter_mut().for_each(|it| it.lent = true);
+        self.segments.lock().iter_mut().for_each(|it| it.leased = true);
     }
 
     /// Keeps segments, each of the generation that is meant, from being reused while an answer is sent from their pages. All
     /// of them or none: false if one is another by now, or if answers would keep more of all segments than they may.
-    pub fn lend(&self, meant: &[(u32, u32)]) -> bool {
+    pub fn lease(&self, meant: &[(u32, u32)]) -> bool {
         let mut segments = self.segments.lock();
-        if !may_lend(&segments, meant) {
+        if !may_lease(&segments, meant) {
             return false;
         }
         for (at, _) in meant {
             let segment = &mut segments[*at as usize];
-            (segment.pins, segment.answers, segment.lent) = (segment.pins + 1, segment.answers + 1, true);
+            (segment.pins, segment.answers, segment.leased) = (segment.pins + 1, segment.answers + 1, true);
         }
         true
     }
 
-    /// Would it be lent at this moment?
-    pub fn may_lend(&self, meant: &[(u32, u32)]) -> bool {
-        may_lend(&self.segments.lock(), meant)
+    /// Would it be leased at this moment?
+    pub fn may_lease(&self, meant: &[(u32, u32)]) -> bool {
+        may_lease(&self.segments.lock(), meant)
     }
 
-    /// An answer has been sent. What sockets still refer to stays theirs: see `lent`.
-    pub fn give_back(&self, lent: &[(u32, u32)]) {
+    /// An answer has been sent. What sockets still refer to stays theirs: see `leased`.
+    pub fn release(&self, leased: &[(u32, u32)]) {
         let mut segments = self.segments.lock();
-        for (at, _) in lent {
+        for (at, _) in leased {
             let segment = &mut segments[*at as usize];
-            segment.pins = segment.pins.checked_sub(1).expect("what is given back was lent");
-            segment.answers = segment.answers.checked_sub(1).expect("what is given back was lent");
+            segment.pins = segment.pins.checked_sub(1).expect("what is released was leased");
+            segment.answers = segment.answers.checked_sub(1).expect("what is released was leased");
         }
     }
 
     /// Its pages were detached: sockets have them for themselves.
     pub fn detached(&self, segment: u32) {
-        self.segments.lock()[segment as usize].lent = false;
+        self.segments.lock()[segment as usize].leased = false;
     }
 
     /// Nothing of what they hold counts any more.
@@ -170,13 +177,13 @@ impl SegmentTable {
         self.segments.lock().iter().filter(|segment| segment.phase == Phase::Free).count()
     }
 
-    /// Opens a free segment. Returns it, and whether its pages were lent in its last life.
+    /// Opens a free segment. Returns it, and whether its pages were leased in its last life.
     pub fn open(&self, generation: u32, order: u64) -> Option<(u32, bool)> {
         let mut segments = self.segments.lock();
         let at = segments.iter().position(|segment| segment.phase == Phase::Free)?;
-        let lent = segments[at].lent;
-        segments[at] = Segment { phase: Phase::Open, generation, order, lent, ..Segment::FREE };
-        Some((at as u32, lent))
+        let leased = segments[at].leased;
+        segments[at] = Segment { phase: Phase::Open, generation, order, leased, ..Segment::FREE };
+        Some((at as u32, leased))
     }
 
     /// The oldest sealed segments that nothing pins, oldest first.
@@ -206,7 +213,7 @@ impl SegmentTable {
     }
 }
 
-fn may_lend(segments: &[Segment], meant: &[(u32, u32)]) -> bool {
+fn may_lease(segments: &[Segment], meant: &[(u32, u32)]) -> bool {
     let is_meant = |(at, generation): &(u32, u32)| {
         segments.get(*at as usize).is_some_and(|it| it.generation == *generation && it.phase.holds_records())
     };
@@ -234,11 +241,11 @@ mod tests {
         assert_eq!(table.pin(0, Some(8)), None);
         assert_eq!(table.pin(0, Some(7)), Some(7));
         assert_eq!(table.oldest_unpinned(), Some(1));
-        assert!(table.lend(&[(0, 7)]));
+        assert!(table.lease(&[(0, 7)]));
         table.change(0, |segment| segment.phase = Phase::Leaving);
         table.unpin(0);
         assert!(table.free_left().is_empty());
-        table.give_back(&[(0, 7)]);
+        table.release(&[(0, 7)]);
         assert_eq!(table.free_left(), [0]);
         assert_eq!(table.pin(0, None), None);
         assert_eq!(table.open(99, 9), Some((0, true)));
@@ -258,22 +265,22 @@ mod tests {
                     table.open(order as u32 + 7, order).expect("there are five");
                     table.change(order as u32, |segment| segment.phase = Phase::Sealed);
                 }
-                assert!(table.lend(first));
+                assert!(table.lease(first));
                 let both: HashSet<_> = first.iter().chain(second).collect();
                 let fits = both.len() <= 2;
-                assert_eq!(table.lend(second), fits, "{first:?} {second:?}");
+                assert_eq!(table.lease(second), fits, "{first:?} {second:?}");
                 let kept = |wish: &[(u32, u32)], at| wish.iter().any(|(kept, _)| *kept == at);
                 let oldest = (0..5).find(|at| !(kept(first, *at) || fits && kept(second, *at)));
                 assert_eq!(table.oldest_unpinned(), oldest, "{first:?} {second:?}");
-                table.give_back(first);
+                table.release(first);
                 if fits {
                     assert_eq!(table.oldest_unpinned(), (0..5).find(|at| !kept(second, *at)));
-                    table.give_back(second);
+                    table.release(second);
                 }
                 assert_eq!(table.oldest_unpinned(), Some(0));
-                assert!(!table.lend(&[(0, 99)]) && !table.lend(&[(9, 7)]) && !table.lend(&[(0, 7), (1, 7)]));
+                assert!(!table.lease(&[(0, 99)]) && !table.lease(&[(9, 7)]) && !table.lease(&[(0, 7), (1, 7)]));
                 table.change(0, |segment| segment.phase = Phase::Leaving);
-                assert!(!table.lend(&[(0, 7)]), "what leaves is lent no more");
+                assert!(!table.lease(&[(0, 7)]), "what leaves is leased no more");
                 assert_eq!(table.free_left(), [0]);
                 assert_eq!(table.open(99, 9), Some((0, kept(first, 0) || fits && kept(second, 0))));
             }

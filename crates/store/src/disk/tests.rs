@@ -6,7 +6,7 @@ mod crashes;
 mod file_hazards;
 mod format_fixture;
 mod hazards;
-mod lent_segments;
+mod leased_segments;
 mod log_life;
 mod tier_life;
 

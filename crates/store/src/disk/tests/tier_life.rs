@@ -20,7 +20,7 @@ impl Folder {
     fn settings(&self, name: &str) -> DiskSettings {
         let mut settings = DiskSettings::new(self.0.join(name), 24 << 20);
         settings.segment_bytes = 1 << 20;
-        (settings.lends, settings.folio_bytes_max) = (true, 4096);
+        (settings.leases, settings.folio_bytes_max) = (true, 4096);
         settings
     }
 }
@@ -70,8 +70,9 @@ fn what_streams_in_streams_out_and_is_there_after_a_restart() {
         let stored = wait(tier.open_record(tier.find(digest(1)).expect("there"))).expect("whole");
         let block = wait(stored.read(7)).expect("whole");
         assert!(block == whole[7 * 65_536..8 * 65_536]);
-        let lent = wait(stored.stay().expect("it may be lent")).expect("whole").lend().expect("it is there");
-        assert!(lent_segments::bytes_of(&lent) == whole);
+        let leased =
+            wait(stored.verify_in_place().expect("it may be leased")).expect("whole").lease().expect("it is there");
+        assert!(leased_segments::bytes_of(&leased) == whole);
     };
     check(&tier);
     assert!(tier.stats().iter().all(|disk| disk.objects > 5 && disk.state == DiskState::Up), "both have a share");

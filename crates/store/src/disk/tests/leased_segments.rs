@@ -1,4 +1,4 @@
-//! Bodies that are sent from the file: what an answer keeps from being reclaimed, what sockets keep, and when nothing is lent.
+//! Bodies that are sent from the file: what an answer keeps from being reclaimed, what sockets keep, and when nothing is leased.
 
 use std::fs;
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use super::*;
-use crate::disk::body_on_disk::{BodyOnDisk, LentBody};
+use crate::disk::body_on_disk::{BodyOnDisk, LeasedBody};
 use crate::disk::disk_queue::QuestionQueue;
 use crate::disk::disk_threads::start_readers;
 use crate::disk::faulty_device::{Faults, FaultyDevice};
@@ -31,10 +31,10 @@ struct Ground {
 
 impl Ground {
     fn new(name: &str) -> Ground {
-        let path = std::env::temp_dir().join(format!("larder-lending-{}-{name}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("larder-leasing-{}-{name}", std::process::id()));
         let _ = fs::remove_file(&path);
         let settings =
-            DiskSettings { path: path.clone(), lends: true, folio_bytes_max: 4096, ..small(8, SEGMENT_BYTES) };
+            DiskSettings { path: path.clone(), leases: true, folio_bytes_max: 4096, ..small(8, SEGMENT_BYTES) };
         Ground::open(path, settings, 1)
     }
 
@@ -52,13 +52,13 @@ impl Ground {
         self.stage.put(digest(n), b"head", &body(n, BODY_BYTES), NO_FACTS)
     }
 
-    fn stays(&self, n: u64) -> Option<Arc<BodyOnDisk>> {
+    fn verified(&self, n: u64) -> Option<Arc<BodyOnDisk>> {
         let stored = self.stage.open_record(digest(n)).ok()?.with_readers(&self.queue);
-        wait(stored.stay()?).ok()
+        wait(stored.verify_in_place()?).ok()
     }
 
-    fn lent(&self, n: u64) -> LentBody {
-        self.stays(n).and_then(|body| body.lend()).expect("there, and lent")
+    fn leased(&self, n: u64) -> LeasedBody {
+        self.verified(n).and_then(|body| body.lease()).expect("there, and leased")
     }
 
     /// So much that every segment that can be is written anew.
@@ -87,11 +87,11 @@ impl Drop for Ground {
 }
 
 /// As it lies in the file now.
-pub fn bytes_of(lent: &LentBody) -> Vec<u8> {
-    let file = fs::File::from(lent.file().try_clone_to_owned().expect("a file"));
+pub fn bytes_of(leased: &LeasedBody) -> Vec<u8> {
+    let file = fs::File::from(leased.file().try_clone_to_owned().expect("a file"));
     let mut bytes = Vec::new();
-    while (bytes.len() as u64) < lent.len() {
-        let place = lent.place_at(bytes.len() as u64);
+    while (bytes.len() as u64) < leased.len() {
+        let place = leased.place_at(bytes.len() as u64);
         let from = bytes.len();
         bytes.resize(from + place.len as usize, 0);
         file.read_exact_at(&mut bytes[from..], place.offset).expect("read");
@@ -100,10 +100,10 @@ pub fn bytes_of(lent: &LentBody) -> Vec<u8> {
 }
 
 /// Puts the beginning of a body into a socket that nobody reads yet.
-fn send(lent: &LentBody, count: usize) -> UnixStream {
+fn send(leased: &LeasedBody, count: usize) -> UnixStream {
     let (sender, receiver) = UnixStream::pair().expect("a pair");
-    let mut offset = lent.place_at(0).offset;
-    let sent = rustix::fs::sendfile(&sender, lent.file(), Some(&mut offset), count).expect("sent");
+    let mut offset = leased.place_at(0).offset;
+    let sent = rustix::fs::sendfile(&sender, leased.file(), Some(&mut offset), count).expect("sent");
     assert_eq!(sent, count);
     receiver
 }
@@ -122,22 +122,26 @@ fn what_answers_are_sent_from_is_not_written_over_and_all_else_is() {
     for choice in 0..1u64 << BODIES {
         let mut ground = Ground::new(&format!("choice-{choice}"));
         (0..BODIES).for_each(|n| assert!(ground.put(n).is_ok()));
-        let bodies: Vec<_> = (0..BODIES).map(|n| ground.stays(n).expect("there")).collect();
+        let bodies: Vec<_> = (0..BODIES).map(|n| ground.verified(n).expect("there")).collect();
         let wanted = (0..BODIES).filter(|n| choice >> n & 1 == 1);
-        let lent: Vec<(u64, Option<LentBody>)> = wanted.map(|n| (n, bodies[n as usize].lend())).collect();
+        let leased: Vec<(u64, Option<LeasedBody>)> = wanted.map(|n| (n, bodies[n as usize].lease())).collect();
         let share = ground.stage.log.disk.geometry.segments as usize / 2;
-        assert_eq!(lent.iter().filter(|(_, lent)| lent.is_some()).count(), lent.len().min(share), "{choice:05b}");
+        assert_eq!(
+            leased.iter().filter(|(_, leased)| leased.is_some()).count(),
+            leased.len().min(share),
+            "{choice:05b}"
+        );
         ground.write_over(100);
-        for (n, lent) in lent.iter().filter_map(|(n, lent)| Some((*n, lent.as_ref()?))) {
-            assert!(bytes_of(lent) == body(n, BODY_BYTES), "{choice:05b}: {n} is under way");
+        for (n, leased) in leased.iter().filter_map(|(n, leased)| Some((*n, leased.as_ref()?))) {
+            assert!(bytes_of(leased) == body(n, BODY_BYTES), "{choice:05b}: {n} is under way");
         }
-        let is_kept = |n: u64| lent.iter().any(|(at, lent)| *at == n && lent.is_some());
+        let is_kept = |n: u64| leased.iter().any(|(at, leased)| *at == n && leased.is_some());
         for n in 0..BODIES {
-            assert_eq!(bodies[n as usize].lend().is_some(), is_kept(n), "{choice:05b}: {n}");
+            assert_eq!(bodies[n as usize].lease().is_some(), is_kept(n), "{choice:05b}: {n}");
         }
-        drop(lent);
+        drop(leased);
         ground.write_over(200);
-        assert!(bodies.iter().all(|body| body.lend().is_none()), "{choice:05b}: nobody is sent them any more");
+        assert!(bodies.iter().all(|body| body.lease().is_none()), "{choice:05b}: nobody is sent them any more");
     }
 }
 
@@ -149,21 +153,21 @@ fn where_nothing_can_be_reclaimed_nothing_is_stored_and_nobody_waits() {
         ground.put(n).expect("stored");
         held.push(ground.stage.open_record(digest(n)).expect("there"));
     }
-    let lent: Vec<LentBody> = (0..4).map(|n| ground.lent(n)).collect();
+    let leased: Vec<LeasedBody> = (0..4).map(|n| ground.leased(n)).collect();
     assert_eq!(ground.put(100), Err(Refused::Full));
     // Nobody reads any more; the answers keep four.
     held.clear();
     ground.write_over(200);
-    assert!((0..4).all(|n| bytes_of(&lent[n as usize]) == body(n, BODY_BYTES)));
+    assert!((0..4).all(|n| bytes_of(&leased[n as usize]) == body(n, BODY_BYTES)));
 }
 
 #[test]
 fn a_socket_keeps_the_bytes_that_were_sent_from_a_segment_that_is_written_anew() {
     let mut ground = Ground::new("sent");
     ground.put(0).expect("stored");
-    let lent = ground.lent(0);
-    let receiver = send(&lent, 32_768);
-    drop(lent);
+    let leased = ground.leased(0);
+    let receiver = send(&leased, 32_768);
+    drop(leased);
     ground.write_over(100);
     assert_eq!(ground.stage.get(digest(0)), Err(Lost::Gone));
     assert!(receive(receiver, 32_768) == body(0, 32_768));
@@ -174,7 +178,7 @@ fn a_socket_keeps_them_when_the_process_is_another() {
     for is_discarded in [false, true] {
         let mut ground = Ground::new(&format!("outlived-{is_discarded}"));
         ground.put(0).expect("stored");
-        let receiver = send(&ground.lent(0), 32_768);
+        let receiver = send(&ground.leased(0), 32_768);
         ground.stage.log.commit();
         if is_discarded {
             // Both superblocks.
@@ -191,43 +195,43 @@ fn a_socket_keeps_them_when_the_process_is_another() {
 fn what_is_read_again_is_summed_again() {
     let mut ground = Ground::new("rotten");
     ground.put(0).expect("stored");
-    let lent = ground.lent(0);
-    assert_eq!(wait(lent.bring(0, BODY_BYTES as u64)), Ok(()));
-    let rotten = lent.place_at(BLOCK_BYTES as u64 + 7).offset;
+    let leased = ground.leased(0);
+    assert_eq!(wait(leased.bring(0, BODY_BYTES as u64)), Ok(()));
+    let rotten = leased.place_at(BLOCK_BYTES as u64 + 7).offset;
     let file = fs::File::options().write(true).open(&ground.path).expect("there");
     file.write_all_at(b"\x00\xff", rotten).expect("written");
-    assert_eq!(wait(lent.bring(0, BLOCK_BYTES as u64)), Ok(()), "another block");
-    assert_eq!(wait(lent.bring(BLOCK_BYTES as u64, BODY_BYTES as u64)), Err(Lost::Damaged));
+    assert_eq!(wait(leased.bring(0, BLOCK_BYTES as u64)), Ok(()), "another block");
+    assert_eq!(wait(leased.bring(BLOCK_BYTES as u64, BODY_BYTES as u64)), Err(Lost::Damaged));
     assert_eq!(ground.stage.get(digest(0)), Err(Lost::Gone), "nobody finds it any more");
     ground.put(1).expect("stored");
-    let place = ground.stays(1).expect("there").lend().expect("lent").place_at(0).offset;
+    let place = ground.verified(1).expect("there").lease().expect("leased").place_at(0).offset;
     file.write_all_at(b"\x00\xff", place).expect("written");
-    assert!(ground.stays(1).is_none(), "it is summed before it is lent for the first time");
+    assert!(ground.verified(1).is_none(), "it is summed before it is leased for the first time");
 }
 
 #[test]
 fn a_disk_that_fails_lends_nothing_and_nothing_of_what_it_lent_is_trusted_again() {
     let mut ground = Ground::new("failing");
     ground.put(0).expect("stored");
-    let (body, lent) = (ground.stays(0).expect("there"), ground.lent(0));
+    let (body, leased) = (ground.verified(0).expect("there"), ground.leased(0));
     ground.device.set(Faults { reads: Some(io::ErrorKind::Other), ..Faults::default() });
     for _ in 0..READ_ERRORS_MAX {
-        assert_eq!(wait(lent.bring(0, BODY_BYTES as u64)), Err(Lost::Failed));
+        assert_eq!(wait(leased.bring(0, BODY_BYTES as u64)), Err(Lost::Failed));
     }
-    assert!(!lent.is_trusted() && body.lend().is_none());
+    assert!(!leased.is_trusted() && body.lease().is_none());
     ground.device.set(Faults::default());
     ground.stage.log.look_after();
     ground.stage.log.probe();
     assert!(ground.stage.log.disk.is_up());
-    assert!(!lent.is_trusted() && body.lend().is_none(), "somebody may have mended the file with zeros");
-    assert!(ground.stays(0).is_some_and(|body| body.lend().is_some()), "what is summed anew is lent");
+    assert!(!leased.is_trusted() && body.lease().is_none(), "somebody may have mended the file with zeros");
+    assert!(ground.verified(0).is_some_and(|body| body.lease().is_some()), "what is summed anew is leased");
 }
 
 #[test]
 fn what_shares_a_folio_with_another_segment_is_not_lent() {
     let mut ground = Ground::new("edges");
     ground.put(0).expect("stored");
-    assert!(ground.stays(0).is_some());
+    assert!(ground.verified(0).is_some());
     let geometry = ground.stage.log.disk.geometry;
     let (begin, folio) = (geometry.segment_at(3), 64 << 10);
     let first = begin.next_multiple_of(folio);
@@ -247,14 +251,14 @@ fn what_shares_a_folio_with_another_segment_is_not_lent() {
     ground.settings.folio_bytes_max = 2 << 20;
     let mut ground = ground.reopened();
     ground.put(1).expect("stored");
-    assert!(ground.stays(1).is_none(), "its segments are smaller than that");
+    assert!(ground.verified(1).is_none(), "its segments are smaller than that");
 }
 
 #[test]
 fn where_it_was_not_asked_for_nothing_is_lent() {
     let mut ground = Ground::new("off");
-    ground.settings.lends = false;
+    ground.settings.leases = false;
     let mut ground = ground.reopened();
     ground.put(0).expect("stored");
-    assert!(ground.stays(0).is_none());
+    assert!(ground.verified(0).is_none());
 }

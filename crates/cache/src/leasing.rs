@@ -20,17 +20,17 @@ impl DiskLevel {
         if let Some(blocks) = stored.body() {
             return Some(blocks.clone());
         }
-        let stays = self.lends_from.is_some_and(|bytes_min| stored.body_len() >= bytes_min);
-        match stored.stay().filter(|_| stays) {
-            Some(staying) => staying.await.ok().map(Blocks::staying),
+        let is_large = self.leases_from.is_some_and(|bytes_min| stored.body_len() >= bytes_min);
+        match stored.verify_in_place().filter(|_| is_large) {
+            Some(verified) => verified.await.ok().map(Blocks::in_segments),
             None => stored.read_all().await.ok(),
         }
     }
 }
 
 impl Cache {
-    /// Its body is not there any more, or cannot be lent now: whoever asks next looks for it on the disk.
-    pub fn let_go(&self, object: &Arc<Object>) {
+    /// Its body is not there any more, or cannot be leased now: whoever asks next looks for it on the disk.
+    pub fn release(&self, object: &Arc<Object>) {
         let mut shard = self.directory.shard(object.key);
         if shard.remove(object) {
             self.part_with(&[Arc::clone(object)].into_iter().collect());
