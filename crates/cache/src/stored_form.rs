@@ -72,7 +72,7 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
         return None;
     }
     let (head, facts, received) = (object.response(), object.facts(), object.received);
-    let mut out = Writer(Vec::with_capacity(256 + 2 * object.kept_head().head_len()));
+    let mut out = FormWriter(Vec::with_capacity(256 + 2 * object.kept_head().head_len()));
     out.0.push(if object.sliced().is_some() { OUTLINE_VERSION } else { FORM_VERSION });
     out.0.extend_from_slice(&object.key().0.to_le_bytes());
     out.0.extend_from_slice(&u128::from(object.variant.0).to_le_bytes());
@@ -108,7 +108,7 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
 
 /// `None`: of another version, or what no larder wrote.
 pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
-    let mut from = Reader(bytes);
+    let mut from = FormReader(bytes);
     let version = from.bytes::<1>()?[0];
     if !matches!(version, FORM_VERSION | OUTLINE_VERSION) {
         return None;
@@ -194,9 +194,9 @@ fn fields_of(mut lines: &[u8]) -> Option<Fields> {
     Some(fields)
 }
 
-struct Writer(Vec<u8>);
+struct FormWriter(Vec<u8>);
 
-impl Writer {
+impl FormWriter {
     fn numbers<const N: usize>(&mut self, numbers: [u64; N]) {
         numbers.iter().for_each(|number| self.0.extend_from_slice(&number.to_le_bytes()));
     }
@@ -217,9 +217,9 @@ impl Writer {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct FormReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> FormReader<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

@@ -34,12 +34,12 @@ pub struct Faults {
 
 pub struct FaultyDevice {
     inner: Arc<dyn Device>,
-    state: Mutex<State>,
+    state: Mutex<FaultState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct FaultState {
     faults: Faults,
     calls: u64,
     stalled: usize,

@@ -23,7 +23,7 @@ pub struct Candidate {
     pub(super) name: ShortName,
 }
 
-type Ask<T> = dyn Fn(Patience) -> ReadOutcome<T> + Send + Sync;
+type ReadCall<T> = dyn Fn(Patience) -> ReadOutcome<T> + Send + Sync;
 /// What only a reader's thread is asked.
 type AskReaders<T> = dyn Fn() -> ReadOutcome<T> + Send + Sync;
 
@@ -32,12 +32,12 @@ pub struct Reading<T> {
     disk: Arc<OneDisk>,
     /// A record, not a part of one.
     is_record: bool,
-    state: State<T>,
+    state: ReadingState<T>,
 }
 
-enum State<T> {
+enum ReadingState<T> {
     New {
-        ask: Arc<Ask<T>>,
+        ask: Arc<ReadCall<T>>,
         queue: Arc<QuestionQueue>,
     },
     Asked(Awaited<Result<T, Lost>>),
@@ -46,8 +46,8 @@ enum State<T> {
 }
 
 impl<T: Send + 'static> Reading<T> {
-    fn new(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>, ask: Arc<Ask<T>>) -> Reading<T> {
-        Reading { disk: Arc::clone(disk), is_record: false, state: State::New { ask, queue: Arc::clone(queue) } }
+    fn new(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>, ask: Arc<ReadCall<T>>) -> Reading<T> {
+        Reading { disk: Arc::clone(disk), is_record: false, state: ReadingState::New { ask, queue: Arc::clone(queue) } }
     }
 
     /// One that a reader's thread does, however much of it is at hand.
@@ -59,7 +59,7 @@ impl<T: Send + 'static> Reading<T> {
         Reading::new(disk, queue, Arc::new(ask))
     }
 
-    fn begin(&mut self, ask: Arc<Ask<T>>, queue: &QuestionQueue) -> Option<Result<T, Lost>> {
+    fn begin(&mut self, ask: Arc<ReadCall<T>>, queue: &QuestionQueue) -> Option<Result<T, Lost>> {
         match ask(Patience::AtHand) {
             ReadOutcome::Read(value) => {
                 self.disk.counters.hits_at_hand.fetch_add(1, Relaxed);
@@ -82,7 +82,7 @@ impl<T: Send + 'static> Reading<T> {
         };
         match queue.ask(Box::new(question)) {
             Ok(()) => {
-                self.state = State::Asked(awaited);
+                self.state = ReadingState::Asked(awaited);
                 None
             }
             Err(lost) => Some(Err(lost)),
@@ -109,8 +109,8 @@ impl<T: Send + 'static> Future for Reading<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T, Lost>> {
         let this = &mut *self;
-        if let State::New { .. } = &this.state {
-            let State::New { ask, queue } = std::mem::replace(&mut this.state, State::Over(None)) else {
+        if let ReadingState::New { .. } = &this.state {
+            let ReadingState::New { ask, queue } = std::mem::replace(&mut this.state, ReadingState::Over(None)) else {
                 unreachable!("it was new a moment ago")
             };
             if let Some(result) = this.begin(ask, &queue) {
@@ -119,15 +119,15 @@ impl<T: Send + 'static> Future for Reading<T> {
             }
         }
         let result = match &mut this.state {
-            State::Asked(awaited) => match Pin::new(awaited).poll(cx) {
+            ReadingState::Asked(awaited) => match Pin::new(awaited).poll(cx) {
                 Poll::Pending => return Poll::Pending,
                 // The reader ended without an answer.
                 Poll::Ready(answer) => answer.unwrap_or(Err(Lost::Failed)),
             },
-            State::Over(lost) => Err(lost.unwrap_or(Lost::Gone)),
-            State::New { .. } => unreachable!("it was begun"),
+            ReadingState::Over(lost) => Err(lost.unwrap_or(Lost::Gone)),
+            ReadingState::New { .. } => unreachable!("it was begun"),
         };
-        this.state = State::Over(None);
+        this.state = ReadingState::Over(None);
         this.count(&result);
         Poll::Ready(result)
     }
@@ -168,7 +168,7 @@ impl Stored {
     }
 
     fn lost<T>(&self) -> Reading<T> {
-        let (disk, state) = (Arc::clone(self.disk()), State::Over(Some(Lost::Failed)));
+        let (disk, state) = (Arc::clone(self.disk()), ReadingState::Over(Some(Lost::Failed)));
         Reading { disk, is_record: false, state }
     }
 

@@ -23,12 +23,12 @@ use crate::sync::atomic::Ordering::Relaxed;
 /// A record on a disk, found whole. A clone shares it.
 #[derive(Clone)]
 pub struct Stored {
-    inner: Arc<Inner>,
+    inner: Arc<PinnedRecord>,
     /// Who reads when it has to be waited for.
     readers: Option<Arc<QuestionQueue>>,
 }
 
-struct Inner {
+struct PinnedRecord {
     disk: Arc<OneDisk>,
     record: HeadRecord,
     unit: u64,
@@ -196,7 +196,7 @@ pub(super) fn open_at(
     };
     let disk = Arc::clone(disk);
     ReadOutcome::Read({
-        let inner = Arc::new(Inner { disk, record, unit: spot.unit, body, _pins: pins });
+        let inner = Arc::new(PinnedRecord { disk, record, unit: spot.unit, body, _pins: pins });
         Stored { inner, readers: None }
     })
 }
