@@ -5,14 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::page_tables::{self, quoted};
-
-/// What a row of the table allows.
-#[derive(Debug, PartialEq, Eq)]
-enum Allowed {
-    These(BTreeSet<String>),
-    All,
-}
+use crate::page_tables::{self, Allowed, quoted};
 
 /// What breaks the table, one sentence each.
 pub fn complaints(architecture: &str, metadata: &Value) -> Vec<String> {
@@ -25,9 +18,8 @@ pub fn complaints(architecture: &str, metadata: &Value) -> Vec<String> {
     for (name, imported) in &imports {
         match table.get(name) {
             None => complaints.push(format!("crate {name} has no row in the import table of ARCHITECTURE.md")),
-            Some(Allowed::All) => {}
-            Some(Allowed::These(allowed)) => {
-                for other in imported.difference(allowed) {
+            Some(allowed) => {
+                for other in imported.iter().filter(|other| !allowed.has(other)) {
                     complaints.push(format!("crate {name} imports {other}, which its row in ARCHITECTURE.md forbids"));
                 }
             }
@@ -37,10 +29,8 @@ pub fn complaints(architecture: &str, metadata: &Value) -> Vec<String> {
         if !imports.contains_key(name) {
             complaints.push(format!("ARCHITECTURE.md has a row for {name}, which is no crate of the workspace"));
         }
-        if let Allowed::These(allowed) = allowed {
-            for other in allowed.iter().filter(|other| !imports.contains_key(*other)) {
-                complaints.push(format!("ARCHITECTURE.md lets {name} import {other}, which is no crate"));
-            }
+        for other in allowed.names().filter(|other| !imports.contains_key(*other)) {
+            complaints.push(format!("ARCHITECTURE.md lets {name} import {other}, which is no crate"));
         }
     }
     complaints
@@ -49,11 +39,7 @@ pub fn complaints(architecture: &str, metadata: &Value) -> Vec<String> {
 /// What the table allows each crate.
 fn table(page: &str) -> BTreeMap<String, Allowed> {
     let rows = page_tables::rows(page, ["crate", "may import"]);
-    rows.into_iter().filter_map(|[name, imports]| Some((quoted(&name).next()?, allowed(&imports)))).collect()
-}
-
-fn allowed(cell: &str) -> Allowed {
-    if cell == "all" { Allowed::All } else { Allowed::These(quoted(cell).collect()) }
+    rows.into_iter().filter_map(|[name, imports]| Some((quoted(&name).next()?, Allowed::read(&imports)))).collect()
 }
 
 /// Each crate of the workspace with those that it imports, for whatever purpose.

@@ -44,7 +44,8 @@ impl ModuleMap {
     pub fn of_crates(project: &Project) -> Result<BTreeMap<String, ModuleMap>, String> {
         let mut sources: BTreeMap<String, Vec<(PathBuf, String)>> = BTreeMap::new();
         for path in project.files()?.iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
-            let folder = path.strip_prefix("crates").unwrap_or(path);
+            let folder = path.strip_prefix("crates").or(path.strip_prefix("xtask").map(|_| path.as_path()));
+            let Ok(folder) = folder else { continue };
             let mut parts = folder.iter();
             if let (Some(name), Some("src")) = (parts.next(), parts.next().and_then(|part| part.to_str())) {
                 let source = (parts.as_path().to_path_buf(), project.read(path)?);
@@ -81,6 +82,17 @@ impl ModuleMap {
             }
         }
         edges
+    }
+
+    /// The names of types, each with the files that define one of that name.
+    pub fn types(&self) -> BTreeMap<&str, BTreeSet<usize>> {
+        let mut types: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+        for module in self.modules.values() {
+            for name in &module.types {
+                types.entry(name).or_default().insert(module.file);
+            }
+        }
+        types
     }
 
     /// The file that defines what a path means in a module, and the name that it has there.
@@ -373,5 +385,15 @@ mod tests {
         let all = "#[cfg(all(test, not(feature = \"x\")))]\nmod tests { use crate::a::A; }";
         check(&[("lib.rs", ""), ("a.rs", ""), ("b.rs", all)], &[]);
         check(&[("lib.rs", ""), ("a.rs", ""), ("b.rs", "#[cfg(not(test))]\nuse crate::a::A;")], &["b.rs a.rs: A"]);
+    }
+
+    #[test]
+    fn types_are_found_with_their_files() {
+        let items =
+            "struct A; enum B {}\nimpl A { type C = u8; }\nfn f() { struct D; }\n#[cfg(test)]\nmod t { struct E; }";
+        let sources = [("a.rs", items), ("b.rs", "mod c { pub type A = u8; }")];
+        let map = ModuleMap::read(&sources.map(|(path, text)| (PathBuf::from(path), text.to_string())));
+        let types = map.types().into_iter().map(|(name, files)| (name, files.into_iter().collect()));
+        assert_eq!(types.collect::<Vec<(&str, Vec<usize>)>>(), [("A", vec![0, 1]), ("B", vec![0])]);
     }
 }

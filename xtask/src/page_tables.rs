@@ -1,5 +1,14 @@
 //! Tables of Markdown pages that `tidy` reads.
 
+use std::collections::BTreeSet;
+
+/// What a cell of a table allows: the names that it quotes, or all.
+#[derive(Debug)]
+pub enum Allowed {
+    These(BTreeSet<String>),
+    All,
+}
+
 /// The cells of the first table whose header has all of these columns, in this order for each row.
 pub fn rows<const N: usize>(page: &str, columns: [&str; N]) -> Vec<[String; N]> {
     let mut rows = Vec::new();
@@ -30,6 +39,28 @@ pub fn rows<const N: usize>(page: &str, columns: [&str; N]) -> Vec<[String; N]> 
 /// What a cell has between back quotes.
 pub fn quoted(cell: &str) -> impl Iterator<Item = String> + '_ {
     cell.split('`').skip(1).step_by(2).map(str::to_string)
+}
+
+impl Allowed {
+    pub fn read(cell: &str) -> Allowed {
+        if cell == "all" { Allowed::All } else { Allowed::These(quoted(cell).collect()) }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Allowed::These(names) => names.contains(name),
+            Allowed::All => true,
+        }
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        match self {
+            Allowed::These(names) => Some(names),
+            Allowed::All => None,
+        }
+        .into_iter()
+        .flatten()
+    }
 }
 
 #[cfg(test)]

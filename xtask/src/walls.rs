@@ -5,17 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::module_map::ModuleMap;
-use crate::page_tables::{self, quoted};
+use crate::page_tables::{self, Allowed, quoted};
 
 /// The crate that has walls.
 const CRATE: &str = "larder";
-
-/// What a cell of the table allows: some modules of the root, or all.
-#[derive(Debug)]
-enum Allowed {
-    These(BTreeSet<String>),
-    All,
-}
 
 /// A row of the table.
 struct Wall {
@@ -57,28 +50,6 @@ pub fn complaints(architecture: &str, crates: &BTreeMap<String, ModuleMap>) -> V
         }
     }
     complaints
-}
-
-impl Allowed {
-    fn read(cell: &str) -> Allowed {
-        if cell == "all" { Allowed::All } else { Allowed::These(quoted(cell).collect()) }
-    }
-
-    fn has(&self, name: &str) -> bool {
-        match self {
-            Allowed::These(names) => names.contains(name),
-            Allowed::All => true,
-        }
-    }
-
-    fn names(&self) -> impl Iterator<Item = &String> {
-        match self {
-            Allowed::These(names) => Some(names),
-            Allowed::All => None,
-        }
-        .into_iter()
-        .flatten()
-    }
 }
 
 impl Wall {
