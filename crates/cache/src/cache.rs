@@ -426,7 +426,7 @@ impl Cache {
     }
 
     /// As `make_room`, but where more than half of what is stored would have to go nothing does, and there is no room: what is
-    /// on its way becomes something that may go, and of what is stored the outlines are needed to find the rest.
+    /// on its way becomes something that may go, and of what is stored the manifests are needed to find the rest.
     pub(crate) fn makes_room_gently(&self, more: usize) -> bool {
         let excess = self.account.excess(more);
         excess == 0 || excess <= self.eviction.lock().weight() / 2 && self.make_room(more)

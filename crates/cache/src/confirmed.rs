@@ -154,7 +154,7 @@ impl Ticket {
             }
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
             let shared = Arc::clone(&head);
-            let (length, keep_ms, is_outline) = (Some(fresh.length()), 0, fresh.sliced().is_some());
+            let (length, keep_ms, is_manifest) = (Some(fresh.length()), 0, fresh.sliced().is_some());
             let tags = fresh.tags().map(|tags| tags.under_way(began));
             let head = FlightHead {
                 full: head,
@@ -168,7 +168,7 @@ impl Ticket {
                 keep_ms,
                 is_by_policy: fresh.is_by_policy(),
                 trial,
-                is_outline,
+                is_manifest,
             };
             flight.change(|inner| {
                 match inner.state {

@@ -53,7 +53,7 @@ pub struct StoreAs {
     pub partial: Option<Part>,
     /// Beside `partial`: what the parts are stored as when nothing is missing any more.
     pub whole: Option<WholeHead>,
-    /// Set when the body is to lie in slices: what is described here is the outline, and its body empty.
+    /// Set when the body is to lie in slices: what is described here is the manifest, and its body empty.
     pub sliced: Option<Sliced>,
     /// Set when the response belongs under another key than the one it was asked by.
     pub elsewhere: Option<Elsewhere>,

@@ -81,7 +81,7 @@ pub(crate) struct FlightHead {
     /// Against the bans since the fetch began.
     pub trial: Trial,
     /// Of a response whose body lies elsewhere: it answers once it has landed.
-    pub is_outline: bool,
+    pub is_manifest: bool,
 }
 
 /// Whom beside the leader a response can answer.

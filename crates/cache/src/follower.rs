@@ -281,8 +281,8 @@ fn look_at_head(inner: &Inner, leader: bool) -> Option<Seen> {
     let object = match &inner.body {
         FlightBody::Landed(object) => Some(Arc::clone(object)),
         // Only what has landed says where its body is.
-        _ if head.is_outline && matches!(inner.end, End::Open) => return None,
-        _ if head.is_outline => return Some(Err(Release::VaryMismatch)),
+        _ if head.is_manifest && matches!(inner.end, End::Open) => return None,
+        _ if head.is_manifest => return Some(Err(Release::VaryMismatch)),
         _ => None,
     };
     Some(Ok((head, object)))

@@ -37,7 +37,7 @@ pub struct Part {
 enum Extent {
     Whole,
     Part(Part),
-    /// Elsewhere: this is the outline.
+    /// Elsewhere: this is the manifest.
     Sliced(Sliced),
 }
 
@@ -47,7 +47,7 @@ enum Extent {
 /// |---|---|---|---|
 /// | `HOT` | yes, under the key's newest specification | yes | yes |
 /// | `WATCHED` | the same, of a response with cache groups, or where bans are issued | if none of its groups was invalidated, and no ban is newer than its last test | the same |
-/// | `COOL` | yes, under an older one: only `ask` knows whether a newer sibling fits better; or it is an outline | no | yes |
+/// | `COOL` | yes, under an older one: only `ask` knows whether a newer sibling fits better; or it is a manifest | no | yes |
 /// | `DEAD` | no: evicted, replaced, purged, or never stored | no | no |
 ///
 /// What a hit reads stands first and side by side, in lines of their own, one step from the bytes it sends: with many
@@ -465,7 +465,7 @@ impl Object {
 
     /// Only under the shard's lock.
     pub(crate) fn set_hot(&self, watched: bool, hot: bool) {
-        // Only the story knows how to serve an outline.
+        // Only the story knows how to serve a manifest.
         let hot = hot && self.sliced().is_none();
         let liveness = match (hot, watched || self.groups().is_some()) {
             (false, _) => COOL,

@@ -1,4 +1,4 @@
-//! How a body lies in slices, as its outline knows it: how long it is, how long they are, and by which stamp they are found.
+//! How a body lies in slices, as its manifest knows it: how long it is, how long they are, and by which stamp they are found.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub struct Sliced {
     /// Of the whole representation.
     pub complete: u64,
     pub slice_bytes: u64,
-    /// Drawn when the outline was made.
+    /// Drawn when the manifest was made.
     pub(crate) stamp: u64,
 }
 

@@ -1,9 +1,9 @@
-//! Bodies that are too large to be kept in one piece: an outline, and slices that come and go one by one.
+//! Bodies that are too large to be kept in one piece: a manifest, and slices that come and go one by one.
 //!
-//! The outline is a stored response like every other but for its body: it is found, judged, validated, purged and banned.
+//! The manifest is a stored response like every other but for its body: it is found, judged, validated, purged and banned.
 //! It carries a stamp, and its slices are found under keys made of that stamp and their number, and by nothing else. So
-//! whoever takes the outline away has taken all slices away; they leave by themselves, for nobody asks for them any more.
-//! A slice knows no freshness: as long as the outline is confirmed, its slices are what it was made of.
+//! whoever takes the manifest away has taken all slices away; they leave by themselves, for nobody asks for them any more.
+//! A slice knows no freshness: as long as the manifest is confirmed, its slices are what it was made of.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,8 +44,8 @@ pub enum SliceAnswer {
 }
 
 impl Object {
-    /// How a slice of the body of this outline is stored whose bytes are to follow. By itself it is never over: what it is
-    /// good for the outline says, which is confirmed without it.
+    /// How a slice of the body of this manifest is stored whose bytes are to follow. By itself it is never over: what it is
+    /// good for the manifest says, which is confirmed without it.
     pub fn slice_description(&self, range: &Range<u64>, now: Now) -> Description {
         let mut head = ResponseHead::new(Status::PARTIAL_CONTENT);
         if let Some(etag) = self.etag() {
@@ -96,7 +96,7 @@ impl Ticket {
             keep_ms: 0,
             is_by_policy: false,
             trial: Trial::since(duty.flight.began()),
-            is_outline: false,
+            is_manifest: false,
         };
         let ((), wakes) = duty.close(|shard, flight| {
             entry_of(shard, flight).delist(flight);
@@ -129,7 +129,7 @@ impl Cache {
         self.key([&b"slice"[..], &sliced.stamp.to_le_bytes(), &number.to_le_bytes()])
     }
 
-    /// Looks for a slice. The request is the one that the outline answers.
+    /// Looks for a slice. The request is the one that the manifest answers.
     pub fn ask_slice(
         self: &Arc<Self>,
         sliced: Sliced,
@@ -207,13 +207,13 @@ impl Cache {
         if self.may_recall(key) { self.recall_object(key, request, now).await } else { None }
     }
 
-    /// The origin has another representation by now: the outline is not to be found any more. Its readers may finish with
+    /// The origin has another representation by now: the manifest is not to be found any more. Its readers may finish with
     /// the slices that are there.
-    pub fn outdate(&self, outline: &Arc<Object>) {
-        let mut shard = self.directory.shard(outline.key);
-        if shard.remove(outline) {
-            self.part_with(&[Arc::clone(outline)].into_iter().collect());
-            self.forget_on_disk(outline.key, outline.variant);
+    pub fn outdate(&self, manifest: &Arc<Object>) {
+        let mut shard = self.directory.shard(manifest.key);
+        if shard.remove(manifest) {
+            self.part_with(&[Arc::clone(manifest)].into_iter().collect());
+            self.forget_on_disk(manifest.key, manifest.variant);
         }
     }
 }

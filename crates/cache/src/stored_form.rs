@@ -10,7 +10,7 @@
 //! keep_ms u64 (all ones: no policy decided) · status u16 · HTTP version u8
 //! then texts and lists, each with its length before it as u32:
 //! Vary's names · reason (all ones: none) · fields · rendered · slots of its groups · slots of its tags · digests of its tags
-//! version 4, an outline: complete u64 · slice_bytes u64 · stamp u64
+//! version 4, a manifest: complete u64 · slice_bytes u64 · stamp u64
 //! ```
 //!
 //! Numbers are little-endian. Times: a clock that does not jump is used within one boot, the wall clock from one to the
@@ -30,7 +30,7 @@ use crate::slice_layout::Sliced;
 
 const FORM_VERSION: u8 = 3;
 /// Of a response whose body lies in slices.
-const OUTLINE_VERSION: u8 = 4;
+const MANIFEST_VERSION: u8 = 4;
 const NONE_U64: u64 = u64::MAX;
 const NONE_LEN: u32 = u32::MAX;
 
@@ -73,7 +73,7 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     }
     let (head, facts, received) = (object.response(), object.facts(), object.received);
     let mut out = FormWriter(Vec::with_capacity(256 + 2 * object.kept_head().head_len()));
-    out.0.push(if object.sliced().is_some() { OUTLINE_VERSION } else { FORM_VERSION });
+    out.0.push(if object.sliced().is_some() { MANIFEST_VERSION } else { FORM_VERSION });
     out.0.extend_from_slice(&object.key().0.to_le_bytes());
     out.0.extend_from_slice(&u128::from(object.variant.0).to_le_bytes());
     out.numbers([boot.0, received.mono_ms, received.wall_ms]);
@@ -110,10 +110,10 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
 pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     let mut from = FormReader(bytes);
     let version = from.bytes::<1>()?[0];
-    if !matches!(version, FORM_VERSION | OUTLINE_VERSION) {
+    if !matches!(version, FORM_VERSION | MANIFEST_VERSION) {
         return None;
     }
-    let is_outline = version == OUTLINE_VERSION;
+    let is_manifest = version == MANIFEST_VERSION;
     let key = Key(u128::from_le_bytes(from.bytes()?));
     let variant = Variant(u128::from_le_bytes(from.bytes()?) as u64);
     let (stored_in, received_mono_ms, received_wall_ms) = (from.number()?, from.number()?, from.number()?);
@@ -147,7 +147,7 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     let group_slots = from.list(u32::from_le_bytes)?;
     let tag_slots = from.list(u32::from_le_bytes)?;
     let tag_digests = from.list(u64::from_le_bytes)?;
-    let sliced = match is_outline {
+    let sliced = match is_manifest {
         true => Some(Sliced::read([from.number()?, from.number()?, from.number()?])?),
         false => None,
     };
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outline_says_where_its_slices_are() {
+    fn a_manifest_says_where_its_slices_are() {
         let sliced = Sliced { complete: 5 << 30, slice_bytes: 1 << 20, stamp: 77 };
         let written = write(&object(ObjectParts { sliced: Some(sliced), ..parts() }), BOOT).unwrap();
         assert_eq!(read(&written, BOOT, NOW).unwrap().sliced, Some(sliced));
@@ -380,7 +380,7 @@ mod tests {
             }
         }
         let mut other = whole.to_vec();
-        other[0] = OUTLINE_VERSION + 1;
+        other[0] = MANIFEST_VERSION + 1;
         assert!(read(&Bytes::from(other), BOOT, NOW).is_none());
     }
 

@@ -164,7 +164,7 @@ impl Ticket {
             keep_ms: 0,
             is_by_policy: false,
             trial,
-            is_outline: false,
+            is_manifest: false,
         };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
@@ -251,7 +251,7 @@ impl Ticket {
         let variant = variant_of(spec.as_ref(), asked.selecting().fields);
         let too_long = room.is_none() && length.is_some_and(|length| length > cache.object_bytes_max());
         head.facts = Some(facts);
-        head.is_outline = sliced.is_some();
+        head.is_manifest = sliced.is_some();
         head.keep_ms = policy.map_or(0, |policy| policy.keep_ms);
         head.is_by_policy = policy.is_some();
         head.groups = cache.membership(groups.as_ref(), duty.flight.began());

@@ -40,7 +40,6 @@ pub(crate) mod fill_by_policy;
 mod invalidated;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
-pub(crate) mod outline;
 pub(crate) mod policy_fetch;
 mod prepare;
 mod refreshed;
@@ -49,6 +48,7 @@ mod retry;
 mod send;
 pub(crate) mod settled;
 pub(crate) mod slice_fetch;
+pub(crate) mod slice_manifest;
 pub(crate) mod slice_stream;
 mod upload;
 

@@ -152,7 +152,7 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 74] = {
         (Pass, Deliver),
         // An answer that may be stored after all.
         (Pass, Wait),
-        // A range far ahead made an outline.
+        // A range far ahead made a manifest.
         (Pass, Hit),
         (Pass, Synth),
         (Pass, Log),

@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     pub(crate) hit_history: HitHistory,
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
-    /// Held while an outline is made.
+    /// Held while a manifest is made.
     pub(crate) outlining: parking_lot::Mutex<()>,
 }
 

@@ -54,21 +54,21 @@ fn check(eviction: EvictionKind, store_as: impl Fn() -> StoreAs, after_ms: u64) 
     (left(&stage, "unused", 250), left(&stage, "used", 250))
 }
 
-/// The outline is confirmed and its slices are not: they live as long as they are used.
+/// The manifest is confirmed and its slices are not: they live as long as they are used.
 #[test]
-fn slices_do_not_leave_because_their_outline_was_fetched_long_ago() {
+fn slices_do_not_leave_because_their_manifest_was_fetched_long_ago() {
     let mut stage = sized(EvictionKind::S3Fifo);
     for path in paths("unused", 250) {
         stage.fill(stage.miss(&path), storable(HOUR_MS), &BODY).expect("it is stored");
     }
-    let outlined = StoreAs { sliced: Some(Sliced::new(250 * 6_221, 6_221)), ..storable(MINUTE_MS) };
-    let outline = stage.fill(stage.miss("/film"), outlined, b"").expect("it is stored");
-    let (sliced, none) = (outline.sliced().expect("an outline"), fields_of(&[]));
+    let with_manifest = StoreAs { sliced: Some(Sliced::new(250 * 6_221, 6_221)), ..storable(MINUTE_MS) };
+    let manifest = stage.fill(stage.miss("/film"), with_manifest, b"").expect("it is stored");
+    let (sliced, none) = (manifest.sliced().expect("a manifest"), fields_of(&[]));
     for number in 0..250 {
         let SliceAnswer::Fetch(ticket) = stage.cache.ask_slice(sliced, number, &request(&none), 0, stage.now) else {
             panic!("nobody has it");
         };
-        let mut draft = ticket.describe(outline.slice_description(&sliced.range(number), stage.now));
+        let mut draft = ticket.describe(manifest.slice_description(&sliced.range(number), stage.now));
         draft.append(Bytes::from_static(&BODY));
         let slice = draft.land(None).expect("it is stored");
         (0..5).for_each(|_| slice.touch(stage.now));

@@ -1,4 +1,4 @@
-//! Outlines, whose bodies lie in slices: who waits for one, what takes one away, and that its slices go with it.
+//! Manifests, whose bodies lie in slices: who waits for one, what takes one away, and that its slices go with it.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use message::{Fields, ResponseHead, Status};
 
 const COMPLETE: u64 = 25;
 
-fn outlined(sliced: Sliced) -> StoreAs {
+fn with_manifest(sliced: Sliced) -> StoreAs {
     StoreAs { sliced: Some(sliced), ..storable(MINUTE_MS) }
 }
 
-fn outline(stage: &Stage) -> Arc<Object> {
-    stage.fill(stage.miss("/"), outlined(Sliced::new(COMPLETE, 10)), b"").expect("stored")
+fn manifest(stage: &Stage) -> Arc<Object> {
+    stage.fill(stage.miss("/"), with_manifest(Sliced::new(COMPLETE, 10)), b"").expect("stored")
 }
 
 fn ask(stage: &Stage, sliced: Sliced, number: u64) -> SliceAnswer {
@@ -60,7 +60,7 @@ fn slices_are_all_as_long_but_the_last() {
 #[test]
 fn one_fetches_a_slice_and_the_others_follow() {
     let stage = Stage::new();
-    let sliced = outline(&stage).sliced().expect("an outline");
+    let sliced = manifest(&stage).sliced().expect("a manifest");
     let ticket = fetch(&stage, sliced, 1);
     let SliceAnswer::Busy(mut follower) = ask(&stage, sliced, 1) else { panic!("it is on its way") };
     // The one beside it is another's.
@@ -74,7 +74,7 @@ fn one_fetches_a_slice_and_the_others_follow() {
 #[test]
 fn a_ticket_that_is_given_back_sets_all_free_who_wait() {
     let stage = Stage::new();
-    let sliced = outline(&stage).sliced().expect("an outline");
+    let sliced = manifest(&stage).sliced().expect("a manifest");
     let mut ticket = fetch(&stage, sliced, 0);
     assert!(now_or_never(|cx| ticket.poll_wanted(cx)).is_none());
     let mut own = ticket.join(0);
@@ -90,7 +90,7 @@ fn a_ticket_that_is_given_back_sets_all_free_who_wait() {
 #[test]
 fn a_slice_that_was_found_elsewhere_is_had_by_all_who_wait_though_it_has_left_already() {
     let stage = Stage::new();
-    let sliced = outline(&stage).sliced().expect("an outline");
+    let sliced = manifest(&stage).sliced().expect("a manifest");
     fill(&stage, fetch(&stage, sliced, 0), b"0123456789");
     let SliceAnswer::Held(slice) = ask(&stage, sliced, 0) else { panic!("it is stored") };
     stage.cache.release(&slice);
@@ -168,36 +168,36 @@ fn room_for_a_slice_is_not_made_of_most_of_what_is_stored() {
 }
 
 #[test]
-fn who_waits_for_an_outline_gets_it_whole_or_asks_again() {
+fn who_waits_for_a_manifest_gets_it_whole_or_asks_again() {
     let stage = Stage::new();
     let (ticket, mut waiting) = (stage.miss("/"), stage.busy("/"));
-    let draft = stage.describe(ticket, Some(outlined(Sliced::new(COMPLETE, 10))), Some(0));
+    let draft = stage.describe(ticket, Some(with_manifest(Sliced::new(COMPLETE, 10))), Some(0));
     // Its head is known, and where the body is is not.
     assert!(head_of(&mut waiting).is_none());
-    let outline = draft.land(None).expect("stored");
-    assert_eq!((outline.length(), outline.body().len(), outline.has_whole_body()), (COMPLETE, 0, false));
+    let manifest = draft.land(None).expect("stored");
+    assert_eq!((manifest.length(), manifest.body().len(), manifest.has_whole_body()), (COMPLETE, 0, false));
     let headed = head_of(&mut waiting).expect("now").expect("it has landed");
-    assert!(headed.object.is_some_and(|object| Arc::ptr_eq(&object, &outline)));
+    assert!(headed.object.is_some_and(|object| Arc::ptr_eq(&object, &manifest)));
     assert_eq!(headed.length, Some(COMPLETE));
-    assert!(Arc::ptr_eq(&stage.fresh("/"), &outline));
+    assert!(Arc::ptr_eq(&stage.fresh("/"), &manifest));
 
     stage.cache.purge(stage.key("/"));
     let (ticket, mut waiting) = (stage.miss("/"), stage.busy("/"));
-    let draft = stage.describe(ticket, Some(outlined(Sliced::new(COMPLETE, 10))), Some(0));
+    let draft = stage.describe(ticket, Some(with_manifest(Sliced::new(COMPLETE, 10))), Some(0));
     stage.cache.purge(stage.key("/"));
     assert!(draft.land(None).is_none());
     assert_eq!(head_of(&mut waiting).expect("now").expect_err("purged meanwhile"), Release::VaryMismatch);
 }
 
 #[test]
-fn another_outline_has_other_slices() {
+fn another_manifest_has_other_slices() {
     let stage = Stage::new();
-    let first = outline(&stage);
-    let sliced = first.sliced().expect("an outline");
+    let first = manifest(&stage);
+    let sliced = first.sliced().expect("a manifest");
     fill(&stage, fetch(&stage, sliced, 0), b"0123456789");
     stage.cache.outdate(&first);
     assert!(!first.is_live() && matches!(stage.ask("/"), Answer::Miss(_)));
-    let second = outline(&stage).sliced().expect("an outline");
+    let second = manifest(&stage).sliced().expect("a manifest");
     assert!(is_held(&stage, sliced, 0), "who reads the first may finish");
     assert!(!stage.cache.may_have_slice(second, 0));
     // What is not stored any more is nothing to be outdated.

@@ -19,7 +19,7 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
 use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
-use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, outline, refreshed};
+use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, refreshed, slice_manifest};
 use crate::limits::POURED_BYTES_MAX;
 use crate::stored_head;
 use crate::url_variations::Place;
@@ -117,7 +117,7 @@ async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<
         }
     };
     let storable = match storable {
-        Some(store_as) => match outline::of_whole(&fetch, &reply, &store_as, ticket.flight().key(), length) {
+        Some(store_as) => match slice_manifest::of_whole(&fetch, &reply, &store_as, ticket.flight().key(), length) {
             Some(sliced) => {
                 let what = (StoreAs { sliced: Some(sliced), ..store_as }, shared_head);
                 return store_in_slices(fetch, ticket, what, reply.body, reply.received).await;
@@ -154,7 +154,7 @@ pub(crate) async fn store_in_slices(
     received: Now,
 ) {
     let count = store_as.sliced.map_or(0, |sliced| sliced.count());
-    let begun = outline::begin(&fetch, ticket, (store_as, head), (0, count), received);
+    let begun = slice_manifest::begin(&fetch, ticket, (store_as, head), (0, count), received);
     let stream = begun.and_then(|(_, stream)| stream);
     let is_whole = match stream {
         Some(stream) => stream.pour(&fetch, arriving.into_body(&fetch)).await,

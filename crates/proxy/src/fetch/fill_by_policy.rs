@@ -14,7 +14,7 @@ use crate::fetch::fill::{Course, pour, store_in_slices};
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
 use crate::fetch::settled::{Keeping, Settled, SettledBody};
-use crate::fetch::{Broken, Client, Fetch, FetchState, outline};
+use crate::fetch::{Broken, Client, Fetch, FetchState, slice_manifest};
 use crate::limits::MARK_TTL_MIN_MS;
 use crate::stored_head;
 use crate::vcl_story::policy_purge;
@@ -55,7 +55,7 @@ async fn land(mut fetch: Fetch, mut ticket: Ticket, settled: Settled) {
     let rendered = stored_head::render_by_policy(&made.head, &fetch.site);
     let sliced = match &body {
         SettledBody::Origin(_, ResponseBody::Length(length)) => {
-            outline::of_whole_by_policy(&fetch, &made, ticket.flight().key(), *length, received)
+            slice_manifest::of_whole_by_policy(&fetch, &made, ticket.flight().key(), *length, received)
         }
         _ => None,
     };

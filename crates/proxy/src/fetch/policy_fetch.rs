@@ -23,7 +23,7 @@ use wire::{Refusal, RequestBody};
 use crate::fetch::bereq::with_xid;
 use crate::fetch::beresp::{received_head, says_body_of_204};
 use crate::fetch::settled::{Settled, SettledBody};
-use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body, outline};
+use crate::fetch::{Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body, slice_manifest};
 use crate::records::{RecordKind, fetch_records};
 use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::log_notes::LifeBy;
@@ -288,7 +288,7 @@ impl Fetch {
         if self.site.settings.as_varnishd && says_body_of_204(&reply.head) {
             return Next::Error(503, Some(FETCH_FAILED.into()));
         }
-        self.policy().ranges_tag.replace(outline::ranges_tag(&reply.head));
+        self.policy().ranges_tag.replace(slice_manifest::ranges_tag(&reply.head));
         let (head, framing, received) = (received_head(&reply.head), reply.framing, reply.received);
         let body = SettledBody::Origin(Box::new(reply.body), framing);
         self.backend_response(head, body, received)

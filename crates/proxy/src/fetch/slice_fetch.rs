@@ -1,8 +1,8 @@
 //! Slice fetch: one slice of a large body, from a disk or by a range from its origin.
 //!
 //! It runs in a task of its own, for whoever waits for the slice on any core, and goes on when they leave: what is left of a
-//! slice is worth finishing. What comes must be of the very representation that the outline stands for, by a strong
-//! validator; else that one is not the origin's any more, and the outline goes.
+//! slice is worth finishing. What comes must be of the very representation that the manifest stands for, by a strong
+//! validator; else that one is not the origin's any more, and the manifest goes.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -25,14 +25,14 @@ use crate::vcl_story::backend_task::MadeFor;
 use crate::vcl_story::client_steps::original_of;
 use crate::worker::Core;
 
-/// The token of a slice that is of another representation than the outline.
+/// The token of a slice that is of another representation than the manifest.
 pub(crate) const CHANGED: &str = "representation-changed";
 
 /// How often, and after how long, it is looked whether there is room again: for a second.
 const ROOM_LOOKS_MAX: u32 = 100;
 const ROOM_LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where the slices of an outline come from, and with which request they are asked for.
+/// Where the slices of a manifest come from, and with which request they are asked for.
 #[derive(Clone)]
 pub(crate) struct SliceSource {
     pub(crate) core: Rc<Core>,
@@ -42,7 +42,7 @@ pub(crate) struct SliceSource {
     /// Absent for who refreshes in the background.
     client: Option<ClientIdentity>,
     program: Option<Rc<Program>>,
-    outline: Arc<Object>,
+    manifest: Arc<Object>,
     pub(crate) sliced: Sliced,
 }
 
@@ -54,45 +54,45 @@ pub(crate) struct Program {
 
 impl SliceSource {
     /// `None` for what does not lie in slices.
-    pub(crate) fn of(tx: &Transaction, outline: &Arc<Object>) -> Option<SliceSource> {
+    pub(crate) fn of(tx: &Transaction, manifest: &Arc<Object>) -> Option<SliceSource> {
         let program = tx.policy.program().map(|state| Program {
             made_for: MadeFor::of(state),
             bereq: bereq_of(&tx.head.request(), original_of(tx), None, false),
         });
-        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), program), outline)
+        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), program), manifest)
     }
 
-    /// The same for the fetch that brought the outline.
-    pub(crate) fn of_fetch(fetch: &Fetch, outline: &Arc<Object>) -> Option<SliceSource> {
+    /// The same for the fetch that brought the manifest.
+    pub(crate) fn of_fetch(fetch: &Fetch, manifest: &Arc<Object>) -> Option<SliceSource> {
         let program = fetch.vcl.as_deref().map(|state| Program {
             made_for: Rc::clone(&state.made_for),
             bereq: bereq_of(&state.original.request(), None, None, false),
         });
-        SliceSource::new((&fetch.core, &fetch.site), (fetch.backend, &fetch.head), (fetch.client, program), outline)
+        SliceSource::new((&fetch.core, &fetch.site), (fetch.backend, &fetch.head), (fetch.client, program), manifest)
     }
 
     fn new(
         (core, site): (&Rc<Core>, &Arc<Site>),
         (backend, head): (Option<Backend>, &Rc<RequestHead>),
         (client, program): (Option<ClientIdentity>, Option<Program>),
-        outline: &Arc<Object>,
+        manifest: &Arc<Object>,
     ) -> Option<SliceSource> {
         Some(SliceSource {
-            sliced: outline.sliced()?,
+            sliced: manifest.sliced()?,
             core: Rc::clone(core),
             site: Arc::clone(site),
             backend,
             // A program says itself what is asked with which credentials.
-            head: if program.is_some() { Rc::clone(head) } else { asking(head, outline) },
+            head: if program.is_some() { Rc::clone(head) } else { asking(head, manifest) },
             client,
             program: program.map(Rc::new),
-            outline: Arc::clone(outline),
+            manifest: Arc::clone(manifest),
         })
     }
 
-    /// Without its outline nobody finds a slice.
+    /// Without its manifest nobody finds a slice.
     pub(crate) fn ask(&self, number: u64) -> SliceAnswer {
-        self.outline.note_needed();
+        self.manifest.note_needed();
         ask(&self.core, self.sliced, number, &self.head.request())
     }
 
@@ -107,21 +107,21 @@ impl SliceSource {
 
     /// A slice whose bytes are to follow.
     pub(crate) fn description(&self, number: u64, now: Now) -> Description {
-        self.outline.slice_description(&self.sliced.range(number), now)
+        self.manifest.slice_description(&self.sliced.range(number), now)
     }
 
-    /// Is this the slice, of the representation that the outline stands for?
+    /// Is this the slice, of the representation that the manifest stands for?
     fn is_answered_by(&self, number: u64, reply: &Reply) -> bool {
         let fields = reply.head.fields.view();
         let expected = ContentRange { range: self.sliced.range(number), complete_length: Some(self.sliced.complete) };
         reply.head.status == Status::PARTIAL_CONTENT
             && fields.get(FieldName::ContentRange).and_then(ContentRange::parse) == Some(expected)
-            && may_combine(fields, self.outline.fields())
+            && may_combine(fields, self.manifest.fields())
     }
 
     /// What the origin says to the range of a slice.
     async fn ask_origin(&self, range: Range<u64>) -> Result<(Fetch, Reply), Broken> {
-        let if_range = self.outline.etag().map(Bytes::copy_from_slice);
+        let if_range = self.manifest.etag().map(Bytes::copy_from_slice);
         let purpose = Purpose::Slice { range, if_range };
         let site = (&self.core, &self.site);
         if let Some(program) = &self.program {
@@ -143,10 +143,10 @@ impl SliceSource {
     }
 }
 
-/// The request by which slices of an outline are asked for. What does not say that it is shared was not asked for with
+/// The request by which slices of a manifest are asked for. What does not say that it is shared was not asked for with
 /// credentials, and nor are its slices: everybody gets them, and an entity tag need not depend on who asks.
-fn asking(head: &Rc<RequestHead>, outline: &Object) -> Rc<RequestHead> {
-    if outline.facts().says_shared || credentials::of_request(head.request().fields).is_none() {
+fn asking(head: &Rc<RequestHead>, manifest: &Object) -> Rc<RequestHead> {
+    if manifest.facts().says_shared || credentials::of_request(head.request().fields).is_none() {
         return Rc::clone(head);
     }
     let request = head.request();
@@ -195,12 +195,12 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
     }
     if !source.is_answered_by(number, &reply) {
         fetch.enter(FetchState::Failed);
-        let is_the_same = may_combine(reply.head.fields.view(), source.outline.fields());
+        let is_the_same = may_combine(reply.head.fields.view(), source.manifest.fields());
         if is_the_same && reply.head.status == Status::OK {
             // It does not do what it said that it can.
-            core.shared.unsliceable.note(source.outline.key(), reply.received.mono_ms);
+            core.shared.unsliceable.note(source.manifest.key(), reply.received.mono_ms);
         }
-        core.shared.cache.outdate(&source.outline);
+        core.shared.cache.outdate(&source.manifest);
         return ticket.fail(source.changed(&reply), reply.received);
     }
     fetch.enter(FetchState::Fill);

@@ -12,7 +12,7 @@ use wire::{HopByHop, ResponseBody};
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
 use crate::fetch::settled::{Settled, SettledBody};
-use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, fill_by_policy, outline};
+use crate::fetch::{self, Broken, Client, Fetch, Purpose, Reply, fill_by_policy, slice_manifest};
 use crate::records::fetch_records::Wish;
 use crate::records::request_records;
 use crate::transaction::deliver::{Answer, Made};
@@ -42,16 +42,16 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
 /// it is.
 async fn by_slices(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Option<Step> {
     let first = slice_probe::first_byte(tx).filter(|_| tx.outcome.why == lookup::RANGE_AHEAD)?;
-    let slice_bytes = outline::slice_bytes(&tx.core, &tx.site)?;
+    let slice_bytes = slice_manifest::slice_bytes(&tx.core, &tx.site)?;
     let (key, now) = (tx.key(), tx.core.now());
     if !tx.is_lookup() || tx.core.shared.unsliceable.has(key, now.mono_ms) {
         return None;
     }
     Some(match slice_probe::run(tx, downstream, first, slice_bytes).await {
         Probed::Unsliced => return None,
-        Probed::Outline(outline) => {
+        Probed::Manifest(manifest) => {
             tx.outcome.verdict = CacheVerdict::Miss;
-            Step::Hit(outline, hit::Why::Fetched)
+            Step::Hit(manifest, hit::Why::Fetched)
         }
         Probed::Answered(answered, began) => {
             tx.outcome.verdict = CacheVerdict::Pass;

@@ -1,5 +1,5 @@
 //! Slice probe: a range far into a body of which nothing is known. The slice that it begins in is asked for in its place: the
-//! answer says how large the whole is, and becomes its outline and its first slice.
+//! answer says how large the whole is, and becomes its manifest and its first slice.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use message::{FieldName, Status};
 use rules::range::{RangeSpec, RangeSpecs};
 
 use crate::downstream::Downstream;
-use crate::fetch::{Broken, Client, Fetch, Purpose, Reply, fill, outline};
+use crate::fetch::{Broken, Client, Fetch, Purpose, Reply, fill, slice_manifest};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
 
 /// What became of it.
 pub(crate) enum Probed {
-    /// The outline: it is stored, and the slice is on its way.
-    Outline(Arc<Object>),
+    /// The manifest: it is stored, and the slice is on its way.
+    Manifest(Arc<Object>),
     /// The answer is what the client asked for, or about it: an error, or the whole.
     Answered(Box<(Fetch, Reply)>, Began),
     /// It cannot be kept in slices: to be asked as the client asks.
@@ -49,7 +49,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
         return Probed::Answered(Box::new((fetch, reply)), began);
     }
     let key = tx.key();
-    let Some((store_as, number)) = outlined(&fetch, &reply, key, from, slice_bytes) else {
+    let Some((store_as, number)) = with_manifest(&fetch, &reply, key, from, slice_bytes) else {
         tx.core.shared.unsliceable.note(key, reply.received.mono_ms);
         return Probed::Unsliced;
     };
@@ -67,28 +67,28 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
         None => return Probed::Unsliced,
     };
     let store_as = StoreAs { whole: None, ..store_as };
-    let begun = outline::begin(&fetch, ticket, (store_as, head), (number, number + 1), reply.received);
+    let begun = slice_manifest::begin(&fetch, ticket, (store_as, head), (number, number + 1), reply.received);
     match begun {
         Some((object, stream)) => {
             if let Some(stream) = stream {
                 fill::spawn_slices(fetch, reply, stream);
             }
-            Probed::Outline(object)
+            Probed::Manifest(object)
         }
         // Somebody was quicker, or it was purged.
         None => {
             let known = tx.core.shared.cache.find(key, &tx.head.request());
-            known.filter(|known| known.sliced().is_some()).map_or(Probed::Unsliced, Probed::Outline)
+            known.filter(|known| known.sliced().is_some()).map_or(Probed::Unsliced, Probed::Manifest)
         }
     }
 }
 
-/// How the outline is stored that a part of it makes known, and which slice the part is.
-fn outlined(fetch: &Fetch, reply: &Reply, key: cache::Key, from: u64, slice_bytes: u64) -> Option<(StoreAs, u64)> {
+/// How the manifest is stored that a part of it makes known, and which slice the part is.
+fn with_manifest(fetch: &Fetch, reply: &Reply, key: cache::Key, from: u64, slice_bytes: u64) -> Option<(StoreAs, u64)> {
     let shared_head = fill::shared_head(fetch, &reply.head);
     let store_as = fill::judge(fetch, reply, &shared_head).ok()?;
     let (part, whole) = (store_as.partial?, store_as.whole.clone()?);
-    let sliced = outline::sliced(fetch, &whole.head, part.complete?)?;
+    let sliced = slice_manifest::sliced(fetch, &whole.head, part.complete?)?;
     let number = from / slice_bytes;
     let is_slice = sliced.slice_bytes == slice_bytes && sliced.range(number) == (part.from..part.to);
     let place = fetch.place(reply);

@@ -1,4 +1,4 @@
-//! Slicing: what was found is the outline of a body that lies in slices. Says whether all that is wanted of it is there, and
+//! Slicing: what was found is the manifest of a body that lies in slices. Says whether all that is wanted of it is there, and
 //! waits for the first bytes, so that an origin that fails now can still be told from one that breaks off later.
 
 use std::future::poll_fn;
@@ -21,7 +21,7 @@ use crate::transaction::lookup::ASKED_AGAIN_MAX;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 
-/// An outline that is to be served.
+/// A manifest that is to be served.
 pub(crate) struct Slicing {
     pub(crate) object: Arc<Object>,
     pub(crate) why: Why,

@@ -101,9 +101,9 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     {
         return confirmed(tx, notes, std::sync::Arc::clone(object));
     }
-    if let Some(outline) = headed.object.as_ref().filter(|object| object.sliced().is_some()) {
+    if let Some(manifest) = headed.object.as_ref().filter(|object| object.sliced().is_some()) {
         tx.outcome.verdict = brought_by(&wait);
-        return Step::Hit(std::sync::Arc::clone(outline), why_hit(&wait));
+        return Step::Hit(std::sync::Arc::clone(manifest), why_hit(&wait));
     }
     if wait.notes.is_none()
         && let Some(elsewhere) = policy_steps::hit_followed(tx, &headed)

@@ -1,4 +1,4 @@
-//! Outline: a response whose body is too large to be kept in one piece is stored as a head whose body lies in slices.
+//! Manifest: a response whose body is too large to be kept in one piece is stored as a head whose body lies in slices.
 //!
 //! Only where the origin can be asked for the missing ones: the validator must be strong, and ranges understood.
 
@@ -17,8 +17,8 @@ use crate::site::Site;
 use crate::vcl_story::scope_heads::MadeHead;
 use crate::worker::Core;
 
-/// An outline begins as if it had been asked for so often already: as often as any policy counts.
-const OUTLINE_USES: u32 = 3;
+/// A manifest begins as if it had been asked for so often already: as often as any policy counts.
+const MANIFEST_USES: u32 = 3;
 
 /// The size of slices by the configuration, as far as memory has room for them; `None` where there are to be none.
 pub(crate) fn slice_bytes(core: &Core, site: &Site) -> Option<u64> {
@@ -83,7 +83,7 @@ fn known(fetch: &Fetch, head: &ResponseHead, key: Key, wanted: Sliced) -> Option
     may_combine(known.fields(), head.fields.view()).then_some(sliced)
 }
 
-/// Stores the outline. `None` if it was purged meanwhile.
+/// Stores the manifest. `None` if it was purged meanwhile.
 fn store(ticket: Ticket, store_as: StoreAs, head: Arc<ResponseHead>, now: Now) -> Option<Arc<Object>> {
     let draft = ticket.describe(Description {
         head: Arc::clone(&head),
@@ -99,8 +99,8 @@ fn store(ticket: Ticket, store_as: StoreAs, head: Arc<ResponseHead>, now: Now) -
     draft.land(None)
 }
 
-/// Stores the outline, and pours the body that arrives into the slices from `number` to `end`. The rights to the first two
-/// are taken before anybody can find the outline and ask for them. Returns the outline, and what is to be poured.
+/// Stores the manifest, and pours the body that arrives into the slices from `number` to `end`. The rights to the first two
+/// are taken before anybody can find the manifest and ask for them. Returns the manifest, and what is to be poured.
 pub(crate) fn begin(
     fetch: &Fetch,
     ticket: Ticket,
@@ -116,13 +116,13 @@ pub(crate) fn begin(
     let reserve = |number: u64| slice_fetch::reserve(&fetch.core, sliced, number, &fetch.head.request());
     let first = reserve(number);
     let second = if first.is_some() && number + 1 < end { reserve(number + 1) } else { None };
-    let Some(outline) = store(ticket, store_as, head, now) else {
+    let Some(manifest) = store(ticket, store_as, head, now) else {
         slice_stream::give_back([first, second]);
         return None;
     };
     // Memory may be so short that what was stored last leaves first.
-    (0..OUTLINE_USES).for_each(|_| outline.note_needed());
-    let source = SliceSource::of_fetch(fetch, &outline);
+    (0..MANIFEST_USES).for_each(|_| manifest.note_needed());
+    let source = SliceSource::of_fetch(fetch, &manifest);
     let stream = source.zip(first).map(|(source, first)| SliceStream { source, number, end, first, second });
-    Some((outline, stream))
+    Some((manifest, stream))
 }
