@@ -129,7 +129,7 @@ impl Body {
 
     /// Pages could not be sent.
     pub(crate) fn failed(&mut self, error: &io::Error) {
-        if let Some((HeldBody::Lease(read), _)) = self.source.next_in_file() {
+        if let Some((HeldBody::Leased(read), _)) = self.source.next_in_file() {
             read.failed(error);
         }
     }
@@ -137,8 +137,8 @@ impl Body {
     /// Does it come from a disk's file?
     pub(crate) fn is_leased(&mut self) -> bool {
         match &mut self.source {
-            BodySource::Held { held, .. } | BodySource::Parts { held, .. } => matches!(held, HeldBody::Lease(_)),
-            BodySource::Slices(read) => matches!(read.next_in_file(), Some((HeldBody::Lease(_), _))),
+            BodySource::Held { held, .. } | BodySource::Parts { held, .. } => matches!(held, HeldBody::Leased(_)),
+            BodySource::Slices(read) => matches!(read.next_in_file(), Some((HeldBody::Leased(_), _))),
             _ => false,
         }
     }
@@ -290,7 +290,7 @@ pub(crate) fn put(
             BodyEvent::More
         }
         Err(error) => {
-            if let HeldBody::Lease(read) = held {
+            if let HeldBody::Leased(read) = held {
                 read.failed(&error);
             }
             BodyEvent::Broken(End::Cut("file-unreadable"))

@@ -458,35 +458,6 @@ impl Connection {
     pub(crate) fn begins_transaction(&self) {
         self.slot.phase.set(Phase::Writing);
         self.slot.set_deadline(u64::MAX);
-<<<<<<< HEAD
-=======
-        let tx = Transaction {
-            core: Rc::clone(core),
-            directives: policy.directives(&site.settings.policy, &received.request, visit.found.seen),
-            policy,
-            vcl: None,
-            head: Rc::new(received.request.to_head()),
-            seen: visit.found.seen,
-            body: received.body,
-            expects_continue: received.expects_continue,
-            persistent: visit.persistent,
-            client_closes: !received.persistent,
-            client: visit.found.client,
-            backend: visit.found.backend,
-            key,
-            started: visit.moment,
-            outcome,
-            state,
-            error_note: None,
-            asked_again_count: 0,
-            recalled: None,
-            leased: None,
-            own_fields: Fields::default(),
-            _held: self.core.shared.cache.account().charge(TRANSACTION_BYTES),
-            site,
-        };
-        Turn::Step(Box::new(tx), step)
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer)
     }
 
     /// If anybody wants records.

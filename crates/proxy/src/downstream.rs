@@ -32,7 +32,7 @@ pub(crate) enum Downstream<'c> {
 
 /// What became of an answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SendOutcome {
     pub(crate) end: End,
     pub(crate) head_bytes: u64,
     /// Of the body, framing included.
@@ -141,7 +141,7 @@ impl Downstream<'_> {
     }
 
     /// The final answer. `persistent`: the client may ask again the same way, as far as the request goes.
-    pub(crate) async fn send(&mut self, outgoing: Outgoing, version: Version, persistent: bool) -> Sent {
+    pub(crate) async fn send(&mut self, outgoing: Outgoing, version: Version, persistent: bool) -> SendOutcome {
         match self {
             Downstream::Http1(connection) => {
                 // The instant run has begun already what it could not finish.

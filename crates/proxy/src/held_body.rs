@@ -156,21 +156,12 @@ pub(crate) enum HeldBody {
 
 impl HeldBody {
     /// A stored body, which has been borrowed if it lies on a disk.
-<<<<<<< HEAD:crates/proxy/src/held_body.rs
     pub(crate) fn stored(object: &Arc<Object>, leased: Option<&DiskRead>) -> HeldBody {
-=======
-    pub(crate) fn stored(object: &Arc<Object>, leased: Option<&DiskRead>) -> BodySource {
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer):crates/proxy/src/body_source.rs
         match object.body().on_disk() {
             None => HeldBody::Object(Arc::clone(object)),
             Some(body) => {
-<<<<<<< HEAD:crates/proxy/src/held_body.rs
                 let leased = leased.filter(|leased| leased.is_of(body));
-                HeldBody::Lease(leased.expect("what lies on a disk is borrowed when it is hit").clone())
-=======
-                let leased = leased.filter(|leased| leased.is_of(body));
-                BodySource::Leased(leased.expect("what lies on a disk is borrowed when it is hit").clone())
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer):crates/proxy/src/body_source.rs
+                HeldBody::Leased(leased.expect("what lies on a disk is borrowed when it is hit").clone())
             }
         }
     }
@@ -183,56 +174,34 @@ impl HeldBody {
     /// Where it lies for as long as it is held.
     pub(crate) fn rest(&self) -> RestOfBody {
         match self {
-<<<<<<< HEAD:crates/proxy/src/held_body.rs
             HeldBody::Object(object) => RestOfBody::of_object(object),
-            HeldBody::File(_) | HeldBody::Lease(_) => RestOfBody::Queued,
-=======
-            BodySource::Object(object) => RestOfBody::of_object(object),
-            BodySource::File(_) | BodySource::Leased(_) => RestOfBody::Queued,
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer):crates/proxy/src/body_source.rs
+            HeldBody::File(_) | HeldBody::Leased(_) => RestOfBody::Queued,
         }
     }
 
     /// What is sent from a position on.
     pub(crate) fn pages_at(&self, from: u64) -> Option<Pages<'_>> {
         match self {
-<<<<<<< HEAD:crates/proxy/src/held_body.rs
             HeldBody::Object(object) => object.pages(),
             HeldBody::File(file) => file.pages(),
-            HeldBody::Lease(read) => Some(read.pages_at(from)),
-=======
-            BodySource::Object(object) => object.pages(),
-            BodySource::File(file) => file.pages(),
-            BodySource::Leased(read) => Some(read.pages_at(from)),
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer):crates/proxy/src/body_source.rs
+            HeldBody::Leased(read) => Some(read.pages_at(from)),
         }
     }
 
     /// Ready when what is next can be sent without waiting for a disk; the error is a token.
     pub(crate) fn poll_at_hand(&mut self, cx: &mut Context<'_>, from: u64, to: u64) -> Poll<Result<(), &'static str>> {
         match self {
-<<<<<<< HEAD:crates/proxy/src/held_body.rs
             HeldBody::Object(_) | HeldBody::File(_) => Poll::Ready(Ok(())),
-            HeldBody::Lease(read) => read.poll_at_hand(cx, from, to),
-=======
-            BodySource::Object(_) | BodySource::File(_) => Poll::Ready(Ok(())),
-            BodySource::Leased(read) => read.poll_at_hand(cx, from, to),
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer):crates/proxy/src/body_source.rs
+            HeldBody::Leased(read) => read.poll_at_hand(cx, from, to),
         }
     }
 
     /// May a short part be copied, to go out with the head before it? Not from a disk, which may be slow.
     pub(crate) fn is_in_memory(&self) -> bool {
         match self {
-<<<<<<< HEAD:crates/proxy/src/held_body.rs
             HeldBody::Object(_) => true,
-            HeldBody::Lease(_) => false,
+            HeldBody::Leased(_) => false,
             HeldBody::File(file) => matches!(file.body(), FileBody::Memory(_)),
-=======
-            BodySource::Object(_) => true,
-            BodySource::Leased(_) => false,
-            BodySource::File(file) => matches!(file.body(), FileBody::Memory(_)),
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer):crates/proxy/src/body_source.rs
         }
     }
 
@@ -254,15 +223,11 @@ impl HeldBody {
                 }
                 FileBody::Disk { file, .. } => put_read(queue, file.as_fd(), from, end - from),
             },
-<<<<<<< HEAD:crates/proxy/src/held_body.rs
-            HeldBody::Lease(read) => {
+            HeldBody::Leased(read) => {
                 let pages = read.pages_at(from);
                 let length = (end - from).min(pages.piece_bytes_max);
                 put_read(queue, pages.file, pages.offset.wrapping_add(from), length)
             }
-=======
-            BodySource::Leased(_) => unreachable!("a body on a disk is sent as pages"),
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer):crates/proxy/src/body_source.rs
         }
     }
 }

@@ -15,7 +15,7 @@ use wire::{BodyFraming, Persistence, write_framing, write_head_end, write_status
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::Connection;
-use crate::downstream::Sent;
+use crate::downstream::SendOutcome;
 use crate::limits::SLICES_MAX;
 use crate::limits::{HEAD_BYTES_USUAL, LENT_UNSENT_BYTES_MAX};
 use crate::listener::UNSENT_BYTES_MAX;
@@ -30,7 +30,7 @@ const QUEUED_BYTES_MAX: usize = 128 << 10;
 const QUEUE_ENDS_BYTES: usize = 64 << 10;
 
 /// An answer while it is sent.
-struct Sending {
+struct AnswerTransfer {
     queue: VecDeque<Bytes>,
     head_bytes_left: usize,
     body: Body,
@@ -44,11 +44,16 @@ struct Sending {
 }
 
 /// Sends all of it to a client that speaks this version. `persistent`: the connection may be used again as far as the request goes.
-pub(crate) async fn send(connection: &mut Connection, outgoing: Outgoing, version: Version, persistent: bool) -> Sent {
+pub(crate) async fn send(
+    connection: &mut Connection,
+    outgoing: Outgoing,
+    version: Version,
+    persistent: bool,
+) -> SendOutcome {
     let began = Moment::now();
     let timeout_ms = connection.core.site_ref().settings.limits.send_timeout.as_millis() as u64;
     connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
-    let (mut sending, persistent) = Sending::begin(outgoing, version, persistent);
+    let (mut sending, persistent) = AnswerTransfer::begin(outgoing, version, persistent);
     let head_bytes = sending.head_bytes_left as u64;
     let is_leased = sending.body.is_leased();
     if is_leased {
@@ -63,12 +68,12 @@ pub(crate) async fn send(connection: &mut Connection, outgoing: Outgoing, versio
     if is_leased {
         connection.wire.set_unsent_max(UNSENT_BYTES_MAX);
     }
-    Sent { end, head_bytes, body_bytes: sending.body_bytes_sent, persistent }
+    SendOutcome { end, head_bytes, body_bytes: sending.body_bytes_sent, persistent }
 }
 
-impl Sending {
+impl AnswerTransfer {
     /// Renders the head. A body whose end only the connection's end can show makes that the last answer.
-    fn begin(outgoing: Outgoing, version: Version, persistent: bool) -> (Sending, bool) {
+    fn begin(outgoing: Outgoing, version: Version, persistent: bool) -> (AnswerTransfer, bool) {
         let Outgoing { head, body } = outgoing;
         let (text, framing, body_bytes_sent, persistent) = match head {
             OutgoingHead::Whole { head, content, sends_content } => {
@@ -91,7 +96,7 @@ impl Sending {
         let head_bytes_left = text.len();
         let queue = if text.is_empty() { VecDeque::new() } else { VecDeque::from([Bytes::from(text)]) };
         let (pace, held, end) = (Pace::default(), None, None);
-        (Sending { queue, head_bytes_left, body, framing, end, body_bytes_sent, pace, held }, persistent)
+        (AnswerTransfer { queue, head_bytes_left, body, framing, end, body_bytes_sent, pace, held }, persistent)
     }
 
     /// Queues the next piece of the body, framed, or notes its end. `Pending` also where it is sent as pages.

@@ -191,11 +191,7 @@ impl SlicedRead {
             }
         };
         self.source.core.counters.slices_held.add(1);
-<<<<<<< HEAD
         let slice = HeldBody::stored(slice, leased.as_ref());
-=======
-        let slice = BodySource::stored(slice, leased.as_ref());
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer)
         Some(Reading::Held { slice, from: stretch.start - of.start, to: stretch.end.min(of.end) - of.start })
     }
 

@@ -3,12 +3,12 @@
 
 mod delivery;
 mod edges_taken;
-mod freshness;
-mod invalidating;
 mod passing;
 mod programs;
 mod refusing;
-mod storing;
+mod what_is_dropped;
+mod what_is_fresh;
+mod what_is_stored;
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};

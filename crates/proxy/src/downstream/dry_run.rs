@@ -10,7 +10,7 @@ use message::Status;
 use wire::{Content, has_length};
 
 use crate::body::{Body, BodyEvent, Wanted};
-use crate::downstream::Sent;
+use crate::downstream::SendOutcome;
 use crate::outgoing::{End, Outgoing, OutgoingHead};
 use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
@@ -63,7 +63,7 @@ impl DryRun {
         self.interims.push(DryAnswer::of(head, Content::Unsaid));
     }
 
-    pub(crate) async fn take_answer(&mut self, outgoing: Outgoing, persistent: bool) -> Sent {
+    pub(crate) async fn take_answer(&mut self, outgoing: Outgoing, persistent: bool) -> SendOutcome {
         let Outgoing { head, mut body } = outgoing;
         let OutgoingHead::Whole { head, content, .. } = head else {
             unreachable!("only an HTTP/1 connection begins with a head and goes on here")
@@ -77,7 +77,7 @@ impl DryRun {
         answer.body = bytes;
         let (end, body_bytes) = (answer.end, answer.body.len() as u64);
         self.answer = Some(answer);
-        Sent { end, head_bytes: 0, body_bytes, persistent }
+        SendOutcome { end, head_bytes: 0, body_bytes, persistent }
     }
 }
 

@@ -158,7 +158,6 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     Step::Transmit(Box::new(outgoing))
 }
 
-<<<<<<< HEAD
 /// What of a stored response goes out.
 pub(crate) fn plan_stored(tx: &Transaction, object: &Object) -> AnswerPlan {
     plan(tx, Representation::stored(object, &object.facts()), tx.plan_rules())
@@ -213,25 +212,6 @@ fn compose(tx: &Transaction, draft: Draft, head_only: bool) -> Outgoing {
             if let DraftFields::Rendered(Rendered::Object(object)) = &fields {
                 // Which the rendered head has.
                 head.fields.push(FieldName::Via, stored_head::via(object.response().version, &tx.site));
-=======
-fn stored(
-    tx: &mut Transaction,
-    object: &Arc<Object>,
-    why: hit::Why,
-    slices: Option<Box<SlicedRead>>,
-    head_only: bool,
-) -> Outgoing {
-    let site = Arc::clone(&tx.site);
-    let now = tx.core.now();
-    let plan = plan(&tx.head.request(), tx.seen, object);
-    let mut out = Vec::with_capacity(object.rendered().len() + 256);
-    let held = Held::of_object(object, tx.leased.as_ref());
-    let (status, body) = match plan {
-        Plan::Whole => {
-            out.extend_from_slice(object.rendered());
-            if stored_head::has_length(object.status().0) {
-                write_number_field(&mut out, "Content-Length", object.length());
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer)
             }
             head
         }
@@ -342,7 +322,6 @@ fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
 }
 
 /// A file, whole or in part. We are its origin: no Via, no Age, no Cache-Status.
-<<<<<<< HEAD
 fn file_beneath(tx: &Transaction, file: Arc<OpenFile>) -> Draft {
     let mut ours = Fields::default();
     ours.push(FieldName::Date, stored_head::date(tx.core.now()));
@@ -356,130 +335,6 @@ fn file_beneath(tx: &Transaction, file: Arc<OpenFile>) -> Draft {
         holder: Holder::Origin,
         rules: PlanRules::Rfc,
         length_said: None,
-=======
-fn file_beneath(tx: &mut Transaction, file: &Arc<OpenFile>, head_only: bool) -> Outgoing {
-    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
-    let held = Held::of_file(file);
-    let (status, body) = match plan_file(&tx.head.request(), tx.seen, file) {
-        Plan::Whole => {
-            out.extend_from_slice(file.rendered());
-            (200, held.body(0..file.length()))
-        }
-        plan => write_planned(&mut out, &held, plan),
-    };
-    tx.outcome.status = status;
-    stored_head::write_date(&mut out, tx.core.now());
-    finish(tx, out, if head_only { OutBody::Empty } else { body }, false)
-}
-
-/// The operator's page for an error of ours: the whole of it, whatever conditions and ranges the request names. What is
-/// true of the page as a file of its own is not said, but its tag, as by nginx.
-fn error_page(tx: &mut Transaction, synth: &Synth, file: &Arc<OpenFile>, head_only: bool) -> Outgoing {
-    let file = file.chosen(tx.head.request().fields);
-    let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
-    synth.write_start(&mut out, &tx.core);
-    write_fields_but(
-        &mut out,
-        file.head().fields.view(),
-        &[FieldName::LastModified, FieldName::CacheControl, FieldName::AcceptRanges],
-    );
-    synth.write_rest(&mut out, &tx.core, file.length());
-    tx.outcome.status = synth.status;
-    let body = if head_only { OutBody::Empty } else { Held::of_file(file).body(0..file.length()) };
-    finish(tx, out, body, false)
-}
-
-/// What memcached has. We are its origin as we are a file's.
-fn item_of_memcached(tx: &mut Transaction, item: ItemAnswer, head_only: bool) -> Outgoing {
-    let mut out = Vec::with_capacity(item.fields.len() + 160);
-    write_status_line(&mut out, item.status);
-    stored_head::write_date(&mut out, tx.core.now());
-    out.extend_from_slice(&item.fields);
-    if stored_head::has_length(item.status) {
-        write_number_field(&mut out, "Content-Length", item.body.length());
-    }
-    tx.outcome.status = item.status;
-    let body = match item.body {
-        ItemBody::Whole(bytes) if !bytes.is_empty() && !head_only => OutBody::Bytes(bytes),
-        ItemBody::Chunked(read) if !head_only => OutBody::Chunks(read),
-        _ => OutBody::Empty,
-    };
-    finish(tx, out, body, false)
-}
-
-/// What is there as a whole, or as a part that begins somewhere.
-pub(crate) struct Held<'a> {
-    head: Response<'a>,
-    source: BodySource,
-    /// Of the body that is held.
-    length: u64,
-    /// Where that begins in the complete one, and how long the complete one is, if that is known.
-    offset: u64,
-    complete: Option<u64>,
-    /// A body might hold any text: a boundary is made of what its author cannot have known.
-    secret: String,
-}
-
-impl<'a> Held<'a> {
-    pub(crate) fn of_object(object: &'a Arc<Object>, leased: Option<&DiskRead>) -> Held<'a> {
-        let length = object.length();
-        Held {
-            head: object.response(),
-            source: BodySource::stored(object, leased),
-            length,
-            offset: object.partial().map_or(0, |part| part.from),
-            complete: object.partial().map_or(Some(length), |part| part.complete),
-            secret: format!("{:?}", object.key()),
-        }
-    }
-
-    fn of_file(file: &'a Arc<OpenFile>) -> Held<'a> {
-        let length = file.length();
-        Held {
-            head: file.head().response(),
-            source: BodySource::File(Arc::clone(file)),
-            length,
-            offset: 0,
-            complete: Some(length),
-            secret: format!("{:016x}", RandomState::new().hash_one(length)),
-        }
-    }
-
-    fn body(&self, range: Range<u64>) -> OutBody {
-        let (from, to) = (range.start - self.offset, range.end - self.offset);
-        OutBody::Held { source: self.source.clone(), from, to }
-    }
-}
-
-/// Status line, fields and body of everything but the whole.
-fn write_planned(out: &mut Vec<u8>, held: &Held<'_>, plan: Plan) -> (u16, OutBody) {
-    match plan {
-        Plan::Whole => unreachable!("the whole is sent with the head that was made for it"),
-        Plan::NotModified => {
-            write_status_line(out, 304);
-            write_kept_in_304(out, held.head.fields);
-            (304, OutBody::Empty)
-        }
-        Plan::Part(range) => {
-            write_part_head(out, held.head.fields, &range, held.complete);
-            (206, held.body(range))
-        }
-        Plan::Parts(ranges) => {
-            write_status_line(out, 206);
-            let (fields, body) = multipart(held, &ranges);
-            write_fields_but(out, held.head.fields, &[FieldName::ContentType, FieldName::ContentLength]);
-            out.extend_from_slice(&fields);
-            (206, body)
-        }
-        Plan::Unsatisfiable => {
-            write_status_line(out, 416);
-            let mut value = Vec::new();
-            range::write_unsatisfied(held.length, &mut value);
-            write_field(out, b"Content-Range", &value);
-            write_number_field(out, "Content-Length", 0);
-            (416, OutBody::Empty)
-        }
->>>>>>> a6ff3b1 (store, cache: say that a body on a disk is leased to its answer)
     }
 }
 
