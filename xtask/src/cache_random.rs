@@ -19,9 +19,8 @@ use crate::cache_model::{Asked, Given, HEAD_SLACK_MS, Model, Reuse, Said};
 use crate::dice::Dice;
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
-use crate::seeded_run;
-use crate::started_larder;
 use crate::suite::Tally;
+use crate::{process_signal, seeded_run, started_larder};
 
 const ANSWERS_IN_TESTS: u64 = 3_000;
 const ANSWERS: u64 = 100_000;
@@ -141,8 +140,8 @@ fn kill(mut larder: Child) -> Result<(), String> {
 }
 
 fn reload(larder: &Child) -> Result<(), String> {
-    let status = std::process::Command::new("kill").args(["-HUP", &larder.id().to_string()]).status();
-    status.map(|_| ()).map_err(|error| format!("kill -HUP: {error}"))
+    let is_told = process_signal::send("HUP", &larder.id().to_string());
+    is_told.then_some(()).ok_or_else(|| "larder could not be told to reload".to_owned())
 }
 
 fn live_a_round(stage: &Arc<Stage>, dice: &mut Dice) {

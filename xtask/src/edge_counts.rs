@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::ports;
 use crate::project::Project;
 use crate::suite::{Tally, make_folder};
+use crate::{ports, process_signal};
 
 /// Tells the program where to leave its counts.
 pub const FOLDER_VARIABLE: &str = "LARDER_EDGES_DIR";
@@ -64,7 +64,7 @@ pub fn redraw(project: &Project) -> Result<(), String> {
 
 /// Asks a process to end in good order.
 pub fn terminate(pid: u32) {
-    let _ = std::process::Command::new("kill").arg("-TERM").arg(pid.to_string()).status();
+    process_signal::send("TERM", &pid.to_string());
 }
 
 impl Counts {

@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::ports;
 use crate::project::Project;
+use crate::{ports, process_signal};
 
 /// Varnish needs its C compiler first.
 const START_SECONDS_MAX: f64 = 30.0;
@@ -141,8 +141,7 @@ impl JudgedCache {
 impl Drop for JudgedCache {
     fn drop(&mut self) {
         // Varnish's child ends when its parent asks; killed, the parent would leave it behind.
-        let id = self.process.id().to_string();
-        let _ = Command::new("kill").arg(&id).status();
+        process_signal::send("TERM", &self.process.id().to_string());
         let _ = self.process.wait();
     }
 }

@@ -40,6 +40,7 @@ mod page_names;
 mod page_tables;
 mod plain_exchange;
 mod ports;
+mod process_signal;
 mod project;
 mod scenario_origin;
 mod seeded_run;

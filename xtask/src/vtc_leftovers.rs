@@ -4,7 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use crate::process_signal;
 
 /// Of one test, until it is dropped.
 pub struct OwnFolder(PathBuf);
@@ -26,7 +27,7 @@ impl Drop for OwnFolder {
     fn drop(&mut self) {
         for process in processes_that_name(&self.0) {
             // One that ended meanwhile is as good.
-            let _ = Command::new("kill").args(["-KILL", &process]).status();
+            process_signal::send("KILL", &process);
         }
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -47,7 +48,7 @@ fn processes_that_name(folder: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::process::Stdio;
+    use std::process::{Command, Stdio};
 
     use super::*;
 

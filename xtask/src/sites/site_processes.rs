@@ -132,6 +132,7 @@ impl Drop for SiteProcesses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process_signal;
 
     #[test]
     fn nothing_is_left_behind() {
@@ -143,7 +144,6 @@ mod tests {
         assert!(processes.is_up() && folder.exists());
         let group = processes.children[0].id();
         drop(processes);
-        let is_there = Command::new("kill").args(["-s", "0", "--", &format!("-{group}")]).output();
-        assert!(!folder.exists() && !is_there.expect("kill runs").status.success());
+        assert!(!folder.exists() && !process_signal::send("0", &format!("-{group}")));
     }
 }
