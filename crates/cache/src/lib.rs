@@ -3,6 +3,71 @@
 //! Start at [`Cache::ask`]. A [`Flight`] is one fetch that many may wait for; its life stands as a table over
 //! [`FlightState`]. A [`HotTable`] per core answers the hottest hits without touching shared state. This crate
 //! decides by `rules`, keeps by `store`, and knows neither sockets nor how a message is framed nor any clock.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use bytes::Bytes;
+//! use cache::{Answer, Cache, CacheSettings, Courier, Description, Flight, Now, StoreAs, Wishes};
+//! use message::{Authority, Fields, Method, Request, ResponseHead, Scheme, Status, TargetForm, Version};
+//! use rules::Facts;
+//!
+//! /// Nobody waits on another core.
+//! struct NoOtherCore;
+//! impl Courier for NoOtherCore {
+//!     fn post(&self, _core: usize, _flight: Arc<Flight>) {}
+//! }
+//!
+//! let cache = Cache::new(CacheSettings::default(), Arc::new(NoOtherCore));
+//! let key = cache.key([&b"http"[..], b"example.org", b"/"]);
+//! let asked = Fields::default();
+//! let request = Request {
+//!     method: Method::Get,
+//!     method_text: b"GET",
+//!     version: Version::Http11,
+//!     form: TargetForm::Origin,
+//!     scheme: Scheme::Http,
+//!     authority: Authority::EMPTY,
+//!     path: b"/",
+//!     query: None,
+//!     fields: asked.view(),
+//! };
+//! let now = Now { wall_ms: 1_767_268_800_000, mono_ms: 1_000_000 };
+//!
+//! // The first who asks has to fetch; whoever asks meanwhile follows.
+//! let Answer::Miss(ticket) = cache.ask(key, &request, &Wishes::default(), now) else { panic!("nothing is stored") };
+//! assert!(matches!(cache.ask(key, &request, &Wishes::default(), now), Answer::Busy(_)));
+//!
+//! let head = Arc::new(ResponseHead::new(Status::OK));
+//! let facts = Facts { lifetime_ms: 60_000, says_shared: true, ..Facts::default() };
+//! let mut draft = ticket.describe(Description {
+//!     head: Arc::clone(&head),
+//!     shared_head: head,
+//!     length: Some(5),
+//!     storable: Some(StoreAs {
+//!         facts,
+//!         lifetimes: None,
+//!         vary: None,
+//!         rendered: Bytes::from_static(b"HTTP/1.1 200 OK\r\n"),
+//!         partial: None,
+//!         whole: None,
+//!         sliced: None,
+//!         elsewhere: None,
+//!         groups: None,
+//!         tags: None,
+//!     }),
+//!     uncacheable_ms: 0,
+//!     is_personal: false,
+//!     supersedes: true,
+//!     mark: None,
+//!     now,
+//! });
+//! draft.append(Bytes::from_static(b"hello"));
+//! draft.land(None);
+//!
+//! let Answer::Fresh(object) = cache.ask(key, &request, &Wishes::default(), now) else { panic!("it is stored") };
+//! assert_eq!((object.response().status, object.body_len()), (Status::OK, 5));
+//! ```
 
 mod ask;
 mod ban_list;

@@ -8,6 +8,18 @@
 //!
 //! Nothing is locked and nothing allocated for a request. This crate knows nothing of the proxy that it may be
 //! measuring, and reads neither argv nor signals.
+//!
+//! ```
+//! use lab::{Catalogue, LabUrl, Length, NullServer, Recipe, Workload, run};
+//!
+//! let server = NullServer::start(([127, 0, 0, 1], 0).into(), 6_221, 1).unwrap();
+//! let url = LabUrl::parse(&format!("http://{}/", server.address)).unwrap();
+//! let catalogue = Catalogue::of_url(&url, &Recipe::default()).unwrap();
+//! let workload = Workload { length: Length::Requests(100), users: 4, ..Workload::new(server.address) };
+//!
+//! let outcome = run(workload, catalogue, &Default::default(), &mut |_second, _figures| {}).unwrap();
+//! assert_eq!((outcome.tally.good, outcome.tally.body_bytes), (100, 622_100));
+//! ```
 
 mod agenda;
 mod answer;

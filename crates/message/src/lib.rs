@@ -3,6 +3,19 @@
 //! Everything else in the workspace speaks in these values: `wire` makes them out of bytes, `rules` judges
 //! them, `cache` stores them, `proxy` moves them. This crate does not know how a message is framed, what a
 //! socket is, or what time it is.
+//!
+//! ```
+//! use message::{Authority, FieldName, Fields, Scheme};
+//!
+//! let mut fields = Fields::default();
+//! fields.push(FieldName::CacheControl, "max-age=60, public");
+//! fields.push_named(b"X-Tag", b"news");
+//! assert!(fields.view().has_token(FieldName::CacheControl, "public"));
+//! assert_eq!(fields.view().get_all_named(b"x-tag").collect::<Vec<_>>(), [b"news"]);
+//!
+//! let authority = Authority::parse(b"Example.org:8080", Scheme::Http).expect("it is a host with a port");
+//! assert_eq!((&*authority.host, authority.port), (&b"example.org"[..], Some(8080)));
+//! ```
 
 mod authority;
 mod field_marks;

@@ -2,6 +2,58 @@
 //!
 //! Start at [`Proxy`], then `listener`, `connection`, `transaction` (a file per step) and `fetch` (the origin's side).
 //! This crate knows no argv, no config file and no file of a store: the program hands it [`settings::Settings`].
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use std::sync::Arc;
+//!
+//! use proxy::limits::Limits;
+//! use proxy::settings::*;
+//! use proxy::{MEMORY_BYTES_MIN, Proxy, Start};
+//!
+//! // A page with the server's numbers, so that no origin is needed.
+//! let everything = RouteSettings {
+//!     host: None,
+//!     path_prefix: "/".to_owned(),
+//!     target: RouteTarget::StatusPage(0),
+//!     closed: None,
+//!     error_pages: None,
+//! };
+//! let settings = Settings {
+//!     listeners: vec![ListenerSettings::at(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()))],
+//!     routes: vec![everything],
+//!     origins: Vec::new(),
+//!     roots: Vec::new(),
+//!     status_pages: vec![StatusPageSettings::default()],
+//!     forward: ForwardSettings::default(),
+//!     memcached: Vec::new(),
+//!     policy: PolicySettings::default(),
+//!     vcl: VclParameters::default(),
+//!     limits: Limits::default(),
+//!     resolver: ResolverSettings::default(),
+//!     memory_bytes_max: MEMORY_BYTES_MIN,
+//!     eviction: EvictionChoice::S3Fifo,
+//!     server_name: "larder".to_owned(),
+//!     trusted_proxies: Vec::new(),
+//!     details_to: Vec::new(),
+//!     log_format: LogFormat::Combined,
+//!     debug: false,
+//!     as_varnishd: false,
+//! };
+//! let world = Arc::new(vcl::NoWorld);
+//! let start = Start { settings, workers: 1, log: None, records: None, world, vcl: None, disk: None, memory: None };
+//! let proxy = Proxy::start(start).expect("a port is free");
+//!
+//! let ListenAddress::Tcp(address) = proxy.listen_addresses()[0].1.clone() else { panic!("it listens on TCP") };
+//! let mut client = std::net::TcpStream::connect(address).unwrap();
+//! client.write_all(b"GET / HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n").unwrap();
+//! let mut answer = String::new();
+//! client.read_to_string(&mut answer).unwrap();
+//! assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+//!
+//! proxy.drain_now();
+//! proxy.join();
+//! ```
 
 pub mod access_log;
 mod answer_body;

@@ -5,6 +5,40 @@
 //! them ([`freshness::judge`]). Time is always an argument: wall milliseconds since 1970 where a date is meant,
 //! milliseconds of residence where an age is meant. This crate knows no clock, no storage, no policy language
 //! and no framing.
+//!
+//! ```
+//! use message::{Authority, FieldName, Fields, Method, Request, ResponseHead, Scheme, Status, TargetForm, Version};
+//! use rules::freshness::{Freshness, judge};
+//! use rules::storing::{Exchange, may_store};
+//! use rules::{RequestDirectives, StoreDefaults};
+//!
+//! let asked = Fields::default();
+//! let request = Request {
+//!     method: Method::Get,
+//!     method_text: b"GET",
+//!     version: Version::Http11,
+//!     form: TargetForm::Origin,
+//!     scheme: Scheme::Http,
+//!     authority: Authority::EMPTY,
+//!     path: b"/",
+//!     query: None,
+//!     fields: asked.view(),
+//! };
+//! let mut head = ResponseHead::new(Status::OK);
+//! head.fields.push(FieldName::CacheControl, "max-age=60");
+//! let facts = may_store(&Exchange {
+//!     request: &request,
+//!     response: head.response(),
+//!     response_wall_ms: 1_767_268_800_000,
+//!     response_delay_ms: 0,
+//!     defaults: &StoreDefaults::default(),
+//! });
+//! let facts = facts.expect("it says how long it is fresh");
+//!
+//! let anybody = RequestDirectives::default();
+//! assert!(matches!(judge(&facts, 59_000, &anybody), Freshness::Fresh));
+//! assert!(matches!(judge(&facts, 60_000, &anybody), Freshness::Stale { .. }));
+//! ```
 
 pub mod byteranges;
 pub mod cache_control;

@@ -3,6 +3,19 @@
 //!
 //! `cache` builds on it: every stored object is charged to the account, lies in blocks and sits in an eviction.
 //! This crate knows no HTTP, no keys and not what its bytes mean.
+//!
+//! ```
+//! use store::{Account, Blocks};
+//!
+//! let account = Account::new(64 << 20);
+//! let body = Blocks::copy_of(b"what bytes lie here");
+//! let charge = account.charge(body.heap_bytes());
+//! assert_eq!(account.used(), body.heap_bytes());
+//! assert_eq!(body.slices(5, 10).collect::<Vec<_>>().concat(), b"bytes");
+//!
+//! drop(charge);
+//! assert_eq!(account.used(), 0);
+//! ```
 
 mod account;
 mod arena;

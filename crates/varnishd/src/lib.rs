@@ -3,6 +3,19 @@
 //!
 //! It is a translation and nothing else: what larder does stands behind [`Served`], which the program implements with the
 //! functions that its own admin address calls. This crate knows no proxy, opens no file and no socket, and reads no clock.
+//!
+//! ```
+//! use varnishd::{CommandLine, ListenPlace};
+//!
+//! let typed = ["-F", "-a", ":6081", "-f", "/etc/varnish/default.vcl", "-p", "default_ttl=1h"];
+//! let line = CommandLine::parse(typed.map(str::to_owned).to_vec()).unwrap();
+//! assert!(line.is_foreground);
+//! assert_eq!(line.listen[0].place, ListenPlace::Port { host: None, port: 6081 });
+//! assert_eq!(line.vcl_files, ["/etc/varnish/default.vcl"]);
+//! assert_eq!(line.parameters, [("default_ttl".to_owned(), "1h".to_owned())]);
+//!
+//! assert!(CommandLine::parse(vec!["-a".to_owned()]).is_err());
+//! ```
 
 mod answers;
 mod authentication;

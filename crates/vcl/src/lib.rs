@@ -12,6 +12,30 @@
 //!
 //! Everything that is wrong goes through `diagnostics`, with a code from `codes`. This crate knows no HTTP type, no
 //! socket and no file: whoever calls it hands in the bytes and finds what is included.
+//!
+//! ```
+//! use vcl::subroutine_verdicts::RecvVerdict;
+//! use vcl::{Arena, Included, Loaded, MapHost, NoIncludes, NoWorld, Plain, VariableId, check};
+//!
+//! let text = r#"
+//!     vcl 4.1;
+//!     backend default none;
+//!     sub vcl_recv {
+//!         if (req.url ~ "^/cart") { return (pass); }
+//!         return (hash);
+//!     }
+//! "#;
+//! let checked = check(Included { name: "shop.vcl".to_owned(), bytes: text.into() }, &NoIncludes);
+//! let program = checked.program.expect("there is no mistake in it");
+//! let loaded = Loaded::load(program, checked.sources, &NoWorld).unwrap();
+//!
+//! let arena = Arena::default();
+//! let asked = |url: &'static str| {
+//!     MapHost::new(&arena, &NoWorld).with_variable(VariableId::REQ_URL, Plain::Text(Some(url.as_bytes())))
+//! };
+//! assert!(matches!(loaded.recv(&asked("/cart/7")), RecvVerdict::Pass));
+//! assert!(matches!(loaded.recv(&asked("/")), RecvVerdict::Hash));
+//! ```
 
 mod acl_entries;
 mod ban_expressions;

@@ -3,6 +3,23 @@
 //! Everything here is a function of bytes. `proxy` reads and writes the sockets and asks this crate what the
 //! bytes mean; whatever RFC 9112 calls invalid is refused with a stable token and never repaired. How a body is
 //! delimited is decided once, in `framing`. Sockets, tasks, clocks and policy are unknown here.
+//!
+//! ```
+//! use message::{Method, Scheme};
+//! use wire::{HeadLimits, RequestBody, read_request};
+//!
+//! let bytes = b"POST /form HTTP/1.1\r\nHost: example.org\r\nContent-Length: 3\r\n\r\na=b";
+//! let mut spans = Vec::new();
+//! let received = read_request(bytes, &mut spans, &HeadLimits::REQUEST, Scheme::Http).unwrap();
+//! let received = received.expect("the end of the head is there");
+//! assert_eq!((received.request.method, received.request.path), (Method::Post, &b"/form"[..]));
+//! assert_eq!(received.body, RequestBody::Length(3));
+//! assert_eq!(&bytes[received.head_bytes..], b"a=b");
+//!
+//! let ambiguous = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n";
+//! let refusal = read_request(ambiguous, &mut Vec::new(), &HeadLimits::REQUEST, Scheme::Http).unwrap_err();
+//! assert_eq!((refusal.status, refusal.token), (400, "length-and-transfer-encoding"));
+//! ```
 
 mod body_decoder;
 #[cfg(test)]
