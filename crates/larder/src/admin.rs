@@ -103,7 +103,7 @@ impl AdminSocket {
                 }
             });
             if let Err(error) = ended {
-                say!("the admin address does not answer any more: {error}");
+                say!("error: the admin address does not answer any more: {error}; restart larder to have it back");
             }
         })?;
         Ok(())
@@ -207,7 +207,9 @@ where
     let answer = loop {
         let rights = admin.rights.lock().clone();
         match answer(&head, door, &rights) {
-            Read::More if head.len() >= limits::ADMIN_HEAD_BYTES_MAX => break Answer::refusal(431, "too long"),
+            Read::More if head.len() >= limits::ADMIN_HEAD_BYTES_MAX => {
+                break Answer::refusal(431, "the head of this request is longer than 8 KiB");
+            }
             Read::More if stream.read_buf(&mut head).await? == 0 => return Ok(None),
             Read::More => {}
             Read::Done(answer) => break answer,

@@ -177,7 +177,7 @@ fn workers(node: section::Node<'_>) -> Result<usize, Complaint> {
     }
     let max = limits::WORKERS_MAX;
     count(node)?.try_into().ok().filter(|n| (1..=max).contains(n)).ok_or_else(|| {
-        Complaint::new(node.span(), "that number of workers cannot be", format!("must be 1 to {max}"))
+        Complaint::new(node.span(), "the number of workers is out of range", format!("must be 1 to {max}"))
             .suggest("leave `workers` out to have one for each core")
     })
 }

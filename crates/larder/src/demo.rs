@@ -61,7 +61,7 @@ fn plan(flags: &DemoFlags, origin: &SlowOrigin) -> Plan {
 fn run(flags: &DemoFlags, signals: &mut Signals, running: &Running, origin: &SlowOrigin) -> ExitCode {
     let mut ended = running.ended();
     let Some((_, address)) = running.proxy.listen_addresses().into_iter().next() else {
-        say!("error: larder does not listen");
+        say!("error: the demo's larder listens on no address (--listen)");
         return ExitCode::FAILURE;
     };
     if !flags.json {

@@ -18,7 +18,7 @@ use crate::quantities::parse_size;
 use crate::varnish_parameters;
 use crate::vcl_command::VclCommand;
 
-/// An HTTP accelerator: it stands in front of web servers and keeps what people ask for often close at hand.
+/// An HTTP accelerator: it caches the responses of web servers in memory and on disk, and serves them from there.
 #[derive(Debug, Parser)]
 #[command(name = "larder", version, arg_required_else_help = true, max_term_width = 100, after_help = TOP_EXAMPLES)]
 pub struct Flags {
@@ -31,25 +31,25 @@ pub enum Command {
     /// Run the accelerator
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeFlags>),
-    /// Show it at work: a slow site of our own, larder in front of it, and what that changes
+    /// Show larder at work: a slow site, larder in front of it, before and after
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
-    /// Check a config or a VCL file without using it
+    /// Check a config or a VCL file without using it; report every mistake with its place
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckFlags),
-    /// Translate a VCL file of Varnish 1, 2 or 3 to VCL 4.1
+    /// Translate an nginx.conf or squid.conf to larder.toml, or VCL of Varnish 1 to 3 to VCL 4.1
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportFlags),
-    /// Load one target, check every answer, and say what it takes
+    /// Load one server, check every answer, and report throughput, latency and errors
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(Box<BenchFlags>),
-    /// The rest of the lab: servers for tests and comparisons
+    /// Compare servers, size a cache from a log, run servers for tests
     #[command(after_help = LAB_EXAMPLES)]
     Lab {
         #[command(subcommand)]
         command: LabCommand,
     },
-    /// VCL: lay files out; load them into the larder that runs
+    /// Format, explain and test VCL files; load them into a running larder
     Vcl {
         #[command(subcommand)]
         command: VclCommand,
@@ -62,7 +62,9 @@ Examples:
   larder demo                                     see it work in ten seconds
   larder check larder.toml                        find mistakes before a reload does
   larder bench -c 50 -t 10 http://127.0.0.1:8080/ load it, and check every answer
-  larder varnishd -?                              take the place of varnishd, with its command line";
+  larder varnishd -?                              take the place of varnishd, with its command line
+
+docs/README.md lists the manual by task; docs/larder.toml has every setting with its default.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -76,10 +78,10 @@ Examples:
 Flags win over the config file: --listen and --forward replace its [[listen]] sections, --origin and --root replace its
 origins and routes. Sizes: K, M, G and KiB, MiB, GiB are 1024s; KB, MB, GB are 1000s.
 
-Signals: TERM or INT finishes what is in flight and ends, a second one ends at once; HUP reads the config again
-(a broken one is refused, the old one stays), loads the VCL file anew and reopens the log.
+Signals: TERM or INT finishes the requests under way and ends; a second one ends at once. HUP reads the config again,
+loads the VCL file anew and reopens the log; a broken config is refused and the old one stays.
 
-Exit codes: 0 ended in good order; 1 a bad config, an address in use; 2 wrong flags.";
+Exit codes: 0 ended on a signal; 1 the config is wrong, an address is in use, or a worker died; 2 wrong flags.";
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
@@ -98,9 +100,12 @@ const IMPORT_EXAMPLES: &str = "\
 Examples:
   larder import old.vcl > new.vcl
   larder import old.vcl -o new.vcl --from 2
+  larder import /etc/nginx/nginx.conf -o larder.toml
+  larder import /etc/squid/squid.conf -o larder.toml
 
-The text stays, with its comments; what was called otherwise is replaced in it. What cannot be carried over becomes a
-comment at its place and is listed. What means something else now is noted. The result is checked.
+VCL keeps its text, comments and layout; renamed words are replaced in it. What cannot be carried over becomes a comment at
+its place. Of every file, what was not carried over is listed, what means something else now is noted, and the result is
+checked. What a configuration kept closed stays closed.
 
 Exit codes: 0 all was carried over and the new file is good; 1 something was not, or the file cannot be read; 2 wrong flags.";
 
@@ -116,22 +121,22 @@ Examples:
   larder bench --wsess 2000,10,2 --rate 300 --timeout 5 http://127.0.0.1/   sessions, as with httperf
   larder bench --replay access.log --speed 2 http://127.0.0.1:8080/         what a log asked, twice as fast
 
-A closed loop asks again when it was answered: it finds what a server can do at most. An open loop (--rate) asks by a
-timetable: it finds what users feel at that load. Sessions (--wsess, --wsesslog) are both: they begin by a timetable, and
-each asks one thing after another, with time to think, on a connection of its own; its first request that fails ends it.
-One that finds all connections (-c) busy waits, and its first request's latency says so; what is due and never begun is
-'dropped'. 'from intended' is the latency from when a request was meant to start,
-'from send' from when it was sent, which hides a server's pauses.
+A closed loop asks again when it was answered: it finds the most that a server can do. An open loop (--rate) asks by a
+timetable: it finds what users feel at that load. Sessions (--wsess, --wsesslog) begin by a timetable; each asks one thing
+after another on a connection of its own, with time to think, and ends with its first request that fails. A session that
+finds all connections (-c) busy waits, and the latency of its first request includes the wait; one that never begins is
+'dropped'. 'from intended' is the latency from the moment at which a request was meant to start; 'from send' begins when
+it was sent, which hides a server's pauses.
 
-A replay (--replay) reads common, combined, larder's JSON and squid's logs; GET and HEAD lines are asked again. Logs that
-know only the second of a request have those of one second spread evenly over it.
+A replay (--replay) reads common, combined, larder's JSON and Squid's logs, and asks their GET and HEAD lines again. Where
+a log has only the second of a request, the requests of one second are spread evenly over it.
 
-The first answer of each URL is the measure of all later ones: their length and bytes must be the same. What fails a
-check is counted by its kind and is no answer.
+The first answer of each URL is the measure of all later ones: they must have its length and bytes. An answer that fails
+a check is counted under its kind of error, and not as an answer.
 
 Flags of ab, siege, http_load, httperf, wrk and h2load are understood, and --as prints what they print: docs/bench.md.
 
-Exit codes: 0 every answer was good; 1 one was not, or the target is down; 2 wrong flags.";
+Exit codes: 0 every answer was good; 1 one was not, or the server is down; 2 wrong flags.";
 
 const LAB_EXAMPLES: &str = "\
 Examples:
@@ -141,7 +146,7 @@ Examples:
   larder lab report results.json --html report.html       the table and the page of a run that is over
   larder lab compare before.json after.json               what became better or worse, beyond the noise
 
-docs/lab-origin.md has all the words that the origin understands. TERM or INT ends it.
+docs/lab-origin.md lists what the path and query of a request to `lab origin` mean. TERM or INT ends the servers.
 
 Exit codes: 0 ended in good order; 1 an address in use, no results file, or something became worse; 2 wrong flags.";
 
@@ -160,15 +165,15 @@ pub struct ServeFlags {
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub listen: Vec<ListenAddress>,
 
-    /// Where to be a caching forward proxy, for this machine alone unless [forward] says otherwise; repeatable
+    /// Where to listen as a caching forward proxy, for this machine alone unless [forward] says otherwise; repeatable
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub forward: Vec<ListenAddress>,
 
-    /// How much memory the process may take, beside a base of 32 MiB [default: 256MiB]
+    /// The memory limit of the process, beside a base of 32 MiB [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<usize>,
 
-    /// A file (or a directory that it is made in) that keeps what is stored beyond a restart; repeatable
+    /// Keep the cache over a restart in this file, or in a file made in this directory; repeatable
     #[arg(long = "disk", value_name = "PATH:SIZE", value_parser = parse_disk)]
     pub disks: Vec<DiskFile>,
 
@@ -176,7 +181,7 @@ pub struct ServeFlags {
     #[arg(long, value_name = "N", value_parser = parse_workers)]
     pub workers: Option<usize>,
 
-    /// Where /metrics, /status and the dashboard are: an address, unix:PATH or off [default: 127.0.0.1:9180]
+    /// Where to serve /metrics, /status and the dashboard: IP:PORT, unix:PATH or off [default: 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS|off", value_parser = parse_admin)]
     pub admin: Option<AdminAddress>,
 
@@ -188,19 +193,19 @@ pub struct ServeFlags {
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<LogFormatFlag>,
 
-    /// Write a line `NAME ADDRESS` for each bound address (listen, listen.1, …, admin) once all are bound
+    /// Write a line `NAME ADDRESS` for each bound address (listen, listen.1, …, admin) to this file once all are bound
     #[arg(long, value_name = "PATH")]
     pub ports_file: Option<PathBuf>,
 
-    /// Read larder.toml; the flags beside it win
+    /// Read this larder.toml; flags win over it (docs/larder.toml has every setting)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Let this VCL file decide, as it would in Varnish; its backends take the place of --origin
+    /// Run this VCL file, as Varnish would; its backends take the place of --origin
     #[arg(long, value_name = "FILE")]
     pub vcl: Option<PathBuf>,
 
-    /// Where included VCL files are looked for; repeatable [default: /etc/varnish and /usr/share/varnish/vcl]
+    /// Search this directory for included VCL files; repeatable [default: /etc/varnish and /usr/share/varnish/vcl]
     #[arg(long, value_name = "DIR")]
     pub vcl_path: Vec<PathBuf>,
 
@@ -208,7 +213,7 @@ pub struct ServeFlags {
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = varnish_parameters::parse_flag)]
     pub parameters: Vec<(String, String)>,
 
-    /// Our name in Via and Cache-Status [default: larder]
+    /// The name of this larder in Via and Cache-Status [default: larder]
     #[arg(long, value_name = "NAME", value_parser = parse_server_name)]
     pub server_name: Option<String>,
 }
@@ -242,8 +247,7 @@ pub struct CheckFlags {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Where included VCL files are looked for; may be given more than once [default: /etc/varnish and
-    /// /usr/share/varnish/vcl]
+    /// Search this directory for included VCL files; repeatable [default: /etc/varnish and /usr/share/varnish/vcl]
     #[arg(long, value_name = "DIR")]
     pub vcl_path: Vec<PathBuf>,
 
@@ -394,7 +398,7 @@ mod tests {
         check(&["bench", "--urls", "list", "--random", "--pipeline", "4"], Ok(()));
         check(&["bench"], Err("URL"));
         check(&["bench", "-t", "60S", "-n", "5", "http://a/"], Ok(()));
-        check(&["bench", "-t", "0", "http://a/"], Err("longer than nothing"));
+        check(&["bench", "-t", "0", "http://a/"], Err("longer than 0"));
         check(&["bench", "-t", "1y", "http://a/"], Err("such as 60S"));
         check(&["bench", "-n", "0", "http://a/"], Err("0 is not in"));
         check(&["bench", "-c", "0", "http://a/"], Err("must be 1 to"));

@@ -70,7 +70,7 @@ struct Import {
 fn run(flags: &ImportFlags) -> Result<(Import, bool), String> {
     let bytes = read_vcl(&flags.file)?;
     if flags.output.as_ref().is_some_and(|output| is_same(output, &flags.file)) {
-        return Err("the output would replace the file itself".to_owned());
+        return Err("--output names the file that is read, and would replace it; name another".to_owned());
     }
     let dialect = flags.from.map(|version| if version < 3 { Dialect::Vcl2 } else { Dialect::Vcl3 });
     let import = Import::of(&flags.file, bytes, dialect, &flags.vcl_path);

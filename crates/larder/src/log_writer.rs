@@ -104,7 +104,7 @@ impl LogWriter {
         let mut queue = self.queue.lock();
         self.changed.wait_while_for(&mut queue, |queue| !queue.ended, patience);
         if !queue.ended {
-            say!("the access log takes no lines: what waited is lost");
+            say!("error: the access log took no lines for {} s: those that waited are lost", patience.as_secs());
         }
     }
 
@@ -171,7 +171,7 @@ impl Output {
             }
             Err(error) => {
                 if self.failing.is_none() {
-                    say!("the access log cannot be written: {error}; lines are lost until it can");
+                    say!("error: the access log cannot be written: {error}; lines are lost until it can");
                 }
                 *self.failing.get_or_insert(0) += lost;
             }

@@ -84,7 +84,8 @@ impl Running {
             Arc::new(Admin { proxy: proxy.clone(), log: log.clone(), started, rights: Mutex::new(rights(&plan)) });
         let admin_address = admin_socket.as_ref().map(|socket| socket.address().clone());
         if let Some(socket) = admin_socket {
-            let failed = |e: io::Error| format!("the admin address cannot be served: {e}");
+            let failed =
+                |e: io::Error| format!("cannot start the thread of the admin address: {e} (--admin off does without)");
             socket.serve(Arc::clone(&admin)).map_err(failed)?;
         }
         let admin_path = match &admin_address {
@@ -109,7 +110,7 @@ impl Running {
         }
         let (name, warnings) = reloaded?;
         if plan.vcl_file.is_none() && self.plan.vcl_file.is_some() {
-            say!("warning: the config names no VCL any more; the one that decides stays until a restart");
+            say!("warning: the config has no [policy] vcl any more; the VCL that is active stays until a restart");
         }
         self.forget_former(name);
         warn_of_plan(&plan);
@@ -119,10 +120,10 @@ impl Running {
         }
         let of_disks = |plan: &Plan| (plan.disks.clone(), plan.disk_admission, plan.disk_leases_from);
         if of_disks(&plan) != of_disks(&self.plan) {
-            say!("warning: disks, disk_admission and disk_sendfile change with a restart");
+            say!("warning: [[disk]] and [store] change with a restart; those of the start stay");
         }
         if plan.admin.address != self.plan.admin.address {
-            say!("warning: the admin address changes with a restart");
+            say!("warning: [admin] address changes with a restart; the old one stays");
         }
         *self.admin.rights.lock() = rights(&plan);
         self.reopen_log(&plan);
@@ -156,10 +157,14 @@ impl Running {
         match &self.log {
             Some(log) => {
                 if let Err(error) = log.reopen(plan.log.as_ref()) {
-                    say!("the access log cannot be opened again: {error}; it goes on in the old file");
+                    say!(
+                        "warning: the access log ([log] path) cannot be opened again: {error}; it goes on in the old file"
+                    );
                 }
             }
-            None if plan.log.is_some() => say!("warning: the access log is switched on by a restart"),
+            None if plan.log.is_some() => {
+                say!("warning: [log] is not used until a restart: larder was started without an access log")
+            }
             None => {}
         }
     }
@@ -174,7 +179,7 @@ impl Running {
         if let Some(address) = &self.admin_address {
             lines.push_str(&format!("admin {}\n", show_listen(address)));
         }
-        lab::write_whole(path, lines.as_bytes()).map_err(|error| format!("the ports file: {error}"))
+        lab::write_whole(path, lines.as_bytes()).map_err(|error| format!("--ports-file: {error}"))
     }
 
     /// Told when all workers have ended.
@@ -216,10 +221,10 @@ fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
 fn warn_of_plan(plan: &Plan) {
     plan.warnings().iter().for_each(|warning| say!("warning: {warning}"));
     if plan.vcl_file.is_some() && !plan.settings.routes.is_empty() {
-        say!("warning: a VCL decides: what --origin, --root, [origin.NAME] and [[route]] say is not used");
+        say!("warning: a VCL decides, so --origin, --root, [origin.NAME] and [[route]] are not used");
     }
     for root in plan.settings.roots.iter().filter(|root| !root.directory.is_dir()) {
-        say!("warning: {} is no directory now; it is looked for again at every request", root.directory.display());
+        say!("warning: the root {} is no directory; requests for it fail until it is one", root.directory.display());
     }
 }
 
@@ -234,7 +239,7 @@ fn rights(plan: &Plan) -> Rights {
 
 fn start_log(target: Option<&LogTarget>) -> Result<Arc<LogWriter>, String> {
     let started = LogWriter::start(target, limits::LOG_QUEUE_BYTES_MAX);
-    started.map(|(log, _thread)| log).map_err(|e| format!("cannot open the access log: {e}"))
+    started.map(|(log, _thread)| log).map_err(|e| format!("cannot open the access log (--log, [log] path): {e}"))
 }
 
 fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
@@ -242,7 +247,10 @@ fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
     match AdminSocket::bind(address) {
         Ok(socket) => {
             if admin::is_public(address) {
-                say!("warning: the admin address {} can be read by other machines", show_listen(address));
+                say!(
+                    "warning: other machines can read the admin address {} (--admin, [admin] address)",
+                    show_listen(address)
+                );
             }
             Ok(Some(socket))
         }
@@ -251,11 +259,14 @@ fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
                 io::ErrorKind::AddrInUse => "the address is in use".to_owned(),
                 _ => error.to_string(),
             };
-            let sentence = format!("cannot listen on the admin address {}: {why}", show_listen(address));
+            let sentence = format!(
+                "cannot listen on the admin address {} (--admin, [admin] address): {why}",
+                show_listen(address)
+            );
             if plan.admin.asked_for {
                 return Err(sentence);
             }
-            say!("warning: {sentence}; going on without (--admin names another)");
+            say!("warning: {sentence}; larder goes on without it");
             Ok(None)
         }
     }
@@ -298,7 +309,7 @@ fn warn_of_memory(plan: &Plan) {
     let installed = (sysinfo.totalram as u64).saturating_mul(u64::from(sysinfo.mem_unit));
     let asked = plan.settings.memory_bytes_max as u64;
     if asked > installed {
-        say!("warning: the store may take {}, but the machine has {}", show_size(asked), show_size(installed));
+        say!("warning: --memory ([memory] size) is {}, but the machine has {}", show_size(asked), show_size(installed));
     }
 }
 
@@ -325,7 +336,9 @@ pub fn warn_of_names(plan: &Plan) {
     std::thread::spawn(move || {
         for (origin, host, port) in names {
             if let Err(error) = std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)) {
-                say!("warning: origin {origin}: the name {host} does not resolve ({error}); it is asked again later");
+                say!(
+                    "warning: origin.{origin}.urls: the name {host} does not resolve ({error}); larder asks again later"
+                );
             }
         }
     });

@@ -46,7 +46,7 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
     obey(&mut signals, &mut running, &flags)
 }
 
-const NO_ORIGIN: &str = "error: there is nothing to stand in front of: give --origin http://HOST:PORT, --root DIR, \
+const NO_ORIGIN: &str = "error: there is nothing to serve: give --origin http://HOST:PORT, --root DIR, \
                          --forward ADDRESS, a config with [origin.NAME] or a route's root, or --vcl FILE (larder serve --help)";
 
 fn fail(sentence: &str) -> ExitCode {
@@ -63,7 +63,9 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
             Told::End if ends_asked == 0 => {
                 ends_asked += 1;
                 let grace = running.plan.settings.limits.drain_grace.as_secs();
-                say!("finishing what is in flight, for up to {grace} s; another signal ends at once");
+                say!(
+                    "finishing the requests under way, for up to {grace} s (limits.drain_grace); another signal ends at once"
+                );
                 running.proxy.drain();
             }
             Told::End => {
@@ -76,7 +78,11 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
             Told::Nothing => {}
             Told::Ended => {
                 running.finish();
-                return if ends_asked > 0 { ExitCode::SUCCESS } else { fail("all workers have ended by themselves") };
+                return if ends_asked > 0 {
+                    ExitCode::SUCCESS
+                } else {
+                    fail("all workers have ended, and nobody asked for it; the lines above may say why")
+                };
             }
         }
     }
@@ -86,7 +92,7 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
 fn reload(running: &mut Running, flags: &ServeFlags) {
     if flags.config.is_none() && flags.vcl.is_none() {
         running.reopen_log(&running.plan);
-        say!("there is no config to reload; the access log is opened anew");
+        say!("there is no --config and no --vcl to reload; the access log is opened anew");
         return;
     }
     let plan = match flags.plan() {

@@ -200,7 +200,9 @@ fn obey(signals: &mut Signals, finished: &mut oneshot::Receiver<()>, service: &F
             // Varnish takes no notice of it either, but for its log.
             Told::Reload => service.reopen_log(),
             Told::Nothing => {}
-            Told::Ended if service.has_died() => return fail("all workers have ended by themselves"),
+            Told::Ended if service.has_died() => {
+                return fail("all workers have ended, and nobody asked for it; the lines above may say why");
+            }
             Told::End => break true,
             // The console is gone.
             Told::Ended => break false,

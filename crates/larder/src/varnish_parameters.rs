@@ -253,7 +253,7 @@ pub fn set(plan: &mut Plan, name: &str, written: &str) -> Result<(), String> {
     match effect {
         Time(set) => set(plan, parse_time(written)?),
         PositiveTime(set) => match parse_time(written)? {
-            Duration::ZERO => return Err("a time-out of nothing lets nothing through".to_owned()),
+            Duration::ZERO => return Err("a time-out of 0 would refuse everything".to_owned()),
             time => set(plan, time),
         },
         Count(range, set) => set(plan, within(written.parse().ok(), range, written)?),

@@ -22,40 +22,40 @@ use crate::vcl_command::vcl_test::{TestFlags, test};
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum VclCommand {
-    /// Lay VCL files out anew: only blanks and line ends change
+    /// Format VCL files: only blanks and line ends change
     #[command(after_help = FMT_EXAMPLES)]
     Fmt(FmtFlags),
-    /// Show what a program does with a request: statements, changes, verdicts, and why the answer lives so long
+    /// Show what a VCL does with a request: statements, changes, verdicts, and what decided how long the response lives
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Box<ExplainFlags>),
-    /// Test a program: requests in, expectations out, nobody there
+    /// Run unit tests of a VCL, without a network
     #[command(after_help = TEST_EXAMPLES)]
     Test(TestFlags),
-    /// Load a VCL file into the larder that runs
+    /// Load a VCL file into a running larder
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadFlags),
-    /// Let a loaded VCL decide from now on
+    /// Make a loaded VCL the active one
     #[command(after_help = USE_EXAMPLES)]
     Use(NameFlags),
     /// Unload a VCL, or remove a label
     #[command(after_help = DISCARD_EXAMPLES)]
     Discard(NameFlags),
-    /// Let a label stand for a loaded VCL: return (vcl(LABEL)) leads there
+    /// Make a label stand for a loaded VCL: return (vcl(LABEL)) leads there
     #[command(after_help = LABEL_EXAMPLES)]
     Label(LabelFlags),
-    /// Show what is loaded
+    /// List the loaded VCLs
     #[command(after_help = LIST_EXAMPLES)]
     List(RemoteFlags),
-    /// Show the backends of all loaded VCLs: health and probes
+    /// List the backends of all loaded VCLs, with health and probes
     #[command(after_help = LIST_EXAMPLES)]
     Backends(RemoteFlags),
-    /// Decide yourself whether a backend is healthy
+    /// Set the health of a backend, or leave it to its probes
     #[command(after_help = HEALTH_EXAMPLES)]
     Health(HealthFlags),
-    /// Ban what is stored by conditions on it, as ban() in VCL does
+    /// Ban stored responses by conditions, as ban() in VCL does
     #[command(after_help = BAN_EXAMPLES)]
     Ban(BanFlags),
-    /// Show the bans in force, and what they came to
+    /// List the bans in force, and what they dropped
     #[command(after_help = BAN_EXAMPLES)]
     Bans(RemoteFlags),
 }

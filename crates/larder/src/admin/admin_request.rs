@@ -90,7 +90,10 @@ pub fn answer(head: &[u8], door: Door, rights: &Rights) -> Read {
 fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer {
     let request = &received.request;
     if !host_fits(&request.authority.host, door) {
-        return Answer::refusal(403, "this Host is not served here: use localhost or the address");
+        return Answer::refusal(
+            403,
+            "the admin address does not serve this Host: use localhost, or the address as it is listened on",
+        );
     }
     match VclRequest::of(request) {
         Ok(wanted) if wanted.changes() && !may_change(&request.fields, door, rights) => return needs_rights(),
@@ -104,27 +107,32 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         b"/metrics" => Page::Metrics,
         b"/status" => Page::Status,
         b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
-        b"/debug/advance" => return Answer::refusal(405, "POST it"),
+        b"/debug/advance" => return Answer::refusal(405, "this path takes POST"),
         _ => return Answer::refusal(404, "there are /, /status, /metrics, /vcl, /backends and /bans"),
     };
     match reads {
         true => Answer::Page { page, head_only: request.method == Method::Head },
-        false => Answer::refusal(405, "GET it"),
+        false => Answer::refusal(405, "this path takes GET"),
     }
 }
 
 fn needs_rights() -> Answer {
-    Answer::refusal(403, "changing anything needs the token or the UNIX socket")
+    Answer::refusal(
+        403,
+        "to change anything, send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
+    )
 }
 
 /// A request that may have a body, of a length that is known beforehand.
 fn with_body(request: VclRequest, received: &ReceivedRequest<'_>) -> Answer {
     let bytes = match received.body {
         RequestBody::Length(bytes) if bytes > vcl::limits::FILE_BYTES_MAX as u64 => {
-            return Answer::refusal(413, "no VCL may be as long as that");
+            return Answer::refusal(413, "the VCL is larger than a VCL may be");
         }
         RequestBody::Length(bytes) if request.takes_body() => bytes as usize,
-        RequestBody::Chunked if request.takes_body() => return Answer::refusal(411, "send it with its Content-Length"),
+        RequestBody::Chunked if request.takes_body() => {
+            return Answer::refusal(411, "send the VCL with its Content-Length");
+        }
         _ => 0,
     };
     let body = Body {
@@ -139,7 +147,7 @@ fn with_body(request: VclRequest, received: &ReceivedRequest<'_>) -> Answer {
 /// `POST /debug/advance?ms=N`
 fn advance(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
     if !rights.debug {
-        return Answer::refusal(404, "only with [admin] debug = true");
+        return Answer::refusal(404, "/debug/advance needs [admin] debug = true");
     }
     // In debug mode anybody on this machine may, whose request is not a web page's.
     let from_page = request.fields.get_all_named(b"origin").next().is_some();
@@ -150,7 +158,7 @@ fn advance(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
     let ms = request.query.and_then(|query| std::str::from_utf8(query).ok()?.strip_prefix("ms=")?.parse().ok());
     match ms {
         Some(ms) if ms <= ADVANCE_MS_MAX => Answer::Advance { ms },
-        _ => Answer::refusal(400, "write ?ms=N"),
+        _ => Answer::refusal(400, "write /debug/advance?ms=N, in milliseconds"),
     }
 }
 

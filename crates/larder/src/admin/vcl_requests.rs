@@ -58,32 +58,32 @@ impl VclRequest {
         let get = matches!(method, Method::Get | Method::Head);
         match segments[..] {
             ["vcl"] if get => Ok(VclRequest::List),
-            ["vcl"] => Err(Refused(405, "GET it")),
+            ["vcl"] => Err(Refused(405, "this path takes GET")),
             ["vcl", name] if method == Method::Put => Ok(VclRequest::Load { name: name.into(), from: query("from") }),
             ["vcl", name] | ["vcl-labels", name] if method == Method::Delete => {
                 Ok(VclRequest::Discard { name: name.into() })
             }
-            ["vcl", _] => Err(Refused(405, "PUT or DELETE it")),
+            ["vcl", _] => Err(Refused(405, "this path takes PUT or DELETE")),
             ["vcl", name, "use"] if method == Method::Post => Ok(VclRequest::Use { name: name.into() }),
-            ["vcl", _, "use"] => Err(Refused(405, "POST it")),
+            ["vcl", _, "use"] => Err(Refused(405, "this path takes POST")),
             ["vcl-labels", label] if method == Method::Put => {
                 let name = query("vcl").ok_or(Refused(400, "write ?vcl=NAME"))?;
                 Ok(VclRequest::Label { label: label.into(), name })
             }
-            ["vcl-labels", _] => Err(Refused(405, "PUT or DELETE it")),
+            ["vcl-labels", _] => Err(Refused(405, "this path takes PUT or DELETE")),
             ["bans"] if get => Ok(VclRequest::Bans),
-            ["bans"] => Err(Refused(405, "GET it")),
+            ["bans"] => Err(Refused(405, "this path takes GET")),
             ["ban"] if method == Method::Post => Ok(VclRequest::Ban),
-            ["ban"] => Err(Refused(405, "POST it")),
+            ["ban"] => Err(Refused(405, "this path takes POST")),
             ["backends"] if get => Ok(VclRequest::Backends),
-            ["backends"] => Err(Refused(405, "GET it")),
+            ["backends"] => Err(Refused(405, "this path takes GET")),
             ["backends", backend, "health"] if method == Method::Post => {
                 let written = query("set").unwrap_or_default();
                 let order = HealthOrder::WORDS.iter().find(|(word, _)| *word == written).map(|(_, order)| *order);
                 let order = order.ok_or(Refused(400, "write ?set=auto, ?set=healthy or ?set=sick"))?;
                 Ok(VclRequest::Health { backend: backend.into(), order })
             }
-            ["backends", _, "health"] => Err(Refused(405, "POST it")),
+            ["backends", _, "health"] => Err(Refused(405, "this path takes POST")),
             _ => Err(Elsewhere),
         }
     }
@@ -278,9 +278,9 @@ mod tests {
     fn what_is_wrong_is_said() {
         check("GET /status", Err(NotVcl::Elsewhere));
         check("GET /vcl/boot/x/y", Err(NotVcl::Elsewhere));
-        check("POST /vcl", Err(NotVcl::Refused(405, "GET it")));
-        check("GET /ban", Err(NotVcl::Refused(405, "POST it")));
-        check("GET /vcl/boot/use", Err(NotVcl::Refused(405, "POST it")));
+        check("POST /vcl", Err(NotVcl::Refused(405, "this path takes GET")));
+        check("GET /ban", Err(NotVcl::Refused(405, "this path takes POST")));
+        check("GET /vcl/boot/use", Err(NotVcl::Refused(405, "this path takes POST")));
         check("PUT /vcl-labels/l", Err(NotVcl::Refused(400, "write ?vcl=NAME")));
         let words = "write ?set=auto, ?set=healthy or ?set=sick";
         check("POST /backends/b/health?set=well", Err(NotVcl::Refused(400, words)));

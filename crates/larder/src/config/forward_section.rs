@@ -69,7 +69,7 @@ fn read_parent(mut section: Section<'_>) -> Option<ParentSettings> {
         u32::try_from(weight)
             .ok()
             .filter(|weight| (1..=1_000).contains(weight))
-            .ok_or_else(|| Complaint::new(node.span(), "that weight cannot be", "must be 1 to 1000"))
+            .ok_or_else(|| Complaint::new(node.span(), "the weight is out of range", "must be 1 to 1000"))
     });
     let login_file = section.read("login_file", |node| parsed(node, "login file", "a path", path));
     section.require("address", "write address = \"10.0.0.5:3128\"");
@@ -114,7 +114,7 @@ fn ports(node: Node<'_>) -> Result<RangeInclusive<u16>, Complaint> {
         let port = u16::try_from(port).ok().filter(|&port| port > 0);
         return port
             .map(|port| port..=port)
-            .ok_or_else(|| Complaint::new(node.span(), "that port cannot be", "must be 1 to 65535"));
+            .ok_or_else(|| Complaint::new(node.span(), "the port is out of range", "must be 1 to 65535"));
     }
     parsed(node, "range of ports", "a port or two with a hyphen, such as \"1025-65535\"", |written| {
         let (first, last) = written.split_once('-').unwrap_or((written, written));
@@ -201,7 +201,7 @@ mod tests {
     fn what_means_nothing_is_complained_about() {
         check("allow_client = \"10.0.0.0/8\"", "unknown key `allow_client`");
         check("deny_destinations = \"*.ads.test\"", "`*.ads.test` is no destination");
-        check("ports = 0", "that port cannot be");
+        check("ports = 0", "the port is out of range");
         check("connect_ports = \"99-1\"", "`99-1` is no range of ports");
         check("[[forward.parent]]\naddress = \"http://a:3128/\"", "is no parent proxy");
         check("[[forward.parent]]\nweight = 2", "`address` is missing");

@@ -110,7 +110,7 @@ fn within<T: TryFrom<u64>>(
 fn time(node: Node<'_>, positive: bool) -> Result<Duration, Complaint> {
     let duration = section::duration(node)?;
     if positive && duration.is_zero() {
-        let complaint = Complaint::new(node.span(), "a time-out of nothing lets nothing through", "must be longer");
+        let complaint = Complaint::new(node.span(), "a time-out of 0 would refuse everything", "must be longer");
         return Err(complaint.suggest("there is no value for \"never\": give a long one, such as \"1d\""));
     }
     Ok(duration)

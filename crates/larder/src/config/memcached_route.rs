@@ -75,7 +75,8 @@ pub fn read(section: &mut Section<'_>) -> Option<MemcachedSettings> {
         let is_empty =
             section.get("memcached").is_some_and(|n| matches!(n.get_ref(), DeValue::Array(a) if a.is_empty()));
         if is_empty || servers.len() > SERVERS_MAX {
-            let complaint = Complaint::new(span, format!("a route has 1 to {SERVERS_MAX} memcacheds"), "not so many");
+            let complaint =
+                Complaint::new(span, format!("a route has 1 to {SERVERS_MAX} memcached servers"), "out of range");
             section.complaints().add(complaint.suggest("write memcached = [\"127.0.0.1:11211\"]"));
         }
     }
@@ -146,7 +147,7 @@ fn in_chunks(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
         let top = MEMCACHED_CHUNK_BYTES_MAX as u64;
         let fits = (CHUNK_BYTES_MIN..=top).contains(&bytes).then_some(bytes as u32);
         let bounds = format!("must be {} to {}", show_size(CHUNK_BYTES_MIN), show_size(top));
-        fits.ok_or_else(|| Complaint::new(node.span(), "a chunk cannot be of that size", bounds))
+        fits.ok_or_else(|| Complaint::new(node.span(), "the size of chunks is out of range", bounds))
     });
     let Some(bytes) = bytes else { return };
     settings.chunk_bytes = Some(bytes);
@@ -180,7 +181,7 @@ fn what_items_are(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
         (1..=VALUE_BYTES_CEILING)
             .contains(&bytes)
             .then_some(bytes as usize)
-            .ok_or_else(|| Complaint::new(node.span(), "a value cannot be that large", "must be 1 to 1GiB"))
+            .ok_or_else(|| Complaint::new(node.span(), "the size of values is out of range", "must be 1 to 1GiB"))
     });
     set(&mut settings.value_bytes_max, bytes);
     set(&mut settings.coalesce, section.read("coalesce", switch));
@@ -209,9 +210,9 @@ fn what_items_are(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
 fn whole(node: Node<'_>, min: u64, max: u64) -> Result<u64, Complaint> {
     let number = count(node)?;
     let is_in = (min..=max).contains(&number);
-    is_in
-        .then_some(number)
-        .ok_or_else(|| Complaint::new(node.span(), "a number out of range", format!("{min} to {max}")))
+    is_in.then_some(number).ok_or_else(|| {
+        Complaint::new(node.span(), format!("{number} is out of range"), format!("must be {min} to {max}"))
+    })
 }
 
 /// `HOST:PORT`, `HOST` or `unix:PATH`, and perhaps ` weight=N`.
@@ -375,7 +376,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_cannot_be_is_said() {
-        check("memcached = []", "a route has 1 to 256 memcacheds");
+        check("memcached = []", "a route has 1 to 256 memcached servers");
         check("memcached = \"unix:\"", "`unix:` is no memcached");
         check("memcached = \"a:99999\"", "`a:99999` is no memcached");
         check("memcached = \"a weight=0\"", "`a weight=0` is no memcached");
@@ -385,8 +386,8 @@ pub(super) mod tests {
         check("memcached = \"a\"\nlisting = \"html\"", "`listing` is for routes with a root");
         check("memcached = \"a\"\nkey = \"$\"", "`$` is no part of a request");
         check("memcached = \"a\"\nflags = \"$uri$args\"", "`$uri$args` is no part of a request");
-        check("memcached = \"a\"\nchunk_bytes = 100", "a chunk cannot be of that size");
-        check("memcached = \"a\"\nchunk_bytes = \"9MiB\"", "a chunk cannot be of that size");
+        check("memcached = \"a\"\nchunk_bytes = 100", "the size of chunks is out of range");
+        check("memcached = \"a\"\nchunk_bytes = \"9MiB\"", "the size of chunks is out of range");
         check(
             "memcached = \"a\"\nchunk_bytes = \"1KiB\"\nvalue_bytes_max = \"1GiB\"",
             "`value_bytes_max` does not go with `chunk_bytes`",
@@ -400,7 +401,7 @@ pub(super) mod tests {
             "keys in base64 are for the clean mode: the module escapes them",
         );
         check("memcached = \"a\"\nmemcached_login = \"nobody\"", "`nobody` is no login");
-        check("memcached = \"a\"\nvalue_bytes_max = 0", "a value cannot be that large");
+        check("memcached = \"a\"\nvalue_bytes_max = 0", "the size of values is out of range");
         check("root = \"/a\"\nhash = \"ketama\"", "`hash` is for routes to memcached");
     }
 }

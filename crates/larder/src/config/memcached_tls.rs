@@ -25,7 +25,7 @@ pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<Me
     if !is_on {
         for key in ["ca", "tls_name"] {
             if let Some(node) = section.get(key) {
-                let complaint = Complaint::new(node.span(), format!("`{key}` is for tls = true"), "no TLS here");
+                let complaint = Complaint::new(node.span(), format!("`{key}` needs tls = true"), "no TLS here");
                 section.complaints().add(complaint);
             }
         }
@@ -35,7 +35,7 @@ pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<Me
     let nameless = servers.iter().find(|server| name.is_none() && !is_server_name(server.address.host()));
     if let Some(server) = nameless {
         let what = format!("no certificate can be for {}", server.address);
-        let complaint = Complaint::new(span.clone(), what, "whom to expect there is not said");
+        let complaint = Complaint::new(span.clone(), what, "the name on its certificate is not known");
         section.complaints().add(complaint.suggest("add tls_name = \"NAME\", which its certificate is for"));
         return None;
     }
@@ -44,7 +44,7 @@ pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<Me
         None if section.get("ca").is_some() => return None,
         None => match SYSTEM_AUTHORITIES.map(Path::new).into_iter().find(|file| file.exists()) {
             Some(file) => authorities_in(file),
-            None => Err("this system keeps no authorities where larder looks for them".to_owned()),
+            None => Err("this system has no file of certificate authorities where larder looks for one".to_owned()),
         },
     };
     match authorities {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_said() {
-        check("memcached = \"a\"\nca = \"/x\"", "`ca` is for tls = true");
+        check("memcached = \"a\"\nca = \"/x\"", "`ca` needs tls = true");
         check("memcached = \"a\"\ntls = true\ntls_name = \"a b\"", "`a b` is no name of a server");
         check(
             "memcached = \"a\"\ntls = true\nca = \"/nowhere/at/all\"",

@@ -76,7 +76,7 @@ fn check_pages(all: &Routes, complaints: &Complaints) {
                 Some(RouteTarget::Root(_)) => continue,
                 _ => format!("the error page `{path}` belongs to no route with a root"),
             };
-            let complaint = Complaint::new(span.clone(), what, "nobody is shown this");
+            let complaint = Complaint::new(span.clone(), what, "it would never be served");
             let suggestion = format!("add [[route]] with path = \"{path}\" and root = \"DIR\"");
             complaints.add(if page.is_some_and(|page| matches!(page, RouteTarget::Root(_))) {
                 complaint
@@ -123,7 +123,7 @@ fn closed_paths(section: &mut Section<'_>) -> Option<(ClosedPaths, Range<usize>)
         let written = text(node)?;
         match ClosedPaths::new([written]) {
             Ok(_) => Ok(written.to_owned()),
-            Err(why) => Err(Complaint::new(node.span(), why, "as PCRE2 has them")),
+            Err(why) => Err(Complaint::new(node.span(), why, "a PCRE2 pattern was expected")),
         }
     })?;
     ClosedPaths::new(written.iter().map(String::as_str)).ok().map(|closed| (closed, span))
@@ -174,7 +174,7 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
     let has_origin = origin_span.is_some() && memcached.is_none();
     let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some(), is_closed];
     if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
-        let what = "a route has an origin, a root, memcached or a page of numbers, or is closed, and only one of these";
+        let what = "a route has exactly one of origin, root, memcached, stub_status and closed";
         let complaint = Complaint::new(origin_span.unwrap_or(section.span()), what, "beside another");
         section.complaints().add(complaint.suggest("write two routes with a path each"));
     }
@@ -274,8 +274,7 @@ mod tests {
     fn what_a_route_cannot_be_is_said() {
         check("root = \"\"", &["`` is no directory"]);
         check("path = \"/\"", &["`origin` is missing"]);
-        let several =
-            "a route has an origin, a root, memcached or a page of numbers, or is closed, and only one of these";
+        let several = "a route has exactly one of origin, root, memcached, stub_status and closed";
         check("origin = \"web\"\nroot = \"/a\"", &[several]);
         check("root = \"/a\"\nstub_status = true", &[several]);
         check("origin = \"web\"\nallow_from = \"::1\"", &["`allow_from` is for routes with stub_status = true"]);
@@ -318,7 +317,7 @@ mod tests {
         assert_eq!(settings.routes[1].target, RouteTarget::Closed);
         check(
             "origin = \"web\"\nclosed = true",
-            &["a route has an origin, a root, memcached or a page of numbers, or is closed, and only one of these"],
+            &["a route has exactly one of origin, root, memcached, stub_status and closed"],
         );
         check("root = \"/a\"\nclosed_paths = '(a'", &["`(a` is no regular expression: missing closing parenthesis"]);
         check(

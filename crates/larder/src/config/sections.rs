@@ -68,7 +68,7 @@ fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
             .map_err(|why| Complaint::new(node.span(), format!("`{written}` cannot be an origin"), why))
     });
     let mut origin = origin_with_defaults(name.to_owned(), urls.clone().unwrap_or_default());
-    if let Some(n) = section.read("max_connections", |node| at_least_one(node, "a request")) {
+    if let Some(n) = section.read("max_connections", at_least_one) {
         origin.connections_max = n;
     }
     if let Some(n) = section.read("queue_max", whole) {
@@ -77,7 +77,7 @@ fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
     if let Some(time) = section.read("queue_timeout", duration) {
         origin.queue_timeout = time;
     }
-    if let Some(n) = section.read("ejection_failures", |node| at_least_one(node, "a failure")) {
+    if let Some(n) = section.read("ejection_failures", at_least_one) {
         origin.ejection_failures = n;
     }
     if let Some(time) = section.read("ejection_time", duration) {
@@ -159,7 +159,7 @@ pub fn policy(mut section: Section<'_>, plan: &mut Plan) {
         section.read(name, |node| {
             let (span, written) = (node.span(), as_written(node)?);
             varnish_parameters::set(plan, name, written)
-                .map_err(|why| Complaint::new(span, format!("`{name}` cannot be that"), why))
+                .map_err(|why| Complaint::new(span, format!("the value of `{name}` is wrong"), why))
         });
     }
     builtin_policy(section, &mut plan.settings.policy);
@@ -299,9 +299,9 @@ pub fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
     number.try_into().map_err(|_| Complaint::new(node.span(), format!("{number} is out of range"), "too large"))
 }
 
-fn at_least_one<T: TryFrom<u64>>(node: Node<'_>, of: &str) -> Result<T, Complaint> {
+fn at_least_one<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
     match count(node)? {
-        0 => Err(Complaint::new(node.span(), format!("without {of} nothing ever happens"), "must be at least 1")),
+        0 => Err(Complaint::new(node.span(), "0 is out of range", "must be at least 1")),
         _ => whole(node),
     }
 }

@@ -58,7 +58,7 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         && dotfiles != Some(true)
     {
         let what = format!("the fallback `{hidden}` is hidden: set `dotfiles = true`, or call it otherwise");
-        let complaint = Complaint::new(node.span(), what, "nobody is shown this");
+        let complaint = Complaint::new(node.span(), what, "it would never be served");
         section.complaints().add(complaint);
     }
     let ships = RootSettings::of(directory?);

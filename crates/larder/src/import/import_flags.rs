@@ -18,8 +18,7 @@ pub struct ImportFlags {
     #[arg(long, value_name = "1|2|3", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub from: Option<u8>,
 
-    /// Where included VCL files are looked for; may be given more than once [default: beside the
-    /// file]
+    /// Search this directory for included VCL files; repeatable [default: the file's own]
     #[arg(long, value_name = "DIR")]
     pub vcl_path: Vec<PathBuf>,
 
@@ -28,7 +27,7 @@ pub struct ImportFlags {
     #[arg(long, value_name = "DIR")]
     pub prefix: Option<PathBuf>,
 
-    /// Print the new text and what is said of it as JSON
+    /// Print the new text and the notes as JSON
     #[arg(long)]
     pub json: bool,
 }

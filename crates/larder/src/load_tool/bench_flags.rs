@@ -20,15 +20,15 @@ pub struct BenchFlags {
     #[arg(short = 'c', long, value_name = "N", value_parser = parse_connections)]
     pub connections: Option<usize>,
 
-    /// How long: seconds, or 60S, 5M, 1H [default: 10]
+    /// How long to load: seconds, or 60S, 5M, 1H [default: 10]
     #[arg(short = 't', long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
 
-    /// How many requests; with a time too, whichever ends first
+    /// How many requests to send; with --time, whichever ends first
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
 
-    /// Start so many requests (or sessions) a second, however long answers take; several rates follow one another
+    /// Start this many requests (or sessions) a second, however long answers take; several rates follow one another
     #[arg(long, value_name = "PER_SECOND,…", value_delimiter = ',', value_parser = parse_rate)]
     pub rate: Vec<f64>,
 
@@ -36,19 +36,19 @@ pub struct BenchFlags {
     #[arg(long, value_name = "TIME", requires = "rate", value_parser = parse_time)]
     pub step: Option<Duration>,
 
-    /// At random distances, as independent people come, instead of equal ones
+    /// Start requests at random intervals, as independent people come, instead of equal ones
     #[arg(long, requires = "rate")]
     pub poisson: bool,
 
-    /// At distances between 90 % and 110 % of equal ones
+    /// Start requests at intervals between 90 % and 110 % of equal ones
     #[arg(long, requires = "rate", conflicts_with = "poisson")]
     pub jitter: bool,
 
-    /// Users begin evenly over this time, instead of all at once
+    /// Let users begin evenly over this time, instead of all at once
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "wsess", "wsesslog", "replay"])]
     pub ramp: Option<Duration>,
 
-    /// A user waits before it asks again: a time drawn evenly between nothing and this
+    /// Let a user wait before it asks again: a time drawn evenly between 0 and this
     #[arg(long, value_name = "TIME", value_parser = parse_time,
         conflicts_with_all = ["rate", "wsess", "wsesslog", "replay", "pipeline"])]
     pub think: Option<Duration>,
@@ -58,76 +58,76 @@ pub struct BenchFlags {
     #[arg(long, value_name = "N,CALLS,SECONDS", value_parser = Sessions::parse, conflicts_with_all = ["requests", "pipeline"])]
     pub wsess: Option<Sessions>,
 
-    /// Calls of a burst: the first one, and when it was answered the others at once
+    /// Calls in a burst: the others follow at once when the first one was answered
     #[arg(long, value_name = "N", default_value = "1", requires = "wsess", value_parser = parse_burst)]
     pub burst_length: u32,
 
-    /// Sessions of a file as httperf reads it: how many sessions, seconds to think, the file
+    /// Sessions from a file in httperf's format: how many sessions, seconds to think, the file
     #[arg(long, value_name = "N,SECONDS,FILE", value_parser = SessionFile::parse,
         conflicts_with_all = ["wsess", "requests", "pipeline", "urls"])]
     pub wsesslog: Option<SessionFile>,
 
-    /// Ask what an access log has asked, at the same distances
+    /// Repeat the requests of an access log, at the same intervals
     #[arg(long, value_name = "FILE", conflicts_with_all = ["urls", "rate", "wsess", "wsesslog", "method", "body"])]
     pub replay: Option<PathBuf>,
 
-    /// So many times as fast as the log; 0: in its order, as fast as the connections allow
+    /// How many times as fast as the log; 0: in its order, as fast as the connections allow
     #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay", value_parser = parse_speed)]
     pub speed: f64,
 
-    /// Keep connections: the default, understood because ab asks for it so
+    /// Keep connections open: the default; ab has this flag
     #[arg(short = 'k', conflicts_with = "short")]
     pub keep_alive: bool,
 
-    /// A new connection for each request
+    /// Open a new connection for each request
     #[arg(long)]
     pub short: bool,
 
-    /// Through a forward proxy: connections go there, and requests name the whole URL
+    /// Ask through a forward proxy: connect there, and name the whole URL in requests
     #[arg(long, value_name = "HOST:PORT", value_parser = LabUrl::parse)]
     pub proxy: Option<LabUrl>,
 
-    /// Over a UNIX socket, instead of the URL's host and port, which the Host field still names
+    /// Connect to this UNIX socket instead of the URL's host and port, which the Host field still names
     #[arg(long, value_name = "PATH", conflicts_with_all = ["proxy", "sources", "sources_file"])]
     pub unix: Option<PathBuf>,
 
-    /// What to ask for [default: GET; POST with --body]
+    /// The method of the requests [default: GET; POST with --body]
     #[arg(long, value_name = "METHOD", ignore_case = true)]
     pub method: Option<MethodFlag>,
 
-    /// The body of each request: a file
+    /// Send this file as the body of each request
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
 
-    /// Requests under way at once on one connection
+    /// How many requests may be under way at once on one connection
     #[arg(long, value_name = "DEPTH", default_value = "1", value_parser = parse_depth, conflicts_with = "short")]
     pub pipeline: usize,
 
-    /// Ask for the URLs of a file: a path or a URL of the same server on each line; with --proxy, of any
+    /// Ask for the URLs of a file: a path or a URL of the same server on each line; with --proxy, of any server
     #[arg(long, value_name = "FILE")]
     pub urls: Option<PathBuf>,
 
-    /// In random order, instead of one after another
+    /// Ask for the URLs in random order, instead of one after another
     #[arg(long, requires = "urls")]
     pub random: bool,
 
-    /// By popularity: the k-th URL of the list in proportion to 1/k^ALPHA, as the web is asked (0.6 to 1.2)
+    /// Ask for the URLs by popularity: the k-th of the list in proportion to 1/k^ALPHA (0.6 to 1.2 on the web)
     #[arg(long, value_name = "ALPHA", requires = "urls", conflicts_with = "random", value_parser = parse_alpha)]
     pub zipf: Option<f64>,
 
-    /// A header field for every request
+    /// Send this header field with every request; repeatable
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub fields: Vec<String>,
 
-    /// What an answer must have to count: its status, the length of its URL's first answer, that one's bytes
+    /// What is checked of an answer: nothing, its status, also the length, also the bytes of its URL's first answer
     #[arg(long, value_name = "UP_TO", default_value = "bytes")]
     pub check: CheckFlag,
 
-    /// The only status that is an answer [default: 2xx and 3xx]
+    /// The only status that counts as an answer [default: 2xx and 3xx]
     #[arg(long, value_name = "CODE", value_parser = clap::value_parser!(u16).range(100..1000))]
     pub status: Option<u16>,
 
-    /// For a connection, for the first byte of an answer, and between two reads of it
+    /// Time-out of a connection, of the first byte of an answer, and between two reads of it
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = parse_time)]
     pub timeout: Duration,
 
@@ -135,11 +135,11 @@ pub struct BenchFlags {
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
 
-    /// Connect from these addresses, one user after another: ADDR, ADDR,ADDR or ADDR-ADDR; may be given several times
+    /// Connect from these addresses, one user after another: ADDR, ADDR,ADDR or ADDR-ADDR; repeatable
     #[arg(long = "source", value_name = "ADDRS", value_parser = SourceList::parse)]
     pub sources: Vec<SourceList>,
 
-    /// Connect from the addresses of a file, one on each line
+    /// Connect from the addresses in this file, one on each line
     #[arg(long, value_name = "FILE")]
     pub sources_file: Option<PathBuf>,
 
@@ -147,7 +147,7 @@ pub struct BenchFlags {
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub cpus: Vec<usize>,
 
-    /// Of all that is random: the same seed asks the same
+    /// Seed of all that is random: the same seed asks the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
@@ -155,11 +155,11 @@ pub struct BenchFlags {
     #[arg(long, conflicts_with = "tool")]
     pub json: bool,
 
-    /// A line each second instead of the screen that a terminal gets
+    /// Print a line each second instead of the screen that a terminal gets
     #[arg(long)]
     pub plain: bool,
 
-    /// Show what this process and its children use: the server's, when it is on this machine
+    /// Show what this process and its children use: give the server's process id, if it runs on this machine
     #[arg(long, value_name = "PID", conflicts_with = "tool")]
     pub server_pid: Option<u32>,
 
@@ -167,7 +167,7 @@ pub struct BenchFlags {
     #[arg(long = "as", value_name = "TOOL", value_parser = parse_tool)]
     pub tool: Option<Tool>,
 
-    /// The latency distribution too, in the forms of wrk and wrk2
+    /// Print the latency distribution too, with --as wrk and wrk2
     #[arg(long, requires = "tool")]
     pub latency: bool,
 
@@ -208,7 +208,7 @@ impl Sessions {
             ((Some(count), Some(calls), Some(think)), None) => {
                 Ok(Sessions { count: count?, calls: calls?, think: think? })
             }
-            _ => Err("three numbers with commas: sessions, calls of each, seconds to think".to_owned()),
+            _ => Err("write three numbers with commas: sessions, calls of each, seconds to think".to_owned()),
         }
     }
 }
@@ -266,8 +266,8 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
         Err(_) => parse_duration(&text.to_ascii_lowercase()).map_err(|_| form())?,
     };
     match time {
-        Duration::ZERO => Err("a time is longer than nothing".to_owned()),
-        time if time > limits::DURATION_MAX => Err("a week at most".to_owned()),
+        Duration::ZERO => Err("a time must be longer than 0".to_owned()),
+        time if time > limits::DURATION_MAX => Err("a time must be a week at most".to_owned()),
         time => Ok(time),
     }
 }

@@ -31,7 +31,7 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
     let url = match (&flags.url, &list) {
         (Some(url), _) => url.clone(),
         (None, Some((path, text))) => first_url(text).map_err(|what| format!("{}: {what}", path.display()))?,
-        (None, None) => return Err("no URL was given".to_owned()),
+        (None, None) => return Err("no URL was given: larder bench URL, or --urls FILE".to_owned()),
     };
     let (catalogue, load) = what_and_when(flags, &url, list, &recipe, plan)?;
     let address = match flags.unix {
@@ -119,7 +119,7 @@ fn recipe(flags: &BenchFlags) -> Result<Recipe, String> {
         (None, None) | (Some(MethodFlag::Get), None) => AskMethod::Get,
         (Some(MethodFlag::Head), None) => AskMethod::Head,
         (None | Some(MethodFlag::Post), _) => AskMethod::Post,
-        (Some(_), Some(_)) => return Err("--body is for POST".to_owned()),
+        (Some(_), Some(_)) => return Err("--body needs --method POST".to_owned()),
     };
     let body = flags.body.as_deref().map(read_body).transpose()?.unwrap_or_default();
     let (fields, proxied) = (flags.fields.clone(), flags.proxy.is_some());
@@ -215,13 +215,13 @@ fn resolve(url: &LabUrl) -> Result<SocketAddr, String> {
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    String::from_utf8(read_file(path)?).map_err(|_| format!("{}: is no text", path.display()))
+    String::from_utf8(read_file(path)?).map_err(|_| format!("{}: not UTF-8 text", path.display()))
 }
 
 fn read_body(path: &Path) -> Result<Vec<u8>, String> {
     let body = read_file(path)?;
     match body.len() > limits::REQUEST_BODY_BYTES_MAX {
-        true => Err(format!("{}: a body of more than {} bytes", path.display(), limits::REQUEST_BODY_BYTES_MAX)),
+        true => Err(format!("--body {}: larger than {} bytes", path.display(), limits::REQUEST_BODY_BYTES_MAX)),
         false => Ok(body),
     }
 }

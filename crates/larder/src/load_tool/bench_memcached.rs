@@ -10,21 +10,21 @@ use lab::{Catalogue, ErrorKind, Length, Load, MemcachedItems, Order, StatusWante
 use crate::load_tool::bench_flags::{BenchFlags, CheckFlag};
 
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Of memcached:// targets")]
+#[command(next_help_heading = "For memcached:// targets")]
 pub struct MemcachedFlags {
-    /// Keys, taken at random [default: 10000]
+    /// How many keys, taken at random [default: 10000]
     #[arg(long, value_name = "N")]
     pub keys: Option<usize>,
 
-    /// [default: 96]
+    /// Bytes of a key [default: 96]
     #[arg(long, value_name = "N")]
     pub key_bytes: Option<usize>,
 
-    /// [default: 400]
+    /// Bytes of a value [default: 400]
     #[arg(long, value_name = "N")]
     pub value_bytes: Option<usize>,
 
-    /// Of all requests so many are a set, the others a get [default: 0.1]
+    /// The share of requests that are a set; the others are a get [default: 0.1]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub set_share: Option<f64>,
 
@@ -32,7 +32,7 @@ pub struct MemcachedFlags {
     #[arg(long)]
     pub preload: bool,
 
-    /// A get that finds nothing has failed; otherwise it is an answer, counted as a miss
+    /// Count a get that finds nothing as failed, and not as a miss
     #[arg(long)]
     pub expect_hits: bool,
 }

@@ -14,16 +14,16 @@ pub enum LabCommand {
     /// Measure servers side by side: every row of a lab file, in interleaved blocks, every answer checked
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunFlags),
-    /// Print the table of a run that is over, and write its page or its cells again
+    /// Print the table of a finished run; write its page or its cells again
     Report(ReportFlags),
-    /// Say what became better or worse from one run to another; exit 1 when anything became worse
+    /// Compare two runs: what became better or worse; exit 1 when anything became worse
     Compare(CompareFlags),
-    /// Replay an access log or a trace over sizes of memory and orders of eviction: how much memory is needed?
+    /// Replay an access log or a trace at several sizes of memory: how much does a cache need?
     #[command(after_help = SIMULATE_EXAMPLES)]
     Simulate(SimulateFlags),
-    /// Answer as the path and the query say: sizes, delays, statuses, and faults
+    /// Run an origin whose answers are what path and query ask for: sizes, delays, statuses, faults
     Origin(OriginFlags),
-    /// Answer everything with the same bytes, as cheaply as can be: the ceiling of the load generator
+    /// Run a server that answers everything with the same bytes, as cheaply as can be
     Null(NullFlags),
     /// End the servers of a lab that was killed; `larder lab run` starts it
     #[command(hide = true)]

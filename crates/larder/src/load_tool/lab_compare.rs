@@ -15,34 +15,34 @@ use crate::say::say;
 
 #[derive(Clone, Debug, Args)]
 pub struct ReportFlags {
-    /// What `larder lab run` wrote
+    /// The results.json that `larder lab run` wrote
     #[arg(value_name = "RESULTS.json")]
     pub results: PathBuf,
 
-    /// Write the page here
+    /// Write the HTML page here
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
-    /// Write the cells and blocks here
+    /// Write the cells and blocks as CSV here
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct CompareFlags {
-    /// The results of the run that is the measure
+    /// The results to compare with
     #[arg(value_name = "BEFORE.json")]
     pub before: PathBuf,
 
-    /// The results of the run that is held against it
+    /// The results to judge
     #[arg(value_name = "AFTER.json")]
     pub after: PathBuf,
 
-    /// How much worse is too much; what is within the noise never is
+    /// Fail when a figure is worse by more than this; what is within the noise never fails
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse_threshold)]
     pub threshold: f64,
 
-    /// Print it as JSON
+    /// Print the comparison as JSON
     #[arg(long)]
     pub json: bool,
 }

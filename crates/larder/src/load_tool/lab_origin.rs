@@ -24,11 +24,11 @@ pub struct ServerFlags {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081", value_parser = parse_tcp)]
     pub listen: SocketAddr,
 
-    /// Write the line `listen ADDRESS` once it is bound
+    /// Write the line `listen ADDRESS` to this file once the address is bound
     #[arg(long, value_name = "PATH")]
     pub ports_file: Option<PathBuf>,
 
-    /// Threads, each with connections of its own
+    /// Worker threads, each with connections of its own
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_threads)]
     pub threads: usize,
 }
@@ -48,7 +48,7 @@ pub struct OriginFlags {
     #[command(flatten)]
     pub server: ServerFlags,
 
-    /// Of all that is random: the same seed draws the same
+    /// Seed of all that is random: the same seed draws the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
@@ -56,11 +56,11 @@ pub struct OriginFlags {
     #[arg(long, value_name = "SIZE", default_value = "11000", value_parser = parse_mean)]
     pub mean_bytes: u64,
 
-    /// Each time that so long has gone by, answer nothing for as long as --stall-for says
+    /// Stall every so often: answer nothing for the time of --stall-for
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "stall_for")]
     pub stall_every: Option<Duration>,
 
-    /// How long such a stall lasts
+    /// How long a stall lasts
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "stall_every")]
     pub stall_for: Option<Duration>,
 
@@ -117,7 +117,7 @@ fn serve<S>(flags: &ServerFlags, start: impl FnOnce(SocketAddr) -> std::io::Resu
 /// Whoever waits for the file must not read half of it.
 fn write_ports_file(path: &Path, address: SocketAddr) -> Result<(), String> {
     let line = format!("listen {address}\n");
-    lab::write_whole(path, line.as_bytes()).map_err(|error| format!("the ports file: {error}"))
+    lab::write_whole(path, line.as_bytes()).map_err(|error| format!("--ports-file: {error}"))
 }
 
 fn parse_tcp(text: &str) -> Result<SocketAddr, String> {

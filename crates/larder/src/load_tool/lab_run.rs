@@ -26,27 +26,27 @@ pub struct RunFlags {
     #[arg(value_name = "FILE.toml")]
     pub file: PathBuf,
 
-    /// Fewer and shorter blocks: a look, not a publication
+    /// Run fewer and shorter blocks: a first look
     #[arg(long)]
     pub quick: bool,
 
-    /// Where results, report and the servers' directories go [default: lab-results/NAME-OF-THE-FILE]
+    /// Write results, report and the servers' directories here [default: lab-results/NAME-OF-THE-FILE]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Only these servers, beside the reference
+    /// Run only these servers, and the reference
     #[arg(long, value_name = "SERVER,…", value_delimiter = ',')]
     pub only: Vec<String>,
 
-    /// Only rows whose name holds this
+    /// Run only rows whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub rows: Option<String>,
 
-    /// Of the order of servers, of all that is drawn
+    /// Seed of all that is random, such as the order of the servers
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Begin anew instead of where an interrupted run ended
+    /// Begin anew instead of continuing an interrupted run
     #[arg(long)]
     pub fresh: bool,
 }
@@ -86,7 +86,7 @@ fn measure(order: MatrixOrder, mut signals: Signals) -> Result<LabResults, Strin
     loop {
         match signals.wait(&mut ended, None) {
             Told::End => {
-                say!("ends; the servers are stopped");
+                say!("interrupted; the servers are stopped");
                 stop.store(true, Ordering::Relaxed);
             }
             Told::Ended => break,

@@ -35,7 +35,7 @@ pub struct SimulateFlags {
           value_parser = clap::value_parser!(u64).range(1..=SIMULATED_REQUESTS_MAX))]
     pub requests: u64,
 
-    /// For how many objects
+    /// How many objects they are for
     #[arg(long, value_name = "N", default_value_t = 100_000, conflicts_with = "trace",
           value_parser = clap::value_parser!(u32).range(SIMULATED_OBJECTS_MIN..=SIMULATED_OBJECTS_MAX))]
     pub objects: u32,
@@ -44,28 +44,28 @@ pub struct SimulateFlags {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "trace")]
     pub seed: u64,
 
-    /// The trace's format, if it is not to be told by its beginning
+    /// The trace's format [default: told by its first bytes]
     #[arg(long, value_enum, conflicts_with = "generate")]
     pub format: Option<TraceFormat>,
 
-    /// A size of memory to try, or a part of what everything takes (5%), several by commas; else ten, from what holds
-    /// everything down by halves
+    /// A size of memory to try, or a part of what all objects take (5%); several with commas [default: ten sizes, from
+    /// what holds everything down by halves]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_memory)]
     pub memory: Vec<MemoryTried>,
 
-    /// An order of eviction to try, several by commas: s3-fifo, sieve, lru; else all of them
+    /// An order of eviction to try: s3-fifo, sieve, lru; several with commas [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_kind)]
     pub policy: Vec<EvictionKind>,
 
-    /// What an object takes beside its body
+    /// Bytes that an object takes beside its body
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value_t = OBJECT_BYTES_DEFAULT)]
     pub object_bytes: u64,
 
-    /// How long an object is fresh; else for ever
+    /// How long an object is fresh [default: for ever]
     #[arg(long, value_name = "DURATION", value_parser = parse_seconds)]
     pub ttl: Option<u32>,
 
-    /// Only so many requests, from the start
+    /// Read only this many requests, from the start
     #[arg(long, value_name = "N", conflicts_with = "generate")]
     pub first: Option<u64>,
 

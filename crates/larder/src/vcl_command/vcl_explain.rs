@@ -28,11 +28,11 @@ pub struct ExplainFlags {
     #[arg(long, value_name = "FILE", conflicts_with = "request")]
     pub request_file: Option<PathBuf>,
 
-    /// One more field of the request; may be given more than once
+    /// One more field of the request; repeatable
     #[arg(long, short = 'H', value_name = "'Name: value'", value_parser = parse_field)]
     pub header: Vec<FieldLine>,
 
-    /// What the backend answers, or `fails`; given more than once: to one try after another [default: 200]
+    /// What the backend answers, or `fails`; repeatable: one answer for each try [default: 200]
     #[arg(long, value_name = "'200 Name: value'", value_parser = parse_answer)]
     pub origin: Vec<PlayedAnswer>,
 
@@ -40,24 +40,23 @@ pub struct ExplainFlags {
     #[arg(long, value_name = "miss|hit|stale|TIME", default_value = "miss", value_parser = Cached::parse)]
     pub cached: Cached,
 
-    /// Who asks
+    /// The client's address
     #[arg(long, value_name = "IP", default_value_t = CLIENT_DEFAULT)]
     pub client: IpAddr,
 
-    /// A backend that is sick; may be given more than once
+    /// A backend that is sick; repeatable
     #[arg(long, value_name = "NAME")]
     pub sick: Vec<String>,
 
-    /// The program behind return (vcl(NAME)); may be given more than once
+    /// The VCL file behind return (vcl(NAME)); repeatable
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_label)]
     pub label: Vec<(String, PathBuf)>,
 
-    /// Set a parameter by the name that Varnish has for it, such as default_ttl=1h; may be given more than once
+    /// Set a parameter by the name that Varnish has for it, such as default_ttl=1h; repeatable
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = varnish_parameters::parse_flag)]
     pub parameters: Vec<(String, String)>,
 
-    /// Where included VCL files are looked for; may be given more than once [default: /etc/varnish and
-    /// /usr/share/varnish/vcl]
+    /// Search this directory for included VCL files; repeatable [default: /etc/varnish and /usr/share/varnish/vcl]
     #[arg(long, value_name = "DIR")]
     pub vcl_path: Vec<PathBuf>,
 

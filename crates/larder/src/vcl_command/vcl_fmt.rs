@@ -14,11 +14,11 @@ use crate::check_vcl::{diagnostic_row, read_vcl};
 
 #[derive(Clone, Debug, Args)]
 pub struct FmtFlags {
-    /// VCL files; - is standard input, whose new text goes to standard output
+    /// VCL files; - reads standard input and writes standard output
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Change nothing; exit 1 when a file is not laid out yet, and name it
+    /// Change nothing; name the files that are not formatted, and exit 1 if there are any
     #[arg(long, conflicts_with = "stdout")]
     pub check: bool,
 
@@ -26,7 +26,7 @@ pub struct FmtFlags {
     #[arg(long)]
     pub stdout: bool,
 
-    /// Blanks for a level of blocks, or tab
+    /// Spaces for each level, or tab
     #[arg(long, value_name = "N|tab", default_value = "4", value_parser = parse_indent)]
     pub indent: Indent,
 

@@ -23,32 +23,32 @@ use crate::say::say;
 /// Which larder is meant.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RemoteFlags {
-    /// Its admin address, IP:PORT or unix:PATH [default: that of --config, or 127.0.0.1:9180]
+    /// The admin address of the running larder, IP:PORT or unix:PATH [default: that of --config, or 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub admin: Option<ListenAddress>,
 
-    /// Its larder.toml, for the admin address and the token
+    /// Read the admin address and the token from this larder.toml
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// A file with the token that [admin] token wants; its UNIX socket wants none
+    /// A file with the token of [admin]; over a UNIX socket none is needed
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 
-    /// Print what it answers, as JSON
+    /// Print the answer as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct LoadFlags {
-    /// What to call it: a letter, then letters, digits and _ . -
+    /// The name to load it under: a letter, then letters, digits and _ . -
     pub name: String,
 
-    /// The VCL file, or - for standard input; what it includes is looked for by the larder that runs
+    /// The VCL file, or - for standard input; the running larder searches for what it includes
     pub file: PathBuf,
 
-    /// Use it right away
+    /// Make it the active VCL right away
     #[arg(long = "use")]
     pub and_use: bool,
 
@@ -70,7 +70,7 @@ pub struct LabelFlags {
     /// The label, as in return (vcl(LABEL))
     pub label: String,
 
-    /// The loaded VCL that it is to stand for
+    /// The loaded VCL that it stands for
     pub name: String,
 
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub struct HealthFlags {
     /// A backend of the VCL that decides, or VCL.BACKEND
     pub backend: String,
 
-    /// What it is to be taken for; auto: what its probes say
+    /// The health to set; auto leaves it to the probes
     pub health: HealthWord,
 
     #[command(flatten)]
@@ -260,9 +260,12 @@ fn exchange(remote: &RemoteFlags, method: &str, target: &str, body: &[u8]) -> Re
         body.len()
     );
     let request = [head.as_bytes(), body].concat();
-    let answer = converse(&address, &request)
-        .map_err(|e| format!("the admin address {} does not answer: {e}", show_listen(&address)))?;
-    parse(&answer).ok_or_else(|| format!("what answers on {} is no larder", show_listen(&address)))
+    let answer = converse(&address, &request).map_err(|e| {
+        format!("the admin address {} does not answer: {e} (--admin names another)", show_listen(&address))
+    })?;
+    parse(&answer).ok_or_else(|| {
+        format!("what answers on {} is not larder's admin address (--admin names another)", show_listen(&address))
+    })
 }
 
 fn converse(address: &ListenAddress, request: &[u8]) -> std::io::Result<Vec<u8>> {
@@ -310,7 +313,7 @@ fn whom(remote: &RemoteFlags) -> Result<(ListenAddress, Option<String>), String>
     };
     match (remote.admin.clone(), plan.address) {
         (Some(address), _) | (None, AdminAddress::At(address)) => Ok((address, token)),
-        (None, AdminAddress::Off) => Err("[admin] address is off in that config: give --admin".to_owned()),
+        (None, AdminAddress::Off) => Err("[admin] address is \"off\" in the config: give --admin ADDRESS".to_owned()),
     }
 }
 

@@ -20,19 +20,19 @@ use crate::vcl_command::vcl_suite::{Before, Case, OneOrMany, Suite, read_suite};
 
 #[derive(Clone, Debug, Args)]
 pub struct TestFlags {
-    /// Files of tests
+    /// Test files
     #[arg(required = true, value_name = "FILE.toml")]
     pub files: Vec<PathBuf>,
 
-    /// The program, instead of the one that a file of tests names
+    /// Test this VCL instead of the one that the test file names
     #[arg(long, value_name = "FILE")]
     pub vcl: Option<PathBuf>,
 
-    /// Only cases with this in their names
+    /// Run only cases whose names contain this
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
 
-    /// Leave out what ran in the cases that fail
+    /// Do not show the statements that ran in failed cases
     #[arg(long)]
     pub brief: bool,
 

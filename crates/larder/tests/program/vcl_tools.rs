@@ -85,7 +85,7 @@ fn old_files_become_new_ones() {
     assert_eq!(std::fs::read_to_string(folder.join("new.vcl")).expect("it is there"), expect);
     check(&folder, "check new.vcl", "", (0, "new.vcl: ok: 1 subroutine, 1 backend, 0 ACLs, 1 warning\n", "do_esi"));
     check(&folder, "import new.vcl", "", (0, &expect, "the new file is good"));
-    check(&folder, "import good.vcl -o good.vcl", "", (1, "", "would replace the file itself"));
+    check(&folder, "import good.vcl -o good.vcl", "", (1, "", "names the file that is read"));
     check(&folder, "import left.vcl -o x.vcl", "", (1, "", "left.vcl:2:16: error[not-carried-over]"));
     check(&folder, "import bad.vcl -o x.vcl", "", (1, "", "the new file has 1 mistake"));
     check(&folder, "import whole.vcl -o x.vcl", "", (0, "", "the new file is good"));

@@ -40,7 +40,7 @@ larder.toml:2:1: error: unknown key `default_tll` in [policy]
  2 | default_tll = 3600
    | ^^^^^^^^^^^ no such key
    = help: did you mean `default_ttl`?
-larder.toml:3:16: error: `max_restarts` cannot be that
+larder.toml:3:16: error: the value of `max_restarts` is wrong
    |
  3 | max_restarts = "often"
    |                ^^^^^^^ `often` must be a number from 0 to 4294967295
