@@ -8,13 +8,13 @@
 //! use std::sync::Arc;
 //!
 //! use bytes::Bytes;
-//! use cache::{Answer, Cache, CacheSettings, Courier, Description, Flight, Now, StoreAs, Wishes};
+//! use cache::{Answer, Cache, CacheSettings, Notifier, Description, Flight, Now, StoreAs, LookupOptions};
 //! use message::{Authority, Fields, Method, Request, ResponseHead, Scheme, Status, TargetForm, Version};
 //! use rules::Facts;
 //!
 //! /// Nobody waits on another core.
 //! struct NoOtherCore;
-//! impl Courier for NoOtherCore {
+//! impl Notifier for NoOtherCore {
 //!     fn post(&self, _core: usize, _flight: Arc<Flight>) {}
 //! }
 //!
@@ -35,8 +35,8 @@
 //! let now = Now { wall_ms: 1_767_268_800_000, mono_ms: 1_000_000 };
 //!
 //! // The first who asks has to fetch; whoever asks meanwhile follows.
-//! let Answer::Miss(ticket) = cache.ask(key, &request, &Wishes::default(), now) else { panic!("nothing is stored") };
-//! assert!(matches!(cache.ask(key, &request, &Wishes::default(), now), Answer::Busy(_)));
+//! let Answer::Miss(ticket) = cache.ask(key, &request, &LookupOptions::default(), now) else { panic!("nothing is stored") };
+//! assert!(matches!(cache.ask(key, &request, &LookupOptions::default(), now), Answer::Busy(_)));
 //!
 //! let head = Arc::new(ResponseHead::new(Status::OK));
 //! let facts = Facts { lifetime_ms: 60_000, says_shared: true, ..Facts::default() };
@@ -65,7 +65,7 @@
 //! draft.append(Bytes::from_static(b"hello"));
 //! draft.land(None);
 //!
-//! let Answer::Fresh(object) = cache.ask(key, &request, &Wishes::default(), now) else { panic!("it is stored") };
+//! let Answer::Fresh(object) = cache.ask(key, &request, &LookupOptions::default(), now) else { panic!("it is stored") };
 //! assert_eq!((object.response().status, object.body_len()), (Status::OK, 5));
 //! ```
 

@@ -2,6 +2,8 @@
 //!
 //! A miss runs it in a task of its own, so that its requester's leaving ends nothing; a pass runs it inside its
 //! transaction, because it needs the client's bytes. One retry, bounded, and never after a byte of an answer.
+//!
+//! What is asked, and what comes of the answer, a policy decides: `fetch_policy.rs`.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -10,9 +12,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cache::{Charge, Departure, Failure, Now, Object};
-use message::{Method, RequestHead, ResponseHead, TargetForm};
-use rules::StoreDefaults;
-use wire::{Parties, Refusal, RequestBody, ResponseBody};
+use message::{FieldsView, Method, Request, RequestHead, Response, ResponseHead, TargetForm};
+use rules::{Exchange, StoreDefaults};
+use wire::{Refusal, RequestBody, ResponseBody};
 
 use crate::clock::Moment;
 use crate::downstream::Downstream;
@@ -23,25 +25,29 @@ use crate::limits::Limits;
 use crate::origin::{Origin, OriginConnection};
 use crate::policy;
 use crate::receive::Client as ClientIdentity;
+use crate::records::fetch_records;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
 use crate::site::{Backend, Site};
 use crate::url_variations::Place;
-use crate::vcl_story::backend_task::BackendTask;
 use crate::worker::Core;
 
 mod begin;
 pub(crate) mod bereq;
 mod beresp;
 mod block_read;
+pub(crate) mod builtin_steps;
 mod failed;
+mod fetch_policy;
+#[cfg(test)]
+mod fetch_test_messages;
 pub(crate) mod fill;
-pub(crate) mod fill_by_policy;
 mod invalidated;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
-pub(crate) mod policy_fetch;
 mod prepare;
+pub(crate) mod program_answer;
+mod program_steps;
 mod refreshed;
 mod reply;
 mod retry;
@@ -52,15 +58,14 @@ pub(crate) mod slice_manifest;
 pub(crate) mod slice_stream;
 mod upload;
 
-pub(crate) use self::begin::{spawn, spawn_refresh, spawn_refresh_by_policy};
+pub(crate) use self::begin::{Requester, spawn, spawn_refresh};
 pub(crate) use self::failed::{SERVER_ERROR, unconnected};
+use self::fetch_policy::{FetchPolicy, FetchVerdict};
 pub(crate) use self::fill::store_passed;
-pub(crate) use self::invalidated::invalidate_after;
 use self::notes::FetchNotes;
 use self::origin_body::Arriving;
-use self::prepare::{Author, BuiltinAuthor, OriginRequest, Parent, Sender};
-pub(crate) use self::refreshed::by_head as freshen_by_head;
 pub(crate) use self::reply::brings_body;
+use self::settled::Settled;
 
 /// The states of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +74,7 @@ pub(crate) enum FetchState {
     Send,
     Reply,
     Retry,
-    /// Of a policy: vcl_backend_error makes an answer.
+    /// Of a program: vcl_backend_error makes an answer.
     Error,
     Refreshed,
     Fill,
@@ -80,7 +85,7 @@ pub(crate) enum FetchState {
 const STATES: usize = FetchState::Failed as usize + 1;
 
 /// Which state may follow which.
-pub(crate) const FETCH_EDGES: [(FetchState, FetchState); 22] = {
+pub(crate) const FETCH_EDGES: [(FetchState, FetchState); 20] = {
     use FetchState::*;
     [
         (Prepare, Send),
@@ -92,21 +97,19 @@ pub(crate) const FETCH_EDGES: [(FetchState, FetchState); 22] = {
         // No connection; the client left or sent what is no body.
         (Send, Failed),
         (Reply, Failed),
+        // A 304 about what we hold. To one that is not it is asked again, without conditions.
         (Reply, Refreshed),
         (Refreshed, Landed),
-        // A 304 that is not about what we hold: asked again without conditions.
-        (Refreshed, Prepare),
-        (Refreshed, Failed),
+        (Reply, Prepare),
         (Reply, Fill),
         (Fill, Landed),
         (Fill, Failed),
-        // From here on only where a policy says so: an answer of its own in place of one …
+        // From here on only where a program says so: an answer of its own in place of one …
         (Prepare, Error),
         (Reply, Error),
         (Failed, Error),
         (Error, Fill),
         // … or another try, or none.
-        (Reply, Prepare),
         (Error, Prepare),
         (Error, Failed),
         (Prepare, Failed),
@@ -134,10 +137,12 @@ pub(crate) enum Purpose {
     Pass,
     /// The same, with Upgrade.
     Upgrade,
-    /// What a policy pipes without one: the last of its connections on both sides.
+    /// What a program pipes without one: the last of its connections on both sides.
     Piped,
     /// The same in place of varnishd: as it comes, and so is the answer.
     Raw,
+    /// CONNECT, of a proxy.
+    Tunnel,
 }
 
 impl Purpose {
@@ -152,13 +157,14 @@ pub(crate) struct Fetch {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
     backend: Option<Backend>,
-    /// Under a policy it is chosen only when the program has spoken.
+    /// Under a program it is chosen only when that has spoken.
     chosen: Option<Arc<Origin>>,
     /// It is this parent: a proxy, which is asked for the whole URL.
     parent: Option<usize>,
     /// Whom else to ask when it cannot be connected to.
     ways: Ways,
     purpose: Purpose,
+    policy: FetchPolicy,
     head: Rc<RequestHead>,
     client: Option<ClientIdentity>,
     body: RequestBody,
@@ -170,9 +176,10 @@ pub(crate) struct Fetch {
     timeouts: Timeouts,
     /// The client's body, where it was read before: it goes out with the head.
     carried: Option<Bytes>,
-    /// Set under a policy of the operator's.
-    vcl: Option<Box<BackendTask>>,
-    /// Who is to be told when the request leaves.
+    /// The strong entity tag of the origin's answer, where that is large and the origin can be asked for parts of it.
+    ranges_tag: Option<Bytes>,
+    /// To be told when the request leaves, from when on invalidations are about what comes; by RFC 9111 they are from the start
+    /// of the fetch.
     departure: Option<Departure>,
     /// What it costs, in the account of the process.
     _held: Charge,
@@ -209,10 +216,28 @@ pub(crate) struct Reply {
     pub(crate) head: ResponseHead,
     pub(crate) framing: ResponseBody,
     pub(crate) body: Arriving,
-    /// When the head arrived.
+    pub(crate) arrival: Arrival,
+}
+
+/// When the head of an answer arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
     pub(crate) received: Now,
     /// RFC 9111 §4.2.3: response_delay.
     pub(crate) delay_ms: u64,
+}
+
+impl Arrival {
+    /// What `rules` are asked about.
+    pub(crate) fn exchange<'a>(
+        self,
+        request: &'a Request<'a>,
+        response: Response<'a>,
+        defaults: &'a StoreDefaults,
+    ) -> Exchange<'a> {
+        let (response_wall_ms, response_delay_ms) = (self.received.wall_ms, self.delay_ms);
+        Exchange { request, response, response_wall_ms, response_delay_ms, defaults }
+    }
 }
 
 /// Why there is no reply.
@@ -234,19 +259,11 @@ impl Fetch {
 
     /// If anybody wants them.
     fn records(&self) -> Option<&Rc<TaskRecords>> {
-        self.vcl.as_deref()?.records.as_ref()
+        self.policy.task()?.records.as_ref()
     }
 
     fn origin(&self) -> &Arc<Origin> {
         self.chosen.as_ref().expect("an origin is chosen before anything is sent")
-    }
-
-    /// Whose connection it is, for origins that want a PROXY header; of a fetch for many, nobody's, where Varnish names who
-    /// caused it.
-    fn parties(&self) -> Option<Parties> {
-        let names_all = self.site.settings.as_varnishd;
-        let policy = self.vcl.as_deref().filter(|policy| policy.is_pass || names_all)?;
-        Some(Parties { source: policy.made_for.ends.client, destination: policy.made_for.ends.server })
     }
 
     /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.
@@ -255,8 +272,8 @@ impl Fetch {
     }
 
     /// Where the answer belongs.
-    pub(crate) fn place(&self, reply: &Reply) -> Place {
-        policy::place(&self.core.shared, &self.head.request(), reply.head.fields.view())
+    pub(crate) fn place(&self, fields: FieldsView<'_>) -> Place {
+        policy::place(&self.core.shared, &self.head.request(), fields)
     }
 
     fn method(&self) -> Method {
@@ -267,33 +284,60 @@ impl Fetch {
         matches!(self.purpose, Purpose::Piped)
     }
 
-    /// What the origin is asked.
-    fn asked(&self) -> OriginRequest<'_> {
-        let author = match &self.vcl {
-            Some(_) => Author::Program,
-            None => Author::Builtin(BuiltinAuthor {
-                client: self.client.map(|client| Sender { ip: client.peer.ip(), is_trusted: client.peer_is_trusted }),
-                parent: self.parent.map(|_| Parent { login: self.parent_login() }),
-                server_name: &self.site.settings.server_name,
-            }),
-        };
-        OriginRequest {
-            request: self.head.request(),
-            purpose: &self.purpose,
-            author,
-            host: self.origin().host.as_deref(),
-            pseudonym: &self.site.pseudonym,
-            body: self.body,
-            carried: self.carried.as_deref(),
-            expects_continue: self.expects_continue,
-        }
-    }
-
     fn is_upgrade(&self) -> bool {
         matches!(self.purpose, Purpose::Upgrade)
     }
 
-    /// From Prepare to a final head: sends the request and reads answers until one is final.
+    /// From Prepare to an answer: asks the origin, lets the policy judge what comes, and goes around again where that is what
+    /// it says.
+    pub(crate) async fn settle(&mut self, client: &mut Client<'_>) -> Result<Box<Settled>, Broken> {
+        loop {
+            let mut verdict = match self.prepare(client).await {
+                Some(verdict) => verdict,
+                None => match self.converse(client).await {
+                    Ok(reply) => self.judge(reply),
+                    Err(broken) => self.judge_broken(client, broken),
+                },
+            };
+            while let FetchVerdict::Settled(settled) = verdict {
+                match self.gather(settled, client).await {
+                    Ok(settled) => return Ok(settled),
+                    Err(broken) => verdict = self.judge_broken(client, broken),
+                }
+            }
+            if let FetchVerdict::Fail(broken) = verdict {
+                return Err(self.fail(broken));
+            }
+            self.note_again();
+            self.retried = false;
+            self.enter(FetchState::Prepare);
+        }
+    }
+
+    /// From Prepare to the answer of the origin, for a slice of a body that was judged before.
+    pub(crate) async fn ask_for_slice(&mut self) -> Result<Reply, Broken> {
+        let client = &mut Client::Detached(None);
+        let verdict = match self.prepare(client).await {
+            Some(verdict) => verdict,
+            None => match self.converse(client).await {
+                Ok(reply) => return Ok(reply),
+                Err(broken) => self.judge_broken(client, broken),
+            },
+        };
+        match verdict {
+            FetchVerdict::Fail(broken) => Err(self.fail(broken)),
+            FetchVerdict::Settled(_) | FetchVerdict::Again => unreachable!("of a slice no policy makes an answer"),
+        }
+    }
+
+    fn fail(&mut self, broken: Broken) -> Broken {
+        if self.state != FetchState::Failed {
+            self.enter(FetchState::Failed);
+        }
+        broken
+    }
+
+    /// From Send to a final head: sends the request and reads answers until one is final.
     pub(crate) async fn converse(&mut self, client: &mut Client<'_>) -> Result<Reply, Broken> {
         let mut request = self.asked().to_bytes();
         loop {
@@ -306,30 +350,28 @@ impl Fetch {
                 }
                 Err(unsent) => Err(unsent),
             };
-            match outcome {
-                Ok(reply) if self.is_refused_by_parent(&reply) => {
-                    self.enter(FetchState::Failed);
-                    return Err(Broken::Origin(failed::login_refused(self.origin())));
-                }
-                Ok(reply) if self.is_unasked_tunnel(&reply) => {
-                    self.enter(FetchState::Failed);
-                    return Err(Broken::Origin(failed::unasked_tunnel(self.origin())));
-                }
+            let broken = match outcome {
+                Ok(reply) if self.is_refused_by_parent(&reply) => Broken::Origin(failed::login_refused(self.origin())),
+                Ok(reply) if self.is_unasked_tunnel(&reply) => Broken::Origin(failed::unasked_tunnel(self.origin())),
                 Ok(reply) => return Ok(reply),
-                Err(lost) if retry::is_worth_it(self, &lost) => {
+                Err(lost) if retry::is_worth_it(&lost, self.retried, self.method()) => {
                     self.enter(FetchState::Retry);
                     self.retried = true;
                     self.core.counters.origin_retries.add(1);
+                    continue;
                 }
                 Err(lost) if lost.unconnected && self.go_another_way() => {
                     self.enter(FetchState::Retry);
                     request = self.asked().to_bytes();
+                    continue;
                 }
-                Err(lost) => {
-                    self.enter(FetchState::Failed);
-                    return Err(lost.broken);
-                }
+                Err(lost) => lost.broken,
+            };
+            self.enter(FetchState::Failed);
+            if let (Some(records), Broken::Origin(failure)) = (self.records(), &broken) {
+                fetch_records::failed(records, &self.origin().name, failure);
             }
+            return Err(broken);
         }
     }
 
@@ -369,8 +411,9 @@ impl Fetch {
     /// A CONNECT that a program passes and does not pipe: what comes behind a 2xx is no body of an answer (RFC 9110 §9.3.6) and
     /// would have no end.
     fn is_unasked_tunnel(&self, reply: &Reply) -> bool {
-        let is_passed = self.vcl.is_some() && matches!(self.purpose, Purpose::Pass | Purpose::Store(_));
-        is_passed && self.method() == Method::Connect && reply.framing == ResponseBody::Tunnel
+        matches!(self.purpose, Purpose::Pass | Purpose::Store(_))
+            && self.method() == Method::Connect
+            && reply.framing == ResponseBody::Tunnel
     }
 
     /// Name and password for the parent that is asked.

@@ -17,7 +17,7 @@ use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::Connection;
 use crate::downstream::SendOutcome;
 use crate::limits::SLICES_MAX;
-use crate::limits::{HEAD_BYTES_USUAL, LENT_UNSENT_BYTES_MAX};
+use crate::limits::{HEAD_BYTES_USUAL, LEASED_UNSENT_BYTES_MAX};
 use crate::listener::UNSENT_BYTES_MAX;
 use crate::outgoing::{End, Outgoing, OutgoingHead};
 use crate::pace::Pace;
@@ -58,7 +58,7 @@ pub(crate) async fn send(
     let is_leased = sending.body.is_leased();
     if is_leased {
         // The kernel has these pages whether they are sent or not, and each time that it has to be asked again costs more.
-        connection.wire.set_unsent_max(LENT_UNSENT_BYTES_MAX);
+        connection.wire.set_unsent_max(LEASED_UNSENT_BYTES_MAX);
     }
     let end = poll_fn(|cx| sending.poll_send(connection, cx, began, timeout_ms)).await;
     connection.slot.waits_no_more();

@@ -188,7 +188,7 @@ impl Default for Limits {
 /// it lets go of together.
 pub(crate) const DISK_LOOK_STEP_BYTES: u64 = 128 << 10;
 /// Bytes of an answer that the kernel may hold unsent for a connection while they are pages of a disk's file: they are no copies.
-pub(crate) const LENT_UNSENT_BYTES_MAX: u32 = 1 << 20;
+pub(crate) const LEASED_UNSENT_BYTES_MAX: u32 = 1 << 20;
 
 /// What one read of a body has to bring for the next to be read straight into the block in which it will lie.
 pub(crate) const FLOW_BYTES_MIN: usize = 16 << 10;

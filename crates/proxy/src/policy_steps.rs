@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::{Failure, Headed, Object};
-use message::{FieldName, RequestHead};
+use message::RequestHead;
 
 use crate::access_log::CacheVerdict;
 use crate::answer_plan::PlanRules;
@@ -131,11 +131,6 @@ pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
         Policy::Builtin => None,
         Policy::Program(_) => client_steps::pipe(tx),
     }
-}
-
-/// Do bytes flow as they come, whatever the origin answers? In place of varnishd, unless an upgrade is asked for.
-pub(crate) fn pipes_raw(tx: &Transaction) -> bool {
-    !tx.policy.has_routes() && tx.site.settings.as_varnishd && !tx.head.request().fields.contains(FieldName::Upgrade)
 }
 
 /// What an origin answered to a request that was to be piped: no program sees it.

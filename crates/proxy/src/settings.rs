@@ -65,6 +65,28 @@ impl Settings {
     pub(crate) fn server_of_programs(&self) -> &str {
         if self.as_varnishd { SERVER_OF_VARNISHD } else { &self.server_name }
     }
+
+    /// What is piped without an Upgrade goes to the backend as vcl_pipe left it, and comes back as it is: nobody frames it, and
+    /// both connections end with it. Else it is a pass that the program does not judge.
+    pub(crate) fn pipes_as_it_comes(&self) -> bool {
+        self.as_varnishd
+    }
+
+    /// The PROXY header to an origin names who caused a fetch, though others get what it brings. Else it names nobody.
+    pub(crate) fn names_cause_of_shared_fetch(&self) -> bool {
+        self.as_varnishd
+    }
+
+    /// What a client sends as a body, and is none, is a fetch that failed, and vcl_backend_error's to answer. Else the client is
+    /// refused.
+    pub(crate) fn bad_body_fails_the_fetch(&self) -> bool {
+        self.as_varnishd
+    }
+
+    /// A 204 that says a length is a fetch that failed. Else what it says of a body is not heard.
+    pub(crate) fn refuses_length_of_204(&self) -> bool {
+        self.as_varnishd
+    }
 }
 
 /// Where we listen. Two listeners are the same one across a reload when their addresses are equal.

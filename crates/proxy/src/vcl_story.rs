@@ -11,7 +11,7 @@
 //! watched_scope               the same with somebody looking: every fetch, and rehearsals
 //! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
 //! instant_policy_hit          a hit in one scope, over the borrowed head
-//! client_steps                what the program says at each step of a request; of a fetch: `fetch::policy_fetch`
+//! client_steps                what the program says at each step of a request; of a fetch: `fetch::program_steps`
 //!   → receiving               the request's body, where vcl_recv is going to ask for it
 //!   → delivered               the head of an answer, through vcl_deliver
 //! ```

@@ -32,8 +32,7 @@ pub(crate) fn bereq_of(
         }
     }
     // As in Varnish: what builtin.vcl refuses to confirm is not asked about, and nothing is confirmed that has no body.
-    let stale = stale.filter(|stale| stale.status() == Status::OK && stale.length() > 0);
-    if let Some(stale) = stale {
+    if let Some(stale) = stale.filter(|stale| stale.status() == Status::OK && stale.length() > 0) {
         prepare::add_conditions(stale.response(), &stale.facts(), &mut fields);
     }
     let (method, method_text) =
@@ -63,4 +62,60 @@ pub(crate) fn with_xid(request: &Request<'_>, xid: u64) -> RequestHead {
 fn is_one_client_s(name: FieldName) -> bool {
     conditions::is_condition(name)
         || matches!(name, FieldName::Range | FieldName::IfRange | FieldName::CacheControl | FieldName::ContentRange)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::fetch_test_messages::{lines, request};
+
+    /// The lines of the request to the origin beside Host.
+    fn check(asked: &RequestHead, original: Option<&RequestHead>, is_pass: bool, expect: &[&str]) {
+        let original = original.map(|original| original.request().fields);
+        let bereq = bereq_of(&asked.request(), original, None, is_pass);
+        assert_eq!(lines(&bereq.request().fields.to_fields())[1..], *expect);
+    }
+
+    const CONDITIONS: &[&str] = &["If-None-Match: \"v1\"", "Range: bytes=0-9", "Cache-Control: no-cache", "X-A: 1"];
+
+    #[test]
+    fn what_one_client_has_or_wants_is_no_matter_of_a_fetch_for_many() {
+        check(&request("GET", CONDITIONS), None, false, &["X-A: 1"]);
+        check(&request("GET", CONDITIONS), None, true, CONDITIONS);
+    }
+
+    #[test]
+    fn a_fetch_for_many_is_a_get() {
+        let method = |is_pass| bereq_of(&request("HEAD", &[]).request(), None, None, is_pass).method;
+        assert_eq!((method(false), method(true)), (Method::Get, Method::Head));
+    }
+
+    #[test]
+    fn what_connection_names_stays_here_unless_the_program_set_it_since() {
+        let came = request("GET", &["Connection: X-Hop", "X-Hop: client"]);
+        check(&came, Some(&came), true, &[]);
+        let changed = request("GET", &["Connection: X-Hop", "X-Hop: program"]);
+        check(&changed, Some(&came), true, &["X-Hop: program"]);
+    }
+
+    #[test]
+    fn how_a_body_comes_is_not_for_the_program() {
+        let posted = request("POST", &["Content-Length: 5", "Expect: 100-continue", "X-A: 1"]);
+        check(&posted, None, true, &["X-A: 1"]);
+    }
+
+    #[test]
+    fn a_slice_shows_its_range() {
+        let purpose = Purpose::Slice { range: 10..20, if_range: Some("\"v1\"".into()) };
+        let asked = with_range(&request("GET", &["X-A: 1"]).request(), &purpose);
+        let got = lines(&asked.request().fields.to_fields());
+        assert_eq!(got[1..], ["X-A: 1", "Range: bytes=10-19", "If-Range: \"v1\""]);
+    }
+
+    #[test]
+    fn a_retry_has_a_number_of_its_own() {
+        let first = with_xid(&request("GET", &["X-Varnish: 7 8"]).request(), 9);
+        let again = with_xid(&first.request(), 10);
+        assert_eq!(lines(&again.request().fields.to_fields())[1..], ["X-Varnish: 10"]);
+    }
 }

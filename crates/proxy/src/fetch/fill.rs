@@ -7,62 +7,47 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use cache::{Description, Draft, Failure, Now, Part, StoreAs, Ticket, WholeHead};
-use message::{FieldName, ResponseHead, Status};
-use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
-use rules::storing::{Withholding, may_store, may_store_part};
-use rules::{Exchange, Facts, RequestDirectives, Vary, WhyNotStored, credentials};
-use wire::{HopByHop, ResponseBody};
+use bytes::Bytes;
+use cache::{Description, Draft, Failure, Mark, Now, Renewal, StoreAs, Ticket, Unshared};
+use message::ResponseHead;
 
-use crate::cache_groups;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
+use crate::fetch::settled::{Settled, SettledBody};
 use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
-use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed, refreshed, slice_manifest};
+use crate::fetch::{Broken, Client, Fetch, FetchState, slice_manifest};
 use crate::limits::POURED_BYTES_MAX;
-use crate::stored_head;
 use crate::url_variations::Place;
 
 /// The whole fetch of a miss. `notes` are absent for a refresh in the background.
 pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
-    let mut ticket = ticket;
-    let mut client = Client::Detached(notes.clone());
-    loop {
-        let Some((asked, kept)) = converse_while_wanted(&mut fetch, &mut client, ticket, notes.is_some()).await else {
-            return fetch.enter(FetchState::Failed);
-        };
-        ticket = kept;
-        let reply = match asked {
-            Ok(reply) => reply,
-            Err(Broken::Origin(failure)) => return ticket.fail(failure, fetch.core.now()),
-            // A detached fetch has no client that could leave or fail.
-            Err(Broken::ClientLeft | Broken::ClientFault(_)) => return drop(ticket),
-        };
-        if reply.head.status != Status::NOT_MODIFIED {
-            return store(fetch, ticket, reply, notes).await;
-        }
-        match refreshed::run(&mut fetch, ticket, reply, notes.as_deref()) {
-            None => return,
-            Some(again) => ticket = again,
-        }
+    fetch.departure = Some(ticket.departure());
+    let Some((settled, ticket)) = settle_while_wanted(&mut fetch, ticket, notes.as_ref()).await else {
+        return fetch.enter(FetchState::Failed);
+    };
+    match settled {
+        Ok(settled) => land(fetch, ticket, settled, notes).await,
+        Err(Broken::Origin(failure)) => ticket.fail(failure, fetch.core.now()),
+        // A detached fetch has no client that could leave or fail.
+        Err(Broken::ClientLeft | Broken::ClientFault(_)) => drop(ticket),
     }
 }
 
-/// Nothing is known yet of how much will come, so a fetch whose last reader leaves before its head is given up; what is
-/// fetched for nobody in particular goes on. `None`: the ticket is given up. Under a policy every fetch goes on to its head,
-/// as Varnish's does (`fill_by_policy.rs`).
-async fn converse_while_wanted(
+/// Nothing is known yet of how much will come, so a fetch whose last reader leaves before its head is given up, if its policy
+/// lets it; what is fetched for nobody in particular goes on. `None`: the ticket is given up.
+async fn settle_while_wanted(
     fetch: &mut Fetch,
-    client: &mut Client<'_>,
     ticket: Ticket,
-    gives_up: bool,
-) -> Option<(Result<Reply, Broken>, Ticket)> {
-    let mut conversing = pin!(fetch.converse(client));
+    notes: Option<&Rc<FetchNotes>>,
+) -> Option<(Result<Box<Settled>, Broken>, Ticket)> {
+    let gives_up = notes.is_some() && fetch.ends_with_its_readers();
+    let mut client = Client::Detached(notes.cloned());
+    let mut settling = pin!(fetch.settle(&mut client));
     let mut kept = Some(ticket);
-    let reply = poll_fn(|cx| {
-        if let Poll::Ready(reply) = conversing.as_mut().poll(cx) {
-            return Poll::Ready(Some(reply));
+    let settled = poll_fn(|cx| {
+        if let Poll::Ready(settled) = settling.as_mut().poll(cx) {
+            return Poll::Ready(Some(settled));
         }
         while let Some(mut ticket) = kept.take() {
             if !gives_up || ticket.poll_abandoned(cx).is_pending() {
@@ -75,7 +60,7 @@ async fn converse_while_wanted(
         Poll::Ready(None)
     })
     .await?;
-    Some((reply, kept?))
+    Some((settled, kept?))
 }
 
 fn unwanted(text: &str) -> Failure {
@@ -83,184 +68,132 @@ fn unwanted(text: &str) -> Failure {
 }
 
 /// A pass whose answer turned out to be storable goes on in a task of its own.
-pub(crate) fn store_passed(fetch: Fetch, ticket: Ticket, reply: Reply) {
-    tokio::task::spawn_local(store(fetch, ticket, reply, None));
+pub(crate) fn store_passed(fetch: Fetch, ticket: Ticket, settled: Box<Settled>) {
+    tokio::task::spawn_local(land(fetch, ticket, settled, None));
 }
 
-/// A new response.
-async fn store(mut fetch: Fetch, ticket: Ticket, reply: Reply, notes: Option<Rc<FetchNotes>>) {
-    fetch.enter(FetchState::Fill);
-    if let Some(failure) = in_whose_place_stale_serves(&fetch, &ticket, &reply) {
-        fetch.enter(FetchState::Failed);
-        ticket.fail(failure, reply.received);
-        return reply.body.into_body(&fetch).finish();
+/// How an answer is described to who waits, and what is stored of it.
+pub(super) struct Landing {
+    /// As its first requester gets it …
+    pub(super) head: Arc<ResponseHead>,
+    /// … and as everybody else does.
+    pub(super) shared_head: Arc<ResponseHead>,
+    pub(super) kept: Result<StoreAs, Unkept>,
+    /// See [`Description`].
+    pub(super) uncacheable_ms: u64,
+    pub(super) supersedes: bool,
+    /// Where it belongs. Under a program the key is the program's, and there is none.
+    pub(super) place: Option<Place>,
+}
+
+/// What is left of an answer that is not stored.
+pub(super) struct Unkept {
+    pub(super) mark: Option<Mark>,
+    /// What it confirmed is stored all the same.
+    pub(super) stays: bool,
+    /// It is not stored for the credentials that it was asked for with.
+    pub(super) is_personal: bool,
+    /// The head as text, of what was confirmed.
+    pub(super) rendered: Bytes,
+}
+
+impl Landing {
+    fn description(self, length: Option<u64>, now: Now) -> Description {
+        let Landing { head, shared_head, kept, uncacheable_ms, supersedes, .. } = self;
+        let (storable, mark, is_personal) = match kept {
+            Ok(store_as) => (Some(store_as), None, false),
+            Err(Unkept { mark, is_personal, .. }) => (None, mark, is_personal),
+        };
+        Description { head, shared_head, length, storable, uncacheable_ms, is_personal, mark, supersedes, now }
     }
-    let length = match reply.framing {
-        ResponseBody::Length(length) => Some(length),
-        ResponseBody::None => Some(0),
-        _ => None,
-    };
-    let shared_head = Arc::new(shared_head(&fetch, &reply.head));
-    let place = fetch.place(&reply);
-    let mut is_personal = false;
-    let storable = match judge(&fetch, &reply, &shared_head) {
-        Ok(store_as) => {
-            let elsewhere = place.elsewhere(ticket.flight().key());
-            Some(StoreAs { elsewhere, ..store_as })
-        }
-        Err(why) => {
-            if let Some(notes) = &notes {
-                notes.note_not_stored(why.token());
+
+    /// The origin confirmed what is stored.
+    fn confirm(self, ticket: Ticket, now: Now) {
+        match self.kept {
+            Ok(StoreAs { facts, lifetimes, vary, rendered, groups, tags, .. }) => {
+                let renewal = Renewal { facts, lifetimes, groups, tags, vary };
+                ticket.renewed((self.head, rendered), renewal, now)
             }
-            is_personal = fetch.is_personal(why);
-            None
+            Err(Unkept { mark, stays, is_personal, rendered }) => {
+                let unshared = Unshared { mark, is_kept: stays, uncacheable_ms: self.uncacheable_ms, is_personal };
+                ticket.refreshed_for_leader((self.head, rendered), unshared, now)
+            }
+        };
+    }
+}
+
+/// Lands an answer in the store, or with those who wait and nobody else.
+async fn land(mut fetch: Fetch, mut ticket: Ticket, settled: Box<Settled>, notes: Option<Rc<FetchNotes>>) {
+    let is_confirmed = matches!(settled.body, SettledBody::Stored { .. });
+    fetch.enter(if is_confirmed { FetchState::Refreshed } else { FetchState::Fill });
+    let landing = fetch.landing(&settled, &mut ticket, notes.as_deref());
+    let now = settled.arrival.received;
+    let landing = match landing {
+        Ok(landing) => landing,
+        Err(failure) => {
+            fetch.enter(FetchState::Failed);
+            ticket.fail(failure, now);
+            return settled.body.finish(&fetch);
         }
     };
-    let storable = match storable {
-        Some(store_as) => match slice_manifest::of_whole(&fetch, &reply, &store_as, ticket.flight().key(), length) {
-            Some(sliced) => {
-                let what = (StoreAs { sliced: Some(sliced), ..store_as }, shared_head);
-                return store_in_slices(fetch, ticket, what, reply.body, reply.received).await;
-            }
-            None => Some(store_as),
-        },
-        None => None,
+    let length = settled.body.length();
+    let ended = match settled.body {
+        SettledBody::Stored { .. } => {
+            landing.confirm(ticket, now);
+            true
+        }
+        SettledBody::Read(bytes) | SettledBody::Made(bytes) => {
+            let mut draft = ticket.describe(landing.description(length, now));
+            draft.append(bytes);
+            draft.land(None);
+            true
+        }
+        SettledBody::Origin(arriving) => fill(&fetch, ticket, landing, arriving, (now, notes.is_some())).await,
     };
-    let is_part = storable.as_ref().is_some_and(|store_as| store_as.partial.is_some());
-    let draft = ticket.describe(Description {
-        head: Arc::new(leaders_head(&reply.head)),
-        shared_head,
-        length,
-        storable,
-        uncacheable_ms: fetch.site.settings.policy.uncacheable.as_millis() as u64,
-        is_personal,
-        supersedes: true,
-        mark: None,
-        now: reply.received,
-    });
-    let body = reply.body.into_body(&fetch);
-    // The rest of a part that its requester does not want any more is nobody's wish.
-    let course = Course { length, gives_up: notes.is_some() || is_part, place: Some(place) };
-    let ended = pour(&fetch, draft, body, course).await;
     fetch.enter(if ended { FetchState::Landed } else { FetchState::Failed });
 }
 
-/// A new response that is too large to be kept in one piece.
-pub(crate) async fn store_in_slices(
-    mut fetch: Fetch,
+/// True when all of the body landed.
+async fn fill(
+    fetch: &Fetch,
     ticket: Ticket,
-    (store_as, head): (StoreAs, Arc<ResponseHead>),
+    mut landing: Landing,
     arriving: Arriving,
-    received: Now,
-) {
+    (now, has_requester): (Now, bool),
+) -> bool {
+    let length = arriving.length();
+    let sliced = slice_manifest::of_whole(fetch, &landing, ticket.flight().key(), length, now);
+    if let (Some(_), Ok(store_as)) = (sliced, &mut landing.kept) {
+        store_as.sliced = sliced;
+        return store_in_slices(fetch, ticket, landing, arriving, now).await;
+    }
+    let is_part = landing.kept.as_ref().is_ok_and(|store_as| store_as.partial.is_some());
+    // The rest of a part that its requester does not want any more is nobody's wish.
+    let gives_up = fetch.ends_with_its_readers() && (has_requester || is_part);
+    let course = Course { length, gives_up, place: landing.place.take() };
+    let draft = ticket.describe(landing.description(length, now));
+    pour(fetch, draft, arriving.into_body(fetch), course).await
+}
+
+/// A new response that is too large to be kept in one piece.
+async fn store_in_slices(fetch: &Fetch, ticket: Ticket, landing: Landing, arriving: Arriving, now: Now) -> bool {
+    let Ok(store_as) = landing.kept else { return false };
     let count = store_as.sliced.map_or(0, |sliced| sliced.count());
-    let begun = slice_manifest::begin(&fetch, ticket, (store_as, head), (0, count), received);
-    let stream = begun.and_then(|(_, stream)| stream);
-    let is_whole = match stream {
-        Some(stream) => stream.pour(&fetch, arriving.into_body(&fetch)).await,
+    let begun = slice_manifest::begin(fetch, ticket, (store_as, landing.shared_head), (0, count), now);
+    match begun.and_then(|(_, stream)| stream) {
+        Some(stream) => stream.pour(fetch, arriving.into_body(fetch)).await,
         None => false,
-    };
-    fetch.enter(if is_whole { FetchState::Landed } else { FetchState::Failed });
+    }
 }
 
 /// The same for the slice that an answer to a range brought.
-pub(crate) fn spawn_slices(mut fetch: Fetch, reply: Reply, stream: SliceStream) {
+pub(crate) fn spawn_slices(mut fetch: Fetch, arriving: Arriving, stream: SliceStream) {
     tokio::task::spawn_local(async move {
         fetch.enter(FetchState::Fill);
-        let body = reply.body.into_body(&fetch);
+        let body = arriving.into_body(&fetch);
         let is_whole = stream.pour(&fetch, body).await;
         fetch.enter(if is_whole { FetchState::Landed } else { FetchState::Failed });
     });
-}
-
-/// RFC 5861 §4: an error answer is as bad as none where something stale may be served. What is beyond 599 is no status and
-/// counts as one (RFC 9110 §15).
-fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, reply: &Reply) -> Option<Failure> {
-    if !matches!(reply.head.status.0, 500 | 502 | 503 | 504 | 600..) {
-        return None;
-    }
-    let stale = ticket.stale().filter(|stale| stale.is_live())?;
-    let directives = RequestDirectives::parse(fetch.head.request().fields);
-    let resident_ms = stale.resident_ms(reply.received);
-    may_serve_on_error(&stale.facts(), resident_ms, &directives, Kind::ServerError)
-        .then(|| failed::server_error(fetch.origin(), reply.head.status.0))
-}
-
-impl Fetch {
-    /// What `rules` make of the exchange, and which part of the representation it brings, if not the whole.
-    fn facts(&self, reply: &Reply) -> Result<(Facts, Option<Part>), WhyNotStored> {
-        let defaults = self.store_defaults();
-        let exchange = Exchange {
-            request: &self.head.request(),
-            response: reply.head.response(),
-            response_wall_ms: reply.received.wall_ms,
-            response_delay_ms: reply.delay_ms,
-            defaults: &defaults,
-        };
-        // Only who asked for a range: a 206 that nobody asked for is none of ours.
-        let asks_for_range = matches!(self.purpose, Purpose::Pass | Purpose::Slice { .. });
-        if reply.head.status != Status::PARTIAL_CONTENT || !asks_for_range {
-            return Ok((may_store(&exchange)?, None));
-        }
-        let (facts, said) = may_store_part(&exchange)?;
-        // A body that is not as long as its Content-Range says is nobody's part (J13), but the client's to judge.
-        if reply.framing != ResponseBody::Length(said.length()) {
-            return Err(WhyNotStored::ContentRange);
-        }
-        let part = Part { from: said.range.start, to: said.range.end, complete: said.complete_length };
-        Ok((facts, Some(part)))
-    }
-
-    /// Is a response not stored for the credentials that it was asked for with? Those to others may be.
-    pub(crate) fn is_personal(&self, why: WhyNotStored) -> bool {
-        why.is_about_credentials() && credentials::of_request(self.head.request().fields).is_some()
-    }
-
-    pub(crate) fn why_not_stored(&self, reply: &Reply) -> Option<WhyNotStored> {
-        self.facts(reply).err()
-    }
-}
-
-/// May it be stored, and as what? The reason if not.
-pub(crate) fn judge(fetch: &Fetch, reply: &Reply, shared_head: &ResponseHead) -> Result<StoreAs, WhyNotStored> {
-    let (facts, partial) = fetch.facts(reply)?;
-    let vary = match Vary::of(reply.head.fields.view()) {
-        Vary::Fields(spec) => Some(spec),
-        Vary::None => None,
-        Vary::Any => return Err(WhyNotStored::VaryAny),
-        Vary::TooMany => return Err(WhyNotStored::VaryTooMany),
-    };
-    let rendered = stored_head::render(shared_head, &fetch.site);
-    let whole = partial.map(|_| whole_head(fetch, shared_head));
-    let cache = &fetch.core.shared.cache;
-    let groups = cache_groups::of_response(cache, &fetch.head.request(), reply.head.fields.view());
-    let (sliced, elsewhere, tags) = (None, None, None);
-    Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, sliced, elsewhere, groups, tags })
-}
-
-/// The head of a 206 as that of the whole, for when its parts are all there (RFC 9111 §3.4).
-fn whole_head(fetch: &Fetch, part: &ResponseHead) -> WholeHead {
-    let mut head =
-        ResponseHead { reason: None, status: Status::OK, version: part.version, fields: part.fields.clone() };
-    head.fields.remove(FieldName::ContentRange);
-    head.fields.shrink();
-    let rendered = stored_head::render(&head, &fetch.site);
-    WholeHead { head: Arc::new(head), rendered }
-}
-
-/// What is stored, and what everybody but the first requester gets: no Set-Cookie (RFC 9111 §7.3), no field of the
-/// connection, no Age.
-pub(crate) fn shared_head(fetch: &Fetch, head: &ResponseHead) -> ResponseHead {
-    let mut fields = Withholding::stored(head.fields.view(), &fetch.store_defaults());
-    fields.remove(FieldName::ContentLength);
-    fields.shrink();
-    ResponseHead { status: head.status, version: head.version, reason: None, fields }
-}
-
-/// What the first requester gets: all but what belongs to the connection.
-fn leaders_head(head: &ResponseHead) -> ResponseHead {
-    let fields = HopByHop::end_to_end(head.fields.view());
-    ResponseHead { status: head.status, version: head.version, reason: None, fields }
 }
 
 /// What is known of a body beforehand.
@@ -268,7 +201,7 @@ pub(crate) struct Course {
     pub(crate) length: Option<u64>,
     /// It is nobody's wish when its readers have left.
     pub(crate) gives_up: bool,
-    /// Under a policy the key is the program's, and there is none.
+    /// Where what lands belongs, if that is to be noted.
     pub(crate) place: Option<Place>,
 }
 

@@ -74,6 +74,15 @@ pub(crate) struct OriginBody {
 }
 
 impl Arriving {
+    /// If it is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self.framing {
+            ResponseBody::Length(length) => Some(length),
+            ResponseBody::None => Some(0),
+            ResponseBody::Chunked | ResponseBody::UntilClose | ResponseBody::Tunnel => None,
+        }
+    }
+
     /// For a pass, whose fetch ends in its transaction's transmit.
     pub(crate) fn into_passed(self, fetch: &mut Fetch) -> OriginBody {
         fetch.passed();

@@ -1,8 +1,6 @@
 //! Prepare: the request as the origin gets it. The head is generated: what frames the message or belongs to a connection is
 //! never copied.
 
-use std::net::IpAddr;
-
 use message::{Field, FieldName, Fields, FieldsView, Method, Request, Response, TargetForm, Version};
 use rules::conditions::{self, Validators};
 use rules::{Facts, forwarded};
@@ -10,6 +8,7 @@ use wire::{HopByHop, RequestBody, write_field, write_number_field};
 
 use crate::fetch::Purpose;
 use crate::limits::HEAD_BYTES_USUAL;
+use crate::receive::Client as ClientIdentity;
 use crate::records::request_records;
 use crate::settings::ParentLogin;
 
@@ -18,46 +17,23 @@ pub(crate) struct OriginRequest<'a> {
     /// As the client sent it, or as the program left it.
     pub(crate) request: Request<'a>,
     pub(crate) purpose: &'a Purpose,
-    pub(crate) author: Author<'a>,
+    /// A program has made the head: only framing, the fields of the connection, and Via are ours. Else it is what the client
+    /// sent, less what is not for the origin, and who asks.
+    pub(crate) is_program_s: bool,
+    /// `None`: something stale is refreshed in the background.
+    pub(crate) client: Option<ClientIdentity>,
+    /// A proxy is asked and not the origin itself, and maybe wants name and password.
+    pub(crate) parent: Option<Option<&'a ParentLogin>>,
     /// The Host that the origin is configured to be asked with.
     pub(crate) host: Option<&'a str>,
-    /// We, in Via.
+    /// Our name, for origins that know surrogates …
+    pub(crate) server_name: &'a str,
+    /// … and in Via.
     pub(crate) pseudonym: &'a str,
     pub(crate) body: RequestBody,
     /// The body itself, where it was read before: it is sent behind the head.
     pub(crate) carried: Option<&'a [u8]>,
     pub(crate) expects_continue: bool,
-}
-
-/// Who decides which fields the origin gets.
-pub(crate) enum Author<'a> {
-    /// The built-in policy: what the client sent, less what is not for the origin, and who asks.
-    Builtin(BuiltinAuthor<'a>),
-    /// The program has made the head. Framing, the fields of the connection, and Via are ours all the same.
-    Program,
-}
-
-/// What the built-in policy says beside the client's fields.
-pub(crate) struct BuiltinAuthor<'a> {
-    /// Nobody, where something stale is refreshed in the background.
-    pub(crate) client: Option<Sender>,
-    /// A proxy is asked, and not the origin itself.
-    pub(crate) parent: Option<Parent<'a>>,
-    /// Our name, for origins that know surrogates.
-    pub(crate) server_name: &'a str,
-}
-
-/// Whose request it is.
-#[derive(Clone, Copy)]
-pub(crate) struct Sender {
-    pub(crate) ip: IpAddr,
-    /// One of `trusted_proxies`: what it says of those behind it is passed on.
-    pub(crate) is_trusted: bool,
-}
-
-/// The next proxy.
-pub(crate) struct Parent<'a> {
-    pub(crate) login: Option<&'a ParentLogin>,
 }
 
 impl OriginRequest<'_> {
@@ -67,16 +43,13 @@ impl OriginRequest<'_> {
         let kept = without_nominated(self.request.fields);
         let fields = kept.as_ref().map_or(self.request.fields, Fields::view);
         self.write_request_line(&mut out);
-        match &self.author {
-            Author::Builtin(author) => {
-                self.write_host(author, &mut out);
-                self.write_client_fields(author, &mut out);
-                write_range_and_conditions(self.purpose, &mut out);
-                if !self.is_forwarded() {
-                    self.write_forwarding(author, fields, &mut out);
-                }
-            }
-            Author::Program => self.write_program_fields(&mut out),
+        if self.is_program_s {
+            self.write_program_fields(&mut out);
+        } else {
+            self.write_host(&mut out);
+            self.write_client_fields(&mut out);
+            write_range_and_conditions(self.purpose, &mut out);
+            self.write_forwarding(fields, &mut out);
         }
         self.write_via(fields, &mut out);
         self.write_framing(&mut out);
@@ -102,35 +75,34 @@ impl OriginRequest<'_> {
         if request.form == TargetForm::Authority {
             return request.authority.write_to(out);
         }
-        let asks_proxy = matches!(&self.author, Author::Builtin(BuiltinAuthor { parent: Some(_), .. }));
-        if asks_proxy {
+        if self.parent.is_some() {
             out.extend_from_slice(request.scheme.text().as_bytes());
             out.extend_from_slice(b"://");
             request.authority.write_to(out);
         }
         match request.form.at_origin(request.path) {
-            TargetForm::Asterisk if asks_proxy => {}
+            TargetForm::Asterisk if self.parent.is_some() => {}
             _ => request.write_target(out),
         }
     }
 
-    fn write_host(&self, author: &BuiltinAuthor<'_>, out: &mut Vec<u8>) {
+    fn write_host(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Host: ");
         match self.host {
             Some(host) => out.extend_from_slice(host.as_bytes()),
             None => self.request.authority.write_to(out),
         }
         out.extend_from_slice(b"\r\n");
-        if let Some(login) = author.parent.as_ref().and_then(|parent| parent.login) {
+        if let Some(login) = self.parent.flatten() {
             write_field(out, b"Proxy-Authorization", login.credentials());
         }
     }
 
     /// What the client sent, less what is not for the origin.
-    fn write_client_fields(&self, author: &BuiltinAuthor<'_>, out: &mut Vec<u8>) {
+    fn write_client_fields(&self, out: &mut Vec<u8>) {
         let request = &self.request;
         let for_many = self.purpose.is_for_many();
-        let trusted = author.is_client_trusted();
+        let trusted = self.client.is_some_and(|client| client.peer_is_trusted);
         let hop_by_hop = HopByHop::of(request.fields);
         for field in request.fields.iter() {
             if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
@@ -171,22 +143,26 @@ impl OriginRequest<'_> {
         }
     }
 
-    /// Who asked, through whom. An untrusted peer's own claims are replaced.
-    fn write_forwarding(&self, author: &BuiltinAuthor<'_>, fields: FieldsView<'_>, out: &mut Vec<u8>) {
+    /// Who asked, through whom. An untrusted peer's own claims are replaced, and the destinations of a forward proxy, which do
+    /// not know us, are told nothing of who asks.
+    fn write_forwarding(&self, fields: FieldsView<'_>, out: &mut Vec<u8>) {
         let request = &self.request;
-        let trusted = author.is_client_trusted();
-        if let Some(client) = &author.client {
+        if matches!(request.form, TargetForm::Absolute | TargetForm::Authority) {
+            return;
+        }
+        let trusted = self.client.is_some_and(|client| client.peer_is_trusted);
+        if let Some(peer) = self.client.map(|client| client.peer.ip()) {
             out.extend_from_slice(b"X-Forwarded-For: ");
-            forwarded::write_forwarded_for(client.ip, trusted, fields, out);
+            forwarded::write_forwarded_for(peer, trusted, fields, out);
             out.extend_from_slice(b"\r\nForwarded: ");
             let mut host = Vec::new();
             request.authority.write_to(&mut host);
-            forwarded::write_forwarded(client.ip, trusted, fields, &host, request.scheme, out);
+            forwarded::write_forwarded(peer, trusted, fields, &host, request.scheme, out);
             out.extend_from_slice(b"\r\n");
         }
         if self.purpose.is_for_many() {
             // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
-            let capability = format!("{}=\"Surrogate/1.0\"", author.server_name);
+            let capability = format!("{}=\"Surrogate/1.0\"", self.server_name);
             write_field(out, b"Surrogate-Capability", capability.as_bytes());
         }
         write_field(out, b"X-Forwarded-Proto", request.scheme.text().as_bytes());
@@ -232,21 +208,10 @@ impl OriginRequest<'_> {
         matches!(self.purpose, Purpose::Raw)
     }
 
-    /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.
-    fn is_forwarded(&self) -> bool {
-        matches!(self.request.form, TargetForm::Absolute | TargetForm::Authority)
-    }
-
     /// Nothing follows on the origin's connection: it pipes without an Upgrade, or the program says `Connection: close`.
     pub(crate) fn is_last(&self) -> bool {
         let says_close = || self.request.fields.has_token(FieldName::Connection, "close");
-        matches!(self.purpose, Purpose::Piped) || (matches!(self.author, Author::Program) && says_close())
-    }
-}
-
-impl BuiltinAuthor<'_> {
-    fn is_client_trusted(&self) -> bool {
-        self.client.is_some_and(|client| client.is_trusted)
+        matches!(self.purpose, Purpose::Piped) || (self.is_program_s && says_close())
     }
 }
 

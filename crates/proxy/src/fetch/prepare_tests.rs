@@ -5,6 +5,7 @@ use wire::limits::HeadLimits;
 use wire::read_request;
 
 use super::*;
+use crate::listener::Peer;
 
 const SHOP: &str = "GET /a?x=1 HTTP/1.1\r\nHost: shop.test\r\n";
 
@@ -15,7 +16,7 @@ fn check_builtin(purpose: &Purpose, asked: &str, expect: &[&str]) {
 
 /// The same where the program made the head.
 fn check_program(purpose: &Purpose, asked: &str, expect: &[&str]) {
-    check(asked, purpose, |request| request.author = Author::Program, expect);
+    check(asked, purpose, |request| request.is_program_s = true, expect);
 }
 
 fn check(asked: &str, purpose: &Purpose, change: impl FnOnce(&mut OriginRequest<'_>), expect: &[&str]) {
@@ -40,12 +41,11 @@ fn rendered(asked: &str, purpose: &Purpose, change: impl FnOnce(&mut OriginReque
     let mut request = OriginRequest {
         request: received.request.clone(),
         purpose,
-        author: Author::Builtin(BuiltinAuthor {
-            client: Some(Sender { ip: [192, 0, 2, 1].into(), is_trusted: false }),
-            parent: None,
-            server_name: "larder",
-        }),
+        is_program_s: false,
+        client: Some(ClientIdentity::of_peer(Peer([192, 0, 2, 1].into()))),
+        parent: None,
         host: None,
+        server_name: "larder",
         pseudonym: "larder-1",
         body: received.body,
         carried: None,
@@ -53,13 +53,6 @@ fn rendered(asked: &str, purpose: &Purpose, change: impl FnOnce(&mut OriginReque
     };
     change(&mut request);
     String::from_utf8(request.to_bytes()).expect("all of it is text")
-}
-
-fn builtin<'r, 'a>(request: &'r mut OriginRequest<'a>) -> &'r mut BuiltinAuthor<'a> {
-    match &mut request.author {
-        Author::Builtin(author) => author,
-        Author::Program => panic!("the program is not the author"),
-    }
 }
 
 fn slice() -> Purpose {
@@ -145,7 +138,7 @@ fn what_connection_names_ends_here() {
     let asked =
         format!("{SHOP}Connection: X-Hop, Via\r\nX-Hop: 1\r\nVia: 1.1 evil\r\nKeep-Alive: 5\r\nTE: trailers\r\n");
     for text in
-        [rendered(&asked, &Purpose::Pass, |_| {}), rendered(&asked, &Purpose::Pass, |it| it.author = Author::Program)]
+        [rendered(&asked, &Purpose::Pass, |_| {}), rendered(&asked, &Purpose::Pass, |it| it.is_program_s = true)]
     {
         let kept = lines(&text);
         assert!(kept.contains(&"Via: 1.1 larder-1".to_owned()), "{text}");
@@ -160,7 +153,7 @@ fn a_stranger_says_nothing_of_who_stands_behind_it() {
     let got = lines_of_pass(&asked, |_| {});
     assert!(!got.iter().any(|line| line.contains("10.0.0.1") || line.contains("evil")), "{got:?}");
     let got = lines_of_pass(&asked, |request| {
-        builtin(request).client = Some(Sender { ip: [192, 0, 2, 1].into(), is_trusted: true });
+        request.client.as_mut().expect("there is one").peer_is_trusted = true;
     });
     assert!(got.contains(&"X-Forwarded-For: 10.0.0.1, 192.0.2.1".to_owned()), "{got:?}");
     assert!(got.contains(&"True-Client-IP: 10.0.0.1".to_owned()), "{got:?}");
@@ -177,7 +170,7 @@ fn what_applications_obey_and_no_key_holds_is_in_nobodys_shared_answer() {
 
 #[test]
 fn a_refresh_for_nobody_names_no_client() {
-    let text = rendered(SHOP, &Purpose::Store(None), |request| builtin(request).client = None);
+    let text = rendered(SHOP, &Purpose::Store(None), |request| request.client = None);
     assert!(!text.contains("X-Forwarded-For") && !text.contains("\r\nForwarded"), "{text}");
     assert!(text.contains("X-Forwarded-Proto: http\r\nX-Forwarded-Host: shop.test\r\n"), "{text}");
 }
@@ -185,8 +178,7 @@ fn a_refresh_for_nobody_names_no_client() {
 #[test]
 fn a_proxy_is_asked_for_the_whole_url_with_its_login() {
     let login: &ParentLogin = Box::leak(Box::new(ParentLogin::of("ann:secret").expect("it has a name")));
-    let asks =
-        |asked: &str| lines_of_pass(asked, |request| builtin(request).parent = Some(Parent { login: Some(login) }));
+    let asks = |asked: &str| lines_of_pass(asked, |request| request.parent = Some(Some(login)));
     let got = asks("GET http://far.test/a?b HTTP/1.1\r\nHost: far.test\r\n");
     let expect = [
         "GET http://far.test/a?b HTTP/1.1",
@@ -211,9 +203,8 @@ fn a_destination_is_asked_for_the_path_alone() {
 fn the_host_of_an_origin_goes_before_the_clients_and_behind_the_programs() {
     let got = lines_of_pass(SHOP, |request| request.host = Some("inner.test"));
     assert!(got.contains(&"Host: inner.test".to_owned()) && !got.contains(&"Host: shop.test".to_owned()), "{got:?}");
-    let by_program = |asked: &str| {
-        lines_of_pass(asked, |request| (request.author, request.host) = (Author::Program, Some("inner.test")))
-    };
+    let by_program =
+        |asked: &str| lines_of_pass(asked, |request| (request.is_program_s, request.host) = (true, Some("inner.test")));
     assert_eq!(by_program(SHOP), ["GET /a?x=1 HTTP/1.1", "Host: shop.test", "Via: 1.1 larder-1"]);
     assert_eq!(by_program("GET / HTTP/1.0\r\n"), ["GET / HTTP/1.1", "Host: inner.test", "Via: 1.0 larder-1"]);
 }
@@ -231,7 +222,7 @@ fn an_upload_is_framed_as_it_came() {
     let framing = |fields: &str, change: &dyn Fn(&mut OriginRequest<'_>)| {
         let asked = format!("POST / HTTP/1.1\r\nHost: shop.test\r\n{fields}");
         let got = rendered(&asked, &Purpose::Pass, |request| {
-            request.author = Author::Program;
+            request.is_program_s = true;
             change(request);
         });
         let (head, body) = got.split_once("\r\n\r\n").expect("it has an end");
@@ -270,7 +261,7 @@ fn a_program_s_head_goes_out_as_the_program_left_it() {
 #[test]
 fn a_connect_that_a_program_passes_asks_for_host_and_port() {
     let got = lines_of_pass("CONNECT far.test:443 HTTP/1.1\r\nHost: far.test:443\r\n", |request| {
-        request.author = Author::Program;
+        request.is_program_s = true;
     });
     assert_eq!(got[0], "CONNECT far.test:443 HTTP/1.1");
 }
@@ -279,7 +270,7 @@ fn a_connect_that_a_program_passes_asks_for_host_and_port() {
 fn the_last_request_on_a_connection_says_so() {
     let closes = "Connection: close";
     let check = |purpose: &Purpose, fields: &str, expect: usize| {
-        let text = rendered(&format!("{SHOP}{fields}"), purpose, |request| request.author = Author::Program);
+        let text = rendered(&format!("{SHOP}{fields}"), purpose, |request| request.is_program_s = true);
         assert_eq!(lines(&text).iter().filter(|line| *line == closes).count(), expect, "{text}");
     };
     check(&Purpose::Pass, "", 0);
@@ -304,12 +295,8 @@ fn what_is_piped_as_it_comes_keeps_its_version_and_its_connection() {
 #[test]
 fn an_upgrade_names_its_protocols() {
     let asked = format!("{SHOP}Connection: Upgrade\r\nUpgrade: websocket\r\n");
-    for author in [None, Some(Author::Program)] {
-        let text = rendered(&asked, &Purpose::Upgrade, |request| {
-            if let Some(author) = author {
-                request.author = author;
-            }
-        });
+    for is_program_s in [false, true] {
+        let text = rendered(&asked, &Purpose::Upgrade, |request| request.is_program_s = is_program_s);
         assert!(text.ends_with("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "{text}");
         assert!(!rendered(&asked, &Purpose::Pass, |_| {}).contains("Upgrade"));
     }

@@ -17,7 +17,7 @@ use crate::fetch::origin_body::Arriving;
 use crate::fetch::retry::Lost;
 use crate::fetch::send::{died, has_left};
 use crate::fetch::upload::Upload;
-use crate::fetch::{Broken, Client, Fetch, Reply, failed};
+use crate::fetch::{Arrival, Broken, Client, Fetch, Reply, failed};
 use crate::origin::{OriginConnection, OriginFailure};
 use crate::outgoing_head::AnswerHead;
 use crate::records::fetch_records;
@@ -165,8 +165,10 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
             persistent: answer.persistent && upload.is_done() && !fetch.asked().is_last(),
             early: unread.bytes,
         },
-        received: fetch.core.clock().at(arrived),
-        delay_ms: fetch.sent.micros_until(arrived) / 1_000,
+        arrival: Arrival {
+            received: fetch.core.clock().at(arrived),
+            delay_ms: fetch.sent.micros_until(arrived) / 1_000,
+        },
         head: answer.head,
     }
 }

@@ -1,6 +1,8 @@
 //! Retry: whether a request that got no byte of an answer may be sent once more, and why.
 
-use crate::fetch::{Broken, Fetch};
+use message::Method;
+
+use crate::fetch::Broken;
 
 /// A request that got no final head.
 pub(crate) struct Lost {
@@ -25,6 +27,36 @@ impl Lost {
 }
 
 /// RFC 9110 §9.2.2 and RFC 9112 §9.3.1: an idempotent request, once, whose body we still could send.
-pub(crate) fn is_worth_it(fetch: &Fetch, lost: &Lost) -> bool {
-    lost.on_dead_pooled_connection && !fetch.retried && !lost.body_was_taken && fetch.method().is_idempotent()
+pub(crate) fn is_worth_it(lost: &Lost, was_retried: bool, method: Method) -> bool {
+    lost.on_dead_pooled_connection && !was_retried && !lost.body_was_taken && method.is_idempotent()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(lost: &Lost, was_retried: bool, method: Method, expect: bool) {
+        assert_eq!(is_worth_it(lost, was_retried, method), expect, "{method:?}, retried: {was_retried}");
+    }
+
+    #[test]
+    fn only_an_idempotent_request_that_a_pooled_connection_lost_is_sent_again_and_once() {
+        let lost = |pooled, taken| Lost {
+            on_dead_pooled_connection: pooled,
+            body_was_taken: taken,
+            ..Lost::for_good(Broken::ClientLeft)
+        };
+        check(&lost(true, false), false, Method::Get, true);
+        check(&lost(true, false), false, Method::Put, true);
+        check(&lost(true, false), false, Method::Post, false);
+        check(&lost(true, false), true, Method::Get, false);
+        check(&lost(true, true), false, Method::Put, false);
+        check(&lost(false, false), false, Method::Get, false);
+    }
+
+    #[test]
+    fn what_went_wrong_behind_the_connection_is_not_tried_again() {
+        check(&Lost::for_good(Broken::ClientLeft), false, Method::Get, false);
+        check(&Lost::unconnected(Broken::ClientLeft), false, Method::Get, false);
+    }
 }

@@ -1,37 +1,56 @@
-//! What a program settled on: an answer, its body, how long it lives and whether it is kept.
+//! What a fetch comes to: an answer, where its body comes from, and what is decided about keeping it.
 
-use bytes::Bytes;
-use cache::Now;
-use message::FieldName;
-use rules::Lifetimes;
-use wire::ResponseBody;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 
-use crate::fetch::Fetch;
-use crate::fetch::origin_body::Arriving;
-use crate::records::fetch_records;
-use crate::vcl_story::log_notes::{self, DecidedBy, LifeBy};
+use bytes::{Bytes, BytesMut};
+use cache::{Failure, Part};
+use message::Fields;
+use rules::{Facts, Lifetimes, WhyNotStored};
+use wire::{HopByHop, ResponseBody};
+
+use crate::fetch::origin_body::{Arriving, OriginPiece};
+use crate::fetch::send::has_left;
+use crate::fetch::{Arrival, Broken, Client, Fetch};
 use crate::vcl_story::scope_heads::MadeHead;
 
-/// What a program settled on.
+/// An answer.
 pub(crate) struct Settled {
+    /// As the origin sent it, or as the program made it.
     pub(crate) made: MadeHead,
     pub(crate) body: SettledBody,
-    pub(crate) keeping: Keeping,
-    pub(crate) lifetimes: Lifetimes,
-    pub(crate) received: Now,
+    pub(crate) arrival: Arrival,
+    pub(crate) ruling: Ruling,
+    /// Its head may go out before its body is here.
     pub(crate) streams: bool,
     /// Why the last attempt brought nothing, for the log; empty when it did.
     pub(crate) why: &'static str,
 }
 
 pub(crate) enum SettledBody {
-    Origin(Box<Arriving>, ResponseBody),
-    /// What is stored: the origin confirmed it.
-    Stored,
-    Program(Bytes),
+    /// On its way from the origin.
+    Origin(Arriving),
+    /// The same, all of it: it was not to stream.
+    Read(Bytes),
+    /// What is stored: the origin confirmed it. `own`: what of the 304 its requester alone gets.
+    Stored { own: Fields },
+    /// The program's.
+    Made(Bytes),
 }
 
-/// Whether an answer is kept, or that it must not be.
+/// The facts of what may be stored by RFC 9111, and which part it is of a whole, if it is one; or why not.
+pub(crate) type Storable = Result<(Facts, Option<Part>), WhyNotStored>;
+
+/// What is decided about keeping an answer.
+pub(crate) enum Ruling {
+    /// RFC 9111 decides.
+    Rules(Storable),
+    /// The program does.
+    Program { keeping: Keeping, lifetimes: Lifetimes },
+}
+
+/// Whether a program has an answer kept, or that it must not be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Keeping {
     Store,
@@ -43,79 +62,119 @@ pub(crate) enum Keeping {
     Not,
 }
 
+impl Keeping {
+    /// What cannot be stored is hit-for-miss where it was to be stored.
+    pub(crate) fn unless(self, cannot: bool) -> Keeping {
+        match self {
+            Keeping::Store if cannot => Keeping::HitForMiss,
+            keeping => keeping,
+        }
+    }
+}
+
+impl Settled {
+    /// Why RFC 9111 forbids to store it. `None`: it does not, or a program decides.
+    pub(crate) fn why_not_stored(&self) -> Option<WhyNotStored> {
+        match &self.ruling {
+            Ruling::Rules(facts) => facts.as_ref().err().copied(),
+            Ruling::Program { .. } => None,
+        }
+    }
+
+    /// How long it lives by the word of a program.
+    pub(crate) fn lifetimes(&self) -> Option<Lifetimes> {
+        match self.ruling {
+            Ruling::Rules(_) => None,
+            Ruling::Program { lifetimes, .. } => Some(lifetimes),
+        }
+    }
+}
+
+impl SettledBody {
+    /// If it is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self {
+            SettledBody::Read(bytes) | SettledBody::Made(bytes) => Some(bytes.len() as u64),
+            SettledBody::Origin(arriving) => arriving.length(),
+            SettledBody::Stored { .. } => None,
+        }
+    }
+
+    /// Nobody wants it. A connection on which little more comes can be used again.
+    pub(crate) fn finish(self, fetch: &Fetch) {
+        if let SettledBody::Origin(arriving) = self {
+            arriving.into_body(fetch).finish();
+        }
+    }
+}
+
 impl Fetch {
-    /// What is made of a response that the program lets go.
-    pub(crate) fn settled(
-        &self,
-        made: MadeHead,
-        mut body: SettledBody,
-        pass_for: Option<f64>,
-        received: Now,
-    ) -> Settled {
-        if let SettledBody::Origin(arriving, _) = &mut body {
-            // What the origin said of it is not here any more: this is the program's.
-            arriving.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
+    /// Without streaming the whole body comes before anybody sees the head.
+    pub(super) async fn gather(&self, settled: Box<Settled>, client: &mut Client<'_>) -> Result<Box<Settled>, Broken> {
+        if settled.streams {
+            return Ok(settled);
         }
-        let policy = self.policy();
-        let (mut lifetimes, mut by) = (policy.lifetimes.get(), policy.life_by.get());
-        let keeping = if policy.is_pass {
-            by.uncacheable = Some(DecidedBy::Pass);
-            Keeping::Not
-        } else if let Some(seconds) = pass_for {
-            lifetimes = Lifetimes { ttl_ms: (seconds * 1_000.0) as i64, grace_ms: 0, keep_ms: 0, ..lifetimes };
-            by = LifeBy::VERDICT;
-            Keeping::HitForPass
-        } else if policy.uncacheable.get() {
-            Keeping::HitForMiss
-        } else {
-            // Even one without any time: who waited for it gets it, and nobody after them.
-            Keeping::Store
+        let Settled { made, body, .. } = *settled;
+        let arriving = match body {
+            SettledBody::Origin(arriving) if arriving.framing != ResponseBody::None => arriving,
+            body => return Ok(Box::new(Settled { made, body, ..*settled })),
         };
-        self.record_settled(&body, pass_for, &lifetimes, (keeping, received));
-        self.note_life(&lifetimes, &by, keeping);
-        let streams = policy.do_stream.get();
-        let why = match body {
-            SettledBody::Program(_) => policy.why_failed.get(),
-            _ => "",
-        };
-        Settled { made, body, keeping, lifetimes, received, streams, why }
+        let mut reading = pin!(read_whole(self, arriving));
+        let whole = poll_fn(|cx| match reading.as_mut().poll(cx) {
+            Poll::Ready(read) => Poll::Ready(read.map_err(Broken::Origin)),
+            Poll::Pending if has_left(client, cx) => Poll::Ready(Err(Broken::ClientLeft)),
+            Poll::Pending => Poll::Pending,
+        });
+        let (body, mut made) = (SettledBody::Read(whole.await?), made);
+        made.head.fields = HopByHop::end_to_end(made.head.fields.view());
+        Ok(Box::new(Settled { made, body, ..*settled }))
     }
+}
 
-    fn record_settled(
-        &self,
-        body: &SettledBody,
-        pass_for: Option<f64>,
-        lifetimes: &Lifetimes,
-        (keeping, received): (Keeping, Now),
-    ) {
-        let Some(records) = self.records() else { return };
-        if pass_for.is_some() {
-            fetch_records::life(records, "HFP", lifetimes, true, received);
-        }
-        let framing = match body {
-            SettledBody::Origin(_, framing) => Some(*framing),
-            SettledBody::Stored => Some(ResponseBody::None),
-            SettledBody::Program(_) => None,
-        };
-        fetch_records::body_begins(records, framing, self.policy().do_stream.get(), keeping == Keeping::Store);
-        if let SettledBody::Program(body) = body {
-            records.count(|carried| carried.body_in += body.len() as u64);
-            fetch_records::body_ended(records);
+/// All of a body.
+async fn read_whole(fetch: &Fetch, arriving: Arriving) -> Result<Bytes, Failure> {
+    let bytes_max = fetch.site.settings.limits.object_bytes_max;
+    let mut body = arriving.into_body(fetch);
+    let mut held = fetch.core.shared.cache.account().charge(0);
+    let mut whole = BytesMut::new();
+    loop {
+        match poll_fn(|cx| body.poll_next(cx)).await? {
+            OriginPiece::Data(bytes) | OriginPiece::InBlock(bytes) => {
+                whole.extend_from_slice(&bytes);
+                held.resize(whole.len());
+                if whole.len() as u64 > bytes_max {
+                    return Err(Failure {
+                        status: 503,
+                        token: "body-too-long",
+                        text: "a body of unknown length, fetched without streaming, is longer than \
+                               limits.object_bytes_max"
+                            .into(),
+                        remember_ms: 0,
+                    });
+                }
+            }
+            OriginPiece::End(_) => return Ok(whole.freeze()),
         }
     }
+}
 
-    /// For the request's log line, if there is one to be, and for who watches.
-    fn note_life(&self, lifetimes: &Lifetimes, by: &LifeBy, keeping: Keeping) {
-        let policy = self.policy();
-        if policy.log_notes.is_none() && self.core.watch.is_none() {
-            return;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_to_be_stored_and_cannot_be_is_hit_for_miss() {
+        assert_eq!(Keeping::Store.unless(true), Keeping::HitForMiss);
+        for keeping in [Keeping::HitForMiss, Keeping::HitForPass, Keeping::Not] {
+            assert_eq!(keeping.unless(true), keeping);
         }
-        let life = log_notes::life(lifetimes, by, keeping, policy.made_for.site.loaded.sources());
-        if let Some(watch) = &self.core.watch {
-            watch.settled(&life, policy.is_background);
-        }
-        if let Some(notes) = &policy.log_notes {
-            notes.note_life(life);
-        }
+        assert_eq!(Keeping::Store.unless(false), Keeping::Store);
+    }
+
+    #[test]
+    fn a_body_that_is_here_has_its_length() {
+        assert_eq!(SettledBody::Made(Bytes::from_static(b"hello")).length(), Some(5));
+        assert_eq!(SettledBody::Read(Bytes::new()).length(), Some(0));
+        assert_eq!(SettledBody::Stored { own: Fields::default() }.length(), None);
     }
 }

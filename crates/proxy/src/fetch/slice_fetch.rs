@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cache::{Description, Draft, Failure, Now, Object, SliceAnswer, SliceUnderWay, Sliced, Ticket};
-use message::{FieldName, Fields, Request, RequestHead, Status};
+use message::{FieldName, Fields, FieldsView, Request, RequestHead, Status};
 use rules::credentials;
 use rules::range::{ContentRange, may_combine};
 
+use crate::fetch::begin::{Requester, Under};
 use crate::fetch::bereq::bereq_of;
 use crate::fetch::fill::{Course, pour};
-use crate::fetch::{Broken, Client, Fetch, FetchState, Purpose, Reply, failed};
+use crate::fetch::{Broken, Fetch, FetchState, Purpose, Reply, failed};
 use crate::receive::Client as ClientIdentity;
 use crate::site::{Backend, Site};
 use crate::transaction::Transaction;
@@ -41,40 +42,53 @@ pub(crate) struct SliceSource {
     head: Rc<RequestHead>,
     /// Absent for who refreshes in the background.
     client: Option<ClientIdentity>,
-    program: Option<Rc<Program>>,
+    policy: SlicePolicy,
     manifest: Arc<Object>,
     pub(crate) sliced: Sliced,
 }
 
-/// Under a policy: whose vcl_backend_fetch is run for each slice, and over which request.
-pub(crate) struct Program {
+/// By whose word slices are asked for.
+#[derive(Clone)]
+pub(crate) enum SlicePolicy {
+    Builtin,
+    Program(Rc<SliceProgram>),
+}
+
+/// Whose vcl_backend_fetch is run for each slice, and over which request.
+pub(crate) struct SliceProgram {
     pub(crate) made_for: Rc<MadeFor>,
     pub(crate) bereq: RequestHead,
+}
+
+impl SlicePolicy {
+    /// `asked`: the request, and as it came where the program has changed it since.
+    pub(super) fn of_program(
+        made_for: Rc<MadeFor>,
+        (asked, original): (&Request<'_>, Option<FieldsView<'_>>),
+    ) -> SlicePolicy {
+        SlicePolicy::Program(Rc::new(SliceProgram { made_for, bereq: bereq_of(asked, original, None, false) }))
+    }
 }
 
 impl SliceSource {
     /// `None` for what does not lie in slices.
     pub(crate) fn of(tx: &Transaction, manifest: &Arc<Object>) -> Option<SliceSource> {
-        let program = tx.policy.program().map(|state| Program {
-            made_for: MadeFor::of(state),
-            bereq: bereq_of(&tx.head.request(), original_of(tx), None, false),
+        let policy = tx.policy.program().map_or(SlicePolicy::Builtin, |state| {
+            SlicePolicy::of_program(MadeFor::of(state), (&tx.head.request(), original_of(tx)))
         });
-        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), program), manifest)
+        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), policy), manifest)
     }
 
     /// The same for the fetch that brought the manifest.
     pub(crate) fn of_fetch(fetch: &Fetch, manifest: &Arc<Object>) -> Option<SliceSource> {
-        let program = fetch.vcl.as_deref().map(|state| Program {
-            made_for: Rc::clone(&state.made_for),
-            bereq: bereq_of(&state.original.request(), None, None, false),
-        });
-        SliceSource::new((&fetch.core, &fetch.site), (fetch.backend, &fetch.head), (fetch.client, program), manifest)
+        let (site, asked) = ((&fetch.core, &fetch.site), (fetch.backend, &fetch.head));
+        SliceSource::new(site, asked, (fetch.client, fetch.slice_policy()), manifest)
     }
 
     fn new(
         (core, site): (&Rc<Core>, &Arc<Site>),
         (backend, head): (Option<Backend>, &Rc<RequestHead>),
-        (client, program): (Option<ClientIdentity>, Option<Program>),
+        (client, policy): (Option<ClientIdentity>, SlicePolicy),
         manifest: &Arc<Object>,
     ) -> Option<SliceSource> {
         Some(SliceSource {
@@ -83,9 +97,12 @@ impl SliceSource {
             site: Arc::clone(site),
             backend,
             // A program says itself what is asked with which credentials.
-            head: if program.is_some() { Rc::clone(head) } else { asking(head, manifest) },
+            head: match &policy {
+                SlicePolicy::Builtin => asking(head, manifest),
+                SlicePolicy::Program(_) => Rc::clone(head),
+            },
             client,
-            program: program.map(Rc::new),
+            policy,
             manifest: Arc::clone(manifest),
         })
     }
@@ -122,17 +139,19 @@ impl SliceSource {
     /// What the origin says to the range of a slice.
     async fn ask_origin(&self, range: Range<u64>) -> Result<(Fetch, Reply), Broken> {
         let if_range = self.manifest.etag().map(Bytes::copy_from_slice);
-        let purpose = Purpose::Slice { range, if_range };
-        let site = (&self.core, &self.site);
-        if let Some(program) = &self.program {
-            let mut fetch = Fetch::of_slice_by_policy(site, (self.backend, self.client), program, purpose);
-            let reply = fetch.converse_for_slice().await?;
-            return Ok((fetch, reply));
-        }
-        let fetch = Fetch::of_request(site, ((self.backend, &self.head), self.client), purpose);
+        let fetch = Fetch::begin(&self.requester(), Purpose::Slice { range, if_range });
         let mut fetch = fetch.map_err(|synth| Broken::Origin(synth.as_failure()))?;
-        let reply = fetch.converse(&mut Client::Detached(None)).await?;
+        let reply = fetch.ask_for_slice().await?;
         Ok((fetch, reply))
+    }
+
+    fn requester(&self) -> Requester<'_> {
+        let under = match &self.policy {
+            SlicePolicy::Builtin => Under::Builtin,
+            SlicePolicy::Program(program) => Under::ProgramOfSlices(program),
+        };
+        let requester = Requester::in_background((&self.core, &self.site), self.backend, &self.head);
+        Requester { client: self.client, under, ..requester }
     }
 
     fn changed(&self, reply: &Reply) -> Failure {
@@ -190,7 +209,7 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
     };
     if reply.head.status.0 >= 500 {
         fetch.enter(FetchState::Failed);
-        ticket.fail(failed::server_error(fetch.origin(), reply.head.status.0), reply.received);
+        ticket.fail(failed::server_error(fetch.origin(), reply.head.status.0), reply.arrival.received);
         return reply.body.into_body(&fetch).finish();
     }
     if !source.is_answered_by(number, &reply) {
@@ -198,13 +217,13 @@ async fn bring(source: SliceSource, number: u64, ticket: Ticket) {
         let is_the_same = may_combine(reply.head.fields.view(), source.manifest.fields());
         if is_the_same && reply.head.status == Status::OK {
             // It does not do what it said that it can.
-            core.shared.unsliceable.note(source.manifest.key(), reply.received.mono_ms);
+            core.shared.unsliceable.note(source.manifest.key(), reply.arrival.received.mono_ms);
         }
         core.shared.cache.outdate(&source.manifest);
-        return ticket.fail(source.changed(&reply), reply.received);
+        return ticket.fail(source.changed(&reply), reply.arrival.received);
     }
     fetch.enter(FetchState::Fill);
-    let draft = ticket.describe_within(room, source.description(number, reply.received));
+    let draft = ticket.describe_within(room, source.description(number, reply.arrival.received));
     let body = reply.body.into_body(&fetch);
     let course = Course { length: Some(range.end - range.start), gives_up: false, place: None };
     let ended = pour(&fetch, draft, body, course).await;

@@ -9,12 +9,12 @@ use cache::{Description, Key, Now, Object, Sliced, StoreAs, Ticket};
 use message::{FieldName, ResponseHead, Status};
 use rules::range::may_combine;
 
+use crate::fetch::fill::Landing;
 use crate::fetch::slice_fetch::SliceSource;
 use crate::fetch::slice_stream::SliceStream;
-use crate::fetch::{Fetch, Reply, slice_fetch, slice_stream};
+use crate::fetch::{Fetch, slice_fetch, slice_stream};
 use crate::limits::SLICE_BYTES_MIN;
 use crate::site::Site;
-use crate::vcl_story::scope_heads::MadeHead;
 use crate::worker::Core;
 
 /// A manifest begins as if it had been asked for so often already: as often as any policy counts.
@@ -37,34 +37,27 @@ pub(crate) fn ranges_tag(head: &ResponseHead) -> Option<Bytes> {
 }
 
 /// How the body of a whole response is to be kept in slices, if it is.
-pub(crate) fn of_whole(
-    fetch: &Fetch,
-    reply: &Reply,
-    store_as: &StoreAs,
-    key: Key,
-    length: Option<u64>,
-) -> Option<Sliced> {
-    // A cookie its first requester alone gets, and with the body.
-    let is_everybody_s = store_as.elsewhere.is_none() && !reply.head.fields.view().contains(FieldName::SetCookie);
-    ranges_tag(&reply.head).filter(|_| is_everybody_s)?;
-    of_large(fetch, key, length?, reply.received)
-}
-
-/// The same as a program left the response. If that has another entity tag now, the origin does not know it.
-pub(crate) fn of_whole_by_policy(fetch: &Fetch, made: &MadeHead, key: Key, length: u64, now: Now) -> Option<Sliced> {
-    let tag = fetch.policy().ranges_tag.borrow();
-    let is_the_origin_s = tag.is_some() && made.head.fields.view().get(FieldName::Etag) == tag.as_deref();
-    // What came of a request with a body cannot be asked for without it.
-    if made.status != 200 || !is_the_origin_s || fetch.carried.is_some() {
+pub(super) fn of_whole(fetch: &Fetch, landing: &Landing, key: Key, length: Option<u64>, now: Now) -> Option<Sliced> {
+    let (store_as, length) = (landing.kept.as_ref().ok()?, length?);
+    if !is_to_be_sliced(fetch, &landing.shared_head, length) || fetch.core.shared.unsliceable.has(key, now.mono_ms) {
         return None;
     }
-    of_large(fetch, key, length, now)
+    // A cookie its first requester alone gets, and with the body.
+    let sets_cookie = |head: &ResponseHead| head.fields.view().contains(FieldName::SetCookie);
+    let is_everybody_s = sets_cookie(&landing.head) == sets_cookie(&landing.shared_head);
+    if store_as.elsewhere.is_some() || !is_everybody_s {
+        return None;
+    }
+    Some(Sliced::new(length, slice_bytes(&fetch.core, &fetch.site)?))
 }
 
-fn of_large(fetch: &Fetch, key: Key, length: u64, now: Now) -> Option<Sliced> {
-    let shared = &fetch.core.shared;
-    let is_to_be = shared.cache.is_to_be_sliced(length) && !shared.unsliceable.has(key, now.mono_ms);
-    Some(Sliced::new(length, slice_bytes(&fetch.core, &fetch.site).filter(|_| is_to_be)?))
+/// Is a body too large for one piece, and can the origin be asked for parts of it? If its head has another entity tag now,
+/// the origin does not know that; and what came of a request with a body cannot be asked for without it.
+pub(super) fn is_to_be_sliced(fetch: &Fetch, head: &ResponseHead, length: u64) -> bool {
+    if !fetch.core.shared.cache.is_to_be_sliced(length) || head.status != Status::OK || fetch.carried.is_some() {
+        return false;
+    }
+    fetch.ranges_tag.is_some() && head.fields.view().get(FieldName::Etag) == fetch.ranges_tag.as_deref()
 }
 
 /// New slices. `None` without a strong validator.
@@ -125,4 +118,28 @@ pub(crate) fn begin(
     let source = SliceSource::of_fetch(fetch, &manifest);
     let stream = source.zip(first).map(|(source, first)| SliceStream { source, number, end, first, second });
     Some((manifest, stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::fetch_test_messages::response;
+
+    #[test]
+    fn an_origin_is_asked_for_parts_of_a_200_with_a_strong_tag_if_it_knows_ranges() {
+        let check = |status, lines: &[&str], expect: Option<&str>| {
+            assert_eq!(
+                ranges_tag(&response(status, lines)).as_deref(),
+                expect.map(str::as_bytes),
+                "{status} {lines:?}"
+            );
+        };
+        let (ranges, strong) = ("Accept-Ranges: bytes", "ETag: \"v1\"");
+        check(200, &[ranges, strong], Some("\"v1\""));
+        check(200, &[ranges, "ETag: W/\"v1\""], None);
+        check(200, &[ranges], None);
+        check(200, &["Accept-Ranges: none", strong], None);
+        check(200, &[strong], None);
+        check(203, &[ranges, strong], None);
+    }
 }

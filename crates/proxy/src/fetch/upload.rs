@@ -136,3 +136,27 @@ impl Upload {
         Poll::Ready(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an upload has to write once these pieces were read.
+    fn check(body: RequestBody, pieces: &[&'static str], expect: &str) {
+        let mut upload = Upload::begin(body, false, &Client::Detached(None));
+        pieces.iter().for_each(|piece| upload.push(Bytes::from_static(piece.as_bytes())));
+        assert_eq!(upload.queue.iter().flatten().copied().collect::<Vec<_>>(), expect.as_bytes(), "{body:?}");
+    }
+
+    #[test]
+    fn a_chunked_body_is_framed_anew_and_any_other_goes_as_it_is() {
+        check(RequestBody::Chunked, &["hello", " world, all"], "5\r\nhello\r\nb\r\n world, all\r\n");
+        check(RequestBody::Length(5), &["he", "llo"], "hello");
+    }
+
+    #[test]
+    fn whom_nobody_is_attached_to_has_nothing_to_send() {
+        let mut upload = Upload::begin(RequestBody::Length(5), true, &Client::Detached(None));
+        assert!(upload.is_done() && !upload.awaits_continue() && !upload.release());
+    }
+}

@@ -19,8 +19,8 @@ use crate::access_log::CacheVerdict;
 use crate::answer_body::AnswerBody;
 use crate::answer_plan::{self, Access, AnswerPlan, PlanRules, Representation};
 use crate::body::Body;
-use crate::fetch::fill_by_policy;
 use crate::fetch::origin_body::OriginBody;
+use crate::fetch::program_answer;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::outgoing_head::{AnswerHead, Rendered};
@@ -366,7 +366,7 @@ fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: 
         reason: None,
         ours,
         body,
-        facts: facts.unwrap_or_else(|| fill_by_policy::dates(&head, tx.core.now())),
+        facts: facts.unwrap_or_else(|| program_answer::dates(&head, tx.core.now())),
         fields: DraftFields::Shared(head),
         holder: if is_stored { Holder::Cache } else { Holder::Relay },
         rules: PlanRules::Rfc,

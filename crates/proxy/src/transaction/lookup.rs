@@ -3,13 +3,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::{Answer, Key, LookupOptions, Now, Object};
+use cache::{Answer, Key, LookupOptions, Now, Object, Ticket};
 use message::{FieldName, Method, Request};
 use rules::range::{RangeSpec, RangeSpecs};
 use rules::{Freshness, RequestDirectives};
 
 use crate::access_log::CacheVerdict;
-use crate::fetch;
+use crate::fetch::{self, Requester};
 use crate::field_set::FieldSet;
 use crate::policy_steps;
 use crate::site::{Backend, Site};
@@ -91,7 +91,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
         Answer::Fresh(object) => return Found::Fresh(object),
         Answer::Stale(object, refresh) => {
             if let Some(ticket) = refresh {
-                fetch::spawn_refresh(core, site, question.backend, ticket);
+                spawn_refresh((core, site), question, ticket);
             }
             (Step::Hit(object, hit::Why::Stale), verdict(CacheVerdict::Stale))
         }
@@ -170,8 +170,13 @@ fn refresh_behind(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, ob
     let request = Request { method: Method::Get, method_text: b"GET", ..question.request.clone() };
     let options = LookupOptions { core: core.index, ..LookupOptions::default() };
     if let Some(ticket) = core.shared.cache.refresh(object, &request, &options, now) {
-        fetch::spawn_refresh(core, site, question.backend, ticket);
+        spawn_refresh((core, site), question, ticket);
     }
+}
+
+fn spawn_refresh(site: (&Rc<Core>, &Arc<Site>), question: &Question<'_>, ticket: Ticket) {
+    let head = Rc::new(ticket.request().to_head());
+    fetch::spawn_refresh(&Requester::in_background(site, question.backend, &head), ticket);
 }
 
 /// The one range that a GET wants: a stored part may hold it.

@@ -6,7 +6,7 @@ use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
-use crate::fetch::{Broken, Client, Fetch, Reply};
+use crate::fetch::{Broken, Client, Fetch, Purpose, Reply};
 use crate::outgoing::End;
 use crate::outgoing_head::AnswerHead;
 use crate::policy_steps;
@@ -25,13 +25,14 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
     if let Some(elsewhere) = policy_steps::pipe(tx) {
         return elsewhere;
     }
-    if policy_steps::pipes_raw(tx) {
-        return raw_pipe::run(tx, downstream).await;
+    let purpose = Purpose::of_pipe(tx);
+    if matches!(purpose, Purpose::Raw) {
+        return raw_pipe::run(tx, downstream, purpose).await;
     }
     let Some(_place) = TunnelPlace::take(tx) else {
         return Step::Synth(Synth::tunnels_too_many());
     };
-    let mut fetch = match Fetch::piped(tx) {
+    let mut fetch = match Fetch::of(tx, purpose) {
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };

@@ -4,21 +4,21 @@
 //! A request that wants to upgrade goes the stricter way of `pipe.rs`, where nothing flows before a 101.
 
 use crate::downstream::Downstream;
-use crate::fetch::{Broken, Client, Fetch};
+use crate::fetch::{Broken, Client, Fetch, Purpose};
 use crate::outgoing::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::tunnel::TunnelPlace;
 use crate::transaction::{Step, Transaction};
 use crate::tunnel_flow::Tunnel;
 
-pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
+pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, purpose: Purpose) -> Step {
     if tx.policy.program().is_some_and(|state| state.body_is_gone) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
     let Some(_place) = TunnelPlace::take(tx) else {
         return Step::Synth(Synth::tunnels_too_many());
     };
-    let mut fetch = match Fetch::piped(tx) {
+    let mut fetch = match Fetch::of(tx, purpose) {
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };

@@ -8,7 +8,8 @@ use message::{FieldName, Status};
 use rules::range::{RangeSpec, RangeSpecs};
 
 use crate::downstream::Downstream;
-use crate::fetch::{Broken, Client, Fetch, Purpose, Reply, fill, slice_manifest};
+use crate::fetch::settled::{Ruling, Settled, SettledBody};
+use crate::fetch::{Broken, Client, Fetch, Purpose, builtin_steps, fill, slice_manifest};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
 
@@ -17,7 +18,7 @@ pub(crate) enum Probed {
     /// The manifest: it is stored, and the slice is on its way.
     Manifest(Arc<Object>),
     /// The answer is what the client asked for, or about it: an error, or the whole.
-    Answered(Box<(Fetch, Reply)>, Began),
+    Answered(Box<(Fetch, Box<Settled>)>, Began),
     /// It cannot be kept in slices: to be asked as the client asks.
     Unsliced,
     Unrouted(Synth),
@@ -41,16 +42,17 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
         Ok(fetch) => fetch,
         Err(synth) => return Probed::Unrouted(synth),
     };
-    let reply = match fetch.converse(&mut Client::Attached(downstream.reborrow())).await {
-        Ok(reply) => reply,
+    let settled = match fetch.settle(&mut Client::Attached(downstream.reborrow())).await {
+        Ok(settled) => settled,
         Err(broken) => return Probed::Broken(broken),
     };
-    if reply.head.status != Status::PARTIAL_CONTENT {
-        return Probed::Answered(Box::new((fetch, reply)), began);
+    let now = settled.arrival.received;
+    if settled.made.head.status != Status::PARTIAL_CONTENT {
+        return Probed::Answered(Box::new((fetch, settled)), began);
     }
     let key = tx.key();
-    let Some((store_as, number)) = with_manifest(&fetch, &reply, key, from, slice_bytes) else {
-        tx.core.shared.unsliceable.note(key, reply.received.mono_ms);
+    let Some((store_as, number)) = with_manifest(&fetch, &settled, key, from, slice_bytes) else {
+        tx.core.shared.unsliceable.note(key, now.mono_ms);
         return Probed::Unsliced;
     };
     let options = LookupOptions {
@@ -60,18 +62,18 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
         began: Some(began),
         ..LookupOptions::default()
     };
-    let asked = tx.core.shared.cache.ask(key, &tx.head.request(), &options, reply.received);
+    let asked = tx.core.shared.cache.ask(key, &tx.head.request(), &options, now);
     let (Asked::Miss(ticket) | Asked::HitForMiss(ticket, _)) = asked else { return Probed::Unsliced };
     let head = match store_as.whole.as_ref() {
         Some(whole) => Arc::clone(&whole.head),
         None => return Probed::Unsliced,
     };
     let store_as = StoreAs { whole: None, ..store_as };
-    let begun = slice_manifest::begin(&fetch, ticket, (store_as, head), (number, number + 1), reply.received);
+    let begun = slice_manifest::begin(&fetch, ticket, (store_as, head), (number, number + 1), now);
     match begun {
         Some((object, stream)) => {
-            if let Some(stream) = stream {
-                fill::spawn_slices(fetch, reply, stream);
+            if let (Some(stream), SettledBody::Origin(arriving)) = (stream, settled.body) {
+                fill::spawn_slices(fetch, arriving, stream);
             }
             Probed::Manifest(object)
         }
@@ -84,15 +86,23 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
 }
 
 /// How the manifest is stored that a part of it makes known, and which slice the part is.
-fn with_manifest(fetch: &Fetch, reply: &Reply, key: cache::Key, from: u64, slice_bytes: u64) -> Option<(StoreAs, u64)> {
-    let shared_head = fill::shared_head(fetch, &reply.head);
-    let store_as = fill::judge(fetch, reply, &shared_head).ok()?;
+fn with_manifest(
+    fetch: &Fetch,
+    settled: &Settled,
+    key: cache::Key,
+    from: u64,
+    slice_bytes: u64,
+) -> Option<(StoreAs, u64)> {
+    let Ruling::Rules(storable) = &settled.ruling else { return None };
+    let head = &settled.made.head;
+    let shared_head = builtin_steps::shared_head(head, &fetch.store_defaults());
+    let store_as = builtin_steps::store_as(fetch, head, storable, &shared_head).ok()?;
     let (part, whole) = (store_as.partial?, store_as.whole.clone()?);
     let sliced = slice_manifest::sliced(fetch, &whole.head, part.complete?)?;
     let number = from / slice_bytes;
     let is_slice = sliced.slice_bytes == slice_bytes && sliced.range(number) == (part.from..part.to);
-    let place = fetch.place(reply);
-    let is_elsewhere = place.elsewhere(key).is_some() || reply.head.fields.view().contains(FieldName::SetCookie);
+    let fields = head.fields.view();
+    let is_elsewhere = fetch.place(fields).elsewhere(key).is_some() || fields.contains(FieldName::SetCookie);
     let store_as = StoreAs { rendered: whole.rendered, partial: None, sliced: Some(sliced), ..store_as };
     (is_slice && !is_elsewhere).then_some((store_as, number))
 }

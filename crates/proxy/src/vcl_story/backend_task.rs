@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use cache::Now;
 use message::RequestHead;
 use rules::Lifetimes;
@@ -84,8 +83,6 @@ pub(crate) struct BackendTask {
     pub(crate) filters: RefCell<Option<Box<[u8]>>>,
     /// The head before the program saw it.
     pub(crate) original: Rc<RequestHead>,
-    /// The strong entity tag of the origin's answer, where the origin can be asked for parts of it.
-    pub(crate) ranges_tag: RefCell<Option<Bytes>>,
 }
 
 impl BackendTask {
@@ -129,7 +126,6 @@ impl BackendTask {
             private: Task::default(),
             filters: RefCell::new(None),
             original,
-            ranges_tag: RefCell::new(None),
         }
     }
 }

@@ -19,7 +19,7 @@ use vcl::{Arena, BackendRef, Fault, Loaded, Message, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
 use crate::fetch::bereq::{bereq_of, with_xid};
-use crate::fetch::brings_body;
+use crate::fetch::{self, Requester, brings_body};
 use crate::field_set::FieldSet;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
@@ -322,7 +322,7 @@ pub(crate) fn hit(tx: &mut Transaction, object: &Arc<Object>) -> Option<Step> {
     let elsewhere = said_of_hit(tx, StoredView::of(object, now));
     match (elsewhere, refresh) {
         (None, Some(ticket)) => {
-            crate::fetch::spawn_refresh_by_policy(tx, ticket);
+            fetch::spawn_refresh(&Requester::behind(tx), ticket);
             None
         }
         // Of old: fetch it, and let the client wait.

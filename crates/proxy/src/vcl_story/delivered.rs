@@ -10,7 +10,7 @@ use rules::date::parse_date;
 use wire::{HopByHop, ResponseBody, has_length};
 
 use crate::answer_body::AnswerBody;
-use crate::fetch::fill_by_policy;
+use crate::fetch::program_answer;
 use crate::stored_head::is_of_connection;
 use crate::transaction::deliver::{self, Answer, Draft, DraftFields, Made};
 use crate::transaction::{Step, Transaction};
@@ -23,7 +23,7 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step>
     let (made, body, facts) = head_of(tx, answer)?;
     tx.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
     let holder = if facts.is_some() { Holder::Cache } else { Holder::Relay };
-    let facts = facts.unwrap_or_else(|| fill_by_policy::dates(&made.head, tx.core.now()));
+    let facts = facts.unwrap_or_else(|| program_answer::dates(&made.head, tx.core.now()));
     let ResponseHead { status, reason, mut fields, .. } = made.head;
     // The program may have changed what it is judged by.
     let last_modified = fields.view().get(FieldName::LastModified).and_then(|text| parse_date(text, facts.date));

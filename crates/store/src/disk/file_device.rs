@@ -14,7 +14,7 @@ use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite, pwritev, pwritev
 use rustix::param::page_size;
 
 use super::device::{Device, Renewed};
-use super::limits::{FOLIO_BYTES_MAX, LENT_PAGE_BYTES_MAX};
+use super::limits::{FOLIO_BYTES_MAX, LEASED_PAGE_BYTES_MAX};
 
 /// The file in a directory that was given for a store.
 pub const FILE_NAME: &str = "larder.store";
@@ -76,7 +76,7 @@ fn detaches(file: &File, bytes: u64) -> bool {
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     let end = bytes.next_multiple_of(FOLIO_BYTES_MAX);
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    is_file && page_size() <= LENT_PAGE_BYTES_MAX && fallocate(file, hole, end, FOLIO_BYTES_MAX).is_ok()
+    is_file && page_size() <= LEASED_PAGE_BYTES_MAX && fallocate(file, hole, end, FOLIO_BYTES_MAX).is_ok()
 }
 
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {

@@ -93,14 +93,14 @@ pub const PROBE_TICKS: u32 = 25;
 /// whatever socket refers to it. So what is nearer to a segment's ends than this is never sent from there.
 pub const FOLIO_BYTES_MAX: u64 = 2 << 20;
 /// Of larger pages than this the kernel makes larger folios: then nothing is leased.
-pub const LENT_PAGE_BYTES_MAX: usize = 4 << 10;
+pub const LEASED_PAGE_BYTES_MAX: usize = 4 << 10;
 /// The part of the segments (1/2) that answers may keep from being reclaimed: the others are for what is written.
-pub const LENT_SHARE_SHIFT: u32 = 1;
+pub const LEASED_SHARE_SHIFT: u32 = 1;
 
 /// How long the end of a process waits for a disk.
 pub const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
 
-const _: () = assert!(FOLIO_BYTES_MAX.is_power_of_two() && LENT_SHARE_SHIFT > 0);
+const _: () = assert!(FOLIO_BYTES_MAX.is_power_of_two() && LEASED_SHARE_SHIFT > 0);
 const _: () = assert!(EXTENT_BYTES_MAX.is_multiple_of(BLOCK_BYTES) && (BLOCK_BYTES as u64).is_multiple_of(UNIT_BYTES));
 const _: () =
     assert!(SEGMENT_BYTES_MIN.is_multiple_of(UNIT_BYTES) && SEGMENT_BYTES_MAX / UNIT_BYTES <= u32::MAX as u64);

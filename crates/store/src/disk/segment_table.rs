@@ -6,7 +6,7 @@
 use crate::sync::Mutex;
 
 use super::encoding::{Decoder, Encode};
-use super::limits::LENT_SHARE_SHIFT;
+use super::limits::LEASED_SHARE_SHIFT;
 
 /// A segment in a checkpoint.
 pub const SEGMENT_ROW_BYTES: usize = 4 + 8 + 8 + 1;
@@ -222,7 +222,7 @@ fn may_lease(segments: &[Segment], meant: &[(u32, u32)]) -> bool {
     }
     let more = meant.iter().filter(|(at, _)| segments[*at as usize].answers == 0).count();
     let kept = || segments.iter().filter(|it| it.answers > 0).count();
-    more == 0 || kept() + more <= segments.len() >> LENT_SHARE_SHIFT
+    more == 0 || kept() + more <= segments.len() >> LEASED_SHARE_SHIFT
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]

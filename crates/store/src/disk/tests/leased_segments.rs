@@ -210,7 +210,7 @@ fn what_is_read_again_is_summed_again() {
 }
 
 #[test]
-fn a_disk_that_fails_lends_nothing_and_nothing_of_what_it_lent_is_trusted_again() {
+fn a_disk_that_fails_leases_nothing_and_nothing_of_what_it_leased_is_trusted_again() {
     let mut ground = Ground::new("failing");
     ground.put(0).expect("stored");
     let (body, leased) = (ground.verified(0).expect("there"), ground.leased(0));
@@ -228,7 +228,7 @@ fn a_disk_that_fails_lends_nothing_and_nothing_of_what_it_lent_is_trusted_again(
 }
 
 #[test]
-fn what_shares_a_folio_with_another_segment_is_not_lent() {
+fn what_shares_a_folio_with_another_segment_is_not_leased() {
     let mut ground = Ground::new("edges");
     ground.put(0).expect("stored");
     assert!(ground.verified(0).is_some());
@@ -255,7 +255,7 @@ fn what_shares_a_folio_with_another_segment_is_not_lent() {
 }
 
 #[test]
-fn where_it_was_not_asked_for_nothing_is_lent() {
+fn where_it_was_not_asked_for_nothing_is_leased() {
     let mut ground = Ground::new("off");
     ground.settings.leases = false;
     let mut ground = ground.reopened();

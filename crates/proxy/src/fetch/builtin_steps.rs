@@ -1,0 +1,233 @@
+//! The steps of a fetch by the built-in policy: the origin is the route's, and RFC 9111 says what becomes of the answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cache::{Began, Failure, Part, StoreAs, Ticket, WholeHead};
+use message::{FieldName, FieldsView, Method, RequestHead, Response, ResponseHead, Status};
+use rules::conditions::Validators;
+use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
+use rules::storing::{Withholding, may_store, may_store_part};
+use rules::{
+    Exchange, Facts, RequestDirectives, StoreDefaults, UrlVariation, Vary, VarySpec, WhyNotStored, credentials,
+};
+use wire::{HopByHop, ResponseBody};
+
+use crate::fetch::fetch_policy::FetchVerdict;
+use crate::fetch::fill::{Landing, Unkept};
+use crate::fetch::invalidated::invalidate_after;
+use crate::fetch::notes::FetchNotes;
+use crate::fetch::settled::{Ruling, Settled, SettledBody, Storable};
+use crate::fetch::{Arrival, Broken, Fetch, Purpose, Reply, failed, refreshed};
+use crate::forward::Taken;
+use crate::policy;
+use crate::site::Backend;
+use crate::transaction::synth::Synth;
+use crate::vcl_story::scope_heads::MadeHead;
+use crate::{cache_groups, closed_paths, stored_head};
+
+/// Chooses the origin. Fails when no origin is routed to, and when the path leads above the root.
+pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
+    let routed = fetch.backend.ok_or_else(Synth::no_route)?;
+    let request = fetch.head.request();
+    if matches!(routed, Backend::Origin(_)) && closed_paths::leads_above_root(request.path) {
+        return Err(Synth::path_malformed().refused_outright());
+    }
+    let taken = fetch.site.origin(routed, &request, fetch.core.now().mono_ms, &mut fetch.ways);
+    let Taken { origin, parent } = taken.map_err(|failure| Synth::failed(&failure))?;
+    (fetch.chosen, fetch.parent) = (Some(origin), parent);
+    // A response that does not say that it is shared is not confirmed by an answer to somebody's credentials: an entity tag need
+    // not depend on who asks, and then a 304 would make the one's page the other's.
+    if let Purpose::Store(stale) = &mut fetch.purpose
+        && stale.as_ref().is_some_and(|stale| !stale.facts().says_shared)
+        && has_credentials(&fetch.head)
+    {
+        *stale = None;
+    }
+    Ok(())
+}
+
+/// A 304 to what was to be stored is about what we hold, or it is asked for again without conditions. All else is the answer.
+pub(super) fn judge(fetch: &mut Fetch, reply: Reply) -> FetchVerdict {
+    let (request, defaults, arrival) = (fetch.head.request(), fetch.store_defaults(), reply.arrival);
+    if reply.head.status != Status::NOT_MODIFIED || !fetch.purpose.is_for_many() {
+        let exchange = arrival.exchange(&request, reply.head.response(), &defaults);
+        let storable = storable(&fetch.purpose, &exchange, reply.framing);
+        return FetchVerdict::settled(by_rules(reply.head, arrival, SettledBody::Origin(reply.body), storable));
+    }
+    let verdict = match &fetch.purpose {
+        Purpose::Store(Some(stale)) if confirms(stale.response(), &stale.facts(), reply.head.fields.view()) => {
+            let (head, facts) = refreshed::merged(&request, stale.response(), (&reply.head, arrival), &defaults);
+            let own = refreshed::own_fields(&reply.head, &defaults);
+            let facts = facts.map(|facts| (facts, None));
+            FetchVerdict::settled(by_rules(head, arrival, SettledBody::Stored { own }, facts))
+        }
+        Purpose::Store(Some(_)) => {
+            fetch.purpose = Purpose::Store(None);
+            FetchVerdict::Again
+        }
+        _ => FetchVerdict::Fail(Broken::Origin(failed::unasked_304(fetch.origin()))),
+    };
+    // A 304 has no body: the connection is free.
+    reply.body.into_body(fetch).finish();
+    verdict
+}
+
+fn by_rules(head: ResponseHead, arrival: Arrival, body: SettledBody, storable: Storable) -> Settled {
+    let made = MadeHead { status: head.status.0, head };
+    Settled { made, body, arrival, ruling: Ruling::Rules(storable), streams: true, why: "" }
+}
+
+/// Is this 304 about what is stored, and does it belong where that is?
+fn confirms(stored: Response<'_>, facts: &Facts, update: FieldsView<'_>) -> bool {
+    let validators = Validators::of(stored, facts);
+    validators.is_some_and(|validators| validators.are_confirmed_by(update))
+        && !UrlVariation::is_changed_by(stored.fields, update)
+}
+
+/// What `rules` make of an answer, and which part of the representation it brings, if not the whole.
+fn storable(purpose: &Purpose, exchange: &Exchange<'_>, framing: ResponseBody) -> Storable {
+    // Only who asked for a range: a 206 that nobody asked for is none of ours.
+    let asks_for_range = matches!(purpose, Purpose::Pass | Purpose::Slice { .. });
+    if exchange.response.status != Status::PARTIAL_CONTENT || !asks_for_range {
+        return Ok((may_store(exchange)?, None));
+    }
+    let (facts, said) = may_store_part(exchange)?;
+    // A body that is not as long as its Content-Range says is nobody's part (J13), but the client's to judge.
+    if framing != ResponseBody::Length(said.length()) {
+        return Err(WhyNotStored::ContentRange);
+    }
+    Ok((facts, Some(Part { from: said.range.start, to: said.range.end, complete: said.complete_length })))
+}
+
+/// The answer to a HEAD freshens what is stored, that to an unsafe request invalidates it.
+pub(super) fn change_stored(fetch: &Fetch, settled: &Settled, began: Began) -> Began {
+    let (shared, request) = (&fetch.core.shared, fetch.head.request());
+    if request.method == Method::Head {
+        refreshed::by_head(fetch, policy::key(shared, &request), settled, began);
+    }
+    invalidate_after(&fetch.core, &request, &settled.made.head, began)
+}
+
+/// What is stored, and where, or why nothing is. Fails where something stale serves better than an error.
+pub(super) fn landing(
+    fetch: &Fetch,
+    settled: &Settled,
+    storable: &Storable,
+    ticket: &Ticket,
+    notes: Option<&FetchNotes>,
+) -> Result<Landing, Failure> {
+    if let Some(failure) = in_whose_place_stale_serves(fetch, ticket, settled) {
+        return Err(failure);
+    }
+    let head = &settled.made.head;
+    let (head, shared_head, is_new) = match &settled.body {
+        SettledBody::Stored { own } => {
+            if let Some(notes) = notes {
+                notes.note_refreshed(own.clone());
+            }
+            let merged = Arc::new(head.clone());
+            (Arc::clone(&merged), merged, false)
+        }
+        _ => (Arc::new(leaders_head(head)), Arc::new(shared_head(head, &fetch.store_defaults())), true),
+    };
+    let place = is_new.then(|| fetch.place(settled.made.head.fields.view()));
+    let mut kept = store_as(fetch, &settled.made.head, storable, &shared_head);
+    if let (Ok(store_as), Some(place)) = (&mut kept, &place) {
+        store_as.elsewhere = place.elsewhere(ticket.flight().key());
+    }
+    let kept = kept.map_err(|why| {
+        if let Some(notes) = notes {
+            notes.note_not_stored(why.token());
+        }
+        let rendered = if is_new { Bytes::new() } else { stored_head::render(&shared_head, &fetch.site) };
+        Unkept {
+            mark: None,
+            stays: why.is_about_credentials(),
+            is_personal: is_personal(why, has_credentials(&fetch.head)),
+            rendered,
+        }
+    });
+    let uncacheable_ms = fetch.site.settings.policy.uncacheable.as_millis() as u64;
+    Ok(Landing { head, shared_head, kept, uncacheable_ms, supersedes: true, place })
+}
+
+/// RFC 5861 §4: an error answer is as bad as none where something stale may be served. What is beyond 599 is no status and
+/// counts as one (RFC 9110 §15).
+fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, settled: &Settled) -> Option<Failure> {
+    let status = settled.made.head.status;
+    let is_confirmed = matches!(settled.body, SettledBody::Stored { .. });
+    if is_confirmed || !matches!(status.0, 500 | 502 | 503 | 504 | 600..) {
+        return None;
+    }
+    let stale = ticket.stale().filter(|stale| stale.is_live())?;
+    let directives = RequestDirectives::parse(fetch.head.request().fields);
+    let resident_ms = stale.resident_ms(settled.arrival.received);
+    may_serve_on_error(&stale.facts(), resident_ms, &directives, Kind::ServerError)
+        .then(|| failed::server_error(fetch.origin(), status.0))
+}
+
+fn has_credentials(head: &RequestHead) -> bool {
+    credentials::of_request(head.request().fields).is_some()
+}
+
+/// Is a response not stored for the credentials that it was asked for with? Those to others may be.
+fn is_personal(why: WhyNotStored, has_credentials: bool) -> bool {
+    why.is_about_credentials() && has_credentials
+}
+
+/// May it be stored, and as what? The reason if not.
+pub(crate) fn store_as(
+    fetch: &Fetch,
+    head: &ResponseHead,
+    storable: &Storable,
+    shared_head: &ResponseHead,
+) -> Result<StoreAs, WhyNotStored> {
+    let (facts, partial) = *storable.as_ref().map_err(|why| *why)?;
+    let fields = head.fields.view();
+    let vary = vary(fields)?;
+    let rendered = stored_head::render(shared_head, &fetch.site);
+    let whole = partial.map(|_| whole_head(fetch, shared_head));
+    let groups = cache_groups::of_response(&fetch.core.shared.cache, &fetch.head.request(), fields);
+    let (sliced, elsewhere, tags) = (None, None, None);
+    Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, sliced, elsewhere, groups, tags })
+}
+
+/// By what a response is selected (RFC 9111 §4.1).
+pub(super) fn vary(fields: FieldsView<'_>) -> Result<Option<VarySpec>, WhyNotStored> {
+    match Vary::of(fields) {
+        Vary::Fields(spec) => Ok(Some(spec)),
+        Vary::None => Ok(None),
+        Vary::Any => Err(WhyNotStored::VaryAny),
+        Vary::TooMany => Err(WhyNotStored::VaryTooMany),
+    }
+}
+
+/// The head of a 206 as that of the whole, for when its parts are all there (RFC 9111 §3.4).
+fn whole_head(fetch: &Fetch, part: &ResponseHead) -> WholeHead {
+    let mut head =
+        ResponseHead { reason: None, status: Status::OK, version: part.version, fields: part.fields.clone() };
+    head.fields.remove(FieldName::ContentRange);
+    head.fields.shrink();
+    let rendered = stored_head::render(&head, &fetch.site);
+    WholeHead { head: Arc::new(head), rendered }
+}
+
+/// What is stored, and what everybody but the first requester gets: no Set-Cookie (RFC 9111 §7.3), no field of the
+/// connection, no Age.
+pub(crate) fn shared_head(head: &ResponseHead, defaults: &StoreDefaults) -> ResponseHead {
+    let mut fields = Withholding::stored(head.fields.view(), defaults);
+    fields.remove(FieldName::ContentLength);
+    fields.shrink();
+    ResponseHead { status: head.status, version: head.version, reason: None, fields }
+}
+
+/// What the first requester gets: all but what belongs to the connection.
+fn leaders_head(head: &ResponseHead) -> ResponseHead {
+    let fields = HopByHop::end_to_end(head.fields.view());
+    ResponseHead { status: head.status, version: head.version, reason: None, fields }
+}
+
+#[cfg(test)]
+#[path = "builtin_steps_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+//! The policy of a fetch: who decides what its origin is asked and what comes of the answer. Everything else about a fetch is
+//! told once, in `fetch.rs`, and asks here; nobody but this file looks whether there is a program.
+//!
+//! One method a step, which says what is to happen next. What they do is in `builtin_steps.rs`, and for a program in
+//! `program_steps.rs` and `program_answer.rs`.
+
+use std::rc::Rc;
+
+use cache::{Began, Failure, Ticket};
+use wire::Parties;
+
+use crate::fetch::fill::Landing;
+use crate::fetch::notes::FetchNotes;
+use crate::fetch::prepare::OriginRequest;
+use crate::fetch::settled::{Ruling, Settled};
+use crate::fetch::slice_fetch::SlicePolicy;
+use crate::fetch::{Broken, Client, Fetch, Reply, builtin_steps, program_answer, program_steps, slice_manifest};
+use crate::vcl_story::backend_task::BackendTask;
+
+/// Who decides.
+pub(crate) enum FetchPolicy {
+    /// RFC 9111, with the switches of `[policy]`.
+    Builtin,
+    /// A VCL program.
+    Program(Box<BackendTask>),
+}
+
+/// What is to happen next.
+pub(crate) enum FetchVerdict {
+    /// There is an answer.
+    Settled(Box<Settled>),
+    /// The origin is asked again, from Prepare on.
+    Again,
+    /// There is none.
+    Fail(Broken),
+}
+
+impl FetchVerdict {
+    pub(super) fn settled(settled: Settled) -> FetchVerdict {
+        FetchVerdict::Settled(Box::new(settled))
+    }
+}
+
+impl FetchPolicy {
+    pub(crate) fn task(&self) -> Option<&BackendTask> {
+        match self {
+            FetchPolicy::Builtin => None,
+            FetchPolicy::Program(task) => Some(task),
+        }
+    }
+}
+
+impl Fetch {
+    /// Prepare: what is to happen in place of asking the origin. `None`: it is asked.
+    pub(super) async fn prepare(&mut self, client: &mut Client<'_>) -> Option<FetchVerdict> {
+        match self.policy {
+            FetchPolicy::Builtin => None,
+            FetchPolicy::Program(_) => program_steps::prepare(self, client).await,
+        }
+    }
+
+    /// What the origin is asked.
+    pub(super) fn asked(&self) -> OriginRequest<'_> {
+        OriginRequest {
+            request: self.head.request(),
+            purpose: &self.purpose,
+            is_program_s: matches!(self.policy, FetchPolicy::Program(_)),
+            client: self.client,
+            parent: self.parent.map(|_| self.parent_login()),
+            host: self.origin().host.as_deref(),
+            server_name: &self.site.settings.server_name,
+            pseudonym: &self.site.pseudonym,
+            body: self.body,
+            carried: self.carried.as_deref(),
+            expects_continue: self.expects_continue,
+        }
+    }
+
+    /// Whose connection it is, for origins that want a PROXY header. What is fetched for many is nobody's, where Varnish names
+    /// who caused it.
+    pub(super) fn parties(&self) -> Option<Parties> {
+        let names_cause = self.site.settings.names_cause_of_shared_fetch();
+        let task = self.policy.task().filter(|task| task.is_pass || names_cause)?;
+        let ends = &task.made_for.ends;
+        Some(Parties { source: ends.client, destination: ends.server })
+    }
+
+    /// Reply: what becomes of a final answer.
+    pub(super) fn judge(&mut self, reply: Reply) -> FetchVerdict {
+        let is_large = |length| self.core.shared.cache.is_to_be_sliced(length);
+        self.ranges_tag = reply
+            .body
+            .length()
+            .filter(|&length| is_large(length))
+            .and_then(|_| slice_manifest::ranges_tag(&reply.head));
+        match self.policy {
+            FetchPolicy::Builtin => builtin_steps::judge(self, reply),
+            FetchPolicy::Program(_) => program_steps::judge(self, reply),
+        }
+    }
+
+    /// The same where no final answer came, or its body broke off before anybody saw anything of it.
+    pub(super) fn judge_broken(&mut self, client: &mut Client<'_>, broken: Broken) -> FetchVerdict {
+        match self.policy {
+            FetchPolicy::Builtin => FetchVerdict::Fail(broken),
+            FetchPolicy::Program(_) => program_steps::judge_broken(self, client, broken),
+        }
+    }
+
+    /// One more time from the start.
+    pub(super) fn note_again(&mut self) {
+        match self.policy {
+            FetchPolicy::Builtin => {}
+            FetchPolicy::Program(_) => program_steps::note_again(self),
+        }
+    }
+
+    /// Fill: how the answer is described to who waits, and what is stored of it, under which key and for how long. The error
+    /// is a failure that is better than the answer.
+    pub(super) fn landing(
+        &self,
+        settled: &Settled,
+        ticket: &mut Ticket,
+        notes: Option<&FetchNotes>,
+    ) -> Result<Landing, Failure> {
+        match &settled.ruling {
+            Ruling::Rules(storable) => builtin_steps::landing(self, settled, storable, ticket, notes),
+            &Ruling::Program { keeping, lifetimes } => {
+                Ok(program_answer::landing(self, settled, (keeping, lifetimes), ticket, notes))
+            }
+        }
+    }
+
+    /// What an answer that is passed changes of what is stored: by RFC 9111 it may freshen or invalidate, in Varnish nothing does
+    /// but the program. Returns the number under which the answer itself may be stored, if RFC 9111 says whether it may.
+    pub(crate) fn change_stored(&self, settled: &Settled, began: Began) -> Option<Began> {
+        match self.policy {
+            FetchPolicy::Builtin => Some(builtin_steps::change_stored(self, settled, began)),
+            FetchPolicy::Program(_) => None,
+        }
+    }
+
+    /// The number of the last transaction to the origin, where they have any.
+    pub(crate) fn xid(&self) -> Option<u64> {
+        self.policy.task().map(|task| task.xid.get())
+    }
+
+    /// Is it nobody's wish any more when all who waited have left? What a program does about an answer may be meant for more
+    /// than who asked, such as a mark that the next requests meet, and a body that is kept is there for whoever asks
+    /// next: as in Varnish its fetch goes on to its end.
+    pub(super) fn ends_with_its_readers(&self) -> bool {
+        matches!(self.policy, FetchPolicy::Builtin)
+    }
+
+    /// By whose word the slices of a body are asked for that this fetch brought.
+    pub(super) fn slice_policy(&self) -> SlicePolicy {
+        match &self.policy {
+            FetchPolicy::Builtin => SlicePolicy::Builtin,
+            FetchPolicy::Program(task) => {
+                SlicePolicy::of_program(Rc::clone(&task.made_for), (&task.original.request(), None))
+            }
+        }
+    }
+}
