@@ -34,7 +34,7 @@ pub struct Part {
 
 /// How the body is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
+enum BodyForm {
     Whole,
     Part(Part),
     /// Elsewhere: this is the manifest.
@@ -85,7 +85,7 @@ pub struct Object {
 struct Rare {
     /// The body, where it does not lie behind the head.
     out_of_line: Option<Arc<OutOfLineBody>>,
-    extent: Extent,
+    body_form: BodyForm,
     groups: Option<Arc<Membership>>,
     tags: Option<Arc<TagSet>>,
     /// What does not fit where the others have it.
@@ -95,7 +95,7 @@ struct Rare {
 impl Rare {
     fn says_anything(&self) -> bool {
         self.out_of_line.is_some()
-            || self.extent != Extent::Whole
+            || self.body_form != BodyForm::Whole
             || self.groups.is_some()
             || self.tags.is_some()
             || self.facts.is_some()
@@ -170,14 +170,14 @@ impl Object {
         let ObjectParts { key, variant, spec, head, out_of_line, .. } = parts;
         let ObjectParts { facts, received, order, part, sliced, groups, .. } = parts;
         let ObjectParts { policy, tags, checked, began, on_disk, .. } = parts;
-        let extent = match (part, sliced) {
-            (Some(part), _) => Extent::Part(part),
-            (None, Some(sliced)) => Extent::Sliced(sliced),
-            (None, None) => Extent::Whole,
+        let body_form = match (part, sliced) {
+            (Some(part), _) => BodyForm::Part(part),
+            (None, Some(sliced)) => BodyForm::Sliced(sliced),
+            (None, None) => BodyForm::Whole,
         };
         let kept_facts = KeptFacts::of(&facts, policy);
         let large_facts = kept_facts.is_none().then_some((facts, policy));
-        let rare = Rare { out_of_line, extent, groups, tags, facts: large_facts };
+        let rare = Rare { out_of_line, body_form, groups, tags, facts: large_facts };
         let rare = rare.says_anything().then(|| Box::new(rare));
         let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
@@ -293,15 +293,15 @@ impl Object {
     }
 
     #[inline]
-    fn extent(&self) -> Extent {
-        self.rare.as_ref().map_or(Extent::Whole, |rare| rare.extent)
+    fn body_form(&self) -> BodyForm {
+        self.rare.as_ref().map_or(BodyForm::Whole, |rare| rare.body_form)
     }
 
     /// Set for a stored 206: the body is this part of the representation.
     #[inline]
     pub fn partial(&self) -> Option<Part> {
-        match self.extent() {
-            Extent::Part(part) => Some(part),
+        match self.body_form() {
+            BodyForm::Part(part) => Some(part),
             _ => None,
         }
     }
@@ -309,8 +309,8 @@ impl Object {
     /// Set where the body lies in slices of its own: this has none.
     #[inline]
     pub fn sliced(&self) -> Option<Sliced> {
-        match self.extent() {
-            Extent::Sliced(sliced) => Some(sliced),
+        match self.body_form() {
+            BodyForm::Sliced(sliced) => Some(sliced),
             _ => None,
         }
     }
@@ -318,14 +318,14 @@ impl Object {
     /// Is the body the whole representation?
     #[inline]
     pub fn has_whole_body(&self) -> bool {
-        self.extent() == Extent::Whole
+        self.body_form() == BodyForm::Whole
     }
 
     /// How long the body is that it answers with: of a part, its own.
     #[inline]
     pub fn length(&self) -> u64 {
-        match self.extent() {
-            Extent::Sliced(sliced) => sliced.complete,
+        match self.body_form() {
+            BodyForm::Sliced(sliced) => sliced.complete,
             _ => self.body_len(),
         }
     }

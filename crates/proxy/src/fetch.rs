@@ -367,12 +367,17 @@ impl Fetch {
                 }
                 Err(lost) => lost.broken,
             };
-            self.enter(FetchState::Failed);
-            if let (Some(records), Broken::Origin(failure)) = (self.records(), &broken) {
-                fetch_records::failed(records, &self.origin().name, failure);
-            }
-            return Err(broken);
+            return Err(self.unanswered(broken));
         }
+    }
+
+    /// Notes that no final head came.
+    fn unanswered(&mut self, broken: Broken) -> Broken {
+        self.enter(FetchState::Failed);
+        if let (Some(records), Broken::Origin(failure)) = (self.records(), &broken) {
+            fetch_records::failed(records, &self.origin().name, failure);
+        }
+        broken
     }
 
     /// A connection of our own, with the head on it.
@@ -383,10 +388,7 @@ impl Fetch {
         self.enter(FetchState::Send);
         match send::run(self, client, &request).await {
             Ok(connection) => Ok(connection),
-            Err(lost) => {
-                self.enter(FetchState::Failed);
-                Err(lost.broken)
-            }
+            Err(lost) => Err(self.unanswered(lost.broken)),
         }
     }
 

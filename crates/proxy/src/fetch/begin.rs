@@ -45,29 +45,18 @@ pub(crate) enum Under<'a> {
     ProgramOfSlices(&'a SliceProgram),
 }
 
-impl<'a> Under<'a> {
-    fn of(client: Option<&'a ClientState>) -> Under<'a> {
-        client.map_or(Under::Builtin, Under::Program)
-    }
-}
-
 impl<'a> Requester<'a> {
     pub(crate) fn of(tx: &'a Transaction) -> Requester<'a> {
         Requester {
             body: tx.body,
             expects_continue: tx.expects_continue,
             client: Some(tx.client),
-            under: Under::of(tx.policy.program()),
+            under: tx.policy.program().map_or(Under::Builtin, Under::Program),
             ..Requester::in_background((&tx.core, &tx.site), tx.backend, &tx.head)
         }
     }
 
-    /// The refresh of something stale that a transaction under a program met.
-    pub(crate) fn behind(tx: &'a Transaction) -> Requester<'a> {
-        Requester { client: None, ..Requester::of(tx) }
-    }
-
-    /// The same by the built-in policy.
+    /// The refresh of something stale, by the built-in policy.
     pub(crate) fn in_background(
         (core, site): (&'a Rc<Core>, &'a Arc<Site>),
         backend: Option<Backend>,

@@ -53,14 +53,14 @@ pub(super) fn judge(fetch: &mut Fetch, reply: Reply) -> FetchVerdict {
     if reply.head.status != Status::NOT_MODIFIED || !fetch.purpose.is_for_many() {
         let exchange = arrival.exchange(&request, reply.head.response(), &defaults);
         let storable = storable(&fetch.purpose, &exchange, reply.framing);
-        return FetchVerdict::settled(by_rules(reply.head, arrival, SettledBody::Origin(reply.body), storable));
+        return settled(reply.head, arrival, SettledBody::Origin(reply.body), storable);
     }
     let verdict = match &fetch.purpose {
         Purpose::Store(Some(stale)) if confirms(stale.response(), &stale.facts(), reply.head.fields.view()) => {
             let (head, facts) = refreshed::merged(&request, stale.response(), (&reply.head, arrival), &defaults);
             let own = refreshed::own_fields(&reply.head, &defaults);
             let facts = facts.map(|facts| (facts, None));
-            FetchVerdict::settled(by_rules(head, arrival, SettledBody::Stored { own }, facts))
+            settled(head, arrival, SettledBody::Stored { own }, facts)
         }
         Purpose::Store(Some(_)) => {
             fetch.purpose = Purpose::Store(None);
@@ -73,9 +73,9 @@ pub(super) fn judge(fetch: &mut Fetch, reply: Reply) -> FetchVerdict {
     verdict
 }
 
-fn by_rules(head: ResponseHead, arrival: Arrival, body: SettledBody, storable: Storable) -> Settled {
-    let made = MadeHead { status: head.status.0, head };
-    Settled { made, body, arrival, ruling: Ruling::Rules(storable), streams: true, why: "" }
+fn settled(head: ResponseHead, arrival: Arrival, body: SettledBody, storable: Storable) -> FetchVerdict {
+    let (made, ruling) = (MadeHead { status: head.status.0, head }, Ruling::Rules(storable));
+    FetchVerdict::Settled(Box::new(Settled { made, body, arrival, ruling, streams: true, why: "" }))
 }
 
 /// Is this 304 about what is stored, and does it belong where that is?
@@ -143,7 +143,7 @@ pub(super) fn landing(
         let rendered = if is_new { Bytes::new() } else { stored_head::render(&shared_head, &fetch.site) };
         Unkept {
             mark: None,
-            stays: why.is_about_credentials(),
+            is_kept: why.is_about_credentials(),
             is_personal: is_personal(why, has_credentials(&fetch.head)),
             rendered,
         }

@@ -11,9 +11,9 @@ use wire::Parties;
 
 use crate::fetch::fill::Landing;
 use crate::fetch::notes::FetchNotes;
-use crate::fetch::prepare::OriginRequest;
+use crate::fetch::prepare::{OriginRequest, is_last};
 use crate::fetch::settled::{Ruling, Settled};
-use crate::fetch::slice_fetch::SlicePolicy;
+use crate::fetch::slice_fetch::SliceProgram;
 use crate::fetch::{Broken, Client, Fetch, Reply, builtin_steps, program_answer, program_steps, slice_manifest};
 use crate::vcl_story::backend_task::BackendTask;
 
@@ -33,12 +33,6 @@ pub(crate) enum FetchVerdict {
     Again,
     /// There is none.
     Fail(Broken),
-}
-
-impl FetchVerdict {
-    pub(super) fn settled(settled: Settled) -> FetchVerdict {
-        FetchVerdict::Settled(Box::new(settled))
-    }
 }
 
 impl FetchPolicy {
@@ -74,6 +68,12 @@ impl Fetch {
             carried: self.carried.as_deref(),
             expects_continue: self.expects_continue,
         }
+    }
+
+    /// Does nothing follow on the origin's connection?
+    pub(super) fn is_last(&self) -> bool {
+        let is_program_s = matches!(self.policy, FetchPolicy::Program(_));
+        is_last(&self.purpose, is_program_s, self.head.request().fields)
     }
 
     /// Whose connection it is, for origins that want a PROXY header. What is fetched for many is nobody's, where Varnish names
@@ -152,13 +152,9 @@ impl Fetch {
         matches!(self.policy, FetchPolicy::Builtin)
     }
 
-    /// By whose word the slices of a body are asked for that this fetch brought.
-    pub(super) fn slice_policy(&self) -> SlicePolicy {
-        match &self.policy {
-            FetchPolicy::Builtin => SlicePolicy::Builtin,
-            FetchPolicy::Program(task) => {
-                SlicePolicy::of_program(Rc::clone(&task.made_for), (&task.original.request(), None))
-            }
-        }
+    /// By whose word the slices of a body are asked for that this fetch brought. `None`: by the built-in policy's.
+    pub(super) fn slice_program(&self) -> Option<Rc<SliceProgram>> {
+        let task = self.policy.task()?;
+        Some(SliceProgram::new(Rc::clone(&task.made_for), (&task.original.request(), None)))
     }
 }

@@ -90,7 +90,7 @@ pub(super) struct Landing {
 pub(super) struct Unkept {
     pub(super) mark: Option<Mark>,
     /// What it confirmed is stored all the same.
-    pub(super) stays: bool,
+    pub(super) is_kept: bool,
     /// It is not stored for the credentials that it was asked for with.
     pub(super) is_personal: bool,
     /// The head as text, of what was confirmed.
@@ -114,8 +114,8 @@ impl Landing {
                 let renewal = Renewal { facts, lifetimes, groups, tags, vary };
                 ticket.renewed((self.head, rendered), renewal, now)
             }
-            Err(Unkept { mark, stays, is_personal, rendered }) => {
-                let unshared = Unshared { mark, is_kept: stays, uncacheable_ms: self.uncacheable_ms, is_personal };
+            Err(Unkept { mark, is_kept, is_personal, rendered }) => {
+                let unshared = Unshared { mark, is_kept, uncacheable_ms: self.uncacheable_ms, is_personal };
                 ticket.refreshed_for_leader((self.head, rendered), unshared, now)
             }
         };

@@ -108,13 +108,10 @@ impl OriginRequest<'_> {
             if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
                 continue;
             }
-            if for_many && (is_kept_from_shared_fetch(field.name) || reads_as_one_of(&field, ON_SHARED_FETCHES)) {
+            if for_many && is_kept_from_shared_fetch(field.name) || !trusted && field.name == FieldName::XRealIp {
                 continue;
             }
-            if reads_as_one_of(&field, OF_STRANGERS) && !(trusted && is_one_of(&field, OF_STRANGERS)) {
-                continue;
-            }
-            if !trusted && (field.name == FieldName::XRealIp || message::is_forwarding_name(field.name_text)) {
+            if field.name == FieldName::Other && is_kept_from_origins(&field, for_many, trusted) {
                 continue;
             }
             if field.name == FieldName::MaxForwards && request.method == Method::Options {
@@ -193,7 +190,7 @@ impl OriginRequest<'_> {
         if self.expects_continue && self.body != RequestBody::None {
             write_field(out, b"Expect", b"100-continue");
         }
-        if self.is_last() && !self.is_raw() {
+        if is_last(self.purpose, self.is_program_s, self.request.fields) && !self.is_raw() {
             write_field(out, b"Connection", b"close");
         }
         if matches!(self.purpose, Purpose::Upgrade) {
@@ -207,12 +204,11 @@ impl OriginRequest<'_> {
     fn is_raw(&self) -> bool {
         matches!(self.purpose, Purpose::Raw)
     }
+}
 
-    /// Nothing follows on the origin's connection: it pipes without an Upgrade, or the program says `Connection: close`.
-    pub(crate) fn is_last(&self) -> bool {
-        let says_close = || self.request.fields.has_token(FieldName::Connection, "close");
-        matches!(self.purpose, Purpose::Piped) || (self.is_program_s && says_close())
-    }
+/// Nothing follows on the origin's connection: it pipes without an Upgrade, or the program says `Connection: close`.
+pub(super) fn is_last(purpose: &Purpose, is_program_s: bool, fields: FieldsView<'_>) -> bool {
+    matches!(purpose, Purpose::Piped) || (is_program_s && fields.has_token(FieldName::Connection, "close"))
 }
 
 /// What only a proxy in front of us may say of a client; applications believe these (and `Proxy` becomes an
@@ -221,6 +217,13 @@ const OF_STRANGERS: &[&str] = &["proxy", "surrogate-capability", "true-client-ip
 
 /// Fields that some applications obey and no key holds: what one client sends in them must not be in everybody's answer.
 const ON_SHARED_FETCHES: &[&str] = &["x-host", "x-http-method", "x-method-override", "surrogate-capability"];
+
+/// The same for names that we do not know, but that read as some that are not for the origin.
+fn is_kept_from_origins(field: &Field<'_>, for_many: bool, trusted: bool) -> bool {
+    (for_many && reads_as_one_of(field, ON_SHARED_FETCHES))
+        || (reads_as_one_of(field, OF_STRANGERS) && !(trusted && is_one_of(field, OF_STRANGERS)))
+        || (!trusted && message::is_forwarding_name(field.name_text))
+}
 
 /// Is the field one of those, or does its name read as if it were?
 fn reads_as_one_of(field: &Field<'_>, names: &[&str]) -> bool {

@@ -9,6 +9,7 @@ use rules::{Facts, Lifetimes, VarySpec};
 use wire::{HopByHop, ResponseBody};
 
 use crate::fetch::builtin_steps::vary;
+use crate::fetch::fetch_policy::FetchVerdict;
 use crate::fetch::fill::{Landing, Unkept};
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::settled::{Keeping, Ruling, Settled, SettledBody};
@@ -27,7 +28,7 @@ pub(super) fn settled(
     mut body: SettledBody,
     pass_for: Option<f64>,
     arrival: Arrival,
-) -> Settled {
+) -> FetchVerdict {
     if let SettledBody::Origin(arriving) = &mut body {
         // What the origin said of it is not here any more: this is the program's.
         arriving.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
@@ -54,7 +55,8 @@ pub(super) fn settled(
         _ => "",
     };
     let streams = task.do_stream.get() || is_too_long(fetch, &made.head, &body, keeping);
-    Settled { made, body, arrival, ruling: Ruling::Program { keeping, lifetimes }, streams, why }
+    let ruling = Ruling::Program { keeping, lifetimes };
+    FetchVerdict::Settled(Box::new(Settled { made, body, arrival, ruling, streams, why }))
 }
 
 /// What is known to be longer than what is read without streaming, or kept in one piece, streams all the same.
@@ -143,7 +145,7 @@ pub(super) fn landing(
             groups: None,
             tags: tags.ok().flatten(),
         }),
-        _ => Err(Unkept { mark: mark(keeping, lifetimes, vary), stays: false, is_personal: false, rendered }),
+        _ => Err(Unkept { mark: mark(keeping, lifetimes, vary), is_kept: false, is_personal: false, rendered }),
     };
     // An error that the program made for those who wait, and gives no life, leaves what is stored in its place.
     let supersedes = !matches!(settled.body, SettledBody::Made(_)) || lifetimes.ttl_ms > 0;
@@ -155,7 +157,6 @@ fn stored(made: &ResponseHead, xid: u64) -> ResponseHead {
     let mut fields = HopByHop::end_to_end(made.fields.view());
     fields.retain(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish"));
     fields.push_named(b"X-Varnish", xid.to_string().as_bytes());
-    fields.remove(FieldName::ContentLength);
     fields.shrink();
     ResponseHead { fields, reason: made.reason.clone(), ..*made }
 }

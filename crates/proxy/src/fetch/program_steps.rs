@@ -318,7 +318,7 @@ fn backend_response(fetch: &mut Fetch, head: ResponseHead, body: SettledBody, ar
         Ok((scope.response.to_made(), pass_for))
     });
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
-        Ok((made, pass_for)) => FetchVerdict::settled(settled(fetch, made, body, pass_for, arrival)),
+        Ok((made, pass_for)) => settled(fetch, made, body, pass_for, arrival),
         Err(instead) => {
             // A connection on which nothing more comes can be used again.
             body.finish(fetch);
@@ -391,7 +391,7 @@ fn error(fetch: &mut Fetch, status: u16, reason: Option<Box<[u8]>>) -> FetchVerd
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
         Ok((made, body)) => {
             let arrival = Arrival { received, delay_ms: 0 };
-            FetchVerdict::settled(settled(fetch, made, SettledBody::Made(body), None, arrival))
+            settled(fetch, made, SettledBody::Made(body), None, arrival)
         }
         Err(Instead::Retry) if !may_retry(fetch) => abandon("retries-too-many"),
         Err(instead) => go(fetch, instead),

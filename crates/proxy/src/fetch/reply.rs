@@ -162,7 +162,7 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
             connection,
             framing: answer.body,
             // An origin that answered before it had the whole body may still be reading it.
-            persistent: answer.persistent && upload.is_done() && !fetch.asked().is_last(),
+            persistent: answer.persistent && upload.is_done() && !fetch.is_last(),
             early: unread.bytes,
         },
         arrival: Arrival {

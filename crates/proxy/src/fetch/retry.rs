@@ -53,10 +53,4 @@ mod tests {
         check(&lost(true, true), false, Method::Put, false);
         check(&lost(false, false), false, Method::Get, false);
     }
-
-    #[test]
-    fn what_went_wrong_behind_the_connection_is_not_tried_again() {
-        check(&Lost::for_good(Broken::ClientLeft), false, Method::Get, false);
-        check(&Lost::unconnected(Broken::ClientLeft), false, Method::Get, false);
-    }
 }

@@ -42,16 +42,10 @@ pub(crate) struct SliceSource {
     head: Rc<RequestHead>,
     /// Absent for who refreshes in the background.
     client: Option<ClientIdentity>,
-    policy: SlicePolicy,
+    /// `None`: by the built-in policy.
+    program: Option<Rc<SliceProgram>>,
     manifest: Arc<Object>,
     pub(crate) sliced: Sliced,
-}
-
-/// By whose word slices are asked for.
-#[derive(Clone)]
-pub(crate) enum SlicePolicy {
-    Builtin,
-    Program(Rc<SliceProgram>),
 }
 
 /// Whose vcl_backend_fetch is run for each slice, and over which request.
@@ -60,35 +54,34 @@ pub(crate) struct SliceProgram {
     pub(crate) bereq: RequestHead,
 }
 
-impl SlicePolicy {
+impl SliceProgram {
     /// `asked`: the request, and as it came where the program has changed it since.
-    pub(super) fn of_program(
+    pub(super) fn new(
         made_for: Rc<MadeFor>,
         (asked, original): (&Request<'_>, Option<FieldsView<'_>>),
-    ) -> SlicePolicy {
-        SlicePolicy::Program(Rc::new(SliceProgram { made_for, bereq: bereq_of(asked, original, None, false) }))
+    ) -> Rc<SliceProgram> {
+        Rc::new(SliceProgram { made_for, bereq: bereq_of(asked, original, None, false) })
     }
 }
 
 impl SliceSource {
     /// `None` for what does not lie in slices.
     pub(crate) fn of(tx: &Transaction, manifest: &Arc<Object>) -> Option<SliceSource> {
-        let policy = tx.policy.program().map_or(SlicePolicy::Builtin, |state| {
-            SlicePolicy::of_program(MadeFor::of(state), (&tx.head.request(), original_of(tx)))
-        });
-        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), policy), manifest)
+        let asked = tx.head.request();
+        let program = tx.policy.program().map(|state| SliceProgram::new(MadeFor::of(state), (&asked, original_of(tx))));
+        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), program), manifest)
     }
 
     /// The same for the fetch that brought the manifest.
     pub(crate) fn of_fetch(fetch: &Fetch, manifest: &Arc<Object>) -> Option<SliceSource> {
         let (site, asked) = ((&fetch.core, &fetch.site), (fetch.backend, &fetch.head));
-        SliceSource::new(site, asked, (fetch.client, fetch.slice_policy()), manifest)
+        SliceSource::new(site, asked, (fetch.client, fetch.slice_program()), manifest)
     }
 
     fn new(
         (core, site): (&Rc<Core>, &Arc<Site>),
         (backend, head): (Option<Backend>, &Rc<RequestHead>),
-        (client, policy): (Option<ClientIdentity>, SlicePolicy),
+        (client, program): (Option<ClientIdentity>, Option<Rc<SliceProgram>>),
         manifest: &Arc<Object>,
     ) -> Option<SliceSource> {
         Some(SliceSource {
@@ -97,12 +90,9 @@ impl SliceSource {
             site: Arc::clone(site),
             backend,
             // A program says itself what is asked with which credentials.
-            head: match &policy {
-                SlicePolicy::Builtin => asking(head, manifest),
-                SlicePolicy::Program(_) => Rc::clone(head),
-            },
+            head: if program.is_some() { Rc::clone(head) } else { asking(head, manifest) },
             client,
-            policy,
+            program,
             manifest: Arc::clone(manifest),
         })
     }
@@ -146,10 +136,7 @@ impl SliceSource {
     }
 
     fn requester(&self) -> Requester<'_> {
-        let under = match &self.policy {
-            SlicePolicy::Builtin => Under::Builtin,
-            SlicePolicy::Program(program) => Under::ProgramOfSlices(program),
-        };
+        let under = self.program.as_deref().map_or(Under::Builtin, Under::ProgramOfSlices);
         let requester = Requester::in_background((&self.core, &self.site), self.backend, &self.head);
         Requester { client: self.client, under, ..requester }
     }
