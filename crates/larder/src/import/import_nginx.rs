@@ -109,7 +109,7 @@ impl Import {
                     self.findings
                         .note(directive, "how nginx runs; larder has flags, and raises its own limit of files");
                 }
-                _ => self.findings.leave(directive, "larder has nothing of the kind"),
+                _ => self.findings.leave(directive, "larder has no setting that this becomes"),
             }
         }
     }
@@ -135,11 +135,11 @@ impl Import {
                 _ if rules.take(directive) => {}
                 _ if guards(directive, &mut self.findings) => is_guarded = true,
                 _ if self.limit(directive) || level.take(directive, prefix, &mut self.findings) => {}
-                _ => self.findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
+                _ => self.findings.leave(directive, "larder has no setting that this becomes"),
             }
         }
         if !rules.admit_all() {
-            self.findings.leave(http, "allow and deny for all servers: nobody is answered");
+            self.findings.leave(http, "closed: larder cannot limit all servers to some clients");
         }
         if is_guarded || !rules.admit_all() {
             return self.made.add(Route::closed("/"), http, &mut self.findings);
@@ -186,7 +186,7 @@ impl Import {
             "open_file_cache_valid" => time("open_file_check_interval"),
             "open_file_cache" => {
                 let max = directive.arguments.iter().find_map(|word| word.strip_prefix("max=")?.parse::<u64>().ok());
-                self.findings.note(directive, "what is in the way of others goes, by use and not by time");
+                self.findings.note(directive, "larder closes files by use, not by time (limits.open_files_max)");
                 match max {
                     Some(max) => Some(format!("open_files_max = {}", max.min(OPEN_FILES_CARRIED_MAX))),
                     None => return true,
@@ -201,7 +201,7 @@ impl Import {
         };
         match line {
             Some(line) => self.made.limits.push(line),
-            None => self.findings.leave(directive, "a value that larder does not have"),
+            None => self.findings.leave(directive, "larder's setting cannot have this value"),
         }
         true
     }
@@ -225,12 +225,12 @@ impl Import {
                 }
                 _ if level.take(directive, prefix, &mut self.findings) => {}
                 _ if self.limit(directive) => self.findings.note(directive, "holds for all routes now"),
-                _ => self.findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
+                _ => self.findings.leave(directive, "larder has no setting that this becomes"),
             }
         }
         if !rules.admit_all() {
             is_guarded = true;
-            self.findings.leave(server, "a server is for everybody: nobody is answered");
+            self.findings.leave(server, "closed: larder cannot limit a server to some clients");
         }
         let listens_here = self.listens_with_the_first(server, &listens);
         let hosts = match is_default && listens_here {
@@ -242,7 +242,7 @@ impl Import {
             (is_guarded, gives_way) = (true, true);
         }
         if !is_default && hosts.is_empty() {
-            return self.findings.leave(server, "a server without a name that a host could have");
+            return self.findings.leave(server, "not carried over: none of its names can be a host");
         }
         if is_guarded {
             return self.add(ServerAnswers::nobody(gives_way), server, &hosts, prefix);
@@ -284,8 +284,7 @@ impl Import {
         match &self.first_listens {
             None => self.first_listens = Some(places(&addresses)),
             Some(first) if *first != places(&addresses) => {
-                let why =
-                    "it listens elsewhere than the first server, and routes know no listeners: nobody is answered";
+                let why = "closed: it listens elsewhere than the first server, and routes know no listeners";
                 self.findings.leave(server, why);
                 return false;
             }
@@ -302,7 +301,7 @@ impl Import {
     fn address_of(&mut self, listen: &Directive) -> Option<String> {
         let first = listen.argument(0);
         if listen.arguments.iter().any(|word| matches!(word.as_str(), "ssl" | "http2" | "quic")) {
-            self.findings.leave(listen, "only HTTP/1.1 in the clear");
+            self.findings.leave(listen, "larder listens for HTTP/1.1 without TLS only");
             return None;
         }
         Some(match first {
@@ -321,7 +320,7 @@ impl Import {
             match name.as_str() {
                 "" | "_" => {}
                 name if name.starts_with('~') || name.ends_with('*') || name.contains('$') => {
-                    self.findings.leave(server, "a server name that is a regex, or ends in a star");
+                    self.findings.leave(server, "a host cannot be a regex, nor end in a star");
                 }
                 name => match name.strip_prefix('.') {
                     Some(rest) => hosts.extend([rest.to_lowercase(), format!("*.{}", rest.to_lowercase())]),

@@ -171,7 +171,7 @@ impl Import {
                 self.findings.note(directive, "how squid runs; larder has flags, or nothing to be set");
             }
             "include" => self.findings.leave(directive, "there is no such file"),
-            _ => self.findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
+            _ => self.findings.leave(directive, "larder has no setting that this becomes"),
         }
     }
 

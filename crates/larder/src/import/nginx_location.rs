@@ -85,7 +85,7 @@ fn answers_by_itself(directive: &Directive) -> bool {
 pub fn guards(directive: &Directive, findings: &mut Findings) -> bool {
     let is_guard = nginx_guards::is_guard(directive);
     if is_guard {
-        findings.leave(directive, "nobody is shown what this stands in: only files for everybody are carried over");
+        findings.leave(directive, "closed: only files for everybody are carried over");
     }
     is_guard
 }
@@ -134,7 +134,7 @@ impl Level {
         match directive.name.as_str() {
             "root" if first.contains('$') => {
                 self.hides_files = true;
-                findings.leave(directive, "a root with variables: no files are shown here");
+                findings.leave(directive, "closed: a root cannot have variables");
             }
             "root" => self.root = Some(prefix.join(first)),
             "index" => self.take_index(directive, findings),
@@ -157,7 +157,7 @@ impl Level {
             "access_log" if first == "off" => {
                 findings.note(directive, "there is one access log for all routes, and none unless [log] asks for it");
             }
-            name if NEEDS_NOTHING.contains(&name) => findings.note(directive, "needs nothing"),
+            name if NEEDS_NOTHING.contains(&name) => findings.note(directive, "larder does so by itself"),
             _ => return false,
         }
         true
@@ -167,7 +167,7 @@ impl Level {
         let is_name = |name: &&String| !name.contains(['/', '$']);
         let (names, others): (Vec<_>, Vec<_>) = directive.arguments.iter().partition(is_name);
         if !others.is_empty() {
-            findings.leave(directive, "an index file by a path or a variable");
+            findings.leave(directive, "an index file must be a plain name");
         }
         self.index = Some(names.into_iter().cloned().collect());
     }
@@ -182,7 +182,7 @@ impl Level {
         for status in statuses {
             match status.parse() {
                 Ok(400..=493u16 | 500..=599) => pages.push((status.clone(), page.clone())),
-                _ => findings.leave(directive, "pages are for statuses from 400 to 599 that HTTP has"),
+                _ => findings.leave(directive, "error_pages are for the statuses 400 to 599"),
             }
         }
     }
@@ -192,7 +192,7 @@ impl Level {
         let (tries, last) = words.split_at(words.len().saturating_sub(1));
         let is_usual = !tries.is_empty() && tries.iter().all(|word| matches!(*word, "$uri" | "$uri/"));
         match last {
-            ["=404"] if is_usual => findings.note(directive, "needs nothing"),
+            ["=404"] if is_usual => findings.note(directive, "larder does so by itself"),
             [path] if is_usual && path.starts_with('/') && !path.contains('$') => {
                 self.fallback = Some((*path).to_owned())
             }
@@ -201,9 +201,9 @@ impl Level {
             }
             _ if !nginx_guards::tries_its_own_file(directive) => {
                 self.hides_files = true;
-                findings.leave(directive, "files by other names than their own: none are shown here");
+                findings.leave(directive, "closed: larder shows files under their own path only");
             }
-            _ => findings.leave(directive, "tries other than $uri and $uri/ before one file"),
+            _ => findings.leave(directive, "try_files may have $uri, $uri/ and one file only"),
         }
     }
 
@@ -214,7 +214,7 @@ impl Level {
             "max" => Some(315_360_000),
             text => match seconds(text) {
                 Some(seconds) => Some(seconds),
-                None => return findings.leave(directive, "a time that is no plain number and unit"),
+                None => return findings.leave(directive, "a time must be a plain number with a unit"),
             },
         };
         self.cache_control = Some(seconds.map_or("no-cache".to_owned(), |seconds| format!("max-age={seconds}")));
@@ -305,12 +305,12 @@ impl Location {
                 }
                 _ if guards(directive, findings) => location.answered_otherwise = true,
                 _ if location.level.take(directive, prefix, findings) => {}
-                _ => findings.leave(directive, "larder has nothing of the kind, or says it elsewhere"),
+                _ => findings.leave(directive, "larder has no setting that this becomes"),
             }
         }
         if !location.stub_status && !location.rules.admit_all() {
             location.answered_otherwise = true;
-            findings.leave(block, "a route is for everybody: nobody is shown what lies here");
+            findings.leave(block, "closed: larder cannot limit a route to some clients");
         }
         location
     }

@@ -104,7 +104,7 @@ impl Upstream {
                 }
                 _ => {
                     upstream.is_otherwise = true;
-                    findings.leave(directive, "who is asked follows from the key");
+                    findings.leave(directive, "the key alone decides which server is asked");
                 }
             }
         }
@@ -119,7 +119,7 @@ impl Upstream {
                 Some(("weight", weight)) => server.push_str(&format!(" weight={weight}")),
                 Some(("max_fails", count)) => self.max_fails = Some(count.to_owned()),
                 Some(("fail_timeout", time)) => self.fail_timeout = Some(time.to_owned()),
-                _ if word == "down" => return findings.note(directive, "not asked, and so left out"),
+                _ if word == "down" => return findings.note(directive, "left out: it is down"),
                 _ => findings.leave(directive, "of a server larder knows weight, max_fails and fail_timeout"),
             }
         }
@@ -147,7 +147,7 @@ impl MemcachedLevel {
             "set" => {
                 let name = first.trim_start_matches('$').to_owned();
                 if !name.starts_with("memc") {
-                    findings.note(directive, "a variable counts in keys of memcached's items, and nowhere else");
+                    findings.note(directive, "larder uses this variable in keys of memcached only");
                 }
                 self.sets.push((name, directive.argument(1).to_owned()));
             }
@@ -161,7 +161,7 @@ impl MemcachedLevel {
                 findings.note(directive, "one time counts, from the command to its reply");
             }
             "memc_buffer_size" | "memcached_buffer_size" | "memc_ignore_client_abort" => {
-                findings.note(directive, "needs nothing");
+                findings.note(directive, "larder does so by itself");
             }
             _ => return false,
         }
@@ -173,7 +173,7 @@ impl MemcachedLevel {
         let mut lines = vec!["mode = \"nginx-memc\"".to_owned()];
         let key_name = if pass.is_memc { "memc_key" } else { "memcached_key" };
         let Some(key) = self.parts(key_name) else {
-            findings.leave(&pass.directive, "its key is made of variables that are no parts of a request here");
+            findings.leave(&pass.directive, "its key has a variable that `key` cannot have");
             return None;
         };
         lines.push(format!("key = {}", quoted(&key)));
@@ -182,7 +182,7 @@ impl MemcachedLevel {
             for (name, setting) in [("cmd", "command"), ("value", "value"), ("flags", "flags"), ("exptime", "exptime")]
             {
                 let Some(part) = self.parts(&format!("memc_{name}")).filter(|part| is_single(part)) else {
-                    findings.leave(&pass.directive, "a variable of its is made of more than one part of a request");
+                    findings.leave(&pass.directive, "one of its variables is made of more than one part of a request");
                     return None;
                 };
                 lines.push(format!("{setting} = {}", quoted(&part)));
@@ -199,7 +199,7 @@ impl MemcachedLevel {
             let time = time.as_deref().unwrap_or(TIMEOUT_DEFAULT);
             match duration(time) {
                 Some(time) => lines.push(format!("{setting} = {}", quoted(&time))),
-                None => findings.leave(&pass.directive, "a time of its is no plain number and unit"),
+                None => findings.leave(&pass.directive, "one of its times is not a plain number with a unit"),
             }
         }
         if let Some(words) = &self.next_upstream {
@@ -207,7 +207,7 @@ impl MemcachedLevel {
             let carried: Vec<String> =
                 words.iter().filter(|word| known.contains(&word.as_str())).map(|word| quoted(word)).collect();
             if carried.len() < words.len() {
-                findings.leave(&pass.directive, "next_upstream names what memcached has not");
+                findings.leave(&pass.directive, "next_server cannot have this word");
             }
             lines.push(format!("next_server = [{}]", carried.join(", ")));
         }
@@ -229,14 +229,14 @@ impl MemcachedLevel {
     ) -> Option<Vec<String>> {
         let to = pass.directive.argument(0);
         if to.contains('$') {
-            findings.leave(&pass.directive, "servers by a variable");
+            findings.leave(&pass.directive, "memcached cannot have a variable for its servers");
             return None;
         }
         let Some(upstream) = upstreams.0.get(to) else {
             return Some(vec![format!("memcached = {}", quoted(to))]);
         };
         if upstream.is_otherwise || upstream.servers.is_empty() {
-            findings.leave(&pass.directive, "its upstream asks others than the servers of a ring");
+            findings.leave(&pass.directive, "its upstream has servers that a hash cannot choose from");
             return None;
         }
         let servers: Vec<String> = upstream.servers.iter().map(|server| quoted(server)).collect();
@@ -247,9 +247,7 @@ impl MemcachedLevel {
         lines.push("hash = \"nginx-consistent\"".to_owned());
         match &upstream.hash {
             Some((text, true)) if self.written(text).as_deref() == Some(key) => {}
-            Some((_, true)) => {
-                findings.leave(&upstream.directive, "servers are chosen by the key, and by nothing else")
-            }
+            Some((_, true)) => findings.leave(&upstream.directive, "the key alone decides which server is asked"),
             Some((_, false)) => {
                 findings.leave(&upstream.directive, "keys are found by consistent hashing: most will be elsewhere");
             }
@@ -265,7 +263,7 @@ impl MemcachedLevel {
         lines.push(format!("ejection_failures = {failures}"));
         match duration(upstream.fail_timeout.as_deref().unwrap_or("10s")) {
             Some(time) => lines.push(format!("ejection_time = {}", quoted(&time))),
-            None => findings.leave(&upstream.directive, "a time of its is no plain number and unit"),
+            None => findings.leave(&upstream.directive, "one of its times is not a plain number with a unit"),
         }
         Some(lines)
     }

@@ -110,9 +110,10 @@ impl Tree<'_> {
                 self.findings.note(block, why);
             }
             closed if closed.closes("/") => {
-                self.findings.leave(block, "its regex is none here, or matches everything: all is closed");
+                self.findings
+                    .leave(block, "closed altogether: PCRE2 does not take its regex, or it matches everything");
             }
-            _ => self.findings.leave(block, "what it matches is closed"),
+            _ => self.findings.leave(block, "closed (closed_paths): larder has no location by a regex"),
         }
         closed
     }
@@ -145,8 +146,7 @@ impl Tree<'_> {
         let shown =
             paths.first().map(|path| Location::read(block, path, self.prefix, self.findings).level.within(outer));
         let Some(level) = shown.filter(|level| !level.hides_files()) else {
-            self.findings
-                .leave(block, "files that no route can show by a path: nobody is answered for what it matches");
+            self.findings.leave(block, "closed: no path says which files it shows");
             return Vec::new();
         };
         self.findings.note(block, "files of routes of their own; nobody else is asked for what it matches");
@@ -156,10 +156,10 @@ impl Tree<'_> {
     /// A location by a path, with those within it.
     fn location(&mut self, block: &Directive, carried: &mut Vec<Carried>, closed: &mut Vec<ClosedPath>) {
         let Some((path, kind)) = path_of(block) else {
-            return self.findings.leave(block, "a location that is none");
+            return self.findings.leave(block, "nginx would not take this location");
         };
         if !is_path_of_route(path) {
-            self.findings.leave(block, "a path that no route has: nobody is answered for what it matches");
+            self.findings.leave(block, "closed: the path of a route cannot be this");
             return closed.push(ClosedPath::by_path(path, kind == Kind::Exact));
         }
         let location = Location::read(block, path, self.prefix, self.findings);

@@ -46,9 +46,11 @@ impl ProxyLevel {
     pub fn take(&mut self, directive: &Directive, findings: &mut Findings) -> bool {
         match directive.name.as_str() {
             "proxy_set_header" => self.headers.get_or_insert_default().push(directive.clone()),
-            "proxy_redirect" if directive.argument(0) == "off" => findings.note(directive, "needs nothing"),
-            "proxy_intercept_errors" if directive.argument(0) == "off" => findings.note(directive, "needs nothing"),
-            name if NEEDS_NOTHING.contains(&name) => findings.note(directive, "needs nothing"),
+            "proxy_redirect" if directive.argument(0) == "off" => findings.note(directive, "larder does so by itself"),
+            "proxy_intercept_errors" if directive.argument(0) == "off" => {
+                findings.note(directive, "larder does so by itself")
+            }
+            name if NEEDS_NOTHING.contains(&name) => findings.note(directive, "larder does so by itself"),
             _ => return false,
         }
         true
@@ -64,7 +66,7 @@ impl ProxyLevel {
                 ("host", "$proxy_host") => host = Some(of_origin.to_owned()),
                 ("host", value) if !value.contains('$') => host = Some(value.to_owned()),
                 (name, _) if WRITTEN_ANYWAY.contains(&name) => {
-                    findings.note(line, "larder says who asked, and how, by itself");
+                    findings.note(line, "larder writes this field by itself");
                 }
                 _ => findings.leave(line, "a field that larder does not write"),
             }
@@ -100,11 +102,11 @@ impl Origins {
     /// said.
     pub fn of(&mut self, pass: &Directive, path: &str, level: &ProxyLevel, findings: &mut Findings) -> Option<String> {
         let Some((authority, uri)) = target(pass.argument(0)) else {
-            findings.leave(pass, "nobody is answered here: an origin is http, and has a name without variables");
+            findings.leave(pass, "closed: an origin must be http, with a name without variables");
             return None;
         };
         if uri.is_some_and(|uri| uri != path) {
-            findings.leave(pass, "nobody is answered here: paths are the same at an origin as here");
+            findings.leave(pass, "closed: larder sends an origin the path that the client asked for");
             return None;
         }
         let upstream = self.upstreams.iter().find(|upstream| upstream.argument(0) == authority).cloned();
@@ -113,14 +115,14 @@ impl Origins {
             None => (vec![format!("http://{authority}")], host_of(&authority)),
         };
         if urls.is_empty() || urls.iter().any(|url| parse_origin(url).is_err()) {
-            findings.leave(pass, "nobody is answered here: there is no server that could be asked");
+            findings.leave(pass, "closed: the upstream has no server that larder can ask");
             return None;
         }
         findings.note(pass, "what an origin lets be stored is stored; nginx stores nothing without proxy_cache");
         let host = level.host(&of_origin, findings);
         let is_said = |host: &String| Authority::parse(host.as_bytes(), Scheme::Http).is_some();
         if host.as_ref().is_some_and(|host| !is_said(host)) {
-            findings.leave(pass, "a Host that is none: write host in the [origin], or have the client's passed on");
+            findings.leave(pass, "this is not a valid Host: set host in [origin.NAME], or pass on the client's");
             return None;
         }
         if host.is_some() {
@@ -175,7 +177,7 @@ fn urls_of(upstream: &Directive, findings: &mut Findings) -> Vec<String> {
         match directive.name.as_str() {
             "server" => urls.extend(url_of(directive, findings)),
             "keepalive" | "keepalive_requests" | "keepalive_timeout" | "zone" => {
-                findings.note(directive, "needs nothing");
+                findings.note(directive, "larder does so by itself");
             }
             _ => findings.leave(directive, "the servers of an origin take turns"),
         }
@@ -188,16 +190,16 @@ fn url_of(server: &Directive, findings: &mut Findings) -> Option<String> {
     for option in &server.arguments[1.min(server.arguments.len())..] {
         match option.split_once('=').map_or((option.as_str(), ""), |(name, value)| (name, value)) {
             ("down", _) => {
-                findings.note(server, "it is down, and not asked");
+                findings.note(server, "left out: it is down");
                 return None;
             }
             ("backup", _) => {
-                findings.leave(server, "a server in reserve: it is not asked");
+                findings.leave(server, "left out: larder has no backup servers");
                 return None;
             }
             ("weight", "1") => {}
             ("max_fails" | "fail_timeout", _) => {
-                findings.note(server, "ejection_failures and ejection_time of the [origin] say that");
+                findings.note(server, "ejection_failures and ejection_time of [origin.NAME] say this");
             }
             _ => findings.leave(server, "every server of an origin gets as many requests as the others"),
         }

@@ -195,8 +195,11 @@ http {
         let said_of_it = import(&conf, &toml);
         let left: Vec<&str> = said_of_it.lines().filter(|line| line.contains(": not carried over: ")).collect();
         assert_eq!(left.len(), 2, "{said_of_it}");
-        assert!(left[0].contains("memc_pass one: its key is made of variables"), "{said_of_it}");
-        assert!(left[1].contains("location /guarded: a route is for everybody"), "{said_of_it}");
+        assert!(left[0].contains("memc_pass one: its key has a variable"), "{said_of_it}");
+        assert!(
+            left[1].contains("location /guarded: closed: larder cannot limit a route to some clients"),
+            "{said_of_it}"
+        );
 
         let text = std::fs::read_to_string(&toml).expect("it was made");
         std::fs::write(&toml, text.replace("their.sock", "our.sock")).expect("written");
@@ -232,16 +235,31 @@ http {
         let shut = "closed = true";
         let two = "upstream u { server 127.0.0.1:1; server 127.0.0.1:2;";
         for (upstream, inside, expect, is_shut) in [
-            ("", "set $memc_key $request_uri; memc_pass a:1;", "its key is made of variables", true),
-            ("", "set $memc_key k; memc_pass $arg_to;", "servers by a variable", true),
+            ("", "set $memc_key $request_uri; memc_pass a:1;", "its key has a variable", true),
+            ("", "set $memc_key k; memc_pass $arg_to;", "memcached cannot have a variable for its servers", true),
             ("", "set $memc_key k; set $memc_value \"a$arg_b\"; memc_pass a:1;", "more than one part", true),
-            ("", "set $memcached_key $uri; memcached_pass a:1; auth_basic x;", "nobody is shown", true),
-            (&format!("{two} least_conn; }}"), "set $memc_key k; memc_pass u;", "others than the servers", true),
+            ("", "set $memcached_key $uri; memcached_pass a:1; auth_basic x;", "only files for everybody", true),
+            (
+                &format!("{two} least_conn; }}"),
+                "set $memc_key k; memc_pass u;",
+                "servers that a hash cannot choose from",
+                true,
+            ),
             (&format!("{two} }}"), "set $memc_key k; memc_pass u;", "nginx asks by turns", false),
             (&format!("{two} hash k; }}"), "set $memc_key k; memc_pass u;", "most will be elsewhere", false),
-            (&format!("{two} hash $uri consistent; }}"), "set $memc_key k; memc_pass u;", "nothing else", false),
+            (
+                &format!("{two} hash $uri consistent; }}"),
+                "set $memc_key k; memc_pass u;",
+                "the key alone decides",
+                false,
+            ),
             (&format!("{two} server a:1 backup; }}"), "set $memc_key k; memc_pass u;", "weight, max_fails", false),
-            ("", "set $memc_key k; memc_next_upstream error http_500; memc_pass a:1;", "what memcached has not", false),
+            (
+                "",
+                "set $memc_key k; memc_next_upstream error http_500; memc_pass a:1;",
+                "next_server cannot have this word",
+                false,
+            ),
         ] {
             let text = format!("http {{ {upstream} server {{ root site; location /m {{ {inside} }} }} }}");
             std::fs::write(&conf, text).expect("written");

@@ -390,7 +390,7 @@ http {
         std::fs::write(&conf, format!("http {{ server {{ {other} }} }}")).unwrap();
         let (code, said) = import(&conf, &folder.join("out.toml"));
         let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
-        assert!(code == Some(1) && said.contains("what it matches is closed"), "{said}");
+        assert!(code == Some(1) && said.contains("closed (closed_paths): larder has no location by a regex"), "{said}");
         assert!(text.contains("closed_paths = ['\\.php$']"), "{text}");
         let _ = std::fs::remove_dir_all(&folder);
     }
@@ -480,7 +480,7 @@ http {
         ] {
             let inside = format!("location {path} {{ deny all; }} location /open/ {{ }}");
             let said = check_server(&folder, &inside, (1, &[&format!("closed_paths = [{closed}]"), "/open/"], &[]));
-            assert!(said.contains("a path that no route has"), "{path}\n{said}");
+            assert!(said.contains("the path of a route cannot be this"), "{path}\n{said}");
         }
         let _ = std::fs::remove_dir_all(&folder);
     }
@@ -492,8 +492,8 @@ http {
         for (text, expect) in [
             ("http {\n  server { root site }\n}\n", "nginx.conf:2: a ; is missing before this }"),
             ("http { include none.conf; server { } }", "include none.conf: there is no such file"),
-            ("http { server { listen 443 ssl; } }", "listen 443 ssl: only HTTP/1.1 in the clear"),
-            ("http { server { location / { proxy_pass http://$a; } } }", "nobody is answered here: an origin is http"),
+            ("http { server { listen 443 ssl; } }", "listen 443 ssl: larder listens for HTTP/1.1 without TLS only"),
+            ("http { server { location / { proxy_pass http://$a; } } }", "closed: an origin must be http"),
         ] {
             std::fs::write(&conf, text).unwrap();
             let (code, said) = import(&conf, &folder.join("out.toml"));
