@@ -19,6 +19,7 @@ mod disk_fill;
 mod edge_counts;
 mod findings;
 mod fuzzing;
+mod glossary;
 mod homonyms;
 mod imports;
 mod judged_cache;

@@ -22,6 +22,8 @@ pub struct ModuleMap {
     /// By their path; the root's is empty.
     modules: BTreeMap<Names, Module>,
     pub files: Vec<PathBuf>,
+    /// All names that stand in each of the files.
+    pub names: Vec<BTreeSet<String>>,
 }
 
 /// What one file names of another, itself left out.
@@ -64,7 +66,9 @@ impl ModuleMap {
             let file = map.files.len();
             map.files.push(path.clone());
             let code = source::code_of(text);
-            Reading { map: &mut map, tests: &mut tests, file }.items(&tokens_of(&code), &module);
+            let tokens = tokens_of(&code);
+            map.names.push(tokens.iter().filter(|token| is_word(token)).map(|token| token.to_string()).collect());
+            Reading { map: &mut map, tests: &mut tests, file }.items(&tokens, &module);
         }
         map.modules.retain(|module, _| !tests.iter().any(|test| module.starts_with(test)));
         map

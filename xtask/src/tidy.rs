@@ -9,7 +9,7 @@ use crate::findings::Findings;
 use crate::module_map::ModuleMap;
 use crate::page_names::Pages;
 use crate::project::Project;
-use crate::{circles, homonyms, imports, licences, source, walls};
+use crate::{circles, glossary, homonyms, imports, licences, source, walls};
 
 const LINES_MAX: usize = 700;
 const LINES_SUSPECT: usize = 500;
@@ -55,6 +55,7 @@ pub fn look(project: &Project) -> Result<Findings, String> {
     let (crates, allowances) = (ModuleMap::of_crates(project)?, Allowances::read(project)?);
     circles::look(&crates, &allowances, &mut findings);
     findings.complaints.extend(homonyms::complaints(&crates, &allowances));
+    findings.complaints.extend(glossary::complaints(&project.read(glossary::FILE)?, &crates));
     findings.complaints.extend(walls::complaints(&architecture, &crates));
     let unsafe_files = unsafe_files(&architecture);
     let files = project.files()?;
