@@ -32,7 +32,7 @@ use crate::variants::Slot;
 #[derive(Clone, Debug)]
 pub struct Renewal {
     pub facts: Facts,
-    /// As those of [`StoreAs`].
+    /// As those of [`StoreAs`](crate::StoreAs).
     pub lifetimes: Option<Lifetimes>,
     pub groups: Option<Groups>,
     pub tags: Option<Tags>,

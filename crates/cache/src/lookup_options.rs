@@ -16,8 +16,8 @@ pub struct LookupOptions {
     pub ignore_busy: bool,
     /// Follow no other fetch at all.
     pub alone: bool,
-    /// Whoever fetches says when its request leaves ([`Ticket::departure`]), and what is invalidated before that is not about
-    /// what it brings. Otherwise a fetch begins with the ticket.
+    /// Whoever fetches says when its request leaves ([`Ticket::departure`](crate::Ticket::departure)), and what is invalidated
+    /// before that is not about what it brings. Otherwise a fetch begins with the ticket.
     pub says_departure: bool,
     /// A VCL decides: of several responses that match, the newest that is fresh, as `selection.rs` says.
     pub newest_first: bool,

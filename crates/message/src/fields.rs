@@ -6,6 +6,7 @@
 
 use crate::FieldName;
 use crate::field_marks::{FieldMark, is_named, may_be_as_long, name_of, span_of};
+use crate::plain_text::{DIGITS_MAX, decimal};
 
 /// Where one field lies in its block.
 #[derive(Clone, Copy, Debug)]
@@ -245,12 +246,15 @@ impl<'a> FieldsView<'a> {
         self.members(name).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
     }
 
+    /// How many bytes its fields have as lines.
+    pub fn lines_bytes(&self) -> usize {
+        let around = LINE_PARTS.0.len() + LINE_PARTS.1.len();
+        self.spans().map(|span| usize::from(span.name_len) + span.value_len as usize + around).sum()
+    }
+
     pub fn to_fields(&self) -> Fields {
         // One allocation each for block and ranges: heads are copied for every miss and pass.
-        let around = LINE_PARTS.0.len() + LINE_PARTS.1.len();
-        let size = |span: FieldSpan| usize::from(span.name_len) + span.value_len as usize + around;
-        let bytes = self.spans().map(size).sum();
-        let mut fields = Fields { block: Vec::with_capacity(bytes), spans: Vec::with_capacity(self.count() + 1) };
+        let mut fields = Fields::with_room(self.count() + 1, self.lines_bytes());
         for field in self.iter() {
             fields.push_bytes(field.name, field.name_text, field.value);
         }
@@ -297,6 +301,20 @@ pub struct Fields {
 }
 
 impl Fields {
+    /// None yet, with room for so many lines that have so many bytes together ([`FieldsView::lines_bytes`]).
+    pub fn with_room(lines: usize, bytes: usize) -> Fields {
+        Fields { block: Vec::with_capacity(bytes), spans: Vec::with_capacity(lines) }
+    }
+
+    /// Appends copies of all fields of another head.
+    pub fn append(&mut self, others: &Fields) {
+        let shift = u32::try_from(self.block.len()).expect("a head is limited far below 4 GiB");
+        self.block.extend_from_slice(&others.block);
+        let moved =
+            |span: &FieldSpan| FieldSpan { name_at: span.name_at + shift, value_at: span.value_at + shift, ..*span };
+        self.spans.extend(others.spans.iter().map(moved));
+    }
+
     #[inline]
     pub fn view(&self) -> FieldsView<'_> {
         FieldsView { block: &self.block, places: Places::Lines(&self.spans) }
@@ -305,6 +323,23 @@ impl Fields {
     /// Appends a known field. The caller vouches for the value: no CR, LF or NUL.
     pub fn push(&mut self, name: FieldName, value: impl AsRef<[u8]>) {
         self.push_bytes(name, name.canonical().as_bytes(), value.as_ref());
+    }
+
+    /// Appends a known field whose value comes in parts, under the same terms.
+    pub fn push_joined(&mut self, name: FieldName, parts: &[&[u8]]) {
+        let text = name.canonical().as_bytes();
+        let (name_at, value_at) = (self.block.len(), self.block.len() + text.len() + LINE_PARTS.0.len());
+        self.block.extend_from_slice(text);
+        self.block.extend_from_slice(LINE_PARTS.0);
+        parts.iter().for_each(|part| self.block.extend_from_slice(part));
+        let value_len = self.block.len() - value_at;
+        self.block.extend_from_slice(LINE_PARTS.1);
+        self.note_line(name, text.len(), [name_at, value_at, value_len]);
+    }
+
+    /// Appends a known field whose value is a number.
+    pub fn push_number(&mut self, name: FieldName, value: u64) {
+        self.push_joined(name, &[decimal(&mut [0; DIGITS_MAX], value)]);
     }
 
     /// Appends a field whose name need not be a known one.
@@ -326,13 +361,17 @@ impl Fields {
         let value_at = self.block.len();
         self.block.extend_from_slice(value);
         self.block.extend_from_slice(LINE_PARTS.1);
+        self.note_line(name, text.len(), [name_at, value_at, value.len()]);
+    }
+
+    fn note_line(&mut self, name: FieldName, name_len: usize, [name_at, value_at, value_len]: [usize; 3]) {
         let small = |n: usize| u32::try_from(n).expect("a head is limited far below 4 GiB");
         self.spans.push(FieldSpan {
             name,
-            name_len: u16::try_from(text.len()).expect("a field name is limited below 64 KiB"),
+            name_len: u16::try_from(name_len).expect("a field name is limited below 64 KiB"),
             name_at: small(name_at),
             value_at: small(value_at),
-            value_len: small(value.len()),
+            value_len: small(value_len),
         });
     }
 
@@ -394,6 +433,34 @@ mod tests {
         let all: Vec<_> = fields.view().iter().map(|f| (f.name_text.to_vec(), f.value.to_vec())).collect();
         assert_eq!(all, [(b"X-Own".to_vec(), b"\xa0v".to_vec()), (b"Vary".to_vec(), b"Z".to_vec())]);
         assert_eq!(fields.view().get_all_named(b"x-OWN").count(), 1);
+    }
+
+    #[test]
+    fn a_value_may_come_in_parts_or_be_a_number() {
+        let mut fields = Fields::default();
+        fields.push_joined(FieldName::Via, &[b"1.1", b" ", b"larder"]);
+        fields.push_number(FieldName::Age, 70);
+        assert_eq!(
+            (fields.view().get(FieldName::Via), fields.view().get(FieldName::Age)),
+            (Some(&b"1.1 larder"[..]), Some(&b"70"[..]))
+        );
+        let mut out = Vec::new();
+        fields.view().write_lines(&mut out, |_| true);
+        assert_eq!(out, b"Via: 1.1 larder\r\nAge: 70\r\n");
+    }
+
+    #[test]
+    fn fields_are_appended_behind_those_that_are_there() {
+        let (mut fields, others) = (Fields::with_room(1, 8), sample());
+        fields.push_named(b"X-First", b"1");
+        fields.append(&others);
+        let line = |field: Field<'_>| (field.name, field.name_text.to_vec(), field.value.to_vec());
+        let expect: Vec<_> = [(FieldName::Other, b"X-First".to_vec(), b"1".to_vec())]
+            .into_iter()
+            .chain(others.view().iter().map(line))
+            .collect();
+        assert_eq!(fields.view().iter().map(line).collect::<Vec<_>>(), expect);
+        assert_eq!(others.view().lines_bytes(), others.block.len());
     }
 
     #[test]

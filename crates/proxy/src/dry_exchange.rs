@@ -26,6 +26,16 @@ use crate::worker::Core;
 
 /// Asks as this client does, with a head and, behind it, a whole body.
 pub(crate) async fn ask(core: &Rc<Core>, client: IpAddr, bytes: &[u8]) -> DryRun {
+    exchange(core, client, bytes, false).await
+}
+
+/// The same for a client that leaves as soon as it has to wait.
+#[cfg(test)]
+pub(crate) async fn ask_and_leave(core: &Rc<Core>, client: IpAddr, bytes: &[u8]) -> DryRun {
+    exchange(core, client, bytes, true).await
+}
+
+async fn exchange(core: &Rc<Core>, client: IpAddr, bytes: &[u8], leaves: bool) -> DryRun {
     let peer = Peer::of((client, 0).into());
     let limits = core.site_ref().settings.limits.request_head;
     let mut spans = Vec::new();
@@ -39,6 +49,7 @@ pub(crate) async fn ask(core: &Rc<Core>, client: IpAddr, bytes: &[u8]) -> DryRun
     match asked {
         Ok((received, body)) => {
             let mut run = DryRun::with_body(body);
+            run.leaves = leaves;
             let (tx, step) = open(core, peer, received);
             transaction::run(tx, Downstream::DryRun(&mut run), step).await;
             run

@@ -11,6 +11,10 @@ use rules::range::{self, ContentRange};
 use crate::answer_plan::{AnswerPlan, PlanRules};
 use crate::static_files::open_file::OpenFile;
 
+/// Room for what an answer of ours says beside the fields of the representation.
+const ADDED_LINES: usize = 6;
+const ADDED_BYTES: usize = 256;
+
 /// The head of an answer.
 pub(crate) struct AnswerHead {
     pub(crate) status: Status,
@@ -57,14 +61,27 @@ impl AnswerHead {
         AnswerHead { rendered: Some(rendered), ..AnswerHead::new(status) }
     }
 
+    /// A head of these fields, as they are.
+    pub(crate) fn of_fields(status: Status, fields: Fields) -> AnswerHead {
+        AnswerHead { fields, ..AnswerHead::new(status) }
+    }
+
     /// The head of what was planned of a representation with these fields.
     pub(crate) fn planned(plan: &AnswerPlan, whole: Status, fields: FieldsView<'_>, rules: PlanRules) -> AnswerHead {
         let mut head = AnswerHead::new(status_of(plan, whole));
+        head.fields = Fields::with_room(fields.count() + ADDED_LINES, fields.lines_bytes() + ADDED_BYTES);
         let has_etag = fields.contains(FieldName::Etag);
         for field in fields.iter().filter(|field| keeps(plan, rules, field, has_etag)) {
             head.fields.push_field(&field);
         }
         head
+    }
+
+    /// The same of fields that nobody else needs.
+    pub(crate) fn planned_of_own(plan: &AnswerPlan, whole: Status, mut fields: Fields, rules: PlanRules) -> AnswerHead {
+        let has_etag = fields.view().contains(FieldName::Etag);
+        fields.retain(|field| keeps(plan, rules, &field, has_etag));
+        AnswerHead { fields, ..AnswerHead::new(status_of(plan, whole)) }
     }
 
     /// What was rendered, as HTTP/1.1 text.

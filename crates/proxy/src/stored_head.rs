@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use cache::{Now, Object};
-use message::{Field, FieldName, ResponseHead, Version, write_decimal};
+use message::{Field, FieldName, Fields, ResponseHead, Version, write_decimal};
 use wire::{Persistence, has_length, write_field, write_head_end, write_number_field, write_status_line};
 
 use crate::site::Site;
@@ -44,6 +44,11 @@ fn render_without(
 /// What `Via` says: it names us behind whoever the message came through (RFC 9110 §7.6.3).
 pub(crate) fn via(version: Version, site: &Site) -> Vec<u8> {
     [version.number().as_bytes(), b" ", site.pseudonym.as_bytes()].concat()
+}
+
+/// The same, behind the fields of an answer.
+pub(crate) fn push_via(fields: &mut Fields, version: Version, site: &Site) {
+    fields.push_joined(FieldName::Via, &[version.number().as_bytes(), b" ", site.pseudonym.as_bytes()]);
 }
 
 /// The fields about the connection or the framing, which are ours to write.

@@ -150,6 +150,25 @@ impl Story {
         self.send(format!("{text}\r\n{body}").as_bytes())
     }
 
+    /// Asks for a path and leaves as soon as it has to wait.
+    pub(crate) fn leave(&self, path: &str) {
+        let bytes = format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n");
+        let core = Rc::clone(&self.core);
+        self.runtime.block_on(dry_exchange::ask_and_leave(&core, Ipv4Addr::LOCALHOST.into(), bytes.as_bytes()));
+        self.watch.take();
+    }
+
+    /// Two clients ask for a path at once. Returns what each got, and how many requests an origin saw.
+    pub(crate) fn get_together(&self, path: &str) -> ([String; 2], usize) {
+        let bytes = format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n");
+        let core = Rc::clone(&self.core);
+        let ask = || dry_exchange::ask(&core, Ipv4Addr::LOCALHOST.into(), bytes.as_bytes());
+        let (one, other) = self.runtime.block_on(async { tokio::join!(ask(), ask()) });
+        self.watch.take();
+        let body = |run: DryRun| String::from_utf8_lossy(&run.answer.map_or(Vec::new(), |it| it.body)).into_owned();
+        ([body(one), body(other)], self.stage.take_sent().len())
+    }
+
     /// Asks with these bytes.
     pub(crate) fn send(&self, bytes: &[u8]) -> Reply {
         let client = IpAddr::V4(Ipv4Addr::LOCALHOST);

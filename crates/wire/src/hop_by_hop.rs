@@ -5,6 +5,10 @@
 
 use message::{Field, FieldName, Fields, FieldsView};
 
+/// Room for what is usually added to a head that is forwarded.
+const ADDED_LINES: usize = 5;
+const ADDED_BYTES: usize = 200;
+
 /// The hop-by-hop fields of one head.
 #[derive(Clone, Debug, Default)]
 pub struct HopByHop<'a> {
@@ -24,11 +28,19 @@ impl<'a> HopByHop<'a> {
     /// A copy of the fields without those that are left out: what concerns more than one connection.
     pub fn end_to_end(fields: FieldsView<'_>) -> Fields {
         let hop_by_hop = HopByHop::of(fields);
-        let mut kept = Fields::default();
+        // Whoever forwards a head adds a few fields of its own.
+        let mut kept = Fields::with_room(fields.count() + ADDED_LINES, fields.lines_bytes() + ADDED_BYTES);
         for field in fields.iter().filter(|field| !hop_by_hop.drops(field)) {
-            kept.push_named(field.name_text, field.value);
+            kept.push_field(&field);
         }
         kept
+    }
+
+    /// Takes out of fields that are ours what is left out, without a copy.
+    pub fn keep_end_to_end(fields: &mut Fields) {
+        let nominated: Vec<Vec<u8>> = HopByHop::of(fields.view()).nominated.iter().map(|name| name.to_vec()).collect();
+        let hop_by_hop = HopByHop { nominated: nominated.iter().map(Vec::as_slice).collect() };
+        fields.retain(|field| !hop_by_hop.drops(&field));
     }
 
     /// Must this field be left out of the forwarded message? Framing fields are always dropped: ours are generated.
@@ -92,6 +104,21 @@ mod tests {
         for name in ["Accept", "Authorization", "Host", "Via", "X-Own"] {
             check(&[], name, false);
         }
+    }
+
+    #[test]
+    fn the_same_is_left_of_a_copy_and_in_place() {
+        let mut fields = Fields::default();
+        for (name, value) in
+            [("Connection", "X-Own"), ("x-own", "1"), ("Via", "1.1 a"), ("TE", "trailers"), ("X-Other", "2")]
+        {
+            fields.push_named(name.as_bytes(), value.as_bytes());
+        }
+        let copy = HopByHop::end_to_end(fields.view());
+        HopByHop::keep_end_to_end(&mut fields);
+        let lines = |fields: &Fields| fields.view().iter().map(|it| (it.name, it.value.to_vec())).collect::<Vec<_>>();
+        assert_eq!(lines(&fields), lines(&copy));
+        assert_eq!(lines(&fields), [(FieldName::Via, b"1.1 a".to_vec()), (FieldName::Other, b"2".to_vec())]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use rules::Facts;
 use rules::conditions::Holder;
 use rules::freshness::age_s;
 use rules::range::ContentRange;
+use smallvec::SmallVec;
 use wire::{Content, HopByHop, has_length};
 
 use crate::access_log::CacheVerdict;
@@ -119,6 +120,8 @@ pub(crate) enum DraftFields {
     Rendered(Rendered),
     Shared(Arc<ResponseHead>),
     Own(Fields),
+    /// With all that we say of them: they go out as they are, since an origin has answered this very request by them.
+    Complete(Fields),
 }
 
 impl DraftFields {
@@ -126,10 +129,14 @@ impl DraftFields {
         match self {
             DraftFields::Rendered(rendered) => rendered.fields(),
             DraftFields::Shared(head) => head.fields.view(),
-            DraftFields::Own(fields) => fields.view(),
+            DraftFields::Own(fields) | DraftFields::Complete(fields) => fields.view(),
         }
     }
 }
+
+/// Room for what we say of an answer: Via, Age, Cache-Status, Date.
+const OUR_LINES: usize = 4;
+const OUR_BYTES: usize = 160;
 
 pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     let head_only = tx.wants_head_only();
@@ -207,17 +214,22 @@ fn compose(tx: &Transaction, draft: Draft, head_only: bool) -> Outgoing {
     let parts_type = said_kind.map(Box::<[u8]>::from);
     let mut head = match fields {
         DraftFields::Rendered(rendered) if is_whole => AnswerHead::rendered(rendered),
+        DraftFields::Complete(fields) => AnswerHead::of_fields(status, fields),
+        DraftFields::Own(fields) => AnswerHead::planned_of_own(&plan, status, fields, rules),
         fields => {
             let mut head = AnswerHead::planned(&plan, status, fields.view(), rules);
             if let DraftFields::Rendered(Rendered::Object(object)) = &fields {
                 // Which the rendered head has.
-                head.fields.push(FieldName::Via, stored_head::via(object.response().version, &tx.site));
+                stored_head::push_via(&mut head.fields, object.response().version, &tx.site);
             }
             head
         }
     };
     head.reason = reason.filter(|_| is_whole);
-    ours.view().iter().for_each(|field| head.fields.push_field(&field));
+    match head.fields.view().count() {
+        0 => head.fields = ours,
+        _ => head.fields.append(&ours),
+    }
     let (content, body) = match plan {
         AnswerPlan::Whole | AnswerPlan::HeadOnly if body.is_bodiless_answer() => {
             let said = length_said.map_or(Content::Unsaid, Content::Length);
@@ -265,7 +277,7 @@ pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> Draft {
             followed(tx, head, AnswerBody::Follower { follower, length }, facts, received)
         }
         Answer::File(file) => file_beneath(tx, file),
-        Answer::Origin { head, body } => passed(tx, &head, body),
+        Answer::Origin { head, body } => passed(tx, head, body),
         Answer::Made(_) => unreachable!("only a program makes answers"),
         Answer::Synth(_) | Answer::ErrorPage { .. } | Answer::Item(_) | Answer::Piped(_) => {
             unreachable!("these are answers already")
@@ -275,10 +287,10 @@ pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> Draft {
 
 fn stored(tx: &mut Transaction, object: Arc<Object>, why: hit::Why, slices: Option<Box<SlicedRead>>) -> Draft {
     let (now, facts) = (tx.core.now(), object.facts());
-    let mut ours = Fields::default();
-    ours.push(FieldName::Age, object.age_s(now).to_string());
+    let mut ours = Fields::with_room(OUR_LINES, OUR_BYTES);
+    ours.push_number(FieldName::Age, object.age_s(now));
     match forwarded(tx, why) {
-        Some(how) => push_cache_status(&mut ours, tx, &how),
+        Some(how) => push_cache_status(&mut ours, tx, &[&how]),
         None => {
             let mut status = Vec::new();
             stored_head::write_hit_status(&mut status, &tx.site, &object, now);
@@ -323,7 +335,7 @@ fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
 
 /// A file, whole or in part. We are its origin: no Via, no Age, no Cache-Status.
 fn file_beneath(tx: &Transaction, file: Arc<OpenFile>) -> Draft {
-    let mut ours = Fields::default();
+    let mut ours = Fields::with_room(OUR_LINES, OUR_BYTES);
     ours.push(FieldName::Date, stored_head::date(tx.core.now()));
     Draft {
         status: Status::OK,
@@ -342,13 +354,13 @@ fn file_beneath(tx: &Transaction, file: Arc<OpenFile>) -> Draft {
 fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: Option<Facts>, received: Now) -> Draft {
     let is_leader = matches!(&body, AnswerBody::Follower { follower, .. } if follower.is_leader());
     let is_stored = facts.is_some();
-    let mut ours = Fields::default();
-    ours.push(FieldName::Via, stored_head::via(head.version, &tx.site));
+    let mut ours = Fields::with_room(OUR_LINES, OUR_BYTES);
+    stored_head::push_via(&mut ours, head.version, &tx.site);
     // RFC 9111 §5.1: who gets what another asked for is told how old it is. The leader has what the origin said.
     match &facts {
         Some(facts) if !is_leader => {
             let resident_ms = tx.core.now().mono_ms.saturating_sub(received.mono_ms);
-            ours.push(FieldName::Age, age_s(facts, resident_ms).to_string());
+            ours.push_number(FieldName::Age, age_s(facts, resident_ms));
         }
         _ => push_age_said(&mut ours, &head),
     }
@@ -358,8 +370,8 @@ fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: 
         (false, false) => "fwd=uri-miss",
     };
     match tx.outcome.why {
-        why if !is_stored && !why.is_empty() => push_cache_status(&mut ours, tx, &format!("{how}; detail={why}")),
-        _ => push_cache_status(&mut ours, tx, how),
+        why if !is_stored && !why.is_empty() => push_cache_status(&mut ours, tx, &[how, "; detail=", why]),
+        _ => push_cache_status(&mut ours, tx, &[how]),
     }
     Draft {
         status: head.status,
@@ -375,25 +387,26 @@ fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: 
 }
 
 /// Past the store: what the origin said, less what concerns only its connection to us.
-fn passed(tx: &Transaction, head: &ResponseHead, body: Box<OriginBody>) -> Draft {
-    let mut ours = Fields::default();
-    push_age_said(&mut ours, head);
-    ours.push(FieldName::Via, stored_head::via(head.version, &tx.site));
+fn passed(tx: &Transaction, head: ResponseHead, body: Box<OriginBody>) -> Draft {
+    let length_said = length_said(head.fields.view());
+    let ResponseHead { mut fields, .. } = head;
+    HopByHop::keep_end_to_end(&mut fields);
+    stored_head::push_via(&mut fields, head.version, &tx.site);
     match tx.outcome.why {
-        "" => push_cache_status(&mut ours, tx, "fwd=bypass"),
-        "head" => push_cache_status(&mut ours, tx, "fwd=uri-miss"),
-        why => push_cache_status(&mut ours, tx, &format!("fwd=bypass; detail={why}")),
+        "" => push_cache_status(&mut fields, tx, &["fwd=bypass"]),
+        "head" => push_cache_status(&mut fields, tx, &["fwd=uri-miss"]),
+        why => push_cache_status(&mut fields, tx, &["fwd=bypass; detail=", why]),
     }
     Draft {
         status: head.status,
         reason: None,
-        fields: DraftFields::Own(HopByHop::end_to_end(head.fields.view())),
-        ours,
+        fields: DraftFields::Complete(fields),
+        ours: Fields::default(),
         body: AnswerBody::Origin(body),
         facts: Facts::default(),
         holder: Holder::Relay,
         rules: PlanRules::Rfc,
-        length_said: length_said(head.fields.view()),
+        length_said,
     }
 }
 
@@ -409,8 +422,10 @@ fn push_age_said(fields: &mut Fields, head: &ResponseHead) {
     }
 }
 
-fn push_cache_status(fields: &mut Fields, tx: &Transaction, how: &str) {
-    fields.push(FieldName::CacheStatus, format!("{}; {how}", tx.site.settings.server_name));
+fn push_cache_status(fields: &mut Fields, tx: &Transaction, how: &[&str]) {
+    let name: [&str; 2] = [&tx.site.settings.server_name, "; "];
+    let parts: SmallVec<[&[u8]; 5]> = name.iter().chain(how).map(|part| part.as_bytes()).collect();
+    fields.push_joined(FieldName::CacheStatus, &parts);
 }
 
 /// The operator's page for an error of ours: the whole of it, whatever conditions and ranges the request names. What is
