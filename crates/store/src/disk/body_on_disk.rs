@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use super::device::read_whole_at_hand;
-use super::disk_index::Digest;
+use super::disk_digest::Digest;
 use super::disk_queue::QuestionQueue;
 use super::head_record::BodyExtent;
 use super::limits::UNIT_BYTES;

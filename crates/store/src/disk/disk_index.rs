@@ -8,34 +8,13 @@
 
 use hashbrown::HashMap;
 
-use super::disk_log::Invalidation;
+use super::disk_digest::{Digest, ShortName};
+use super::disk_invalidation::Invalidation;
 use super::encoding::{Decoder, Encode};
 use super::limits::{FAMILY_MEMBERS_MAX, USES_MAX};
 use super::refused::Refused;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering::SeqCst};
-
-/// The name of a record: made by the caller, who alone knows of what.
-///
-/// All members of a family lie on one disk, are found together and are deleted together.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct Digest {
-    pub family: u64,
-    pub member: u64,
-}
-
-/// As much of a name as the index knows.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct ShortName {
-    pub family: u64,
-    pub member: u32,
-}
-
-impl Digest {
-    pub fn short(self) -> ShortName {
-        ShortName { family: self.family, member: self.member as u32 }
-    }
-}
 
 /// Where a record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

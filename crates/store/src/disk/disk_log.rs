@@ -13,7 +13,10 @@ use hashbrown::HashMap;
 
 use super::body_stretch::BodyStretch;
 use super::checkpointing::CheckpointUnderWay;
-use super::disk_index::{Digest, Kept, Rule, Spot};
+use super::disk_command::{Body, Command, Placed, Rest};
+use super::disk_digest::Digest;
+use super::disk_index::{Kept, Rule, Spot};
+use super::disk_invalidation::Invalidation;
 use super::head_record::{BodyExtent, HeadRecord, RecordFacts};
 use super::journal::Journal;
 use super::journal_entry::JournalEntry;
@@ -28,81 +31,6 @@ use super::stored::{Patience, Pins, ReadOutcome, open_at};
 use super::syncer::Syncer;
 use crate::Blocks;
 use crate::sync::atomic::Ordering::Relaxed;
-
-/// The rest of a body, as it comes with its head.
-pub enum Rest {
-    Pieces(Vec<Bytes>),
-    Whole(Blocks),
-}
-
-/// A body at its end: how long it is in all, and what of it was not sent before.
-pub struct Body {
-    pub bytes: u64,
-    pub rest: Rest,
-}
-
-/// What is asked of the log.
-pub enum Command {
-    /// A stretch of a body whose head is not known yet; whole blocks.
-    Extent {
-        digest: Digest,
-        sequence: u64,
-        pieces: Vec<Bytes>,
-    },
-    Finish {
-        digest: Digest,
-        sequence: u64,
-        body: Body,
-        head: Bytes,
-        facts: RecordFacts,
-        done: Placed,
-    },
-    /// What was written of a body is not needed.
-    GiveUp {
-        sequence: u64,
-    },
-    Refresh {
-        digest: Digest,
-        body_sequence: u64,
-        head: Bytes,
-        facts: RecordFacts,
-        done: Placed,
-    },
-    Invalidate {
-        what: Invalidation,
-        done: Promise<Result<(), NotDurable>>,
-    },
-    /// Everything is written and synced; the log ends.
-    Close {
-        done: Promise<()>,
-    },
-}
-
-pub type Placed = Promise<Result<(), Refused>>;
-
-/// What is to be remembered, come what may.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Invalidation {
-    Delete(Digest),
-    /// All members of it.
-    DeleteFamily(u64),
-    /// The slot of a tag or a group has this number now, if it had none greater.
-    Slot {
-        slot: u32,
-        number: u64,
-    },
-    Ban {
-        number: u64,
-        text: Bytes,
-    },
-    /// Bans up to this number are not needed any more. Those that something stored was not tested against stay.
-    RetireBans {
-        through: u64,
-    },
-    /// This number was given out.
-    Number(u64),
-    Clear,
-}
 
 /// See the module.
 pub struct DiskLog {

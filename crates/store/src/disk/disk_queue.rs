@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::disk_log::Command;
+use super::disk_command::Command;
 use super::limits::COMMANDS_QUEUED_MAX;
 use super::refused::{Lost, Refused};
 

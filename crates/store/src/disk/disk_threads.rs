@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::disk_log::{Command, DiskLog};
+use super::disk_command::Command;
+use super::disk_log::DiskLog;
 use super::disk_queue::{CommandQueue, QuestionQueue};
 use super::limits::{PROBE_TICKS, TICK_MS};
 use super::one_disk::OneDisk;

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::disk_index::Digest;
-use super::disk_log::{Body, Command, Rest};
+use super::disk_command::{Body, Command, Rest};
+use super::disk_digest::Digest;
 use super::disk_queue::CommandQueue;
 use super::head_record::RecordFacts;
 use super::limits::EXTENT_BYTES_MAX;

@@ -12,7 +12,7 @@
 
 use bytes::Bytes;
 
-use super::disk_index::Digest;
+use super::disk_digest::Digest;
 use super::encoding::{Decoder, Encode, checksum_at};
 use super::limits::{EXTENT_BYTES_MAX, HEAD_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::limits::BLOCK_BYTES;

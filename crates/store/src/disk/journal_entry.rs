@@ -135,7 +135,8 @@ impl JournalEntry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::disk_index::{ShortName, Spot};
+    use super::super::disk_digest::ShortName;
+    use super::super::disk_index::Spot;
     use super::*;
 
     #[test]

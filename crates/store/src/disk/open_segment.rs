@@ -11,7 +11,7 @@ use std::io::{self, IoSlice};
 
 use super::body_stretch::BodyStretch;
 use super::device::{read_whole, sync_whole, write_whole, write_whole_pieces};
-use super::disk_index::{Digest, ShortName};
+use super::disk_digest::{Digest, ShortName};
 use super::disk_log::{DiskLog, DraftOnDisk};
 use super::encoding::{Decoder, Encode, checksum_at, padded};
 use super::head_record::{BodyExtent, HeadRecord};

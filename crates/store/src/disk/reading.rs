@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::disk_index::ShortName;
+use super::disk_digest::ShortName;
 use super::disk_queue::QuestionQueue;
 use super::one_disk::OneDisk;
 use super::promise::{Awaited, promise};

@@ -6,7 +6,8 @@
 use hashbrown::HashSet;
 
 use super::body_stretch::BodyStretch;
-use super::disk_index::{Rule, ShortName};
+use super::disk_digest::ShortName;
+use super::disk_index::Rule;
 use super::disk_log::{DiskLog, DraftOnDisk};
 use super::head_record::HeadRecord;
 use super::journal_entry::JournalEntry;

@@ -12,8 +12,9 @@ use hashbrown::{HashMap, HashSet};
 
 use super::checkpoint::{Checkpoint, decode_page, void_slot};
 use super::device::{Device, read_whole};
+use super::disk_digest::ShortName;
 use super::disk_event::{DiskEvent, WhyDiscarded};
-use super::disk_index::{Kept, Rule, ShortName};
+use super::disk_index::{Kept, Rule};
 use super::disk_log::DiskLog;
 use super::disk_settings::DiskSettings;
 use super::geometry::{Found, Geometry, Superblock};

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::device::{read_whole, read_whole_at_hand};
-use super::disk_index::{Digest, ShortName, Spot};
+use super::disk_digest::{Digest, ShortName};
+use super::disk_index::Spot;
 use super::disk_queue::QuestionQueue;
 use super::encoding::checksum;
 use super::head_record::{HeadRecord, RecordFacts};

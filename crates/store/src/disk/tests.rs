@@ -16,9 +16,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::device::Device;
+use super::disk_command::{Body, Command, Rest};
+use super::disk_digest::Digest;
 use super::disk_event::DiskEvent;
-use super::disk_index::Digest;
-use super::disk_log::{Body, Command, DiskLog, Invalidation, Rest};
+use super::disk_invalidation::Invalidation;
+use super::disk_log::DiskLog;
 use super::disk_settings::DiskSettings;
 use super::geometry::Geometry;
 use super::head_record::RecordFacts;

@@ -12,9 +12,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::device::Device;
+use super::disk_command::{Body, Command, Rest};
+use super::disk_digest::Digest;
 use super::disk_event::DiskEvent;
-use super::disk_index::Digest;
-use super::disk_log::{Body, Command, Invalidation, Rest};
+use super::disk_invalidation::Invalidation;
 use super::disk_queue::{CommandQueue, QuestionQueue, TooManyWait};
 use super::disk_settings::DiskSettings;
 use super::disk_stats::DiskStats;
