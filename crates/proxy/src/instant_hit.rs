@@ -1,5 +1,5 @@
 //! The fast way through the story: lookup, hit, deliver and the first write in one synchronous run over the
-//! borrowed request head. Nothing is allocated or awaited, and a hit from the core's own table touches no lock and
+//! borrowed request head, by code of its own that passes the same states. Nothing is allocated or awaited, and a hit from the core's own table touches no lock and
 //! no shared reference count. Whatever does not fit goes on as a transaction, with the same steps.
 
 use std::cell::OnceCell;

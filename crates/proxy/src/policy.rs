@@ -19,7 +19,7 @@ use crate::worker::Shared;
 pub(crate) enum Policy {
     /// RFC 9111, with the switches of `[policy]`.
     Builtin,
-    /// A VCL program. Its state is opened here and in `vcl_story`, and nowhere else.
+    /// A VCL program. `policy_steps` opens its state.
     Program(Box<ClientState>),
 }
 

@@ -1,6 +1,6 @@
 //! What the policy says of each step of a request: the built-in one, or the program by its subroutine.
 //!
-//! `None` means that the step goes on as it does by itself. The steps of `transaction` ask here and nowhere else.
+//! `None` means that the step goes on as it does by itself. The steps of `transaction` ask here for every verdict.
 
 use std::rc::Rc;
 use std::sync::Arc;

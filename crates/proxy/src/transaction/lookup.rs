@@ -1,4 +1,5 @@
-//! Lookup: ask the cache, and see where its answer leads. The same for the instant run and for the loop.
+//! Lookup: ask the cache, and see where its answer leads, for the built-in policy: the same for the instant run and for the loop. A program
+//! asks in `client_steps::look_up`.
 
 use std::rc::Rc;
 use std::sync::Arc;
