@@ -59,6 +59,14 @@ impl Downstream<'_> {
         }
     }
 
+    /// Is the whole body still there to be read?
+    pub(crate) fn has_untouched_body(&self) -> bool {
+        match self {
+            Downstream::Http1(connection) => connection.owed.as_ref().is_some_and(|owed| owed.is_untouched()),
+            Downstream::DryRun(run) => run.has_untouched_body(),
+        }
+    }
+
     /// The next bytes of the request's body.
     pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
         match self {

@@ -58,6 +58,11 @@ impl OwedBody {
         OwedBody { decoder, taken_bytes: 0, pace: Pace::default(), ahead: None, records: None, trailers }
     }
 
+    /// Has nobody taken anything of it? What was waited for and lies ready can still be taken.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.taken_bytes == self.ahead.as_ref().map_or(0, |ahead| ahead.len() as u64)
+    }
+
     /// Who wants to know when all of it has come.
     pub(crate) fn is_recorded_by(&mut self, records: &Rc<TaskRecords>) {
         self.records = Some(Rc::clone(records));

@@ -47,6 +47,11 @@ impl DryRun {
         !self.body.is_empty()
     }
 
+    /// It comes in one piece.
+    pub(super) fn has_untouched_body(&self) -> bool {
+        self.owes_body()
+    }
+
     pub(super) fn next_of_body(&mut self) -> BodyRead {
         self.body.pop_front().map_or(BodyRead::End(None), BodyRead::Data)
     }

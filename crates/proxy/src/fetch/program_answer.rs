@@ -127,10 +127,10 @@ pub(super) fn landing(
     let (vary, tags) = (vary(fields), policy_purge::tags_of(&fetch.core.shared.cache, fields));
     // By what nothing can be selected or purged nothing is kept, and who comes next does not wait for it.
     let why_not = if vary.is_err() { Some("vary") } else { tags.is_err().then_some("xkey") };
-    let keeping = keeping.unless(why_not.is_some());
-    if let (Some(why), Some(notes)) = (why_not, &fetch.task().log_notes) {
+    if let (Keeping::Store, Some(why), Some(notes)) = (keeping, why_not, &fetch.task().log_notes) {
         notes.note_not_stored(why);
     }
+    let keeping = keeping.unless(why_not.is_some());
     let vary = vary.ok().flatten();
     let kept = match keeping {
         Keeping::Store => Ok(StoreAs {

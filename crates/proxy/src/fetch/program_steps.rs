@@ -125,7 +125,11 @@ pub(super) async fn prepare(fetch: &mut Fetch, client: &mut Client<'_>) -> Optio
     if let Some(instead) = backend_fetch(fetch) {
         return Some(go(fetch, instead));
     }
-    if fetch.task().retries.get() > 0 && brings_body(fetch.body) && fetch.carried.is_none() {
+    let has_body = match client {
+        Client::Attached(downstream) => downstream.has_untouched_body(),
+        Client::Detached(_) => false,
+    };
+    if fetch.task().retries.get() > 0 && brings_body(fetch.body) && fetch.carried.is_none() && !has_body {
         // It was read from the client once, and nobody kept it: what failed is the request, and vcl_synth answers it.
         return Some(abandon("request-body-gone"));
     }

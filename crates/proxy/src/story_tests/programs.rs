@@ -295,6 +295,19 @@ fn a_body_that_is_gone_is_not_sent_as_nothing() {
 }
 
 #[test]
+fn a_body_that_no_backend_could_be_sent_is_there_for_a_retry_and_for_a_restart() {
+    let retry = "sub vcl_backend_error { if (bereq.retries == 0) { return (retry); } }";
+    let restart = "sub vcl_deliver { if (req.restarts == 0) { return (restart); } }";
+    for text in [retry, restart] {
+        let story = Story::vcl(text);
+        story.origin([PlayedAnswer::Refused, answer(200, &[], "done")]);
+        let reply = story.ask("POST /", &[], "pie");
+        assert_eq!((reply.status(), reply.body(), reply.asked.len()), (200, "done", 2), "{text}");
+        assert_eq!(reply.asked[1].body, b"pie", "{text}");
+    }
+}
+
+#[test]
 fn whoever_is_told_to_switch_is_refused_by_an_origin_that_does_not() {
     let story = Story::vcl("sub vcl_recv { return (pipe); }");
     story.origin([answer(200, &[], "plain")]);

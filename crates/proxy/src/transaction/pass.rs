@@ -60,16 +60,17 @@ async fn exchange(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };
-    let streams_body = fetch::brings_body(tx.body);
-    if let Some(state) = tx.policy.program_mut().filter(|_| streams_body) {
-        state.body_is_gone = state.body.is_none();
-    }
     if downstream.owes_body() && !let_body_come(tx, downstream).await {
         return broken_off(tx, downstream, Broken::ClientLeft);
     }
     // Taken before it connects: what is purged during the exchange must not be stored after it.
     let began = tx.core.shared.cache.began();
     let settled = fetch.settle(&mut Client::Attached(downstream.reborrow())).await;
+    // A backend that nobody could connect to has taken nothing of it.
+    let is_there = !fetch::brings_body(tx.body) || downstream.has_untouched_body();
+    if let Some(state) = tx.policy.program_mut() {
+        state.body_is_gone |= state.body.is_none() && !is_there;
+    }
     // The program has answered, and nothing can follow.
     tx.persistent &= !downstream.has_broken_body();
     if let Some(records) = tx.policy.records() {
