@@ -10,6 +10,7 @@ use message::RequestHead;
 
 use crate::access_log::CacheVerdict;
 use crate::answer_plan::PlanRules;
+use crate::downstream::Downstream;
 use crate::fetch::notes::FetchNotes;
 use crate::policy::Policy;
 use crate::records::task_records::TaskRecords;
@@ -105,24 +106,24 @@ pub(crate) fn hit_followed(tx: &mut Transaction, headed: &Headed) -> Option<Step
 }
 
 /// The origin is to be asked, and its answer stored.
-pub(crate) fn miss(tx: &mut Transaction) -> Option<Step> {
+pub(crate) fn miss(tx: &mut Transaction, downstream: &Downstream<'_>) -> Option<Step> {
     match tx.policy {
         Policy::Builtin => None,
-        Policy::Program(_) => client_steps::miss(tx).or_else(|| without_body(tx)),
+        Policy::Program(_) => client_steps::miss(tx).or_else(|| without_body(tx, downstream)),
     }
 }
 
 /// The origin is to be asked past the store.
-pub(crate) fn pass(tx: &mut Transaction) -> Option<Step> {
+pub(crate) fn pass(tx: &mut Transaction, downstream: &Downstream<'_>) -> Option<Step> {
     match tx.policy {
         Policy::Builtin => None,
-        Policy::Program(_) => client_steps::pass(tx).or_else(|| without_body(tx)),
+        Policy::Program(_) => client_steps::pass(tx).or_else(|| without_body(tx, downstream)),
     }
 }
 
-/// Asked without the body that came with it, it would be another request.
-fn without_body(tx: &Transaction) -> Option<Step> {
-    client_steps::body_is_gone(tx).then(|| Step::Synth(Synth::unfetched("request-body-gone")))
+/// Its body went to an origin as it came: asked without it, it would be another request.
+fn without_body(tx: &Transaction, downstream: &Downstream<'_>) -> Option<Step> {
+    client_steps::body_is_gone(tx, downstream).then(|| Step::Synth(Synth::unfetched("request-body-gone")))
 }
 
 /// Bytes are to flow both ways.

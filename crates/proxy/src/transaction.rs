@@ -373,7 +373,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             Step::Hit(object, why) => hit::run(tx, object, why),
             Step::Slicing(slicing) => slicing::run(tx, downstream, *slicing).await,
             Step::Wait(wait) => wait::run(tx, downstream, *wait).await,
-            Step::Miss(ticket) => miss::run(tx, ticket),
+            Step::Miss(ticket) => miss::run(tx, downstream, ticket),
             Step::Pass => pass::run(tx, downstream).await,
             Step::Pipe => pipe::run(tx, downstream).await,
             Step::Purge => purge::run(tx).await,
@@ -382,13 +382,11 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             Step::ErrorPage(page) => error_page::run(tx, *page).await,
             Step::Admit(unverified) => admit::run(tx, downstream, *unverified).await,
             Step::Memcached(route) => memcached::run(tx, downstream, route).await,
-            Step::Deliver(answer) => {
-                if downstream.owes_body() {
-                    unread_body::settle(tx, downstream, &answer).await;
-                }
-                deliver::run(tx, *answer)
-            }
+            Step::Deliver(answer) => deliver::run(tx, *answer),
             Step::Transmit(outgoing) => {
+                if downstream.owes_body() {
+                    unread_body::settle(tx, downstream).await;
+                }
                 tx.core.counters.answered(tx.outcome.verdict);
                 tx.core.counters.hits_disk.add(u64::from(tx.outcome.is_hit_of_disk()));
                 transmit::run(tx, downstream, *outgoing).await

@@ -96,3 +96,16 @@ fn a_program_that_says_close_among_other_options_closes_on_a_miss_and_on_a_hit()
         assert_eq!(story.get("/", &[]).field("connection"), "close");
     }
 }
+
+#[test]
+fn conditions_are_judged_by_the_date_of_what_is_stored_and_not_by_what_a_program_says() {
+    let modified = "Last-Modified: Thu, 01 Jan 2015 00:00:00 GMT";
+    for said in ["unset resp.http.Last-Modified;", "set resp.http.Last-Modified = now;"] {
+        let story = Story::vcl(&format!("sub vcl_deliver {{ {said} }}"));
+        story.origin([answer(200, &["Cache-Control: max-age=60", modified], "page")]);
+        for (since, status) in [("Thu, 01 Jan 2015 00:00:00 GMT", 304), ("Wed, 31 Dec 2014 00:00:00 GMT", 200)] {
+            let reply = story.get("/", &[&format!("If-Modified-Since: {since}")]);
+            assert_eq!(reply.status(), status, "{said} {since}");
+        }
+    }
+}

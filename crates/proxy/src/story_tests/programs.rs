@@ -308,6 +308,15 @@ fn a_body_that_no_backend_could_be_sent_is_there_for_a_retry_and_for_a_restart()
 }
 
 #[test]
+fn a_body_that_no_backend_could_be_sent_is_there_for_every_try_in_place_of_varnishd() {
+    let text = "sub vcl_deliver { if (req.restarts < 2) { return (restart); } } sub vcl_synth { return (fail); }";
+    let story = Story::vcl_with(text, |settings| settings.as_varnishd = true);
+    story.origin([PlayedAnswer::Refused, PlayedAnswer::Refused, PlayedAnswer::Refused]);
+    let reply = story.ask("POST /", &[], "pie");
+    assert_eq!((reply.status(), reply.asked.len()), (503, 3));
+}
+
+#[test]
 fn whoever_is_told_to_switch_is_refused_by_an_origin_that_does_not() {
     let story = Story::vcl("sub vcl_recv { return (pipe); }");
     story.origin([answer(200, &[], "plain")]);

@@ -71,16 +71,6 @@ pub(crate) enum Answer {
     Piped(Box<Answer>),
 }
 
-impl Answer {
-    /// Is it known already that the connection ends with it?
-    pub(crate) fn says_close(&self) -> bool {
-        match self {
-            Answer::Made(made) => made.made.head.fields.view().has_token(FieldName::Connection, "close"),
-            _ => false,
-        }
-    }
-}
-
 /// What a policy made.
 pub(crate) struct Made {
     pub(crate) made: MadeHead,

@@ -2,13 +2,14 @@
 
 use cache::Ticket;
 
+use crate::downstream::Downstream;
 use crate::fetch;
 use crate::policy_steps;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction};
 
-pub(crate) fn run(tx: &mut Transaction, ticket: Ticket) -> Step {
-    if let Some(elsewhere) = policy_steps::miss(tx) {
+pub(crate) fn run(tx: &mut Transaction, downstream: &Downstream<'_>, ticket: Ticket) -> Step {
+    if let Some(elsewhere) = policy_steps::miss(tx, downstream) {
         ticket.give_back();
         return elsewhere;
     }

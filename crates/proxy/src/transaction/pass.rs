@@ -18,7 +18,7 @@ use crate::transaction::{Step, Transaction, hit, lookup};
 use crate::vcl_story::receiving;
 
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
-    if let Some(elsewhere) = policy_steps::pass(tx) {
+    if let Some(elsewhere) = policy_steps::pass(tx, downstream) {
         return elsewhere;
     }
     if let Some(step) = by_slices(tx, downstream).await {
@@ -66,11 +66,6 @@ async fn exchange(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step
     // Taken before it connects: what is purged during the exchange must not be stored after it.
     let began = tx.core.shared.cache.began();
     let settled = fetch.settle(&mut Client::Attached(downstream.reborrow())).await;
-    // A backend that nobody could connect to has taken nothing of it.
-    let is_there = !fetch::brings_body(tx.body) || downstream.has_untouched_body();
-    if let Some(state) = tx.policy.program_mut() {
-        state.body_is_gone |= state.body.is_none() && !is_there;
-    }
     // The program has answered, and nothing can follow.
     tx.persistent &= !downstream.has_broken_body();
     if let Some(records) = tx.policy.records() {

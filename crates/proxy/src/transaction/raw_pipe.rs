@@ -10,9 +10,10 @@ use crate::transaction::synth::Synth;
 use crate::transaction::tunnel::TunnelPlace;
 use crate::transaction::{Step, Transaction};
 use crate::tunnel_flow::Tunnel;
+use crate::vcl_story::client_steps;
 
 pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, purpose: Purpose) -> Step {
-    if tx.policy.program().is_some_and(|state| state.body_is_gone) {
+    if client_steps::body_is_gone(tx, downstream) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
     let Some(_place) = TunnelPlace::take(tx) else {

@@ -1,5 +1,7 @@
 //! A request's body that nobody asked for, in place of varnishd: it is read and thrown away before the answer goes out, so
 //! that the answer says whether the connection carries another request. `larder serve` answers first.
+//!
+//! That is done once the answer is decided: a program that sends the request elsewhere instead has its body still.
 
 use wire::RequestBody;
 
@@ -7,22 +9,19 @@ use crate::clock::Moment;
 use crate::downstream::Downstream;
 use crate::records::request_records;
 use crate::transaction::Transaction;
-use crate::transaction::deliver::Answer;
 use crate::vcl_story::receiving;
 
 /// Reads what is left of the body, for `timeout_idle` and up to `limits.linger_bytes_max`. What is later or longer ends the
 /// connection behind the answer.
-pub(super) async fn settle(tx: &mut Transaction, downstream: &mut Downstream<'_>, answer: &Answer) {
+pub(super) async fn settle(tx: &mut Transaction, downstream: &mut Downstream<'_>) {
     let limits = &tx.site.settings.limits;
     let bytes_max = limits.linger_bytes_max;
     let timeout_ms = downstream.idle_ms(limits);
-    let Some(state) = tx.policy.program_mut() else { return };
+    let Some(state) = tx.policy.program() else { return };
     // What an origin answered while it read the body is not held up.
-    let is_nobody_s = downstream.owes_body() && !state.body_is_gone && !matches!(answer, Answer::Piped(_));
-    if !is_nobody_s || !tx.persistent || !tx.site.settings.as_varnishd || answer.says_close() {
+    if !downstream.has_untouched_body() || !tx.persistent || !tx.site.settings.as_varnishd {
         return;
     }
-    state.body_is_gone = true;
     let awaits_continue = state.awaits_continue.get();
     let records = state.records.clone();
     if let Some(records) = &records {

@@ -75,8 +75,6 @@ pub(crate) struct ClientState {
     pub(crate) refresh: Option<Ticket>,
     /// The body, if it was read before the program ran.
     pub(crate) body: Option<Bytes>,
-    /// The body went to an origin as it came, or nowhere, and nobody kept it.
-    pub(crate) body_is_gone: bool,
     /// What its reading was like, until the program asks for it and it is told to the records.
     pub(crate) body_was_read: Cell<Option<BodyWasRead>>,
     /// The client sends its body when we say 100, which is ours to say and not the origin's: in place of varnishd.
@@ -130,7 +128,6 @@ impl ClientState {
             original: None,
             refresh: None,
             body: None,
-            body_is_gone: false,
             body_was_read: Cell::new(None),
             awaits_continue: Cell::new(false),
             continue_is_late: Cell::new(false),

@@ -18,6 +18,7 @@ use vcl::subroutine_verdicts::{
 use vcl::{Arena, BackendRef, Fault, Loaded, Message, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
+use crate::downstream::Downstream;
 use crate::fetch::bereq::{bereq_of, with_xid};
 use crate::fetch::{self, Requester, brings_body};
 use crate::field_set::FieldSet;
@@ -198,9 +199,9 @@ pub(crate) fn roll_back(tx: &mut Transaction) {
 }
 
 /// Did its body go to an origin as it came, so that nothing can ask with it again?
-pub(crate) fn body_is_gone(tx: &Transaction) -> bool {
-    let state = state(tx);
-    state.body_is_gone && state.body.is_none() && brings_body(tx.body)
+pub(crate) fn body_is_gone(tx: &Transaction, downstream: &Downstream<'_>) -> bool {
+    let is_kept = tx.policy.program().is_none_or(|state| state.body.is_some());
+    !is_kept && brings_body(tx.body) && !downstream.has_untouched_body()
 }
 
 /// Restart: the same request again, as the program left it.

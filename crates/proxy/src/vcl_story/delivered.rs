@@ -6,7 +6,6 @@
 use message::{FieldName, Fields, ResponseHead, Status};
 use rules::Facts;
 use rules::conditions::Holder;
-use rules::date::parse_date;
 use wire::{HopByHop, ResponseBody, has_length};
 
 use crate::answer_body::AnswerBody;
@@ -25,8 +24,6 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step>
     let holder = if facts.is_some() { Holder::Cache } else { Holder::Relay };
     let facts = facts.unwrap_or_else(|| program_answer::dates(&made.head, tx.core.now()));
     let ResponseHead { status, reason, mut fields, .. } = made.head;
-    // The program may have changed what it is judged by.
-    let last_modified = fields.view().get(FieldName::LastModified).and_then(|text| parse_date(text, facts.date));
     let length_said = deliver::length_said(fields.view());
     fields.retain(|field| !is_of_connection(field.name));
     Ok(Draft {
@@ -35,7 +32,7 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step>
         fields: DraftFields::Own(fields),
         ours: Fields::default(),
         body,
-        facts: Facts { last_modified, ..facts },
+        facts,
         holder,
         rules: tx.plan_rules(),
         length_said,

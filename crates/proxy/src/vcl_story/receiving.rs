@@ -46,7 +46,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
 /// How much of the body vcl_recv will ask for, if it will.
 fn body_wanted(tx: &mut Transaction, downstream: &Downstream<'_>) -> Option<u64> {
     let state = tx.policy.program()?;
-    if !downstream.owes_body() || state.body.is_some() || state.body_is_gone {
+    if !downstream.has_untouched_body() || state.body.is_some() {
         return None;
     }
     foresight::foresee_body(tx)
