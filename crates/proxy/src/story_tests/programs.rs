@@ -308,6 +308,15 @@ fn a_body_that_no_backend_could_be_sent_is_there_for_a_retry_and_for_a_restart()
 }
 
 #[test]
+fn a_body_that_was_taken_off_is_not_announced_again_by_a_rollback() {
+    let story = Story::vcl("import std; sub vcl_backend_fetch { unset bereq.body; std.rollback(bereq); }");
+    story.origin([answer(200, &[], "done")]);
+    let reply = story.ask("PUT /", &[], "pie");
+    assert_eq!((reply.body(), reply.asked[0].body.as_slice()), ("done", &b""[..]));
+    assert_eq!((reply.asked_with("content-length"), reply.asked_with("transfer-encoding")), (None, None));
+}
+
+#[test]
 fn a_body_that_no_backend_could_be_sent_is_there_for_every_try_in_place_of_varnishd() {
     let text = "sub vcl_deliver { if (req.restarts < 2) { return (restart); } } sub vcl_synth { return (fail); }";
     let story = Story::vcl_with(text, |settings| settings.as_varnishd = true);
