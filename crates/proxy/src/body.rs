@@ -15,7 +15,7 @@ use crate::fetch::origin_body::{OriginBody, OriginPiece};
 use crate::held_body::{HeldBody, Pages};
 use crate::limits::SLICES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
-use crate::outgoing::End;
+use crate::send_outcome::End;
 use crate::sliced_read::SlicedRead;
 use crate::unsent::RestOfBody;
 

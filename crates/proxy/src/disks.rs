@@ -6,10 +6,10 @@ use std::sync::Arc;
 use cache::{Cache, CacheSettings, Disk, Notifier};
 
 use crate::clock::{Clock, Moment};
+use crate::core::Shared;
 use crate::limits::DISK_SETTLE_MAX;
 use crate::stderr_line::complain;
 use crate::vcl_story::bans::PolicyBan;
-use crate::worker::Shared;
 
 pub(crate) fn above(disk: Disk, settings: CacheSettings, notifier: Arc<dyn Notifier>) -> Arc<Cache> {
     let bans = bans_of(&disk);

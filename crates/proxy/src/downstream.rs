@@ -4,41 +4,25 @@
 //! a dry run happens in memory.
 
 pub(crate) mod dry_run;
+mod sending;
 
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use message::Version;
-use wire::{Event, Writing};
+use wire::Event;
 
 use crate::connection::Connection;
 use crate::downstream::dry_run::DryRun;
-use crate::fetch::Broken;
-use crate::http1_sending;
+use crate::fetch::broken::Broken;
 use crate::limits::Limits;
 use crate::linger;
-use crate::outgoing::{End, Outgoing};
-use crate::outgoing_head::AnswerHead;
-use crate::records::session_records::Closing;
 use crate::records::task_records::TaskRecords;
 use crate::request_body::BodyRead;
-use crate::tunnel_flow::{self, Tunnel};
 
 /// The client of an exchange.
 pub(crate) enum Downstream<'c> {
     Http1(&'c mut Connection),
     DryRun(&'c mut DryRun),
-}
-
-/// What became of an answer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SendOutcome {
-    pub(crate) end: End,
-    pub(crate) head_bytes: u64,
-    /// Of the body, framing included.
-    pub(crate) body_bytes: u64,
-    /// May the client ask again the same way, as far as the answer goes?
-    pub(crate) persistent: bool,
 }
 
 /// The request's body.
@@ -137,33 +121,6 @@ impl Downstream<'_> {
 
 /// The answer.
 impl Downstream<'_> {
-    /// An interim response, unless the client speaks HTTP/1.0 (RFC 9110 §15.2). False: the client left.
-    pub(crate) async fn send_interim(&mut self, version: Version, head: AnswerHead) -> bool {
-        match self {
-            Downstream::Http1(connection) => connection.send_interim(version, head).await,
-            Downstream::DryRun(run) => {
-                run.take_interim(&head);
-                true
-            }
-        }
-    }
-
-    /// The final answer. `persistent`: the client may ask again the same way, as far as the request goes.
-    pub(crate) async fn send(&mut self, outgoing: Outgoing, version: Version, persistent: bool) -> SendOutcome {
-        match self {
-            Downstream::Http1(connection) => {
-                // The instant run has begun already what it could not finish.
-                if connection.exchange.writing() == Writing::Waiting {
-                    connection.exchange(Event::AnswerBegun);
-                }
-                let sent = http1_sending::send(connection, outgoing, version, persistent).await;
-                connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
-                sent
-            }
-            Downstream::DryRun(run) => run.take_answer(outgoing, persistent).await,
-        }
-    }
-
     /// There will be no more of an answer.
     pub(crate) fn cut(&mut self) {
         if let Downstream::Http1(connection) = self {
@@ -191,55 +148,6 @@ impl Downstream<'_> {
         match self {
             Downstream::Http1(connection) => connection.idle_ms(limits),
             Downstream::DryRun(_) => limits.idle_timeout.as_millis() as u64,
-        }
-    }
-
-    /// Says that bytes flow freely from here on, behind this head if there is one. False: the client left.
-    pub(crate) async fn begin_tunnel(&mut self, head: Option<AnswerHead>) -> bool {
-        match (self, head) {
-            (Downstream::Http1(connection), Some(head)) => {
-                if !connection.send_head(head).await {
-                    return false;
-                }
-                connection.exchange(Event::Switched);
-                true
-            }
-            (Downstream::Http1(connection), None) => {
-                connection.exchange(Event::Piped);
-                connection.owed = None;
-                true
-            }
-            (Downstream::DryRun(run), head) => {
-                head.iter().for_each(|head| run.take_interim(head));
-                true
-            }
-        }
-    }
-
-    /// Carries bytes both ways until both sides have ended, one broke, or nothing moved for too long. Returns how many went to the client.
-    pub(crate) async fn carry(&mut self, tunnel: Tunnel) -> u64 {
-        match self {
-            Downstream::Http1(connection) => tunnel_flow::carry(connection, tunnel).await,
-            // Whoever is at the other end of a tunnel is none of a dry run's.
-            Downstream::DryRun(_) => 0,
-        }
-    }
-
-    /// The exchange is over. True when the client may ask again the same way. `why` is asked only where records want to know.
-    pub(crate) async fn finish(
-        &mut self,
-        persistent: bool,
-        client_closes: bool,
-        why: impl FnOnce() -> Closing,
-    ) -> bool {
-        match self {
-            Downstream::Http1(connection) => {
-                if connection.session().is_some() {
-                    connection.closes(why());
-                }
-                connection.leave(persistent, client_closes).await
-            }
-            Downstream::DryRun(_) => persistent,
         }
     }
 }

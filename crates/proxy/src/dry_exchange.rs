@@ -11,18 +11,19 @@ use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusal
 use crate::access_log::CacheVerdict;
 use crate::clock::Moment;
 use crate::connection_addresses::Ends;
+use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
-use crate::listener::Peer;
+use crate::peer::Peer;
 use crate::receive;
 use crate::transaction::opening::Opening;
-use crate::transaction::synth;
-use crate::transaction::{self, Outcome, State, Step, Transaction, log};
+use crate::transaction::transaction_states::State;
+use crate::transaction::{Outcome, Step, Transaction, log};
+use crate::transaction::{story, synthesis};
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::instant_policy_hit::OnItsWay;
 use crate::vcl_story::xids;
-use crate::worker::Core;
 
 /// Asks as this client does, with a head and, behind it, a whole body.
 pub(crate) async fn ask(core: &Rc<Core>, client: IpAddr, bytes: &[u8]) -> DryRun {
@@ -51,7 +52,7 @@ async fn exchange(core: &Rc<Core>, client: IpAddr, bytes: &[u8], leaves: bool) -
             let mut run = DryRun::with_body(body);
             run.leaves = leaves;
             let (tx, step) = open(core, peer, received);
-            transaction::run(tx, Downstream::DryRun(&mut run), step).await;
+            story::run(tx, Downstream::DryRun(&mut run), step).await;
             run
         }
         Err(refusal) => refuse(core, peer, bytes, refusal).await,
@@ -107,7 +108,7 @@ fn under_program(
     let site = core.site();
     let (client, _, refused) = receive::before_policy(&site, opening.received, peer);
     let now_s = core.clock().at(opening.moment).wall_ms as f64 / 1_000.0;
-    let state = ClientState::new(program, Rc::new(ends(client.ip, peer)), xids::next(core), now_s);
+    let state = ClientState::new(program, Rc::new(ends(client.ip, peer)), xids::next(&core.xids), now_s);
     let step = refused.map_or(Step::Receive, Step::Synth);
     let on_its_way = OnItsWay::from_start(opening.received, client, step);
     opening.under_program(core, site, client, state, on_its_way)
@@ -133,7 +134,7 @@ fn ends(client: IpAddr, peer: Peer) -> Ends {
 
 async fn refuse(core: &Rc<Core>, peer: Peer, bytes: &[u8], refusal: Refusal) -> DryRun {
     core.counters.answered(CacheVerdict::Refused);
-    let (outgoing, note) = synth::answer_refusal(core, peer, bytes, &refusal);
+    let (outgoing, note) = synthesis::answer_refusal(core, peer, bytes, &refusal);
     let mut run = DryRun::default();
     run.take_answer(outgoing, false).await;
     log::refused(core, peer, (&refusal, note.as_ref()), CacheVerdict::Refused);

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::fetch::FETCH_EDGES;
-use crate::transaction::TRANSACTION_EDGES;
+use crate::fetch::fetch_states::{self, FETCH_EDGES, FetchState};
+use crate::transaction::transaction_states::{self, State, TRANSACTION_EDGES};
 
 /// One core's counts. Written by that core alone.
 #[derive(Debug)]
@@ -24,10 +24,35 @@ impl Default for EdgeCounts {
     }
 }
 
-/// Counts an edge; there is one writer, so no locked instruction.
+impl EdgeCounts {
+    /// The one function through which a transaction changes its state. What is not in the table is a bug and ends the connection.
+    #[inline]
+    pub(crate) fn take(&self, from: State, to: State) {
+        match transaction_states::edge_of(from, to) {
+            Some(edge) => add(&self.transaction[edge]),
+            None => panic!("no transaction goes from {from:?} to {to:?}"),
+        }
+    }
+
+    /// The same of a fetch.
+    #[inline]
+    pub(crate) fn take_of_fetch(&self, from: FetchState, to: FetchState) {
+        match fetch_states::edge_of(from, to) {
+            Some(edge) => add(&self.fetch[edge]),
+            None => panic!("no fetch goes from {from:?} to {to:?}"),
+        }
+    }
+
+    /// The same of the exchange on a connection.
+    #[inline]
+    pub(crate) fn take_of_exchange(&self, edge: usize) {
+        add(&self.exchange[edge]);
+    }
+}
+
+/// There is one writer, so no locked instruction.
 #[inline]
-pub(crate) fn take(counts: &[AtomicU64], edge: usize) {
-    let count = &counts[edge];
+fn add(count: &AtomicU64) {
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 

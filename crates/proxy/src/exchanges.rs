@@ -4,18 +4,18 @@ use message::Version;
 use wire::{Afterwards, Content, Event};
 
 use crate::connection::Connection;
-use crate::edges;
 use crate::http1_sending;
 use crate::linger;
-use crate::outgoing::{End, Outgoing};
+use crate::outgoing::Outgoing;
 use crate::outgoing_head::AnswerHead;
+use crate::send_outcome::End;
 
 impl Connection {
     /// The one function through which an exchange changes its state.
     #[inline]
     pub(crate) fn exchange(&mut self, event: Event) {
         match self.exchange.step(event) {
-            Ok(edge) => edges::take(&self.core.edges.exchange, edge),
+            Ok(edge) => self.core.edges.take_of_exchange(edge),
             Err(illegal) => panic!("{illegal}"),
         }
     }

@@ -15,12 +15,13 @@ use wire::{BodyFraming, Persistence, write_framing, write_head_end, write_status
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::Connection;
-use crate::downstream::SendOutcome;
 use crate::limits::SLICES_MAX;
 use crate::limits::{HEAD_BYTES_USUAL, LEASED_UNSENT_BYTES_MAX};
 use crate::listener::UNSENT_BYTES_MAX;
-use crate::outgoing::{End, Outgoing, OutgoingHead};
+use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::pace::Pace;
+use crate::send_outcome::End;
+use crate::send_outcome::SendOutcome;
 use crate::slots::Doom;
 use crate::unsent::Unsent;
 

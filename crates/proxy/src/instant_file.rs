@@ -4,13 +4,14 @@
 use wire::{Persistence, write_field, write_head_end, write_number_field};
 
 use crate::connection::Connection;
+use crate::core::Core;
 use crate::field_set::CONDITIONAL;
 use crate::instant_hit::{self, Instant, Visit};
 use crate::site::Site;
 use crate::static_files::open_file_table::Kept;
 use crate::stored_head;
-use crate::transaction::{Outcome, State, Step, take_edge};
-use crate::worker::Core;
+use crate::transaction::transaction_states::State;
+use crate::transaction::{Outcome, Step};
 
 /// Answers with a file of this root if that can be done at once.
 #[inline]
@@ -22,8 +23,8 @@ pub(crate) fn run(connection: &mut Connection, core: &Core, site: &Site, visit: 
         Kept::Current(file) if !visit.found.seen.has_any(CONDITIONAL) => file,
         known => return go_on(known),
     };
-    take_edge(core, State::Receive, State::Files);
-    take_edge(core, State::Files, State::Deliver);
+    core.edges.take(State::Receive, State::Files);
+    core.edges.take(State::Files, State::Deliver);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
     write_field(&mut tail, b"Date", &stored_head::date(now));

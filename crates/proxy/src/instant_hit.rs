@@ -17,22 +17,24 @@ use wire::{Event, Persistence, ReceivedRequest};
 use crate::access_log::CacheVerdict;
 use crate::answer_plan::{self, AnswerPlan, PlanRules, Representation};
 use crate::body::BodySource;
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::core::Core;
 use crate::field_set::CONDITIONAL;
 use crate::held_body::{Pages, Whole};
 use crate::limits::SLICES_MAX;
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::policy;
-use crate::receive::{Client, Received};
+use crate::receive::Received;
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
 use crate::site::Site;
 use crate::stored_head;
 use crate::transaction::lookup::Question;
-use crate::transaction::{Outcome, State, Step, hit, log, lookup, take_edge};
+use crate::transaction::transaction_states::State;
+use crate::transaction::{Outcome, Step, hit, log, lookup};
 use crate::vcl_story::log_notes::LogNotes;
-use crate::worker::Core;
 
 /// So much of a head and of a body is asked for ahead; the CPU itself goes on from there.
 const AHEAD_BYTES: usize = 256;
@@ -141,8 +143,8 @@ fn answer(
         // Several pieces, or a head that is made anew: no hurry.
         return Instant::Step(State::Lookup, Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE);
     }
-    take_edge(core, State::Lookup, State::Hit);
-    take_edge(core, State::Hit, State::Deliver);
+    core.edges.take(State::Lookup, State::Hit);
+    core.edges.take(State::Hit, State::Deliver);
     object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
@@ -173,7 +175,7 @@ pub(crate) struct Shot<'a> {
     /// No body goes out, by the client's method or by the status.
     pub(crate) head_only: bool,
     pub(crate) persistent: bool,
-    pub(crate) client: Client,
+    pub(crate) client: ClientIdentity,
     pub(crate) moment: Moment,
     /// What a policy has to say to the log.
     pub(crate) notes: Option<&'a Rc<LogNotes>>,
@@ -199,8 +201,8 @@ pub(crate) fn send(
     };
     core.counters.bytes_out.add(sent as u64);
     if sent as u64 == total {
-        take_edge(core, State::Deliver, State::Transmit);
-        take_edge(core, State::Transmit, State::Log);
+        core.edges.take(State::Deliver, State::Transmit);
+        core.edges.take(State::Transmit, State::Log);
         connection.exchange(Event::AnswerEnded);
         if shot.persistent {
             connection.exchange(Event::Reused);

@@ -8,7 +8,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -16,13 +15,14 @@ use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::client_places::ClientPlace;
-use crate::connection;
+use crate::accepted::{Accepted, Listener};
+use crate::core::Core;
 use crate::forward::client_shares::client_network;
+use crate::http1_serving;
 use crate::mailbox::Message;
+use crate::peer::Peer;
 use crate::settings::{ListenAddress, ListenMode, ListenerSettings};
 use crate::stderr_line::complain;
-use crate::worker::Core;
 
 /// Connections the kernel may keep for us between two accepts.
 const BACKLOG: i32 = 4096;
@@ -30,51 +30,6 @@ const BACKLOG: i32 = 4096;
 pub(crate) const UNSENT_BYTES_MAX: u32 = 256 << 10;
 /// After the descriptor limit was met: how long until the next try.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
-
-/// A bound socket and what it was bound for.
-pub(crate) struct Listener {
-    pub(crate) settings: ListenerSettings,
-    socket: OwnedFd,
-}
-
-/// A connection of which nothing has been read.
-pub(crate) struct Accepted {
-    pub(crate) socket: OwnedFd,
-    pub(crate) is_unix: bool,
-    pub(crate) peer: Peer,
-    pub(crate) proxy_protocol: bool,
-    pub(crate) mode: ListenMode,
-    /// Of the listener.
-    pub(crate) name: Option<Arc<str>>,
-    /// Its place among the connections of its client, where these are limited.
-    pub(crate) place: Option<Box<ClientPlace>>,
-}
-
-/// The other end of a client connection. A UNIX socket's peer counts as loopback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Peer(pub(crate) IpAddr);
-
-impl Peer {
-    const UNIX: Peer = Peer(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
-
-    /// Somebody for whom a proxy speaks without saying who it is. It is not the proxy, whose rights it must not have.
-    pub(crate) const UNNAMED: Peer = Peer(rules::forwarded::UNKNOWN_ADDRESS);
-
-    pub(crate) fn of(address: SocketAddr) -> Peer {
-        Peer(address.ip().to_canonical())
-    }
-
-    pub(crate) fn ip(self) -> IpAddr {
-        self.0
-    }
-
-    /// As header fields name it.
-    pub(crate) fn text(self) -> Box<[u8]> {
-        let mut text = Vec::new();
-        message::write_address(&mut text, self.0);
-        text.into()
-    }
-}
 
 /// Binds an address for `cores` cores. Says what could not be bound and why.
 pub(crate) fn bind(settings: &ListenerSettings, cores: usize) -> Result<(ListenAddress, Vec<Listener>), String> {
@@ -254,6 +209,6 @@ fn place(core: &Rc<Core>, mut accepted: Accepted) {
         core.shared.mailboxes[least].post(Message::Connection(accepted));
     } else {
         loads[core.index].fetch_add(1, Ordering::Relaxed);
-        connection::spawn(core, accepted);
+        http1_serving::spawn(core, accepted);
     }
 }

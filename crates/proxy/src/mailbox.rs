@@ -9,7 +9,7 @@ use std::task::{Poll, Waker};
 use cache::{Flight, Notifier};
 use parking_lot::Mutex;
 
-use crate::listener::{Accepted, Listener};
+use crate::accepted::{Accepted, Listener};
 
 pub(crate) enum Message {
     /// A connection of which no byte has been read.

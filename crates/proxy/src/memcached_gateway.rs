@@ -11,6 +11,7 @@ pub(crate) mod chunked_read;
 pub(crate) mod chunked_write;
 pub(crate) mod errand;
 pub(crate) mod gateway_call;
+pub(crate) mod gateway_routes;
 pub mod gateway_settings;
 pub(crate) mod item_answer;
 pub(crate) mod item_key;
@@ -27,6 +28,8 @@ pub mod server_ring;
 pub mod server_tls;
 pub(crate) mod value_hold;
 
+pub use self::gateway_routes::connections_of_core_max;
+
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,33 +38,15 @@ use std::task::{Context, Poll};
 use wire::memcached::{Command, Reply};
 
 use crate::clock::deadline_now_ms;
+use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got, Patience, ms_of};
-use crate::memcached_gateway::gateway_settings::MemcachedSettings;
-use crate::memcached_gateway::lane_table::LaneTable;
-use crate::memcached_gateway::memcached_server::{Server, ServerTerms};
+use crate::memcached_gateway::gateway_routes::Gateway;
+use crate::memcached_gateway::memcached_server::Server;
 use crate::memcached_gateway::read_flights::{Seat, Wish};
-use crate::memcached_gateway::server_ring::ServerRing;
-use crate::origin::Origins;
-use crate::worker::Core;
 
 /// Servers that are asked for one request, if each fails.
 const SERVERS_TRIED_MAX: usize = 4;
-
-/// All routes to memcached of one configuration.
-#[derive(Debug, Default)]
-pub(crate) struct Gateways {
-    pub(crate) routes: Vec<Gateway>,
-}
-
-/// One route to memcached.
-#[derive(Debug)]
-pub(crate) struct Gateway {
-    pub(crate) settings: MemcachedSettings,
-    /// In the order of the settings.
-    servers: Vec<Arc<Server>>,
-    ring: ServerRing,
-}
 
 /// Nothing will be answered.
 #[derive(Clone, Debug)]
@@ -75,50 +60,6 @@ pub(crate) enum Waiter<'a> {
     /// For a client, who may leave.
     Client(Downstream<'a>),
     Nobody,
-}
-
-/// Connections that one core may have to all memcacheds of these routes.
-pub fn connections_of_core_max(settings: &[MemcachedSettings]) -> usize {
-    let mut terms: Vec<ServerTerms> = Vec::new();
-    for route in settings {
-        for server in &route.servers {
-            let of_route = ServerTerms::of(route, &server.address);
-            if !terms.contains(&of_route) {
-                terms.push(of_route);
-            }
-        }
-    }
-    terms.iter().map(|terms| terms.connections_max).sum()
-}
-
-impl Gateways {
-    /// Servers that `previous` knows under the same terms keep connections, gets and health. Names are looked up as
-    /// those of `origins` are.
-    pub(crate) fn new(settings: &[MemcachedSettings], origins: &Origins, previous: Option<&Gateways>) -> Gateways {
-        let mut known: Vec<Arc<Server>> = previous
-            .into_iter()
-            .flat_map(|gateways| &gateways.routes)
-            .flat_map(|route| &route.servers)
-            .cloned()
-            .collect();
-        let mut server = |terms: ServerTerms| match known.iter().find(|server| server.terms == terms) {
-            Some(server) => {
-                server.whereabouts.store(Arc::new(origins.whereabouts(terms.address.url())));
-                Arc::clone(server)
-            }
-            None => {
-                let whereabouts = origins.whereabouts(terms.address.url());
-                known.push(Arc::new(Server::new(terms, whereabouts)));
-                Arc::clone(&known[known.len() - 1])
-            }
-        };
-        let routes = settings.iter().map(|settings| Gateway {
-            servers: settings.servers.iter().map(|at| server(ServerTerms::of(settings, &at.address))).collect(),
-            ring: ServerRing::new(&settings.servers, settings.hash),
-            settings: settings.clone(),
-        });
-        Gateways { routes: routes.collect() }
-    }
 }
 
 impl Gateway {
@@ -273,8 +214,11 @@ impl Gateway {
 
     fn send(&self, core: &Rc<Core>, server: &Arc<Server>, call: &Arc<Call>, command: &Command<'_>) {
         match server.admits(deadline_now_ms()) {
-            true => LaneTable::push(core, server, call, command),
-            false => server.settle(core, call, Err(Failure { kind: FailureKind::Ejected, unsent: true })),
+            true => {
+                let mut lanes = core.memcached_lanes.borrow_mut();
+                lanes.push((&core.counters, core.now().mono_ms), server, call, command);
+            }
+            false => server.settle(&core.counters, call, Err(Failure { kind: FailureKind::Ejected, unsent: true })),
         }
     }
 }

@@ -4,18 +4,14 @@
 //! A thread of its own, because what it does may take milliseconds and is most needed when the cores have no time. It does
 //! not know how the resident memory is found out nor which allocator there is: that is the program's.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::limits::{
-    CONNECTIONS_ALWAYS, MEMORY_BASE_BYTES, MEMORY_LOOK_OFTEN, MEMORY_LOOK_SELDOM, MEMORY_SAY_EVERY,
-    MEMORY_WORKER_BYTES, STALLED_SHARE_SHIFT,
-};
-use crate::mailbox::{Mailbox, Message};
-use crate::memory_share::{MemoryLimit, MemoryShare};
+use crate::core::Shared;
+use crate::limits::{CONNECTIONS_ALWAYS, MEMORY_LOOK_OFTEN, MEMORY_LOOK_SELDOM, MEMORY_SAY_EVERY};
+use crate::memory_share::MemoryShare;
 use crate::stderr_line::complain;
-use crate::worker::Shared;
 
 /// After so many looks in a row at which nothing was found to cut, there is nothing.
 const LOOKS_WITHOUT_CUT_MAX: u32 = 3;
@@ -26,106 +22,6 @@ pub trait ProcessMemory: Send + Sync {
     fn resident_bytes(&self) -> Option<u64>;
     /// Gives back what the allocator keeps for later.
     fn release(&self);
-}
-
-/// What the warden tells the cores, and the cores and the operator the warden.
-#[derive(Debug)]
-pub(crate) struct MemoryGate {
-    base_bytes: u64,
-    limit_bytes: AtomicU64,
-    occupied_bytes: AtomicU64,
-    refuses: AtomicBool,
-    /// Answers that were cut so far, on all cores.
-    cut: AtomicU64,
-    /// Cores that were asked to cut some and have not come to it.
-    asked: AtomicUsize,
-}
-
-/// Figures of this moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryStatus {
-    /// What the process may take beside its base.
-    pub limit_bytes: u64,
-    /// What a process takes anyway.
-    pub base_bytes: u64,
-    /// What it occupies at the last look, the store's file in memory included; 0 before the first.
-    pub occupied_bytes: u64,
-    /// New connections are refused.
-    pub refuses: bool,
-}
-
-impl MemoryGate {
-    pub(crate) fn new(limit_bytes: usize, workers: usize) -> MemoryGate {
-        let further = workers.saturating_sub(1) as u64;
-        MemoryGate {
-            base_bytes: MEMORY_BASE_BYTES + further * MEMORY_WORKER_BYTES,
-            limit_bytes: AtomicU64::new(limit_bytes as u64),
-            occupied_bytes: AtomicU64::new(0),
-            refuses: AtomicBool::new(false),
-            cut: AtomicU64::new(0),
-            asked: AtomicUsize::new(0),
-        }
-    }
-
-    pub(crate) fn set_limit(&self, limit_bytes: usize) {
-        self.limit_bytes.store(limit_bytes as u64, Relaxed);
-    }
-
-    /// May no further connection come?
-    #[inline]
-    pub(crate) fn refuses(&self) -> bool {
-        self.refuses.load(Relaxed)
-    }
-
-    /// So much more is accounted for than the limit is.
-    #[inline]
-    pub(crate) fn overdraft(&self, used_bytes: usize) -> u64 {
-        (used_bytes as u64).saturating_sub(self.limit_bytes.load(Relaxed))
-    }
-
-    /// What may be kept for clients that take nothing of their answers.
-    pub(crate) fn stalled_bytes_max(&self) -> u64 {
-        self.limit_bytes.load(Relaxed) >> STALLED_SHARE_SHIFT
-    }
-
-    /// Asks a core to cut answers whose clients take nothing of them, until so many bytes are free.
-    pub(crate) fn ask_to_cut(&self, mailbox: &Mailbox, bytes: u64) {
-        self.asked.fetch_add(1, Relaxed);
-        mailbox.post(Message::CutStalled(bytes));
-    }
-
-    /// Were cores asked to cut, and have not all of them done so yet?
-    pub(crate) fn is_asked(&self) -> bool {
-        self.asked.load(Relaxed) > 0
-    }
-
-    /// A core has done what it was asked.
-    pub(crate) fn note_asked(&self) {
-        self.asked.fetch_sub(1, Relaxed);
-    }
-
-    /// So many answers were cut whose clients take nothing.
-    pub(crate) fn note_cut(&self, answers: u64) {
-        self.cut.fetch_add(answers, Relaxed);
-    }
-
-    /// A limit of what is buffered for clients, which may not be a larger part of the memory than a quarter.
-    pub(crate) fn buffers_max(&self, limit: usize) -> usize {
-        limit.min((self.limit_bytes.load(Relaxed) / 4) as usize)
-    }
-
-    pub(crate) fn status(&self) -> MemoryStatus {
-        MemoryStatus {
-            limit_bytes: self.limit_bytes.load(Relaxed),
-            base_bytes: self.base_bytes,
-            occupied_bytes: self.occupied_bytes.load(Relaxed),
-            refuses: self.refuses(),
-        }
-    }
-
-    fn limit(&self) -> MemoryLimit {
-        MemoryLimit { base_bytes: self.base_bytes, limit_bytes: self.limit_bytes.load(Relaxed) }
-    }
 }
 
 /// Watches for as long as anybody else holds what all cores share.

@@ -24,25 +24,6 @@ pub(crate) enum OutgoingHead {
     Begun { rest: Vec<u8>, body_bytes_sent: u64, left: u64 },
 }
 
-/// How the sending ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// To the last byte.
-    Sent,
-    /// The client is gone.
-    ClientLeft,
-    /// The client took nothing for `limits.send_timeout`, or too little.
-    ClientSlow,
-    /// The client took nothing while memory was needed.
-    MemoryNeeded,
-    /// What was promised did not arrive; the token says why.
-    Cut(&'static str),
-    /// A tunnel has ended.
-    TunnelClosed,
-    /// There is no answer to a request with such a body; the token says why.
-    Unanswered(&'static str),
-}
-
 impl Outgoing {
     /// An answer whose body goes out.
     pub(crate) fn new(head: AnswerHead, content: Content, body: impl Into<Body>) -> Outgoing {

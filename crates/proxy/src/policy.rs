@@ -9,11 +9,11 @@ use message::{FieldName, FieldsView, Method, Request, TargetForm};
 use rules::{RequestDirectives, UrlVariation};
 use wire::{ReceivedRequest, RequestBody};
 
+use crate::core::Shared;
 use crate::field_set::FieldSet;
 use crate::settings::PolicySettings;
 use crate::url_variations::Place;
 use crate::vcl_story::client_state::ClientState;
-use crate::worker::Shared;
 
 /// Who decides about a request.
 pub(crate) enum Policy {

@@ -8,10 +8,13 @@ use std::sync::Arc;
 use message::{FieldName, Method, Request};
 use wire::{Event, ReceivedRequest};
 
+use crate::client_identity::ClientIdentity;
 use crate::clock::{Moment, deadline_now_ms};
-use crate::connection::{Connection, Turn};
+use crate::connection::Connection;
 use crate::connection_addresses::Ends;
+use crate::core::Core;
 use crate::field_set::CONDITIONAL;
+use crate::http1_serving::Turn;
 use crate::receive;
 use crate::records::request_records;
 use crate::records::session_records::Closing;
@@ -23,7 +26,6 @@ use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::instant_policy_hit::{self, OnItsWay, Reached};
 use crate::vcl_story::{builtin_hit, xids};
-use crate::worker::Core;
 
 impl Connection {
     /// The same under a policy of the operator's: answered at once if the program and the store agree.
@@ -76,7 +78,7 @@ impl Connection {
         // Who has a body does not get an answer at once: it may have to be read first.
         let has_body = self.owed.is_some();
         let visit = instant_policy_hit::Visit { received, client, persistent, is_conditional, moment };
-        let (xid, mut reached) = (xids::next(core), None);
+        let (xid, mut reached) = (xids::next(&core.xids), None);
         if refused.is_none() && !has_body && program.leaves_hits_to_builtin && !core.is_heard() {
             reached = builtin_hit::run(self, core, &site, &visit, seen, xid);
             if let Some(Reached::Answered { .. } | Reached::Left) = reached {
@@ -127,7 +129,7 @@ impl Connection {
     }
 
     /// The ends of the connection, which are asked for once; and who asks, if a trusted proxy says so.
-    fn ends_for(&mut self, client: &receive::Client) -> Rc<Ends> {
+    fn ends_for(&mut self, client: &ClientIdentity) -> Rc<Ends> {
         let ends = self.ends.get_or_insert_with(|| Rc::new(Ends::of(&self.wire, client.peer.text())));
         if client.ip == client.peer.ip() {
             return Rc::clone(ends);

@@ -12,7 +12,7 @@ use wire::{ProxyHeader, Refusal, proxy_complaint, read_proxy_header, refusals};
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
 use crate::connection_addresses::Ends;
-use crate::listener::Peer;
+use crate::peer::Peer;
 use crate::records::session_records::Closing;
 use crate::slots::Phase;
 

@@ -1,69 +1,30 @@
 //! The first step: who asks, for what, and what the policy makes of it. Runs over the borrowed head, before
 //! anything is copied.
 
-use std::net::IpAddr;
-
 use cache::Key;
 use message::{FieldName, Fields, Request, Scheme, TargetForm};
-use rules::forwarded::{self, UNKNOWN_ADDRESS};
+use rules::forwarded::{self};
 use wire::ReceivedRequest;
 
+use crate::client_identity::{ClientIdentity, is_in};
 use crate::closed_paths::WhyNot;
+use crate::core::Core;
 use crate::field_set::FieldSet;
-use crate::listener::Peer;
+use crate::peer::Peer;
 use crate::policy::{self, ReceiveVerdict, trimmed_query};
-use crate::settings::{Network, RouteTarget, Settings};
+use crate::settings::{RouteTarget, Settings};
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::Kept;
 use crate::stub_status;
 use crate::transaction::admit::Unverified;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, files};
-use crate::worker::Core;
-
-/// Who sent the request, as far as we believe it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Client {
-    /// The address at the other end of the connection, or what its PROXY header says.
-    pub(crate) peer: Peer,
-    /// The same, or what a trusted proxy says in X-Forwarded-For or Forwarded.
-    pub(crate) ip: IpAddr,
-    /// Nobody else may stand behind `ip`.
-    is_vouched_for: bool,
-    /// The peer is one of `trusted_proxies`: its X-Forwarded-* are kept and added to.
-    pub(crate) peer_is_trusted: bool,
-    /// A user of the forward proxy: name and password in its Proxy-Authorization are right.
-    pub(crate) is_user: bool,
-}
-
-impl Client {
-    /// Whoever holds the connection.
-    pub(crate) fn of_peer(peer: Peer) -> Client {
-        Client { peer, ip: peer.ip(), is_vouched_for: true, peer_is_trusted: false, is_user: false }
-    }
-
-    /// Is the client one of those whom a list lets in? Whom nobody vouches for is only where everybody is.
-    pub(crate) fn is_among(&self, networks: &[Network]) -> bool {
-        is_in(networks, if self.is_vouched_for { self.ip } else { UNKNOWN_ADDRESS })
-    }
-
-    /// The same for a list on which other proxies stand, of which each speaks for clients of its own.
-    pub(crate) fn is_among_proxies(&self, networks: &[Network]) -> bool {
-        // What a trusted proxy says of somebody is not what it is itself.
-        is_in(networks, if self.peer_is_trusted && !self.is_vouched_for { UNKNOWN_ADDRESS } else { self.ip })
-    }
-
-    /// Would `trusted_proxies` tell who it is?
-    pub(crate) fn is_hidden(&self) -> bool {
-        !self.is_vouched_for || self.ip == UNKNOWN_ADDRESS
-    }
-}
 
 /// What receive found out.
 pub(crate) struct Received {
     pub(crate) verdict: Verdict,
     pub(crate) seen: FieldSet,
-    pub(crate) client: Client,
+    pub(crate) client: ClientIdentity,
     pub(crate) backend: Option<Backend>,
 }
 
@@ -124,7 +85,7 @@ fn judge(
     site: &Site,
     received: &ReceivedRequest<'_>,
     seen: FieldSet,
-    client: Client,
+    client: ClientIdentity,
     target: Option<RouteTarget>,
 ) -> Verdict {
     if let Some(synth) = refusal(site, received, seen) {
@@ -160,10 +121,10 @@ pub(crate) fn before_policy(
     site: &Site,
     received: &ReceivedRequest<'_>,
     peer: Peer,
-) -> (Client, FieldSet, Option<Synth>) {
+) -> (ClientIdentity, FieldSet, Option<Synth>) {
     let seen = FieldSet::of(received.request.fields);
     let client = match site.settings.trusted_proxies.is_empty() && !seen.has_any(RELAYED) {
-        true => Client::of_peer(peer),
+        true => ClientIdentity::of_peer(peer),
         false => client_of_hop(&site.settings, &mut received.clone(), seen, peer),
     };
     (client, seen, refusal(site, received, seen))
@@ -227,8 +188,8 @@ pub(crate) fn client_of_hop(
     received: &mut ReceivedRequest<'_>,
     seen: FieldSet,
     peer: Peer,
-) -> Client {
-    let mut client = Client::of_peer(peer);
+) -> ClientIdentity {
+    let mut client = ClientIdentity::of_peer(peer);
     let trusted = &settings.trusted_proxies;
     client.peer_is_trusted = !trusted.is_empty() && is_in(trusted, client.ip);
     if seen.has_any(RELAYED) {
@@ -249,10 +210,6 @@ pub(crate) fn client_of_hop(
 
 /// What shows that somebody speaks for somebody else.
 const RELAYED: FieldSet = FieldSet::mask(forwarded::RELAY_FIELDS);
-
-fn is_in(networks: &[Network], ip: IpAddr) -> bool {
-    networks.iter().any(|network| network.contains(ip))
-}
 
 /// RFC 9110 §7.6.3: does `Via` hold our own pseudonym?
 #[cold]

@@ -6,6 +6,7 @@
 //! `played_origins`; the clock stands still until it is moved (`Rehearsal::advance`); names are not looked up
 //! (`rehearsal_world`). `watch` hears what the programs do.
 
+pub(crate) mod heard;
 pub(crate) mod played_exchange;
 pub(crate) mod played_origins;
 mod rehearsal_world;
@@ -17,102 +18,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use vcl::source_files::Span;
-use vcl::subroutines::Method as Subroutine;
-use vcl::{Loaded, LogKind, World};
+use vcl::{Loaded, World};
 
-use crate::access_log::CacheVerdict;
 use crate::backend_health::HealthOrder;
 use crate::clock::Clock;
+use crate::core::Core;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::dry_exchange;
 use crate::limits::REHEARSAL_TIME_MAX;
-use crate::policy_columns::Life;
+use crate::log_sink::LogSink;
+pub use crate::rehearsal::heard::{Closed, Event, Ran, Settled};
 pub use crate::rehearsal::played_exchange::{AnswerParts, PlayedAnswer, RanHead, Sent};
 use crate::rehearsal::played_origins::Stage;
 use crate::rehearsal::rehearsal_world::RehearsalWorld;
 use crate::rehearsal::watch::Watch;
-use crate::service::{LogSink, Start, StartError, share};
+use crate::service::{Start, StartError, share};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::vcl_site::VclProgram;
-use crate::worker::Core;
 
 /// Noon of the first day of 2026: when every rehearsal begins.
 const BEGINS_WALL_MS: u64 = 1_767_268_800_000;
 /// Any moment long after a boot.
 const BEGINS_MONO_MS: u64 = 1_000_000_000;
-
-/// What happens inside a subroutine, in order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    Statement(Span),
-    /// Of the `if` that began last.
-    Condition {
-        at: Span,
-        holds: bool,
-    },
-    Set {
-        name: String,
-        before: Option<String>,
-        after: String,
-    },
-    /// One more line of a field.
-    Added {
-        name: String,
-        line: String,
-    },
-    /// It was there.
-    Unset {
-        name: String,
-        before: String,
-    },
-    RolledBack(&'static str),
-    Hashed(Option<String>),
-    Body(String),
-    Banned {
-        expression: String,
-        refused: Option<String>,
-    },
-    Purged {
-        tag: Option<String>,
-        is_soft: bool,
-        count: u64,
-    },
-    Logged(LogKind, String),
-}
-
-/// A built-in subroutine that ran.
-#[derive(Clone, Debug)]
-pub struct Ran {
-    pub method: Subroutine,
-    /// Of which program.
-    pub loaded: Arc<Loaded>,
-    /// As VCL writes it.
-    pub verdict: String,
-    /// For the refresh of something stale, which the client does not wait for.
-    pub is_background: bool,
-    pub events: Vec<Event>,
-    /// `req` at its end, or `bereq` on the origin's side.
-    pub request: RanHead,
-    /// `resp` or `beresp`, where there is one.
-    pub response: Option<RanHead>,
-}
-
-/// How long what a fetch brought lives.
-#[derive(Clone, Debug)]
-pub struct Settled {
-    pub life: Life,
-    pub is_background: bool,
-}
-
-/// How the request ended, as the access log has it.
-#[derive(Clone, Copy, Debug)]
-pub struct Closed {
-    pub status: u16,
-    pub verdict: CacheVerdict,
-    pub why: &'static str,
-}
 
 /// What the client got.
 #[derive(Clone, Debug, PartialEq)]

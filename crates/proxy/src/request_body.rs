@@ -10,7 +10,7 @@ use wire::{BodyDecoder, ChunkedLimits, Decoded, Event, Reading, Refusal, Request
 
 use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
-use crate::fetch::Broken;
+use crate::fetch::broken::Broken;
 use crate::records::task_records::TaskRecords;
 use crate::slots::Doom;
 
@@ -39,6 +39,11 @@ struct Pace {
 struct PaceLimits {
     timeout_ms: u64,
     rate_min: u64,
+}
+
+/// Does a request of this kind bring a body?
+pub(crate) fn brings_body(body: RequestBody) -> bool {
+    !matches!(body, RequestBody::None | RequestBody::Length(0))
 }
 
 /// What reading brought.

@@ -11,17 +11,21 @@ use cache::{Cache, CacheSettings, CacheStats, Disk, DiskStats, EvictionKind};
 use parking_lot::Mutex;
 use vcl::World;
 
+use crate::accepted::Listener;
 use crate::clock::{Clock, Moment, deadline_now_ms};
+use crate::core::Shared;
 use crate::counters::CoreCounters;
 use crate::disks;
 use crate::edges::{Edge, EdgeCounts};
-use crate::fetch::FETCH_EDGES;
+use crate::fetch::fetch_states::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
 use crate::hit_history::{HitHistory, HitRatios};
 use crate::limits::DISK_CLOSE_MAX;
 use crate::listener;
+use crate::log_sink::LogSink;
 use crate::mailbox::{Mailbox, Message, Post};
-use crate::memory_warden::{self, MemoryGate, MemoryStatus, ProcessMemory};
+use crate::memory_gate::{MemoryGate, MemoryStatus};
+use crate::memory_warden::{self, ProcessMemory};
 use crate::origin::OriginStatus;
 use crate::records::RecordSink;
 use crate::records::expiry_records::ExpiryRecords;
@@ -29,26 +33,15 @@ use crate::rehearsal::played_origins::Stage;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
 use crate::stderr_line::complain;
-use crate::transaction::TRANSACTION_EDGES;
+use crate::transaction::transaction_states::TRANSACTION_EDGES;
 use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::{VclError, VclShelf};
 use crate::vcl_site::VclProgram;
-use crate::worker::{self, Shared};
+use crate::worker;
 
 /// The least memory a store can work with.
 pub const MEMORY_BYTES_MIN: usize = 1 << 20;
-
-/// Where finished access log lines go. Must not block.
-pub trait LogSink: Send + Sync {
-    /// Takes whole lines, each ended by a line feed. `Err` gives them back when they could not be taken at once.
-    fn write(&self, lines: Vec<u8>, lines_count: u64) -> Result<(), Vec<u8>>;
-
-    /// Is there anywhere to write to at the moment? A reload may switch the log on and off.
-    fn is_on(&self) -> bool {
-        true
-    }
-}
 
 /// Why the proxy could not start, or a reload was refused.
 #[derive(Debug)]
@@ -281,7 +274,7 @@ impl Proxy {
     }
 
     /// One listener a core; a UNIX socket has only one, on the first core, which hands connections on.
-    fn open(&self, listeners: Vec<listener::Listener>) {
+    fn open(&self, listeners: Vec<Listener>) {
         for (core, listener) in listeners.into_iter().enumerate() {
             self.shared.mailboxes[core].post(Message::Open(Box::new(listener)));
         }

@@ -9,7 +9,7 @@ use message::Request;
 use crate::closed_paths::{self, WhyNot};
 use crate::forward::parents::Ways;
 use crate::forward::{Forward, Taken};
-use crate::memcached_gateway::Gateways;
+use crate::memcached_gateway::gateway_routes::Gateways;
 use crate::origin::Origins;
 use crate::settings::{RouteSettings, RouteTarget, Settings};
 use crate::static_files::StaticFiles;

@@ -20,17 +20,18 @@ use vcl::{Included, NoIncludes, NoWorld};
 
 use crate::access_log::CacheVerdict;
 use crate::clock::Clock;
+use crate::core::Core;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::dry_exchange;
+use crate::log_sink::LogSink;
 use crate::origin::tests::settings;
 use crate::rehearsal::played_origins::Stage;
 use crate::rehearsal::watch::Watch;
 use crate::rehearsal::{AnswerParts, Closed, PlayedAnswer, Sent};
-use crate::service::{LogSink, Start, share};
+use crate::service::{Start, share};
 use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
 use crate::vcl_site::VclProgram;
-use crate::worker::Core;
 
 const BEGINS_WALL_MS: u64 = 1_767_268_800_000;
 const BEGINS_MONO_MS: u64 = 1_000_000_000;

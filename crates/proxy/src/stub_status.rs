@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use message::Method;
 
-use crate::receive::Client;
+use crate::client_identity::ClientIdentity;
+use crate::core::Core;
 use crate::site::Site;
 use crate::transaction::synth::Synth;
-use crate::worker::Core;
 
 /// What is said to a request for this page.
-pub(crate) fn answer(site: &Site, page: usize, method: Method, client: Client) -> Synth {
+pub(crate) fn answer(site: &Site, page: usize, method: Method, client: ClientIdentity) -> Synth {
     if !client.is_among(&site.settings.status_pages[page].allow_from) {
         return Synth::status_forbidden(&client);
     }

@@ -1,8 +1,9 @@
-//! The story of one request: a loop over steps, a file a step.
+//! The story of one request: what it has on its way, and the steps that it may take. `story` is the loop over them, and each
+//! step is a file.
 //!
-//! Receive has happened before: `connection` reads the request and runs receive, lookup, hit and deliver at once
+//! Receive has happened before: `http1_serving` reads the request and runs receive, lookup, hit and deliver at once
 //! when the answer is in the store. Whatever must wait goes on here. A step returns the next one, with what that
-//! one needs; the table below says which may follow which.
+//! one needs; the table in `transaction_states` says which may follow which.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,19 +14,19 @@ use rules::RequestDirectives;
 use wire::RequestBody;
 
 use crate::access_log::CacheVerdict;
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
+use crate::core::Core;
 use crate::disk_read::DiskRead;
 use crate::downstream::Downstream;
-use crate::edges;
 use crate::error_note::ErrorNote;
 use crate::field_set::FieldSet;
-use crate::outgoing::{End, Outgoing};
+use crate::outgoing::Outgoing;
 use crate::policy::{self, Policy};
-use crate::receive::Client;
+use crate::send_outcome::End;
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::Kept;
-use crate::vcl_story::{client_steps, receiving};
-use crate::worker::Core;
+use crate::transaction::transaction_states::State;
 
 pub(crate) mod admit;
 pub(crate) mod deliver;
@@ -45,172 +46,18 @@ pub(crate) mod pipe;
 pub(crate) mod purge;
 mod raw_pipe;
 pub(crate) mod recalling;
+mod requesting;
 pub(crate) mod restart;
 mod slice_probe;
 pub(crate) mod slicing;
+pub(crate) mod story;
 pub(crate) mod synth;
+pub(crate) mod synthesis;
+pub(crate) mod transaction_states;
 pub(crate) mod transmit;
 mod tunnel;
 mod unread_body;
 pub(crate) mod wait;
-
-/// The states of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Receive,
-    Restart,
-    Lookup,
-    /// A disk is asked.
-    Recall,
-    Hit,
-    /// What was hit lies in slices: the first is waited for.
-    Slicing,
-    Wait,
-    Miss,
-    Pass,
-    Pipe,
-    Purge,
-    Synth,
-    /// A file beneath a root is looked for, or the page for an error.
-    Files,
-    /// Credentials for the forward proxy are being verified.
-    Admit,
-    /// memcached is asked.
-    Memcached,
-    Deliver,
-    Transmit,
-    Log,
-}
-
-const STATES: usize = State::Log as usize + 1;
-
-/// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 74] = {
-    use State::*;
-    [
-        (Receive, Lookup),
-        (Receive, Pass),
-        (Receive, Pipe),
-        (Receive, Purge),
-        (Receive, Synth),
-        (Receive, Files),
-        (Receive, Admit),
-        (Admit, Lookup),
-        (Admit, Pass),
-        (Admit, Pipe),
-        (Admit, Purge),
-        // Wrong ones; or right ones, and what is asked for is refused.
-        (Admit, Synth),
-        // The client left.
-        (Admit, Log),
-        (Files, Deliver),
-        // There is none, it may not be shown, or it is a directory that was asked for without its slash.
-        (Files, Synth),
-        (Receive, Memcached),
-        (Memcached, Deliver),
-        // A miss, a refusal, or nobody who replies.
-        (Memcached, Synth),
-        // The same, where an origin stands behind it.
-        (Memcached, Pass),
-        (Memcached, Log),
-        (Lookup, Hit),
-        // Somebody fetches it already.
-        (Lookup, Wait),
-        (Lookup, Miss),
-        // A HEAD, or a range far into a body, of what is not stored goes to the origin as it is.
-        (Lookup, Pass),
-        // only-if-cached, or an origin that failed a moment ago.
-        (Lookup, Synth),
-        // Memory has nothing of it, and a disk may.
-        (Lookup, Recall),
-        (Recall, Lookup),
-        // It is not what was asked for.
-        (Recall, Miss),
-        (Recall, Pass),
-        (Recall, Synth),
-        (Hit, Deliver),
-        (Hit, Slicing),
-        (Slicing, Deliver),
-        // Its body lay on a disk, which has written over it since.
-        (Hit, Lookup),
-        // The origin has another representation by now.
-        (Slicing, Lookup),
-        // It fails, or the client takes nothing but what is stored.
-        (Slicing, Synth),
-        // The client left.
-        (Slicing, Log),
-        // The fetch runs in a task of its own and its requester follows it like everybody else.
-        (Miss, Wait),
-        (Wait, Deliver),
-        // Freed by an uncacheable answer, or by a Vary that does not fit: ask again.
-        (Wait, Lookup),
-        // The origin confirmed what was stored, or failed and stale is allowed.
-        (Wait, Hit),
-        (Wait, Synth),
-        // The client left.
-        (Wait, Log),
-        (Pass, Deliver),
-        // An answer that may be stored after all.
-        (Pass, Wait),
-        // A range far ahead made a manifest.
-        (Pass, Hit),
-        (Pass, Synth),
-        (Pass, Log),
-        // The origin did not switch protocols.
-        (Pipe, Deliver),
-        (Pipe, Synth),
-        (Pipe, Log),
-        (Purge, Synth),
-        (Synth, Deliver),
-        // There may be a page for this error.
-        (Synth, Files),
-        (Deliver, Transmit),
-        (Transmit, Log),
-        // From here on only where a policy says so. Any of its subroutines may send the request elsewhere …
-        (Hit, Pass),
-        (Hit, Miss),
-        (Hit, Synth),
-        (Miss, Pass),
-        (Miss, Synth),
-        (Wait, Pass),
-        (Deliver, Synth),
-        // The request's body is read first.
-        (Receive, Receive),
-        // The client left meanwhile.
-        (Receive, Log),
-        // … or back to the start.
-        (Receive, Restart),
-        (Hit, Restart),
-        (Miss, Restart),
-        (Pass, Restart),
-        (Purge, Restart),
-        (Deliver, Restart),
-        (Synth, Restart),
-        (Restart, Receive),
-        // Once too often.
-        (Restart, Synth),
-    ]
-};
-
-/// Edge numbers by states, `u8::MAX` where there is no edge.
-const EDGE_OF: [[u8; STATES]; STATES] = {
-    let mut table = [[u8::MAX; STATES]; STATES];
-    let mut at = 0;
-    while at < TRANSACTION_EDGES.len() {
-        let (from, to) = TRANSACTION_EDGES[at];
-        table[from as usize][to as usize] = at as u8;
-        at += 1;
-    }
-    table
-};
-
-/// The one function through which a transaction changes its state.
-#[inline]
-pub(crate) fn take_edge(core: &Core, from: State, to: State) {
-    let edge = EDGE_OF[from as usize][to as usize];
-    assert!(edge != u8::MAX, "no transaction goes from {from:?} to {to:?}");
-    edges::take(&core.edges.transaction, usize::from(edge));
-}
 
 /// What comes next, and what it needs.
 pub(crate) enum Step {
@@ -288,7 +135,7 @@ pub(crate) struct Transaction {
     pub(crate) persistent: bool,
     /// The client said that this is its last request on it.
     pub(crate) client_closes: bool,
-    pub(crate) client: Client,
+    pub(crate) client: ClientIdentity,
     /// Absent for what we answer ourselves, files too.
     pub(crate) backend: Option<Backend>,
     pub(crate) key: Option<Key>,
@@ -329,8 +176,8 @@ impl Outcome {
 }
 
 impl Transaction {
-    fn enter(&mut self, state: State) {
-        take_edge(&self.core, self.state, state);
+    pub(crate) fn enter(&mut self, state: State) {
+        self.core.edges.take(self.state, state);
         self.state = state;
     }
 
@@ -355,43 +202,5 @@ impl Transaction {
     pub(crate) fn key(&mut self) -> Key {
         let (core, head) = (&self.core, &self.head);
         *self.key.get_or_insert_with(|| policy::key(&core.shared, &head.request()))
-    }
-}
-
-/// Runs the transaction from `step` to its end. True when its client may ask again the same way.
-pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, step: Step) -> bool {
-    let (tx, downstream) = (&mut *tx, &mut { downstream });
-    let mut step = step;
-    loop {
-        tx.enter(step.state());
-        step = match step {
-            Step::Receive => receiving::run(tx, downstream).await,
-            Step::Relabel(label) => client_steps::relabel(tx, &label),
-            Step::Restart => restart::run(tx),
-            Step::Lookup => lookup::ask(tx),
-            Step::Recall(recall) => recalling::run(tx, *recall).await,
-            Step::Hit(object, why) => hit::run(tx, object, why),
-            Step::Slicing(slicing) => slicing::run(tx, downstream, *slicing).await,
-            Step::Wait(wait) => wait::run(tx, downstream, *wait).await,
-            Step::Miss(ticket) => miss::run(tx, downstream, ticket),
-            Step::Pass => pass::run(tx, downstream).await,
-            Step::Pipe => pipe::run(tx, downstream).await,
-            Step::Purge => purge::run(tx).await,
-            Step::Synth(synth) => synth::run(tx, synth),
-            Step::Files { root, file } => files::run(tx, root, file).await,
-            Step::ErrorPage(page) => error_page::run(tx, *page).await,
-            Step::Admit(unverified) => admit::run(tx, downstream, *unverified).await,
-            Step::Memcached(route) => memcached::run(tx, downstream, route).await,
-            Step::Deliver(answer) => deliver::run(tx, *answer),
-            Step::Transmit(outgoing) => {
-                if downstream.owes_body() {
-                    unread_body::settle(tx, downstream).await;
-                }
-                tx.core.counters.answered(tx.outcome.verdict);
-                tx.core.counters.hits_disk.add(u64::from(tx.outcome.is_hit_of_disk()));
-                transmit::run(tx, downstream, *outgoing).await
-            }
-            Step::Log(end) => return log::run(tx, downstream, end).await,
-        };
     }
 }

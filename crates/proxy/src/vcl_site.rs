@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use vcl::subroutines::Method as Subroutine;
 use vcl::typed_program::{BackendId, Program};
 use vcl::{Loaded, Sources, World};
 
@@ -21,7 +22,6 @@ use crate::rehearsal::played_origins::Stage;
 use crate::settings::VclParameters;
 use crate::site::Site;
 use crate::vcl_backends;
-use crate::vcl_story::builtin_hit;
 
 pub(crate) struct VclSite {
     pub(crate) name: Arc<str>,
@@ -90,7 +90,7 @@ impl VclSite {
         let loaded = Loaded::load(program, sources, &**into.world)?;
         Ok(VclSite {
             name: name.into(),
-            leaves_hits_to_builtin: builtin_hit::are_left_to_builtin(&loaded),
+            leaves_hits_to_builtin: leaves_hits_to_builtin(&loaded),
             loaded,
             probes,
             made: MadeBackends::new(into.base, into.parameters, into.prober, into.stage),
@@ -234,4 +234,11 @@ fn health_of(program: &Program, origins: &Origins, others: &[Arc<VclSite>]) -> V
         })
     };
     program.backends.iter().enumerate().map(of).map(Arc::new).collect()
+}
+
+/// Does the program leave every step of a hit to builtin.vcl?
+fn leaves_hits_to_builtin(program: &Loaded) -> bool {
+    [Subroutine::Recv, Subroutine::Hash, Subroutine::Hit, Subroutine::Deliver]
+        .into_iter()
+        .all(|method| program.is_builtin(method))
 }

@@ -2,18 +2,14 @@
 //! steps, which need no socket.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use message::Status;
 use wire::{Content, has_length};
 
-use crate::body::{Body, BodyEvent, Wanted};
-use crate::downstream::SendOutcome;
-use crate::outgoing::{End, Outgoing, OutgoingHead};
 use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
+use crate::send_outcome::End;
 
 /// The client of a dry run.
 #[derive(Debug, Default)]
@@ -67,41 +63,10 @@ impl DryRun {
     pub(super) fn take_interim(&mut self, head: &AnswerHead) {
         self.interims.push(DryAnswer::of(head, Content::Unsaid));
     }
-
-    pub(crate) async fn take_answer(&mut self, outgoing: Outgoing, persistent: bool) -> SendOutcome {
-        let Outgoing { head, mut body } = outgoing;
-        let OutgoingHead::Whole { head, content, .. } = head else {
-            unreachable!("only an HTTP/1 connection begins with a head and goes on here")
-        };
-        let mut answer = DryAnswer::of(&head, content);
-        if !persistent {
-            answer.fields.push(("Connection".to_owned(), "close".to_owned()));
-        }
-        let (mut queue, mut bytes) = (VecDeque::new(), Vec::new());
-        answer.end = poll_fn(|cx| poll_all(&mut body, &mut queue, &mut bytes, cx)).await;
-        answer.body = bytes;
-        let (end, body_bytes) = (answer.end, answer.body.len() as u64);
-        self.answer = Some(answer);
-        SendOutcome { end, head_bytes: 0, body_bytes, persistent }
-    }
-}
-
-/// Reads all of a body.
-fn poll_all(body: &mut Body, queue: &mut VecDeque<Bytes>, bytes: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<End> {
-    loop {
-        let event = ready!(body.poll_bytes(queue, cx, Wanted::Bytes));
-        queue.drain(..).for_each(|piece| bytes.extend_from_slice(&piece));
-        match event {
-            BodyEvent::More => {}
-            BodyEvent::End(_) => return Poll::Ready(End::Sent),
-            BodyEvent::Broken(end) => return Poll::Ready(end),
-            BodyEvent::Pages => unreachable!("bytes are wanted"),
-        }
-    }
 }
 
 impl DryAnswer {
-    fn of(head: &AnswerHead, content: Content) -> DryAnswer {
+    pub(super) fn of(head: &AnswerHead, content: Content) -> DryAnswer {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let reason = head.reason.as_deref().map_or_else(|| head.status.reason().to_owned(), text);
         let mut fields = Vec::new();

@@ -4,23 +4,25 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::{Charge, Ticket};
-use message::{FieldName, RequestHead};
+use message::RequestHead;
 use wire::RequestBody;
 
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
+use crate::core::Core;
 use crate::fetch::fetch_policy::FetchPolicy;
+use crate::fetch::fetch_states::FetchState;
 use crate::fetch::notes::FetchNotes;
+use crate::fetch::purpose::Purpose;
 use crate::fetch::slice_fetch::SliceProgram;
-use crate::fetch::{Fetch, FetchState, Purpose, Timeouts, builtin_steps, fill, program_steps};
+use crate::fetch::timeouts::Timeouts;
+use crate::fetch::{Fetch, builtin_steps, fill, program_steps};
 use crate::forward::parents::Ways;
 use crate::limits::FETCH_BYTES;
 use crate::origin::Origin;
-use crate::receive::Client as ClientIdentity;
 use crate::site::{Backend, Site};
-use crate::transaction::Transaction;
 use crate::transaction::synth::{MEMORY_SHORT, Synth};
 use crate::vcl_story::client_state::ClientState;
-use crate::worker::Core;
 
 /// Who wants something fetched, and by whose word.
 #[derive(Clone, Copy)]
@@ -46,16 +48,6 @@ pub(crate) enum Under<'a> {
 }
 
 impl<'a> Requester<'a> {
-    pub(crate) fn of(tx: &'a Transaction) -> Requester<'a> {
-        Requester {
-            body: tx.body,
-            expects_continue: tx.expects_continue,
-            client: Some(tx.client),
-            under: tx.policy.program().map_or(Under::Builtin, Under::Program),
-            ..Requester::in_background((&tx.core, &tx.site), tx.backend, &tx.head)
-        }
-    }
-
     /// The refresh of something stale, by the built-in policy.
     pub(crate) fn in_background(
         (core, site): (&'a Rc<Core>, &'a Arc<Site>),
@@ -67,25 +59,9 @@ impl<'a> Requester<'a> {
     }
 }
 
-impl Purpose {
-    /// What is piped without an Upgrade is a pass that nobody judges.
-    pub(crate) fn of_pipe(tx: &Transaction) -> Purpose {
-        match tx.head.request().fields.contains(FieldName::Upgrade) {
-            true => Purpose::Upgrade,
-            false if tx.site.settings.pipes_as_it_comes() => Purpose::Raw,
-            false => Purpose::Piped,
-        }
-    }
-}
-
 impl Fetch {
-    /// The fetch of a transaction.
-    pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Fetch, Synth> {
-        Fetch::begin(&Requester::of(tx), purpose)
-    }
-
     /// Fails when there is no memory for it, or no origin that may be asked; a program says later whom it asks, unless it pipes.
-    pub(super) fn begin(requester: &Requester<'_>, purpose: Purpose) -> Result<Fetch, Synth> {
+    pub(crate) fn begin(requester: &Requester<'_>, purpose: Purpose) -> Result<Fetch, Synth> {
         // What an answer that is under way lacks is brought all the same: it would have to be cut.
         let is_hole = matches!(purpose, Purpose::Slice { if_range: Some(_), .. });
         if !is_hole && requester.core.lacks_memory() {
@@ -105,8 +81,8 @@ impl Fetch {
     }
 
     /// CONNECT, to a proxy.
-    pub(crate) fn tunnelled(tx: &Transaction, origin: Arc<Origin>, parent: usize) -> Fetch {
-        let requester = Requester { body: RequestBody::None, expects_continue: false, ..Requester::of(tx) };
+    pub(crate) fn tunnelled(requester: &Requester<'_>, origin: Arc<Origin>, parent: usize) -> Fetch {
+        let requester = Requester { body: RequestBody::None, expects_continue: false, ..*requester };
         let bare = Fetch::bare(&requester, Purpose::Tunnel);
         Fetch { chosen: Some(origin), parent: Some(parent), retried: true, ..bare }
     }
@@ -144,13 +120,13 @@ fn held(core: &Core) -> Charge {
 }
 
 /// Begins the fetch of a miss in its own task. The notes are between it and its requester.
-pub(crate) fn spawn(tx: &Transaction, ticket: Ticket) -> Rc<FetchNotes> {
-    let (requester, notes) = (Requester::of(tx), Rc::new(FetchNotes::default()));
-    match Fetch::begin(&requester, Purpose::Store(ticket.stale().cloned())) {
+pub(crate) fn spawn(requester: &Requester<'_>, ticket: Ticket) -> Rc<FetchNotes> {
+    let notes = Rc::new(FetchNotes::default());
+    match Fetch::begin(requester, Purpose::Store(ticket.stale().cloned())) {
         Ok(fetch) => {
             tokio::task::spawn_local(fill::run(fetch, ticket, Some(Rc::clone(&notes))));
         }
-        Err(synth) => ticket.fail(synth.as_failure(), tx.core.now()),
+        Err(synth) => ticket.fail(synth.as_failure(), requester.core.now()),
     }
     notes
 }

@@ -7,7 +7,8 @@ use message::{Field, FieldName, Fields, FieldsView, Method, Request, RequestHead
 use rules::conditions;
 use wire::HopByHop;
 
-use crate::fetch::{Purpose, prepare};
+use crate::fetch::prepare;
+use crate::fetch::purpose::Purpose;
 
 /// The request to the origin before the program sees it: of the client's fields those that are not for one connection
 /// or one client's conditions, and, where something stored may be confirmed, ours. What Connection names goes as it came in

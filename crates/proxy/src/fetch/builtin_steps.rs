@@ -13,12 +13,15 @@ use rules::{
 };
 use wire::{HopByHop, ResponseBody};
 
+use crate::fetch::arrival::Arrival;
+use crate::fetch::broken::Broken;
 use crate::fetch::fetch_policy::FetchVerdict;
 use crate::fetch::fill::{Landing, Unkept};
 use crate::fetch::invalidated::invalidate_after;
 use crate::fetch::notes::FetchNotes;
+use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Ruling, Settled, SettledBody, Storable};
-use crate::fetch::{Arrival, Broken, Fetch, Purpose, Reply, failed, refreshed};
+use crate::fetch::{Fetch, Reply, failed, refreshed};
 use crate::forward::Taken;
 use crate::policy;
 use crate::site::Backend;

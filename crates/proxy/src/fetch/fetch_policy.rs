@@ -9,12 +9,14 @@ use std::rc::Rc;
 use cache::{Began, Failure, Ticket};
 use wire::Parties;
 
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
 use crate::fetch::fill::Landing;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::prepare::{OriginRequest, is_last};
 use crate::fetch::settled::{Ruling, Settled};
 use crate::fetch::slice_fetch::SliceProgram;
-use crate::fetch::{Broken, Client, Fetch, Reply, builtin_steps, program_answer, program_steps, slice_manifest};
+use crate::fetch::{Fetch, Reply, builtin_steps, program_answer, program_steps, slice_manifest};
 use crate::vcl_story::backend_task::BackendTask;
 
 /// Who decides.
@@ -46,7 +48,7 @@ impl FetchPolicy {
 
 impl Fetch {
     /// Prepare: what is to happen in place of asking the origin. `None`: it is asked.
-    pub(super) async fn prepare(&mut self, client: &mut Client<'_>) -> Option<FetchVerdict> {
+    pub(super) async fn prepare(&mut self, client: &mut ClientLink<'_>) -> Option<FetchVerdict> {
         match self.policy {
             FetchPolicy::Builtin => None,
             FetchPolicy::Program(_) => program_steps::prepare(self, client).await,
@@ -100,7 +102,7 @@ impl Fetch {
     }
 
     /// The same where no final answer came, or its body broke off before anybody saw anything of it.
-    pub(super) fn judge_broken(&mut self, client: &mut Client<'_>, broken: Broken) -> FetchVerdict {
+    pub(super) fn judge_broken(&mut self, client: &mut ClientLink<'_>, broken: Broken) -> FetchVerdict {
         match self.policy {
             FetchPolicy::Builtin => FetchVerdict::Fail(broken),
             FetchPolicy::Program(_) => program_steps::judge_broken(self, client, broken),

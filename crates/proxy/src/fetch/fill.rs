@@ -11,12 +11,15 @@ use bytes::Bytes;
 use cache::{Description, Draft, Failure, Mark, Now, Renewal, StoreAs, Ticket, Unshared};
 use message::ResponseHead;
 
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
+use crate::fetch::fetch_states::FetchState;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
 use crate::fetch::settled::{Settled, SettledBody};
 use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
-use crate::fetch::{Broken, Client, Fetch, FetchState, slice_manifest};
+use crate::fetch::{Fetch, slice_manifest};
 use crate::limits::POURED_BYTES_MAX;
 use crate::url_variations::Place;
 
@@ -42,7 +45,7 @@ async fn settle_while_wanted(
     notes: Option<&Rc<FetchNotes>>,
 ) -> Option<(Result<Box<Settled>, Broken>, Ticket)> {
     let gives_up = notes.is_some() && fetch.ends_with_its_readers();
-    let mut client = Client::Detached(notes.cloned());
+    let mut client = ClientLink::Detached(notes.cloned());
     let mut settling = pin!(fetch.settle(&mut client));
     let mut kept = Some(ticket);
     let settled = poll_fn(|cx| {

@@ -4,8 +4,8 @@ use cache::Began;
 use message::{Request, ResponseHead};
 
 use crate::cache_groups;
+use crate::core::Core;
 use crate::policy;
-use crate::worker::Core;
 
 /// RFC 9111 §4.4, RFC 9875 §3: what an unsafe request has made untrue. Returns the number that its own response may be
 /// stored under.

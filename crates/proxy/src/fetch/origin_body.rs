@@ -18,13 +18,13 @@ use tokio::io::AsyncReadExt;
 use tokio::time::Sleep;
 use wire::{BodyDecoder, Decoded, ResponseBody};
 
+use crate::core::Core;
 use crate::fetch::block_read::BlockRoom;
-use crate::fetch::{Fetch, failed};
+use crate::fetch::failed;
 use crate::limits::{GIVEN_UP_BYTES_MAX, GIVEN_UP_WAIT};
 use crate::origin::{OriginConnection, OriginFailure};
 use crate::records::fetch_records;
 use crate::records::task_records::TaskRecords;
-use crate::worker::Core;
 
 /// A body that has begun to arrive, and that nobody pulls yet.
 pub(crate) struct Arriving {
@@ -56,21 +56,21 @@ enum Rest {
 
 pub(crate) struct OriginBody {
     pub(super) core: Rc<Core>,
-    connection: Option<OriginConnection>,
-    framing: ResponseBody,
+    pub(super) connection: Option<OriginConnection>,
+    pub(super) framing: ResponseBody,
     pub(super) decoder: BodyDecoder,
-    persistent: bool,
+    pub(super) persistent: bool,
     pub(super) early: Vec<u8>,
     /// What is left of the block that is read into.
     pub(super) block: Option<BlockRoom>,
     /// What the last read brought, or what came with the head.
     pub(super) brought: usize,
-    origin: Arc<str>,
-    shows_address: bool,
-    timeout: Duration,
-    timer: Option<Pin<Box<Sleep>>>,
+    pub(super) origin: Arc<str>,
+    pub(super) shows_address: bool,
+    pub(super) timeout: Duration,
+    pub(super) timer: Option<Pin<Box<Sleep>>>,
     /// Of the fetch, if anybody wants them.
-    records: Option<Rc<TaskRecords>>,
+    pub(super) records: Option<Rc<TaskRecords>>,
 }
 
 impl Arriving {
@@ -80,30 +80,6 @@ impl Arriving {
             ResponseBody::Length(length) => Some(length),
             ResponseBody::None => Some(0),
             ResponseBody::Chunked | ResponseBody::UntilClose | ResponseBody::Tunnel => None,
-        }
-    }
-
-    /// For a pass, whose fetch ends in its transaction's transmit.
-    pub(crate) fn into_passed(self, fetch: &mut Fetch) -> OriginBody {
-        fetch.passed();
-        self.into_body(fetch)
-    }
-
-    pub(crate) fn into_body(self, fetch: &Fetch) -> OriginBody {
-        OriginBody {
-            core: Rc::clone(&fetch.core),
-            decoder: BodyDecoder::for_response(self.framing, &fetch.site.settings.limits.chunked),
-            connection: Some(self.connection),
-            framing: self.framing,
-            persistent: self.persistent,
-            brought: self.early.len(),
-            early: self.early,
-            block: None,
-            origin: Arc::clone(&fetch.origin().name),
-            shows_address: fetch.origin().shows_address(),
-            timeout: fetch.timeouts.between_bytes,
-            timer: None,
-            records: fetch.records().cloned(),
         }
     }
 

@@ -6,9 +6,9 @@ use rules::conditions::{self, Validators};
 use rules::{Facts, forwarded};
 use wire::{HopByHop, RequestBody, write_field, write_number_field};
 
-use crate::fetch::Purpose;
+use crate::client_identity::ClientIdentity;
+use crate::fetch::purpose::Purpose;
 use crate::limits::HEAD_BYTES_USUAL;
-use crate::receive::Client as ClientIdentity;
 use crate::records::request_records;
 use crate::settings::ParentLogin;
 

@@ -5,7 +5,7 @@ use wire::limits::HeadLimits;
 use wire::read_request;
 
 use super::*;
-use crate::listener::Peer;
+use crate::peer::Peer;
 
 const SHOP: &str = "GET /a?x=1 HTTP/1.1\r\nHost: shop.test\r\n";
 

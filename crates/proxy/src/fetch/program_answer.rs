@@ -8,12 +8,13 @@ use rules::date::parse_date;
 use rules::{Facts, Lifetimes, VarySpec};
 use wire::{HopByHop, ResponseBody};
 
+use crate::fetch::arrival::Arrival;
 use crate::fetch::builtin_steps::vary;
 use crate::fetch::fetch_policy::FetchVerdict;
 use crate::fetch::fill::{Landing, Unkept};
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::settled::{Keeping, Ruling, Settled, SettledBody};
-use crate::fetch::{Arrival, Fetch, slice_manifest};
+use crate::fetch::{Fetch, slice_manifest};
 use crate::limits::MARK_TTL_MIN_MS;
 use crate::records::fetch_records;
 use crate::stored_head;

@@ -17,15 +17,21 @@ use vcl::subroutine_verdicts::{
 use vcl::{BackendRef, Loaded};
 use wire::RequestBody;
 
+use crate::fetch::arrival::Arrival;
 use crate::fetch::bereq::{self, with_xid};
 use crate::fetch::beresp::{received_head, says_body_of_204};
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
 use crate::fetch::fetch_policy::{FetchPolicy, FetchVerdict};
+use crate::fetch::fetch_states::FetchState as State;
 use crate::fetch::program_answer::settled;
+use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::SettledBody;
 use crate::fetch::slice_fetch::SliceProgram;
-use crate::fetch::{Arrival, Broken, Client, Fetch, FetchState as State, Purpose, Reply, brings_body};
+use crate::fetch::{Fetch, Reply};
 use crate::records::RecordKind;
 use crate::records::fetch_records::{self, Wish};
+use crate::request_body::brings_body;
 use crate::transaction::synth::Synth;
 use crate::vcl_story::backend_task::{BackendTask, MadeFor};
 use crate::vcl_story::client_state::ClientState;
@@ -71,7 +77,7 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
         Purpose::Store(stale) => stale.as_ref(),
         _ => None,
     };
-    let (core, xid) = (Rc::clone(&fetch.core), xids::next(&fetch.core));
+    let (core, xid) = (Rc::clone(&fetch.core), xids::next(&fetch.core.xids));
     // What vcl_pipe has seen is asked as it is.
     let (wish, is_seen) = match fetch.purpose {
         _ if fetch.client.is_none() => (Wish::Background, false),
@@ -106,7 +112,7 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
 
 /// The fetch of a slice. The range is in its request, where the program sees it.
 pub(super) fn begin_slice(fetch: &mut Fetch, program: &SliceProgram) {
-    let (core, xid) = (Rc::clone(&fetch.core), xids::next(&fetch.core));
+    let (core, xid) = (Rc::clone(&fetch.core), xids::next(&fetch.core.xids));
     let bereq = bereq::with_range(&program.bereq.request(), &fetch.purpose);
     fetch.head = Rc::new(with_xid(&bereq.request(), xid));
     let mut task = BackendTask::new(Rc::clone(&program.made_for), Rc::clone(&fetch.head), xid, core.now());
@@ -121,13 +127,13 @@ fn take(fetch: &mut Fetch, mut task: BackendTask) {
 }
 
 /// vcl_backend_fetch, and the backend that it chose. `None`: that one is asked.
-pub(super) async fn prepare(fetch: &mut Fetch, client: &mut Client<'_>) -> Option<FetchVerdict> {
+pub(super) async fn prepare(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Option<FetchVerdict> {
     if let Some(instead) = backend_fetch(fetch) {
         return Some(go(fetch, instead));
     }
     let has_body = match client {
-        Client::Attached(downstream) => downstream.has_untouched_body(),
-        Client::Detached(_) => false,
+        ClientLink::Attached(downstream) => downstream.has_untouched_body(),
+        ClientLink::Detached(_) => false,
     };
     if fetch.task().retries.get() > 0 && brings_body(fetch.body) && fetch.carried.is_none() && !has_body {
         // It was read from the client once, and nobody kept it: what failed is the request, and vcl_synth answers it.
@@ -192,9 +198,9 @@ fn departs(fetch: &Fetch) {
 }
 
 /// In place of varnishd no backend hears of a body that is none, if that is seen at once.
-async fn body_begun(fetch: &Fetch, client: &mut Client<'_>) -> Result<(), Broken> {
+async fn body_begun(fetch: &Fetch, client: &mut ClientLink<'_>) -> Result<(), Broken> {
     match client {
-        Client::Attached(downstream) if fetch.body != RequestBody::None && fails_by_body(fetch) => {
+        ClientLink::Attached(downstream) if fetch.body != RequestBody::None && fails_by_body(fetch) => {
             poll_fn(|cx| downstream.poll_body_begun(cx)).await
         }
         _ => Ok(()),
@@ -207,7 +213,7 @@ fn fails_by_body(fetch: &Fetch) -> bool {
 
 /// One more time: a new transaction for the same wish.
 pub(super) fn note_again(fetch: &mut Fetch) {
-    let (task, xid) = (fetch.task(), xids::next(&fetch.core));
+    let (task, xid) = (fetch.task(), xids::next(&fetch.core.xids));
     task.retries.set(task.retries.get() + 1);
     task.xid.set(xid);
     task.was_304.set(false);
@@ -219,11 +225,11 @@ pub(super) fn note_again(fetch: &mut Fetch) {
 }
 
 /// There is no answer, or not all of it: vcl_backend_error makes one.
-pub(super) fn judge_broken(fetch: &mut Fetch, client: &mut Client<'_>, broken: Broken) -> FetchVerdict {
+pub(super) fn judge_broken(fetch: &mut Fetch, client: &mut ClientLink<'_>, broken: Broken) -> FetchVerdict {
     match broken {
         Broken::Origin(failure) => fail(fetch, failure.token),
         Broken::ClientFault(refusal) if fails_by_body(fetch) => {
-            if let Client::Attached(downstream) = client {
+            if let ClientLink::Attached(downstream) = client {
                 downstream.body_broke();
             }
             if let Some(records) = fetch.records() {

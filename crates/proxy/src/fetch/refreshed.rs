@@ -8,8 +8,9 @@ use rules::update::HeadEffect;
 use rules::{Facts, StoreDefaults, UrlVariation, Vary, WhyNotStored};
 use wire::HopByHop;
 
+use crate::fetch::Fetch;
+use crate::fetch::arrival::Arrival;
 use crate::fetch::settled::Settled;
-use crate::fetch::{Arrival, Fetch};
 use crate::stored_head;
 
 /// The fields of a 304 that its requester gets and nobody else, as from a 200: its cookies, and what `no-cache="…"` or

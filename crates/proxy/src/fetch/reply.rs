@@ -10,14 +10,17 @@ use rules::date::write_date;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 use wire::limits::HeadLimits;
-use wire::{HopByHop, ReceivedResponse, Refusal, RequestBody, ResponseBody, may_end_now, read_response};
+use wire::{HopByHop, ReceivedResponse, Refusal, ResponseBody, may_end_now, read_response};
 
 use crate::clock::Moment;
+use crate::fetch::arrival::Arrival;
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
 use crate::fetch::origin_body::Arriving;
 use crate::fetch::retry::Lost;
-use crate::fetch::send::{died, has_left};
+use crate::fetch::send::died;
 use crate::fetch::upload::Upload;
-use crate::fetch::{Arrival, Broken, Client, Fetch, Reply, failed};
+use crate::fetch::{Fetch, Reply, failed};
 use crate::origin::{OriginConnection, OriginFailure};
 use crate::outgoing_head::AnswerHead;
 use crate::records::fetch_records;
@@ -58,7 +61,7 @@ struct Unread {
 /// Reads until the final head.
 pub(crate) async fn run(
     fetch: &mut Fetch,
-    client: &mut Client<'_>,
+    client: &mut ClientLink<'_>,
     mut connection: OriginConnection,
 ) -> Result<Reply, Lost> {
     let mut upload = Upload::begin(fetch.body, fetch.expects_continue, client);
@@ -76,7 +79,7 @@ pub(crate) async fn run(
                 Poll::Ready(Err(_)) => return Poll::Ready(Event::ClientLeft),
                 Poll::Ready(Ok(())) | Poll::Pending => {}
             }
-            if !upload.is_reading() && has_left(client, cx) {
+            if !upload.is_reading() && client.has_left(cx) {
                 return Poll::Ready(Event::ClientLeft);
             }
             poll_timer(fetch, &upload, &mut timer, cx)
@@ -174,16 +177,16 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
 }
 
 /// Gives an interim response to whoever waits for the final one. HTTP/1.0 clients get none. False: the client left.
-async fn pass_on(fetch: &Fetch, client: &mut Client<'_>, head: &ResponseHead) -> bool {
+async fn pass_on(fetch: &Fetch, client: &mut ClientLink<'_>, head: &ResponseHead) -> bool {
     let mut interim = AnswerHead::new(head.status);
     interim.fields = HopByHop::end_to_end(head.fields.view());
     match client {
-        Client::Attached(downstream) => downstream.send_interim(fetch.head.version, interim).await,
-        Client::Detached(Some(notes)) => {
+        ClientLink::Attached(downstream) => downstream.send_interim(fetch.head.version, interim).await,
+        ClientLink::Detached(Some(notes)) => {
             notes.push_interim(interim);
             true
         }
-        Client::Detached(None) => true,
+        ClientLink::Detached(None) => true,
     }
 }
 
@@ -261,11 +264,6 @@ impl Unread {
         self.looked_at = 0;
         Ok(Some(head))
     }
-}
-
-/// Does a request of this kind bring a body?
-pub(crate) fn brings_body(body: RequestBody) -> bool {
-    !matches!(body, RequestBody::None | RequestBody::Length(0))
 }
 
 #[cfg(test)]

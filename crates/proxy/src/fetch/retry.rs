@@ -2,7 +2,7 @@
 
 use message::Method;
 
-use crate::fetch::Broken;
+use crate::fetch::broken::Broken;
 
 /// A request that got no final head.
 pub(crate) struct Lost {

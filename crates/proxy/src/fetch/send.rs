@@ -4,18 +4,20 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use tokio::io::AsyncWrite;
 
 use crate::clock::Moment;
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
 use crate::fetch::retry::Lost;
-use crate::fetch::{Broken, Client, Fetch, failed};
+use crate::fetch::{Fetch, failed};
 use crate::origin::{Call, OriginConnection, OriginFailure, Reuse};
 use crate::records::fetch_records;
 
 /// Connects and writes the head.
-pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8]) -> Result<OriginConnection, Lost> {
+pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>, head: &[u8]) -> Result<OriginConnection, Lost> {
     let reuse = if fetch.retried { Reuse::Fresh } else { Reuse::Allowed };
     let handle = fetch.core.handle();
     let connected = {
@@ -25,7 +27,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut Client<'_>, head: &[u8])
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
                 return Poll::Ready(Some(connected));
             }
-            if has_left(client, cx) { Poll::Ready(None) } else { Poll::Pending }
+            if client.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
         })
         .await
     };
@@ -66,14 +68,6 @@ pub(crate) fn died(fetch: &Fetch, connection: OriginConnection, body_was_taken: 
         on_dead_pooled_connection: connection.reused,
         body_was_taken,
         unconnected: false,
-    }
-}
-
-/// Has an attached client gone?
-pub(crate) fn has_left(client: &mut Client<'_>, cx: &mut Context<'_>) -> bool {
-    match client {
-        Client::Attached(downstream) => downstream.has_left(cx),
-        Client::Detached(_) => false,
     }
 }
 

@@ -10,9 +10,11 @@ use message::Fields;
 use rules::{Facts, Lifetimes, WhyNotStored};
 use wire::{HopByHop, ResponseBody};
 
+use crate::fetch::Fetch;
+use crate::fetch::arrival::Arrival;
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
 use crate::fetch::origin_body::{Arriving, OriginPiece};
-use crate::fetch::send::has_left;
-use crate::fetch::{Arrival, Broken, Client, Fetch};
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// An answer.
@@ -110,7 +112,11 @@ impl SettledBody {
 
 impl Fetch {
     /// Without streaming the whole body comes before anybody sees the head.
-    pub(super) async fn gather(&self, settled: Box<Settled>, client: &mut Client<'_>) -> Result<Box<Settled>, Broken> {
+    pub(super) async fn gather(
+        &self,
+        settled: Box<Settled>,
+        client: &mut ClientLink<'_>,
+    ) -> Result<Box<Settled>, Broken> {
         if settled.streams {
             return Ok(settled);
         }
@@ -122,7 +128,7 @@ impl Fetch {
         let mut reading = pin!(read_whole(self, arriving));
         let whole = poll_fn(|cx| match reading.as_mut().poll(cx) {
             Poll::Ready(read) => Poll::Ready(read.map_err(Broken::Origin)),
-            Poll::Pending if has_left(client, cx) => Poll::Ready(Err(Broken::ClientLeft)),
+            Poll::Pending if client.has_left(cx) => Poll::Ready(Err(Broken::ClientLeft)),
             Poll::Pending => Poll::Pending,
         });
         let (body, mut made) = (SettledBody::Read(whole.await?), made);

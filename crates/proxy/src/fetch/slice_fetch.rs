@@ -15,16 +15,17 @@ use message::{FieldName, Fields, FieldsView, Request, RequestHead, Status};
 use rules::credentials;
 use rules::range::{ContentRange, may_combine};
 
+use crate::client_identity::ClientIdentity;
+use crate::core::Core;
 use crate::fetch::begin::{Requester, Under};
 use crate::fetch::bereq::bereq_of;
+use crate::fetch::broken::Broken;
+use crate::fetch::fetch_states::FetchState;
 use crate::fetch::fill::{Course, pour};
-use crate::fetch::{Broken, Fetch, FetchState, Purpose, Reply, failed};
-use crate::receive::Client as ClientIdentity;
+use crate::fetch::purpose::Purpose;
+use crate::fetch::{Fetch, Reply, failed};
 use crate::site::{Backend, Site};
-use crate::transaction::Transaction;
 use crate::vcl_story::backend_task::MadeFor;
-use crate::vcl_story::client_steps::original_of;
-use crate::worker::Core;
 
 /// The token of a slice that is of another representation than the manifest.
 pub(crate) const CHANGED: &str = "representation-changed";
@@ -56,7 +57,7 @@ pub(crate) struct SliceProgram {
 
 impl SliceProgram {
     /// `asked`: the request, and as it came where the program has changed it since.
-    pub(super) fn new(
+    pub(crate) fn new(
         made_for: Rc<MadeFor>,
         (asked, original): (&Request<'_>, Option<FieldsView<'_>>),
     ) -> Rc<SliceProgram> {
@@ -65,20 +66,13 @@ impl SliceProgram {
 }
 
 impl SliceSource {
-    /// `None` for what does not lie in slices.
-    pub(crate) fn of(tx: &Transaction, manifest: &Arc<Object>) -> Option<SliceSource> {
-        let asked = tx.head.request();
-        let program = tx.policy.program().map(|state| SliceProgram::new(MadeFor::of(state), (&asked, original_of(tx))));
-        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), program), manifest)
-    }
-
-    /// The same for the fetch that brought the manifest.
+    /// For the fetch that brought the manifest. `None` for what does not lie in slices.
     pub(crate) fn of_fetch(fetch: &Fetch, manifest: &Arc<Object>) -> Option<SliceSource> {
         let (site, asked) = ((&fetch.core, &fetch.site), (fetch.backend, &fetch.head));
         SliceSource::new(site, asked, (fetch.client, fetch.slice_program()), manifest)
     }
 
-    fn new(
+    pub(crate) fn new(
         (core, site): (&Rc<Core>, &Arc<Site>),
         (backend, head): (Option<Backend>, &Rc<RequestHead>),
         (client, program): (Option<ClientIdentity>, Option<Rc<SliceProgram>>),

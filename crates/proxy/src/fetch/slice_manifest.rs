@@ -9,13 +9,13 @@ use cache::{Description, Key, Now, Object, Sliced, StoreAs, Ticket};
 use message::{FieldName, ResponseHead, Status};
 use rules::range::may_combine;
 
+use crate::core::Core;
 use crate::fetch::fill::Landing;
 use crate::fetch::slice_fetch::SliceSource;
 use crate::fetch::slice_stream::SliceStream;
 use crate::fetch::{Fetch, slice_fetch, slice_stream};
 use crate::limits::SLICE_BYTES_MIN;
 use crate::site::Site;
-use crate::worker::Core;
 
 /// A manifest begins as if it had been asked for so often already: as often as any policy counts.
 const MANIFEST_USES: u32 = 3;

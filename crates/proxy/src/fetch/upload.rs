@@ -9,10 +9,11 @@ use bytes::Bytes;
 use tokio::io::AsyncWrite;
 use wire::{BodyFraming, RequestBody};
 
-use crate::fetch::reply::brings_body;
-use crate::fetch::{Broken, Client};
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
 use crate::origin::OriginConnection;
 use crate::request_body::BodyRead;
+use crate::request_body::brings_body;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -34,11 +35,11 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    pub(crate) fn begin(body: RequestBody, expects_continue: bool, client: &Client<'_>) -> Upload {
-        let has_begun = matches!(client, Client::Attached(downstream) if downstream.has_begun_body());
+    pub(crate) fn begin(body: RequestBody, expects_continue: bool, client: &ClientLink<'_>) -> Upload {
+        let has_begun = matches!(client, ClientLink::Attached(downstream) if downstream.has_begun_body());
         let state = match client {
-            Client::Attached(_) if brings_body(body) && expects_continue && !has_begun => State::AwaitsContinue,
-            Client::Attached(_) if brings_body(body) => State::Reading,
+            ClientLink::Attached(_) if brings_body(body) && expects_continue && !has_begun => State::AwaitsContinue,
+            ClientLink::Attached(_) if brings_body(body) => State::Reading,
             _ => State::Done,
         };
         Upload { state, chunked: body == RequestBody::Chunked, queue: VecDeque::new(), taken: false }
@@ -74,7 +75,7 @@ impl Upload {
     /// Moves bytes up as far as both sides allow.
     pub(crate) fn poll(
         &mut self,
-        client: &mut Client<'_>,
+        client: &mut ClientLink<'_>,
         origin: &mut OriginConnection,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Broken>> {
@@ -88,7 +89,7 @@ impl Upload {
                 self.state = State::Done;
                 return Poll::Ready(Ok(()));
             }
-            let Client::Attached(downstream) = client else { return Poll::Ready(Ok(())) };
+            let ClientLink::Attached(downstream) = client else { return Poll::Ready(Ok(())) };
             match ready!(downstream.poll_body(cx)) {
                 Ok(BodyRead::Data(data)) => {
                     self.taken = true;
@@ -143,7 +144,7 @@ mod tests {
 
     /// What an upload has to write once these pieces were read.
     fn check(body: RequestBody, pieces: &[&'static str], expect: &str) {
-        let mut upload = Upload::begin(body, false, &Client::Detached(None));
+        let mut upload = Upload::begin(body, false, &ClientLink::Detached(None));
         pieces.iter().for_each(|piece| upload.push(Bytes::from_static(piece.as_bytes())));
         assert_eq!(upload.queue.iter().flatten().copied().collect::<Vec<_>>(), expect.as_bytes(), "{body:?}");
     }
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn whom_nobody_is_attached_to_has_nothing_to_send() {
-        let mut upload = Upload::begin(RequestBody::Length(5), true, &Client::Detached(None));
+        let mut upload = Upload::begin(RequestBody::Length(5), true, &ClientLink::Detached(None));
         assert!(upload.is_done() && !upload.awaits_continue() && !upload.release());
     }
 }

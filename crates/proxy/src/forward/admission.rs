@@ -5,17 +5,18 @@ use cache::Key;
 use message::{FieldName, Method, TargetForm};
 use wire::ReceivedRequest;
 
+use crate::client_identity::ClientIdentity;
 use crate::clock::deadline_now_ms;
+use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::forward::destinations::{self, Asked};
 use crate::forward::passwords::Known;
-use crate::listener::Peer;
+use crate::peer::Peer;
 use crate::policy::{self, ReceiveVerdict};
-use crate::receive::{self, Client, Received, Verdict};
+use crate::receive::{self, Received, Verdict};
 use crate::site::{Backend, Site};
 use crate::transaction::admit::Unverified;
 use crate::transaction::synth::Synth;
-use crate::worker::Core;
 
 /// Runs the step.
 pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, peer: Peer) -> Received {
@@ -41,7 +42,13 @@ fn asks_to_close(received: &ReceivedRequest<'_>) -> bool {
     received.request.fields.has_token(FieldName::ProxyConnection, "close")
 }
 
-fn judge(core: &Core, site: &Site, received: &ReceivedRequest<'_>, seen: FieldSet, client: &mut Client) -> Verdict {
+fn judge(
+    core: &Core,
+    site: &Site,
+    received: &ReceivedRequest<'_>,
+    seen: FieldSet,
+    client: &mut ClientIdentity,
+) -> Verdict {
     let settings = &site.forward.settings;
     let request = &received.request;
     if !client.is_among_proxies(&settings.allow_clients) {
@@ -97,7 +104,7 @@ fn who_is_it(site: &Site, received: &ReceivedRequest<'_>) -> Who {
 }
 
 /// Where a client that may come is led.
-fn lead(core: &Core, site: &Site, received: &ReceivedRequest<'_>, client: Client) -> Verdict {
+fn lead(core: &Core, site: &Site, received: &ReceivedRequest<'_>, client: ClientIdentity) -> Verdict {
     let (settings, request) = (&site.forward.settings, &received.request);
     let is_connect = request.method == Method::Connect;
     // `OPTIONS *` is about us.

@@ -12,13 +12,13 @@ use bytes::Bytes;
 use crc32fast::Hasher;
 use wire::memcached::{Command, Reply};
 
+use crate::core::Core;
 use crate::limits::MEMCACHED_CHUNKS_AHEAD_MAX;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, ChunkNames, Manifest};
 use crate::memcached_gateway::gateway_settings::MemcachedMode;
 use crate::memcached_gateway::value_hold::ValueHold;
 use crate::memcached_gateway::{Unanswered, Waiter};
 use crate::site::Site;
-use crate::worker::Core;
 
 /// Why there is no next chunk.
 #[derive(Clone, Debug)]

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use crc32fast::Hasher;
 use wire::memcached::{Command, Reply, StoreVerb};
 
+use crate::core::Core;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, ChunkNames, Generation, Manifest, chunk_exptime};
 use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::Got;
 use crate::memcached_gateway::gateway_settings::MemcachedMode;
 use crate::memcached_gateway::{Gateway, Unanswered, Waiter};
-use crate::worker::Core;
 
 pub(crate) struct ChunkedWrite {
     names: ChunkNames,

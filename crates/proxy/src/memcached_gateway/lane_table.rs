@@ -8,10 +8,10 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 use wire::memcached::Command;
 
+use crate::counters::CoreCounters;
 use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind};
 use crate::memcached_gateway::memcached_lane::Lane;
 use crate::memcached_gateway::memcached_server::Server;
-use crate::worker::Core;
 
 #[derive(Default)]
 pub(crate) struct LaneTable {
@@ -20,24 +20,28 @@ pub(crate) struct LaneTable {
 
 impl LaneTable {
     /// Sends a command to this server, on the first lane that has room, or on a new one.
-    pub(crate) fn push(core: &Rc<Core>, server: &Arc<Server>, call: &Arc<Call>, command: &Command<'_>) {
-        let mut table = core.memcached_lanes.borrow_mut();
-        let lanes = table.by_server.entry(server.id).or_default();
+    pub(crate) fn push(
+        &mut self,
+        (counters, now_ms): (&Arc<CoreCounters>, u64),
+        server: &Arc<Server>,
+        call: &Arc<Call>,
+        command: &Command<'_>,
+    ) {
+        let lanes = self.by_server.entry(server.id).or_default();
         if lanes.iter().any(|lane| lane.is_retired()) {
             lanes.retain(|lane| !lane.is_retired());
         }
         let lane = match lanes.iter().find(|lane| lane.has_room()) {
             Some(lane) => lane,
             None if lanes.len() < server.terms.connections_max => {
-                lanes.push(Lane::open(core, server));
+                lanes.push(Lane::open(counters, now_ms, server));
                 &lanes[lanes.len() - 1]
             }
             None => match lanes.iter().filter(|lane| !lane.is_full()).min_by_key(|lane| lane.waiting_count()) {
                 Some(lane) => lane,
                 None => {
-                    drop(table);
                     let failure = Failure { kind: FailureKind::Busy, unsent: true };
-                    return server.settle(core, call, Err(failure));
+                    return server.settle(counters, call, Err(failure));
                 }
             },
         };

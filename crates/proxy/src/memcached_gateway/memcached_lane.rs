@@ -24,6 +24,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 use wire::memcached::{Asked, Blame, Command, Progress, Reply, ReplyFault, read_reply};
 
 use crate::clock::deadline_now_ms;
+use crate::counters::CoreCounters;
 use crate::limits::{
     MEMCACHED_IDLE_TIMEOUT, MEMCACHED_LANE_QUEUE_BYTES_MAX, MEMCACHED_LANE_WAITING_MAX, MEMCACHED_LANE_WAITING_USUAL,
 };
@@ -32,7 +33,6 @@ use crate::memcached_gateway::lane_opening;
 use crate::memcached_gateway::memcached_server::Server;
 use crate::memcached_gateway::server_tls::LaneStream;
 use crate::origin::Place;
-use crate::worker::Core;
 
 /// What is read at once, and what a lane's buffer has at least.
 const READ_BYTES: usize = 16 << 10;
@@ -79,7 +79,7 @@ impl Waiting {
 
 impl Lane {
     /// Opens a connection; commands may be pushed at once.
-    pub(crate) fn open(core: &Rc<Core>, server: &Arc<Server>) -> Rc<Lane> {
+    pub(crate) fn open(counters: &Arc<CoreCounters>, now_ms: u64, server: &Arc<Server>) -> Rc<Lane> {
         let lane = Rc::new(Lane {
             server: Arc::clone(server),
             queue: RefCell::default(),
@@ -87,7 +87,7 @@ impl Lane {
             is_retired: Cell::new(false),
             place: RefCell::default(),
         });
-        tokio::task::spawn_local(run(Rc::clone(&lane), Rc::clone(core)));
+        tokio::task::spawn_local(run(Rc::clone(&lane), Arc::clone(counters), now_ms));
         lane
     }
 
@@ -144,7 +144,7 @@ impl Lane {
     }
 
     /// Everything on it fails.
-    fn close(&self, core: &Core, kind: FailureKind) {
+    fn close(&self, counters: &CoreCounters, kind: FailureKind) {
         self.is_retired.set(true);
         let Queue { waiting, sent_bytes, .. } = std::mem::take(&mut *self.queue.borrow_mut());
         if waiting.iter().all(|waiting| waiting.is_over) && kind == FailureKind::Lost {
@@ -157,7 +157,7 @@ impl Lane {
             FailureKind::Fault(_) => 1,
             _ => waiting.len().max(1),
         };
-        self.count_failures(core, counted, now_ms);
+        self.count_failures(counters, counted, now_ms);
         for (at, waiting) in waiting.into_iter().enumerate().filter(|(_, waiting)| !waiting.is_over) {
             let kind = match kind {
                 // Others had time left, or would have been answered well.
@@ -166,20 +166,20 @@ impl Lane {
                 kind => kind,
             };
             let failure = Failure { kind, unsent: waiting.begins_at >= sent_bytes };
-            self.server.settle(core, &waiting.call, Err(failure));
+            self.server.settle(counters, &waiting.call, Err(failure));
         }
     }
 
-    fn count_failures(&self, core: &Core, count: usize, now_ms: u64) {
-        core.counters.memcached_errors.add(count as u64);
+    fn count_failures(&self, counters: &CoreCounters, count: usize, now_ms: u64) {
+        counters.memcached_errors.add(count as u64);
         if self.server.failed(u32::try_from(count).unwrap_or(u32::MAX), now_ms) {
-            core.counters.memcached_ejections.add(1);
+            counters.memcached_ejections.add(1);
         }
     }
 
     /// Somebody's patience may have ended. True when the lane is over: nobody on it has more of it than who has waited
     /// in vain.
-    fn is_hopeless(&self, core: &Core) -> bool {
+    fn is_hopeless(&self, counters: &CoreCounters) -> bool {
         let now_ms = deadline_now_ms();
         let mut queue = self.queue.borrow_mut();
         let late = queue.waiting.iter().filter(|waiting| waiting.is_late(now_ms));
@@ -193,12 +193,12 @@ impl Lane {
         queue.first_deadline_ms = deadlines.min().unwrap_or(u64::MAX);
         if count > 0 {
             self.is_retired.set(true);
-            self.count_failures(core, count, now_ms);
+            self.count_failures(counters, count, now_ms);
             for waiting in queue.waiting.iter_mut().filter(|waiting| waiting.is_late(now_ms)) {
                 waiting.is_over = true;
                 // Whatever part of it is with the kernel by now: the lane goes on, and so does the rest of it.
                 let failure = Failure { kind: FailureKind::Timeout, unsent: false };
-                self.server.settle(core, &waiting.call, Err(failure));
+                self.server.settle(counters, &waiting.call, Err(failure));
             }
         }
         false
@@ -210,27 +210,27 @@ impl Lane {
     }
 }
 
-async fn run(lane: Rc<Lane>, core: Rc<Core>) {
-    let mut stream = match lane_opening::open(&lane.server, core.now().mono_ms).await {
+async fn run(lane: Rc<Lane>, counters: Arc<CoreCounters>, now_ms: u64) {
+    let mut stream = match lane_opening::open(&lane.server, now_ms).await {
         Ok((stream, place)) => {
             *lane.place.borrow_mut() = Some(place);
             stream
         }
-        Err(kind) => return lane.close(&core, kind),
+        Err(kind) => return lane.close(&counters, kind),
     };
-    core.counters.memcached_connections_opened.add(1);
+    counters.memcached_connections_opened.add(1);
     let mut input = BytesMut::with_capacity(READ_BYTES);
     let mut alarm = Alarm::default();
-    let ended = poll_fn(|cx| lane.poll(&core, &mut stream, &mut input, &mut alarm, cx)).await;
+    let ended = poll_fn(|cx| lane.poll(&counters, &mut stream, &mut input, &mut alarm, cx)).await;
     drop(stream);
-    lane.close(&core, ended);
+    lane.close(&counters, ended);
 }
 
 impl Lane {
     /// Writes and reads as far as the socket goes. Ready when the lane is over.
     fn poll(
         &self,
-        core: &Core,
+        counters: &CoreCounters,
         stream: &mut LaneStream,
         input: &mut BytesMut,
         alarm: &mut Alarm,
@@ -245,7 +245,7 @@ impl Lane {
                 Poll::Ready(Ok(true)) => {}
                 Poll::Ready(_) => return Poll::Ready(FailureKind::Lost),
             }
-            if let Err(kind) = self.take_replies(core, input) {
+            if let Err(kind) = self.take_replies(counters, input) {
                 return Poll::Ready(kind);
             }
         }
@@ -257,7 +257,7 @@ impl Lane {
             if first_ms.is_none() {
                 return Poll::Ready(FailureKind::Lost);
             }
-            if self.is_hopeless(core) {
+            if self.is_hopeless(counters) {
                 return Poll::Ready(FailureKind::Timeout);
             }
         }
@@ -299,7 +299,7 @@ impl Lane {
     }
 
     /// Ends the calls whose replies are there.
-    fn take_replies(&self, core: &Core, input: &mut BytesMut) -> Result<(), FailureKind> {
+    fn take_replies(&self, counters: &CoreCounters, input: &mut BytesMut) -> Result<(), FailureKind> {
         while !input.is_empty() {
             let front = self.queue.borrow().waiting.front().map(|waiting| (Arc::clone(&waiting.call), waiting.is_over));
             // Bytes that nobody asked for.
@@ -320,10 +320,10 @@ impl Lane {
                     };
                     self.queue.borrow_mut().waiting.pop_front();
                     self.server.answered();
-                    core.counters.memcached_replies.add(1);
+                    counters.memcached_replies.add(1);
                     let bytes = input.split_to(consumed).freeze();
                     if !is_over {
-                        self.server.settle(core, &call, Ok(Got { reply, bytes }));
+                        self.server.settle(counters, &call, Ok(Got { reply, bytes }));
                     }
                     if is_unsure {
                         return Err(FailureKind::Lost);

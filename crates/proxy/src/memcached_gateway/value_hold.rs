@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use crate::worker::Core;
+use crate::core::Core;
 
 pub(crate) struct ValueHold {
     core: Rc<Core>,

@@ -10,11 +10,11 @@ use vcl::Message;
 use wire::{Refusal, RequestBody, ResponseBody};
 
 use crate::clock::Moment;
+use crate::core::Core;
 use crate::origin::OriginConnection;
 use crate::records::RecordKind;
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
-use crate::worker::Core;
 
 /// Why somebody fetches.
 #[derive(Clone, Copy, Debug)]

@@ -9,13 +9,13 @@ use wire::{ReceivedRequest, Refusal};
 
 use crate::clock::Moment;
 use crate::connection_addresses::Ends;
+use crate::core::Core;
 use crate::records::RecordKind;
 use crate::records::record_kind::HeadPart;
 use crate::records::session_records::SessionRecords;
 use crate::records::task_records::TaskRecords;
 use crate::vcl_story::scope_heads::usual_reason;
 use crate::vcl_story::stored_view::StoredView;
-use crate::worker::Core;
 
 /// Where Varnish keeps what it does not store.
 pub(crate) const TRANSIENT: &[u8] = b"malloc Transient";

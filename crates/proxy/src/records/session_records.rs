@@ -9,10 +9,10 @@ use wire::Refusal;
 
 use crate::clock::Moment;
 use crate::connection_addresses::Ends;
+use crate::core::Core;
 use crate::records::RecordKind;
 use crate::records::task_records::TaskRecords;
 use crate::vcl_story::xids;
-use crate::worker::Core;
 
 /// Why a session ends, in Varnish's words.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ impl SessionRecords {
     ) -> Option<SessionRecords> {
         core.records.as_ref()?;
         let (began, ends) = (Moment::now(), ends());
-        let task = TaskRecords::begin(core, None, xids::next(core), began)?;
+        let task = TaskRecords::begin(core, None, xids::next(&core.xids), began)?;
         let name = name.map_or_else(|| "a0".into(), Arc::clone);
         task.put(RecordKind::Begin, &[if is_proxied { b"sess 0 PROXY" } else { b"sess 0 HTTP/1" }]);
         let (remote, local) = (ends.remote, ends.local);

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::clock::{Clock, Moment};
+use crate::core::Core;
 use crate::limits::TASK_RECORDS_BYTES_MAX;
 use crate::records::{RecordKind, RecordSide, RecordSink, append, close};
-use crate::worker::Core;
 
 /// Bytes that went either way, as ReqAcct and BereqAcct have them.
 #[derive(Clone, Copy, Debug, Default)]

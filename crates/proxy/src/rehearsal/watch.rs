@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use crate::access_log::Record;
 use crate::policy_columns::Life;
-use crate::rehearsal::{Closed, Event, Ran, Settled};
+use crate::rehearsal::heard::{Closed, Event, Ran, Settled};
 
 #[derive(Debug, Default)]
 pub(crate) struct Watch {

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::transaction::{State, TRANSACTION_EDGES};
+use crate::transaction::transaction_states::State;
+use crate::transaction::transaction_states::TRANSACTION_EDGES;
 
 #[test]
 fn a_post_is_passed_and_its_body_arrives() {

@@ -30,7 +30,8 @@ use crate::records::{RecordKind, request_records};
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head;
-use crate::transaction::synth::{self, Synth};
+use crate::transaction::synth::Synth;
+use crate::transaction::synthesis;
 use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::scope_heads::MadeHead;
 
@@ -131,7 +132,7 @@ const OUR_BYTES: usize = 160;
 pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     let head_only = tx.wants_head_only();
     let outgoing = match answer {
-        Answer::Synth(synth) => synth::deliver(tx, synth, head_only),
+        Answer::Synth(synth) => synthesis::deliver(tx, synth, head_only),
         Answer::ErrorPage { synth, file } => error_page(tx, &synth, &file, head_only),
         Answer::Item(item) => item_of_memcached(tx, item, head_only),
         // What is piped goes by: no program sees it.

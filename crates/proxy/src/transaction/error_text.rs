@@ -4,9 +4,9 @@
 use message::{FieldName, FieldsView, Status};
 use rules::{forwarded, media_range};
 
+use crate::client_identity::ClientIdentity;
 use crate::error_note::{ErrorNote, RequestId};
-use crate::listener::Peer;
-use crate::receive::Client;
+use crate::peer::Peer;
 use crate::settings::Settings;
 
 /// Who reads an error.
@@ -23,7 +23,12 @@ pub(crate) enum Reader {
 
 impl Reader {
     /// Whoever sent these fields.
-    pub(crate) fn of(settings: &Settings, client: &Client, fields: FieldsView<'_>, note: Option<&ErrorNote>) -> Reader {
+    pub(crate) fn of(
+        settings: &Settings,
+        client: &ClientIdentity,
+        fields: FieldsView<'_>,
+        note: Option<&ErrorNote>,
+    ) -> Reader {
         if client.is_among(&settings.details_to) {
             return Reader::Operator;
         }
@@ -34,7 +39,7 @@ impl Reader {
     /// Whoever sent bytes that are no acceptable request. The fields of one cannot be read, but a proxy that speaks for somebody
     /// shows in them.
     pub(crate) fn of_refused(settings: &Settings, peer: Peer, bytes: &[u8], note: Option<&ErrorNote>) -> Reader {
-        let client = Client::of_peer(peer);
+        let client = ClientIdentity::of_peer(peer);
         let has = |name: &FieldName| {
             let name = name.canonical().as_bytes();
             bytes.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name))

@@ -4,23 +4,23 @@ use message::{FieldName, FieldsView, Method, Request, TargetForm, Version};
 use wire::Refusal;
 
 use crate::access_log::{CacheVerdict, Record, write_record};
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
+use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::error_note::ErrorNote;
 use crate::forward::passwords;
 use crate::held_body::Whole;
 use crate::instant_hit::Shot;
-use crate::listener::Peer;
-use crate::outgoing::End;
+use crate::peer::Peer;
 use crate::policy_columns::{Life, LoggedTexts};
-use crate::receive::Client;
 use crate::records::request_records;
 use crate::records::session_records::Closing as SessionClosing;
+use crate::send_outcome::End;
 use crate::site::Site;
 use crate::transaction::Transaction;
 use crate::transaction::synth::VCL_FAILED;
 use crate::vcl_story::log_notes;
-use crate::worker::Core;
 
 /// The step. True when the client may ask again the same way.
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, end: End) -> bool {
@@ -125,7 +125,7 @@ pub(crate) fn refused(
     let outcome = crate::transaction::Outcome { status: refusal.status, verdict, why: refusal.token, body_bytes: 0 };
     let ended = Moment::now();
     let closing = Closing { outcome: &outcome, error, micros: 0, ended, logged: None, life: None };
-    append(core, &site, &request, Client::of_peer(peer), &closing);
+    append(core, &site, &request, ClientIdentity::of_peer(peer), &closing);
 }
 
 /// How it went.
@@ -139,7 +139,7 @@ struct Closing<'a> {
 }
 
 #[inline]
-fn append(core: &Core, site: &Site, request: &Request<'_>, client: Client, closing: &Closing<'_>) {
+fn append(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity, closing: &Closing<'_>) {
     let &Closing { outcome, error, micros, ended, logged, life } = closing;
     let target = asked_of_proxy(request);
     let user = if client.is_user { user_of(request) } else { None };
@@ -167,7 +167,7 @@ fn append(core: &Core, site: &Site, request: &Request<'_>, client: Client, closi
         watch.answered(&record);
     }
     let format = site.settings.log_format;
-    core.log.borrow_mut().append(core, |out| write_record(out, &record, &core.dates, format));
+    core.log_line(|out| write_record(out, &record, &core.dates, format));
 }
 
 /// The name of who has shown a password. The password goes no further than this.

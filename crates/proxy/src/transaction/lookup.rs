@@ -10,7 +10,9 @@ use rules::range::{RangeSpec, RangeSpecs};
 use rules::{Freshness, RequestDirectives};
 
 use crate::access_log::CacheVerdict;
-use crate::fetch::{self, Requester};
+use crate::core::Core;
+use crate::fetch::begin;
+use crate::fetch::begin::Requester;
 use crate::field_set::FieldSet;
 use crate::policy_steps;
 use crate::site::{Backend, Site};
@@ -18,7 +20,6 @@ use crate::transaction::recalling::{Otherwise, Recall};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Outcome, Step, Transaction, hit};
-use crate::worker::Core;
 
 /// A waiter that was told so often to ask again goes to the origin beside the others.
 pub(crate) const ASKED_AGAIN_MAX: u32 = 3;
@@ -177,7 +178,7 @@ fn refresh_behind(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, ob
 
 fn spawn_refresh(site: (&Rc<Core>, &Arc<Site>), question: &Question<'_>, ticket: Ticket) {
     let head = Rc::new(ticket.request().to_head());
-    fetch::spawn_refresh(&Requester::in_background(site, question.backend, &head), ticket);
+    begin::spawn_refresh(&Requester::in_background(site, question.backend, &head), ticket);
 }
 
 /// The one range that a GET wants: a stored part may hold it.

@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use wire::memcached::{Command, Reply};
 
+use crate::core::Core;
 use crate::limits::MEMCACHED_CHUNKS_TOUCHED_AT_ONCE;
+use crate::memcached_gateway::Waiter;
 use crate::memcached_gateway::chunk_layout::{ChunkNames, MANIFEST_BYTES, Manifest, chunk_exptime};
 use crate::memcached_gateway::chunked_read::{ChunkedRead, NoChunk};
 use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::gateway_settings::MemcachedCommand;
 use crate::memcached_gateway::item_answer::{missed, value_too_large};
-use crate::memcached_gateway::{Gateway, Waiter};
 use crate::site::Site;
 use crate::transaction::memcached::{Stop, unanswered};
 use crate::transaction::synth::Synth;
-use crate::worker::Core;
 
 /// One command, and where it goes.
 pub(super) struct Asking<'a> {

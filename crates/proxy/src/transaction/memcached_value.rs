@@ -8,21 +8,22 @@ use message::Status;
 use wire::RequestBody;
 use wire::memcached::Reply;
 
+use crate::core::Core;
 use crate::downstream::Downstream;
-use crate::fetch::Broken;
+use crate::fetch::broken::Broken;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, looks_like_manifest};
 use crate::memcached_gateway::chunked_write::{ChunkedWrite, NotStored};
 use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::gateway_settings::MemcachedMode;
 use crate::memcached_gateway::value_hold::ValueHold;
-use crate::memcached_gateway::{Gateway, Unanswered, Waiter, item_answer};
+use crate::memcached_gateway::{Unanswered, Waiter, item_answer};
 use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
 use crate::transaction::Transaction;
 use crate::transaction::memcached::{Stop, unanswered};
 use crate::transaction::synth::Synth;
-use crate::worker::Core;
 
 /// A value as it is sent: itself, or the manifest of its chunks, which are stored already.
 pub(super) struct Value {

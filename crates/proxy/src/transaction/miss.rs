@@ -3,7 +3,8 @@
 use cache::Ticket;
 
 use crate::downstream::Downstream;
-use crate::fetch;
+use crate::fetch::begin;
+use crate::fetch::begin::Requester;
 use crate::policy_steps;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction};
@@ -15,6 +16,6 @@ pub(crate) fn run(tx: &mut Transaction, downstream: &Downstream<'_>, ticket: Tic
     }
     let stale = ticket.stale().cloned();
     let follower = ticket.follow(tx.core.index);
-    let notes = fetch::spawn(tx, ticket);
+    let notes = begin::spawn(&Requester::of(tx), ticket);
     Step::Wait(Box::new(Wait::leading(follower, notes, stale)))
 }

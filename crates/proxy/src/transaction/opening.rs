@@ -8,17 +8,19 @@ use message::{Fields, Request, RequestHead};
 use rules::RequestDirectives;
 use wire::ReceivedRequest;
 
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
+use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::limits::TRANSACTION_BYTES;
 use crate::policy::{self, Policy};
-use crate::receive::{Client, Received, Verdict};
+use crate::receive::{Received, Verdict};
 use crate::site::{Backend, Site};
-use crate::transaction::{Outcome, State, Step, Transaction};
+use crate::transaction::transaction_states::State;
+use crate::transaction::{Outcome, Step, Transaction};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
 use crate::vcl_story::instant_policy_hit::OnItsWay;
-use crate::worker::Core;
 
 /// A request as it came, and what the connection makes of it.
 #[derive(Clone, Copy)]
@@ -33,7 +35,7 @@ pub(crate) struct Opening<'a> {
 struct Begun {
     policy: Policy,
     head: RequestHead,
-    client: Client,
+    client: ClientIdentity,
     backend: Option<Backend>,
     key: Option<Key>,
     directives: RequestDirectives,
@@ -69,7 +71,7 @@ impl Opening<'_> {
         &self,
         core: &Rc<Core>,
         site: Arc<Site>,
-        client: Client,
+        client: ClientIdentity,
         mut vcl: ClientState,
         on_its_way: OnItsWay,
     ) -> (Box<Transaction>, Step) {

@@ -6,8 +6,12 @@ use message::Method;
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
+use crate::fetch::fill;
+use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Settled, SettledBody};
-use crate::fetch::{self, Broken, Client, Fetch, Purpose, slice_manifest};
+use crate::fetch::{Fetch, slice_manifest};
 use crate::policy_steps;
 use crate::records::request_records;
 use crate::transaction::deliver::{Answer, Made};
@@ -65,7 +69,7 @@ async fn exchange(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step
     }
     // Taken before it connects: what is purged during the exchange must not be stored after it.
     let began = tx.core.shared.cache.began();
-    let settled = fetch.settle(&mut Client::Attached(downstream.reborrow())).await;
+    let settled = fetch.settle(&mut ClientLink::Attached(downstream.reborrow())).await;
     // The program has answered, and nothing can follow.
     tx.persistent &= !downstream.has_broken_body();
     if let Some(records) = tx.policy.records() {
@@ -136,7 +140,7 @@ fn store(tx: &mut Transaction, fetch: Fetch, settled: Box<Settled>, began: Began
     match tx.core.shared.cache.ask(key, &tx.head.request(), &options, settled.arrival.received) {
         Asked::Miss(ticket) | Asked::HitForMiss(ticket, _) => {
             let follower = ticket.follow(tx.core.index);
-            fetch::store_passed(fetch, ticket, settled);
+            fill::store_passed(fetch, ticket, settled);
             Step::Wait(Box::new(Wait::leading(follower, Default::default(), None)))
         }
         // Asked like this the cache gives a ticket. Without one the answer is still its requester's.

@@ -6,10 +6,13 @@ use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
-use crate::fetch::{Broken, Client, Fetch, Purpose, Reply};
-use crate::outgoing::End;
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
+use crate::fetch::purpose::Purpose;
+use crate::fetch::{Fetch, Reply};
 use crate::outgoing_head::AnswerHead;
 use crate::policy_steps;
+use crate::send_outcome::End;
 use crate::stored_head::via;
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
@@ -39,7 +42,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
     if fetch.is_piped() {
         tx.persistent = false;
     }
-    match fetch.converse(&mut Client::Attached(downstream.reborrow())).await {
+    match fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => switch(tx, downstream, reply).await,
         Ok(reply) => {
             let body = reply.body.into_passed(&mut fetch);

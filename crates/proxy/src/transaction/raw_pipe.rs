@@ -4,8 +4,11 @@
 //! A request that wants to upgrade goes the stricter way of `pipe.rs`, where nothing flows before a 101.
 
 use crate::downstream::Downstream;
-use crate::fetch::{Broken, Client, Fetch, Purpose};
-use crate::outgoing::End;
+use crate::fetch::Fetch;
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
+use crate::fetch::purpose::Purpose;
+use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::tunnel::TunnelPlace;
 use crate::transaction::{Step, Transaction};
@@ -24,7 +27,7 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, p
         Err(synth) => return Step::Synth(synth),
     };
     tx.persistent = false;
-    match fetch.open_pipe(&mut Client::Attached(downstream.reborrow())).await {
+    match fetch.open_pipe(&mut ClientLink::Attached(downstream.reborrow())).await {
         Ok(origin) => {
             downstream.begin_tunnel(None).await;
             tx.core.counters.pipes.add(1);

@@ -8,8 +8,11 @@ use message::{FieldName, Status};
 use rules::range::{RangeSpec, RangeSpecs};
 
 use crate::downstream::Downstream;
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
+use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Ruling, Settled, SettledBody};
-use crate::fetch::{Broken, Client, Fetch, Purpose, builtin_steps, fill, slice_manifest};
+use crate::fetch::{Fetch, builtin_steps, fill, slice_manifest};
 use crate::transaction::Transaction;
 use crate::transaction::synth::Synth;
 
@@ -42,7 +45,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
         Ok(fetch) => fetch,
         Err(synth) => return Probed::Unrouted(synth),
     };
-    let settled = match fetch.settle(&mut Client::Attached(downstream.reborrow())).await {
+    let settled = match fetch.settle(&mut ClientLink::Attached(downstream.reborrow())).await {
         Ok(settled) => settled,
         Err(broken) => return Probed::Broken(broken),
     };

@@ -1,30 +1,17 @@
-//! Synth: the answers that we make ourselves, errors above all. Each says what failed, where, and which setting
-//! changes it.
+//! The answers that we make ourselves, errors above all. Each says what failed, where, and which setting changes it.
+//! `synthesis` is the step that sends them.
 
 use std::sync::Arc;
 
 use cache::Failure;
-use message::{FieldName, Fields, Status};
 use vcl::Fault;
-use wire::{Content, Refusal, leading_blanks};
+use wire::Refusal;
 
 use crate::access_log::CacheVerdict;
-use crate::body::BodySource;
+use crate::client_identity::ClientIdentity;
 use crate::error_note::{ErrorNote, RequestId};
 use crate::forward::destinations::WhyDenied;
 use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
-use crate::listener::Peer;
-use crate::outgoing::Outgoing;
-use crate::outgoing_head::AnswerHead;
-use crate::policy_steps;
-use crate::receive::Client;
-use crate::records::{RecordKind, request_records};
-use crate::stored_head;
-use crate::stub_status;
-use crate::transaction::error_text::{ErrorText, Reader};
-use crate::transaction::{Step, Transaction, error_page, error_text};
-use crate::vcl_story::client_steps;
-use crate::worker::Core;
 
 /// An answer of ours.
 #[derive(Clone, Debug)]
@@ -33,18 +20,18 @@ pub(crate) struct Synth {
     /// A stable word for the log.
     pub(crate) token: &'static str,
     /// Never holds bytes of a request.
-    text: Text,
+    pub(super) text: Text,
     pub(crate) verdict: CacheVerdict,
     /// Where the client's message cannot be trusted any further.
     pub(crate) close: bool,
-    also: Also,
+    pub(super) also: Also,
     /// What a policy calls it.
     pub(crate) reason: Option<Box<[u8]>>,
 }
 
 /// The field that only this kind of answer has: one at most, so that a step stays small.
 #[derive(Clone, Debug)]
-enum Also {
+pub(super) enum Also {
     Nothing,
     Allow(&'static str),
     Location(Box<[u8]>),
@@ -58,7 +45,7 @@ enum Also {
 
 /// What is said.
 #[derive(Clone, Debug)]
-enum Text {
+pub(super) enum Text {
     /// What failed, where, and which setting changes it: a sentence for operators.
     Detail(Arc<str>),
     /// A sentence for whoever gets the answer.
@@ -146,7 +133,7 @@ impl Synth {
     }
 
     /// A forward proxy has its own clients.
-    pub(crate) fn client_refused(client: &Client) -> Synth {
+    pub(crate) fn client_refused(client: &ClientIdentity) -> Synth {
         let text = not_among("This client may not use this proxy (forward.allow_clients).", client);
         Synth { close: true, ..Synth::new(403, "forward-client-refused", CacheVerdict::Refused, text) }
     }
@@ -216,7 +203,7 @@ impl Synth {
         }
     }
 
-    pub(crate) fn purge_forbidden(client: &Client) -> Synth {
+    pub(crate) fn purge_forbidden(client: &ClientIdentity) -> Synth {
         let text = not_among("This client may not purge (policy.purge_from).", client);
         Synth::new(403, "purge-forbidden", CacheVerdict::Refused, text)
     }
@@ -309,7 +296,7 @@ impl Synth {
         Synth { text: Text::StubStatus, ..Synth::new(200, "stub-status", CacheVerdict::Synth, "") }
     }
 
-    pub(crate) fn status_forbidden(client: &Client) -> Synth {
+    pub(crate) fn status_forbidden(client: &ClientIdentity) -> Synth {
         let text = not_among("This client may not see the server's numbers (allow_from of this [[route]]).", client);
         Synth::new(403, "status-forbidden", CacheVerdict::Refused, text)
     }
@@ -359,75 +346,10 @@ impl Synth {
         let text = "This is a directory: its path ends in a slash.";
         Synth { also: Also::Location(location.into()), ..Synth::file(301, "directory", text) }
     }
-
-    /// The whole answer, for this reader.
-    pub(crate) fn into_outgoing(self, core: &Core, reader: Reader, head_only: bool) -> Outgoing {
-        let mut head = self.head(core);
-        let text = self.body(core, reader).map_or(String::new(), |ErrorText { kind, text }| {
-            head.fields.push(FieldName::ContentType, kind);
-            head.fields.push_named(b"X-Content-Type-Options", b"nosniff");
-            text
-        });
-        self.push_rest(&mut head.fields, core);
-        let content = Content::Length(text.len() as u64);
-        match head_only || text.is_empty() {
-            true => Outgoing::without_body(head, content),
-            false => Outgoing::new(head, content, BodySource::Bytes(text.into())),
-        }
-    }
-
-    /// The status, and the fields before those of the body.
-    pub(crate) fn head(&self, core: &Core) -> AnswerHead {
-        let mut head = AnswerHead::new(Status(self.status));
-        head.fields.push(FieldName::Date, stored_head::date(core.now()));
-        match &self.also {
-            Also::Nothing => {}
-            Also::Allow(methods) => head.fields.push(FieldName::Allow, methods),
-            Also::Location(location) => head.fields.push(FieldName::Location, location),
-            Also::RetryAfter(seconds) => head.fields.push_named(b"Retry-After", seconds.to_string().as_bytes()),
-            Also::Challenge => {
-                let realm = &core.site_ref().settings.forward.realm;
-                let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");
-                head.fields.push(FieldName::ProxyAuthenticate, challenge);
-            }
-            Also::Unsatisfied(length) => head.push_unsatisfied(*length),
-        }
-        head
-    }
-
-    /// The fields behind those of the body.
-    pub(crate) fn push_rest(&self, fields: &mut Fields, core: &Core) {
-        fields.push(FieldName::CacheControl, "no-store");
-        let name = &core.site_ref().settings.server_name;
-        fields.push(FieldName::CacheStatus, format!("{name}; detail={}", self.token));
-    }
-
-    fn body(&self, core: &Core, reader: Reader) -> Option<ErrorText> {
-        match &self.text {
-            Text::Detail(text) | Text::Sentence(text) if text.is_empty() => None,
-            Text::Detail(text) => Some(error_text::said_to(reader, self.status, text)),
-            Text::Sentence(text) => Some(error_text::said_to_all(self.status, text)),
-            Text::StubStatus => Some(ErrorText { kind: "text/plain", text: stub_status::text(core) }),
-        }
-    }
-}
-
-/// The answer to bytes that are no acceptable request, and what the log says of it.
-pub(crate) fn answer_refusal(
-    core: &Core,
-    peer: Peer,
-    bytes: &[u8],
-    refusal: &Refusal,
-) -> (Outgoing, Option<ErrorNote>) {
-    let synth = Synth::refused(refusal);
-    let note = synth.note();
-    let reader = Reader::of_refused(&core.site_ref().settings, peer, bytes, note.as_ref());
-    let asked = &bytes[leading_blanks(bytes)..];
-    (synth.into_outgoing(core, reader, asked.starts_with(b"HEAD ")), note)
 }
 
 /// Why a list does not have a client; and if something hides who that is, which setting would show it.
-fn not_among(why: &str, client: &Client) -> String {
+fn not_among(why: &str, client: &ClientIdentity) -> String {
     match client.is_hidden() {
         true => format!(
             "{why} It came through a proxy that does not say for whom it asks, or is not believed (trusted_proxies)."
@@ -441,30 +363,3 @@ pub(crate) const MEMORY_SHORT: &str = "memory-short";
 
 /// What a reverse proxy lets through, CONNECT and TRACE aside.
 const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-
-pub(crate) fn run(tx: &mut Transaction, synth: Synth) -> Step {
-    tx.error_note = synth.note().map(Box::new);
-    tx.outcome.verdict = synth.verdict;
-    tx.outcome.why = synth.token;
-    // After a failure of the program nothing is known of what it wanted, neither with the connection nor with the request.
-    let has_failed = synth.token == VCL_FAILED;
-    tx.persistent &= !synth.close && !has_failed;
-    if has_failed {
-        client_steps::roll_back(tx);
-    }
-    if let Some(step) = policy_steps::synthesize(tx, &synth) {
-        return step;
-    }
-    if let Some(records) = tx.policy.records() {
-        records.put(RecordKind::Error, &[synth.token.as_bytes()]);
-        request_records::response(records, vcl::Message::Resp, (synth.status, None), std::iter::empty());
-    }
-    error_page::answer(tx, synth)
-}
-
-/// The answer, as deliver wants it.
-pub(crate) fn deliver(tx: &Transaction, synth: Synth, head_only: bool) -> Outgoing {
-    let request = tx.head.request();
-    let reader = Reader::of(&tx.site.settings, &tx.client, request.fields, tx.error_note.as_deref());
-    synth.into_outgoing(&tx.core, reader, head_only)
-}

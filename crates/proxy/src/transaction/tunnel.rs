@@ -12,17 +12,21 @@ use message::Status;
 use wire::ResponseBody;
 
 use crate::access_log::CacheVerdict;
+use crate::core::Core;
 use crate::downstream::Downstream;
-use crate::fetch::{Broken, Client, Fetch, unconnected};
+use crate::fetch::Fetch;
+use crate::fetch::begin::Requester;
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
+use crate::fetch::failed::unconnected;
 use crate::forward::Taken;
 use crate::forward::parents::Ways;
 use crate::origin::{Call, Origin, Reuse};
-use crate::outgoing::End;
 use crate::outgoing_head::AnswerHead;
+use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 use crate::tunnel_flow::Tunnel;
-use crate::worker::Core;
 
 /// RFC 9110 §9.3.6: no field may say that content follows.
 fn established() -> AnswerHead {
@@ -115,8 +119,8 @@ async fn open_by_parent(
     origin: Arc<Origin>,
     parent: usize,
 ) -> Result<Tunnel, Untunnelled> {
-    let mut fetch = Fetch::tunnelled(tx, origin, parent);
-    match fetch.converse(&mut Client::Attached(downstream.reborrow())).await {
+    let mut fetch = Fetch::tunnelled(&Requester::of(tx), origin, parent);
+    match fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => {
             let (origin, early) = reply.body.into_tunnel();
             Ok(Tunnel { origin, early })

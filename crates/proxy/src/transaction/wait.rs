@@ -9,6 +9,7 @@ use rules::freshness::{OriginFailure, may_serve_on_error};
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
+use crate::fetch::failed;
 use crate::fetch::notes::FetchNotes;
 use crate::outgoing_head::AnswerHead;
 use crate::policy_steps;
@@ -152,7 +153,7 @@ fn released(tx: &mut Transaction, wait: Wait, release: Release) -> Step {
         Release::Private | Release::VaryMismatch => Step::Lookup,
         Release::Failed(failure) => {
             let now = tx.core.now();
-            let kind = if failure.token == crate::fetch::SERVER_ERROR {
+            let kind = if failure.token == failed::SERVER_ERROR {
                 OriginFailure::ServerError
             } else {
                 OriginFailure::Unreachable

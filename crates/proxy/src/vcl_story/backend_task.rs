@@ -13,7 +13,7 @@ use vcl::typed_program::BackendId;
 use vcl::{BackendRef, Task};
 
 use crate::connection_addresses::Ends;
-use crate::fetch::Timeouts;
+use crate::fetch::timeouts::Timeouts;
 use crate::limits::Limits;
 use crate::origin::Origin;
 use crate::records::task_records::TaskRecords;

@@ -9,7 +9,7 @@ use cache::{BanSubject, BanTest, Now};
 use message::FieldsView;
 use vcl::Pattern;
 
-use crate::worker::Shared;
+use crate::core::Shared;
 
 /// Conditions of one ban.
 const CONDITIONS_MAX: usize = 32;

@@ -9,27 +9,19 @@ use std::sync::Arc;
 use cache::{Key, Now, Object};
 use message::{FieldName, Method, Request, Status};
 use rules::{Freshness, RequestDirectives};
-use vcl::Loaded;
-use vcl::subroutines::Method as Subroutine;
 use wire::{Persistence, has_length, write_field, write_head_end, write_number_field};
 
 use crate::connection::Connection;
+use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::site::Site;
-use crate::transaction::{State, take_edge};
+use crate::transaction::transaction_states::State;
+
 use crate::vcl_story::hashed_parts::HashedParts;
 use crate::vcl_story::instant_policy_hit::{self, Reached, Sending, Visit};
-use crate::worker::Core;
 
 /// What builtin.vcl passes.
 const PERSONAL: FieldSet = FieldSet::mask(&[FieldName::Authorization, FieldName::Cookie]);
-
-/// Does the program leave every step of a hit to builtin.vcl?
-pub(crate) fn are_left_to_builtin(program: &Loaded) -> bool {
-    [Subroutine::Recv, Subroutine::Hash, Subroutine::Hit, Subroutine::Deliver]
-        .into_iter()
-        .all(|method| program.is_builtin(method))
-}
 
 /// Answers a hit. `None`: it is something else.
 pub(crate) fn run(
@@ -56,9 +48,9 @@ pub(crate) fn run(
     if !is_fresh || !can_go_as_stored(object) {
         return None;
     }
-    take_edge(core, State::Receive, State::Lookup);
-    take_edge(core, State::Lookup, State::Hit);
-    take_edge(core, State::Hit, State::Deliver);
+    core.edges.take(State::Receive, State::Lookup);
+    core.edges.take(State::Lookup, State::Hit);
+    core.edges.take(State::Hit, State::Deliver);
     object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();

@@ -10,20 +10,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cache::{Answer, Headed, LookupOptions, Now, Object};
 use message::{FieldName, Fields, FieldsView, Method, Request, RequestHead, ResponseHead, Version};
-use smallvec::SmallVec;
 use vcl::subroutine_verdicts::{
     DeliverVerdict, HashVerdict, HitVerdict, MissVerdict, PassVerdict, PipeVerdict, PurgeVerdict, RecvVerdict, Status,
     SynthVerdict,
 };
-use vcl::{Arena, BackendRef, Fault, Loaded, Message, Purge, Purged};
+use vcl::{BackendRef, Loaded, Message, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
+use crate::fetch::begin;
+use crate::fetch::begin::Requester;
 use crate::fetch::bereq::{bereq_of, with_xid};
-use crate::fetch::{self, Requester, brings_body};
 use crate::field_set::FieldSet;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
+use crate::request_body::brings_body;
 use crate::stored_head::via;
 use crate::transaction::deliver::{Answer as Delivery, Made};
 use crate::transaction::lookup::{ASKED_AGAIN_MAX, recall};
@@ -32,8 +33,6 @@ use crate::transaction::synth::{Synth, VCL_FAILED};
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, hit};
 use crate::vcl_story::client_state::{ClientState, Remembered};
-use crate::vcl_story::field_bits::Name;
-use crate::vcl_story::head_edits::EditedHead;
 use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
@@ -207,7 +206,7 @@ pub(crate) fn body_is_gone(tx: &Transaction, downstream: &Downstream<'_>) -> boo
 /// Restart: the same request again, as the program left it.
 pub(crate) fn restart(tx: &mut Transaction) -> Step {
     let restarts_max = tx.site.settings.vcl.max_restarts;
-    let xid = xids::next(&tx.core);
+    let xid = xids::next(&tx.core.xids);
     let state = tx.policy.program_mut().expect("only a program restarts");
     if state.restarts.get() >= restarts_max {
         // One too many is counted, and vcl_synth sees it.
@@ -323,7 +322,7 @@ pub(crate) fn hit(tx: &mut Transaction, object: &Arc<Object>) -> Option<Step> {
     let elsewhere = said_of_hit(tx, StoredView::of(object, now));
     match (elsewhere, refresh) {
         (None, Some(ticket)) => {
-            fetch::spawn_refresh(&Requester { client: None, ..Requester::of(tx) }, ticket);
+            begin::spawn_refresh(&Requester { client: None, ..Requester::of(tx) }, ticket);
             None
         }
         // Of old: fetch it, and let the client wait.
@@ -541,35 +540,6 @@ pub(crate) fn add_ours(tx: &Transaction, fields: &mut Fields, version: Version, 
     fields.push_named(b"X-Varnish", xids.as_bytes());
     fields.push(FieldName::Age, age_s.to_string());
     fields.push(FieldName::Via, via(version, &tx.site));
-}
-
-/// The same as edits, where nothing is copied before the program has spoken.
-pub(crate) fn complete_in_place<'a>(
-    head: &EditedHead<'a>,
-    arena: &'a Arena,
-    fields: FieldsView<'a>,
-    peer: &'a [u8],
-) -> Result<(), Fault> {
-    let forwarded = match fields.contains(FieldName::XForwardedFor) {
-        true => joined(fields.get_all(FieldName::XForwardedFor).chain([peer]), arena)?,
-        false => peer,
-    };
-    head.set(Name::of_known(FieldName::XForwardedFor), forwarded);
-    if fields.get_all(FieldName::CacheControl).nth(1).is_some() {
-        head.set(Name::of_known(FieldName::CacheControl), joined(fields.get_all(FieldName::CacheControl), arena)?);
-    }
-    Ok(())
-}
-
-fn joined<'a>(lines: impl Iterator<Item = &'a [u8]>, arena: &'a Arena) -> Result<&'a [u8], Fault> {
-    let mut parts: SmallVec<[&[u8]; 8]> = SmallVec::new();
-    for line in lines {
-        if !parts.is_empty() {
-            parts.push(b", ");
-        }
-        parts.push(line);
-    }
-    arena.join(&parts)
 }
 
 /// The request as the program first sees it: one Cache-Control, the client behind those who forwarded it, and us in Via.

@@ -3,7 +3,7 @@
 use cache::Key;
 use sha2::{Digest, Sha256};
 
-use crate::worker::Core;
+use crate::core::Core;
 
 /// Bytes that the parts usually have together. More of them are on the heap.
 const BYTES_USUAL: usize = 192;

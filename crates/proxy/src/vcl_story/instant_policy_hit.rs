@@ -17,18 +17,21 @@ use wire::{
     Persistence, ReceivedRequest, has_length, says_close, write_head_end, write_number_field, write_status_line,
 };
 
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::core::Core;
 use crate::field_set::CONDITIONAL;
 use crate::instant_hit::{self, Instant, Shot};
-use crate::receive::Client;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
 use crate::site::Site;
 use crate::stored_head::OF_CONNECTION;
 use crate::transaction::synth::Synth;
-use crate::transaction::{Outcome, State, Step, take_edge};
+use crate::transaction::transaction_states::State;
+use crate::transaction::{Outcome, Step};
 use crate::vcl_story::client_state::ClientState;
+use crate::vcl_story::completed_request;
 use crate::vcl_story::field_bits::{FieldBits, Name};
 use crate::vcl_story::log_notes::LogNotes;
 use crate::vcl_story::policy_scope::{Scope, Side};
@@ -36,12 +39,11 @@ use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::run_over;
 use crate::vcl_story::{builtin_hit, client_steps};
-use crate::worker::Core;
 
 /// A request as it came, and what is known of its connection.
 pub(crate) struct Visit<'a> {
     pub(crate) received: &'a ReceivedRequest<'a>,
-    pub(crate) client: Client,
+    pub(crate) client: ClientIdentity,
     pub(crate) persistent: bool,
     /// Conditions or ranges make the answer another than the whole stored one.
     pub(crate) is_conditional: bool,
@@ -68,7 +70,7 @@ pub(crate) struct OnItsWay {
 
 impl OnItsWay {
     /// No subroutine has run yet.
-    pub(crate) fn from_start(received: &ReceivedRequest<'_>, client: Client, step: Step) -> OnItsWay {
+    pub(crate) fn from_start(received: &ReceivedRequest<'_>, client: ClientIdentity, step: Step) -> OnItsWay {
         let completed = client_steps::complete(received.request.fields, client.peer.ip());
         let head = Request { fields: completed.view(), ..received.request.clone() }.to_head();
         OnItsWay { head, state: State::Receive, step, outcome: Outcome::NONE }
@@ -113,7 +115,8 @@ pub(crate) fn run(
         let mut scope = Scope::new(core, site, &arena, Side::Client(state), req, now);
         scope.original = Some(request.clone());
         scope.completion = Some(&state.ends.peer);
-        let completed = client_steps::complete_in_place(&scope.req.fields, &arena, request.fields, &state.ends.peer);
+        let completed =
+            completed_request::complete_in_place(&scope.req.fields, &arena, request.fields, &state.ends.peer);
         match url.and(completed) {
             Err(_) => Err((State::Receive, Step::Synth(Synth::vcl_failed()), request.to_head())),
             Ok(()) => match play(core, &scope, &program.loaded, visit, &found) {
@@ -156,8 +159,8 @@ fn play<'a>(
     let Some(object) = find(core, scope, state, key, visit) else {
         return Came::Elsewhere(State::Receive, Step::Lookup);
     };
-    take_edge(core, State::Receive, State::Lookup);
-    take_edge(core, State::Lookup, State::Hit);
+    core.edges.take(State::Receive, State::Lookup);
+    core.edges.take(State::Lookup, State::Hit);
     object.touch(core.clock().at(visit.moment));
     if let Some(records) = &state.records {
         request_records::hit(records, &StoredView::of(&object, scope.now), None);
@@ -215,7 +218,7 @@ fn hit_and_deliver<'a>(
         }
         Some(step) => return Came::Elsewhere(State::Hit, step),
     }
-    take_edge(core, State::Hit, State::Deliver);
+    core.edges.take(State::Hit, State::Deliver);
     if program.is_builtin(Subroutine::Deliver) && !core.is_heard() && builtin_hit::can_go_as_stored(object) {
         return render_as_stored(core, scope, visit, object);
     }

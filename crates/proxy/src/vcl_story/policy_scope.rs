@@ -16,16 +16,17 @@ use vcl::{
 use wire::proxy_triples;
 
 use crate::connection_addresses::Ends;
+use crate::core::Core;
 use crate::site::Site;
 use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::client_state::ClientState;
+use crate::vcl_story::completed_request;
 use crate::vcl_story::field_bits::Name;
 use crate::vcl_story::hashed_parts::HashedParts;
 use crate::vcl_story::head_edits::EditedHead;
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf};
 use crate::vcl_story::stored_view::StoredView;
-use crate::vcl_story::{bans, client_steps, policy_log, policy_purge, scope_variables};
-use crate::worker::Core;
+use crate::vcl_story::{bans, policy_log, policy_purge, scope_variables};
 
 /// Whose state the scope works on.
 #[derive(Clone, Copy)]
@@ -253,7 +254,9 @@ impl<'a> Host<'a> for Scope<'a> {
             _ => {
                 self.req.rollback(original, self.arena)?;
                 match self.completion {
-                    Some(peer) => client_steps::complete_in_place(&self.req.fields, self.arena, original.fields, peer),
+                    Some(peer) => {
+                        completed_request::complete_in_place(&self.req.fields, self.arena, original.fields, peer)
+                    }
                     None => Ok(()),
                 }
             }

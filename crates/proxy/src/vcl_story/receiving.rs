@@ -9,10 +9,10 @@ use wire::RequestBody;
 
 use crate::clock::Moment;
 use crate::downstream::Downstream;
-use crate::fetch::Broken;
-use crate::outgoing::End;
+use crate::fetch::broken::Broken;
 use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
+use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_state::BodyWasRead;

@@ -18,9 +18,10 @@ use vcl::{
 use crate::records::record_kind::HeadPart;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, fetch_records, request_records};
+use crate::rehearsal::heard::{Event, Ran};
+use crate::rehearsal::played_exchange::RanHead;
 use crate::rehearsal::played_exchange::lossy;
 use crate::rehearsal::watch::Watch;
-use crate::rehearsal::{Event, Ran, RanHead};
 use crate::vcl_story::log_notes::DecidedBy;
 use crate::vcl_story::policy_scope::{Scope, Side};
 

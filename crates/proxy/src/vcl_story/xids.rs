@@ -3,9 +3,8 @@
 //!
 //! Each core takes a block at a time, so that counting costs no shared write.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-use crate::worker::Core;
 
 /// Records have thirty bits for a number; after the last one the first comes again.
 const XID_MAX: u64 = (1 << 30) - 1;
@@ -41,13 +40,13 @@ pub fn set_xids(next: u64, block: u64) {
 
 /// A number that no other transaction of this process has.
 #[inline]
-pub(crate) fn next(core: &Core) -> u64 {
-    let mut xids = core.xids.get();
+pub(crate) fn next(of_core: &Cell<Xids>) -> u64 {
+    let mut xids = of_core.get();
     if xids.next == xids.end || xids.setting != SETTING.load(Ordering::Acquire) {
         xids = fresh_block();
     }
     let xid = xids.next;
-    core.xids.set(Xids { next: xid + 1, ..xids });
+    of_core.set(Xids { next: xid + 1, ..xids });
     (xid & XID_MAX).max(1)
 }
 

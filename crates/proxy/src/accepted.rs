@@ -1,0 +1,27 @@
+//! Sockets on their way to the core that serves them: bound ones, and connections.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crate::client_places::ClientPlace;
+use crate::peer::Peer;
+use crate::settings::{ListenMode, ListenerSettings};
+
+/// A bound socket and what it was bound for.
+pub(crate) struct Listener {
+    pub(crate) settings: ListenerSettings,
+    pub(crate) socket: OwnedFd,
+}
+
+/// A connection of which nothing has been read.
+pub(crate) struct Accepted {
+    pub(crate) socket: OwnedFd,
+    pub(crate) is_unix: bool,
+    pub(crate) peer: Peer,
+    pub(crate) proxy_protocol: bool,
+    pub(crate) mode: ListenMode,
+    /// Of the listener.
+    pub(crate) name: Option<Arc<str>>,
+    /// Its place among the connections of its client, where these are limited.
+    pub(crate) place: Option<Box<ClientPlace>>,
+}

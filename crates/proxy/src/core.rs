@@ -1,0 +1,293 @@
+//! A core's own things, and what all cores share: what every step of every story may reach.
+//!
+//! `worker` runs it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use cache::{Cache, HotTable};
+use message::FieldSpan;
+use tokio::sync::watch;
+
+use crate::access_log::DateCache;
+use crate::client_places::ClientPlaces;
+use crate::clock::{Clock, Moment, deadline_now_ms};
+use crate::counters::CoreCounters;
+use crate::edges::EdgeCounts;
+use crate::hit_history::HitHistory;
+use crate::limits::{CONNECTIONS_ALWAYS, STALLED_AFTER};
+use crate::log_buffer::LogBuffer;
+use crate::log_sink::LogSink;
+use crate::mailbox::{Mailbox, Message};
+use crate::memcached_gateway::lane_table::LaneTable;
+use crate::memory_gate::MemoryGate;
+use crate::origin;
+use crate::records::RecordSink;
+use crate::rehearsal::watch::Watch;
+use crate::settings::ListenerSettings;
+use crate::site::Site;
+use crate::slots::Slots;
+use crate::unsliceable::Unsliceable;
+use crate::url_variations::UrlVariations;
+use crate::vcl_shelf::VclShelf;
+use crate::vcl_story::syslog_allowance::SyslogAllowance;
+use crate::vcl_story::xids::Xids;
+
+/// The buffer that all reads of a core share; larger than any request head, so that a read is nearly always partial
+/// and tokio knows without another system call that the socket is empty.
+const SCRATCH_BYTES: usize = 64 << 10;
+
+/// What all cores share.
+pub(crate) struct Shared {
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) site: ArcSwap<Site>,
+    pub(crate) shelf: VclShelf,
+    pub(crate) mailboxes: Arc<[Mailbox]>,
+    pub(crate) counters: Vec<Arc<CoreCounters>>,
+    pub(crate) edges: Vec<Arc<EdgeCounts>>,
+    /// Open client connections of each core, those on their way to it included.
+    pub(crate) loads: Vec<AtomicUsize>,
+    pub(crate) log: Option<Arc<dyn LogSink>>,
+    pub(crate) records: Option<Arc<dyn RecordSink>>,
+    pub(crate) draining: AtomicBool,
+    pub(crate) client_places: Arc<ClientPlaces>,
+    pub(crate) memory: MemoryGate,
+    pub(crate) partial_heads_bytes: AtomicUsize,
+    /// Of values on their way to memcached, and of those in chunks on their way from it.
+    pub(crate) memcached_values_bytes: AtomicUsize,
+    /// CONNECT tunnels, over all cores.
+    pub(crate) tunnels_open: AtomicUsize,
+    pub(crate) hit_history: HitHistory,
+    pub(crate) variations: UrlVariations,
+    pub(crate) unsliceable: Unsliceable,
+    /// Held while a manifest is made.
+    pub(crate) outlining: parking_lot::Mutex<()>,
+}
+
+impl Shared {
+    #[inline]
+    pub(crate) fn logs(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.is_on())
+    }
+
+    /// Swaps the site and tells the cores.
+    pub(crate) fn set_site(&self, site: Site) {
+        let site = Arc::new(site);
+        if let Some(vcl) = &site.vcl {
+            vcl.note_site(&site);
+            // Before anything is stored that a ban might meet.
+            self.cache.watch_for_bans();
+        }
+        self.site.store(site);
+        self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
+    }
+
+    /// So much more is accounted for at this moment than the limit is, though the store has given what it had: too much for
+    /// more than the connections that are always taken.
+    fn memory_overdraft(&self) -> u64 {
+        let overdraft = || self.memory.overdraft(self.cache.account().used());
+        match overdraft() > 0 && self.connections_open() > CONNECTIONS_ALWAYS && !self.cache.sheds() {
+            true => overdraft(),
+            false => 0,
+        }
+    }
+
+    pub(crate) fn connections_open(&self) -> usize {
+        self.loads.iter().map(|load| load.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// One core's own things. Nothing in here is touched by another thread but what is atomic.
+pub(crate) struct Core {
+    pub(crate) index: usize,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) counters: Arc<CoreCounters>,
+    pub(crate) edges: Arc<EdgeCounts>,
+    pub(crate) slots: Slots,
+    pub(crate) hot: RefCell<HotTable>,
+    /// Borrowed by whoever reads or builds a head, never across an await.
+    pub(crate) scratch: RefCell<Box<[u8]>>,
+    pub(crate) spans: RefCell<Vec<FieldSpan>>,
+    /// The changing end of a stored head is written here.
+    pub(crate) tail: RefCell<Vec<u8>>,
+    pub(crate) memcached_lanes: RefCell<LaneTable>,
+    /// Where programs make their texts, for as long as one scope lasts.
+    arena: RefCell<vcl::Arena>,
+    pub(crate) xids: Cell<Xids>,
+    /// The second in which a program's failure was said on stderr last: one a second is enough.
+    pub(crate) complained_s: Cell<u64>,
+    pub(crate) syslogged: Cell<SyslogAllowance>,
+    log: RefCell<LogBuffer>,
+    /// Somebody wants records of what happens.
+    pub(crate) records: Option<Arc<dyn RecordSink>>,
+    /// Somebody looks at everything that programs do: a rehearsal.
+    pub(crate) watch: Option<Rc<Watch>>,
+    /// The date of this second as log text.
+    pub(crate) dates: DateCache,
+    pub(crate) clock: Cell<Clock>,
+    pub(crate) site: RefCell<Arc<Site>>,
+    pub(crate) draining: Cell<bool>,
+    /// After this the core ends, whatever its tasks are doing.
+    pub(crate) hard_end_ms: Cell<u64>,
+    /// Listeners that have not closed yet.
+    pub(crate) listeners_open: Cell<usize>,
+    /// Told whenever a listener has to look whether it is still wanted.
+    pub(crate) listeners: watch::Sender<()>,
+}
+
+impl Core {
+    pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Core {
+        let site = shared.site.load_full();
+        Core {
+            index,
+            counters: Arc::clone(&shared.counters[index]),
+            edges: Arc::clone(&shared.edges[index]),
+            slots: Slots::default(),
+            hot: RefCell::new(HotTable::new(&shared.cache)),
+            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+            spans: RefCell::new(Vec::with_capacity(128)),
+            tail: RefCell::new(Vec::with_capacity(1024)),
+            memcached_lanes: RefCell::default(),
+            arena: RefCell::default(),
+            xids: Cell::default(),
+            complained_s: Cell::new(0),
+            syslogged: Cell::default(),
+            log: RefCell::new(LogBuffer::default()),
+            records: shared.records.clone(),
+            watch: None,
+            dates: DateCache::default(),
+            clock: Cell::new(Clock::read()),
+            site: RefCell::new(site),
+            draining: Cell::new(false),
+            hard_end_ms: Cell::new(u64::MAX),
+            listeners_open: Cell::new(0),
+            listeners: watch::Sender::new(()),
+            shared,
+        }
+    }
+
+    /// The only core of a rehearsal, whose clock stands still.
+    pub(crate) fn watched(shared: Arc<Shared>, watch: Rc<Watch>, clock: Clock) -> Core {
+        let (clock, xids) = (Cell::new(clock), Cell::new(Xids::apart()));
+        Core { watch: Some(watch), clock, xids, ..Core::new(0, shared) }
+    }
+
+    /// Does anybody hear what programs do? Then nothing is shortened.
+    #[inline]
+    pub(crate) fn is_heard(&self) -> bool {
+        self.watch.is_some() || self.records.is_some()
+    }
+
+    /// One more line of the access log, which `write` ends with a line feed.
+    #[inline]
+    pub(crate) fn log_line(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.log.borrow_mut().append(self.shared.log.as_deref(), &self.counters, write);
+    }
+
+    /// Hands over what has gathered of the access log.
+    pub(crate) fn flush_log(&self) {
+        self.log.borrow_mut().flush(self.shared.log.as_deref(), &self.counters);
+    }
+
+    pub(crate) fn set_clock(&self, clock: Clock) {
+        self.clock.set(clock);
+    }
+
+    pub(crate) fn site(&self) -> Arc<Site> {
+        Arc::clone(&self.site.borrow())
+    }
+
+    /// The site, for as long as nothing is awaited.
+    #[inline]
+    pub(crate) fn site_ref(&self) -> std::cell::Ref<'_, Arc<Site>> {
+        self.site.borrow()
+    }
+
+    #[inline]
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock.get()
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> cache::Now {
+        self.clock.get().at(Moment::now())
+    }
+
+    #[inline]
+    pub(crate) fn draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// Room for the texts of one scope; those of the one before are gone.
+    pub(crate) fn fresh_arena(&self) -> std::cell::Ref<'_, vcl::Arena> {
+        self.arena.borrow_mut().reset();
+        self.arena.borrow()
+    }
+
+    /// May no further connection come, and no further fetch begin? By what the warden last saw; or because more is accounted
+    /// for than there is, and no answer can be cut for it whose client takes nothing.
+    pub(crate) fn lacks_memory(&self) -> bool {
+        if self.shared.memory.refuses() {
+            return true;
+        }
+        match self.shared.memory_overdraft() {
+            0 => false,
+            overdraft if self.slots.cut_bytes() >= overdraft || self.shared.memory.is_asked() => false,
+            overdraft => !self.cut_stalled(overdraft, Duration::ZERO) && !self.others_may_cut(overdraft),
+        }
+    }
+
+    /// Cuts answers whose clients have taken nothing for so long, until so many bytes are free. False if there are none.
+    pub(crate) fn cut_stalled(&self, bytes: u64, stalled_min: Duration) -> bool {
+        let stalled_ms = stalled_min.as_millis() as u64;
+        let answers = self.slots.cut_stalled(bytes, stalled_ms, deadline_now_ms());
+        self.shared.memory.note_cut(answers);
+        answers > 0
+    }
+
+    /// Asks the other cores to do the same; false if none of them waits for any client.
+    fn others_may_cut(&self, bytes: u64) -> bool {
+        let counters = &self.shared.counters;
+        let others = (0..counters.len())
+            .filter(|&other| other != self.index && counters[other].connections_waited_for.get() > 0);
+        others.map(|other| self.shared.memory.ask_to_cut(&self.shared.mailboxes[other], bytes)).count() > 0
+    }
+
+    /// What is kept for stalled clients is bounded, however much room there is. Each core cuts its part of what is too much.
+    pub(crate) fn bound_stalled(&self) {
+        let (kept, waited_for) = self.slots.kept_by_stalled(STALLED_AFTER.as_millis() as u64, deadline_now_ms());
+        self.counters.stalled_bytes.set(kept);
+        self.counters.connections_waited_for.set(waited_for);
+        let all: u64 = self.shared.counters.iter().map(|core| core.stalled_bytes.get()).sum();
+        let excess = all.saturating_sub(self.shared.memory.stalled_bytes_max());
+        if excess > 0 && kept > 0 {
+            let part = (u128::from(excess) * u128::from(kept)).div_ceil(u128::from(all)) as u64;
+            self.cut_stalled(part, STALLED_AFTER);
+        }
+    }
+
+    /// What the origins need to know of a core.
+    pub(crate) fn handle(&self) -> origin::CoreHandle<'_> {
+        origin::CoreHandle { core: self.index, counters: &self.counters, now_ms: self.now().mono_ms }
+    }
+
+    /// Ends when the listener with these settings has to close.
+    pub(crate) fn listener_closing(
+        self: &Rc<Self>,
+        settings: &ListenerSettings,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+        let (core, settings) = (Rc::clone(self), settings.clone());
+        let mut changes = self.listeners.subscribe();
+        Box::pin(async move {
+            while !core.draining.get() && core.site.borrow().settings.listeners.contains(&settings) {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        })
+    }
+}

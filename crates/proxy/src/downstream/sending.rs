@@ -1,0 +1,130 @@
+//! The answer to a client: interim responses, the final one, a tunnel, and the end of the exchange.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use message::Version;
+use wire::{Event, Writing};
+
+use crate::body::{Body, BodyEvent, Wanted};
+use crate::downstream::Downstream;
+use crate::downstream::dry_run::{DryAnswer, DryRun};
+use crate::http1_sending;
+use crate::outgoing::{Outgoing, OutgoingHead};
+use crate::outgoing_head::AnswerHead;
+use crate::records::session_records::Closing;
+use crate::send_outcome::{End, SendOutcome};
+use crate::tunnel_flow::{self, Tunnel};
+
+impl Downstream<'_> {
+    /// An interim response, unless the client speaks HTTP/1.0 (RFC 9110 §15.2). False: the client left.
+    pub(crate) async fn send_interim(&mut self, version: Version, head: AnswerHead) -> bool {
+        match self {
+            Downstream::Http1(connection) => connection.send_interim(version, head).await,
+            Downstream::DryRun(run) => {
+                run.take_interim(&head);
+                true
+            }
+        }
+    }
+
+    /// The final answer. `persistent`: the client may ask again the same way, as far as the request goes.
+    pub(crate) async fn send(&mut self, outgoing: Outgoing, version: Version, persistent: bool) -> SendOutcome {
+        match self {
+            Downstream::Http1(connection) => {
+                // The instant run has begun already what it could not finish.
+                if connection.exchange.writing() == Writing::Waiting {
+                    connection.exchange(Event::AnswerBegun);
+                }
+                let sent = http1_sending::send(connection, outgoing, version, persistent).await;
+                connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
+                sent
+            }
+            Downstream::DryRun(run) => run.take_answer(outgoing, persistent).await,
+        }
+    }
+
+    /// Says that bytes flow freely from here on, behind this head if there is one. False: the client left.
+    pub(crate) async fn begin_tunnel(&mut self, head: Option<AnswerHead>) -> bool {
+        match (self, head) {
+            (Downstream::Http1(connection), Some(head)) => {
+                if !connection.send_head(head).await {
+                    return false;
+                }
+                connection.exchange(Event::Switched);
+                true
+            }
+            (Downstream::Http1(connection), None) => {
+                connection.exchange(Event::Piped);
+                connection.owed = None;
+                true
+            }
+            (Downstream::DryRun(run), head) => {
+                head.iter().for_each(|head| run.take_interim(head));
+                true
+            }
+        }
+    }
+
+    /// Carries bytes both ways until both sides have ended, one broke, or nothing moved for too long. Returns how many went to the client.
+    pub(crate) async fn carry(&mut self, tunnel: Tunnel) -> u64 {
+        match self {
+            Downstream::Http1(connection) => tunnel_flow::carry(connection, tunnel).await,
+            // Whoever is at the other end of a tunnel is none of a dry run's.
+            Downstream::DryRun(_) => 0,
+        }
+    }
+
+    /// The exchange is over. True when the client may ask again the same way. `why` is asked only where records want to know.
+    pub(crate) async fn finish(
+        &mut self,
+        persistent: bool,
+        client_closes: bool,
+        why: impl FnOnce() -> Closing,
+    ) -> bool {
+        match self {
+            Downstream::Http1(connection) => {
+                if connection.session().is_some() {
+                    connection.closes(why());
+                }
+                connection.leave(persistent, client_closes).await
+            }
+            Downstream::DryRun(_) => persistent,
+        }
+    }
+}
+
+impl DryRun {
+    pub(crate) async fn take_answer(&mut self, outgoing: Outgoing, persistent: bool) -> SendOutcome {
+        let Outgoing { head, mut body } = outgoing;
+        let OutgoingHead::Whole { head, content, .. } = head else {
+            unreachable!("only an HTTP/1 connection begins with a head and goes on here")
+        };
+        let mut answer = DryAnswer::of(&head, content);
+        if !persistent {
+            answer.fields.push(("Connection".to_owned(), "close".to_owned()));
+        }
+        let (mut queue, mut bytes) = (VecDeque::new(), Vec::new());
+        answer.end = poll_fn(|cx| poll_all(&mut body, &mut queue, &mut bytes, cx)).await;
+        answer.body = bytes;
+        let (end, body_bytes) = (answer.end, answer.body.len() as u64);
+        self.answer = Some(answer);
+        SendOutcome { end, head_bytes: 0, body_bytes, persistent }
+    }
+}
+
+/// Reads all of a body.
+fn poll_all(body: &mut Body, queue: &mut VecDeque<Bytes>, bytes: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<End> {
+    loop {
+        let event = ready!(body.poll_bytes(queue, cx, Wanted::Bytes));
+        queue.drain(..).for_each(|piece| bytes.extend_from_slice(&piece));
+        match event {
+            BodyEvent::More => {}
+            BodyEvent::End(_) => return Poll::Ready(End::Sent),
+            BodyEvent::Broken(end) => return Poll::Ready(end),
+            BodyEvent::Pages => unreachable!("bytes are wanted"),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! A body that has begun to arrive becomes one that is pulled, in the terms of its fetch.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use wire::BodyDecoder;
+
+use crate::fetch::Fetch;
+use crate::fetch::origin_body::{Arriving, OriginBody};
+
+impl Arriving {
+    /// For a pass, whose fetch ends in its transaction's transmit.
+    pub(crate) fn into_passed(self, fetch: &mut Fetch) -> OriginBody {
+        fetch.passed();
+        self.into_body(fetch)
+    }
+
+    pub(crate) fn into_body(self, fetch: &Fetch) -> OriginBody {
+        OriginBody {
+            core: Rc::clone(&fetch.core),
+            decoder: BodyDecoder::for_response(self.framing, &fetch.site.settings.limits.chunked),
+            connection: Some(self.connection),
+            framing: self.framing,
+            persistent: self.persistent,
+            brought: self.early.len(),
+            early: self.early,
+            block: None,
+            origin: Arc::clone(&fetch.origin().name),
+            shows_address: fetch.origin().shows_address(),
+            timeout: fetch.timeouts.between_bytes,
+            timer: None,
+            records: fetch.records().cloned(),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The loop of a fetch: asks the origin, lets the policy judge what comes, and goes around again where that is what it says.
+
+use message::Method;
+use wire::ResponseBody;
+
+use crate::fetch::broken::Broken;
+use crate::fetch::client_link::ClientLink;
+use crate::fetch::fetch_policy::FetchVerdict;
+use crate::fetch::fetch_states::FetchState;
+use crate::fetch::purpose::Purpose;
+use crate::fetch::settled::Settled;
+use crate::fetch::{Fetch, Reply, failed, reply, retry, send};
+use crate::forward::Taken;
+use crate::origin::OriginConnection;
+use crate::records::fetch_records;
+
+impl Fetch {
+    /// From Prepare to an answer: asks the origin, lets the policy judge what comes, and goes around again where that is what
+    /// it says.
+    pub(crate) async fn settle(&mut self, client: &mut ClientLink<'_>) -> Result<Box<Settled>, Broken> {
+        loop {
+            let mut verdict = match self.prepare(client).await {
+                Some(verdict) => verdict,
+                None => match self.converse(client).await {
+                    Ok(reply) => self.judge(reply),
+                    Err(broken) => self.judge_broken(client, broken),
+                },
+            };
+            while let FetchVerdict::Settled(settled) = verdict {
+                match self.gather(settled, client).await {
+                    Ok(settled) => return Ok(settled),
+                    Err(broken) => verdict = self.judge_broken(client, broken),
+                }
+            }
+            if let FetchVerdict::Fail(broken) = verdict {
+                return Err(self.fail(broken));
+            }
+            self.note_again();
+            self.retried = false;
+            self.enter(FetchState::Prepare);
+        }
+    }
+
+    /// From Prepare to the answer of the origin, for a slice of a body that was judged before.
+    pub(crate) async fn ask_for_slice(&mut self) -> Result<Reply, Broken> {
+        let client = &mut ClientLink::Detached(None);
+        let verdict = match self.prepare(client).await {
+            Some(verdict) => verdict,
+            None => match self.converse(client).await {
+                Ok(reply) => return Ok(reply),
+                Err(broken) => self.judge_broken(client, broken),
+            },
+        };
+        match verdict {
+            FetchVerdict::Fail(broken) => Err(self.fail(broken)),
+            FetchVerdict::Settled(_) | FetchVerdict::Again => unreachable!("of a slice no policy makes an answer"),
+        }
+    }
+
+    fn fail(&mut self, broken: Broken) -> Broken {
+        if self.state != FetchState::Failed {
+            self.enter(FetchState::Failed);
+        }
+        broken
+    }
+
+    /// From Send to a final head: sends the request and reads answers until one is final.
+    pub(crate) async fn converse(&mut self, client: &mut ClientLink<'_>) -> Result<Reply, Broken> {
+        let mut request = self.asked().to_bytes();
+        loop {
+            self.enter(FetchState::Send);
+            let sent = send::run(self, client, &request).await;
+            let outcome = match sent {
+                Ok(sent) => {
+                    self.enter(FetchState::Reply);
+                    reply::run(self, client, sent).await
+                }
+                Err(unsent) => Err(unsent),
+            };
+            let broken = match outcome {
+                Ok(reply) if self.is_refused_by_parent(&reply) => Broken::Origin(failed::login_refused(self.origin())),
+                Ok(reply) if self.is_unasked_tunnel(&reply) => Broken::Origin(failed::unasked_tunnel(self.origin())),
+                Ok(reply) => return Ok(reply),
+                Err(lost) if retry::is_worth_it(&lost, self.retried, self.method()) => {
+                    self.enter(FetchState::Retry);
+                    self.retried = true;
+                    self.core.counters.origin_retries.add(1);
+                    continue;
+                }
+                Err(lost) if lost.unconnected && self.go_another_way() => {
+                    self.enter(FetchState::Retry);
+                    request = self.asked().to_bytes();
+                    continue;
+                }
+                Err(lost) => lost.broken,
+            };
+            return Err(self.unanswered(broken));
+        }
+    }
+
+    /// Notes that no final head came.
+    fn unanswered(&mut self, broken: Broken) -> Broken {
+        self.enter(FetchState::Failed);
+        if let (Some(records), Broken::Origin(failure)) = (self.records(), &broken) {
+            fetch_records::failed(records, &self.origin().name, failure);
+        }
+        broken
+    }
+
+    /// A connection of our own, with the head on it.
+    pub(crate) async fn open_pipe(&mut self, client: &mut ClientLink<'_>) -> Result<OriginConnection, Broken> {
+        let request = self.asked().to_bytes();
+        // One from the pool may be dead, and what is piped cannot be sent again.
+        self.retried = true;
+        self.enter(FetchState::Send);
+        match send::run(self, client, &request).await {
+            Ok(connection) => Ok(connection),
+            Err(lost) => Err(self.unanswered(lost.broken)),
+        }
+    }
+
+    /// Nothing was sent: somebody else may be asked. False when there is nobody.
+    fn go_another_way(&mut self) -> bool {
+        if self.ways.is_empty() {
+            return false;
+        }
+        let taken = self.site.forward.take_way(&mut self.ways, &self.head.request(), self.core.now().mono_ms);
+        let Ok(Taken { origin, parent }) = taken else { return false };
+        self.chosen = Some(origin);
+        self.parent = parent;
+        true
+    }
+
+    /// A 407 of the next proxy is about what we said to it: our client can do nothing about it. Who asks for a tunnel
+    /// looks itself.
+    fn is_refused_by_parent(&self, reply: &Reply) -> bool {
+        self.parent.is_some() && reply.head.status.0 == 407 && self.method() != Method::Connect
+    }
+
+    /// A CONNECT that a program passes and does not pipe: what comes behind a 2xx is no body of an answer (RFC 9110 §9.3.6) and
+    /// would have no end.
+    fn is_unasked_tunnel(&self, reply: &Reply) -> bool {
+        matches!(self.purpose, Purpose::Pass | Purpose::Store(_))
+            && self.method() == Method::Connect
+            && reply.framing == ResponseBody::Tunnel
+    }
+}

@@ -1,0 +1,382 @@
+//! Bytes in, requests out: one client connection from its first byte to its last.
+//!
+//! A request whose answer is in the store is answered here, at once, over the borrowed head: receive, lookup, hit,
+//! deliver and the first write without an await, a copy or an allocation. Everything else is copied into a
+//! transaction. An idle connection holds no buffer; it borrows the core's.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use message::{Scheme, Version};
+use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
+
+use crate::accepted::Accepted;
+use crate::access_log::CacheVerdict;
+use crate::clock::{Moment, deadline_now_ms};
+use crate::connection::{Connection, DRAIN_IDLE_MS};
+use crate::core::Core;
+use crate::downstream::Downstream;
+use crate::forward::admission;
+use crate::http1_sending;
+use crate::instant_file;
+use crate::instant_hit::{self, Instant};
+use crate::linger;
+use crate::receive::{self, Verdict};
+use crate::records::request_records;
+use crate::records::session_records::Closing;
+use crate::request_body::OwedBody;
+use crate::send_outcome::End;
+use crate::slots::{Doom, Phase};
+use crate::transaction::opening::Opening;
+use crate::transaction::transaction_states::State;
+use crate::transaction::{Outcome, Step, Transaction, log, story, synthesis};
+use crate::vcl_story::xids;
+
+/// What the read loop came upon.
+pub(crate) enum Turn {
+    /// Go on in the transaction loop.
+    Step(Box<Transaction>, Step),
+    /// Answer with an error and close.
+    Refuse(Refusal),
+    /// No answer is owed.
+    Close,
+    /// Close, of our own accord: an answer is on its way, and requests may be.
+    Linger,
+}
+
+/// Begins to serve a fresh connection.
+pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
+    let proxy_protocol = accepted.proxy_protocol;
+    let Some(connection) = Connection::open(core, accepted) else { return };
+    let serving = serve(connection, proxy_protocol);
+    assert!(size_of_val(&serving) <= 288, "an idle connection has grown");
+    tokio::task::spawn_local(serving);
+}
+
+/// The life of a connection, as small as it can be while it waits.
+#[allow(
+    clippy::manual_async_fn,
+    reason = "an async fn keeps its arguments twice, and every idle connection pays for it"
+)]
+fn serve(mut connection: Connection, proxy_protocol: bool) -> impl Future<Output = ()> {
+    async move {
+        if proxy_protocol && !Box::pin(crate::proxy_header::read(&mut connection)).await {
+            return;
+        }
+        loop {
+            match poll_fn(|cx| connection.poll_turn(cx)).await {
+                Turn::Step(tx, step) => {
+                    // Boxed, so that an idle connection does not carry the room of a transaction.
+                    if !Box::pin(story::run(tx, Downstream::Http1(&mut connection), step)).await {
+                        return;
+                    }
+                    connection.rest();
+                }
+                Turn::Refuse(refusal) => return Box::pin(refuse(&mut connection, refusal)).await,
+                Turn::Close => return,
+                Turn::Linger => return Box::pin(linger::close(&mut connection)).await,
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Reads and answers until something needs more than this turn.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        let core = Rc::clone(&self.core);
+        let mut hits_left = core.site_ref().settings.limits.pipelined_hits_max;
+        loop {
+            if hits_left == 0 {
+                // Others have their turn first.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if self.pending.len() > self.looked_at as usize {
+                // What came behind the last request, or the rest of a pipeline longer than one turn.
+                core.counters.requests_pipelined.add(1);
+                if let Some(turn) = self.take_pending(&core, &mut hits_left) {
+                    return Poll::Ready(turn);
+                }
+                continue;
+            }
+            let read = if self.pending.is_empty() {
+                self.poll_scratch(&core, cx, &mut hits_left)
+            } else {
+                self.poll_more(&core, cx, &mut hits_left)
+            };
+            match read {
+                Poll::Ready(Some(turn)) => return Poll::Ready(turn),
+                Poll::Ready(None) => {}
+                Poll::Pending => return self.park(cx),
+            }
+        }
+    }
+
+    /// Nothing to read: unless the time is up, wait.
+    fn park(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        match self.slot.doom() {
+            Doom::Late if self.slot.phase.get() == Phase::Reading && !self.is_varnishd_s() => {
+                return Poll::Ready(Turn::Refuse(Refusal {
+                    status: 408,
+                    token: "request-head-timeout",
+                    limit: Some("limits.request_head_timeout"),
+                }));
+            }
+            doom @ (Doom::Late | Doom::Now) => {
+                self.closes(if doom == Doom::Now { Closing::Response } else { Closing::Timeout });
+                return Poll::Ready(Turn::Close);
+            }
+            Doom::Drain if self.slot.phase.get() == Phase::Waiting => {
+                self.slot.set_deadline(self.slot.deadline().min(deadline_now_ms() + DRAIN_IDLE_MS));
+            }
+            // Only an answer is cut for memory, and this one has gone.
+            Doom::Drain | Doom::Memory | Doom::None => {}
+        }
+        self.slot.park(cx.waker());
+        Poll::Pending
+    }
+
+    /// Reads into the core's buffer and answers in place.
+    fn poll_scratch(&mut self, core: &Rc<Core>, cx: &mut Context<'_>, hits_left: &mut u32) -> Poll<Option<Turn>> {
+        let mut scratch = core.scratch.borrow_mut();
+        let read = match self.wire.poll_read(cx, &mut scratch) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Some(Turn::Close)),
+            Poll::Ready(Ok(read)) => read,
+        };
+        core.counters.bytes_in.add(read as u64);
+        let bytes = &scratch[..read];
+        let (consumed, turn) = self.take_requests(core, bytes, hits_left);
+        if consumed < read {
+            self.pending.extend_from_slice(&bytes[consumed..]);
+            self.looked_at = if turn.is_some() || *hits_left == 0 { 0 } else { self.pending.len() as u32 };
+        }
+        drop(scratch);
+        Poll::Ready(self.settle(core, turn))
+    }
+
+    /// A partial head is there: reads behind it.
+    fn poll_more(&mut self, core: &Rc<Core>, cx: &mut Context<'_>, hits_left: &mut u32) -> Poll<Option<Turn>> {
+        let limits = core.site_ref().settings.limits.request_head;
+        let had = self.pending.len();
+        let room = next_room(had, limits.head_bytes_max);
+        self.pending.resize(had + room, 0);
+        let read = self.wire.poll_read(cx, &mut self.pending[had..]);
+        let got = match &read {
+            Poll::Ready(Ok(got)) => *got,
+            _ => 0,
+        };
+        self.pending.truncate(had + got);
+        match read {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Some(Turn::Close)),
+            Poll::Ready(Ok(_)) => {}
+        }
+        core.counters.bytes_in.add(got as u64);
+        if !wire::may_end_now(&self.pending, had, &limits) {
+            self.charge(core, self.pending.capacity());
+            return Poll::Ready(None);
+        }
+        self.looked_at = 0;
+        Poll::Ready(self.take_pending(core, hits_left))
+    }
+
+    /// Answers what has been received before.
+    fn take_pending(&mut self, core: &Rc<Core>, hits_left: &mut u32) -> Option<Turn> {
+        let mut bytes = std::mem::take(&mut self.pending);
+        let (consumed, turn) = self.take_requests(core, &bytes, hits_left);
+        bytes.drain(..consumed);
+        if !bytes.is_empty() {
+            self.looked_at = if turn.is_some() || *hits_left == 0 { 0 } else { bytes.len() as u32 };
+            self.pending = bytes;
+        } else {
+            self.looked_at = 0;
+        }
+        self.settle(core, turn)
+    }
+
+    /// After a read: the account of partial heads, and the phase.
+    fn settle(&mut self, core: &Core, turn: Option<Turn>) -> Option<Turn> {
+        if self.pending.is_empty() {
+            if self.charged_bytes > 0 {
+                self.charge(core, 0);
+            }
+            return turn;
+        }
+        if turn.is_some() {
+            return turn;
+        }
+        if self.slot.phase.get() == Phase::Waiting {
+            // Absolute: later bytes of the same head do not move it.
+            let limit_ms = core.site_ref().settings.limits.request_head_timeout.as_millis() as u64;
+            self.slot.phase.set(Phase::Reading);
+            self.slot.set_deadline(deadline_now_ms() + limit_ms);
+        }
+        self.charge(core, self.pending.capacity());
+        let bytes_max = core.site_ref().settings.limits.partial_heads_bytes_max;
+        if core.shared.partial_heads_bytes.load(Ordering::Relaxed) > core.shared.memory.buffers_max(bytes_max) {
+            return Some(Turn::Refuse(Refusal {
+                status: 503,
+                token: "partial-heads-too-many",
+                limit: Some("limits.partial_heads_bytes_max"),
+            }));
+        }
+        None
+    }
+
+    /// Answers the requests at the start of `bytes`. Returns how many bytes are done with.
+    fn take_requests(&mut self, core: &Rc<Core>, bytes: &[u8], hits_left: &mut u32) -> (usize, Option<Turn>) {
+        let (mut at, mut is_first) = (0, true);
+        while at < bytes.len() && *hits_left > 0 {
+            let limits = core.site_ref().settings.limits.request_head;
+            if limits.lenient {
+                // Who sends nothing else is idle.
+                at += leading_blanks(&bytes[at..]);
+                if at == bytes.len() {
+                    break;
+                }
+            }
+            if !std::mem::take(&mut is_first) {
+                core.counters.requests_pipelined.add(1);
+            }
+            let moment = Moment::now();
+            let mut spans = core.spans.borrow_mut();
+            match read_request(&bytes[at..], &mut spans, &limits, Scheme::Http) {
+                Ok(None) => break,
+                Err(refusal) => match unfolded(&bytes[at..]).filter(|_| limits.lenient) {
+                    Some(text) => match self.take_unfolded(core, &text, moment) {
+                        Ok((head_bytes, turn)) => {
+                            at += head_bytes;
+                            match turn {
+                                None => *hits_left -= 1,
+                                Some(turn) => return (at, Some(turn)),
+                            }
+                        }
+                        Err(refusal) => return (at, Some(Turn::Refuse(refusal))),
+                    },
+                    None => return (at, Some(Turn::Refuse(refusal))),
+                },
+                Ok(Some(received)) => {
+                    at += received.head_bytes;
+                    match self.take_request(core, received, moment) {
+                        None => *hits_left -= 1,
+                        Some(turn) => return (at, Some(turn)),
+                    }
+                }
+            }
+        }
+        (at, None)
+    }
+
+    /// A request with lines that went on in the next one; and how many bytes its head had.
+    #[cold]
+    fn take_unfolded(
+        &mut self,
+        core: &Rc<Core>,
+        text: &[u8],
+        moment: Moment,
+    ) -> Result<(usize, Option<Turn>), Refusal> {
+        let (mut spans, limits) = (Vec::new(), core.site_ref().settings.limits.request_head);
+        // Its end has come: what is refused is refused because of a line behind the first.
+        let received = read_request(text, &mut spans, &limits, Scheme::Http)?.ok_or(refusals::LINE_END_INVALID)?;
+        Ok((received.head_bytes, self.take_request(core, received, moment)))
+    }
+
+    /// One request: answered (`None`), or what is to be done about it.
+    #[inline]
+    fn take_request(&mut self, core: &Rc<Core>, received: ReceivedRequest<'_>, moment: Moment) -> Option<Turn> {
+        core.counters.requests.add(1);
+        self.requests_count += 1;
+        let site = core.site_ref();
+        let named = if self.is_forward { None } else { receive::host_of_target(&received.request) };
+        let mut received = received;
+        if !self.is_forward {
+            receive::at_origin(&mut received.request, named.as_ref());
+            if let Some(program) = core.site_ref().vcl.clone() {
+                return self.take_by_policy(core, &received, program, moment);
+            }
+        }
+        let trimmed = receive::trimmed(&site.settings, &received);
+        if let Some(query) = &trimmed {
+            received.request.query = (!query.is_empty()).then_some(query);
+        }
+        let found = match self.is_forward {
+            false => receive::run(core, &site, &mut received, self.peer),
+            true => admission::run(core, &site, &mut received, self.peer),
+        };
+        let persistent = received.persistent
+            && !core.draining()
+            && self.requests_count < site.settings.limits.requests_per_connection_max;
+        self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
+        self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
+        let visit = instant_hit::Visit { received: &received, found: &found, persistent, moment };
+        let (ran, key) = match found.verdict {
+            Verdict::Lookup(key) => {
+                core.edges.take(State::Receive, State::Lookup);
+                (instant_hit::run(self, core, &site, &visit, key), Some(key))
+            }
+            // The body of a request for a file is nobody's, and has to be drained first.
+            Verdict::Files(root) if self.owed.is_none() => (instant_file::run(self, core, &site, &visit, root), None),
+            _ => {
+                let step = found.verdict.clone().into_step();
+                return Some(self.begin(core, &visit, (State::Receive, None, Outcome::NONE), step));
+            }
+        };
+        match ran {
+            Instant::Answered if persistent => {
+                let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
+                self.slot.set_idle(deadline_now_ms() + idle_ms);
+                None
+            }
+            // The client said that nothing more comes; else it may be on its way.
+            Instant::Answered if received.persistent => Some(Turn::Linger),
+            Instant::Answered | Instant::Left => Some(Turn::Close),
+            Instant::Step(state, step, outcome) => Some(self.begin(core, &visit, (state, key, outcome), step)),
+        }
+    }
+
+    /// Goes on in the loop, in the state that the instant run got to.
+    fn begin(
+        &mut self,
+        core: &Rc<Core>,
+        visit: &instant_hit::Visit<'_>,
+        begun: (State, Option<cache::Key>, Outcome),
+        step: Step,
+    ) -> Turn {
+        self.begins_transaction();
+        let opening = Opening { received: visit.received, persistent: visit.persistent, moment: visit.moment };
+        Turn::Step(opening.builtin(core, visit.found, begun), step)
+    }
+}
+
+/// How much to read behind a partial head: the buffer grows 1, 4, 16, 32 KiB, never past the limit.
+fn next_room(had: usize, head_bytes_max: usize) -> usize {
+    const SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 32 << 10];
+    let size = SIZES.into_iter().find(|&size| size > had).unwrap_or(had + (32 << 10));
+    size.min(head_bytes_max.max(had + 1)) - had
+}
+
+/// Answers bytes that are no acceptable request: an error, a log line, and the end of the connection.
+async fn refuse(connection: &mut Connection, refusal: Refusal) {
+    let core = Rc::clone(&connection.core);
+    core.counters.answered(CacheVerdict::Refused);
+    connection.slot.phase.set(Phase::Writing);
+    connection.exchange(Event::ReadBroken);
+    connection.exchange(Event::AnswerBegun);
+    let (outgoing, note) = synthesis::answer_refusal(&core, connection.peer, &connection.pending, &refusal);
+    // Who is refused asks anew at once: that one comes later.
+    let xid = core.records.is_some().then(|| xids::next(&core.xids));
+    let sent = http1_sending::send(connection, outgoing, Version::Http11, false).await;
+    connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
+    log::refused(&core, connection.peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+    if let Some(xid) = xid {
+        connection.closes(Closing::of_refusal(&refusal));
+        let session = (connection.session(), xid);
+        request_records::refused(&core, session, &refusal, (&connection.pending, sent.head_bytes));
+    }
+    if sent.end == End::Sent {
+        linger::close(connection).await;
+    }
+}

@@ -1,0 +1,31 @@
+//! What became of an answer.
+
+/// How the sending ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// To the last byte.
+    Sent,
+    /// The client is gone.
+    ClientLeft,
+    /// The client took nothing for `limits.send_timeout`, or too little.
+    ClientSlow,
+    /// The client took nothing while memory was needed.
+    MemoryNeeded,
+    /// What was promised did not arrive; the token says why.
+    Cut(&'static str),
+    /// A tunnel has ended.
+    TunnelClosed,
+    /// There is no answer to a request with such a body; the token says why.
+    Unanswered(&'static str),
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendOutcome {
+    pub(crate) end: End,
+    pub(crate) head_bytes: u64,
+    /// Of the body, framing included.
+    pub(crate) body_bytes: u64,
+    /// May the client ask again the same way, as far as the answer goes?
+    pub(crate) persistent: bool,
+}

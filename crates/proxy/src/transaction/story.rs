@@ -1,0 +1,47 @@
+//! The loop over the steps of a transaction.
+
+use crate::downstream::Downstream;
+use crate::transaction::{Step, Transaction};
+use crate::transaction::{
+    admit, deliver, error_page, files, hit, log, lookup, memcached, miss, pass, pipe, purge, recalling, restart,
+    slicing, synthesis, transmit, unread_body, wait,
+};
+use crate::vcl_story::{client_steps, receiving};
+
+/// Runs the transaction from `step` to its end. True when its client may ask again the same way.
+pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, step: Step) -> bool {
+    let (tx, downstream) = (&mut *tx, &mut { downstream });
+    let mut step = step;
+    loop {
+        tx.enter(step.state());
+        step = match step {
+            Step::Receive => receiving::run(tx, downstream).await,
+            Step::Relabel(label) => client_steps::relabel(tx, &label),
+            Step::Restart => restart::run(tx),
+            Step::Lookup => lookup::ask(tx),
+            Step::Recall(recall) => recalling::run(tx, *recall).await,
+            Step::Hit(object, why) => hit::run(tx, object, why),
+            Step::Slicing(slicing) => slicing::run(tx, downstream, *slicing).await,
+            Step::Wait(wait) => wait::run(tx, downstream, *wait).await,
+            Step::Miss(ticket) => miss::run(tx, downstream, ticket),
+            Step::Pass => pass::run(tx, downstream).await,
+            Step::Pipe => pipe::run(tx, downstream).await,
+            Step::Purge => purge::run(tx).await,
+            Step::Synth(synth) => synthesis::run(tx, synth),
+            Step::Files { root, file } => files::run(tx, root, file).await,
+            Step::ErrorPage(page) => error_page::run(tx, *page).await,
+            Step::Admit(unverified) => admit::run(tx, downstream, *unverified).await,
+            Step::Memcached(route) => memcached::run(tx, downstream, route).await,
+            Step::Deliver(answer) => deliver::run(tx, *answer),
+            Step::Transmit(outgoing) => {
+                if downstream.owes_body() {
+                    unread_body::settle(tx, downstream).await;
+                }
+                tx.core.counters.answered(tx.outcome.verdict);
+                tx.core.counters.hits_disk.add(u64::from(tx.outcome.is_hit_of_disk()));
+                transmit::run(tx, downstream, *outgoing).await
+            }
+            Step::Log(end) => return log::run(tx, downstream, end).await,
+        };
+    }
+}
