@@ -253,8 +253,13 @@ impl<'a> FieldsView<'a> {
     }
 
     pub fn to_fields(&self) -> Fields {
+        self.to_fields_with_room(1, 0)
+    }
+
+    /// The same, with room for so many more lines of so many bytes.
+    pub fn to_fields_with_room(&self, more_lines: usize, more_bytes: usize) -> Fields {
         // One allocation each for block and ranges: heads are copied for every miss and pass.
-        let mut fields = Fields::with_room(self.count() + 1, self.lines_bytes());
+        let mut fields = Fields::with_room(self.count() + more_lines, self.lines_bytes() + more_bytes);
         for field in self.iter() {
             fields.push_bytes(field.name, field.name_text, field.value);
         }
@@ -364,6 +369,7 @@ impl Fields {
         self.note_line(name, text.len(), [name_at, value_at, value.len()]);
     }
 
+    #[inline]
     fn note_line(&mut self, name: FieldName, name_len: usize, [name_at, value_at, value_len]: [usize; 3]) {
         let small = |n: usize| u32::try_from(n).expect("a head is limited far below 4 GiB");
         self.spans.push(FieldSpan {
@@ -390,6 +396,11 @@ impl Fields {
         let block = std::mem::take(&mut self.block);
         self.spans.retain(|span| keep(FieldsView { block: &block, ..FieldsView::default() }.field(span)));
         self.block = block;
+    }
+
+    /// Keeps the fields whose names the predicate says yes to.
+    pub fn retain_names(&mut self, mut keep: impl FnMut(FieldName) -> bool) {
+        self.spans.retain(|span| keep(span.name));
     }
 
     /// Bytes on the heap, for the store's account.

@@ -116,6 +116,10 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
+    pub fn fields(&self) -> FieldsView<'_> {
+        FieldsView::new(&self.block, &self.spans)
+    }
+
     pub fn request(&self) -> Request<'_> {
         let at = |range: (u32, u32)| &self.block[range.0 as usize..range.1 as usize];
         Request {
@@ -127,7 +131,7 @@ impl RequestHead {
             authority: Authority { host: Cow::Borrowed(&self.host), port: self.port },
             path: at(self.path),
             query: self.query.map(at),
-            fields: FieldsView::new(&self.block, &self.spans),
+            fields: self.fields(),
         }
     }
 }

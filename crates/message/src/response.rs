@@ -24,11 +24,16 @@ pub struct ResponseHead {
 
 impl Response<'_> {
     pub fn to_head(&self) -> ResponseHead {
+        self.to_head_with_room(1, 0)
+    }
+
+    /// The same, with room for so many more fields of so many bytes.
+    pub fn to_head_with_room(&self, more_lines: usize, more_bytes: usize) -> ResponseHead {
         ResponseHead {
             status: self.status,
             version: self.version,
             reason: self.reason.map(Into::into),
-            fields: self.fields.to_fields(),
+            fields: self.fields.to_fields_with_room(more_lines, more_bytes),
         }
     }
 }

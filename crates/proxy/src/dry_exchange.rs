@@ -14,15 +14,15 @@ use crate::connection_addresses::Ends;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
+use crate::parsed_request::ParsedRequest;
 use crate::peer::Peer;
 use crate::receive;
-use crate::transaction::opening::Opening;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction, log};
 use crate::transaction::{story, synthesis};
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::instant_policy_hit::OnItsWay;
+use crate::vcl_story::program_hit::OnItsWay;
 use crate::vcl_story::xids;
 
 /// Asks as this client does, with a head and, behind it, a whole body.
@@ -86,8 +86,7 @@ fn open(core: &Rc<Core>, peer: Peer, received: ReceivedRequest<'_>) -> (Box<Tran
     let persistent = received.persistent;
     let site = core.site();
     if let Some(program) = site.vcl.clone() {
-        let opening = Opening { received: &received, persistent, moment };
-        return under_program(core, peer, &opening, program);
+        return under_program(core, peer, (&received, moment), program);
     }
     let trimmed = receive::trimmed(&site.settings, &received);
     if let Some(query) = &trimmed {
@@ -95,23 +94,24 @@ fn open(core: &Rc<Core>, peer: Peer, received: ReceivedRequest<'_>) -> (Box<Tran
     }
     let found = receive::run(core, &site, &mut received, peer);
     let step = found.verdict.clone().into_step();
-    let opening = Opening { received: &received, persistent, moment };
-    (opening.builtin(core, &found, (State::Receive, None, Outcome::NONE)), step)
+    let parsed = ParsedRequest { received: &received, seen: found.seen, client: found.client, persistent, moment };
+    (parsed.builtin(core, &found, (State::Receive, None, Outcome::NONE)), step)
 }
 
 fn under_program(
     core: &Rc<Core>,
     peer: Peer,
-    opening: &Opening<'_>,
+    (received, moment): (&ReceivedRequest<'_>, Moment),
     program: std::sync::Arc<VclSite>,
 ) -> (Box<Transaction>, Step) {
     let site = core.site();
-    let (client, _, refused) = receive::before_policy(&site, opening.received, peer);
-    let now_s = core.clock().at(opening.moment).wall_ms as f64 / 1_000.0;
+    let (client, seen, refused) = receive::before_policy(&site, received, peer);
+    let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
     let state = ClientState::new(program, Rc::new(ends(client.ip, peer)), xids::next(&core.xids), now_s);
     let step = refused.map_or(Step::Receive, Step::Synth);
-    let on_its_way = OnItsWay::from_start(opening.received, client, step);
-    opening.under_program(core, site, client, state, on_its_way)
+    let on_its_way = OnItsWay::from_start(received, client, step);
+    let parsed = ParsedRequest { received, seen, client, persistent: received.persistent, moment };
+    parsed.under_program(core, site, state, on_its_way)
 }
 
 /// A connection from the client's address to port 80 of this machine.

@@ -25,6 +25,8 @@ use crate::send_outcome::SendOutcome;
 use crate::slots::Doom;
 use crate::unsent::Unsent;
 
+/// The head, and pieces of the body.
+const QUEUED_USUALLY: usize = 4;
 /// Of a body that comes from an origin, or is copied from where it has landed, no more is queued for a client at once.
 const QUEUED_BYTES_MAX: usize = 128 << 10;
 /// What the pieces at both ends of such a queue hold beside themselves: they are parts of blocks.
@@ -95,7 +97,10 @@ impl AnswerTransfer {
             }
         };
         let head_bytes_left = text.len();
-        let queue = if text.is_empty() { VecDeque::new() } else { VecDeque::from([Bytes::from(text)]) };
+        let mut queue = VecDeque::with_capacity(QUEUED_USUALLY);
+        if !text.is_empty() {
+            queue.push_back(Bytes::from(text));
+        }
         let (pace, held, end) = (Pace::default(), None, None);
         (AnswerTransfer { queue, head_bytes_left, body, framing, end, body_bytes_sent, pace, held }, persistent)
     }

@@ -5,6 +5,7 @@
 //! transaction. An idle connection holds no buffer; it borrows the core's.
 
 use std::future::poll_fn;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
@@ -20,16 +21,18 @@ use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::forward::admission;
 use crate::http1_sending;
+use crate::instant_answer::InstantOutcome;
 use crate::instant_file;
-use crate::instant_hit::{self, Instant};
+use crate::instant_hit;
 use crate::linger;
+use crate::parsed_request::ParsedRequest;
 use crate::receive::{self, Verdict};
 use crate::records::request_records;
 use crate::records::session_records::Closing;
 use crate::request_body::OwedBody;
 use crate::send_outcome::End;
+use crate::site::Site;
 use crate::slots::{Doom, Phase};
-use crate::transaction::opening::Opening;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction, log, story, synthesis};
 use crate::vcl_story::xids;
@@ -295,7 +298,7 @@ impl Connection {
         if !self.is_forward {
             receive::at_origin(&mut received.request, named.as_ref());
             if let Some(program) = core.site_ref().vcl.clone() {
-                return self.take_by_policy(core, &received, program, moment);
+                return self.take_program_request(core, &received, program, moment);
             }
         }
         let trimmed = receive::trimmed(&site.settings, &received);
@@ -306,48 +309,65 @@ impl Connection {
             false => receive::run(core, &site, &mut received, self.peer),
             true => admission::run(core, &site, &mut received, self.peer),
         };
-        let persistent = received.persistent
-            && !core.draining()
-            && self.requests_count < site.settings.limits.requests_per_connection_max;
-        self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
-        self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
-        let visit = instant_hit::Visit { received: &received, found: &found, persistent, moment };
-        let (ran, key) = match found.verdict {
+        let persistent = self.begins_exchange(core, &site, &received);
+        let parsed = ParsedRequest { received: &received, seen: found.seen, client: found.client, persistent, moment };
+        let (outcome, key) = match found.verdict {
             Verdict::Lookup(key) => {
                 core.edges.take(State::Receive, State::Lookup);
-                (instant_hit::run(self, core, &site, &visit, key), Some(key))
+                (instant_hit::run(self, core, &site, &parsed, (key, found.backend)), Some(key))
             }
             // The body of a request for a file is nobody's, and has to be drained first.
-            Verdict::Files(root) if self.owed.is_none() => (instant_file::run(self, core, &site, &visit, root), None),
+            Verdict::Files(root) if self.owed.is_none() => (instant_file::run(self, core, &site, &parsed, root), None),
             _ => {
                 let step = found.verdict.clone().into_step();
-                return Some(self.begin(core, &visit, (State::Receive, None, Outcome::NONE), step));
+                (InstantOutcome::Step((State::Receive, step, Outcome::NONE)), None)
             }
         };
-        match ran {
-            Instant::Answered if persistent => {
-                let idle_ms = site.settings.limits.idle_timeout.as_millis() as u64;
-                self.slot.set_idle(deadline_now_ms() + idle_ms);
-                None
+        match self.after_instant(&site, received.persistent, outcome) {
+            ControlFlow::Break(turn) => turn,
+            ControlFlow::Continue((state, step, outcome)) => {
+                self.begins_transaction();
+                Some(Turn::Step(parsed.builtin(core, &found, (state, key, outcome)), step))
             }
-            // The client said that nothing more comes; else it may be on its way.
-            Instant::Answered if received.persistent => Some(Turn::Linger),
-            Instant::Answered | Instant::Left => Some(Turn::Close),
-            Instant::Step(state, step, outcome) => Some(self.begin(core, &visit, (state, key, outcome), step)),
         }
     }
 
-    /// Goes on in the loop, in the state that the instant run got to.
-    fn begin(
+    /// The head of a request has been read. May the client ask again the same way, as far as is known by now?
+    #[inline]
+    pub(crate) fn begins_exchange(&mut self, core: &Core, site: &Site, received: &ReceivedRequest<'_>) -> bool {
+        self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
+        self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
+        received.persistent
+            && !core.draining()
+            && self.requests_count < site.settings.limits.requests_per_connection_max
+    }
+
+    /// What comes behind an answer at once: the next request (`None`), or the end. Or the loop has to go on from there.
+    #[inline]
+    pub(crate) fn after_instant<S>(
         &mut self,
-        core: &Rc<Core>,
-        visit: &instant_hit::Visit<'_>,
-        begun: (State, Option<cache::Key>, Outcome),
-        step: Step,
-    ) -> Turn {
-        self.begins_transaction();
-        let opening = Opening { received: visit.received, persistent: visit.persistent, moment: visit.moment };
-        Turn::Step(opening.builtin(core, visit.found, begun), step)
+        site: &Site,
+        client_persists: bool,
+        outcome: InstantOutcome<S>,
+    ) -> ControlFlow<Option<Turn>, S> {
+        ControlFlow::Break(match outcome {
+            InstantOutcome::Answered { persistent: true } => {
+                let idle_ms = self.idle_ms(&site.settings.limits);
+                self.slot.set_idle(deadline_now_ms() + idle_ms);
+                None
+            }
+            // The client did not say that nothing more comes: it may be on its way.
+            InstantOutcome::Answered { .. } if client_persists => {
+                self.closes(Closing::Response);
+                Some(Turn::Linger)
+            }
+            InstantOutcome::Answered { .. } => {
+                self.closes(Closing::Request);
+                Some(Turn::Close)
+            }
+            InstantOutcome::Left => Some(Turn::Close),
+            InstantOutcome::Step(step) => return ControlFlow::Continue(step),
+        })
     }
 }
 

@@ -5,8 +5,8 @@ use wire::{Persistence, write_field, write_head_end, write_number_field};
 
 use crate::connection::Connection;
 use crate::core::Core;
-use crate::field_set::CONDITIONAL;
-use crate::instant_hit::{self, Instant, Visit};
+use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
+use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
 use crate::static_files::open_file_table::Kept;
 use crate::stored_head;
@@ -15,12 +15,18 @@ use crate::transaction::{Outcome, Step};
 
 /// Answers with a file of this root if that can be done at once.
 #[inline]
-pub(crate) fn run(connection: &mut Connection, core: &Core, site: &Site, visit: &Visit<'_>, root: usize) -> Instant {
-    let request = &visit.received.request;
-    let go_on = |file| Instant::Step(State::Receive, Step::Files { root, file }, Outcome::NONE);
-    let now = core.clock().at(visit.moment);
+pub(crate) fn run(
+    connection: &mut Connection,
+    core: &Core,
+    site: &Site,
+    parsed: &ParsedRequest<'_>,
+    root: usize,
+) -> InstantOutcome<BegunStep> {
+    let request = &parsed.received.request;
+    let go_on = |file| InstantOutcome::Step((State::Receive, Step::Files { root, file }, Outcome::NONE));
+    let now = core.clock().at(parsed.moment);
     let file = match site.files.table.get(root, request.path, now.mono_ms) {
-        Kept::Current(file) if !visit.found.seen.has_any(CONDITIONAL) => file,
+        Kept::Current(file) if !parsed.is_conditional() => file,
         known => return go_on(known),
     };
     core.edges.take(State::Receive, State::Files);
@@ -30,6 +36,6 @@ pub(crate) fn run(connection: &mut Connection, core: &Core, site: &Site, visit: 
     write_field(&mut tail, b"Date", &stored_head::date(now));
     let file = file.chosen(request.fields);
     write_number_field(&mut tail, "Content-Length", file.length());
-    write_head_end(&mut tail, Persistence::of(visit.persistent, request.version));
-    instant_hit::send(connection, core, site, &visit.shot(), file, [file.rendered(), &tail])
+    write_head_end(&mut tail, Persistence::of(parsed.persistent, request.version));
+    instant_answer::send(connection, core, site, &HitResponse::to(parsed), file, [file.rendered(), &tail])
 }

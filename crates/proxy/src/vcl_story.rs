@@ -10,7 +10,8 @@
 //! foresight                   whether vcl_recv will want the request's body, before it runs
 //! watched_scope               the same with somebody looking: every fetch, and rehearsals
 //! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
-//! instant_policy_hit          a hit in one scope, over the borrowed head
+//! program_request             a request under a program, before it is copied
+//! program_hit                 a hit in one scope, over the borrowed head
 //! client_steps                what the program says at each step of a request; of a fetch: `fetch::program_steps`
 //!   → receiving               the request's body, where vcl_recv is going to ask for it
 //!   → delivered               the head of an answer, through vcl_deliver
@@ -30,12 +31,13 @@ pub(crate) mod field_bits;
 pub(crate) mod foresight;
 pub(crate) mod hashed_parts;
 pub(crate) mod head_edits;
-pub(crate) mod instant_policy_hit;
 pub(crate) mod listener_name;
 pub(crate) mod log_notes;
 pub(crate) mod policy_log;
 pub(crate) mod policy_purge;
 pub(crate) mod policy_scope;
+pub(crate) mod program_hit;
+mod program_request;
 pub(crate) mod receiving;
 pub(crate) mod scope_heads;
 mod scope_variables;

@@ -38,7 +38,11 @@ impl<'a> HopByHop<'a> {
 
     /// Takes out of fields that are ours what is left out, without a copy.
     pub fn keep_end_to_end(fields: &mut Fields) {
-        let nominated: Vec<Vec<u8>> = HopByHop::of(fields.view()).nominated.iter().map(|name| name.to_vec()).collect();
+        let nominates = HopByHop::of(fields.view()).nominated;
+        if nominates.is_empty() {
+            return fields.retain_names(|name| !drops_always(name));
+        }
+        let nominated: Vec<Vec<u8>> = nominates.iter().map(|name| name.to_vec()).collect();
         let hop_by_hop = HopByHop { nominated: nominated.iter().map(Vec::as_slice).collect() };
         fields.retain(|field| !hop_by_hop.drops(&field));
     }

@@ -72,9 +72,9 @@ mod tests {
 
     /// The lines of the request to the origin beside Host.
     fn check(asked: &RequestHead, original: Option<&RequestHead>, is_pass: bool, expect: &[&str]) {
-        let original = original.map(|original| original.request().fields);
+        let original = original.map(|original| original.fields());
         let bereq = bereq_of(&asked.request(), original, None, is_pass);
-        assert_eq!(lines(&bereq.request().fields.to_fields())[1..], *expect);
+        assert_eq!(lines(&bereq.fields().to_fields())[1..], *expect);
     }
 
     const CONDITIONS: &[&str] = &["If-None-Match: \"v1\"", "Range: bytes=0-9", "Cache-Control: no-cache", "X-A: 1"];
@@ -109,7 +109,7 @@ mod tests {
     fn a_slice_shows_its_range() {
         let purpose = Purpose::Slice { range: 10..20, if_range: Some("\"v1\"".into()) };
         let asked = with_range(&request("GET", &["X-A: 1"]).request(), &purpose);
-        let got = lines(&asked.request().fields.to_fields());
+        let got = lines(&asked.fields().to_fields());
         assert_eq!(got[1..], ["X-A: 1", "Range: bytes=10-19", "If-Range: \"v1\""]);
     }
 
@@ -117,6 +117,6 @@ mod tests {
     fn a_retry_has_a_number_of_its_own() {
         let first = with_xid(&request("GET", &["X-Varnish: 7 8"]).request(), 9);
         let again = with_xid(&first.request(), 10);
-        assert_eq!(lines(&again.request().fields.to_fields())[1..], ["X-Varnish: 10"]);
+        assert_eq!(lines(&again.fields().to_fields())[1..], ["X-Varnish: 10"]);
     }
 }

@@ -164,14 +164,14 @@ fn in_whose_place_stale_serves(fetch: &Fetch, ticket: &Ticket, settled: &Settled
         return None;
     }
     let stale = ticket.stale().filter(|stale| stale.is_live())?;
-    let directives = RequestDirectives::parse(fetch.head.request().fields);
+    let directives = RequestDirectives::parse(fetch.head.fields());
     let resident_ms = stale.resident_ms(settled.arrival.received);
     may_serve_on_error(&stale.facts(), resident_ms, &directives, Kind::ServerError)
         .then(|| failed::server_error(fetch.origin(), status.0))
 }
 
 fn has_credentials(head: &RequestHead) -> bool {
-    credentials::of_request(head.request().fields).is_some()
+    credentials::of_request(head.fields()).is_some()
 }
 
 /// Is a response not stored for the credentials that it was asked for with? Those to others may be.

@@ -142,7 +142,7 @@ fn what_is_selected_by_everything_is_selected_by_nothing() {
 fn what_is_not_stored_for_credentials_is_personal_only_to_who_sent_some() {
     let check = |asked: &[&str], why: WhyNotStored, expect: bool| {
         let head = request("GET", asked);
-        let has_credentials = credentials::of_request(head.request().fields).is_some();
+        let has_credentials = credentials::of_request(head.fields()).is_some();
         assert_eq!(is_personal(why, has_credentials), expect, "{asked:?} {why:?}");
     };
     check(&["Cookie: a=1"], WhyNotStored::Cookie, true);

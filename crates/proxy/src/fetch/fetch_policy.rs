@@ -75,7 +75,7 @@ impl Fetch {
     /// Does nothing follow on the origin's connection?
     pub(super) fn is_last(&self) -> bool {
         let is_program_s = matches!(self.policy, FetchPolicy::Program(_));
-        is_last(&self.purpose, is_program_s, self.head.request().fields)
+        is_last(&self.purpose, is_program_s, self.head.fields())
     }
 
     /// Whose connection it is, for origins that want a PROXY header. What is fetched for many is nobody's, where Varnish names

@@ -306,8 +306,7 @@ pub(crate) fn add_conditions(stored: Response<'_>, facts: &Facts, fields: &mut F
 /// What Connection names ends here, forwarding fields included, before ours are added (RFC 9110 §7.6.1). `None` when
 /// it names none of them.
 fn without_nominated(fields: FieldsView<'_>) -> Option<Fields> {
-    let hop_by_hop = HopByHop::of(fields);
-    let tells_the_way = |name| {
+    let tells_the_way = |name: FieldName| {
         matches!(
             name,
             FieldName::Via
@@ -317,6 +316,10 @@ fn without_nominated(fields: FieldsView<'_>) -> Option<Fields> {
                 | FieldName::XForwardedProto
         )
     };
+    if !fields.names().any(tells_the_way) {
+        return None;
+    }
+    let hop_by_hop = HopByHop::of(fields);
     if !fields.iter().any(|field| tells_the_way(field.name) && hop_by_hop.drops(&field)) {
         return None;
     }

@@ -86,7 +86,7 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
         Purpose::Upgrade | Purpose::Piped | Purpose::Raw => (Wish::Pipe, true),
     };
     if !is_seen {
-        let original = client.original.as_ref().map(|original| original.request().fields);
+        let original = client.original.as_ref().map(|original| original.fields());
         let bereq = bereq::bereq_of(&fetch.head.request(), original, stale, is_pass);
         fetch.head = Rc::new(with_xid(&bereq.request(), xid));
     }

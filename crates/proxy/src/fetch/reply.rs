@@ -24,6 +24,7 @@ use crate::fetch::{Fetch, Reply, failed};
 use crate::origin::{OriginConnection, OriginFailure};
 use crate::outgoing_head::AnswerHead;
 use crate::records::fetch_records;
+use crate::stored_head::{OUR_BYTES, OUR_LINES};
 
 /// How long we wait for the origin's 100 before we let the client send its body all the same (RFC 9110 §10.1.1).
 const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -232,7 +233,10 @@ impl Unread {
             let received = read_response(bytes, &mut spans, limits, fetch.method(), fetch.is_upgrade())?;
             Ok(received.map(|received| {
                 let ReceivedResponse { response, body, persistent, head_bytes } = received;
-                (Answer { head: response.to_head(), body, persistent, head_bytes }, head_bytes)
+                (
+                    Answer { head: response.to_head_with_room(OUR_LINES, OUR_BYTES), body, persistent, head_bytes },
+                    head_bytes,
+                )
             }))
         })
     }

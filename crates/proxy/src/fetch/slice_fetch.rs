@@ -146,7 +146,7 @@ impl SliceSource {
 /// The request by which slices of a manifest are asked for. What does not say that it is shared was not asked for with
 /// credentials, and nor are its slices: everybody gets them, and an entity tag need not depend on who asks.
 fn asking(head: &Rc<RequestHead>, manifest: &Object) -> Rc<RequestHead> {
-    if manifest.facts().says_shared || credentials::of_request(head.request().fields).is_none() {
+    if manifest.facts().says_shared || credentials::of_request(head.fields()).is_none() {
         return Rc::clone(head);
     }
     let request = head.request();

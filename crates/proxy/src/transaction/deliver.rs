@@ -13,8 +13,7 @@ use rules::Facts;
 use rules::conditions::Holder;
 use rules::freshness::age_s;
 use rules::range::ContentRange;
-use smallvec::SmallVec;
-use wire::{Content, HopByHop, has_length};
+use wire::{Content, HopByHop, ResponseBody, has_length};
 
 use crate::access_log::CacheVerdict;
 use crate::answer_body::AnswerBody;
@@ -29,7 +28,7 @@ use crate::policy_steps;
 use crate::records::{RecordKind, request_records};
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
-use crate::stored_head;
+use crate::stored_head::{self, OUR_BYTES, OUR_LINES};
 use crate::transaction::synth::Synth;
 use crate::transaction::synthesis;
 use crate::transaction::{Step, Transaction, hit};
@@ -124,10 +123,6 @@ impl DraftFields {
         }
     }
 }
-
-/// Room for what we say of an answer: Via, Age, Cache-Status, Date.
-const OUR_LINES: usize = 4;
-const OUR_BYTES: usize = 160;
 
 pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
     let head_only = tx.wants_head_only();
@@ -379,7 +374,8 @@ fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: 
 
 /// Past the store: what the origin said, less what concerns only its connection to us.
 fn passed(tx: &Transaction, head: ResponseHead, body: Box<OriginBody>) -> Draft {
-    let length_said = length_said(head.fields.view());
+    let is_bodiless = body.framing() == ResponseBody::None;
+    let length_said = if is_bodiless { length_said(head.fields.view()) } else { None };
     let ResponseHead { mut fields, .. } = head;
     HopByHop::keep_end_to_end(&mut fields);
     stored_head::push_via(&mut fields, head.version, &tx.site);
@@ -413,16 +409,18 @@ fn push_age_said(fields: &mut Fields, head: &ResponseHead) {
     }
 }
 
+/// `how` has three parts at most.
 fn push_cache_status(fields: &mut Fields, tx: &Transaction, how: &[&str]) {
-    let name: [&str; 2] = [&tx.site.settings.server_name, "; "];
-    let parts: SmallVec<[&[u8]; 5]> = name.iter().chain(how).map(|part| part.as_bytes()).collect();
-    fields.push_joined(FieldName::CacheStatus, &parts);
+    debug_assert!(how.len() <= 3);
+    let name = tx.site.settings.server_name.as_bytes();
+    let part = |at: usize| how.get(at).copied().unwrap_or_default().as_bytes();
+    fields.push_joined(FieldName::CacheStatus, &[name, b"; ", part(0), part(1), part(2)]);
 }
 
 /// The operator's page for an error of ours: the whole of it, whatever conditions and ranges the request names. What is
 /// true of the page as a file of its own is not said, but its tag, as by nginx.
 fn error_page(tx: &Transaction, synth: &Synth, file: &Arc<OpenFile>, head_only: bool) -> Outgoing {
-    let file = file.chosen(tx.head.request().fields);
+    let file = file.chosen(tx.head.fields());
     let is_of_file = |name| matches!(name, FieldName::LastModified | FieldName::CacheControl | FieldName::AcceptRanges);
     let mut head = synth.head(&tx.core);
     for field in file.head().fields.view().iter().filter(|field| !is_of_file(field.name)) {

@@ -129,7 +129,7 @@ fn listing_form(tx: &Transaction, settings: &RootSettings) -> Option<ListingForm
         Listing::Html => Some(ListingForm::Html),
         Listing::Json => Some(ListingForm::Json),
         Listing::Negotiated => {
-            let wants_json = media_range::prefers(tx.head.request().fields, "application/json", "text/html");
+            let wants_json = media_range::prefers(tx.head.fields(), "application/json", "text/html");
             Some(if wants_json { ListingForm::Json } else { ListingForm::Html })
         }
     }

@@ -11,7 +11,7 @@ use crate::downstream::Downstream;
 use crate::error_note::ErrorNote;
 use crate::forward::passwords;
 use crate::held_body::Whole;
-use crate::instant_hit::Shot;
+use crate::instant_answer::HitResponse;
 use crate::peer::Peer;
 use crate::policy_columns::{Life, LoggedTexts};
 use crate::records::request_records;
@@ -85,18 +85,25 @@ fn closing_of(tx: &Transaction, end: End) -> SessionClosing {
 
 /// The record of an answer that never became a transaction.
 #[inline]
-pub(crate) fn instant_hit<T: Whole>(core: &Core, site: &Site, shot: &Shot<'_>, held: &T, total: u64, ended: Moment) {
-    let request = shot.request;
+pub(crate) fn instant_hit<T: Whole>(
+    core: &Core,
+    site: &Site,
+    hit: &HitResponse<'_>,
+    held: &T,
+    total: u64,
+    ended: Moment,
+) {
+    let parsed = hit.request;
     let outcome = crate::transaction::Outcome {
         status: held.status(),
         verdict: T::VERDICT,
         why: "",
-        body_bytes: if shot.head_only { 0 } else { held.length().min(total) },
+        body_bytes: if hit.head_only { 0 } else { held.length().min(total) },
     };
-    let micros = shot.moment.micros_until(ended);
-    log_notes::with(shot.notes, |logged, life| {
+    let micros = parsed.moment.micros_until(ended);
+    log_notes::with(hit.notes, |logged, life| {
         let closing = Closing { outcome: &outcome, error: None, micros, ended, logged, life };
-        append(core, site, request, shot.client, &closing);
+        append(core, site, &parsed.received.request, parsed.client, &closing);
     });
 }
 

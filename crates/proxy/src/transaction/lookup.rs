@@ -28,7 +28,7 @@ pub(crate) const ASKED_AGAIN_MAX: u32 = 3;
 pub(crate) const RANGE_AHEAD: &str = "range-ahead";
 
 /// Where the cache's answer leads.
-pub(crate) enum Found {
+pub(crate) enum LookupOutcome {
     /// Serve this now.
     Fresh(Arc<Object>),
     Step(Step, Outcome),
@@ -67,8 +67,8 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
         has_recalled: tx.has_recalled(),
     };
     match find(&core, &tx.site, &question, core.now()) {
-        Found::Fresh(object) => Step::Hit(object, hit::Why::Fresh),
-        Found::Step(step, outcome) => {
+        LookupOutcome::Fresh(object) => Step::Hit(object, hit::Why::Fresh),
+        LookupOutcome::Step(step, outcome) => {
             tx.outcome = outcome;
             step
         }
@@ -76,7 +76,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
 }
 
 /// Asks and sorts the answer.
-pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> Found {
+pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> LookupOutcome {
     if question.directives.only_if_cached || question.request.method == Method::Head || is_far_range(site, question) {
         return find_stored(core, site, question, now);
     }
@@ -88,49 +88,69 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
         directives: *question.directives,
         ..LookupOptions::default()
     };
-    let verdict = |verdict| Outcome { verdict, ..Outcome::NONE };
-    let (step, outcome) = match core.shared.cache.ask(question.key, question.request, &options, now) {
-        Answer::Fresh(object) => return Found::Fresh(object),
-        Answer::Stale(object, refresh) => {
+    match core.shared.cache.ask(question.key, question.request, &options, now) {
+        Answer::Fresh(object) => LookupOutcome::Fresh(object),
+        answer => {
+            let Lead { step, outcome, refresh } = Lead::of(answer, question.key, || may_recall(core, question));
             if let Some(ticket) = refresh {
                 spawn_refresh((core, site), question, ticket);
             }
-            (Step::Hit(object, hit::Why::Stale), verdict(CacheVerdict::Stale))
+            LookupOutcome::Step(step, outcome)
         }
-        Answer::Miss(ticket) => {
-            let step = match ticket.stale().is_none() && may_recall(core, question) {
-                true => recall(question.key, Otherwise::Miss(ticket)),
-                false => Step::Miss(ticket),
-            };
-            (step, verdict(CacheVerdict::Miss))
-        }
-        Answer::HitForMiss(ticket, _) => {
-            (Step::Miss(ticket), Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Miss) })
-        }
-        Answer::HitForPass(_) => (Step::Pass, Outcome { why: "hit-for-pass", ..verdict(CacheVerdict::Pass) }),
-        Answer::Uncacheable => (Step::Pass, Outcome { why: "hit-for-miss", ..verdict(CacheVerdict::Pass) }),
-        Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), verdict(CacheVerdict::Coalesced)),
-        Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), verdict(CacheVerdict::Error)),
-    };
-    Found::Step(step, outcome)
+    }
+}
+
+/// Where an answer of the cache leads, whoever decides about the request.
+pub(crate) struct Lead {
+    pub(crate) step: Step,
+    pub(crate) outcome: Outcome,
+    /// The right to refresh the stale response that is going to be served.
+    pub(crate) refresh: Option<Ticket>,
+}
+
+impl Lead {
+    /// `may_recall`: may a disk have it, and was not asked yet?
+    pub(crate) fn of(answer: Answer, key: Key, may_recall: impl FnOnce() -> bool) -> Lead {
+        let mut refresh = None;
+        let (step, verdict, why) = match answer {
+            Answer::Fresh(object) => (Step::Hit(object, hit::Why::Fresh), CacheVerdict::Hit, ""),
+            Answer::Stale(object, ticket) => {
+                refresh = ticket;
+                (Step::Hit(object, hit::Why::Stale), CacheVerdict::Stale, "")
+            }
+            Answer::Miss(ticket) => {
+                let step = match ticket.stale().is_none() && may_recall() {
+                    true => recall(key, Otherwise::Miss(ticket)),
+                    false => Step::Miss(ticket),
+                };
+                (step, CacheVerdict::Miss, "")
+            }
+            Answer::HitForMiss(ticket, _) => (Step::Miss(ticket), CacheVerdict::Miss, "hit-for-miss"),
+            Answer::HitForPass(_) => (Step::Pass, CacheVerdict::Pass, "hit-for-pass"),
+            Answer::Uncacheable => (Step::Pass, CacheVerdict::Pass, "hit-for-miss"),
+            Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), CacheVerdict::Coalesced, ""),
+            Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), CacheVerdict::Error, ""),
+        };
+        Lead { step, outcome: Outcome { verdict, why, ..Outcome::NONE }, refresh }
+    }
 }
 
 /// For requests that must not take on a fetch of the whole: HEAD fetches no body, only-if-cached nothing at all, and
 /// nobody should wait for the front of a large body in order to get its end. What the origin answers to such a range is
 /// stored as a part.
-fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> Found {
+fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> LookupOutcome {
     let found = core.shared.cache.find(question.key, question.request);
     let is_found = found.is_some();
     if let Some(object) = found {
         match object.freshness(now, question.directives) {
-            Freshness::Fresh => return Found::Fresh(object),
+            Freshness::Fresh => return LookupOutcome::Fresh(object),
             Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
                 // Who asked for nothing but what is stored causes no request.
                 if while_revalidate && !question.directives.only_if_cached {
                     refresh_behind(core, site, question, &object, now);
                 }
                 let outcome = Outcome { verdict: CacheVerdict::Stale, ..Outcome::NONE };
-                return Found::Step(Step::Hit(object, hit::Why::Stale), outcome);
+                return LookupOutcome::Step(Step::Hit(object, hit::Why::Stale), outcome);
             }
             _ => {}
         }
@@ -140,7 +160,7 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
     if options.range.is_some()
         && let Some(part) = core.shared.cache.find_part(question.key, question.request, &options, now)
     {
-        return Found::Fresh(part);
+        return LookupOutcome::Fresh(part);
     }
     if !is_found && may_recall(core, question) {
         let otherwise = match (question.directives.only_if_cached, question.request.method) {
@@ -148,14 +168,14 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
             (false, Method::Head) => Otherwise::Pass("head"),
             (false, _) => Otherwise::Pass(RANGE_AHEAD),
         };
-        return Found::Step(recall(question.key, otherwise), Outcome::NONE);
+        return LookupOutcome::Step(recall(question.key, otherwise), Outcome::NONE);
     }
     if question.directives.only_if_cached {
         // RFC 9111 §5.2.1.7.
-        return Found::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE);
+        return LookupOutcome::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE);
     }
     let why = if question.request.method == Method::Head { "head" } else { RANGE_AHEAD };
-    Found::Step(Step::Pass, Outcome { why, verdict: CacheVerdict::Pass, ..Outcome::NONE })
+    LookupOutcome::Step(Step::Pass, Outcome { why, verdict: CacheVerdict::Pass, ..Outcome::NONE })
 }
 
 /// May a disk have it? Where there is none this is one look at a field.
@@ -163,7 +183,7 @@ fn may_recall(core: &Core, question: &Question<'_>) -> bool {
     !question.has_recalled && core.shared.cache.may_recall(question.key)
 }
 
-pub(crate) fn recall(key: Key, otherwise: Otherwise) -> Step {
+fn recall(key: Key, otherwise: Otherwise) -> Step {
     Step::Recall(Box::new(Recall { key, otherwise }))
 }
 

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use cache::Key;
 use message::{Fields, Request, RequestHead};
 use rules::RequestDirectives;
-use wire::ReceivedRequest;
 
-use crate::client_identity::ClientIdentity;
-use crate::clock::Moment;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::limits::TRANSACTION_BYTES;
+use crate::parsed_request::ParsedRequest;
 use crate::policy::{self, Policy};
 use crate::receive::{Received, Verdict};
 use crate::site::{Backend, Site};
@@ -20,22 +18,12 @@ use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
-use crate::vcl_story::instant_policy_hit::OnItsWay;
-
-/// A request as it came, and what the connection makes of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Opening<'a> {
-    pub(crate) received: &'a ReceivedRequest<'a>,
-    /// May the client ask again the same way?
-    pub(crate) persistent: bool,
-    pub(crate) moment: Moment,
-}
+use crate::vcl_story::program_hit::OnItsWay;
 
 /// What receive made of the request, or the program.
 struct Begun {
     policy: Policy,
     head: RequestHead,
-    client: ClientIdentity,
     backend: Option<Backend>,
     key: Option<Key>,
     directives: RequestDirectives,
@@ -43,7 +31,7 @@ struct Begun {
     state: State,
 }
 
-impl Opening<'_> {
+impl ParsedRequest<'_> {
     /// Under the built-in policy, from the state that the request has got to.
     pub(crate) fn builtin(
         &self,
@@ -57,13 +45,9 @@ impl Opening<'_> {
         if let Verdict::Pass(why) = found.verdict {
             outcome.why = why.token();
         }
-        let directives = policy::directives(&site.settings.policy, request, found.seen);
-        let (head, client, backend) = (request.to_head(), found.client, found.backend);
-        self.transaction(
-            core,
-            site,
-            Begun { policy: Policy::Builtin, head, client, backend, key, directives, outcome, state },
-        )
+        let directives = policy::directives(&site.settings.policy, request, self.seen);
+        let (head, backend) = (request.to_head(), found.backend);
+        self.transaction(core, site, Begun { policy: Policy::Builtin, head, backend, key, directives, outcome, state })
     }
 
     /// Under a program, with the head as it left it. The first step is the second of what is returned.
@@ -71,33 +55,32 @@ impl Opening<'_> {
         &self,
         core: &Rc<Core>,
         site: Arc<Site>,
-        client: ClientIdentity,
         mut vcl: ClientState,
         on_its_way: OnItsWay,
     ) -> (Box<Transaction>, Step) {
         let OnItsWay { head, state, step, outcome } = on_its_way;
         let request = &self.received.request;
-        let completed = client_steps::complete(request.fields, client.peer.ip());
+        let completed = client_steps::complete(request.fields, self.client.peer.ip());
         let original = Request { fields: completed.view(), ..request.clone() }.to_head();
         vcl.original = Some(Rc::new(original));
         let (key, directives) = (vcl.key.get(), RequestDirectives::default());
         let policy = Policy::Program(Box::new(vcl));
-        let begun = Begun { policy, head, client, backend: None, key, directives, outcome, state };
+        let begun = Begun { policy, head, backend: None, key, directives, outcome, state };
         (self.transaction(core, site, begun), step)
     }
 
     fn transaction(&self, core: &Rc<Core>, site: Arc<Site>, begun: Begun) -> Box<Transaction> {
-        let Begun { policy, head, client, backend, key, directives, outcome, state } = begun;
+        let Begun { policy, head, backend, key, directives, outcome, state } = begun;
         Box::new(Transaction {
             core: Rc::clone(core),
             policy,
-            seen: FieldSet::of(head.request().fields),
+            seen: FieldSet::of(head.fields()),
             head: Rc::new(head),
             body: self.received.body,
             expects_continue: self.received.expects_continue,
             persistent: self.persistent,
             client_closes: !self.received.persistent,
-            client,
+            client: self.client,
             backend,
             key,
             directives,

@@ -36,7 +36,10 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
 /// it is.
 async fn by_slices(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Option<Step> {
     // Only the built-in policy passes a request for this.
-    let first = slice_probe::first_byte(tx).filter(|_| tx.outcome.why == lookup::RANGE_AHEAD)?;
+    if tx.outcome.why != lookup::RANGE_AHEAD {
+        return None;
+    }
+    let first = slice_probe::first_byte(tx)?;
     let slice_bytes = slice_manifest::slice_bytes(&tx.core, &tx.site)?;
     let (key, now) = (tx.key(), tx.core.now());
     if !tx.is_lookup() || tx.core.shared.unsliceable.has(key, now.mono_ms) {

@@ -29,7 +29,7 @@ impl<'a> Requester<'a> {
 impl Purpose {
     /// What is piped without an Upgrade is a pass that nobody judges.
     pub(crate) fn of_pipe(tx: &Transaction) -> Purpose {
-        match tx.head.request().fields.contains(FieldName::Upgrade) {
+        match tx.head.fields().contains(FieldName::Upgrade) {
             true => Purpose::Upgrade,
             false if tx.site.settings.pipes_as_it_comes() => Purpose::Raw,
             false => Purpose::Piped,

@@ -30,7 +30,7 @@ pub(crate) enum Probed {
 
 /// Where the one range of a request begins, if that can be known.
 pub(crate) fn first_byte(tx: &Transaction) -> Option<u64> {
-    match RangeSpecs::of(tx.head.request().fields)?.single()? {
+    match RangeSpecs::of(tx.head.fields())?.single()? {
         // Whose If-Range it is nobody knows yet.
         RangeSpec::From { first, .. } if !tx.seen.has(FieldName::IfRange) => Some(first),
         _ => None,

@@ -14,11 +14,11 @@ use wire::{Persistence, has_length, write_field, write_head_end, write_number_fi
 use crate::connection::Connection;
 use crate::core::Core;
 use crate::field_set::FieldSet;
+use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
+use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
 use crate::transaction::transaction_states::State;
-
 use crate::vcl_story::hashed_parts::HashedParts;
-use crate::vcl_story::instant_policy_hit::{self, Reached, Sending, Visit};
 
 /// What builtin.vcl passes.
 const PERSONAL: FieldSet = FieldSet::mask(&[FieldName::Authorization, FieldName::Cookie]);
@@ -28,20 +28,19 @@ pub(crate) fn run(
     connection: &mut Connection,
     core: &Rc<Core>,
     site: &Arc<Site>,
-    visit: &Visit<'_>,
-    seen: FieldSet,
+    parsed: &ParsedRequest<'_>,
     xid: u64,
-) -> Option<Reached> {
-    let request = &visit.received.request;
+) -> Option<InstantOutcome<BegunStep>> {
+    let request = &parsed.received.request;
     let is_plain = matches!(request.method, Method::Get | Method::Head)
-        && !visit.is_conditional
-        && !seen.has_any(PERSONAL)
+        && !parsed.is_conditional()
+        && !parsed.seen.has_any(PERSONAL)
         && request.path.starts_with(b"/");
     if !is_plain {
         return None;
     }
     let key = key_by_builtin(core, request)?;
-    let now = core.clock().at(visit.moment);
+    let now = core.clock().at(parsed.moment);
     let mut hot = core.hot.borrow_mut();
     let object = hot.get_plain(key)?;
     let is_fresh = object.freshness(now, &RequestDirectives::default()) == Freshness::Fresh;
@@ -54,13 +53,11 @@ pub(crate) fn run(
     object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    let persistence = Persistence::of(visit.persistent, request.version);
-    write_tail(&mut tail, site, object, xid, now, persistence);
-    let has_body = has_length(object.status());
-    let persistent = visit.persistent;
-    let sending = Sending { persistent, starts_as_stored: true, has_body, has_invalidated: false };
-    let head = [object.rendered(), &tail];
-    Some(instant_policy_hit::send(connection, core, site, (visit, None, None), object, head, sending))
+    write_tail(&mut tail, site, object, xid, now, Persistence::of(parsed.persistent, request.version));
+    let response = HitResponse::to(parsed);
+    let head_only = response.head_only || !has_length(object.status());
+    let response = HitResponse { head_only, ..response };
+    Some(instant_answer::send(connection, core, site, &response, object, [object.rendered(), &tail]))
 }
 
 /// By vcl_builtin_hash: URL and host. `None` where there is no host, or one that vcl_builtin_recv writes anew.

@@ -27,11 +27,9 @@ use crate::records::{RecordKind, request_records};
 use crate::request_body::brings_body;
 use crate::stored_head::via;
 use crate::transaction::deliver::{Answer as Delivery, Made};
-use crate::transaction::lookup::{ASKED_AGAIN_MAX, recall};
-use crate::transaction::recalling::Otherwise;
+use crate::transaction::lookup::{ASKED_AGAIN_MAX, Lead};
 use crate::transaction::synth::{Synth, VCL_FAILED};
-use crate::transaction::wait::Wait;
-use crate::transaction::{Step, Transaction, hit};
+use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_state::{ClientState, Remembered};
 use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::policy_scope::{Scope, Side};
@@ -78,7 +76,7 @@ fn within<R>(
         (result, changed)
     };
     if let Some(changed) = result.1 {
-        tx.seen = FieldSet::of(changed.request().fields);
+        tx.seen = FieldSet::of(changed.fields());
         tx.head = Rc::new(changed);
     }
     Some(result.0)
@@ -174,7 +172,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
     let Some(state) = tx.policy.program_mut() else { return false };
     if let Some(original) = &state.original {
         tx.head = Rc::clone(original);
-        tx.seen = FieldSet::of(original.request().fields);
+        tx.seen = FieldSet::of(original.fields());
     }
     let mut next = ClientState::new(site, Rc::clone(&state.ends), state.xid.get(), state.started_s);
     next.original = state.original.take();
@@ -193,7 +191,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
 /// The request as it came: what a program that failed made of it is not seen by vcl_synth.
 pub(crate) fn roll_back(tx: &mut Transaction) {
     let Some(original) = tx.policy.program().and_then(|state| state.original.clone()) else { return };
-    tx.seen = FieldSet::of(original.request().fields);
+    tx.seen = FieldSet::of(original.fields());
     tx.head = original;
 }
 
@@ -224,7 +222,7 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
         let listener = listener_name(listeners, state.ends.local, state.ends.unix_path.as_deref());
         request_records::started(records, state.ends.client, &listener);
         request_records::request_line(records, Message::Req, &tx.head.request());
-        request_records::fields(records, RecordKind::ReqHeader, tx.head.request().fields);
+        request_records::fields(records, RecordKind::ReqHeader, tx.head.fields());
     }
     state.restart(xid);
     tx.asked_again_count = 0;
@@ -256,51 +254,42 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         ..LookupOptions::default()
     };
     let answer = core.shared.cache.ask(key, &tx.head.request(), &options, core.now());
+    note(tx, &answer);
+    if let Answer::Fresh(object) = &answer
+        && object.body().on_disk().is_none()
+    {
+        core.hot.borrow_mut().remember(key, object);
+    }
     let has_recalled = tx.has_recalled();
+    let may_recall = || !always_miss && !has_recalled && core.shared.cache.may_recall(key);
+    let Lead { step, outcome, refresh } = Lead::of(answer, key, may_recall);
     let state = tx.policy.program_mut().expect("as above");
-    let records = state.records.as_deref();
-    let (step, verdict) = match answer {
-        Answer::Fresh(object) => {
-            record_hit(records, &object, core.now());
-            if object.body().on_disk().is_none() {
-                core.hot.borrow_mut().remember(key, &object);
-            }
-            (Step::Hit(object, hit::Why::Fresh), CacheVerdict::Hit)
-        }
-        Answer::Stale(object, refresh) => {
-            record_hit(records, &object, core.now());
-            state.refresh = refresh;
-            (Step::Hit(object, hit::Why::Stale), CacheVerdict::Stale)
-        }
-        Answer::Miss(ticket) => {
-            let is_news = !always_miss && ticket.stale().is_none();
-            let step = match is_news && !has_recalled && core.shared.cache.may_recall(key) {
-                true => recall(key, Otherwise::Miss(ticket)),
-                false => Step::Miss(ticket),
-            };
-            (step, CacheVerdict::Miss)
-        }
-        Answer::HitForMiss(ticket, mark) => {
-            record_mark(records, RecordKind::HitMiss, mark.as_ref(), core.now());
-            state.remembered.set(Remembered::HitForMiss);
-            (Step::Miss(ticket), CacheVerdict::Miss)
-        }
-        Answer::HitForPass(mark) => {
-            record_mark(records, RecordKind::HitPass, Some(&mark), core.now());
-            state.remembered.set(Remembered::HitForPass);
-            (Step::Pass, CacheVerdict::Pass)
-        }
-        Answer::Uncacheable => (Step::Pass, CacheVerdict::Pass),
-        Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), CacheVerdict::Coalesced),
-        Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), CacheVerdict::Error),
-    };
-    tx.outcome.verdict = verdict;
+    state.refresh = refresh;
+    tx.outcome.verdict = outcome.verdict;
     tx.outcome.why = match state.remembered.get() {
         Remembered::Nothing => "",
         Remembered::HitForMiss => "hit-for-miss",
         Remembered::HitForPass => "hit-for-pass",
     };
     step
+}
+
+/// What the program and the records learn of what the cache said.
+fn note(tx: &Transaction, answer: &Answer) {
+    let (state, now) = (state(tx), tx.core.now());
+    let records = state.records.as_deref();
+    match answer {
+        Answer::Fresh(object) | Answer::Stale(object, _) => record_hit(records, object, now),
+        Answer::HitForMiss(_, mark) => {
+            record_mark(records, RecordKind::HitMiss, mark.as_ref(), now);
+            state.remembered.set(Remembered::HitForMiss);
+        }
+        Answer::HitForPass(mark) => {
+            record_mark(records, RecordKind::HitPass, Some(mark), now);
+            state.remembered.set(Remembered::HitForPass);
+        }
+        Answer::Miss(_) | Answer::Uncacheable | Answer::Busy(_) | Answer::RecentFailure(_) => {}
+    }
 }
 
 fn record_hit(records: Option<&TaskRecords>, object: &Arc<Object>, now: Now) {
@@ -402,7 +391,7 @@ pub(crate) fn pass(tx: &mut Transaction) -> Option<Step> {
 
 /// The request as it came.
 pub(crate) fn original_of(tx: &Transaction) -> Option<FieldsView<'_>> {
-    tx.policy.program()?.original.as_ref().map(|original| original.request().fields)
+    tx.policy.program()?.original.as_ref().map(|original| original.fields())
 }
 
 /// vcl_pipe. What it makes of `bereq` is what the origin gets.
@@ -411,7 +400,7 @@ pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
     if tx.site.settings.as_varnishd {
         // The program may have it otherwise.
         let mut fields = Fields::default();
-        bereq.request().fields.iter().for_each(|field| fields.push_named(field.name_text, field.value));
+        bereq.fields().iter().for_each(|field| fields.push_named(field.name_text, field.value));
         fields.push(FieldName::Connection, "close");
         bereq = Request { fields: fields.view(), ..bereq.request() }.to_head();
     }

@@ -1,35 +1,32 @@
-//! A request under a policy of the operator's: answered at once if the program and the store agree, else copied into a
-//! transaction. What `connection` does for the built-in policy, with the program's words in between.
+//! A request under a program: answered at once if the program and the store agree, else copied into a transaction. What
+//! `http1_serving` does for the built-in policy, with the program's words in between.
 
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use message::{FieldName, Method, Request};
-use wire::{Event, ReceivedRequest};
+use wire::ReceivedRequest;
 
 use crate::client_identity::ClientIdentity;
-use crate::clock::{Moment, deadline_now_ms};
+use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::connection_addresses::Ends;
 use crate::core::Core;
-use crate::field_set::CONDITIONAL;
 use crate::http1_serving::Turn;
+use crate::parsed_request::ParsedRequest;
 use crate::receive;
 use crate::records::request_records;
-use crate::records::session_records::Closing;
-use crate::request_body::OwedBody;
-use crate::site::Site;
 use crate::transaction::Step;
-use crate::transaction::opening::Opening;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::instant_policy_hit::{self, OnItsWay, Reached};
+use crate::vcl_story::program_hit::{self, OnItsWay};
 use crate::vcl_story::{builtin_hit, xids};
 
 impl Connection {
-    /// The same under a policy of the operator's: answered at once if the program and the store agree.
-    pub(crate) fn take_by_policy(
+    /// One request: answered (`None`), or what is to be done about it.
+    pub(crate) fn take_program_request(
         &mut self,
         core: &Rc<Core>,
         received: &ReceivedRequest<'_>,
@@ -67,22 +64,19 @@ impl Connection {
     ) -> Option<Turn> {
         let site = core.site();
         // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
-        let persistent = received.persistent
-            && received.request.method != Method::Connect
-            && !core.draining()
-            && self.requests_count < site.settings.limits.requests_per_connection_max;
-        self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
-        self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
+        let persistent = self.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
         let (client, seen, refused) = receive::before_policy(&site, received, self.peer);
-        let is_conditional = seen.has_any(CONDITIONAL);
         // Who has a body does not get an answer at once: it may have to be read first.
         let has_body = self.owed.is_some();
-        let visit = instant_policy_hit::Visit { received, client, persistent, is_conditional, moment };
-        let (xid, mut reached) = (xids::next(&core.xids), None);
+        let parsed = ParsedRequest { received, seen, client, persistent, moment };
+        let xid = xids::next(&core.xids);
+        let mut rest_of_hit = None;
         if refused.is_none() && !has_body && program.leaves_hits_to_builtin && !core.is_heard() {
-            reached = builtin_hit::run(self, core, &site, &visit, seen, xid);
-            if let Some(Reached::Answered { .. } | Reached::Left) = reached {
-                return self.after_answer(&site, received, reached);
+            let outcome = builtin_hit::run(self, core, &site, &parsed, xid);
+            match outcome.map(|outcome| self.after_instant(&site, received.persistent, outcome)) {
+                None => {}
+                Some(ControlFlow::Break(turn)) => return turn,
+                Some(ControlFlow::Continue(begun)) => rest_of_hit = Some(begun),
             }
         }
         let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
@@ -91,41 +85,23 @@ impl Connection {
             let (session, asked) = (self.session(), (received, expected, moment));
             state.records = request_records::begin(core, (session, xid), &state.ends, &state.site.name, asked);
         }
-        let reached = match (reached, refused) {
-            (Some(reached), _) => reached,
-            (None, Some(synth)) => Reached::Step(Box::new(OnItsWay::from_start(received, client, Step::Synth(synth)))),
-            (None, None) if has_body => Reached::Step(Box::new(OnItsWay::from_start(received, client, Step::Receive))),
-            (None, None) => instant_policy_hit::run(self, core, &site, &state, &visit),
+        let on_its_way = match (rest_of_hit, refused) {
+            (Some((state, step, outcome)), _) => {
+                Box::new(OnItsWay { head: received.request.to_head(), state, step, outcome })
+            }
+            (None, Some(synth)) => Box::new(OnItsWay::from_start(received, client, Step::Synth(synth))),
+            (None, None) if has_body => Box::new(OnItsWay::from_start(received, client, Step::Receive)),
+            (None, None) => {
+                let outcome = program_hit::run(self, core, &site, &state, &parsed);
+                match self.after_instant(&site, received.persistent, outcome) {
+                    ControlFlow::Break(turn) => return turn,
+                    ControlFlow::Continue(on_its_way) => on_its_way,
+                }
+            }
         };
-        match reached {
-            Reached::Step(on_its_way) => {
-                self.begins_transaction();
-                let opening = Opening { received, persistent, moment };
-                let (tx, step) = opening.under_program(core, site, client, state, *on_its_way);
-                Some(Turn::Step(tx, step))
-            }
-            ended => self.after_answer(&site, received, Some(ended)),
-        }
-    }
-
-    /// What becomes of the connection.
-    fn after_answer(&mut self, site: &Site, received: &ReceivedRequest<'_>, reached: Option<Reached>) -> Option<Turn> {
-        match reached {
-            Some(Reached::Answered { persistent: true }) => {
-                let idle_ms = self.idle_ms(&site.settings.limits);
-                self.slot.set_idle(deadline_now_ms() + idle_ms);
-                None
-            }
-            Some(Reached::Answered { .. }) if received.persistent => {
-                self.closes(Closing::Response);
-                Some(Turn::Linger)
-            }
-            Some(Reached::Answered { .. }) => {
-                self.closes(Closing::Request);
-                Some(Turn::Close)
-            }
-            _ => Some(Turn::Close),
-        }
+        self.begins_transaction();
+        let (tx, step) = parsed.under_program(core, site, state, *on_its_way);
+        Some(Turn::Step(tx, step))
     }
 
     /// The ends of the connection, which are asked for once; and who asks, if a trusted proxy says so.

@@ -18,12 +18,11 @@ use wire::{
 };
 
 use crate::client_identity::ClientIdentity;
-use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::core::Core;
 use crate::field_set::CONDITIONAL;
-use crate::instant_hit::{self, Instant, Shot};
-use crate::records::task_records::TaskRecords;
+use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
+use crate::parsed_request::ParsedRequest;
 use crate::records::{RecordKind, request_records};
 use crate::site::Site;
 use crate::stored_head::OF_CONNECTION;
@@ -33,34 +32,13 @@ use crate::transaction::{Outcome, Step};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::completed_request;
 use crate::vcl_story::field_bits::{FieldBits, Name};
-use crate::vcl_story::log_notes::LogNotes;
 use crate::vcl_story::policy_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::run_over;
 use crate::vcl_story::{builtin_hit, client_steps};
 
-/// A request as it came, and what is known of its connection.
-pub(crate) struct Visit<'a> {
-    pub(crate) received: &'a ReceivedRequest<'a>,
-    pub(crate) client: ClientIdentity,
-    pub(crate) persistent: bool,
-    /// Conditions or ranges make the answer another than the whole stored one.
-    pub(crate) is_conditional: bool,
-    pub(crate) moment: Moment,
-}
-
-/// How far it came.
-pub(crate) enum Reached {
-    Answered {
-        persistent: bool,
-    },
-    Left,
-    /// Go on as a transaction, with the head as the program left it.
-    Step(Box<OnItsWay>),
-}
-
-/// A request that must go on in the loop.
+/// A request that must go on in the loop, with the head as the program left it.
 pub(crate) struct OnItsWay {
     pub(crate) head: message::RequestHead,
     pub(crate) state: State,
@@ -79,35 +57,29 @@ impl OnItsWay {
 
 /// How the answer that lies in the core's tail is sent.
 #[derive(Clone, Copy)]
-pub(crate) struct Sending {
-    pub(crate) persistent: bool,
+struct RenderedHead {
+    persistent: bool,
     /// Before what is in the tail, the head as it is stored.
-    pub(crate) starts_as_stored: bool,
-    pub(crate) has_body: bool,
-    /// The program banned or purged something.
-    pub(crate) has_invalidated: bool,
+    starts_as_stored: bool,
+    has_body: bool,
 }
 
-/// What the subroutines came to, before anything is written.
-enum Came {
-    /// To an answer: its head is in the core's tail.
-    Ready(Sending),
-    Elsewhere(State, Step),
-}
+/// What the subroutines played to, before anything is written: an answer, whose head is in the core's tail, or where the request goes instead.
+type HitVerdicts = Result<RenderedHead, (State, Step)>;
 
 pub(crate) fn run(
     connection: &mut Connection,
     core: &Rc<Core>,
     site: &Arc<Site>,
     state: &ClientState,
-    visit: &Visit<'_>,
-) -> Reached {
-    let now = core.clock().at(visit.moment);
+    parsed: &ParsedRequest<'_>,
+) -> InstantOutcome<Box<OnItsWay>> {
+    let now = core.clock().at(parsed.moment);
     let program = Arc::clone(&state.site);
-    let request = &visit.received.request;
+    let request = &parsed.received.request;
     // Declared first: what the scope shows of the object must not outlive it.
     let found = OnceCell::new();
-    let came = {
+    let played = {
         let arena = core.fresh_arena();
         // Made where it stays: it is large.
         let url = url_of(request, &arena);
@@ -119,21 +91,20 @@ pub(crate) fn run(
             completed_request::complete_in_place(&scope.req.fields, &arena, request.fields, &state.ends.peer);
         match url.and(completed) {
             Err(_) => Err((State::Receive, Step::Synth(Synth::vcl_failed()), request.to_head())),
-            Ok(()) => match play(core, &scope, &program.loaded, visit, &found) {
-                Came::Ready(sending) => Ok(sending),
-                Came::Elsewhere(state, step) => Err((state, step, scope.req.to_head(request))),
-            },
+            Ok(()) => play(core, &scope, &program.loaded, parsed, &found)
+                .map_err(|(state, step)| (state, step, scope.req.to_head(request))),
         }
     };
-    match (came, found.get()) {
-        (Ok(sending), Some(object)) => {
-            let heard = (visit, state.log_notes.get(), state.records.as_ref());
-            write(connection, core, site, heard, object, sending)
-        }
+    let on_its_way =
+        |head, (state, step, outcome)| InstantOutcome::Step(Box::new(OnItsWay { head, state, step, outcome }));
+    match (played, found.get()) {
+        (Ok(rendered), Some(object)) => match write(connection, core, site, (state, parsed), object, rendered) {
+            InstantOutcome::Answered { persistent } => InstantOutcome::Answered { persistent },
+            InstantOutcome::Left => InstantOutcome::Left,
+            InstantOutcome::Step(begun) => on_its_way(request.to_head(), begun),
+        },
         (Ok(_), None) => unreachable!("only a hit is answered here"),
-        (Err((state, step, head)), _) => {
-            Reached::Step(Box::new(OnItsWay { head, state, step, outcome: Outcome::NONE }))
-        }
+        (Err((state, step, head)), _) => on_its_way(head, (state, step, Outcome::NONE)),
     }
 }
 
@@ -141,35 +112,41 @@ fn play<'a>(
     core: &Core,
     scope: &Scope<'a>,
     program: &'a Loaded,
-    visit: &Visit<'_>,
+    parsed: &ParsedRequest<'_>,
     found: &'a OnceCell<Arc<Object>>,
-) -> Came {
-    let Side::Client(state) = scope.side else { unreachable!("a visit is a client's") };
+) -> HitVerdicts {
+    let Side::Client(state) = scope.side else { unreachable!("a hit is a client's") };
     let verdict = run_over!(scope, program.recv);
     if let RecvVerdict::Vcl(label) = verdict {
-        return Came::Elsewhere(State::Receive, Step::Relabel(label.into()));
+        return Err((State::Receive, Step::Relabel(label.into())));
     }
     let HashVerdict::Lookup = run_over!(scope, program.hash) else {
-        return Came::Elsewhere(State::Receive, Step::Synth(Synth::vcl_failed()));
+        return Err((State::Receive, Step::Synth(Synth::vcl_failed())));
     };
     let key = scope.take_key(state, program);
     if !matches!(verdict, RecvVerdict::Hash) {
-        return Came::Elsewhere(State::Receive, client_steps::step_of(verdict));
+        return Err((State::Receive, client_steps::step_of(verdict)));
     }
-    let Some(object) = find(core, scope, state, key, visit) else {
-        return Came::Elsewhere(State::Receive, Step::Lookup);
+    let Some(object) = find(core, scope, state, key, parsed) else {
+        return Err((State::Receive, Step::Lookup));
     };
     core.edges.take(State::Receive, State::Lookup);
     core.edges.take(State::Lookup, State::Hit);
-    object.touch(core.clock().at(visit.moment));
+    object.touch(core.clock().at(parsed.moment));
     if let Some(records) = &state.records {
         request_records::hit(records, &StoredView::of(&object, scope.now), None);
     }
-    hit_and_deliver(core, scope, program, visit, found.get_or_init(|| object))
+    hit_and_deliver(core, scope, program, parsed, found.get_or_init(|| object))
 }
 
 /// A fresh object that can be sent whole, from the core's own table.
-fn find(core: &Core, scope: &Scope<'_>, state: &ClientState, key: Key, visit: &Visit<'_>) -> Option<Arc<Object>> {
+fn find(
+    core: &Core,
+    scope: &Scope<'_>,
+    state: &ClientState,
+    key: Key,
+    parsed: &ParsedRequest<'_>,
+) -> Option<Arc<Object>> {
     let wants_special = state.hash_always_miss.get()
         || state.hash_ignore_vary.get()
         || state.ttl_s.get().is_some()
@@ -177,7 +154,7 @@ fn find(core: &Core, scope: &Scope<'_>, state: &ClientState, key: Key, visit: &V
     let method = Method::classify(scope.req.method.get());
     if wants_special
         || !matches!(method, Method::Get | Method::Head)
-        || visit.is_conditional
+        || parsed.is_conditional()
         || scope.req.fields.sets_any(CONDITIONAL)
     {
         return None;
@@ -188,7 +165,7 @@ fn find(core: &Core, scope: &Scope<'_>, state: &ClientState, key: Key, visit: &V
         // It may be one of several variants, and those are chosen by the fields as the program left them.
         None => {
             let fields = scope.req.fields.to_fields();
-            let request = Request { fields: fields.view(), ..visit.received.request.clone() };
+            let request = Request { fields: fields.view(), ..parsed.received.request.clone() };
             hot.get(key, &request)?
         }
     };
@@ -199,9 +176,9 @@ fn hit_and_deliver<'a>(
     core: &Core,
     scope: &Scope<'a>,
     program: &'a Loaded,
-    visit: &Visit<'_>,
+    parsed: &ParsedRequest<'_>,
     object: &'a Arc<Object>,
-) -> Came {
+) -> HitVerdicts {
     scope.stored.set(Some(StoredView::of(object, scope.now)));
     let said = match program.is_builtin(Subroutine::Hit) && !core.is_heard() {
         true => HitVerdict::Deliver,
@@ -214,27 +191,27 @@ fn hit_and_deliver<'a>(
             if let Side::Client(state) = scope.side {
                 state.misses_once.set(true);
             }
-            return Came::Elsewhere(State::Receive, Step::Lookup);
+            return Err((State::Receive, Step::Lookup));
         }
-        Some(step) => return Came::Elsewhere(State::Hit, step),
+        Some(step) => return Err((State::Hit, step)),
     }
     core.edges.take(State::Hit, State::Deliver);
     if program.is_builtin(Subroutine::Deliver) && !core.is_heard() && builtin_hit::can_go_as_stored(object) {
-        return render_as_stored(core, scope, visit, object);
+        return render_as_stored(core, scope, parsed, object);
     }
     if begin_response(scope, object).is_err() {
-        return Came::Elsewhere(State::Deliver, Step::Synth(Synth::vcl_failed()));
+        return Err((State::Deliver, Step::Synth(Synth::vcl_failed())));
     }
     record_response(scope);
     let said = run_over!(scope, program.deliver);
     record_processed(scope);
     let elsewhere = match said {
-        DeliverVerdict::Deliver => return render(core, scope, visit, object),
+        DeliverVerdict::Deliver => return render(core, scope, parsed, object),
         DeliverVerdict::Restart => Step::Restart,
         DeliverVerdict::Synth(status) => client_steps::synth(status),
         DeliverVerdict::Fail(fault) => Step::Synth(Synth::deliver_failed(&fault)),
     };
-    Came::Elsewhere(State::Deliver, elsewhere)
+    Err((State::Deliver, elsewhere))
 }
 
 const X_VARNISH: Name<'static> = Name::classified(FieldName::Other, b"X-Varnish");
@@ -283,14 +260,14 @@ fn record_response(scope: &Scope<'_>) {
 }
 
 /// What goes out behind the stored head, which the program leaves as it is.
-fn render_as_stored(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) -> Came {
+fn render_as_stored(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &Object) -> HitVerdicts {
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     let mut out = core.tail.borrow_mut();
     out.clear();
-    let (persistent, has_body) = (visit.persistent, has_length(object.status()));
-    let persistence = Persistence::of(persistent, visit.received.request.version);
+    let (persistent, has_body) = (parsed.persistent, has_length(object.status()));
+    let persistence = Persistence::of(persistent, parsed.received.request.version);
     builtin_hit::write_tail(&mut out, scope.settings, object, state.xid.get(), scope.now, persistence);
-    Came::Ready(Sending { persistent, starts_as_stored: true, has_body, has_invalidated: state.has_invalidated.get() })
+    Ok(RenderedHead { persistent, starts_as_stored: true, has_body })
 }
 
 /// What is about the connection or the framing, whatever a program makes of it.
@@ -298,7 +275,7 @@ const WRITTEN_BY_US: FieldBits =
     FieldBits::of_known(&OF_CONNECTION).or(FieldBits::of_known(&[FieldName::ContentLength]));
 
 /// The head that goes out, into the core's tail.
-fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) -> Came {
+fn render(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &Object) -> HitVerdicts {
     let status = sent_status(scope.response.status.get());
     let mut out = core.tail.borrow_mut();
     out.clear();
@@ -309,56 +286,33 @@ fn render(core: &Core, scope: &Scope<'_>, visit: &Visit<'_>, object: &Object) ->
     if has_length(Status(status)) {
         write_number_field(&mut out, "Content-Length", object.body_len());
     }
-    let persistent = visit.persistent && !closes;
-    write_head_end(&mut out, Persistence::of(persistent, visit.received.request.version));
+    let persistent = parsed.persistent && !closes;
+    write_head_end(&mut out, Persistence::of(persistent, parsed.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     if let Some(records) = &state.records {
         records.put(RecordKind::Filters, &[]);
     }
-    let (has_body, has_invalidated) = (has_length(Status(status)), state.has_invalidated.get());
-    Came::Ready(Sending { persistent, starts_as_stored: false, has_body, has_invalidated })
+    Ok(RenderedHead { persistent, starts_as_stored: false, has_body: has_length(Status(status)) })
 }
-
-/// A visit, and what is said of it to the log and in records.
-pub(crate) type Heard<'v> = (&'v Visit<'v>, Option<&'v Rc<LogNotes>>, Option<&'v Rc<TaskRecords>>);
 
 /// The first write.
 fn write(
     connection: &mut Connection,
     core: &Rc<Core>,
     site: &Site,
-    (visit, notes, records): Heard<'_>,
+    (state, parsed): (&ClientState, &ParsedRequest<'_>),
     object: &Arc<Object>,
-    sending: Sending,
-) -> Reached {
+    RenderedHead { persistent, starts_as_stored, has_body }: RenderedHead,
+) -> InstantOutcome<BegunStep> {
     let tail = core.tail.borrow();
-    let head = if sending.starts_as_stored { [object.rendered(), &tail] } else { [&tail[..], b""] };
-    send(connection, core, site, (visit, notes, records), object, head, sending)
-}
-
-/// Sends the head and, if it has one, the body.
-pub(crate) fn send(
-    connection: &mut Connection,
-    core: &Core,
-    site: &Site,
-    (visit, notes, records): Heard<'_>,
-    object: &Arc<Object>,
-    head: [&[u8]; 2],
-    Sending { persistent, has_body, has_invalidated, .. }: Sending,
-) -> Reached {
-    let request = &visit.received.request;
-    let head_only = request.method == Method::Head || !has_body;
-    let shot = Shot { request, head_only, persistent, client: visit.client, moment: visit.moment, notes, records };
-    let came = match has_invalidated {
-        false => instant_hit::send(connection, core, site, &shot, object, head),
-        // Not before the disks know of it: the loop waits for them.
-        true => instant_hit::send_later(&shot, object, head),
+    let head = if starts_as_stored { [object.rendered(), &tail] } else { [&tail[..], b""] };
+    let response = HitResponse {
+        head_only: parsed.received.request.method == Method::Head || !has_body,
+        persistent,
+        waits: state.has_invalidated.get(),
+        notes: state.log_notes.get(),
+        records: state.records.as_ref(),
+        ..HitResponse::to(parsed)
     };
-    match came {
-        Instant::Answered => Reached::Answered { persistent },
-        Instant::Left => Reached::Left,
-        Instant::Step(state, step, outcome) => {
-            Reached::Step(Box::new(OnItsWay { head: request.to_head(), state, step, outcome }))
-        }
-    }
+    instant_answer::send(connection, core, site, &response, object, head)
 }

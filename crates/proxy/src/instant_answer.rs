@@ -1,0 +1,184 @@
+//! An answer that goes out at once: one write of what is held, synchronously, and the end of the story if that took all of it. What it did
+//! not take goes on as a transaction.
+//!
+//! Hits and files of every policy are sent from here. How they are found, and which head they have, is theirs: `instant_hit.rs`,
+//! `instant_file.rs`, `vcl_story/program_hit.rs`, `vcl_story/builtin_hit.rs`.
+
+use std::cell::OnceCell;
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+
+use message::Method;
+use smallvec::SmallVec;
+use wire::Event;
+
+use crate::access_log::CacheVerdict;
+use crate::body::BodySource;
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::core::Core;
+use crate::held_body::{Pages, Whole};
+use crate::limits::SLICES_MAX;
+use crate::outgoing::{Outgoing, OutgoingHead};
+use crate::parsed_request::ParsedRequest;
+use crate::records::request_records;
+use crate::records::task_records::TaskRecords;
+use crate::site::Site;
+use crate::transaction::transaction_states::State;
+use crate::transaction::{Outcome, Step, log};
+use crate::vcl_story::log_notes::LogNotes;
+
+/// How far an answer at once came.
+pub(crate) enum InstantOutcome<S> {
+    /// All of it is with the kernel.
+    Answered { persistent: bool },
+    /// The client is gone.
+    Left,
+    /// Go on here, as a transaction.
+    Step(S),
+}
+
+/// The state that a transaction goes on in, its first step, and what the log will say.
+pub(crate) type BegunStep = (State, Step, Outcome);
+
+/// An answer that is about to be sent, whole and as it is held.
+pub(crate) struct HitResponse<'a> {
+    pub(crate) request: &'a ParsedRequest<'a>,
+    /// No body goes out, by the client's method or by the status.
+    pub(crate) head_only: bool,
+    pub(crate) persistent: bool,
+    /// Not before the disks know what the program invalidated: the loop waits for them.
+    pub(crate) waits: bool,
+    /// What a program has to say to the log.
+    pub(crate) notes: Option<&'a Rc<LogNotes>>,
+    pub(crate) records: Option<&'a Rc<TaskRecords>>,
+}
+
+impl<'a> HitResponse<'a> {
+    /// Of which nothing but the method says whether it has a body.
+    #[inline]
+    pub(crate) fn to(request: &'a ParsedRequest<'a>) -> HitResponse<'a> {
+        let head_only = request.received.request.method == Method::Head;
+        HitResponse { request, head_only, persistent: request.persistent, waits: false, notes: None, records: None }
+    }
+}
+
+/// The first write, and if that took all of it, the end of the story.
+#[inline]
+pub(crate) fn send(
+    connection: &mut Connection,
+    core: &Core,
+    site: &Site,
+    response: &HitResponse<'_>,
+    held: &impl Whole,
+    head: [&[u8]; 2],
+) -> InstantOutcome<BegunStep> {
+    if response.waits {
+        return rest_of(held, head, 0, response);
+    }
+    connection.exchange(Event::AnswerBegun);
+    let (written, total) = write(connection, held, head, response.head_only);
+    let sent = match written {
+        Ok(sent) => sent,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        Err(_) => return InstantOutcome::Left,
+    };
+    core.counters.bytes_out.add(sent as u64);
+    if sent as u64 == total {
+        core.edges.take(State::Deliver, State::Transmit);
+        core.edges.take(State::Transmit, State::Log);
+        connection.exchange(Event::AnswerEnded);
+        if response.persistent {
+            connection.exchange(Event::Reused);
+        }
+        // What goes on in the loop is counted there.
+        count(held, core);
+        let ended = Moment::now();
+        core.counters.latency_hit.record(response.request.moment.micros_until(ended));
+        if let Some(records) = response.records {
+            let head_out = (head[0].len() + head[1].len()) as u64;
+            request_records::sent(records, head_out, total - head_out, response.persistent);
+            request_records::end(records, ended);
+        }
+        if core.shared.logs() {
+            log::instant_hit(core, site, response, held, total, ended);
+        }
+        return InstantOutcome::Answered { persistent: response.persistent };
+    }
+    if is_file(held) {
+        // The loop counts answers by their class, and files are in none.
+        count(held, core);
+    }
+    rest_of(held, head, sent, response)
+}
+
+fn is_file<T: Whole>(_: &T) -> bool {
+    T::VERDICT == CacheVerdict::File
+}
+
+#[inline]
+fn count<T: Whole>(_: &T, core: &Core) {
+    T::count(&core.counters);
+}
+
+/// One write of as much as fits into it. Returns also how many bytes the whole answer has.
+#[inline]
+fn write(connection: &Connection, held: &impl Whole, head: [&[u8]; 2], head_only: bool) -> (io::Result<usize>, u64) {
+    let hold = OnceCell::new();
+    let mut slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> = SmallVec::new();
+    slices.extend(head.map(IoSlice::new));
+    let head_len = (head[0].len() + head[1].len()) as u64;
+    if head_only {
+        return (connection.wire.try_write(&slices), head_len);
+    }
+    let total = head_len + held.length();
+    if let Some(pages) = held.pages() {
+        return (write_pages(connection, &slices, pages, held.length()), total);
+    }
+    held.slices(&hold, &mut slices);
+    let written = connection.wire.try_write(&slices);
+    if hold.get().is_some()
+        && let Ok(sent) = written
+    {
+        held.note_sent((sent as u64).saturating_sub(head_len));
+    }
+    (written, total)
+}
+
+/// Head and tail first, then the body as it lies in its file.
+fn write_pages(connection: &Connection, head: &[IoSlice<'_>], pages: Pages<'_>, length: u64) -> io::Result<usize> {
+    let head_len = head.iter().map(|slice| slice.len()).sum();
+    let sent = connection.wire.try_write(head)?;
+    if sent < head_len {
+        return Ok(sent);
+    }
+    match connection.wire.try_send_pages(pages, 0, length) {
+        Ok(of_body) => Ok(sent + of_body),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(sent),
+        Err(error) => Err(error),
+    }
+}
+
+/// The socket took only a part: pin the object and go on in the loop.
+#[cold]
+fn rest_of<T: Whole>(
+    held: &T,
+    [rendered, tail]: [&[u8]; 2],
+    sent: usize,
+    response: &HitResponse<'_>,
+) -> InstantOutcome<BegunStep> {
+    let mut head = Vec::new();
+    let head_len = rendered.len() + tail.len();
+    if sent < head_len {
+        head.extend_from_slice(&rendered[sent.min(rendered.len())..]);
+        head.extend_from_slice(&tail[sent.saturating_sub(rendered.len())..]);
+    }
+    let from = sent.saturating_sub(head_len) as u64;
+    let to = if response.head_only { from } else { held.length() };
+    let outgoing = Outgoing {
+        head: OutgoingHead::Begun { rest: head, body_bytes_sent: from, left: to - from },
+        body: BodySource::Held { held: held.source(), from, to }.into(),
+    };
+    let outcome = Outcome { status: held.status(), verdict: T::VERDICT, ..Outcome::NONE };
+    InstantOutcome::Step((State::Deliver, Step::Transmit(Box::new(outgoing)), outcome))
+}

@@ -1,0 +1,26 @@
+//! A request that has been received and not yet copied.
+
+use wire::ReceivedRequest;
+
+use crate::client_identity::ClientIdentity;
+use crate::clock::Moment;
+use crate::field_set::{CONDITIONAL, FieldSet};
+
+/// A request as it came, and what is known of who asks.
+#[derive(Clone, Copy)]
+pub(crate) struct ParsedRequest<'a> {
+    pub(crate) received: &'a ReceivedRequest<'a>,
+    pub(crate) seen: FieldSet,
+    pub(crate) client: ClientIdentity,
+    /// May the client ask again the same way?
+    pub(crate) persistent: bool,
+    pub(crate) moment: Moment,
+}
+
+impl ParsedRequest<'_> {
+    /// May conditions or ranges make the answer another than the whole stored one?
+    #[inline]
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.seen.has_any(CONDITIONAL)
+    }
+}
