@@ -165,6 +165,9 @@ fn targets_are_bounded() {
     check_target("A19", &format!("/{long}"), &format!("GET http://t.test /{long} 1.1 None"));
     let longest = "x".repeat((16 << 10) - 1);
     check_target("A20", &format!("/{longest}"), &format!("GET http://t.test /{longest} 1.1 None"));
+    for follows in ["", " HTTP/1"] {
+        check("A20", &format!("GET /{longest}{follows}"), "incomplete");
+    }
     check_target("A20", &format!("/{}", "x".repeat(99_999)), "414 target-too-long");
     check_target("A20", &format!("/{}", "x".repeat(16_384)), "414 target-too-long");
     let bytes = bytes_of(&format!("GET /{}", "x".repeat(16_384)));
@@ -531,7 +534,7 @@ fn lenient_heads_may_end_lines_with_lf_and_lack_a_host() {
     assert_eq!(unfolded(folded).unwrap(), b"GET / HTTP/1.1\r\nA: b   c  \r\n\r\n x");
     assert_eq!(unfolded(b"GET / HTTP/1.1\r\nA: b\r\n\r\n x"), None);
     assert_eq!(unfolded(b"GET / HTTP/1.1\r\n A: b\r\n\r\n"), None, "the first line is no field's");
-    assert_eq!(unfolded(b"GET / HTTP/1.1\nA: b\n\n x"), None, "behind the head");
+    assert_eq!(unfolded(b"GET / HTTP/1.1\nA: b\n\n x\n y\n\n"), None, "behind the head");
     assert_eq!(read("GET / HTTP/1.1¶Host: t¶Connection: close¶¶"), Ok(Some((46, 2))));
     refused("GET / HTTP/1.1¶Host: t¶Connection: Age¶¶", refusals::CONNECTION_NAMES_FRAMING);
     refused("GET / HTTP/1.1¶Host: t¶Connection: close, Age¶¶", refusals::CONNECTION_NAMES_FRAMING);
