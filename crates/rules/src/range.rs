@@ -335,6 +335,15 @@ mod tests {
         check("GET /", &line(-59), 200, "Last-Modified: {-59}\nDate: {0}", false);
     }
 
+    /// RFC 9110 §15.5.17.
+    #[test]
+    fn a_part_has_its_length_and_a_416_that_of_the_whole() {
+        assert_eq!(ContentRange::parse(b"bytes 3-4/10").map(|part| part.length()), Some(2));
+        let mut written = Vec::new();
+        write_unsatisfied(11, &mut written);
+        assert_eq!(written, b"bytes */11");
+    }
+
     /// RFC 9110 §14.4.
     #[test]
     fn content_range() {

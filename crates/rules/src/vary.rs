@@ -309,6 +309,16 @@ mod tests {
     }
 
     #[test]
+    fn accept_encoding_alone_is_told_from_others() {
+        let is_alone = |vary: &str| match Vary::of(fields(&format!("Vary: {vary}")).view()) {
+            Vary::Fields(spec) => spec.is_accept_encoding(),
+            _ => false,
+        };
+        assert!(is_alone("accept-encoding"));
+        assert!(!is_alone("Accept-Encoding, Accept") && !is_alone("Accept"));
+    }
+
+    #[test]
     fn a_vary_that_cannot_be_kept_is_refused() {
         let many: Vec<String> = (0..=VARY_NAMES_MAX).map(|n| format!("n{n}")).collect();
         let vary = |text: &str| Vary::of(fields(&format!("Vary: {text}")).view());
