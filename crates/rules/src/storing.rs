@@ -578,6 +578,8 @@ mod tests {
         check("POST /", "Range: bytes=-5", &format!("{fresh} bytes 5-9/10"), Err(WhyNotStored::Status));
         check("GET /", "Range: bytes=-5", "Cache-Control: max-age=60", Err(WhyNotStored::ContentRange));
         check("GET /", "Range: bytes=-5", &format!("{fresh} bytes */10"), Err(WhyNotStored::ContentRange));
+        let twice = format!("{fresh} bytes 5-9/10\nContent-Range: bytes 0-4/10");
+        check("GET /", "Range: bytes=-5", &twice, Err(WhyNotStored::ContentRange));
         let no_store = format!("{fresh} bytes 5-9/10\nCache-Control: no-store");
         check("GET /", "Range: bytes=-5", &no_store, Err(WhyNotStored::NoStore));
     }

@@ -343,6 +343,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_refused_is_told_from_what_is_hardly_wanted() {
+        let check = |one: &str, other: &str, expect_same: bool| {
+            let [one, other] = [one, other].map(|value| format!("Accept-Encoding: {value}"));
+            check("Accept-Encoding", &one, &other, expect_same);
+        };
+        check("br;q=0.001", "br;q=0", false);
+        check("br;q=0, zstd;q=0", "zstd;q=0", false);
+        check("exi;q=0.001", "exi", true);
+        check("exi;q=0.5", "exi", true);
+        check("exi;q=0", "exi", false);
+        check("x-compress", "compress", true);
+        check("x-compress", "gzip", false);
+    }
+
+    #[test]
     fn a_spec_is_a_set_of_names() {
         let spec = |text: &str| Vary::of(fields(&format!("Vary: {text}")).view());
         assert_eq!(spec("Foo, accept-ENCODING,foo"), spec("Accept-Encoding\nVary: FOO"));
@@ -357,6 +372,10 @@ mod tests {
         check("Foo", "Foo: 1", "foo: 1\nOther: 2", true);
         check("Foo", "Foo: 1", "Foo: 2", false);
         check("Foo", "Foo: 1", "", false);
+        check("Cookie", "Cookie: ab", "Cookie: a\nCookie: b", false);
+        check("Accept-Encoding", "Accept-Encoding:\nAccept-Encoding: (", "", false);
+        check("Accept-Language", "Accept-Language:", "", false);
+        check("Accept-Encoding", "Accept-Encoding: gzip", "Accept-Encoding: gzip\nAccept-Encoding: br", false);
         check("Foo", "Foo:", "", false);
         check("Foo", "", "Bar: 1", true);
         check("Foo, Bar", "Foo: 1\nBar: 2", "Bar: 2\nFoo: 1", true);
