@@ -357,6 +357,20 @@ mod tests {
         check("x-compress", "gzip", false);
     }
 
+    /// RFC 9110 §12.5.4.
+    #[test]
+    fn languages_differ_by_every_letter_and_weight() {
+        let check = |one: &str, other: &str, expect_same: bool| {
+            let [one, other] = [one, other].map(|value| format!("Accept-Language: {value}"));
+            check("Accept-Language", &one, &other, expect_same);
+        };
+        check("en", "de", false);
+        check("en;q=0.5", "en;q=0.244", false);
+        let many = |last: &str| (0..NORMALISED_MEMBERS_MAX).map(|n| format!("l{n}, ")).collect::<String>() + last;
+        check(&many("en"), &many("de"), false);
+        check(&many("en"), &many("en"), true);
+    }
+
     #[test]
     fn a_spec_is_a_set_of_names() {
         let spec = |text: &str| Vary::of(fields(&format!("Vary: {text}")).view());
