@@ -101,6 +101,14 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_says_whether_it_is_about_credentials() {
+        for why in [WhyNotStored::Authorization, WhyNotStored::Cookie, WhyNotStored::Credentials] {
+            assert!(why.is_about_credentials(), "{why:?}");
+        }
+        assert!(!WhyNotStored::NoStore.is_about_credentials() && !WhyNotStored::Private.is_about_credentials());
+    }
+
+    #[test]
     fn responses_with_cookies() {
         for (lines, expect) in [
             ("", false),

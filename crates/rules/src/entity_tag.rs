@@ -126,7 +126,7 @@ mod tests {
         check(r#""a" x, "b""#, r#""b""#, (false, false));
         check(r#""a"#, r#""a""#, (false, false));
         check("", "", (false, false));
-        check("abc\"", r#""bc""#, (false, false));
+        check("abc\"", "abc\"", (false, true));
         check(r#""a "#, r#""a "#, (false, true));
     }
 }

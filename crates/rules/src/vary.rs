@@ -366,6 +366,10 @@ mod tests {
         };
         check("en", "de", false);
         check("en;q=0.5", "en;q=0.244", false);
+        check("en;q=0.25", "en;q=0.2", false);
+        check("en;q=0.201", "en;q=0.2", false);
+        check("en;q=0.1x", "", true);
+        check("en;q=1.5", "", true);
         let many = |last: &str| (0..NORMALISED_MEMBERS_MAX).map(|n| format!("l{n}, ")).collect::<String>() + last;
         check(&many("en"), &many("de"), false);
         check(&many("en"), &many("en"), true);
