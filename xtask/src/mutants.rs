@@ -28,7 +28,7 @@ use mutation::Mutation;
 use survivors::Survivors;
 
 /// Of a crate, in `make test`.
-const COUNT_IN_TESTS: usize = 10;
+const COUNT_IN_TESTS: usize = 20;
 /// So that the short run finds what it found yesterday.
 const SEED_IN_TESTS: u64 = 1;
 /// Those that are built in seconds.
