@@ -94,11 +94,11 @@ impl BrokenCopy {
             return if by_compiler { Ok(None) } else { Err(format!("cargo test: {said}")) };
         }
         let output = String::from_utf8_lossy(&output.stdout);
-        let programs = output.lines().filter_map(|line| {
+        let mut programs = output.lines().filter_map(|line| {
             let message: Value = serde_json::from_str(line).ok()?;
             message["executable"].as_str().map(PathBuf::from)
         });
-        programs.last().map(Some).ok_or("cargo test --no-run names no program".to_string())
+        programs.next_back().map(Some).ok_or("cargo test --no-run names no program".to_string())
     }
 
     fn test(&self, program: &Path, run: usize) -> Result<Fate, String> {
