@@ -33,6 +33,7 @@ mod memory_site;
 mod memory_stalled;
 mod miss_ratios;
 mod module_map;
+mod mutants;
 mod object_cost;
 mod original_scenario;
 mod original_walk;
@@ -89,6 +90,10 @@ usage: cargo xtask TASK
                            random VCL programs and requests to larder and to the installed Varnish: do both answer alike, and
                            ask their origins alike, but for what xtask/vcl-random/argued.toml argues?
   vcl-random --replay FILE one program with its requests, as a run has written it down
+  mutants [rules|wire|proxy] [--seed S] [--first N] [--count N] [--lanes N] [--listed] [--write]
+                           the crates with one small fault at a time: does a test fail for each, but for what
+                           xtask/mutants/survivors.toml gives a reason for? All faults in their order, with a seed in a
+                           random one, or those of the list; --write puts the figures into docs/behaviours.md
   large [--mib N] [--clients N] [--memory-mib N]
                            a file of 5 GiB, or as told, in ranges to 50 clients at once: is every byte right, and the
                            origin asked once?
@@ -133,6 +138,7 @@ fn main() -> ExitCode {
         ["vcl-random", options @ ..] => vcl_random::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),
         ["fill", options @ ..] => disk_fill::task(&project, options),
+        ["mutants", options @ ..] => mutants::task(&project, options),
         ["miss-ratios", options @ ..] => miss_ratios::task(&project, options),
         ["memory", options @ ..] => memory::task(&project, options),
         ["allocators", named @ ..] => allocators::task(&project, named),

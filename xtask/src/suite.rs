@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::project::{IntegrationTest, Project, Stopwatch};
-use crate::{behaviours, cache_random, conformance, crash, edge_counts, large, memory, tidy, vcl_random};
+use crate::{behaviours, cache_random, conformance, crash, edge_counts, large, memory, mutants, tidy, vcl_random};
 
 /// What a step did: how many things it looked at, and what was wrong with which.
 #[derive(Debug, Default)]
@@ -38,13 +38,14 @@ const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_st
 /// What needs the toolchain and nothing else.
 const UNIT: [Step; 3] =
     [("unit tests", unit_tests), ("in-memory tests", in_memory_tests), ("doc examples", documented_examples)];
-const SLOW: [Step; 10] = [
+const SLOW: [Step; 11] = [
     ("build", build),
     ("integration tests", integration_tests),
     ("behaviours", behaviours::run),
     ("crashes", crash::run),
     ("random answers", cache_random::run),
     ("random programs", vcl_random::run),
+    ("mutants", mutants_step),
     ("large objects", large::run),
     ("memory", memory::run),
     ("conformance", conformance::run),
@@ -104,6 +105,12 @@ fn tidy_step(project: &Project) -> Result<Tally, String> {
     let mut tally = Tally::of(findings.complaints);
     tally.remarks.extend(findings.warnings.iter().map(|warning| format!("warning: {warning}")));
     Ok(tally)
+}
+
+fn mutants_step(project: &Project) -> Result<Tally, String> {
+    let verdict = mutants::run(project)?;
+    let remarks = [verdict.said, verdict.wrong.clone()].concat();
+    Ok(Tally { passed: verdict.right, failed: verdict.wrong.len(), remarks })
 }
 
 fn build(project: &Project) -> Result<Tally, String> {

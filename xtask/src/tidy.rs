@@ -1,12 +1,13 @@
 //! The rules of the house as a test: what ARCHITECTURE.md promises, what a file must look like, and which words
 //! may not be committed. It looks at every file that is, or by `git add .` would be, part of the repository.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::allowances::Allowances;
 use crate::findings::Findings;
 use crate::module_map::ModuleMap;
+use crate::mutants::survivors;
 use crate::page_names::Pages;
 use crate::project::Project;
 use crate::{circles, glossary, homonyms, imports, licences, source, walls};
@@ -27,9 +28,6 @@ const TEXT_FORBIDDEN: [&str; 4] = [concat!("FIX", "ME"), concat!("X", "XX"), con
 /// Paths of somebody's machine, which mean nothing anywhere else.
 const PATHS_FORBIDDEN: [&str; 4] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/fa", "rm/"), concat!("/ho", "me/")];
-
-/// The table of what was broken to see each behaviour fail.
-const BREAKS: &str = "docs/behaviours.md";
 
 pub fn task(project: &Project) -> Result<(), String> {
     let findings = look(project)?;
@@ -76,7 +74,7 @@ pub fn look(project: &Project) -> Result<Findings, String> {
     for (path, text) in &pages {
         all.complaints(path, text).into_iter().for_each(|complaint| findings.complain(path, complaint));
     }
-    unbroken(&files, &project.read(BREAKS)?, &mut findings);
+    findings.complaints.extend(survivors::stale(project)?);
     for path in unsafe_files.iter().filter(|path| !files.contains(path)) {
         findings
             .complain(Path::new("ARCHITECTURE.md"), format!("lists {} for unsafe, which is no file", path.display()));
@@ -208,20 +206,6 @@ fn is_check(line: &str) -> bool {
     matches!(command, "grep" | "test" | "[" | "diff" | "cmp") && !line.contains("||") && !line.contains("&&")
 }
 
-/// A check that nobody saw fail may be one that cannot; and a row leads to a file that is there.
-fn unbroken(files: &[PathBuf], table: &str, findings: &mut Findings) {
-    let rows = table.lines().filter_map(|line| line.strip_prefix("| [")?.split_once("](../")?.1.split_once(')'));
-    let rows: BTreeSet<&Path> = rows.map(|(file, _)| Path::new(file)).collect();
-    let behaviours: BTreeSet<&Path> =
-        files.iter().map(PathBuf::as_path).filter(|path| path.extension().is_some_and(|e| e == "vtc")).collect();
-    for path in behaviours.difference(&rows) {
-        findings.complain(path, format!("{BREAKS} has no row that says with what it was seen to fail"));
-    }
-    for path in rows.difference(&behaviours) {
-        findings.complain(Path::new(BREAKS), format!("has a row of {}, which is no behaviour", path.display()));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,15 +264,6 @@ mod tests {
         check(|f| shells(path, &shell("\tset -e\n\tgrep -q a b\n\tgrep -q c d"), f), &[]);
         check(|f| shells(path, &shell("\tgrep -q a b || exit 1\n\ttest -s d && exit 1\n\t! diff a b"), f), &[]);
         check(|f| shells(path, &shell("\techo a\n\t[origin.site]\n\ttest -s d"), f), &[]);
-    }
-
-    #[test]
-    fn behaviours_have_been_seen_to_fail() {
-        let files = ["spec/hit/a.vtc", "spec/hit/b.vtc", "docs/c.md"].map(PathBuf::from);
-        let row = |name: &str| format!("| [{name}](../spec/hit/{name}.vtc) | a fault | c1: status is `200` |\n");
-        check(|f| unbroken(&files, &(row("a") + &row("b") + &row("b")), f), &[]);
-        check(|f| unbroken(&files, &row("a"), f), &["spec/hit/b.vtc: docs/behaviours.md has no row"]);
-        check(|f| unbroken(&files, &(row("a") + &row("b") + &row("c")), f), &["spec/hit/c.vtc, which is no behaviour"]);
     }
 
     #[test]

@@ -338,6 +338,7 @@ mod tests {
                 listed_fields(fields.view()).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
             assert_eq!((directives.no_cache, directives.private), (no_cache, private), "{value}");
             assert_eq!(listed, names, "{value}");
+            assert!(!directives.no_store, "every string ends: {value}");
         };
         check("no-cache", Scope::Whole, Scope::Absent, &[]);
         check("no-cache=\"a, b\"", Scope::Fields, Scope::Absent, &["a", "b"]);
@@ -346,6 +347,7 @@ mod tests {
         check("no-cache=\"a b\"", Scope::Whole, Scope::Absent, &["a b"]);
         check("no-cache=\"a\", no-cache", Scope::Whole, Scope::Absent, &["a"]);
         check("private=\"Set-Cookie\", max-age=1", Scope::Absent, Scope::Fields, &["Set-Cookie"]);
+        check("private=\"a, b c\"", Scope::Absent, Scope::Whole, &["a", "b c"]);
         check("private", Scope::Absent, Scope::Whole, &[]);
     }
 }

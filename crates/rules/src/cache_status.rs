@@ -160,6 +160,7 @@ mod tests {
             "larder; fwd=stale; fwd-status=304; ttl=60; stored; collapsed; detail=no-store",
         );
         check("larder", CacheStatus::Generated { detail: "only-if-cached" }, "larder; detail=only-if-cached");
+        check("c1", CacheStatus::Generated { detail: "1c" }, "c1; detail=\"1c\"");
         check("cache 1", CacheStatus::Generated { detail: "a \"b\" \\\n" }, "\"cache 1\"; detail=\"a \\\"b\\\" \\\\\"");
     }
 }

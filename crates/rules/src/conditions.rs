@@ -170,6 +170,14 @@ mod tests {
         assert_eq!(got, expect, "{line} {request_lines:?} of {held:?}");
     }
 
+    #[test]
+    fn four_fields_are_conditions() {
+        for name in ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"] {
+            assert!(has_conditions(fields(&format!("Accept: x\n{name}: x\nX-Other: x")).view()), "{name}");
+        }
+        assert!(!has_conditions(fields("Accept: x\nRange: bytes=0-1\nIf-Range: \"a\"\nIf-Other: x").view()));
+    }
+
     fn check_both(request_lines: &str, held: &str, expect: Outcome) {
         check("GET /", request_lines, (200, held), [expect; 2]);
         check("HEAD /", request_lines, (200, held), [expect; 2]);

@@ -79,6 +79,11 @@ mod tests {
         check("Accept-Encoding: gzip; q=0.8, zstd;q=0.801\r\n", Some(1));
         check("Accept-Encoding: deflate\r\nAccept-Encoding: gzip\r\n", Some(2));
         check("Accept-Encoding: *\r\n", Some(0));
+        check("Accept-Encoding: gzip;q=0.001\r\n", Some(2));
+        check("Accept-Encoding: gzip;q=0.999\r\n", Some(2));
+        check("Accept-Encoding: gzip, br;q=1.0\r\n", Some(0));
+        check("Accept-Encoding: identity;q=0.5, gzip;q=0.5\r\n", Some(2));
+        check("Accept-Encoding: gzip;q=0.1, br;q=0, zstd;q=0, *;q=0.5\r\n", Some(2));
         check("Accept-Encoding: br;q=0, *;q=0.1\r\n", Some(1));
     }
 
@@ -90,6 +95,8 @@ mod tests {
         check("Accept-Encoding: gzip;q=0.000, *;q=0\r\n", None);
         check("Accept-Encoding: identity, gzip;q=0.5\r\n", None);
         check("Accept-Encoding: gzip;q=2\r\n", None);
+        check("Accept-Encoding: gzip;q=0.a\r\n", None);
+        check("Accept-Encoding: gzip;q=0.5000\r\n", None);
         check("Accept-Encoding: gzip;q=1.001\r\n", None);
         check("Accept-Encoding: gzip;q=x, br;level=1\r\n", None);
         check("Accept-Encoding: deflate, gzippy\r\n", None);

@@ -94,10 +94,29 @@ mod tests {
     }
 
     #[test]
+    fn each_credential_is_known_by_its_field() {
+        let lines = "Authorization: Basic x\nCookie: a=b\nX-Api-Key: x\nAccept: x\nX-Other: x";
+        let said: Vec<bool> = fields(lines).view().iter().map(|field| is_credential(&field)).collect();
+        assert_eq!(said, [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_reason_says_whether_it_is_about_credentials() {
+        for why in [WhyNotStored::Authorization, WhyNotStored::Cookie, WhyNotStored::Credentials] {
+            assert!(why.is_about_credentials(), "{why:?}");
+        }
+        assert!(!WhyNotStored::NoStore.is_about_credentials() && !WhyNotStored::Private.is_about_credentials());
+    }
+
+    #[test]
     fn responses_with_cookies() {
-        for (lines, expect) in
-            [("", false), ("Set-Cookie: a=b", true), ("set-cookie2: a=b", true), ("Cookie: a", false)]
-        {
+        for (lines, expect) in [
+            ("", false),
+            ("Set-Cookie: a=b", true),
+            ("set-cookie2: a=b", true),
+            ("Cookie: a", false),
+            ("X-Other: a=b", false),
+        ] {
             assert_eq!(sets_cookie(fields(lines).view()), expect, "{lines:?}");
         }
     }

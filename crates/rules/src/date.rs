@@ -163,6 +163,39 @@ mod tests {
         check("Sun Nov  6 08:49:37 1994", Some(EXAMPLE_S));
     }
 
+    #[test]
+    fn a_day_of_two_digits_is_read_in_all_forms() {
+        let sixteenth = Some(EXAMPLE_S + 10 * DAY_S);
+        check("Wed, 16 Nov 1994 08:49:37 GMT", sixteenth);
+        check("Wednesday, 16-Nov-94 08:49:37 GMT", sixteenth);
+        check("Wed Nov 16 08:49:37 1994", sixteenth);
+    }
+
+    #[test]
+    fn no_character_of_a_date_may_be_another() {
+        for form in ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov 16 08:49:37 1994"] {
+            for at in 0..form.len() {
+                check(&format!("{}!{}", &form[..at], &form[at + 1..]), None);
+            }
+        }
+    }
+
+    /// RFC 9110 §5.6.7 names days of the calendar, which is Gregorian.
+    #[test]
+    fn every_month_has_its_last_day_and_none_after_it() {
+        let day = |year: i64, month: usize, day: i64| {
+            let name = str::from_utf8(MONTHS[month]).expect("letters");
+            parse_date(format!("Mon, {day:02} {name} {year} 00:00:00 GMT").as_bytes(), 0)
+        };
+        let lasts = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        for (month, last) in lasts.into_iter().enumerate() {
+            assert!(day(2025, month, last).is_some() && day(2025, month, last + 1).is_none(), "{}", month + 1);
+        }
+        let leaps = [1999, 2000, 2024, 2100].map(|year| day(year, 1, 29).is_some());
+        assert_eq!(leaps, [false, true, true, false]);
+        assert_eq!(&write_date(day(2000, 1, 29).unwrap()), b"Tue, 29 Feb 2000 00:00:00 GMT");
+    }
+
     /// RFC 9111 §4.2: "a cache recipient SHOULD match the field value case-insensitively".
     #[test]
     fn a_cache_reads_any_case() {
@@ -180,6 +213,10 @@ mod tests {
         let near_2100 = parse_date(b"Fri, 01 Jan 2099 00:00:00 GMT", 0).unwrap();
         let five = parse_date(b"Monday, 05-Jan-05 00:00:00 GMT", near_2100);
         assert_eq!(five, parse_date(b"Mon, 05 Jan 2105 00:00:00 GMT", 0));
+        let fifty_ahead = parse_date(b"Monday, 05-Jan-49 00:00:00 GMT", near_2100);
+        assert_eq!(fifty_ahead, parse_date(b"Mon, 05 Jan 2149 00:00:00 GMT", 0));
+        let not_so_far = parse_date(b"Monday, 05-Jan-50 00:00:00 GMT", near_2100);
+        assert_eq!(not_so_far, parse_date(b"Mon, 05 Jan 2050 00:00:00 GMT", 0));
     }
 
     #[test]

@@ -111,6 +111,8 @@ mod tests {
         check(r#""a\", "b""#, r#""b""#, (true, true));
         check("\"abcdef\u{fc}\"", "\"abcdef\u{fc}\"", (true, true));
         check(r#""""#, r#""""#, (true, true));
+        check("\"~\u{80}\"", "\"~\u{80}\"", (true, true));
+        assert!(list_contains(b"\"\x80\"", b"\"\x80\"", Comparison::Strong));
     }
 
     #[test]
@@ -124,5 +126,7 @@ mod tests {
         check(r#""a" x, "b""#, r#""b""#, (false, false));
         check(r#""a"#, r#""a""#, (false, false));
         check("", "", (false, false));
+        check("abc\"", "abc\"", (false, true));
+        check(r#""a "#, r#""a "#, (false, true));
     }
 }

@@ -286,6 +286,8 @@ mod tests {
             "for",
             "by=\";for=203.0.113.9;\"",
             "for=10.0.0.7;x=\", for=203.0.113.9;host=\"h\"",
+            "\";for=203.0.113.9;\"\"",
+            "x=\"\\\";for=203.0.113.9;y=\\\"\"",
         ] {
             check(&format!("Forwarded: {value}"));
         }
@@ -369,10 +371,14 @@ mod tests {
 
     #[test]
     fn only_a_trusted_peer_says_the_scheme() {
-        let check = |trusted: bool, value: &str, expect: Scheme| {
-            let fields = fields(&format!("X-Forwarded-Proto: {value}"));
-            assert_eq!(client_scheme(Scheme::Http, trusted, fields.view()), expect, "{value}");
+        let said = |own: Scheme, trusted: bool, value: &str| {
+            client_scheme(own, trusted, fields(&format!("X-Forwarded-Proto: {value}")).view())
         };
+        let check = |trusted: bool, value: &str, expect: Scheme| {
+            assert_eq!(said(Scheme::Http, trusted, value), expect, "{value}");
+        };
+        assert_eq!(said(Scheme::Https, true, "http"), Scheme::Http);
+        assert_eq!(said(Scheme::Https, true, "gopher"), Scheme::Https);
         check(true, "HTTPS", Scheme::Https);
         check(true, "http, https", Scheme::Https);
         check(true, "https, http", Scheme::Http);

@@ -249,6 +249,41 @@ mod tests {
         check(facts, 0, RequestDirectives { no_cache: true, ..ASKS }, Freshness::Validate);
     }
 
+    /// RFC 9111 §4.2.4, RFC 5861 §4: in the last millisecond of each window, and in the one behind it.
+    #[test]
+    fn what_stands_in_for_an_error_does_so_to_the_end_of_its_window() {
+        let answers = |resident_ms| {
+            let asks = RequestDirectives { stale_if_error_s: Some(5), ..ASKS };
+            may_serve_on_error(&STORED, resident_ms, &asks, OriginFailure::ServerError)
+        };
+        assert!(may_serve_on_error(&STORED, 9_999, &ASKS, OriginFailure::ServerError), "it is fresh");
+        assert!(!may_serve_on_error(&STORED, 10_000, &ASKS, OriginFailure::ServerError));
+        assert!(answers(14_999) && !answers(15_000));
+    }
+
+    /// What is private, or to be asked for, in one reading of a response is so in both together.
+    #[test]
+    fn of_two_readings_the_stricter_word_counts() {
+        let lax = Facts { stale_while_revalidate_ms: 9, stale_if_error_ms: Some(9), immutable: true, ..STORED };
+        let strict = Facts {
+            lifetime_ms: 5,
+            stale_while_revalidate_ms: 4,
+            stale_if_error_ms: Some(4),
+            must_revalidate: true,
+            always_validate: true,
+            says_shared: false,
+            immutable: false,
+            ..STORED
+        };
+        assert_eq!((lax.stricter(&strict), strict.stricter(&lax)), (strict, strict));
+        let window = |one, another| {
+            let of = |stale_if_error_ms| Facts { stale_if_error_ms, ..STORED };
+            [of(one).stricter(&of(another)), of(another).stricter(&of(one))].map(|both| both.stale_if_error_ms)
+        };
+        assert_eq!(window(None, None), [None, None]);
+        assert_eq!(window(None, Some(9)), [Some(0), Some(0)], "neither what one permits nor what the other does");
+    }
+
     #[test]
     fn age_is_whole_seconds() {
         assert_eq!(age_s(&Facts { initial_age_ms: 1_500, ..STORED }, 1_499), 2);

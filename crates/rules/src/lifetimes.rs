@@ -299,6 +299,25 @@ mod tests {
         assert_eq!(Lifetimes::of(&facts, 3_000, 11_000), later);
     }
 
+    /// A program has decided: what the fields say of reuse and of sharing counts no more.
+    #[test]
+    fn only_dates_are_left_of_what_the_fields_said() {
+        let said = Facts { must_revalidate: true, always_validate: true, immutable: true, date: 7, ..Facts::default() };
+        let expect = Facts {
+            initial_age_ms: 2_000,
+            lifetime_ms: 12_000,
+            stale_while_revalidate_ms: 5_000,
+            stale_if_error_ms: Some(0),
+            last_modified: None,
+            date: 7,
+            must_revalidate: false,
+            always_validate: false,
+            says_shared: true,
+            immutable: false,
+        };
+        assert_eq!(SEEN.facts(&said), expect);
+    }
+
     #[test]
     fn a_life_is_shortened_and_never_prolonged() {
         let check = |resident_ms: u64, ttl_ms: u64, grace_max_ms: Option<u64>, expect: [i64; 2]| {
@@ -311,6 +330,7 @@ mod tests {
         check(1_000, 60_000, Some(60_000), [9_000, 5_000]);
         check(11_000, 0, Some(0), [-1_000, 0]);
         let newborn = Lifetimes { age_ms: 0, ..SEEN }.facts(&Facts::default());
+        assert_eq!(shortened(&newborn, 0, 0, None).initial_age_ms, 1);
         let stage = judge(&shortened(&newborn, 0, 0, None), 0, 0, &Bounds::default());
         assert_eq!(stage, Stage::Grace);
     }
@@ -322,6 +342,7 @@ mod tests {
             let read = announced(Status(status), fields(lines).view(), NOW_S, &Defaults::default());
             let lives = read.lifetimes;
             let got = [lives.ttl_ms, lives.grace_ms as i64, lives.age_ms as i64];
+            assert_eq!(lives.keep_ms, 0);
             assert_eq!(got, expect.map(|s| s * 1_000), "{status} {lines:?}");
             assert_eq!(format!("{} {}", read.ttl_by.name(), read.grace_by.name()), by, "{status} {lines:?}");
         };
@@ -331,6 +352,9 @@ mod tests {
         check(200, "Cache-Control: max-age=60\nAge: 20", [40, 10, 20], "max-age default_grace");
         check(200, "Cache-Control: max-age=60\nAge: 70", [-10, 10, 70], "max-age default_grace");
         check(200, "Cache-Control: max-age=7.9, stale-while-revalidate=3", [7, 3, 0], "max-age stale-while-revalidate");
+        check(200, "Cache-Control: max-age=0, stale-while-revalidate=3", [0, 3, 0], "max-age stale-while-revalidate");
+        check(200, "Cache-Control: max-age=60\nAge: 20, 5", [40, 10, 20], "max-age default_grace");
+        check(200, "Cache-Control: max-age=7x", [0, 10, 0], "max-age default_grace");
         check(200, "Cache-Control: max-age = 7", [7, 10, 0], "max-age default_grace");
         check(200, "Cache-Control: max-age=-1", [0, 10, 0], "max-age default_grace");
         check(200, "Cache-Control: max-age=\"5\"", [0, 10, 0], "max-age default_grace");
@@ -340,9 +364,19 @@ mod tests {
         check(200, "Expires: {-30}\nDate: {-60}", [30, 10, 0], "Expires default_grace");
         check(200, "Expires: {30}\nDate: {5}", [30, 10, 0], "Expires default_grace");
         check(200, "Expires: {-1}\nDate: {0}", [0, 10, 0], "Expires default_grace");
+        check(200, "Expires: {-61}\nDate: {-60}", [0, 10, 0], "Expires default_grace");
+        check(200, "Expires: {-30}", [0, 10, 0], "Expires default_grace");
+        check(200, "Expires: {5}\nDate: {5}", [5, 10, 0], "Expires default_grace");
+        check(200, "Expires: {40}\nDate: {10}", [30, 10, 0], "Expires default_grace");
         check(200, "Expires: SUN, 06 Nov 2094 08:49:37 GMT", [120, 10, 0], "default_ttl default_grace");
         check(200, "Expires: never", [120, 10, 0], "default_ttl default_grace");
-        check(404, "", [120, 10, 0], "default_ttl default_grace");
+        for status in [203, 204, 300, 301, 304, 404, 410, 414] {
+            check(status, "", [120, 10, 0], "default_ttl default_grace");
+        }
+        for status in [201, 205, 303, 305, 308, 405, 411, 415] {
+            check(status, "Cache-Control: max-age=9", [-1, 10, 0], "status default_grace");
+        }
+        check(307, "Cache-Control: max-age=9", [9, 10, 0], "max-age default_grace");
         check(302, "", [-1, 10, 0], "status default_grace");
         check(302, "Cache-Control: max-age=9", [9, 10, 0], "max-age default_grace");
         check(500, "Cache-Control: max-age=9, stale-while-revalidate=3", [-1, 10, 0], "status default_grace");

@@ -65,6 +65,11 @@ mod tests {
         check("Accept: text/html;q=0.8\r\nAccept: application/json;q=0.9\r\n", true);
         check("Accept: text/*, application/json;q=0.9\r\n", false);
         check("Accept: */*;q=0.9, text/html;q=0\r\n", true);
+        check("Accept: text/html;q=0\r\n", false);
+        check("Accept: application/json, text/html;q=1.0\r\n", false);
+        check("Accept: */*;q=0.9, application/*;q=0.1, text/html;q=0.5\r\n", false);
+        check("Accept: application/*;q=0.9, application/json;q=0.1, text/html;q=0.5\r\n", false);
+        check("Accept: conjunction/*\r\n", false);
         check("Accept: application/json;version=2\r\n", false);
         check("Accept: application/json;q=nonsense, text/html;q=0.1\r\n", false);
     }

@@ -294,6 +294,9 @@ mod tests {
         check("bytes=0-1,2-3", 11, Ranges::One(0..4));
         check("bytes=0-5,3-9,20-", 11, Ranges::One(0..10));
         check("bytes=8-9,0-1,1-8", 11, Ranges::One(0..10));
+        check("bytes=4-5,2-3", 11, Ranges::One(2..6));
+        check("bytes=0-1,20-21,2-3", 30, Ranges::Many(vec![0..4, 20..22]));
+        check("bytes=0-1,10-11,12-13", 30, Ranges::Many(vec![0..2, 10..14]));
         check("bytes=0-1,20-30", 11, Ranges::One(0..2));
         check("bytes=20-,30-", 11, Ranges::Unsatisfiable);
         let many = |count: u64| (0..count).map(|n| format!("{}-{}", n * 3, n * 3)).collect::<Vec<_>>().join(",");
@@ -322,12 +325,23 @@ mod tests {
         check("GET /", &format!("{range}\nIf-Range: \"a\""), 200, "ETag: \"a\"", true);
         check("GET /", &format!("{range}\nIf-Range: \"b\""), 200, "ETag: \"a\"", false);
         check("GET /", &format!("{range}\nIf-Range: W/\"a\""), 200, "ETag: W/\"a\"", false);
+        check("GET /", &format!("{range}\nIf-Range: \"a\""), 200, "", false);
+        check("GET /", &format!("{range}\nIf-Range: \"a\"\nIf-Range: \"a\""), 200, "ETag: \"a\"", false);
         check("GET /", &format!("{range}\nIf-Range: {{-60}}"), 200, "", false);
         let dated = "Last-Modified: {-60}\nDate: {0}";
         let line = |offset: i64| format!("{range}\nIf-Range: {{{offset}}}");
         check("GET /", &line(-60), 200, dated, true);
         check("GET /", &line(-59), 200, dated, false);
         check("GET /", &line(-59), 200, "Last-Modified: {-59}\nDate: {0}", false);
+    }
+
+    /// RFC 9110 §15.5.17.
+    #[test]
+    fn a_part_has_its_length_and_a_416_that_of_the_whole() {
+        assert_eq!(ContentRange::parse(b"bytes 3-4/10").map(|part| part.length()), Some(2));
+        let mut written = Vec::new();
+        write_unsatisfied(11, &mut written);
+        assert_eq!(written, b"bytes */11");
     }
 
     /// RFC 9110 §14.4.

@@ -133,6 +133,10 @@ mod tests {
         check("g?y/../x", Some("/b/c/g?y/../x"));
         check("/a//b", Some("/a//b"));
         check("?", Some("/b/c/d;p?"));
+        check("/\u{80}", Some("/\u{80}"));
+        check("1a:g", Some("/b/c/1a:g"));
+        check(":g", Some("/b/c/:g"));
+        check("a*b:g", Some("/b/c/a*b:g"));
         check("http://t.test/g", Some("/g"));
         check("HTTP://T.TEST:80/g?y#s", Some("/g?y"));
         check("http://t.test", Some("/"));

@@ -379,6 +379,9 @@ mod tests {
         check("", 200, "", Err(WhyNotStored::NeverReusable));
         check("", 200, "Cache-Control: max-age=0", Err(WhyNotStored::NeverReusable));
         check("", 200, "Cache-Control: max-age=60, no-cache", Err(WhyNotStored::NeverReusable));
+        let groups: Vec<String> = (0..=crate::limits::GROUPS_MAX).map(|n| format!("\"{n}\"")).collect();
+        check("", 200, &format!("{fresh}\nCache-Groups: {}", groups.join(", ")), Err(WhyNotStored::TooManyGroups));
+        check("", 207, "ETag: \"a\"", Err(WhyNotStored::NotCacheable));
         check("", 403, "ETag: \"a\"", Err(WhyNotStored::NotCacheable));
         check("", 200, "CDN-Cache-Control: private\nCache-Control: max-age=60", Err(WhyNotStored::Private));
     }
@@ -392,7 +395,13 @@ mod tests {
         }
         check("", 200, "Cache-Control: max-age=0, stale-while-revalidate=9", Ok(()));
         check("", 200, "Cache-Control: max-age=0, stale-if-error=9", Ok(()));
-        check("", 200, "Cache-Control: max-age=0, must-revalidate, stale-if-error=9", Err(WhyNotStored::NeverReusable));
+        for none in
+            ["stale-if-error=0", "must-revalidate, stale-if-error=9", "proxy-revalidate, stale-while-revalidate=9"]
+        {
+            check("", 200, &format!("Cache-Control: max-age=0, {none}"), Err(WhyNotStored::NeverReusable));
+        }
+        let facts = store("", 200, "Cache-Control: max-age=9, stale-while-revalidate=9\nDate: {-10}").unwrap();
+        assert_eq!((facts.initial_age_ms, facts.stale_while_revalidate_ms), (10_000, 9_000));
         let facts = store("", 200, "Cache-Control: max-age=9, no-cache\nETag: \"a\"").unwrap();
         assert!(facts.always_validate && facts.must_revalidate);
         assert!(!store("", 200, "Cache-Control: max-age=9, no-cache=\"a\"").unwrap().always_validate);
@@ -438,6 +447,7 @@ mod tests {
             check("X-Client-Cert: x", 200, lines, Ok(()));
             check("", 200, &format!("{lines}\nSet-Cookie: a=b"), Ok(()));
         }
+        check("Cookie: a=b", 200, "Cache-Control: max-age=1", Ok(()));
         for lines in keeps {
             check("Cookie: a=b", 200, lines, Err(WhyNotStored::Cookie));
             check("x-api-key: x", 200, lines, Err(WhyNotStored::Credentials));
@@ -466,6 +476,23 @@ mod tests {
         check("", 599, "Cache-Control: max-age=60, no-store, must-understand", Err(WhyNotStored::NotUnderstood));
         check("", 200, "Cache-Control: max-age=60, no-store, must-understand", Ok(()));
         check("", 599, "Cache-Control: max-age=60", Ok(()));
+        // The first and the last of each row of RFC 9110 §15, and what stands beside them.
+        for known in [200, 206, 300, 305, 307, 308, 400, 417, 421, 422, 426, 500, 505] {
+            assert!(is_understood(Status(known)), "{known}");
+        }
+        for unknown in [199, 207, 299, 306, 309, 399, 418, 420, 423, 425, 427, 499, 506] {
+            assert!(!is_understood(Status(unknown)), "{unknown}");
+        }
+    }
+
+    /// RFC 9111 §4.2.2: a fraction of a time that nobody has told.
+    #[test]
+    fn without_a_date_of_change_no_lifetime_is_guessed() {
+        let (asked, answer) = (Fields::default(), head(200, "ETag: \"a\""));
+        let get = request("GET /", &asked);
+        let defaults = StoreDefaults { heuristic_percent: 100, ..StoreDefaults::default() };
+        let facts = may_store(&exchange(&get, answer.response(), &defaults)).unwrap();
+        assert_eq!(facts.lifetime_ms, 0);
     }
 
     fn updated(asked: &str, stored: &str, update: &str, merged: &str) -> Result<Facts, WhyNotStored> {
@@ -551,6 +578,8 @@ mod tests {
         check("POST /", "Range: bytes=-5", &format!("{fresh} bytes 5-9/10"), Err(WhyNotStored::Status));
         check("GET /", "Range: bytes=-5", "Cache-Control: max-age=60", Err(WhyNotStored::ContentRange));
         check("GET /", "Range: bytes=-5", &format!("{fresh} bytes */10"), Err(WhyNotStored::ContentRange));
+        let twice = format!("{fresh} bytes 5-9/10\nContent-Range: bytes 0-4/10");
+        check("GET /", "Range: bytes=-5", &twice, Err(WhyNotStored::ContentRange));
         let no_store = format!("{fresh} bytes 5-9/10\nCache-Control: no-store");
         check("GET /", "Range: bytes=-5", &no_store, Err(WhyNotStored::NoStore));
     }

@@ -167,6 +167,7 @@ mod tests {
         check_cdn("max-age=60, max-age=70", ResponseDirectives { max_age_s: Some(70), ..NONE });
         check_cdn("max-age=99999999999", ResponseDirectives { max_age_s: Some(1 << 31), ..NONE });
         check_cdn("max-age=-1", ResponseDirectives { max_age_s: Some(0), ..NONE });
+        check_cdn("max-age=60, foo=1.5", ResponseDirectives { max_age_s: Some(60), ..NONE });
         check_cdn("no-store", ResponseDirectives { no_store: true, ..NONE });
         check_cdn("no-cache", ResponseDirectives { no_cache: Scope::Whole, ..NONE });
         check_cdn("private=\"a\"", ResponseDirectives { private: Scope::Whole, ..NONE });
@@ -187,6 +188,7 @@ mod tests {
             "max-age=60, &&&&&",
             "max-age=\"60\"",
             "max-age=60.5",
+            "max-age=?0, public",
             "max-age",
             "max-age =60",
             "max-age= 60",
@@ -217,7 +219,12 @@ mod tests {
         check_surrogate("content=\"ESI/1.0\", no-store", ResponseDirectives { no_store: true, ..NONE });
         check_surrogate("max-age=60;larder", ResponseDirectives { max_age_s: Some(60), ..NONE });
         check_surrogate("max-age=5;abc, max-age=60;larder", ResponseDirectives { max_age_s: Some(60), ..NONE });
+        check_surrogate("max-age=60+30+5", ResponseDirectives { max_age_s: Some(60), ..NONE });
+        check_surrogate("max-age=", SHORT);
         check_surrogate("max-age=60;not-for-us", SHORT);
+        let lines = fields("Cache-Control: max-age=1\nSurrogate-Control: max-age=60;larder");
+        let unnamed = Policy { source: Source::CacheControl, directives: SHORT };
+        assert_eq!(policy(lines.view(), true, None), unnamed, "nobody has told it that this is we");
         check_surrogate("foo", SHORT);
         check_surrogate("max-age =60", SHORT);
     }

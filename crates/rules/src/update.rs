@@ -123,6 +123,7 @@ mod tests {
         check("ETag: \"a\"\nLast-Modified: {0}", 200, "ETag: \"a\"", HeadEffect::Update);
         check("Last-Modified: {0}", 200, "Last-Modified: {1}", HeadEffect::Invalidate);
         check("", 410, "", HeadEffect::None);
+        check("ETag: \"a\"", 410, "ETag: \"b\"", HeadEffect::None);
         check("", 304, "", HeadEffect::None);
     }
 }

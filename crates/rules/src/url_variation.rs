@@ -269,6 +269,9 @@ mod tests {
         check("key-order", Some("a=+"), Some("a=%2B"), false);
         check("key-order", Some("a=b%26c"), Some("a=b&c"), false);
         check("key-order", Some("a=b"), Some("a=b&c"), false);
+        check("key-order", Some("a=bc"), Some("ab=c"), false);
+        check("key-order", Some("a=%4g"), Some("a=%254g"), true);
+        check("key-order", Some("a=%zz"), Some("a=%25zz"), true);
         check("key-order", Some("a=b=c"), Some("a=b%3Dc"), true);
         check("params=(\"utm\")", Some("a=1&utm=x"), Some("utm=y&a=1"), true);
         check("params=(\"utm\")", Some("a=1"), Some("a=1&%75tm"), true);
@@ -284,6 +287,9 @@ mod tests {
             check("except=()", many(count, "b").as_deref(), many(count, "c").as_deref(), alike);
             check("except=()", many(count, "b").as_deref(), many(count, "b").as_deref(), true);
         }
+        let (query, mut out) = (many(VARIED_PARAMETERS_MAX + 1, "b").expect("one"), Vec::new());
+        of("key-order").expect("a variation").normalise(Some(query.as_bytes()), &mut out);
+        assert_eq!(out, [b"\xff", query.as_bytes()].concat(), "no more is done about so many");
         check("params=(\"%C3%A9+%E6%B0%97\")", Some("é%20気=3"), Some("%C3%A9+%E6%B0%97=4"), true);
     }
 }

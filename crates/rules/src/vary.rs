@@ -309,6 +309,16 @@ mod tests {
     }
 
     #[test]
+    fn accept_encoding_alone_is_told_from_others() {
+        let is_alone = |vary: &str| match Vary::of(fields(&format!("Vary: {vary}")).view()) {
+            Vary::Fields(spec) => spec.is_accept_encoding(),
+            _ => false,
+        };
+        assert!(is_alone("accept-encoding"));
+        assert!(!is_alone("Accept-Encoding, Accept") && !is_alone("Accept"));
+    }
+
+    #[test]
     fn a_vary_that_cannot_be_kept_is_refused() {
         let many: Vec<String> = (0..=VARY_NAMES_MAX).map(|n| format!("n{n}")).collect();
         let vary = |text: &str| Vary::of(fields(&format!("Vary: {text}")).view());
@@ -333,6 +343,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_refused_is_told_from_what_is_hardly_wanted() {
+        let check = |one: &str, other: &str, expect_same: bool| {
+            let [one, other] = [one, other].map(|value| format!("Accept-Encoding: {value}"));
+            check("Accept-Encoding", &one, &other, expect_same);
+        };
+        check("br;q=0.001", "br;q=0", false);
+        check("br;q=0, zstd;q=0", "zstd;q=0", false);
+        check("exi;q=0.001", "exi", true);
+        check("exi;q=0.5", "exi", true);
+        check("exi;q=0", "exi", false);
+        check("x-compress", "compress", true);
+        check("x-compress", "gzip", false);
+    }
+
+    /// RFC 9110 §12.5.4.
+    #[test]
+    fn languages_differ_by_every_letter_and_weight() {
+        let check = |one: &str, other: &str, expect_same: bool| {
+            let [one, other] = [one, other].map(|value| format!("Accept-Language: {value}"));
+            check("Accept-Language", &one, &other, expect_same);
+        };
+        check("en", "de", false);
+        check("en;q=0.5", "en;q=0.244", false);
+        check("en;q=0.25", "en;q=0.2", false);
+        check("en;q=0.201", "en;q=0.2", false);
+        check("en;q=0.1x", "", true);
+        check("en;q=1.5", "", true);
+        let many = |last: &str| (0..NORMALISED_MEMBERS_MAX).map(|n| format!("l{n}, ")).collect::<String>() + last;
+        check(&many("en"), &many("de"), false);
+        check(&many("en"), &many("en"), true);
+    }
+
+    #[test]
     fn a_spec_is_a_set_of_names() {
         let spec = |text: &str| Vary::of(fields(&format!("Vary: {text}")).view());
         assert_eq!(spec("Foo, accept-ENCODING,foo"), spec("Accept-Encoding\nVary: FOO"));
@@ -347,6 +390,10 @@ mod tests {
         check("Foo", "Foo: 1", "foo: 1\nOther: 2", true);
         check("Foo", "Foo: 1", "Foo: 2", false);
         check("Foo", "Foo: 1", "", false);
+        check("Cookie", "Cookie: ab", "Cookie: a\nCookie: b", false);
+        check("Accept-Encoding", "Accept-Encoding:\nAccept-Encoding: (", "", false);
+        check("Accept-Language", "Accept-Language:", "", false);
+        check("Accept-Encoding", "Accept-Encoding: gzip", "Accept-Encoding: gzip\nAccept-Encoding: br", false);
         check("Foo", "Foo:", "", false);
         check("Foo", "", "Bar: 1", true);
         check("Foo, Bar", "Foo: 1\nBar: 2", "Bar: 2\nFoo: 1", true);

@@ -159,6 +159,7 @@ fn extensions_are_checked_and_dropped() {
         ";a ;b",
         ";a=\"b\";c",
         ";a=\"\\\t\"",
+        ";a=\"~\"",
     ] {
         check_good("E14", &format!("5{extension}¶hello¶0{extension}¶¶"));
     }
@@ -181,6 +182,8 @@ fn extensions_are_checked_and_dropped() {
         ";a=b ",
         ";a=\"b\" ",
         ";a=\"b\"c",
+        ";a=\"b\"c;d",
+        ";a=b\";c",
         ";a=\"\\\0\"",
         ";a=\"\u{7f}\"",
         ";a==b",
@@ -214,6 +217,22 @@ fn overhead_has_a_budget() {
     assert!(data < 6_000, "{data}");
 }
 
+/// Three bytes of an extension with its line end, and eleven of framing for five of data.
+#[test]
+fn budgets_are_exact() {
+    let end = |extension_bytes_max, overhead_bytes_free, overhead_per_data_byte| {
+        let of_framing = ChunkedLimits { overhead_bytes_free, overhead_per_data_byte, ..ChunkedLimits::DEFAULT };
+        let limits = ChunkedLimits { extension_bytes_max, ..of_framing };
+        let decoder = BodyDecoder::for_request(RequestBody::Chunked, &limits);
+        decode(decoder, [&b"5;ab\r\nhello\r\n0\r\n\r\n"[..]]).end
+    };
+    assert_eq!(end(3, 6, 1), "ended");
+    assert_eq!(end(3, 11, 0), "ended");
+    assert_eq!(end(2, 6, 1), "413 chunk-extensions-too-large");
+    assert_eq!(end(3, 10, 0), "413 chunk-overhead-too-large");
+    assert_eq!(end(3, 5, 1), "413 chunk-overhead-too-large", "nothing is earned before there is data");
+}
+
 #[test]
 fn trailers_are_filtered() {
     let text = "0¶X-Sum: 1¶Content-Length: 50¶Transfer-Encoding: chunked¶Host: evil¶Authorization: x¶Cookie: a¶\
@@ -225,6 +244,16 @@ fn trailers_are_filtered() {
     assert_eq!(trailers, expect);
     let outcome = check_chunked("none left", b"0\r\nHost: evil\r\n\r\n", b"", "ended");
     assert!(outcome.trailers.is_empty());
+}
+
+#[test]
+fn the_section_of_trailers_is_counted_to_its_last_byte() {
+    let end = |trailer_bytes_max| {
+        let limits = ChunkedLimits { trailer_bytes_max, ..ChunkedLimits::DEFAULT };
+        decode(BodyDecoder::for_request(RequestBody::Chunked, &limits), [&b"0\r\nX: ~\r\n\r\n"[..]]).end
+    };
+    assert_eq!(end(7), "ended", "its last line feed ends it before it counts");
+    assert_eq!(end(6), "431 trailers-too-large");
 }
 
 #[test]
@@ -264,6 +293,7 @@ fn lengths_are_counted_down() {
     let whole = decode(of(3), [&followed[..]]);
     assert_eq!((&whole.data[..], &whole.left[..], &whole.end[..]), (&b"abc"[..], MARKER, "ended"), "C12");
     assert_eq!(decode(of(3), followed.chunks(1)).data, b"abc");
+    assert_eq!(of(0).remaining(), Some(0));
     let none = decode(of(0), [MARKER]);
     assert_eq!((&none.data[..], &none.left[..], &none.end[..]), (&b""[..], MARKER, "ended"));
     let mut short = of(10);

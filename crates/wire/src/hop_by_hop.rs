@@ -126,6 +126,14 @@ mod tests {
     }
 
     #[test]
+    fn few_fields_are_copied_like_many() {
+        assert_eq!(HopByHop::end_to_end(Fields::default().view()).view().count(), 0);
+        let mut fields = Fields::default();
+        fields.push(FieldName::Via, "1.1 a");
+        assert_eq!(HopByHop::end_to_end(fields.view()).view().count(), 1);
+    }
+
+    #[test]
     fn what_connection_nominates_goes() {
         check(&["X-Own"], "x-own", true);
         check(&["close, X-Forwarded-For", "authorization"], "X-Forwarded-For", true);

@@ -65,6 +65,8 @@ fn only_chunked_alone_is_a_transfer_encoding() {
         "'chunked'",
         "chunked chunked",
         "\"a\", chunked",
+        "\"a\", gzip, chunked",
+        "chunked, gzip, chunked",
     ] {
         check_post("D03-D15", &format!("Transfer-Encoding: {value}"), "400 transfer-encoding-invalid");
     }

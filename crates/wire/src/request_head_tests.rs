@@ -127,6 +127,7 @@ fn versions_are_one_digit_dot_one_digit() {
         check("A09", &format!("GET / {version}¶Host: t¶¶"), &got);
     }
     check("A10", "GET / HTTP/2.0¶Host: t¶¶", "505 version-unsupported");
+    check("A10", "GET / HTTP/2.0¶", "505 version-unsupported");
     check("A10", "GET / HTTP/9.9¶Host: t¶¶", "505 version-unsupported");
     check("A10", "GET / HTTP/0.9¶Host: t¶¶", "505 version-unsupported");
     check("A11", "GET / HTTP/1.2¶Host: t¶¶", "GET http://t / 1.1 None");
@@ -162,6 +163,11 @@ fn what_is_not_http_is_refused_at_once() {
 fn targets_are_bounded() {
     let long = "x".repeat(7_999);
     check_target("A19", &format!("/{long}"), &format!("GET http://t.test /{long} 1.1 None"));
+    let longest = "x".repeat((16 << 10) - 1);
+    check_target("A20", &format!("/{longest}"), &format!("GET http://t.test /{longest} 1.1 None"));
+    for follows in ["", " HTTP/1"] {
+        check("A20", &format!("GET /{longest}{follows}"), "incomplete");
+    }
     check_target("A20", &format!("/{}", "x".repeat(99_999)), "414 target-too-long");
     check_target("A20", &format!("/{}", "x".repeat(16_384)), "414 target-too-long");
     let bytes = bytes_of(&format!("GET /{}", "x".repeat(16_384)));
@@ -172,6 +178,9 @@ fn targets_are_bounded() {
 fn targets_hold_only_what_a_uri_may() {
     check_target("A21", "/p#frag", "400 target-fragment");
     check_target("A21", "/p?q#", "400 target-fragment");
+    check_target("A21", "http://t.test#frag", "400 target-fragment");
+    check_target("delimiters", "http://t.test<", "400 target-invalid");
+    check_target("unreserved", "/~user?~", "GET http://t.test /~user?~ 1.1 None");
     for target in ["admin", "admin/a/b", "t.test:80", "?x", "hello-world", "*", "*/x", "http:/t.test/"] {
         check_target("A22", target, "400 target-form");
     }
@@ -345,6 +354,22 @@ fn heads_are_bounded() {
     };
     check("32 KiB", &exactly(32 << 10), GOOD);
     check("32 KiB + 1", &exactly((32 << 10) + 1), "431 request-head-too-large");
+    for version in ["1.1", "1.2"] {
+        check("B19", &many(101).replace("1.1", version), "431 request-fields-too-many");
+    }
+}
+
+#[test]
+fn a_full_head_without_an_end_is_refused_at_once() {
+    for text in ["GET / HTTP/1.1¶A", "GET / HTTP/1.2¶A", "GET / HTTP/1.2"] {
+        let bytes = bytes_of(text);
+        let read = |head_bytes_max| {
+            let limits = HeadLimits { head_bytes_max, ..HeadLimits::REQUEST };
+            read_request(&bytes, &mut Vec::new(), &limits, Scheme::Http).map(|received| received.is_some())
+        };
+        assert_eq!(read(bytes.len()), Err(refusals::REQUEST_HEAD_TOO_LARGE), "{text}");
+        assert_eq!(read(bytes.len() + 1), Ok(false), "{text}");
+    }
 }
 
 #[test]
@@ -371,6 +396,7 @@ fn persistence_follows_version_and_connection() {
     check_field("F04", "Proxy-Connection: close", GOOD);
     let old = |line: &str, expect: &str| check("F04", &format!("GET / HTTP/1.0¶Host: t¶{line}¶¶"), expect);
     old("Connection: Keep-Alive", "GET http://t / 1.0 None");
+    old("Connection: keep-alive, x", "GET http://t / 1.0 None");
     old("Connection: keep-alive, close", "GET http://t / 1.0 None close");
     old("Proxy-Connection: keep-alive", "GET http://t / 1.0 None close");
 }
@@ -404,6 +430,7 @@ fn singletons_stand_once() {
         check_field("B30", &format!("{name}: a¶{name}: a"), "400 field-repeated");
         check_field("B30", &format!("{name}: a"), GOOD);
     }
+    check_field("B30", "Authorization: a¶Range: a¶Authorization: a", "400 field-repeated");
     check_field("lists", "Accept: a¶Accept: b¶Cookie: a¶Cookie: b¶Authorization: a¶Content-Type: a", GOOD);
 }
 
@@ -439,6 +466,7 @@ fn expectations() {
 fn upgrades() {
     let asks = "GET http://t.test /g 1.1 None upgrade";
     check_field("F10", "Upgrade: websocket¶Connection: Upgrade", asks);
+    check_field("F10", "Connection: upgrade, keep-alive¶Upgrade: websocket", asks);
     check_field("F10", "Connection: keep-alive, upgrade¶Upgrade: websocket, x/1", asks);
     for lines in [
         "Upgrade: websocket",
@@ -476,6 +504,12 @@ fn a_head_sent_byte_by_byte_is_parsed_once_a_line() {
         }
     }
     assert!(parses < 110, "{parses}");
+    let may_end = |text: &str, seen, head_bytes_max| {
+        may_end_now(text.as_bytes(), seen, &HeadLimits { head_bytes_max, ..HeadLimits::REQUEST })
+    };
+    assert!(may_end("GET /abcde", 5, 100), "twice as much is there");
+    assert!(!may_end("GET /abcd", 5, 100));
+    assert!(may_end("GET /abcd", 8, 9), "no more can come");
 }
 
 #[path = "request_framing_tests.rs"]
@@ -499,7 +533,11 @@ fn lenient_heads_may_end_lines_with_lf_and_lack_a_host() {
     let folded = b"GET / HTTP/1.1\r\nA: b\r\n c\n \r\n\r\n x";
     assert_eq!(unfolded(folded).unwrap(), b"GET / HTTP/1.1\r\nA: b   c  \r\n\r\n x");
     assert_eq!(unfolded(b"GET / HTTP/1.1\r\nA: b\r\n\r\n x"), None);
+    assert_eq!(unfolded(b"GET / HTTP/1.1\r\n A: b\r\n\r\n"), None, "the first line is no field's");
+    assert_eq!(unfolded(b"GET / HTTP/1.1\nA: b\n\n x\n y\n\n"), None, "behind the head");
+    assert_eq!(read("GET / HTTP/1.1¶Host: t¶Connection: close¶¶"), Ok(Some((46, 2))));
     refused("GET / HTTP/1.1¶Host: t¶Connection: Age¶¶", refusals::CONNECTION_NAMES_FRAMING);
+    refused("GET / HTTP/1.1¶Host: t¶Connection: close, Age¶¶", refusals::CONNECTION_NAMES_FRAMING);
     refused("GET / HTTP/1.2¶Host: t¶¶", refusals::VERSION_INVALID);
     refused("GET / HTTP/2.0¶Host: t¶¶", refusals::VERSION_INVALID);
     refused("POST / HTTP/1.0¶¶", refusals::CONTENT_LENGTH_MISSING);

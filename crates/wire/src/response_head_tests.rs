@@ -82,6 +82,7 @@ fn heads_are_bounded() {
     let reason = |bytes: usize| format!("HTTP/1.1 200 {}¶Content-Length: 5¶¶", "r".repeat(bytes));
     check("O-01", &reason(8 << 10), "200 1.1 Length(5)");
     check("O-01", &reason((8 << 10) + 1), "502 reason-too-long");
+    check("O-01", &reason((8 << 10) + 1).replace('r', "~"), "502 reason-too-long");
     check("O-01", &reason(64 << 10), "502 reason-too-long");
     check("O-01", &reason(1 << 20), "502 reason-too-long");
     check_fields("O-02", &"X: v¶".repeat(100_000), "502 response-fields-too-many");
@@ -92,6 +93,20 @@ fn heads_are_bounded() {
     check_fields("O-02", &format!("X: {}", "v".repeat(1 << 20)), "502 response-head-too-large");
     check_fields("O-11", &format!("Cache-Control: {}", "a,".repeat(35_000)), "502 response-field-too-large");
     check_fields("O-10", &format!("Connection: {}", "a,".repeat(65)), "502 connection-options-too-many");
+}
+
+#[test]
+fn a_full_head_without_an_end_is_refused_at_once() {
+    let read = |text: &str, limits: HeadLimits| {
+        let received = read_response(&bytes_of(text), &mut Vec::new(), &limits, Method::Get, false)?.is_some();
+        Ok(received)
+    };
+    let of_bytes = |head_bytes_max| HeadLimits { head_bytes_max, ..HeadLimits::RESPONSE };
+    assert_eq!(read("HTTP/1.1 200 OK¶A", of_bytes(18)), Err(refusals::RESPONSE_HEAD_TOO_LARGE));
+    assert_eq!(read("HTTP/1.1 200 OK¶A", of_bytes(19)), Ok(false));
+    let of_fields = |fields_max| HeadLimits { fields_max, ..HeadLimits::RESPONSE };
+    assert_eq!(read("HTTP/1.1 200 OK¶A: 1¶B: 2¶¶", of_fields(2)), Ok(true));
+    assert_eq!(read("HTTP/1.1 200 OK¶A: 1¶B: 2¶¶", of_fields(1)), Err(refusals::RESPONSE_FIELDS_TOO_MANY.of_origin()));
 }
 
 #[test]
@@ -136,6 +151,7 @@ fn some_answers_have_no_body_whatever_they_say() {
     check("O-07", "HTTP/1.1 304 Not Modified¶Content-Length: 5¶¶", "304 1.1 None");
     check("O-07", "HTTP/1.1 204 No Content¶¶", "204 1.1 None");
     check("O-07", "HTTP/1.1 204 No Content¶Content-Length: 0¶¶", "204 1.1 None");
+    check("O-07", "HTTP/1.1 204 No Content¶Content-Length: 1¶¶", "204 1.1 None close");
     check("O-07", "HTTP/1.1 204 No Content¶Content-Length: 5¶¶", "204 1.1 None close");
     check("O-07", "HTTP/1.1 204 No Content¶Transfer-Encoding: chunked¶¶", "204 1.1 None close");
     check("O-07", "HTTP/1.1 205 Reset Content¶Content-Length: 0¶¶", "205 1.1 Length(0)");
@@ -192,5 +208,6 @@ fn lenient_heads_may_end_lines_with_lf_and_lack_a_reason() {
     assert_eq!(read("HTTP/1.0 200 OK\nA: b\n\nrest"), Ok(Some((None, 22))));
     assert_eq!(read("HTTP/1.0 200\nA: b\n\n"), Ok(Some((None, 19))));
     assert_eq!(read("HTTP/1.0 200¶A: b¶¶"), Ok(Some((None, 22))));
+    assert_eq!(read("HTTP/1.1 200 Fine¶¶"), Ok(Some((Some(b"Fine".to_vec()), 21))));
     assert_eq!(read("HTTP/1.1 200 Fine\n\n"), Ok(Some((Some(b"Fine".to_vec()), 19))));
 }

@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_has_no_content_says_nothing_of_it() {
-        for status in [103, 204, 304] {
+        for status in [100, 103, 199, 204, 304] {
             for content in [Content::Length(7), Content::Unknown, Content::Unsaid] {
                 check(status, content, Version::Http11, true, "", NOTHING);
             }
@@ -265,6 +265,7 @@ mod tests {
         let mut framing = BodyFraming::Chunked;
         let framed = framing.frame(17);
         assert_eq!((framed.before(), framed.after(), framed.taken), (&b"11\r\n"[..], &b"\r\n"[..], 17));
+        assert!(!framed.is_complete, "nobody knows before the last chunk");
         assert_eq!(framing.end(None).as_deref(), Some(&b"0\r\n\r\n"[..]));
         let mut trailers = Fields::default();
         trailers.push(FieldName::Etag, "\"a\"");

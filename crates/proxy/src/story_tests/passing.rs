@@ -43,6 +43,7 @@ fn a_pass_keeps_the_clients_conditions() {
     story.origin([answer(200, &[], "page")]);
     let reply = story.ask("POST /", &["If-Match: \"a\""], "x");
     assert_eq!(reply.asked_with("if-match"), Some("\"a\""));
+    assert!(reply.field("via").starts_with("1.1 "), "and its answer says through whom it came");
 }
 
 #[test]
