@@ -210,7 +210,7 @@ impl MutantRun {
         let (file, mutation) = &self.mutants[number];
         let path = &self.files[*file].path;
         let Mutation { line_number, line, becomes, .. } = mutation;
-        let told = format!("{fate:?}\t{path}:{line_number}\t{line}\t{becomes}\n");
+        let told = format!("{fate:?}\t{path}:{line_number}\t{line}\t{becomes}").replace('\n', " ") + "\n";
         log.write_all(told.as_bytes()).map_err(|error| format!("the log: {error}"))?;
         if *fate == Fate::Survived && self.survivors.entry(path, mutation).is_none() {
             println!("{path}:{line_number} survives\n{}", survivors::draft(path, mutation));
