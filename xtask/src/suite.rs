@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must hold, in order, each step's output in a file of its own. A step that
-//! fails does not stop the others; the run fails at the end. The last line is the one that CI reads.
+//! fails does not stop the others; the run fails at the end, and says there once more what failed: of a long log, people
+//! and CI keep the end. The last line is the one that CI reads.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -65,9 +66,13 @@ pub fn test(project: &Project) -> Result<(), String> {
     walk(project, &[QUICK.as_slice(), &UNIT, &SLOW].concat())
 }
 
+/// Of what a step that failed remarked, so many lines are said again at the end.
+const REMARKS_REPEATED_MAX: usize = 30;
+
 fn walk(project: &Project, steps: &[Step]) -> Result<(), String> {
     let whole = Stopwatch::start();
     let (mut passed, mut failed) = (0, 0);
+    let mut failures = Vec::new();
     for (name, step) in steps {
         let watch = Stopwatch::start();
         println!("  {name:<18} …");
@@ -84,8 +89,17 @@ fn walk(project: &Project, steps: &[Step]) -> Result<(), String> {
         }
         passed += tally.passed;
         failed += tally.failed;
+        if tally.failed > 0 {
+            failures.push((*name, tally.remarks));
+        }
     }
     println!("  all                        {:>6.1} s", whole.seconds());
+    for (name, remarks) in failures {
+        println!("  {name:<18} FAILED:");
+        for remark in &remarks[remarks.len().saturating_sub(REMARKS_REPEATED_MAX)..] {
+            println!("      {remark}");
+        }
+    }
     println!("{passed} passed, {failed} failed");
     if failed == 0 { Ok(()) } else { Err(String::new()) }
 }
@@ -163,6 +177,7 @@ fn cargo_test(project: &Project, name: &str, which: &[&str]) -> Result<Tally, St
     if failed == 0 {
         remarks.extend(tail(&output, 30));
     }
+    remarks.extend(panics(&output));
     remarks.push(format!("all of it: {log}"));
     Ok(Tally { passed, failed: failed.max(1), remarks })
 }
@@ -183,6 +198,19 @@ fn count(output: &str) -> (usize, usize, Vec<String>) {
         }
     }
     (passed, failed, names)
+}
+
+/// Where tests that failed panicked, and the first line of what they said of it.
+fn panics(output: &str) -> Vec<String> {
+    let mut lines = output.lines();
+    let mut told = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.contains("panicked at") {
+            told.push(line.to_string());
+            told.extend(lines.next().map(|said| format!("    {said}")));
+        }
+    }
+    told
 }
 
 /// A command that is one check: it passes or shows the end of what it said.
@@ -220,6 +248,18 @@ pub fn tail(output: &str, lines_max: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_that_failed_is_told_with_where_it_panicked() {
+        let output = "\
+thread 'a::c' (7) panicked at crates/a/src/c.rs:3:5:
+assertion `left == right` failed
+  left: 1
+note: run with `RUST_BACKTRACE=1`
+";
+        let told = ["thread 'a::c' (7) panicked at crates/a/src/c.rs:3:5:", "    assertion `left == right` failed"];
+        assert_eq!(panics(output), told);
+    }
 
     #[test]
     fn cargos_results_are_added_up() {
