@@ -10,10 +10,10 @@ use crate::connection_addresses::Ends;
 use crate::core::Core;
 use crate::limits::{CONNECTION_BYTES, Limits};
 use crate::peer::Peer;
-use crate::records::session_records::{Closing, SessionRecords};
+use crate::records::session_records::{SessionEnd, SessionRecords};
 use crate::request_body::OwedBody;
 use crate::settings::ListenMode;
-use crate::slots::{Phase, Slot, Watch};
+use crate::slots::{ClientWatch, Phase, Slot};
 use crate::stderr_line::complain;
 use crate::wire_stream::Wire;
 
@@ -46,11 +46,11 @@ pub(crate) struct Connection {
     pub(crate) owed: Option<Box<OwedBody>>,
     /// What `pending` has taken from the budget of partial heads.
     pub(crate) charged_bytes: u32,
-    beside: Option<Box<Beside>>,
+    beside: Option<Box<RareParts>>,
 }
 
 /// What few connections have: in one box, because every idle one pays for the room of a pointer.
-struct Beside {
+struct RareParts {
     _place: Option<Box<ClientPlace>>,
     /// Where records are wanted.
     session: Option<SessionRecords>,
@@ -79,7 +79,7 @@ impl Connection {
         let ends = || Ends::of(&wire, accepted.peer.text());
         let session = SessionRecords::begin(&core, ends, accepted.name.as_ref(), accepted.proxy_protocol);
         let has_more = session.is_some() || accepted.place.is_some();
-        let beside = has_more.then(|| Box::new(Beside { _place: accepted.place, session }));
+        let beside = has_more.then(|| Box::new(RareParts { _place: accepted.place, session }));
         Some(Connection {
             core: Rc::clone(&core),
             wire,
@@ -130,7 +130,7 @@ impl Connection {
     }
 
     /// Why it ends, if anybody wants to know.
-    pub(crate) fn closes(&self, why: Closing) {
+    pub(crate) fn closes(&self, why: SessionEnd) {
         if let Some(session) = self.session() {
             session.closes(why);
         }
@@ -146,7 +146,7 @@ impl Connection {
     pub(crate) fn rest(&mut self) {
         let limits = &self.core.site_ref().settings.limits;
         self.slot.phase.set(Phase::Waiting);
-        self.slot.watch.set(Watch::Socket);
+        self.slot.watch.set(ClientWatch::Socket);
         let idle_ms = self.idle_ms(limits);
         self.slot.set_idle(deadline_now_ms() + idle_ms);
         if self.pending.is_empty() {

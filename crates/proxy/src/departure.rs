@@ -7,24 +7,24 @@
 use std::task::{Context, Poll};
 
 use crate::connection::Connection;
-use crate::slots::Watch;
+use crate::slots::ClientWatch;
 use crate::wire_stream::Presence;
 
 impl Connection {
     /// Has the client left, or must the connection end? If not, the task is woken when there is news of that.
     pub(crate) fn has_left(&mut self, cx: &mut Context<'_>) -> bool {
         let has_left = match self.slot.watch.get() {
-            Watch::Socket => match self.wire.poll_departure(cx) {
+            ClientWatch::Socket => match self.wire.poll_departure(cx) {
                 Poll::Pending => false,
                 Poll::Ready(Presence::Left) => true,
                 Poll::Ready(Presence::Stayed) => {
-                    self.slot.watch.set(Watch::Tick);
+                    self.slot.watch.set(ClientWatch::Tick);
                     false
                 }
             },
-            Watch::Tick => false,
-            Watch::Due => {
-                self.slot.watch.set(Watch::Tick);
+            ClientWatch::Tick => false,
+            ClientWatch::Due => {
+                self.slot.watch.set(ClientWatch::Tick);
                 self.wire.has_hung_up()
             }
         };

@@ -27,7 +27,7 @@ use crate::policy;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
 use crate::site::{Backend, Site};
-use crate::url_variations::Place;
+use crate::url_variations::VariationKey;
 
 pub(crate) mod arrival;
 mod arriving;
@@ -100,7 +100,7 @@ pub(crate) struct Fetch {
 }
 
 /// The final head of an answer, and the body that follows.
-pub(crate) struct Reply {
+pub(crate) struct OriginReply {
     pub(crate) head: ResponseHead,
     pub(crate) framing: ResponseBody,
     pub(crate) body: Arriving,
@@ -129,7 +129,7 @@ impl Fetch {
     }
 
     /// Where the answer belongs.
-    pub(crate) fn place(&self, fields: FieldsView<'_>) -> Place {
+    pub(crate) fn place(&self, fields: FieldsView<'_>) -> VariationKey {
         policy::place(&self.core.shared, &self.head.request(), fields)
     }
 

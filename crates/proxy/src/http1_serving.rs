@@ -28,7 +28,7 @@ use crate::linger;
 use crate::parsed_request::ParsedRequest;
 use crate::receive::{self, Verdict};
 use crate::records::request_records;
-use crate::records::session_records::Closing;
+use crate::records::session_records::SessionEnd;
 use crate::request_body::OwedBody;
 use crate::send_outcome::End;
 use crate::site::Site;
@@ -128,7 +128,7 @@ impl Connection {
                 }));
             }
             doom @ (Doom::Late | Doom::Now) => {
-                self.closes(if doom == Doom::Now { Closing::Response } else { Closing::Timeout });
+                self.closes(if doom == Doom::Now { SessionEnd::Response } else { SessionEnd::Timeout });
                 return Poll::Ready(Turn::Close);
             }
             Doom::Drain if self.slot.phase.get() == Phase::Waiting => {
@@ -358,11 +358,11 @@ impl Connection {
             }
             // The client did not say that nothing more comes: it may be on its way.
             InstantOutcome::Answered { .. } if client_persists => {
-                self.closes(Closing::Response);
+                self.closes(SessionEnd::Response);
                 Some(Turn::Linger)
             }
             InstantOutcome::Answered { .. } => {
-                self.closes(Closing::Request);
+                self.closes(SessionEnd::Request);
                 Some(Turn::Close)
             }
             InstantOutcome::Left => Some(Turn::Close),
@@ -392,7 +392,7 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
     log::refused(&core, connection.peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
     if let Some(xid) = xid {
-        connection.closes(Closing::of_refusal(&refusal));
+        connection.closes(SessionEnd::of_refusal(&refusal));
         let session = (connection.session(), xid);
         request_records::refused(&core, session, &refusal, (&connection.pending, sent.head_bytes));
     }

@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
-use crate::static_files::open_file_table::Kept;
+use crate::static_files::open_file_table::KnownFile;
 use crate::stored_head;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step};
@@ -26,7 +26,7 @@ pub(crate) fn run(
     let go_on = |file| InstantOutcome::Step((State::Receive, Step::Files { root, file }, Outcome::NONE));
     let now = core.clock().at(parsed.moment);
     let file = match site.files.table.get(root, request.path, now.mono_ms) {
-        Kept::Current(file) if !parsed.is_conditional() => file,
+        KnownFile::Current(file) if !parsed.is_conditional() => file,
         known => return go_on(known),
     };
     core.edges.take(State::Receive, State::Files);

@@ -22,7 +22,7 @@ use crate::vcl_backends;
 pub(crate) struct MadeBackends {
     /// By their numbers, from the first behind the program's own; one that is no good is remembered as that. Replaced
     /// whole, so that asking takes no lock.
-    all: ArcSwap<Vec<Slot>>,
+    all: ArcSwap<Vec<MadeSlot>>,
     making: Mutex<()>,
     base: Arc<Origins>,
     parameters: VclParameters,
@@ -31,7 +31,7 @@ pub(crate) struct MadeBackends {
 }
 
 #[derive(Clone, Default)]
-enum Slot {
+enum MadeSlot {
     #[default]
     Unasked,
     Good(Arc<MadeBackend>),
@@ -68,15 +68,15 @@ impl MadeBackends {
         let number = of.index().checked_sub(loaded.backends().len())?;
         let known = || self.all.load().get(number).cloned().unwrap_or_default();
         match known() {
-            Slot::Good(made) => return Some(made),
-            Slot::NoGood => return None,
-            Slot::Unasked => {}
+            MadeSlot::Good(made) => return Some(made),
+            MadeSlot::NoGood => return None,
+            MadeSlot::Unasked => {}
         }
         let _making = self.making.lock();
         match known() {
-            Slot::Good(made) => return Some(made),
-            Slot::NoGood => return None,
-            Slot::Unasked => {}
+            MadeSlot::Good(made) => return Some(made),
+            MadeSlot::NoGood => return None,
+            MadeSlot::Unasked => {}
         }
         // The program makes no more than `vcl::limits::DYNAMIC_BACKENDS_MAX`, so the list is not longer than that.
         let backend = loaded.dynamic_backend(of)?.backend;
@@ -86,8 +86,8 @@ impl MadeBackends {
         }
         let made = made.ok();
         let mut all = Vec::clone(&self.all.load());
-        all.resize_with(all.len().max(number + 1), Slot::default);
-        all[number] = made.clone().map_or(Slot::NoGood, Slot::Good);
+        all.resize_with(all.len().max(number + 1), MadeSlot::default);
+        all[number] = made.clone().map_or(MadeSlot::NoGood, MadeSlot::Good);
         self.all.store(Arc::new(all));
         made
     }
@@ -120,6 +120,8 @@ impl MadeBackends {
     /// Those that were made up to now.
     pub(crate) fn made(&self) -> Vec<Arc<MadeBackend>> {
         let all = self.all.load();
-        all.iter().filter_map(|slot| if let Slot::Good(made) = slot { Some(Arc::clone(made)) } else { None }).collect()
+        all.iter()
+            .filter_map(|slot| if let MadeSlot::Good(made) = slot { Some(Arc::clone(made)) } else { None })
+            .collect()
     }
 }

@@ -27,14 +27,14 @@ pub(crate) enum Message {
 }
 
 #[derive(Default)]
-struct Queue {
+struct Messages {
     messages: Vec<Message>,
     reader: Option<Waker>,
 }
 
 /// One core's queue.
 #[derive(Default)]
-pub(crate) struct Mailbox(Mutex<Queue>);
+pub(crate) struct Mailbox(Mutex<Messages>);
 
 impl Mailbox {
     pub(crate) fn post(&self, message: Message) {

@@ -40,7 +40,7 @@ use wire::memcached::{Command, Reply};
 use crate::clock::deadline_now_ms;
 use crate::core::Core;
 use crate::downstream::Downstream;
-use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got, Patience, ms_of};
+use crate::memcached_gateway::gateway_call::{Failure, FailureKind, GatewayCall, Patience, ReceivedReply, ms_of};
 use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::memcached_server::Server;
 use crate::memcached_gateway::read_flights::{Seat, Wish};
@@ -70,7 +70,7 @@ impl Gateway {
         waiter: &mut Waiter<'_>,
         key: &[u8],
         command: &Command<'_>,
-    ) -> Result<Got, Unanswered> {
+    ) -> Result<ReceivedReply, Unanswered> {
         let next = self.settings.next_server;
         let (mut unanswered, mut missed) = (None, None);
         for at in self.ring.order(key).take(SERVERS_TRIED_MAX) {
@@ -110,10 +110,10 @@ impl Gateway {
         waiter: &mut Waiter<'_>,
         keys: &[&'a [u8]],
         command: impl Fn(&'a [u8]) -> Command<'a>,
-    ) -> Result<Vec<Got>, Unanswered> {
+    ) -> Result<Vec<ReceivedReply>, Unanswered> {
         let first = |key: &[u8]| self.ring.order(key).next().map(|at| &self.servers[at]);
         let begin = |key: &'a [u8]| first(key).map(|server| self.call(core, server, key, &command(key)));
-        let calls: Vec<Option<Arc<Call>>> = keys.iter().map(|&key| begin(key)).collect();
+        let calls: Vec<Option<Arc<GatewayCall>>> = keys.iter().map(|&key| begin(key)).collect();
         let mut all = Vec::with_capacity(keys.len());
         for (&key, call) in keys.iter().zip(calls) {
             let ended = match call {
@@ -135,7 +135,7 @@ impl Gateway {
         core: &Rc<Core>,
         waiter: &mut Waiter<'_>,
         command: &Command<'_>,
-    ) -> Result<Got, Unanswered> {
+    ) -> Result<ReceivedReply, Unanswered> {
         let mut last = None;
         for server in &self.servers {
             match self.ask_server(core, waiter, server, b"", command).await {
@@ -155,7 +155,7 @@ impl Gateway {
         server: &Arc<Server>,
         key: &[u8],
         command: &Command<'_>,
-    ) -> Result<Got, Option<Failure>> {
+    ) -> Result<ReceivedReply, Option<Failure>> {
         let mut lost_once = false;
         loop {
             let call = self.call(core, server, key, command);
@@ -179,9 +179,9 @@ impl Gateway {
         self.send(core, server, &Arc::new(self.new_call(key, command).unheard()), command);
     }
 
-    fn new_call(&self, key: &[u8], command: &Command<'_>) -> Call {
+    fn new_call(&self, key: &[u8], command: &Command<'_>) -> GatewayCall {
         let bytes_max = self.settings.item_bytes_max(key);
-        Call::new(command, key, Patience::new(self.settings.reply_timeout), bytes_max)
+        GatewayCall::new(command, key, Patience::new(self.settings.reply_timeout), bytes_max)
     }
 
     fn wish<'a>(&self, key: &'a [u8]) -> Wish<'a> {
@@ -189,8 +189,8 @@ impl Gateway {
     }
 
     /// A call that is on its way: somebody else's, or one that is sent now.
-    fn call(&self, core: &Rc<Core>, server: &Arc<Server>, key: &[u8], command: &Command<'_>) -> Arc<Call> {
-        let joined = |call: Arc<Call>| {
+    fn call(&self, core: &Rc<Core>, server: &Arc<Server>, key: &[u8], command: &Command<'_>) -> Arc<GatewayCall> {
+        let joined = |call: Arc<GatewayCall>| {
             core.counters.memcached_coalesced.add(1);
             call
         };
@@ -212,7 +212,7 @@ impl Gateway {
         call
     }
 
-    fn send(&self, core: &Rc<Core>, server: &Arc<Server>, call: &Arc<Call>, command: &Command<'_>) {
+    fn send(&self, core: &Rc<Core>, server: &Arc<Server>, call: &Arc<GatewayCall>, command: &Command<'_>) {
         match server.admits(deadline_now_ms()) {
             true => {
                 let mut lanes = core.memcached_lanes.borrow_mut();
@@ -233,7 +233,7 @@ impl Waiter<'_> {
 }
 
 /// The end of a call; `None` when the client left before.
-async fn wait(waiter: &mut Waiter<'_>, call: &Call) -> Option<Result<Got, Failure>> {
+async fn wait(waiter: &mut Waiter<'_>, call: &GatewayCall) -> Option<Result<ReceivedReply, Failure>> {
     poll_fn(|cx| match call.poll(cx) {
         Poll::Pending if waiter.has_left(cx) => Poll::Ready(None),
         polled => polled.map(Some),

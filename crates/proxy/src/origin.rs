@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use wire::Parties;
 
-pub(crate) use self::dial::Place;
+pub(crate) use self::dial::DialAddress;
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
 pub use self::origin_set::Origins;
 pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};

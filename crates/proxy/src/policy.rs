@@ -12,7 +12,7 @@ use wire::{ReceivedRequest, RequestBody};
 use crate::core::Shared;
 use crate::field_set::FieldSet;
 use crate::settings::PolicySettings;
-use crate::url_variations::Place;
+use crate::url_variations::VariationKey;
 use crate::vcl_story::client_state::ClientState;
 
 /// Who decides about a request.
@@ -82,7 +82,7 @@ pub(crate) fn invalidate(shared: &Shared, request: &Request<'_>, act: impl FnMut
 }
 
 /// Where a response to the request belongs, by what it says of its queries.
-pub(crate) fn place(shared: &Shared, request: &Request<'_>, response: FieldsView<'_>) -> Place {
+pub(crate) fn place(shared: &Shared, request: &Request<'_>, response: FieldsView<'_>) -> VariationKey {
     shared.variations.place(&shared.cache, request, UrlVariation::of(response))
 }
 

@@ -13,7 +13,7 @@ use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
 use crate::connection_addresses::Ends;
 use crate::peer::Peer;
-use crate::records::session_records::Closing;
+use crate::records::session_records::SessionEnd;
 use crate::slots::Phase;
 
 /// Reads the header. False when there is none: the connection is closed without an answer.
@@ -66,7 +66,7 @@ fn take(connection: &mut Connection, header: &ProxyHeader) {
 fn refuse(connection: &Connection, refusal: &Refusal) {
     connection.core.counters.answered(CacheVerdict::Refused);
     let is_too_large = *refusal == refusals::PROXY_HEADER_TOO_LARGE;
-    connection.closes(if is_too_large { Closing::Overflow } else { Closing::Junk });
+    connection.closes(if is_too_large { SessionEnd::Overflow } else { SessionEnd::Junk });
     if let (Some(session), Some(complaint)) = (connection.session(), proxy_complaint(&connection.pending)) {
         session.proxy_garbage(&complaint);
     }
@@ -84,7 +84,7 @@ async fn more(connection: &mut Connection) -> bool {
             }
             Poll::Ready(_) => Poll::Ready(false),
             Poll::Pending if connection.slot.must_end() => {
-                connection.closes(Closing::Timeout);
+                connection.closes(SessionEnd::Timeout);
                 Poll::Ready(false)
             }
             Poll::Pending => {

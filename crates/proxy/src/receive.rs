@@ -14,7 +14,7 @@ use crate::peer::Peer;
 use crate::policy::{self, ReceiveVerdict, trimmed_query};
 use crate::settings::{RouteTarget, Settings};
 use crate::site::{Backend, Site};
-use crate::static_files::open_file_table::Kept;
+use crate::static_files::open_file_table::KnownFile;
 use crate::stub_status;
 use crate::transaction::admit::Unverified;
 use crate::transaction::synth::Synth;
@@ -48,7 +48,7 @@ impl Verdict {
     pub(crate) fn into_step(self) -> Step {
         match self {
             Verdict::Lookup(_) => Step::Lookup,
-            Verdict::Files(root) => Step::Files { root, file: Kept::Nothing },
+            Verdict::Files(root) => Step::Files { root, file: KnownFile::Nothing },
             Verdict::Memcached(route) => Step::Memcached(route),
             Verdict::Pass(_) => Step::Pass,
             Verdict::Pipe => Step::Pipe,

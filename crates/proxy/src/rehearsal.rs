@@ -27,7 +27,7 @@ use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::dry_exchange;
 use crate::limits::REHEARSAL_TIME_MAX;
 use crate::log_sink::LogSink;
-pub use crate::rehearsal::heard::{Closed, Event, Ran, Settled};
+pub use crate::rehearsal::heard::{Closed, Event, GivenLife, Ran};
 pub use crate::rehearsal::played_exchange::{AnswerParts, PlayedAnswer, RanHead, Sent};
 use crate::rehearsal::played_origins::Stage;
 use crate::rehearsal::rehearsal_world::RehearsalWorld;
@@ -64,7 +64,7 @@ pub struct Scene {
 #[derive(Debug)]
 pub struct Played {
     pub ran: Vec<Ran>,
-    pub settled: Vec<Settled>,
+    pub settled: Vec<GivenLife>,
     pub sent: Vec<Sent>,
     /// `None`: the connection was closed without an answer.
     pub got: Option<Got>,

@@ -18,7 +18,7 @@ use crate::slots::Doom;
 pub(crate) struct OwedBody {
     decoder: BodyDecoder,
     taken_bytes: u64,
-    pace: Pace,
+    pace: UploadPace,
     /// Its first bytes, which somebody waited for and nobody has taken yet.
     ahead: Option<Bytes>,
     /// Told when all of it has come.
@@ -29,7 +29,7 @@ pub(crate) struct OwedBody {
 
 /// How long we have waited for a client to send its body. Time in which the origin took nothing is not the client's.
 #[derive(Debug, Default)]
-struct Pace {
+struct UploadPace {
     waited_ms: u64,
     waiting_since_ms: Option<u64>,
 }
@@ -60,7 +60,7 @@ impl OwedBody {
     }
 
     fn over(decoder: BodyDecoder, trailers: Option<Fields>) -> OwedBody {
-        OwedBody { decoder, taken_bytes: 0, pace: Pace::default(), ahead: None, records: None, trailers }
+        OwedBody { decoder, taken_bytes: 0, pace: UploadPace::default(), ahead: None, records: None, trailers }
     }
 
     /// Has nobody taken anything of it? What was waited for and lies ready can still be taken.
@@ -74,7 +74,7 @@ impl OwedBody {
     }
 }
 
-impl Pace {
+impl UploadPace {
     /// Nothing is there to be read. Returns until when that may be so: for `timeout_ms`, and for no longer than what
     /// has come makes up for at `rate_min`.
     fn wait(&mut self, now_ms: u64, taken_bytes: u64, limits: PaceLimits) -> u64 {
@@ -258,7 +258,7 @@ mod tests {
     /// Waits of so many milliseconds, each ended by so many bytes; then how long the next may last.
     fn check(rate_min: u64, waits: &[(u64, u64)], expect_ms: u64) {
         let limits = PaceLimits { timeout_ms: 60_000, rate_min };
-        let (mut pace, mut now_ms, mut taken_bytes) = (Pace::default(), 5_000, 0);
+        let (mut pace, mut now_ms, mut taken_bytes) = (UploadPace::default(), 5_000, 0);
         for &(waited_ms, bytes) in waits {
             let until_ms = pace.wait(now_ms, taken_bytes, limits);
             assert_eq!(pace.wait(now_ms + 1, taken_bytes, limits), until_ms, "a second look moves nothing");
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn the_refusal_names_the_limit_that_was_passed() {
         let limits = PaceLimits { timeout_ms: 60_000, rate_min: 100 };
-        let mut pace = Pace::default();
+        let mut pace = UploadPace::default();
         pace.wait(0, 0, limits);
         assert_eq!(pace.refusal(60_100, limits).token, "request-body-timeout");
         pace.go_on(59_000);

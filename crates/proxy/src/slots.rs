@@ -34,7 +34,7 @@ pub(crate) enum Doom {
 
 /// Who says whether a client is still there while it waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watch {
+pub(crate) enum ClientWatch {
     /// Its socket does, when it has news.
     Socket,
     /// Bytes that lie unread, or a FIN, hide all further news: at each tick the socket is to be asked.
@@ -51,7 +51,7 @@ pub(crate) struct Slot {
     deadline_ms: Cell<u64>,
     /// A request has been answered on it.
     served: Cell<bool>,
-    pub(crate) watch: Cell<Watch>,
+    pub(crate) watch: Cell<ClientWatch>,
     waker: Cell<Option<Waker>>,
     /// Set while its client has to be waited for, to take more of an answer.
     unsent: RefCell<Option<Box<Unsent>>>,
@@ -162,7 +162,7 @@ impl Slots {
             index: Cell::new(0),
             deadline_ms: Cell::new(deadline_ms),
             served: Cell::new(false),
-            watch: Cell::new(Watch::Socket),
+            watch: Cell::new(ClientWatch::Socket),
             waker: Cell::new(None),
             unsent: RefCell::new(None),
         });
@@ -196,8 +196,8 @@ impl Slots {
             if slot.deadline_ms.get() <= now_ms && matches!(slot.doom.get(), Doom::None | Doom::Drain) {
                 slot.doom_by(Doom::Late);
             }
-            if slot.watch.get() == Watch::Tick {
-                slot.watch.set(Watch::Due);
+            if slot.watch.get() == ClientWatch::Tick {
+                slot.watch.set(ClientWatch::Due);
                 slot.wake();
             }
         }
@@ -314,9 +314,9 @@ mod tests {
     fn only_a_client_whose_socket_says_nothing_new_is_looked_after_at_the_tick() {
         let slots = Slots::default();
         let (heard, hidden) = (slots.open(100), slots.open(100));
-        hidden.watch.set(Watch::Tick);
+        hidden.watch.set(ClientWatch::Tick);
         slots.sweep(50);
-        assert_eq!((heard.watch.get(), hidden.watch.get()), (Watch::Socket, Watch::Due));
+        assert_eq!((heard.watch.get(), hidden.watch.get()), (ClientWatch::Socket, ClientWatch::Due));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::outgoing::Outgoing;
 use crate::policy::{self, Policy};
 use crate::send_outcome::End;
 use crate::site::{Backend, Site};
-use crate::static_files::open_file_table::Kept;
+use crate::static_files::open_file_table::KnownFile;
 use crate::transaction::transaction_states::State;
 
 pub(crate) mod admit;
@@ -78,7 +78,7 @@ pub(crate) enum Step {
     Synth(synth::Synth),
     Files {
         root: usize,
-        file: Kept,
+        file: KnownFile,
     },
     ErrorPage(Box<error_page::ErrorPage>),
     Admit(Box<admit::Unverified>),

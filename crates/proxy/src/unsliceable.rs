@@ -12,23 +12,23 @@ const REMEMBERED_MS: u64 = 60_000;
 
 /// One for all cores.
 pub(crate) struct Unsliceable {
-    places: Box<[Place]>,
+    places: Box<[KeyUntil]>,
 }
 
 #[derive(Default)]
-struct Place {
+struct KeyUntil {
     key: AtomicU64,
     until_ms: AtomicU64,
 }
 
 impl Default for Unsliceable {
     fn default() -> Unsliceable {
-        Unsliceable { places: (0..UNSLICEABLE_MAX).map(|_| Place::default()).collect() }
+        Unsliceable { places: (0..UNSLICEABLE_MAX).map(|_| KeyUntil::default()).collect() }
     }
 }
 
 impl Unsliceable {
-    fn place(&self, key: Key) -> &Place {
+    fn place(&self, key: Key) -> &KeyUntil {
         &self.places[(key.bits() >> 32) as usize % UNSLICEABLE_MAX]
     }
 

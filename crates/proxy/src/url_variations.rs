@@ -43,13 +43,13 @@ pub(crate) struct UrlVariations {
 
 #[derive(Default)]
 struct Shard {
-    known: HashMap<Key, Arc<Remembered>, foldhash::fast::RandomState>,
+    known: HashMap<Key, Arc<KnownVariation>, foldhash::fast::RandomState>,
     /// Oldest first.
     order: VecDeque<Key>,
 }
 
 /// The variation of a path.
-pub(crate) struct Remembered {
+pub(crate) struct KnownVariation {
     variation: UrlVariation,
     generation: u64,
     /// Since when an invalidation sees it; set when it is learned.
@@ -59,7 +59,7 @@ pub(crate) struct Remembered {
 }
 
 /// Where a response belongs.
-pub(crate) struct Place {
+pub(crate) struct VariationKey {
     pub(crate) key: Key,
     /// The key of the URL itself.
     plain: Key,
@@ -68,14 +68,14 @@ pub(crate) struct Place {
 
 enum Kind {
     /// Under its own URL, on a path that is known to have a variation, or on another.
-    Plain(Option<Arc<Remembered>>),
+    Plain(Option<Arc<KnownVariation>>),
     /// Under the variation that its path has.
-    Varied(Arc<Remembered>),
+    Varied(Arc<KnownVariation>),
     /// Under one that its path has not had.
-    Lesson { path: Key, lesson: Arc<Remembered> },
+    Lesson { path: Key, lesson: Arc<KnownVariation> },
 }
 
-impl Place {
+impl VariationKey {
     /// What the store must know of a response that was asked for by another key.
     pub(crate) fn elsewhere(&self, asked: Key) -> Option<Elsewhere> {
         let known_since = match &self.kind {
@@ -131,29 +131,29 @@ impl UrlVariations {
     }
 
     /// Where a response with this variation belongs.
-    pub(crate) fn place(&self, cache: &Cache, request: &Request<'_>, variation: Option<UrlVariation>) -> Place {
+    pub(crate) fn place(&self, cache: &Cache, request: &Request<'_>, variation: Option<UrlVariation>) -> VariationKey {
         let plain = key_of_url(cache, request);
         let any = self.any.load(Relaxed);
         let Some(variation) = variation else {
             let known = if any { self.recall(key_of_path(cache, request)) } else { None };
-            return Place { key: plain, plain, kind: Kind::Plain(known) };
+            return VariationKey { key: plain, plain, kind: Kind::Plain(known) };
         };
         let path = key_of_path(cache, request);
         let known = if any { self.recall(path) } else { None };
         match known.filter(|known| known.variation == variation) {
-            Some(known) => Place { key: key_under(cache, request, &known), plain, kind: Kind::Varied(known) },
+            Some(known) => VariationKey { key: key_under(cache, request, &known), plain, kind: Kind::Varied(known) },
             None => {
                 let generation = self.generation.fetch_add(1, Relaxed);
                 let (known_since, has_plain) = (OnceLock::new(), AtomicBool::new(false));
-                let lesson = Arc::new(Remembered { variation, generation, known_since, has_plain });
+                let lesson = Arc::new(KnownVariation { variation, generation, known_since, has_plain });
                 let key = key_under(cache, request, &lesson);
-                Place { key, plain, kind: Kind::Lesson { path, lesson } }
+                VariationKey { key, plain, kind: Kind::Lesson { path, lesson } }
             }
         }
     }
 
     /// A response is about to be stored in its place.
-    pub(crate) fn note(&self, cache: &Cache, place: Place) {
+    pub(crate) fn note(&self, cache: &Cache, place: VariationKey) {
         match place.kind {
             Kind::Plain(Some(remembered)) => remembered.has_plain.store(true, Relaxed),
             Kind::Plain(None) | Kind::Varied(_) => {}
@@ -161,7 +161,7 @@ impl UrlVariations {
         }
     }
 
-    fn recall(&self, path: Key) -> Option<Arc<Remembered>> {
+    fn recall(&self, path: Key) -> Option<Arc<KnownVariation>> {
         let (word, bit) = sieve_place(path);
         if self.sieve[word].load(Relaxed) & bit == 0 {
             return None;
@@ -169,7 +169,7 @@ impl UrlVariations {
         self.shard(path).lock().known.get(&path).cloned()
     }
 
-    fn learn(&self, cache: &Cache, path: Key, lesson: Arc<Remembered>) {
+    fn learn(&self, cache: &Cache, path: Key, lesson: Arc<KnownVariation>) {
         let mut shard = self.shard(path).lock();
         if shard.known.insert(path, Arc::clone(&lesson)).is_none() {
             shard.order.push_back(path);
@@ -208,7 +208,7 @@ fn key_of_path(cache: &Cache, request: &Request<'_>) -> Key {
     cache.key([&shape(request, PATH), &*request.authority.host, request.path])
 }
 
-fn key_under(cache: &Cache, request: &Request<'_>, remembered: &Remembered) -> Key {
+fn key_under(cache: &Cache, request: &Request<'_>, remembered: &KnownVariation) -> Key {
     let mut query = Vec::new();
     remembered.variation.normalise(request.query, &mut query);
     let generation = remembered.generation.to_be_bytes();

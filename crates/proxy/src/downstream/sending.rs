@@ -14,7 +14,7 @@ use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::http1_sending;
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::outgoing_head::AnswerHead;
-use crate::records::session_records::Closing;
+use crate::records::session_records::SessionEnd;
 use crate::send_outcome::{End, SendOutcome};
 use crate::tunnel_flow::{self, Tunnel};
 
@@ -82,7 +82,7 @@ impl Downstream<'_> {
         &mut self,
         persistent: bool,
         client_closes: bool,
-        why: impl FnOnce() -> Closing,
+        why: impl FnOnce() -> SessionEnd,
     ) -> bool {
         match self {
             Downstream::Http1(connection) => {

@@ -21,7 +21,7 @@ use crate::fetch::invalidated::invalidate_after;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Ruling, Settled, SettledBody, Storable};
-use crate::fetch::{Fetch, Reply, failed, refreshed};
+use crate::fetch::{Fetch, OriginReply, failed, refreshed};
 use crate::forward::Taken;
 use crate::policy;
 use crate::site::Backend;
@@ -51,7 +51,7 @@ pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
 }
 
 /// A 304 to what was to be stored is about what we hold, or it is asked for again without conditions. All else is the answer.
-pub(super) fn judge(fetch: &mut Fetch, reply: Reply) -> FetchVerdict {
+pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
     let (request, defaults, arrival) = (fetch.head.request(), fetch.store_defaults(), reply.arrival);
     if reply.head.status != Status::NOT_MODIFIED || !fetch.purpose.is_for_many() {
         let exchange = arrival.exchange(&request, reply.head.response(), &defaults);

@@ -9,7 +9,7 @@ use crate::fetch::fetch_policy::FetchVerdict;
 use crate::fetch::fetch_states::FetchState;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::Settled;
-use crate::fetch::{Fetch, Reply, failed, reply, retry, send};
+use crate::fetch::{Fetch, OriginReply, failed, reply, retry, send};
 use crate::forward::Taken;
 use crate::origin::OriginConnection;
 use crate::records::fetch_records;
@@ -42,7 +42,7 @@ impl Fetch {
     }
 
     /// From Prepare to the answer of the origin, for a slice of a body that was judged before.
-    pub(crate) async fn ask_for_slice(&mut self) -> Result<Reply, Broken> {
+    pub(crate) async fn ask_for_slice(&mut self) -> Result<OriginReply, Broken> {
         let client = &mut ClientLink::Detached(None);
         let verdict = match self.prepare(client).await {
             Some(verdict) => verdict,
@@ -65,7 +65,7 @@ impl Fetch {
     }
 
     /// From Send to a final head: sends the request and reads answers until one is final.
-    pub(crate) async fn converse(&mut self, client: &mut ClientLink<'_>) -> Result<Reply, Broken> {
+    pub(crate) async fn converse(&mut self, client: &mut ClientLink<'_>) -> Result<OriginReply, Broken> {
         let mut request = self.asked().to_bytes();
         loop {
             self.enter(FetchState::Send);
@@ -133,13 +133,13 @@ impl Fetch {
 
     /// A 407 of the next proxy is about what we said to it: our client can do nothing about it. Who asks for a tunnel
     /// looks itself.
-    fn is_refused_by_parent(&self, reply: &Reply) -> bool {
+    fn is_refused_by_parent(&self, reply: &OriginReply) -> bool {
         self.parent.is_some() && reply.head.status.0 == 407 && self.method() != Method::Connect
     }
 
     /// A CONNECT that a program passes and does not pipe: what comes behind a 2xx is no body of an answer (RFC 9110 §9.3.6) and
     /// would have no end.
-    fn is_unasked_tunnel(&self, reply: &Reply) -> bool {
+    fn is_unasked_tunnel(&self, reply: &OriginReply) -> bool {
         matches!(self.purpose, Purpose::Pass | Purpose::Store(_))
             && self.method() == Method::Connect
             && reply.framing == ResponseBody::Tunnel

@@ -16,7 +16,7 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::prepare::{OriginRequest, is_last};
 use crate::fetch::settled::{Ruling, Settled};
 use crate::fetch::slice_fetch::SliceProgram;
-use crate::fetch::{Fetch, Reply, builtin_steps, program_answer, program_steps, slice_manifest};
+use crate::fetch::{Fetch, OriginReply, builtin_steps, program_answer, program_steps, slice_manifest};
 use crate::vcl_story::backend_task::BackendTask;
 
 /// Who decides.
@@ -88,7 +88,7 @@ impl Fetch {
     }
 
     /// Reply: what becomes of a final answer.
-    pub(super) fn judge(&mut self, reply: Reply) -> FetchVerdict {
+    pub(super) fn judge(&mut self, reply: OriginReply) -> FetchVerdict {
         let is_large = |length| self.core.shared.cache.is_to_be_sliced(length);
         self.ranges_tag = reply
             .body

@@ -21,7 +21,7 @@ use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
 use crate::fetch::{Fetch, slice_manifest};
 use crate::limits::POURED_BYTES_MAX;
-use crate::url_variations::Place;
+use crate::url_variations::VariationKey;
 
 /// The whole fetch of a miss. `notes` are absent for a refresh in the background.
 pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
@@ -86,7 +86,7 @@ pub(super) struct Landing {
     pub(super) uncacheable_ms: u64,
     pub(super) supersedes: bool,
     /// Where it belongs. Under a program the key is the program's, and there is none.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<VariationKey>,
 }
 
 /// What is left of an answer that is not stored.
@@ -205,7 +205,7 @@ pub(crate) struct Course {
     /// It is nobody's wish when its readers have left.
     pub(crate) gives_up: bool,
     /// Where what lands belongs, if that is to be noted.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<VariationKey>,
 }
 
 /// Moves the body into the draft. True when it landed whole.

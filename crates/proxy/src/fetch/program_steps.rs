@@ -28,9 +28,9 @@ use crate::fetch::program_answer::settled;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::SettledBody;
 use crate::fetch::slice_fetch::SliceProgram;
-use crate::fetch::{Fetch, Reply};
+use crate::fetch::{Fetch, OriginReply};
 use crate::records::RecordKind;
-use crate::records::fetch_records::{self, Wish};
+use crate::records::fetch_records::{self, FetchReason};
 use crate::request_body::brings_body;
 use crate::transaction::synth::Synth;
 use crate::vcl_story::backend_task::{BackendTask, MadeFor};
@@ -80,10 +80,10 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
     let (core, xid) = (Rc::clone(&fetch.core), xids::next(&fetch.core.xids));
     // What vcl_pipe has seen is asked as it is.
     let (wish, is_seen) = match fetch.purpose {
-        _ if fetch.client.is_none() => (Wish::Background, false),
-        Purpose::Store(_) | Purpose::Slice { .. } => (Wish::Miss, false),
-        Purpose::Pass | Purpose::Tunnel => (Wish::Pass, false),
-        Purpose::Upgrade | Purpose::Piped | Purpose::Raw => (Wish::Pipe, true),
+        _ if fetch.client.is_none() => (FetchReason::Background, false),
+        Purpose::Store(_) | Purpose::Slice { .. } => (FetchReason::Miss, false),
+        Purpose::Pass | Purpose::Tunnel => (FetchReason::Pass, false),
+        Purpose::Upgrade | Purpose::Piped | Purpose::Raw => (FetchReason::Pipe, true),
     };
     if !is_seen {
         let original = client.original.as_ref().map(|original| original.fields());
@@ -117,7 +117,7 @@ pub(super) fn begin_slice(fetch: &mut Fetch, program: &SliceProgram) {
     fetch.head = Rc::new(with_xid(&bereq.request(), xid));
     let mut task = BackendTask::new(Rc::clone(&program.made_for), Rc::clone(&fetch.head), xid, core.now());
     let name = &program.made_for.site.name;
-    task.records = fetch_records::begin(&core, None, (xid, Wish::Miss), name, &fetch.head.request());
+    task.records = fetch_records::begin(&core, None, (xid, FetchReason::Miss), name, &fetch.head.request());
     take(fetch, task);
 }
 
@@ -249,7 +249,7 @@ fn fail(fetch: &mut Fetch, why: &'static str) -> FetchVerdict {
 }
 
 /// The answer of an origin. A 304 to our own conditions is about what is stored; no other is an answer to a fetch for many.
-pub(super) fn judge(fetch: &mut Fetch, reply: Reply) -> FetchVerdict {
+pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
     fetch.task().responded_s.set(reply.arrival.received.wall_ms as f64 / 1_000.0);
     if reply.head.status == Status::NOT_MODIFIED
         && let Purpose::Store(Some(stale)) = fetch.purpose.clone()
@@ -272,7 +272,7 @@ fn has_conditions(request: &Request<'_>) -> bool {
 }
 
 /// 304: the stored head under what the origin said now; then as any response.
-fn refresh(fetch: &mut Fetch, reply: Reply, stale: &Arc<Object>) -> FetchVerdict {
+fn refresh(fetch: &mut Fetch, reply: OriginReply, stale: &Arc<Object>) -> FetchVerdict {
     fetch.task().was_304.set(true);
     let view = StoredView::of(stale, reply.arrival.received);
     let update = received_head(&reply.head);

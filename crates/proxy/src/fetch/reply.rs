@@ -20,7 +20,7 @@ use crate::fetch::origin_body::Arriving;
 use crate::fetch::retry::Lost;
 use crate::fetch::send::died;
 use crate::fetch::upload::Upload;
-use crate::fetch::{Fetch, Reply, failed};
+use crate::fetch::{Fetch, OriginReply, failed};
 use crate::origin::{OriginConnection, OriginFailure};
 use crate::outgoing_head::AnswerHead;
 use crate::records::fetch_records;
@@ -30,8 +30,8 @@ use crate::stored_head::{OUR_BYTES, OUR_LINES};
 const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What can happen while a final answer is awaited.
-enum Event {
-    Answer(Box<Answer>),
+enum ReplyEvent {
+    Answer(Box<ReplyHead>),
     /// The end of the input, or an error.
     Ended,
     Refused(Refusal),
@@ -43,7 +43,7 @@ enum Event {
 }
 
 /// One answer's head.
-struct Answer {
+struct ReplyHead {
     head: ResponseHead,
     body: ResponseBody,
     persistent: bool,
@@ -53,7 +53,7 @@ struct Answer {
 
 /// Bytes of answers that have not been read as heads yet.
 #[derive(Default)]
-struct Unread {
+struct UnreadBytes {
     bytes: Vec<u8>,
     /// So many of them were no whole head when they were last looked at.
     looked_at: usize,
@@ -64,9 +64,9 @@ pub(crate) async fn run(
     fetch: &mut Fetch,
     client: &mut ClientLink<'_>,
     mut connection: OriginConnection,
-) -> Result<Reply, Lost> {
+) -> Result<OriginReply, Lost> {
     let mut upload = Upload::begin(fetch.body, fetch.expects_continue, client);
-    let mut unread = Unread::default();
+    let mut unread = UnreadBytes::default();
     let mut timer: Option<Pin<Box<Sleep>>> = None;
     let (mut interims_count, mut heard) = (0, false);
     loop {
@@ -76,19 +76,19 @@ pub(crate) async fn run(
                 Poll::Pending => {}
             }
             match upload.poll(client, &mut connection, cx) {
-                Poll::Ready(Err(Broken::ClientFault(refusal))) => return Poll::Ready(Event::ClientFault(refusal)),
-                Poll::Ready(Err(_)) => return Poll::Ready(Event::ClientLeft),
+                Poll::Ready(Err(Broken::ClientFault(refusal))) => return Poll::Ready(ReplyEvent::ClientFault(refusal)),
+                Poll::Ready(Err(_)) => return Poll::Ready(ReplyEvent::ClientLeft),
                 Poll::Ready(Ok(())) | Poll::Pending => {}
             }
             if !upload.is_reading() && client.has_left(cx) {
-                return Poll::Ready(Event::ClientLeft);
+                return Poll::Ready(ReplyEvent::ClientLeft);
             }
             poll_timer(fetch, &upload, &mut timer, cx)
         })
         .await;
         let lost = |broken| Err(Lost::for_good(broken));
         match event {
-            Event::Answer(answer) if answer.head.status.is_interim() && answer.body != ResponseBody::Tunnel => {
+            ReplyEvent::Answer(answer) if answer.head.status.is_interim() && answer.body != ResponseBody::Tunnel => {
                 interims_count += 1;
                 if interims_count > fetch.site.settings.limits.interim_responses_max {
                     connection.failed(&fetch.core.handle(), OriginFailure::Protocol);
@@ -100,24 +100,24 @@ pub(crate) async fn run(
                     return lost(Broken::ClientLeft);
                 }
             }
-            Event::Answer(answer) => return Ok(finish(fetch, connection, *answer, unread, &upload)),
-            Event::Ended if heard => {
+            ReplyEvent::Answer(answer) => return Ok(finish(fetch, connection, *answer, unread, &upload)),
+            ReplyEvent::Ended if heard => {
                 connection.failed(&fetch.core.handle(), OriginFailure::Truncated);
                 return lost(Broken::Origin(failed::hung_up(fetch.origin(), &connection)));
             }
-            Event::Ended => return Err(died(fetch, connection, upload.has_taken())),
-            Event::Refused(refusal) => {
+            ReplyEvent::Ended => return Err(died(fetch, connection, upload.has_taken())),
+            ReplyEvent::Refused(refusal) => {
                 connection.failed(&fetch.core.handle(), OriginFailure::Protocol);
                 return lost(Broken::Origin(failed::garbled(fetch.origin(), &connection, &refusal.of_origin())));
             }
-            Event::ClientLeft => return lost(Broken::ClientLeft),
-            Event::ClientFault(refusal) => return lost(Broken::ClientFault(refusal)),
-            Event::FirstByteTimeout => {
+            ReplyEvent::ClientLeft => return lost(Broken::ClientLeft),
+            ReplyEvent::ClientFault(refusal) => return lost(Broken::ClientFault(refusal)),
+            ReplyEvent::FirstByteTimeout => {
                 connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
                 let after = fetch.timeouts.first_byte;
                 return lost(Broken::Origin(failed::silent(fetch.origin(), &connection, after)));
             }
-            Event::ContinueTimeout => {
+            ReplyEvent::ContinueTimeout => {
                 timer = None;
                 upload.release();
                 if !pass_on(fetch, client, &ResponseHead::new(Status(100))).await {
@@ -134,21 +134,27 @@ fn poll_timer(
     upload: &Upload,
     timer: &mut Option<Pin<Box<Sleep>>>,
     cx: &mut Context<'_>,
-) -> Poll<Event> {
+) -> Poll<ReplyEvent> {
     if upload.is_reading() {
         *timer = None;
         return Poll::Pending;
     }
     let (after, event) = if upload.awaits_continue() {
-        (CONTINUE_TIMEOUT, Event::ContinueTimeout)
+        (CONTINUE_TIMEOUT, ReplyEvent::ContinueTimeout)
     } else {
-        (fetch.timeouts.first_byte, Event::FirstByteTimeout)
+        (fetch.timeouts.first_byte, ReplyEvent::FirstByteTimeout)
     };
     let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
     timer.as_mut().poll(cx).map(|()| event)
 }
 
-fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unread: Unread, upload: &Upload) -> Reply {
+fn finish(
+    fetch: &mut Fetch,
+    connection: OriginConnection,
+    answer: ReplyHead,
+    unread: UnreadBytes,
+    upload: &Upload,
+) -> OriginReply {
     connection.succeeded();
     let arrived = Moment::now();
     let mut answer = answer;
@@ -160,7 +166,7 @@ fn finish(fetch: &mut Fetch, connection: OriginConnection, answer: Answer, unrea
     if let Some(records) = fetch.records() {
         fetch_records::answered(records, &answer.head, answer.head_bytes);
     }
-    Reply {
+    OriginReply {
         framing: answer.body,
         body: Arriving {
             connection,
@@ -191,7 +197,7 @@ async fn pass_on(fetch: &Fetch, client: &mut ClientLink<'_>, head: &ResponseHead
     }
 }
 
-impl Unread {
+impl UnreadBytes {
     /// The next head, from what is there or from the socket.
     fn poll_answer(
         &mut self,
@@ -199,12 +205,12 @@ impl Unread {
         connection: &mut OriginConnection,
         heard: &mut bool,
         cx: &mut Context<'_>,
-    ) -> Poll<Event> {
+    ) -> Poll<ReplyEvent> {
         if !self.bytes.is_empty() && self.looked_at == 0 {
             match self.take_answer(fetch, &[]) {
                 Ok(None) => {}
-                Ok(Some(answer)) => return Poll::Ready(Event::Answer(Box::new(answer))),
-                Err(refusal) => return Poll::Ready(Event::Refused(refusal)),
+                Ok(Some(answer)) => return Poll::Ready(ReplyEvent::Answer(Box::new(answer))),
+                Err(refusal) => return Poll::Ready(ReplyEvent::Refused(refusal)),
             }
         }
         loop {
@@ -212,21 +218,21 @@ impl Unread {
             let mut buffer = ReadBuf::new(&mut scratch);
             match Pin::new(&mut connection.stream).poll_read(cx, &mut buffer) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(_)) => return Poll::Ready(Event::Ended),
-                Poll::Ready(Ok(())) if buffer.filled().is_empty() => return Poll::Ready(Event::Ended),
+                Poll::Ready(Err(_)) => return Poll::Ready(ReplyEvent::Ended),
+                Poll::Ready(Ok(())) if buffer.filled().is_empty() => return Poll::Ready(ReplyEvent::Ended),
                 Poll::Ready(Ok(())) => {}
             }
             *heard = true;
             fetch.core.counters.origin_bytes_in.add(buffer.filled().len() as u64);
             match self.take_answer(fetch, buffer.filled()) {
                 Ok(None) => {}
-                Ok(Some(answer)) => return Poll::Ready(Event::Answer(Box::new(answer))),
-                Err(refusal) => return Poll::Ready(Event::Refused(refusal)),
+                Ok(Some(answer)) => return Poll::Ready(ReplyEvent::Answer(Box::new(answer))),
+                Err(refusal) => return Poll::Ready(ReplyEvent::Refused(refusal)),
             }
         }
     }
 
-    fn take_answer(&mut self, fetch: &Fetch, new: &[u8]) -> Result<Option<Answer>, Refusal> {
+    fn take_answer(&mut self, fetch: &Fetch, new: &[u8]) -> Result<Option<ReplyHead>, Refusal> {
         let limits = &fetch.site.settings.limits.response_head;
         self.take(new, limits, |bytes| {
             let mut spans = fetch.core.spans.borrow_mut();
@@ -234,7 +240,7 @@ impl Unread {
             Ok(received.map(|received| {
                 let ReceivedResponse { response, body, persistent, head_bytes } = received;
                 (
-                    Answer { head: response.to_head_with_room(OUR_LINES, OUR_BYTES), body, persistent, head_bytes },
+                    ReplyHead { head: response.to_head_with_room(OUR_LINES, OUR_BYTES), body, persistent, head_bytes },
                     head_bytes,
                 )
             }))
@@ -280,7 +286,7 @@ mod tests {
     /// it was read.
     fn check(text: &str, piece_bytes: usize, expect: &[u16], behind: &str) -> usize {
         let limits = HeadLimits::RESPONSE;
-        let (mut unread, mut reads, mut statuses, mut spans) = (Unread::default(), 0, Vec::new(), Vec::new());
+        let (mut unread, mut reads, mut statuses, mut spans) = (UnreadBytes::default(), 0, Vec::new(), Vec::new());
         for piece in text.as_bytes().chunks(piece_bytes) {
             let mut new = piece;
             while statuses.len() < expect.len() {

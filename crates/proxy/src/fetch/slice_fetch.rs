@@ -23,7 +23,7 @@ use crate::fetch::broken::Broken;
 use crate::fetch::fetch_states::FetchState;
 use crate::fetch::fill::{Course, pour};
 use crate::fetch::purpose::Purpose;
-use crate::fetch::{Fetch, Reply, failed};
+use crate::fetch::{Fetch, OriginReply, failed};
 use crate::site::{Backend, Site};
 use crate::vcl_story::backend_task::MadeFor;
 
@@ -112,7 +112,7 @@ impl SliceSource {
     }
 
     /// Is this the slice, of the representation that the manifest stands for?
-    fn is_answered_by(&self, number: u64, reply: &Reply) -> bool {
+    fn is_answered_by(&self, number: u64, reply: &OriginReply) -> bool {
         let fields = reply.head.fields.view();
         let expected = ContentRange { range: self.sliced.range(number), complete_length: Some(self.sliced.complete) };
         reply.head.status == Status::PARTIAL_CONTENT
@@ -121,7 +121,7 @@ impl SliceSource {
     }
 
     /// What the origin says to the range of a slice.
-    async fn ask_origin(&self, range: Range<u64>) -> Result<(Fetch, Reply), Broken> {
+    async fn ask_origin(&self, range: Range<u64>) -> Result<(Fetch, OriginReply), Broken> {
         let if_range = self.manifest.etag().map(Bytes::copy_from_slice);
         let fetch = Fetch::begin(&self.requester(), Purpose::Slice { range, if_range });
         let mut fetch = fetch.map_err(|synth| Broken::Origin(synth.as_failure()))?;
@@ -135,7 +135,7 @@ impl SliceSource {
         Requester { client: self.client, under, ..requester }
     }
 
-    fn changed(&self, reply: &Reply) -> Failure {
+    fn changed(&self, reply: &OriginReply) -> Failure {
         let status = reply.head.status.0;
         let text =
             format!("the origin answered {status} to the range of a body whose other parts are stored: it has changed");

@@ -16,7 +16,7 @@ use crate::request_body::BodyRead;
 use crate::request_body::brings_body;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum UploadState {
     /// The client waits for a 100.
     AwaitsContinue,
     Reading,
@@ -28,7 +28,7 @@ enum State {
 }
 
 pub(crate) struct Upload {
-    state: State,
+    state: UploadState,
     chunked: bool,
     queue: VecDeque<Bytes>,
     taken: bool,
@@ -38,33 +38,35 @@ impl Upload {
     pub(crate) fn begin(body: RequestBody, expects_continue: bool, client: &ClientLink<'_>) -> Upload {
         let has_begun = matches!(client, ClientLink::Attached(downstream) if downstream.has_begun_body());
         let state = match client {
-            ClientLink::Attached(_) if brings_body(body) && expects_continue && !has_begun => State::AwaitsContinue,
-            ClientLink::Attached(_) if brings_body(body) => State::Reading,
-            _ => State::Done,
+            ClientLink::Attached(_) if brings_body(body) && expects_continue && !has_begun => {
+                UploadState::AwaitsContinue
+            }
+            ClientLink::Attached(_) if brings_body(body) => UploadState::Reading,
+            _ => UploadState::Done,
         };
         Upload { state, chunked: body == RequestBody::Chunked, queue: VecDeque::new(), taken: false }
     }
 
     /// The client may send: true if it was waiting for that.
     pub(crate) fn release(&mut self) -> bool {
-        let waited = self.state == State::AwaitsContinue;
+        let waited = self.state == UploadState::AwaitsContinue;
         if waited {
-            self.state = State::Reading;
+            self.state = UploadState::Reading;
         }
         waited
     }
 
     pub(crate) fn awaits_continue(&self) -> bool {
-        self.state == State::AwaitsContinue
+        self.state == UploadState::AwaitsContinue
     }
 
     /// Is it the client's turn, so that its deadlines count? While the origin takes nothing it is the origin's.
     pub(crate) fn is_reading(&self) -> bool {
-        self.state == State::Reading && self.queue.is_empty()
+        self.state == UploadState::Reading && self.queue.is_empty()
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == UploadState::Done
     }
 
     /// Was anything taken from the client that could not be sent again?
@@ -81,12 +83,12 @@ impl Upload {
     ) -> Poll<Result<(), Broken>> {
         loop {
             match self.state {
-                State::AwaitsContinue | State::Done | State::Broken => return Poll::Ready(Ok(())),
-                State::Reading | State::Finishing => {}
+                UploadState::AwaitsContinue | UploadState::Done | UploadState::Broken => return Poll::Ready(Ok(())),
+                UploadState::Reading | UploadState::Finishing => {}
             }
             ready!(self.poll_queue(origin, cx));
-            if self.state == State::Finishing {
-                self.state = State::Done;
+            if self.state == UploadState::Finishing {
+                self.state = UploadState::Done;
                 return Poll::Ready(Ok(()));
             }
             let ClientLink::Attached(downstream) = client else { return Poll::Ready(Ok(())) };
@@ -100,7 +102,7 @@ impl Upload {
                         let trailers = trailers.as_ref().map(|trailers| trailers.view());
                         self.queue.extend(BodyFraming::Chunked.end(trailers).map(Bytes::from));
                     }
-                    self.state = State::Finishing;
+                    self.state = UploadState::Finishing;
                 }
                 Err(broken) => return Poll::Ready(Err(broken)),
             }
@@ -128,7 +130,7 @@ impl Upload {
                     }
                 }
                 _ => {
-                    self.state = State::Broken;
+                    self.state = UploadState::Broken;
                     self.queue.clear();
                     return Poll::Ready(());
                 }

@@ -24,11 +24,11 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Passwords {
     path: PathBuf,
     known: Arc<KnownCredentials>,
-    questions: SyncSender<Question>,
+    questions: SyncSender<CredentialCheck>,
 }
 
 /// Credentials to be verified.
-struct Question {
+struct CredentialCheck {
     credentials: Box<[u8]>,
     reply: oneshot::Sender<bool>,
 }
@@ -73,7 +73,7 @@ impl Passwords {
     /// Has them verified. Without an answer they are wrong.
     pub(crate) fn verify(&self, credentials: &[u8]) -> Result<oneshot::Receiver<bool>, Busy> {
         let (reply, answer) = oneshot::channel();
-        match self.questions.try_send(Question { credentials: credentials.into(), reply }) {
+        match self.questions.try_send(CredentialCheck { credentials: credentials.into(), reply }) {
             Ok(()) => Ok(answer),
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => Err(Busy),
         }
@@ -111,7 +111,7 @@ fn stamp_of(path: &Path) -> Option<Stamp> {
 }
 
 impl Verifier {
-    fn run(mut self, asked: &Receiver<Question>) {
+    fn run(mut self, asked: &Receiver<CredentialCheck>) {
         let mut looked = Moment::now();
         loop {
             let question = asked.recv_timeout(LOOK_INTERVAL);
@@ -127,7 +127,7 @@ impl Verifier {
         }
     }
 
-    fn answer(&self, Question { credentials, reply }: Question) {
+    fn answer(&self, CredentialCheck { credentials, reply }: CredentialCheck) {
         if reply.is_closed() {
             return;
         }

@@ -26,11 +26,11 @@ pub(crate) struct Targets {
     connections_max: usize,
     idle_ms: u64,
     /// Hashed with a random key: clients choose the names.
-    table: Mutex<HashMap<Name, Target>>,
+    table: Mutex<HashMap<HostPort, Target>>,
 }
 
 /// Host in its normal form, and port.
-type Name = (Box<[u8]>, u16);
+type HostPort = (Box<[u8]>, u16);
 
 #[derive(Clone)]
 struct Target {
@@ -80,7 +80,7 @@ impl Targets {
         Ok(origin)
     }
 
-    fn make(&self, (host, port): &Name) -> Arc<Origin> {
+    fn make(&self, (host, port): &HostPort) -> Arc<Origin> {
         let host_text = String::from_utf8_lossy(host).into_owned();
         let name = format!("{host_text}:{port}");
         let origin = origin_settings(name, OriginUrl::Tcp { host: host_text, port: *port }, self.connections_max);
@@ -131,7 +131,7 @@ pub(super) fn origin_settings(name: String, url: OriginUrl, connections_max: usi
 }
 
 /// Takes out those that were asked for longest ago and rest. False when none does.
-fn make_room(table: &mut HashMap<Name, Target>, targets_max: usize) -> bool {
+fn make_room(table: &mut HashMap<HostPort, Target>, targets_max: usize) -> bool {
     let mut resting: Vec<u64> = table.values().filter(|target| target.rests()).map(|target| target.used_ms).collect();
     if resting.is_empty() {
         return false;

@@ -38,7 +38,7 @@ impl NoChunk {
     }
 }
 
-type Asking = Pin<Box<dyn Future<Output = Result<Bytes, NoChunk>>>>;
+type ChunkFuture = Pin<Box<dyn Future<Output = Result<Bytes, NoChunk>>>>;
 
 pub(crate) struct ChunkedRead {
     site: Arc<Site>,
@@ -46,7 +46,7 @@ pub(crate) struct ChunkedRead {
     core: Rc<Core>,
     manifest: Manifest,
     names: Rc<ChunkNames>,
-    asked: VecDeque<Asking>,
+    asked: VecDeque<ChunkFuture>,
     /// How many have been asked for, and how many were found.
     asked_count: u32,
     found_count: u32,

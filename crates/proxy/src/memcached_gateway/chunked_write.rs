@@ -9,7 +9,7 @@ use wire::memcached::{Command, Reply, StoreVerb};
 use crate::core::Core;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, ChunkNames, Generation, Manifest, chunk_exptime};
 use crate::memcached_gateway::errand::Errand;
-use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_settings::MemcachedMode;
 use crate::memcached_gateway::{Gateway, Unanswered, Waiter};
 
@@ -25,7 +25,7 @@ pub(crate) struct ChunkedWrite {
 /// A chunk that is not stored.
 pub(crate) enum NotStored {
     Unanswered(Unanswered),
-    Refused(Got),
+    Refused(ReceivedReply),
 }
 
 impl ChunkedWrite {
@@ -58,7 +58,7 @@ impl ChunkedWrite {
             MemcachedMode::NginxMemc => Command::Store { verb, key, flags, exptime, value: chunk },
         };
         match gateway.ask(core, waiter, key, &command).await {
-            Ok(Got { reply: Reply::Stored { .. }, .. }) => Ok(()),
+            Ok(ReceivedReply { reply: Reply::Stored { .. }, .. }) => Ok(()),
             Ok(got) => Err(NotStored::Refused(got)),
             Err(why) => Err(NotStored::Unanswered(why)),
         }

@@ -14,7 +14,7 @@ use crate::clock::deadline_now_ms;
 use crate::memcached_gateway::server_tls::TlsFault;
 
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct GatewayCall {
     /// As it is sent; empty for what has none.
     pub(crate) key: Box<[u8]>,
     pub(crate) expected: Expected,
@@ -28,7 +28,7 @@ pub(crate) struct Call {
     pub(crate) is_unheard: bool,
     pub(crate) patience: Patience,
     pub(crate) value_bytes_max: usize,
-    state: Mutex<State>,
+    state: Mutex<CallState>,
 }
 
 /// How long a reply is waited for, and until when.
@@ -51,14 +51,14 @@ pub(crate) fn ms_of(timeout: Duration) -> u64 {
 }
 
 #[derive(Debug)]
-enum State {
+enum CallState {
     Waiting(SmallVec<[Waker; 1]>),
-    Done(Result<Got, Failure>),
+    Done(Result<ReceivedReply, Failure>),
 }
 
 /// A reply, with the bytes that its ranges are about.
 #[derive(Clone, Debug)]
-pub(crate) struct Got {
+pub(crate) struct ReceivedReply {
     pub(crate) reply: Reply,
     pub(crate) bytes: Bytes,
 }
@@ -109,9 +109,9 @@ impl FailureKind {
     }
 }
 
-impl Call {
-    pub(crate) fn new(command: &Command<'_>, key: &[u8], patience: Patience, value_bytes_max: usize) -> Call {
-        Call {
+impl GatewayCall {
+    pub(crate) fn new(command: &Command<'_>, key: &[u8], patience: Patience, value_bytes_max: usize) -> GatewayCall {
+        GatewayCall {
             key: key.into(),
             expected: command.expected(),
             is_read: command.is_read(),
@@ -120,15 +120,15 @@ impl Call {
             is_unheard: false,
             patience,
             value_bytes_max,
-            state: Mutex::new(State::Waiting(SmallVec::new())),
+            state: Mutex::new(CallState::Waiting(SmallVec::new())),
         }
     }
 
     /// The same, with nobody who waits.
-    pub(crate) fn unheard(self) -> Call {
+    pub(crate) fn unheard(self) -> GatewayCall {
         let is_meta = matches!(self.expected, Expected::MetaStatus | Expected::MetaNumber);
         let expected = if is_meta { Expected::Silence } else { self.expected };
-        Call { expected, is_unheard: true, ..self }
+        GatewayCall { expected, is_unheard: true, ..self }
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
@@ -136,10 +136,10 @@ impl Call {
     }
 
     /// Its end, or the task is woken by it.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Got, Failure>> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<ReceivedReply, Failure>> {
         match &mut *self.state.lock() {
-            State::Done(outcome) => Poll::Ready(outcome.clone()),
-            State::Waiting(wakers) => {
+            CallState::Done(outcome) => Poll::Ready(outcome.clone()),
+            CallState::Waiting(wakers) => {
                 if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
                     wakers.push(cx.waker().clone());
                 }
@@ -149,9 +149,9 @@ impl Call {
     }
 
     /// Tells all who wait. A call ends once.
-    pub(crate) fn end(&self, outcome: Result<Got, Failure>) {
-        let former = std::mem::replace(&mut *self.state.lock(), State::Done(outcome));
-        if let State::Waiting(wakers) = former {
+    pub(crate) fn end(&self, outcome: Result<ReceivedReply, Failure>) {
+        let former = std::mem::replace(&mut *self.state.lock(), CallState::Done(outcome));
+        if let CallState::Waiting(wakers) = former {
             wakers.into_iter().for_each(Waker::wake);
         }
     }

@@ -10,7 +10,7 @@ use wire::memcached::{Blame, Item, Reply};
 
 use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::memcached_gateway::errand::{Errand, long_key, tag_of_cas};
-use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
 use crate::static_files::file_types::{UNKNOWN, content_type_of_item, type_by_name};
 use crate::transaction::synth::Synth;
@@ -65,7 +65,7 @@ pub(crate) fn answer(
     request: &Request<'_>,
     errand: &Errand,
     settings: &MemcachedSettings,
-    got: Got,
+    got: ReceivedReply,
     now_s: i64,
 ) -> Result<ItemAnswer, Synth> {
     let unmet = |status: u16, token, text| match errand.by_condition {

@@ -7,10 +7,10 @@ use wire::memcached::{Asked, Command, Progress, Reply, StoreVerb, read_reply};
 use crate::memcached_gateway::gateway_call::FailureKind;
 use crate::memcached_gateway::memcached_server::Server;
 use crate::memcached_gateway::server_tls::LaneStream;
-use crate::origin::{OriginErrorKind, Place};
+use crate::origin::{DialAddress, OriginErrorKind};
 
 /// The connection, and where it leads.
-pub(crate) async fn open(server: &Server, now_ms: u64) -> Result<(LaneStream, Place), FailureKind> {
+pub(crate) async fn open(server: &Server, now_ms: u64) -> Result<(LaneStream, DialAddress), FailureKind> {
     let terms = &server.terms;
     let opening = async {
         let whereabouts = server.whereabouts.load_full();

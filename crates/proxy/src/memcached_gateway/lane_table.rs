@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use wire::memcached::Command;
 
 use crate::counters::CoreCounters;
-use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind};
+use crate::memcached_gateway::gateway_call::{Failure, FailureKind, GatewayCall};
 use crate::memcached_gateway::memcached_lane::Lane;
 use crate::memcached_gateway::memcached_server::Server;
 
@@ -24,7 +24,7 @@ impl LaneTable {
         &mut self,
         (counters, now_ms): (&Arc<CoreCounters>, u64),
         server: &Arc<Server>,
-        call: &Arc<Call>,
+        call: &Arc<GatewayCall>,
         command: &Command<'_>,
     ) {
         let lanes = self.by_server.entry(server.id).or_default();

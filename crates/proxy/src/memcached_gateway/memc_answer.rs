@@ -6,7 +6,7 @@ use rules::conditions::Outcome as Condition;
 use wire::memcached::{Blame, Reply};
 
 use crate::memcached_gateway::errand::Errand;
-use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
 use crate::memcached_gateway::item_answer::{self, ItemAnswer, missed};
 use crate::transaction::synth::Synth;
@@ -15,7 +15,7 @@ pub(crate) fn answer(
     request: &Request<'_>,
     errand: &Errand,
     settings: &MemcachedSettings,
-    got: Got,
+    got: ReceivedReply,
     now_s: i64,
 ) -> Result<ItemAnswer, Synth> {
     // By the path, whatever the key.

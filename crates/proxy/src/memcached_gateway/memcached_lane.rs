@@ -28,11 +28,11 @@ use crate::counters::CoreCounters;
 use crate::limits::{
     MEMCACHED_IDLE_TIMEOUT, MEMCACHED_LANE_QUEUE_BYTES_MAX, MEMCACHED_LANE_WAITING_MAX, MEMCACHED_LANE_WAITING_USUAL,
 };
-use crate::memcached_gateway::gateway_call::{Call, Failure, FailureKind, Got};
+use crate::memcached_gateway::gateway_call::{Failure, FailureKind, GatewayCall, ReceivedReply};
 use crate::memcached_gateway::lane_opening;
 use crate::memcached_gateway::memcached_server::Server;
 use crate::memcached_gateway::server_tls::LaneStream;
-use crate::origin::Place;
+use crate::origin::DialAddress;
 
 /// What is read at once, and what a lane's buffer has at least.
 const READ_BYTES: usize = 16 << 10;
@@ -43,35 +43,35 @@ const KEPT_QUEUE_BYTES_MAX: usize = 256 << 10;
 
 pub(crate) struct Lane {
     pub(crate) server: Arc<Server>,
-    queue: RefCell<Queue>,
+    queue: RefCell<LaneQueue>,
     waker: RefCell<Option<Waker>>,
     /// It takes nothing new: it is closed, or will be when nobody on it waits any more.
     is_retired: Cell<bool>,
-    place: RefCell<Option<Place>>,
+    place: RefCell<Option<DialAddress>>,
 }
 
 /// What is to be sent, and who waits for what.
 #[derive(Default)]
-struct Queue {
+struct LaneQueue {
     out: Vec<u8>,
     /// Of `out`, what is with the kernel.
     out_sent: usize,
     /// Of all that ever went out, what is with the kernel; a command is sent in part when it began before this.
     sent_bytes: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<SentCall>,
     /// Nobody's patience ends before this.
     first_deadline_ms: u64,
 }
 
-struct Waiting {
-    call: Arc<Call>,
+struct SentCall {
+    call: Arc<GatewayCall>,
     /// Where the command begins among all bytes of the lane.
     begins_at: u64,
     /// It was told that it has waited long enough.
     is_over: bool,
 }
 
-impl Waiting {
+impl SentCall {
     fn is_late(&self, now_ms: u64) -> bool {
         !self.is_over && self.call.patience.deadline_ms <= now_ms
     }
@@ -126,7 +126,7 @@ impl Lane {
     }
 
     /// Sends a command with the next turn of the loop.
-    pub(crate) fn push(&self, call: Arc<Call>, command: &Command<'_>) {
+    pub(crate) fn push(&self, call: Arc<GatewayCall>, command: &Command<'_>) {
         let mut queue = self.queue.borrow_mut();
         let begins_at = queue.sent_bytes + (queue.out.len() - queue.out_sent) as u64;
         match call.is_quiet() {
@@ -137,7 +137,7 @@ impl Lane {
         if queue.waiting.is_empty() || deadline_ms < queue.first_deadline_ms {
             queue.first_deadline_ms = deadline_ms;
         }
-        queue.waiting.push_back(Waiting { call, begins_at, is_over: false });
+        queue.waiting.push_back(SentCall { call, begins_at, is_over: false });
         drop(queue);
         // The waker is taken, so that a turn's other commands wake nobody.
         self.wake();
@@ -146,7 +146,7 @@ impl Lane {
     /// Everything on it fails.
     fn close(&self, counters: &CoreCounters, kind: FailureKind) {
         self.is_retired.set(true);
-        let Queue { waiting, sent_bytes, .. } = std::mem::take(&mut *self.queue.borrow_mut());
+        let LaneQueue { waiting, sent_bytes, .. } = std::mem::take(&mut *self.queue.borrow_mut());
         if waiting.iter().all(|waiting| waiting.is_over) && kind == FailureKind::Lost {
             // An idle connection that the server closed, or one that was left.
             return;
@@ -184,7 +184,7 @@ impl Lane {
         let mut queue = self.queue.borrow_mut();
         let late = queue.waiting.iter().filter(|waiting| waiting.is_late(now_ms));
         let (count, late_ms) = late.fold((0, 0), |(n, ms), waiting| (n + 1, ms.max(waiting.call.patience.timeout_ms)));
-        let is_left = |waiting: &&Waiting| !waiting.is_over && !waiting.is_late(now_ms);
+        let is_left = |waiting: &&SentCall| !waiting.is_over && !waiting.is_late(now_ms);
         if count > 0 && !queue.waiting.iter().filter(is_left).any(|waiting| waiting.call.patience.timeout_ms > late_ms)
         {
             return true;
@@ -323,7 +323,7 @@ impl Lane {
                     counters.memcached_replies.add(1);
                     let bytes = input.split_to(consumed).freeze();
                     if !is_over {
-                        self.server.settle(counters, &call, Ok(Got { reply, bytes }));
+                        self.server.settle(counters, &call, Ok(ReceivedReply { reply, bytes }));
                     }
                     if is_unsure {
                         return Err(FailureKind::Lost);

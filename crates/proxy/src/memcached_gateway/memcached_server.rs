@@ -15,7 +15,7 @@ use arc_swap::ArcSwap;
 use wire::memcached::Reply;
 
 use crate::counters::CoreCounters;
-use crate::memcached_gateway::gateway_call::{Call, Failure, Got};
+use crate::memcached_gateway::gateway_call::{Failure, GatewayCall, ReceivedReply};
 use crate::memcached_gateway::gateway_settings::{MemcachedAddress, MemcachedLogin, MemcachedSettings, MemcachedTls};
 use crate::memcached_gateway::read_flights::ReadFlights;
 use crate::memcached_gateway::server_tls::ServerTls;
@@ -115,8 +115,15 @@ impl Server {
 
     /// Ends a command: counts a failure that nobody hears of, sees to it that nobody joins what is older than a change, and
     /// tells all who wait.
-    pub(crate) fn settle(&self, counters: &CoreCounters, call: &Arc<Call>, outcome: Result<Got, Failure>) {
-        if call.is_unheard && !matches!(&outcome, Ok(Got { reply, .. }) if !matches!(reply, Reply::Error { .. })) {
+    pub(crate) fn settle(
+        &self,
+        counters: &CoreCounters,
+        call: &Arc<GatewayCall>,
+        outcome: Result<ReceivedReply, Failure>,
+    ) {
+        if call.is_unheard
+            && !matches!(&outcome, Ok(ReceivedReply { reply, .. }) if !matches!(reply, Reply::Error { .. }))
+        {
             counters.memcached_unheard_failures.add(1);
         }
         match (call.is_read, call.is_flush) {

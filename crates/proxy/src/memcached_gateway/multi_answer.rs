@@ -7,11 +7,11 @@ use wire::memcached::Reply;
 
 use crate::memcached_gateway::chunk_layout::Manifest;
 use crate::memcached_gateway::errand::{Errand, tag_of_cas};
-use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::item_answer::ItemAnswer;
 
 /// The items in the order of their keys.
-pub(crate) fn answer(errand: &Errand, names: &[Vec<u8>], items: &[Got], has_chunks: bool) -> ItemAnswer {
+pub(crate) fn answer(errand: &Errand, names: &[Vec<u8>], items: &[ReceivedReply], has_chunks: bool) -> ItemAnswer {
     let mut out = b"{".to_vec();
     for ((key, name), got) in errand.keys.iter().zip(names).zip(items) {
         let Reply::Item(item) = &got.reply else { continue };

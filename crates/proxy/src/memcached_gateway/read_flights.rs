@@ -12,7 +12,7 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 
-use crate::memcached_gateway::gateway_call::Call;
+use crate::memcached_gateway::gateway_call::GatewayCall;
 
 /// Parts of the table, each with a lock of its own.
 const SHARDS_COUNT: usize = 16;
@@ -20,7 +20,7 @@ const SHARDS_COUNT: usize = 16;
 #[derive(Debug)]
 pub(crate) struct ReadFlights {
     hasher: RandomState,
-    shards: [Mutex<HashTable<Arc<Call>>>; SHARDS_COUNT],
+    shards: [Mutex<HashTable<Arc<GatewayCall>>>; SHARDS_COUNT],
 }
 
 /// A get as a route wants it.
@@ -32,7 +32,7 @@ pub(crate) struct Wish<'a> {
 }
 
 impl Wish<'_> {
-    fn is_met_by(&self, call: &Call) -> bool {
+    fn is_met_by(&self, call: &GatewayCall) -> bool {
         *call.key == *self.key
             && call.patience.timeout_ms == self.timeout_ms
             && call.value_bytes_max == self.value_bytes_max
@@ -42,9 +42,9 @@ impl Wish<'_> {
 /// A place in a flight.
 pub(crate) enum Seat {
     /// Somebody has asked already.
-    Joined(Arc<Call>),
+    Joined(Arc<GatewayCall>),
     /// Ours to ask.
-    Leading(Arc<Call>),
+    Leading(Arc<GatewayCall>),
 }
 
 impl ReadFlights {
@@ -52,12 +52,12 @@ impl ReadFlights {
         ReadFlights { hasher: RandomState::default(), shards: Default::default() }
     }
 
-    fn shard(&self, hash: u64) -> &Mutex<HashTable<Arc<Call>>> {
+    fn shard(&self, hash: u64) -> &Mutex<HashTable<Arc<GatewayCall>>> {
         &self.shards[hash as usize % SHARDS_COUNT]
     }
 
     /// The get that is on its way and meets this wish, or the one that `begin` makes.
-    pub(crate) fn join(&self, wish: &Wish<'_>, begin: impl FnOnce() -> Call) -> Seat {
+    pub(crate) fn join(&self, wish: &Wish<'_>, begin: impl FnOnce() -> GatewayCall) -> Seat {
         let hash = self.hasher.hash_one(wish.key);
         let mut shard = self.shard(hash).lock();
         if let Some(call) = shard.find(hash, |call| wish.is_met_by(call)) {
@@ -69,13 +69,13 @@ impl ReadFlights {
     }
 
     /// The get that is on its way and meets this wish, if there is one.
-    pub(crate) fn find(&self, wish: &Wish<'_>) -> Option<Arc<Call>> {
+    pub(crate) fn find(&self, wish: &Wish<'_>) -> Option<Arc<GatewayCall>> {
         let hash = self.hasher.hash_one(wish.key);
         self.shard(hash).lock().find(hash, |call| wish.is_met_by(call)).cloned()
     }
 
     /// It has ended, and is joined by nobody any more.
-    pub(crate) fn leave(&self, call: &Arc<Call>) {
+    pub(crate) fn leave(&self, call: &Arc<GatewayCall>) {
         let hash = self.hasher.hash_one(&*call.key);
         if let Ok(entry) = self.shard(hash).lock().find_entry(hash, |known| Arc::ptr_eq(known, call)) {
             entry.remove();
@@ -107,17 +107,17 @@ mod tests {
 
     const WISH: Wish<'static> = Wish { key: b"a", timeout_ms: 1_000, value_bytes_max: 1 };
 
-    fn join(flights: &ReadFlights, wish: Wish<'_>) -> (Arc<Call>, bool) {
+    fn join(flights: &ReadFlights, wish: Wish<'_>) -> (Arc<GatewayCall>, bool) {
         let get = Command::MetaGet { key: wish.key, exptime: None };
         let patience = Patience::new(Duration::from_millis(wish.timeout_ms));
-        match flights.join(&wish, || Call::new(&get, wish.key, patience, wish.value_bytes_max)) {
+        match flights.join(&wish, || GatewayCall::new(&get, wish.key, patience, wish.value_bytes_max)) {
             Seat::Leading(call) => (call, true),
             Seat::Joined(call) => (call, false),
         }
     }
 
     /// Whether a get of `a` is led anew after `between`.
-    fn check(between: impl FnOnce(&ReadFlights, &Arc<Call>), leads: bool) {
+    fn check(between: impl FnOnce(&ReadFlights, &Arc<GatewayCall>), leads: bool) {
         let flights = ReadFlights::new();
         let (first, _) = join(&flights, WISH);
         between(&flights, &first);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use super::dial::Place;
+use super::dial::DialAddress;
 use super::origin_pool::Shelves;
 
 /// When an address is left out (passive ejection).
@@ -19,7 +19,7 @@ pub struct Ejection {
 /// One address that connections are opened to. It outlives lookups and reloads that name it again.
 #[derive(Debug)]
 pub struct Address {
-    pub place: Place,
+    pub place: DialAddress,
     /// The place in text, for errors, logs and the admin.
     pub label: Arc<str>,
     /// Failures since the last success.
@@ -32,7 +32,7 @@ pub struct Address {
 }
 
 impl Address {
-    pub fn new(place: Place, shelves_count: usize) -> Address {
+    pub fn new(place: DialAddress, shelves_count: usize) -> Address {
         let label = place.to_string().into();
         Address {
             place,
@@ -124,15 +124,15 @@ mod tests {
     const EJECTION: Ejection = Ejection { failures_max: 3, time_ms: 10_000 };
 
     fn book(count: u16) -> Book {
-        let place = |port: u16| Place::Tcp(([10, 0, 0, 1], port).into());
+        let place = |port: u16| DialAddress::Tcp(([10, 0, 0, 1], port).into());
         Book { addresses: (0..count).map(|n| Arc::new(Address::new(place(n), 1))).collect(), ..Book::default() }
     }
 
     /// The ports picked in turns 0, 1, 2 …
     fn check(book: &Book, now_ms: u64, expect: &[u16]) {
         let port = |turn| match book.pick(turn, now_ms, &[]).unwrap().place {
-            Place::Tcp(address) => address.port(),
-            Place::Unix(_) | Place::Played(_) => unreachable!("the test has no such place"),
+            DialAddress::Tcp(address) => address.port(),
+            DialAddress::Unix(_) | DialAddress::Played(_) => unreachable!("the test has no such place"),
         };
         assert_eq!((0..expect.len()).map(port).collect::<Vec<_>>(), expect, "at {now_ms} ms");
     }

@@ -17,30 +17,30 @@ use crate::settings::PlayedOrigin;
 
 /// Where a connection can be opened to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum DialAddress {
     Tcp(SocketAddr),
     Unix(PathBuf),
     /// A rehearsal's.
     Played(PlayedOrigin),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DialAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Tcp(address) => write!(f, "{address}"),
+            DialAddress::Tcp(address) => write!(f, "{address}"),
             // A socket without a file, in the kernel's name space: its name begins with a zero byte.
-            Place::Unix(path) => match path.as_os_str().as_encoded_bytes() {
+            DialAddress::Unix(path) => match path.as_os_str().as_encoded_bytes() {
                 [0, name @ ..] => write!(f, "unix:@{}", String::from_utf8_lossy(name)),
                 _ => write!(f, "unix:{}", path.display()),
             },
-            Place::Played(origin) => write!(f, "played:{}", origin.backend()),
+            DialAddress::Played(origin) => write!(f, "played:{}", origin.backend()),
         }
     }
 }
 
 /// Connects, and does with the fresh connection what belongs to opening it, all within `timeout`.
 pub async fn dial<F>(
-    place: &Place,
+    place: &DialAddress,
     timeout: Duration,
     then: impl FnOnce(OriginStream) -> F,
 ) -> Result<OriginStream, OriginErrorKind>
@@ -56,16 +56,16 @@ where
     }
 }
 
-async fn connect(place: &Place) -> io::Result<OriginStream> {
+async fn connect(place: &DialAddress) -> io::Result<OriginStream> {
     match place {
-        Place::Tcp(address) => {
+        DialAddress::Tcp(address) => {
             let stream = TcpStream::connect(address).await?;
             // Once here, never on reuse: a request is written whole, so Nagle's delay could only hold back its tail.
             stream.set_nodelay(true)?;
             Ok(OriginStream::Tcp(stream))
         }
-        Place::Played(origin) => Ok(OriginStream::Unix(origin.open()?)),
-        Place::Unix(path) => loop {
+        DialAddress::Played(origin) => Ok(OriginStream::Unix(origin.open()?)),
+        DialAddress::Unix(path) => loop {
             match UnixStream::connect(path).await {
                 Ok(stream) => return Ok(OriginStream::Unix(stream)),
                 // unix(7): EAGAIN says that the backlog is full. TCP would wait; so do we, within the same deadline.

@@ -5,12 +5,16 @@ use tokio::io::AsyncWriteExt;
 use wire::{Parties, ProxyVersion, write_proxy_header};
 
 use super::Call;
-use super::dial::{Place, dial};
+use super::dial::{DialAddress, dial};
 use super::origin_error::OriginErrorKind;
 use super::origin_stream::OriginStream;
 use crate::settings::Greeting;
 
-pub async fn dial_and_greet(place: &Place, greeting: &Greeting, call: &Call) -> Result<OriginStream, OriginErrorKind> {
+pub async fn dial_and_greet(
+    place: &DialAddress,
+    greeting: &Greeting,
+    call: &Call,
+) -> Result<OriginStream, OriginErrorKind> {
     dial(place, call.connect_timeout, async |mut stream| {
         let mut words = greeting.preamble.clone();
         if let Some(version) = greeting.proxy_header {

@@ -16,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::AddressGate;
-use super::dial::Place;
+use super::dial::DialAddress;
 use super::limits::{
     ADDRESSES_PER_NAME_MAX, QUESTION_LOST_MS, RESOLVE_RETRY_MS, STALE_WAIT_MS, TTL_MAX_MS, TTL_MIN_MS,
 };
@@ -30,17 +30,17 @@ pub struct OriginNames {
 
 #[derive(Debug)]
 enum Part {
-    Fixed(Place),
+    Fixed(DialAddress),
     /// An address that the gate does not let through.
     Forbidden(Arc<str>),
-    Named(Name),
+    Named(OriginName),
 }
 
 #[derive(Debug)]
-struct Name {
+struct OriginName {
     host: Arc<str>,
     port: u16,
-    phase: Phase,
+    phase: NamePhase,
     /// The last addresses heard, used as long as nothing newer is known.
     addresses: Vec<IpAddr>,
     /// It stands for addresses of which the gate lets none through.
@@ -48,7 +48,7 @@ struct Name {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum NamePhase {
     Unknown,
     Asking { since_ms: u64, after: Option<Arc<str>> },
     Heard { until_ms: u64, renew_from_ms: u64 },
@@ -72,7 +72,7 @@ pub struct Nameless {
 
 /// A name that is to be looked up now.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct DueName {
     pub index: usize,
     pub host: Arc<str>,
 }
@@ -81,17 +81,17 @@ impl OriginNames {
     pub fn new(urls: &[OriginUrl], gate: Option<Arc<dyn AddressGate>>) -> OriginNames {
         let admits = |ip| gate.as_ref().is_none_or(|gate| gate.admits(ip));
         let part = |url: &OriginUrl| match url {
-            OriginUrl::Unix(path) => Part::Fixed(Place::Unix(path.clone())),
-            OriginUrl::Played(origin) => Part::Fixed(Place::Played(origin.clone())),
+            OriginUrl::Unix(path) => Part::Fixed(DialAddress::Unix(path.clone())),
+            OriginUrl::Played(origin) => Part::Fixed(DialAddress::Played(origin.clone())),
             OriginUrl::Tcp { host, port } => {
                 let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
                 match bare.parse::<IpAddr>() {
                     Ok(ip) if !admits(ip) => Part::Forbidden(host.as_str().into()),
-                    Ok(ip) => Part::Fixed(Place::Tcp(SocketAddr::new(ip, *port))),
-                    Err(_) => Part::Named(Name {
+                    Ok(ip) => Part::Fixed(DialAddress::Tcp(SocketAddr::new(ip, *port))),
+                    Err(_) => Part::Named(OriginName {
                         host: host.as_str().into(),
                         port: *port,
-                        phase: Phase::Unknown,
+                        phase: NamePhase::Unknown,
                         addresses: Vec::new(),
                         forbidden: false,
                     }),
@@ -102,20 +102,20 @@ impl OriginNames {
     }
 
     /// The names that are due at `now_ms`, `ahead` also those whose answer ends soon. They count as asked from here on.
-    pub fn ask(&mut self, now_ms: u64, ahead: bool) -> Vec<Question> {
+    pub fn ask(&mut self, now_ms: u64, ahead: bool) -> Vec<DueName> {
         let mut questions = Vec::new();
         for (index, name) in self.names() {
             let (due, after) = match &name.phase {
-                Phase::Unknown => (true, None),
-                Phase::Asking { since_ms, after } => (now_ms >= since_ms + QUESTION_LOST_MS, after.clone()),
-                Phase::Heard { until_ms, renew_from_ms } => {
+                NamePhase::Unknown => (true, None),
+                NamePhase::Asking { since_ms, after } => (now_ms >= since_ms + QUESTION_LOST_MS, after.clone()),
+                NamePhase::Heard { until_ms, renew_from_ms } => {
                     (now_ms >= if ahead { *renew_from_ms } else { *until_ms }, None)
                 }
-                Phase::Failed { until_ms, why } => (now_ms >= *until_ms, Some(Arc::clone(why))),
+                NamePhase::Failed { until_ms, why } => (now_ms >= *until_ms, Some(Arc::clone(why))),
             };
             if due {
-                name.phase = Phase::Asking { since_ms: now_ms, after };
-                questions.push(Question { index, host: Arc::clone(&name.host) });
+                name.phase = NamePhase::Asking { since_ms: now_ms, after };
+                questions.push(DueName { index, host: Arc::clone(&name.host) });
             }
         }
         questions
@@ -137,22 +137,22 @@ impl OriginNames {
                 // Sorted, so that the rotation that name servers practise does not look like a change.
                 name.addresses.sort_unstable();
                 name.addresses.dedup();
-                Phase::Heard { until_ms: now_ms + ttl_ms, renew_from_ms: now_ms + ttl_ms - ttl_ms / 8 }
+                NamePhase::Heard { until_ms: now_ms + ttl_ms, renew_from_ms: now_ms + ttl_ms - ttl_ms / 8 }
             }
-            Ok(_) => Phase::Failed { until_ms: now_ms + RESOLVE_RETRY_MS, why: "it has no address".into() },
-            Err(why) => Phase::Failed { until_ms: now_ms + RESOLVE_RETRY_MS, why },
+            Ok(_) => NamePhase::Failed { until_ms: now_ms + RESOLVE_RETRY_MS, why: "it has no address".into() },
+            Err(why) => NamePhase::Failed { until_ms: now_ms + RESOLVE_RETRY_MS, why },
         };
     }
 
     /// Every place the URLs stand for now, in their order, each once.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<DialAddress> {
         let mut places = Vec::new();
         for part in &self.parts {
             match part {
                 Part::Fixed(place) => places.push(place.clone()),
                 Part::Forbidden(_) => {}
                 Part::Named(name) => {
-                    places.extend(name.addresses.iter().map(|&ip| Place::Tcp(SocketAddr::new(ip, name.port))));
+                    places.extend(name.addresses.iter().map(|&ip| DialAddress::Tcp(SocketAddr::new(ip, name.port))));
                 }
             }
         }
@@ -167,9 +167,9 @@ impl OriginNames {
         let bounds = |part: &Part| match part {
             Part::Fixed(_) | Part::Forbidden(_) => (u64::MAX, u64::MAX),
             Part::Named(name) => match name.phase {
-                Phase::Unknown | Phase::Asking { .. } => (0, 0),
-                Phase::Heard { until_ms, renew_from_ms } => (until_ms, renew_from_ms),
-                Phase::Failed { until_ms, .. } => (until_ms, until_ms),
+                NamePhase::Unknown | NamePhase::Asking { .. } => (0, 0),
+                NamePhase::Heard { until_ms, renew_from_ms } => (until_ms, renew_from_ms),
+                NamePhase::Failed { until_ms, .. } => (until_ms, until_ms),
             },
         };
         self.parts.iter().map(bounds).fold((u64::MAX, u64::MAX), |a, b| (a.0.min(b.0), a.1.min(b.1)))
@@ -182,7 +182,7 @@ impl OriginNames {
     pub fn wait_ms(&self, now_ms: u64, patience_ms: u64) -> Option<u64> {
         let nowhere_to_go = self.places().is_empty();
         let wait = |part: &Part| match part {
-            Part::Named(Name { phase: Phase::Asking { since_ms, after }, .. }) => {
+            Part::Named(OriginName { phase: NamePhase::Asking { since_ms, after }, .. }) => {
                 let patience_ms = if nowhere_to_go { patience_ms } else { STALE_WAIT_MS };
                 let left_ms = (since_ms + patience_ms).saturating_sub(now_ms);
                 (left_ms > 0 && (nowhere_to_go || after.is_none())).then_some(left_ms)
@@ -197,9 +197,9 @@ impl OriginNames {
         self.parts.iter().find_map(|part| match part {
             Part::Named(name) if name.addresses.is_empty() => {
                 let why = match &name.phase {
-                    Phase::Failed { why, .. } => Some(Arc::clone(why)),
-                    Phase::Asking { after, .. } => after.clone(),
-                    Phase::Unknown | Phase::Heard { .. } => None,
+                    NamePhase::Failed { why, .. } => Some(Arc::clone(why)),
+                    NamePhase::Asking { after, .. } => after.clone(),
+                    NamePhase::Unknown | NamePhase::Heard { .. } => None,
                 };
                 Some(Nameless { host: Arc::clone(&name.host), why, forbidden: name.forbidden })
             }
@@ -208,7 +208,7 @@ impl OriginNames {
         })
     }
 
-    fn names(&mut self) -> impl Iterator<Item = (usize, &mut Name)> {
+    fn names(&mut self) -> impl Iterator<Item = (usize, &mut OriginName)> {
         self.parts.iter_mut().enumerate().filter_map(|(index, part)| match part {
             Part::Named(name) => Some((index, name)),
             Part::Fixed(_) | Part::Forbidden(_) => None,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn check(names: &OriginNames, expect: &[&str]) {
-        assert_eq!(names.places().iter().map(Place::to_string).collect::<Vec<_>>(), expect);
+        assert_eq!(names.places().iter().map(DialAddress::to_string).collect::<Vec<_>>(), expect);
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_name_is_asked_for_once_until_its_answer_ends() {
         let mut names = OriginNames::new(&[tcp("10.0.0.9", 80), tcp("a.test", 80)], None);
-        let question = || vec![Question { index: 1, host: "a.test".into() }];
+        let question = || vec![DueName { index: 1, host: "a.test".into() }];
         assert_eq!((names.ask(0, false), names.ask(1, false)), (question(), vec![]));
         names.heard(1, answer(&["10.0.0.2", "10.0.0.1", "10.0.0.2", "fd00::1"], 8_000), 100);
         check(&names, &["10.0.0.9:80", "10.0.0.1:80", "10.0.0.2:80", "[fd00::1]:80"]);

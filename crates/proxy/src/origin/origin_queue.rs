@@ -3,7 +3,7 @@
 //!
 //! What is handed over is a plain value on its way: whoever receives it owns the slot it stands for. No wake-up is
 //! lost because whoever frees something looks at the queue after freeing it, and whoever queues looks for something
-//! free after queueing, each through [`Slots::settle`].
+//! free after queueing, each through [`ConnectionSlots::settle`].
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -19,7 +19,7 @@ pub enum Grant<C> {
 }
 
 #[derive(Debug)]
-pub struct Slots<C> {
+pub struct ConnectionSlots<C> {
     /// Length of the queue, for those who hold no lock.
     waiting: AtomicUsize,
     /// More connections are open than a reload allows now: returning ones are closed.
@@ -34,25 +34,25 @@ struct Queue<C> {
     open_max: usize,
     next_number: u64,
     /// In the order of their numbers.
-    waiters: VecDeque<Waiter<C>>,
+    waiters: VecDeque<QueuedWaiter<C>>,
 }
 
 #[derive(Debug)]
-struct Waiter<C> {
+struct QueuedWaiter<C> {
     number: u64,
     hand: oneshot::Sender<Grant<C>>,
 }
 
-/// A place in the queue. Who gives it up must say so with [`Slots::leave`].
+/// A place in the queue. Who gives it up must say so with [`ConnectionSlots::leave`].
 #[derive(Debug)]
-pub struct Place<C> {
+pub struct QueuePlace<C> {
     pub number: u64,
     pub grant: oneshot::Receiver<Grant<C>>,
 }
 
-impl<C> Slots<C> {
-    pub fn new(open_max: usize) -> Slots<C> {
-        Slots {
+impl<C> ConnectionSlots<C> {
+    pub fn new(open_max: usize) -> ConnectionSlots<C> {
+        ConnectionSlots {
             waiting: AtomicUsize::new(0),
             shrinking: AtomicBool::new(false),
             queue: Mutex::new(Queue { open: 0, open_max: open_max.max(1), next_number: 0, waiters: VecDeque::new() }),
@@ -92,8 +92,8 @@ impl<C> Slots<C> {
         free
     }
 
-    /// The end of the queue, unless it is full. Whoever joins calls [`Slots::settle`] next.
-    pub fn join(&self, queue_max: usize) -> Option<Place<C>> {
+    /// The end of the queue, unless it is full. Whoever joins calls [`ConnectionSlots::settle`] next.
+    pub fn join(&self, queue_max: usize) -> Option<QueuePlace<C>> {
         let mut queue = self.queue.lock();
         if queue.waiters.len() >= queue_max {
             return None;
@@ -101,11 +101,11 @@ impl<C> Slots<C> {
         let (hand, grant) = oneshot::channel();
         let number = queue.next_number;
         queue.next_number += 1;
-        queue.waiters.push_back(Waiter { number, hand });
+        queue.waiters.push_back(QueuedWaiter { number, hand });
         self.waiting.store(queue.waiters.len(), Ordering::Relaxed);
         drop(queue);
         fence(Ordering::SeqCst);
-        Some(Place { number, grant })
+        Some(QueuePlace { number, grant })
     }
 
     /// Gives a place up. Nothing happens if it was served already.
@@ -169,13 +169,13 @@ mod tests {
     use super::*;
 
     /// What a place has been given so far: a slot, a connection by its number, or nothing.
-    fn check(place: &mut Place<u32>, expect: Option<Grant<u32>>) {
+    fn check(place: &mut QueuePlace<u32>, expect: Option<Grant<u32>>) {
         let text = |grant: Option<Grant<u32>>| format!("{grant:?}");
         assert_eq!(text(place.grant.try_recv().ok()), text(expect));
     }
 
-    fn full() -> Slots<u32> {
-        let slots = Slots::new(1);
+    fn full() -> ConnectionSlots<u32> {
+        let slots = ConnectionSlots::new(1);
         assert!(slots.try_open());
         assert!(!slots.try_open());
         slots
@@ -244,6 +244,6 @@ mod tests {
 
     #[test]
     fn a_limit_of_nothing_still_lets_one_in() {
-        assert!(Slots::<u32>::new(0).try_open());
+        assert!(ConnectionSlots::<u32>::new(0).try_open());
     }
 }

@@ -20,22 +20,22 @@ use crate::settings::ResolverSettings;
 const HOSTS_FILE: &str = "/etc/hosts";
 
 /// The answer, and how many milliseconds it took.
-pub type Reply = Box<dyn FnOnce(Result<NameAnswer, Arc<str>>, u64) + Send>;
+pub type OnNameAnswer = Box<dyn FnOnce(Result<NameAnswer, Arc<str>>, u64) + Send>;
 
 #[derive(Debug)]
 pub struct Resolver {
     settings: ResolverSettings,
-    asker: OnceLock<Option<mpsc::UnboundedSender<Asked>>>,
+    asker: OnceLock<Option<mpsc::UnboundedSender<NameQuery>>>,
 }
 
-struct Asked {
+struct NameQuery {
     host: Arc<str>,
-    reply: Reply,
+    reply: OnNameAnswer,
 }
 
-impl std::fmt::Debug for Asked {
+impl std::fmt::Debug for NameQuery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Asked").field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("NameQuery").field("host", &self.host).finish_non_exhaustive()
     }
 }
 
@@ -46,9 +46,9 @@ impl Resolver {
 
     /// Asks for a host's addresses. The reply is called once, on the resolver's thread. What waits here is bounded by
     /// the askers: each name of each origin has at most one question open.
-    pub fn ask(&self, host: Arc<str>, reply: Reply) {
+    pub fn ask(&self, host: Arc<str>, reply: OnNameAnswer) {
         let asker = self.asker.get_or_init(|| start(self.settings.clone()));
-        let asked = Asked { host, reply };
+        let asked = NameQuery { host, reply };
         let refused = match asker {
             Some(asker) => asker.send(asked).err().map(|refused| refused.0),
             None => Some(asked),
@@ -59,7 +59,7 @@ impl Resolver {
     }
 }
 
-fn start(settings: ResolverSettings) -> Option<mpsc::UnboundedSender<Asked>> {
+fn start(settings: ResolverSettings) -> Option<mpsc::UnboundedSender<NameQuery>> {
     let (asker, asked) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     std::thread::Builder::new()
@@ -70,10 +70,10 @@ fn start(settings: ResolverSettings) -> Option<mpsc::UnboundedSender<Asked>> {
 }
 
 /// Ends when the last asker is gone, that is, after a reload.
-async fn answer_all(settings: ResolverSettings, mut asked: mpsc::UnboundedReceiver<Asked>) {
+async fn answer_all(settings: ResolverSettings, mut asked: mpsc::UnboundedReceiver<NameQuery>) {
     let settings = Arc::new(settings);
     let mut servers = None;
-    while let Some(Asked { host, reply }) = asked.recv().await {
+    while let Some(NameQuery { host, reply }) = asked.recv().await {
         let began = Moment::now();
         let took_ms = move || began.micros_until(Moment::now()) / 1_000;
         if let Some(answer) = answer_locally(&settings, &host, Path::new(HOSTS_FILE)) {

@@ -16,7 +16,7 @@ use super::limits::{SHELVES_MAX, SHELVES_MIN};
 use super::origin_error::Span;
 use super::origin_names::{NameAnswer, Nameless, OriginNames};
 use super::origin_pool::{Idle, IdleAccount, Oldest};
-use super::origin_queue::{Grant, Place, Slots};
+use super::origin_queue::{ConnectionSlots, Grant, QueuePlace};
 use super::resolver::Resolver;
 use crate::settings::OriginUrl;
 
@@ -28,7 +28,7 @@ pub struct Servers {
     turn: AtomicUsize,
     /// A request came since the last sweep: worth looking names up ahead of need.
     used: AtomicBool,
-    pub slots: Slots<Returned>,
+    pub slots: ConnectionSlots<Returned>,
     pub account: Arc<IdleAccount>,
     names: Mutex<OriginNames>,
     /// Told whenever an answer about a name came.
@@ -76,7 +76,7 @@ impl Servers {
             book: ArcSwap::default(),
             turn: AtomicUsize::new(0),
             used: AtomicBool::new(false),
-            slots: Slots::new(connections_max),
+            slots: ConnectionSlots::new(connections_max),
             account: Arc::clone(account),
             heard: Notify::new(),
             shelves_count: cores.clamp(SHELVES_MIN, SHELVES_MAX),
@@ -416,7 +416,7 @@ impl Drop for Lease {
 #[derive(Debug)]
 pub struct Waiting<'a> {
     servers: &'a Arc<Servers>,
-    place: Place<Returned>,
+    place: QueuePlace<Returned>,
 }
 
 impl<'a> Waiting<'a> {

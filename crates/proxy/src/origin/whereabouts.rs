@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::dial::{Place, dial};
+use super::dial::{DialAddress, dial};
 use super::origin_error::OriginErrorKind;
 use super::origin_pool::IdleAccount;
 use super::origin_stream::OriginStream;
@@ -28,7 +28,7 @@ impl Whereabouts {
 
     /// A connection to its first address, or to another where that does not answer: everybody who asks for one name is
     /// to come to one server. `timeout` is for looking up, and again for connecting.
-    pub async fn dial(&self, now_ms: u64, timeout: Duration) -> Result<(OriginStream, Place), OriginErrorKind> {
+    pub async fn dial(&self, now_ms: u64, timeout: Duration) -> Result<(OriginStream, DialAddress), OriginErrorKind> {
         let began = Moment::now();
         let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
         let found = self.servers.look_up(&self.resolver, now_ms, elapsed_ms, timeout).await;
@@ -52,7 +52,7 @@ impl Whereabouts {
     }
 
     /// Is this still where it leads? As long as nothing else was heard it is.
-    pub fn leads_to(&self, place: &Place) -> bool {
+    pub fn leads_to(&self, place: &DialAddress) -> bool {
         let book = self.servers.book();
         book.addresses.is_empty() || book.addresses.iter().any(|address| address.place == *place)
     }

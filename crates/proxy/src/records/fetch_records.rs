@@ -18,20 +18,20 @@ use crate::records::task_records::TaskRecords;
 
 /// Why somebody fetches.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum FetchReason {
     Miss,
     Pass,
     Background,
     Pipe,
 }
 
-impl Wish {
+impl FetchReason {
     fn name(self) -> &'static str {
         match self {
-            Wish::Miss => "fetch",
-            Wish::Pass => "pass",
-            Wish::Background => "bgfetch",
-            Wish::Pipe => "pipe",
+            FetchReason::Miss => "fetch",
+            FetchReason::Pass => "pass",
+            FetchReason::Background => "bgfetch",
+            FetchReason::Pipe => "pipe",
         }
     }
 }
@@ -40,7 +40,7 @@ impl Wish {
 pub(crate) fn begin(
     core: &Core,
     client: Option<&TaskRecords>,
-    (xid, wish): (u64, Wish),
+    (xid, wish): (u64, FetchReason),
     program: &str,
     request: &Request<'_>,
 ) -> Option<Rc<TaskRecords>> {

@@ -16,7 +16,7 @@ use crate::vcl_story::xids;
 
 /// Why a session ends, in Varnish's words.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Closing {
+pub(crate) enum SessionEnd {
     /// The client ended it.
     Remote,
     /// The client said that nothing more comes.
@@ -34,27 +34,27 @@ pub(crate) enum Closing {
     ProgramFailed,
 }
 
-impl Closing {
-    pub(crate) fn of_refusal(refusal: &Refusal) -> Closing {
+impl SessionEnd {
+    pub(crate) fn of_refusal(refusal: &Refusal) -> SessionEnd {
         match refusal.status {
-            408 => Closing::Timeout,
-            431 | 414 => Closing::Overflow,
-            _ => Closing::Junk,
+            408 => SessionEnd::Timeout,
+            431 | 414 => SessionEnd::Overflow,
+            _ => SessionEnd::Junk,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Closing::Remote => "REM_CLOSE",
-            Closing::Request => "REQ_CLOSE",
-            Closing::Response => "RESP_CLOSE",
-            Closing::Junk => "RX_JUNK",
-            Closing::Overflow => "RX_OVERFLOW",
-            Closing::Timeout => "RX_TIMEOUT",
-            Closing::Body => "RX_BODY",
-            Closing::TransmitFailed => "TX_ERROR",
-            Closing::Pipe => "TX_PIPE",
-            Closing::ProgramFailed => "VCL_FAILURE",
+            SessionEnd::Remote => "REM_CLOSE",
+            SessionEnd::Request => "REQ_CLOSE",
+            SessionEnd::Response => "RESP_CLOSE",
+            SessionEnd::Junk => "RX_JUNK",
+            SessionEnd::Overflow => "RX_OVERFLOW",
+            SessionEnd::Timeout => "RX_TIMEOUT",
+            SessionEnd::Body => "RX_BODY",
+            SessionEnd::TransmitFailed => "TX_ERROR",
+            SessionEnd::Pipe => "TX_PIPE",
+            SessionEnd::ProgramFailed => "VCL_FAILURE",
         }
     }
 }
@@ -65,7 +65,7 @@ pub(crate) struct SessionRecords {
     began: Moment,
     /// Of the listener.
     name: Arc<str>,
-    closing: Cell<Closing>,
+    closing: Cell<SessionEnd>,
 }
 
 impl SessionRecords {
@@ -97,7 +97,7 @@ impl SessionRecords {
             ),
         );
         task.hand_over();
-        Some(SessionRecords { task, began, name, closing: Cell::new(Closing::Remote) })
+        Some(SessionRecords { task, began, name, closing: Cell::new(SessionEnd::Remote) })
     }
 
     pub(crate) fn xid(&self) -> u64 {
@@ -133,7 +133,7 @@ impl SessionRecords {
     }
 
     /// The last word counts.
-    pub(crate) fn closes(&self, why: Closing) {
+    pub(crate) fn closes(&self, why: SessionEnd) {
         self.closing.set(why);
     }
 }

@@ -68,7 +68,7 @@ pub struct Ran {
 
 /// How long what a fetch brought lives.
 #[derive(Clone, Debug)]
-pub struct Settled {
+pub struct GivenLife {
     pub life: Life,
     pub is_background: bool,
 }

@@ -8,13 +8,13 @@ use std::rc::Rc;
 
 use crate::access_log::Record;
 use crate::policy_columns::Life;
-use crate::rehearsal::heard::{Closed, Event, Ran, Settled};
+use crate::rehearsal::heard::{Closed, Event, GivenLife, Ran};
 
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     events: RefCell<Vec<Event>>,
     ran: RefCell<Vec<Ran>>,
-    settled: RefCell<Vec<Settled>>,
+    settled: RefCell<Vec<GivenLife>>,
     closed: RefCell<Option<Closed>>,
     /// Every fetch under way holds it.
     fetches: Rc<()>,
@@ -33,7 +33,7 @@ impl Watch {
     }
 
     pub(crate) fn settled(&self, life: &Life, is_background: bool) {
-        self.settled.borrow_mut().push(Settled { life: life.clone(), is_background });
+        self.settled.borrow_mut().push(GivenLife { life: life.clone(), is_background });
     }
 
     pub(crate) fn answered(&self, record: &Record<'_>) {
@@ -57,7 +57,7 @@ impl Watch {
     }
 
     /// What was heard of one request. Chance begins anew.
-    pub(crate) fn take(&self) -> (Vec<Ran>, Vec<Settled>, Option<Closed>) {
+    pub(crate) fn take(&self) -> (Vec<Ran>, Vec<GivenLife>, Option<Closed>) {
         self.drawn.set(0);
         self.events.take();
         (self.ran.take(), self.settled.take(), self.closed.take())

@@ -19,7 +19,7 @@ const SHARDS: usize = 16;
 const FILES_PER_SHARD_MIN: usize = 16;
 
 pub(crate) struct OpenFileTable {
-    shards: Vec<RwLock<Shard>>,
+    shards: Vec<RwLock<FileShard>>,
     hasher: RandomState,
     /// Of one shard.
     files_max: usize,
@@ -29,7 +29,7 @@ pub(crate) struct OpenFileTable {
 
 /// What is known of a path.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum KnownFile {
     Current(Arc<OpenFile>),
     /// The asker is to see whether it is still so.
     Due(Arc<OpenFile>),
@@ -37,16 +37,16 @@ pub(crate) enum Kept {
 }
 
 #[derive(Default)]
-struct Shard {
+struct FileShard {
     /// Places in `entries`.
     places: HashTable<usize>,
-    entries: Vec<Entry>,
+    entries: Vec<TableEntry>,
     hand: usize,
     files: usize,
     bytes: usize,
 }
 
-struct Entry {
+struct TableEntry {
     hash: u64,
     root: usize,
     path: Box<[u8]>,
@@ -71,17 +71,17 @@ impl OpenFileTable {
     }
 
     #[inline]
-    pub(crate) fn get(&self, root: usize, path: &[u8], now_ms: u64) -> Kept {
+    pub(crate) fn get(&self, root: usize, path: &[u8], now_ms: u64) -> KnownFile {
         let hash = self.hasher.hash_one((root, path));
         let shard = self.shard(hash).read();
         let Some(&place) = shard.places.find(hash, |&at| shard.entries[at].is(root, path)) else {
-            return Kept::Nothing;
+            return KnownFile::Nothing;
         };
         let file = &shard.entries[place].file;
         file.note_use();
         match file.is_due(now_ms, self.check_every_ms) {
-            true => Kept::Due(Arc::clone(file)),
-            false => Kept::Current(Arc::clone(file)),
+            true => KnownFile::Due(Arc::clone(file)),
+            false => KnownFile::Current(Arc::clone(file)),
         }
     }
 
@@ -101,7 +101,7 @@ impl OpenFileTable {
         while shard.files + file.count() > self.files_max || shard.bytes + file.memory_bytes() > self.bytes_max {
             shard.evict();
         }
-        shard.add(Entry { hash, root, path: path.into(), file: Arc::clone(file) });
+        shard.add(TableEntry { hash, root, path: path.into(), file: Arc::clone(file) });
     }
 
     /// The path means nothing any more.
@@ -115,24 +115,24 @@ impl OpenFileTable {
 
     /// By high bits: the tables inside use the low ones, and the highest seven.
     #[inline]
-    fn shard(&self, hash: u64) -> &RwLock<Shard> {
+    fn shard(&self, hash: u64) -> &RwLock<FileShard> {
         &self.shards[(hash >> 40) as usize % self.shards.len()]
     }
 }
 
-impl Entry {
+impl TableEntry {
     #[inline]
     fn is(&self, root: usize, path: &[u8]) -> bool {
         self.root == root && *self.path == *path
     }
 }
 
-impl Shard {
+impl FileShard {
     fn find(&self, hash: u64, root: usize, path: &[u8]) -> Option<usize> {
         self.places.find(hash, |&at| self.entries[at].is(root, path)).copied()
     }
 
-    fn add(&mut self, entry: Entry) {
+    fn add(&mut self, entry: TableEntry) {
         self.files += entry.file.count();
         self.bytes += entry.file.memory_bytes();
         let hash = entry.hash;
@@ -209,7 +209,7 @@ mod tests {
 
     /// Which of the paths `a` to `z` are kept.
     fn kept(table: &OpenFileTable) -> String {
-        let is_kept = |path: &char| !matches!(table.get(0, path.to_string().as_bytes(), 0), Kept::Nothing);
+        let is_kept = |path: &char| !matches!(table.get(0, path.to_string().as_bytes(), 0), KnownFile::Nothing);
         ('a'..='z').filter(is_kept).collect()
     }
 
@@ -272,10 +272,10 @@ mod tests {
         let folder = TestFolder::new("table-roots");
         let table = table(10, 10);
         table.keep(1, b"a", &file(&folder, "1"));
-        assert!(matches!(table.get(0, b"a", 0), Kept::Nothing));
-        assert!(matches!(table.get(1, b"a", 999), Kept::Current(_)));
-        assert!(matches!(table.get(1, b"a", 1_000), Kept::Due(_)));
-        assert!(matches!(table.get(1, b"a", 1_000), Kept::Current(_)));
+        assert!(matches!(table.get(0, b"a", 0), KnownFile::Nothing));
+        assert!(matches!(table.get(1, b"a", 999), KnownFile::Current(_)));
+        assert!(matches!(table.get(1, b"a", 1_000), KnownFile::Due(_)));
+        assert!(matches!(table.get(1, b"a", 1_000), KnownFile::Current(_)));
     }
 
     #[test]

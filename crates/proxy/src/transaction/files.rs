@@ -13,13 +13,13 @@ use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, Found, NotShown, Terms};
 use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::OpenFile;
-use crate::static_files::open_file_table::Kept;
+use crate::static_files::open_file_table::KnownFile;
 use crate::transaction::deliver::{self, Answer};
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction, error_page};
 
 /// The step. `known` is what the table said of the path as it was sent.
-pub(crate) async fn run(tx: &mut Transaction, root: usize, known: Kept) -> Step {
+pub(crate) async fn run(tx: &mut Transaction, root: usize, known: KnownFile) -> Step {
     tx.outcome.verdict = CacheVerdict::File;
     match find(tx, root, known).await {
         Ok(file) => show(tx, file),
@@ -27,7 +27,7 @@ pub(crate) async fn run(tx: &mut Transaction, root: usize, known: Kept) -> Step 
     }
 }
 
-async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile>, Synth> {
+async fn find(tx: &Transaction, root: usize, known: KnownFile) -> Result<Arc<OpenFile>, Synth> {
     let files = &tx.site.files;
     let settings = Arc::clone(&files.roots[root]);
     let request = tx.head.request();
@@ -42,7 +42,7 @@ async fn find(tx: &Transaction, root: usize, known: Kept) -> Result<Arc<OpenFile
         return Err(absent());
     }
     let known = match known {
-        Kept::Nothing if canonical != request.path => files.table.get(root, &canonical, now.mono_ms),
+        KnownFile::Nothing if canonical != request.path => files.table.get(root, &canonical, now.mono_ms),
         known => known,
     };
     match (look(tx, root, path, known).await, &settings.fallback) {
@@ -70,7 +70,7 @@ pub(crate) async fn look(
     tx: &Transaction,
     root: usize,
     path: FilePath,
-    known: Kept,
+    known: KnownFile,
 ) -> Result<Arc<OpenFile>, NotFound> {
     let files = &tx.site.files;
     let settings = Arc::clone(&files.roots[root]);
@@ -79,13 +79,13 @@ pub(crate) async fn look(
     let form = if path.is_directory { listing_form(tx, &settings) } else { None };
     let listed = form.map(|form| listing_key(form, &canonical));
     let known = match (known, &listed) {
-        (Kept::Nothing, Some(key)) => files.table.get(root, key, now.mono_ms),
+        (KnownFile::Nothing, Some(key)) => files.table.get(root, key, now.mono_ms),
         (known, _) => known,
     };
     let known = match known {
-        Kept::Current(file) => return Ok(file),
-        Kept::Due(file) => Some(file),
-        Kept::Nothing => None,
+        KnownFile::Current(file) => return Ok(file),
+        KnownFile::Due(file) => Some(file),
+        KnownFile::Nothing => None,
     };
     let terms = Terms {
         memory_bytes_max: files.memory_bytes_max,

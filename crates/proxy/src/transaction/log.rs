@@ -15,7 +15,7 @@ use crate::instant_answer::HitResponse;
 use crate::peer::Peer;
 use crate::policy_columns::{Life, LoggedTexts};
 use crate::records::request_records;
-use crate::records::session_records::Closing as SessionClosing;
+use crate::records::session_records::SessionEnd;
 use crate::send_outcome::End;
 use crate::site::Site;
 use crate::transaction::Transaction;
@@ -66,20 +66,19 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
     if let Some(records) = tx.policy.records() {
         request_records::end(records, ended);
     }
-    downstream.finish(tx.persistent, tx.client_closes, || closing_of(tx, end)).await
+    downstream.finish(tx.persistent, tx.client_closes, || session_end(tx, end)).await
 }
 
 /// Why the connection ends with this answer, if it does.
-fn closing_of(tx: &Transaction, end: End) -> SessionClosing {
-    use SessionClosing as Closing;
+fn session_end(tx: &Transaction, end: End) -> SessionEnd {
     match end {
-        End::TunnelClosed => Closing::Pipe,
-        End::ClientSlow | End::MemoryNeeded | End::Cut(_) => Closing::TransmitFailed,
-        End::Unanswered(_) => Closing::Body,
-        End::Sent if tx.client_closes => Closing::Request,
-        End::Sent if !tx.persistent && tx.outcome.why == VCL_FAILED => Closing::ProgramFailed,
-        End::Sent if !tx.persistent => Closing::Response,
-        End::Sent | End::ClientLeft => Closing::Remote,
+        End::TunnelClosed => SessionEnd::Pipe,
+        End::ClientSlow | End::MemoryNeeded | End::Cut(_) => SessionEnd::TransmitFailed,
+        End::Unanswered(_) => SessionEnd::Body,
+        End::Sent if tx.client_closes => SessionEnd::Request,
+        End::Sent if !tx.persistent && tx.outcome.why == VCL_FAILED => SessionEnd::ProgramFailed,
+        End::Sent if !tx.persistent => SessionEnd::Response,
+        End::Sent | End::ClientLeft => SessionEnd::Remote,
     }
 }
 

@@ -12,7 +12,7 @@ use wire::memcached::{Command, ReplyFault};
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
 use crate::memcached_gateway::errand::Errand;
-use crate::memcached_gateway::gateway_call::{Failure, FailureKind, Got};
+use crate::memcached_gateway::gateway_call::{Failure, FailureKind, ReceivedReply};
 use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedMode};
 use crate::memcached_gateway::item_answer::{self, ItemAnswer, ItemBody};
@@ -110,7 +110,7 @@ async fn exchange(
         _ => gateway.ask(&core, &mut waiter, key, &command).await,
     };
     value.settle(gateway, &core, &got);
-    let got: Got = got.map_err(|why| unanswered(gateway, why))?;
+    let got: ReceivedReply = got.map_err(|why| unanswered(gateway, why))?;
     if settings.chunk_bytes.is_none() {
         return Ok(answer(&request, &errand, settings, got, now_s)?);
     }

@@ -13,7 +13,7 @@ use crate::memcached_gateway::Waiter;
 use crate::memcached_gateway::chunk_layout::{ChunkNames, MANIFEST_BYTES, Manifest, chunk_exptime};
 use crate::memcached_gateway::chunked_read::{ChunkedRead, NoChunk};
 use crate::memcached_gateway::errand::Errand;
-use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::gateway_settings::MemcachedCommand;
 use crate::memcached_gateway::item_answer::{missed, value_too_large};
@@ -44,8 +44,8 @@ impl<'a> Asking<'a> {
     pub(super) async fn look_for_chunks(
         &self,
         waiter: &mut Waiter<'_>,
-        mut got: Got,
-    ) -> Result<(Got, Option<Manifest>), Stop> {
+        mut got: ReceivedReply,
+    ) -> Result<(ReceivedReply, Option<Manifest>), Stop> {
         let Reply::Item(item) = &got.reply else { return Ok((got, None)) };
         // As long as a manifest: only its value says whether it is one.
         if item.value.is_empty() && item.value_bytes == MANIFEST_BYTES as u64 {
@@ -70,7 +70,7 @@ impl<'a> Asking<'a> {
         Ok((got, manifest))
     }
 
-    fn manifest(&self, got: &Got) -> Option<Manifest> {
+    fn manifest(&self, got: &ReceivedReply) -> Option<Manifest> {
         let Reply::Item(item) = &got.reply else { return None };
         let stored = &got.bytes[item.value.clone()];
         Manifest::read(&stored[self.errand.keys.first()?.unwrap(stored)?..])

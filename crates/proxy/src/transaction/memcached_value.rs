@@ -14,7 +14,7 @@ use crate::fetch::broken::Broken;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, looks_like_manifest};
 use crate::memcached_gateway::chunked_write::{ChunkedWrite, NotStored};
 use crate::memcached_gateway::errand::Errand;
-use crate::memcached_gateway::gateway_call::Got;
+use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::gateway_settings::MemcachedMode;
 use crate::memcached_gateway::value_hold::ValueHold;
@@ -39,7 +39,7 @@ impl Value {
 
     /// Chunks whose manifest is not stored are nobody's. Where that is not known they stay: a value without them would
     /// be a miss.
-    pub(super) fn settle(&self, gateway: &Gateway, core: &Rc<Core>, outcome: &Result<Got, Unanswered>) {
+    pub(super) fn settle(&self, gateway: &Gateway, core: &Rc<Core>, outcome: &Result<ReceivedReply, Unanswered>) {
         let is_nobodys = match outcome {
             Ok(got) => !matches!(got.reply, Reply::Stored { .. }),
             Err(Unanswered::Failed { failure, .. }) => failure.unsent,
@@ -175,7 +175,7 @@ impl Intake<'_> {
         }
     }
 
-    fn refused(&self, got: &Got) -> Synth {
+    fn refused(&self, got: &ReceivedReply) -> Synth {
         match (&got.reply, self.gateway.settings.mode) {
             (Reply::Error { of, text }, MemcachedMode::Clean) => {
                 item_answer::error(self.errand, *of, &got.bytes[text.clone()])

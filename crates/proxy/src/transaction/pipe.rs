@@ -9,7 +9,7 @@ use crate::downstream::Downstream;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::purpose::Purpose;
-use crate::fetch::{Fetch, Reply};
+use crate::fetch::{Fetch, OriginReply};
 use crate::outgoing_head::AnswerHead;
 use crate::policy_steps;
 use crate::send_outcome::End;
@@ -55,7 +55,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
     }
 }
 
-async fn switch(tx: &mut Transaction, downstream: &mut Downstream<'_>, reply: Reply) -> Step {
+async fn switch(tx: &mut Transaction, downstream: &mut Downstream<'_>, reply: OriginReply) -> Step {
     tx.persistent = false;
     tx.outcome.status = reply.head.status.0;
     tx.core.counters.pipes.add(1);

@@ -42,7 +42,7 @@ impl Wait {
 }
 
 /// What can happen meanwhile.
-enum Event {
+enum WaitEvent {
     Head(Result<Headed, Release>),
     Interim(AnswerHead),
     ClientLeft,
@@ -54,29 +54,29 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, m
     loop {
         let event = poll_fn(|cx| {
             if let Some(interim) = wait.notes.as_ref().and_then(|notes| notes.poll_interim(cx)) {
-                return Poll::Ready(Event::Interim(interim));
+                return Poll::Ready(WaitEvent::Interim(interim));
             }
             if let Poll::Ready(head) = wait.follower.poll_head(cx) {
-                return Poll::Ready(Event::Head(head));
+                return Poll::Ready(WaitEvent::Head(head));
             }
             if !std::mem::replace(&mut is_counted, true) {
                 tx.core.counters.waited.add(1);
             }
-            if downstream.has_left(cx) { Poll::Ready(Event::ClientLeft) } else { Poll::Pending }
+            if downstream.has_left(cx) { Poll::Ready(WaitEvent::ClientLeft) } else { Poll::Pending }
         })
         .await;
-        if let (Event::Head(_), Some(records)) = (&event, tx.policy.records()) {
+        if let (WaitEvent::Head(_), Some(records)) = (&event, tx.policy.records()) {
             records.stamp(if wait.notes.is_some() { "Fetch" } else { "Waitinglist" });
         }
         match event {
-            Event::Interim(head) => {
+            WaitEvent::Interim(head) => {
                 if !downstream.send_interim(tx.head.version, head).await {
                     return Step::client_left(downstream);
                 }
             }
-            Event::ClientLeft => return Step::client_left(downstream),
-            Event::Head(Ok(headed)) => return headed_for(tx, wait, headed),
-            Event::Head(Err(release)) => return released(tx, wait, release),
+            WaitEvent::ClientLeft => return Step::client_left(downstream),
+            WaitEvent::Head(Ok(headed)) => return headed_for(tx, wait, headed),
+            WaitEvent::Head(Err(release)) => return released(tx, wait, release),
         }
     }
 }

@@ -40,7 +40,7 @@ use crate::vcl_story::{policy_purge, xids};
 
 /// What a scope is made of beside the request.
 #[derive(Default)]
-struct Beside<'b> {
+struct ScopeParts<'b> {
     stored: Option<StoredView<'b>>,
     bereq: Option<&'b RequestHead>,
     response: Option<(u16, Option<&'b [u8]>, &'b Fields)>,
@@ -50,7 +50,7 @@ struct Beside<'b> {
 /// failed before it began.
 fn within<R>(
     tx: &mut Transaction,
-    beside: Beside<'_>,
+    beside: ScopeParts<'_>,
     run: impl for<'a> FnOnce(&Scope<'a>, &'a Loaded) -> R,
 ) -> Option<R> {
     let (core, settings, head) = (Rc::clone(&tx.core), Arc::clone(&tx.site), Rc::clone(&tx.head));
@@ -107,7 +107,7 @@ pub(crate) fn recv(tx: &mut Transaction) -> Step {
     }
     // A label leads to another program, which may not lead on.
     for labels_left in [1, 0] {
-        let said = within(tx, Beside::default(), |scope, program| {
+        let said = within(tx, ScopeParts::default(), |scope, program| {
             let verdict = run_over!(scope, program.recv);
             if let RecvVerdict::Vcl(label) = verdict {
                 return Said::Label(label.to_owned());
@@ -343,7 +343,7 @@ pub(crate) fn hit_followed(tx: &mut Transaction, headed: &Headed) -> Option<Step
 }
 
 fn said_of_hit(tx: &mut Transaction, stored: StoredView<'_>) -> Option<Step> {
-    let beside = Beside { stored: Some(stored), ..Beside::default() };
+    let beside = ScopeParts { stored: Some(stored), ..ScopeParts::default() };
     let said = within(tx, beside, |scope, program| {
         let verdict = run_over!(scope, program.hit);
         step_after_hit(scope, verdict)
@@ -368,7 +368,7 @@ pub(crate) fn step_after_hit(scope: &Scope<'_>, verdict: HitVerdict<'_>) -> Opti
 
 /// vcl_miss.
 pub(crate) fn miss(tx: &mut Transaction) -> Option<Step> {
-    let said = within(tx, Beside::default(), |scope, program| match run_over!(scope, program.miss) {
+    let said = within(tx, ScopeParts::default(), |scope, program| match run_over!(scope, program.miss) {
         MissVerdict::Fetch => None,
         MissVerdict::Pass => Some(Step::Pass),
         MissVerdict::Restart => Some(Step::Restart),
@@ -380,7 +380,7 @@ pub(crate) fn miss(tx: &mut Transaction) -> Option<Step> {
 
 /// vcl_pass.
 pub(crate) fn pass(tx: &mut Transaction) -> Option<Step> {
-    let said = within(tx, Beside::default(), |scope, program| match run_over!(scope, program.pass) {
+    let said = within(tx, ScopeParts::default(), |scope, program| match run_over!(scope, program.pass) {
         PassVerdict::Fetch => None,
         PassVerdict::Restart => Some(Step::Restart),
         PassVerdict::Synth(status) => Some(synth(status)),
@@ -406,7 +406,7 @@ pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
     }
     let bereq = Rc::new(bereq);
     let mut piped = None;
-    let beside = Beside { bereq: Some(&bereq), ..Beside::default() };
+    let beside = ScopeParts { bereq: Some(&bereq), ..ScopeParts::default() };
     let said = within(tx, beside, |scope, program| {
         let Some(request) = scope.request.as_ref() else { return Some(failed()) };
         match run_over!(scope, program.pipe) {
@@ -434,7 +434,7 @@ fn choose_for_pipe<'a>(scope: &Scope<'a>, program: &'a Loaded) {
 
 /// Takes all variants of the request's hash out of the store; then vcl_purge.
 pub(crate) fn purge(tx: &mut Transaction) -> Step {
-    let said = within(tx, Beside::default(), |scope, program| {
+    let said = within(tx, ScopeParts::default(), |scope, program| {
         let objects = policy_purge::purge(scope, Purged::This, Purge::Hard);
         if objects.is_err() {
             return failed();
@@ -461,8 +461,11 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
         head.fields.push(FieldName::Connection, "close");
     }
     record_response(tx, wanted.status, wanted.reason.as_deref(), &head.fields);
-    let beside =
-        Beside { stored: None, bereq: None, response: Some((wanted.status, wanted.reason.as_deref(), &head.fields)) };
+    let beside = ScopeParts {
+        stored: None,
+        bereq: None,
+        response: Some((wanted.status, wanted.reason.as_deref(), &head.fields)),
+    };
     if wanted.status == 501 && matches!(tx.head.method, Method::Other | Method::Purge | Method::Connect) {
         // Nobody knows whether a body follows.
         tx.persistent = false;
@@ -493,7 +496,7 @@ pub(crate) fn deliver(
     fields: &Fields,
 ) -> Result<MadeHead, Step> {
     record_response(tx, status, reason, fields);
-    let beside = Beside { stored, bereq: None, response: Some((status, reason, fields)) };
+    let beside = ScopeParts { stored, bereq: None, response: Some((status, reason, fields)) };
     let said = within(tx, beside, |scope, program| match run_over!(scope, program.deliver) {
         DeliverVerdict::Deliver => Ok(scope.response.to_made()),
         DeliverVerdict::Restart => Err(Step::Restart),
