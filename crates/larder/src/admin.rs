@@ -19,6 +19,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use message::Status;
 use parking_lot::Mutex;
 use proxy::Moment;
 use proxy::Proxy;
@@ -26,6 +27,7 @@ use proxy::settings::ListenAddress;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::AbortHandle;
+use wire::{Persistence, whole_answer};
 
 use crate::limits;
 use crate::log_writer::LogWriter;
@@ -218,7 +220,7 @@ where
     let Answer::Vcl { body, .. } = &answer else { return Ok(Some((answer, Vec::new()))) };
     let mut sent = head.split_off(body.from);
     if body.expects_continue && sent.is_empty() {
-        stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+        stream.write_all(&whole_answer(Status(100), &[], b"", false, Persistence::Implied)).await?;
     }
     while sent.len() < body.bytes {
         if stream.read_buf(&mut sent).await? == 0 {

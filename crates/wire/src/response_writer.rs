@@ -7,6 +7,8 @@ use message::{FieldsView, Status, Version, list_members, write_decimal};
 
 use crate::chunk_encoder::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, LAST_CHUNK, chunk_head, write_trailers};
 
+const WHOLE_HEAD_BYTES_USUAL: usize = 512;
+
 /// The first line. Without a reason of its own a status has the registered one, or none (RFC 9112 §4).
 pub fn write_status_line(out: &mut Vec<u8>, status: Status, reason: Option<&[u8]>) {
     out.extend_from_slice(b"HTTP/1.1 ");
@@ -120,6 +122,28 @@ pub fn write_head_end(out: &mut Vec<u8>, persistence: Persistence) {
     });
 }
 
+/// A whole answer of somebody who has all of it in memory: its head, and the body where it is sent.
+pub fn whole_answer(
+    status: Status,
+    fields: &[(&str, &str)],
+    body: &[u8],
+    sends_body: bool,
+    persistence: Persistence,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(WHOLE_HEAD_BYTES_USUAL + body.len());
+    write_status_line(&mut out, status, None);
+    for (name, value) in fields {
+        write_field(&mut out, name.as_bytes(), value.as_bytes());
+    }
+    let content = Content::Length(body.len() as u64);
+    let framing = write_framing(&mut out, status, content, Version::Http11, sends_body);
+    write_head_end(&mut out, persistence);
+    if framing != (BodyFraming::Length { left: 0 }) {
+        out.extend_from_slice(body);
+    }
+    out
+}
+
 /// Does this line of Connection end it? One option among others does, too.
 pub fn says_close(value: &[u8]) -> bool {
     list_members(value).any(|option| option.eq_ignore_ascii_case(b"close"))
@@ -191,6 +215,18 @@ mod tests {
     }
 
     const NOTHING: BodyFraming = BodyFraming::Length { left: 0 };
+
+    #[test]
+    fn a_whole_answer_brings_its_body_where_one_may_be_sent() {
+        let answer = |status, sends_body, persistence| {
+            let bytes = whole_answer(Status(status), &[("A", "b")], b"pie", sends_body, persistence);
+            String::from_utf8(bytes).unwrap()
+        };
+        let head = "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 3\r\n";
+        assert_eq!(answer(200, true, Persistence::Implied), format!("{head}\r\npie"));
+        assert_eq!(answer(200, false, Persistence::Close), format!("{head}Connection: close\r\n\r\n"));
+        assert_eq!(answer(304, true, Persistence::Implied), "HTTP/1.1 304 Not Modified\r\nA: b\r\n\r\n");
+    }
 
     #[test]
     fn a_known_length_is_said_to_get_and_head_alike() {

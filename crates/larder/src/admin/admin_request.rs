@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use message::{FieldName, FieldsView, Method, Request, Scheme, Status};
 use wire::limits::HeadLimits;
-use wire::{ReceivedRequest, RequestBody, read_request};
+use wire::{Persistence, ReceivedRequest, RequestBody, read_request, whole_answer};
 
 use super::observation::Observation;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
@@ -220,18 +220,16 @@ impl Answer {
             Answer::Json { status, body, head_only } => (status, "application/json", body, head_only),
             Answer::Vcl { .. } => unreachable!("it is done before it is answered"),
         };
-        let allow = if status == 405 { "Allow: GET, HEAD, POST, PUT, DELETE\r\n" } else { "" };
-        let mut bytes = format!(
-            "HTTP/1.1 {status} {}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
-             X-Content-Type-Options: nosniff\r\nContent-Security-Policy: {SECURITY_POLICY}\r\n{allow}Connection: close\r\n\r\n",
-            Status(status).reason(),
-            body.len(),
-        )
-        .into_bytes();
-        if !head_only {
-            bytes.extend_from_slice(body.as_bytes());
+        let mut fields = vec![
+            ("Content-Type", content_type),
+            ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Content-Security-Policy", SECURITY_POLICY),
+        ];
+        if status == 405 {
+            fields.push(("Allow", "GET, HEAD, POST, PUT, DELETE"));
         }
-        bytes
+        whole_answer(Status(status), &fields, body.as_bytes(), !head_only, Persistence::Close)
     }
 }
 

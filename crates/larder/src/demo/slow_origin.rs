@@ -8,9 +8,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use message::{FieldName, Method, Scheme};
+use message::{FieldName, Method, Scheme, Status};
 use wire::limits::HeadLimits;
-use wire::read_request;
+use wire::{Persistence, read_request, whole_answer};
 
 use super::demo_site::{Resource, resources};
 use crate::limits;
@@ -100,33 +100,24 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
 
 /// The whole answer. `known` is what If-None-Match says.
 fn answer(shared: &Shared, method: Method, path: &[u8], known: &[u8]) -> Vec<u8> {
-    let plain = |status: &str, text: &str| {
-        format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}", text.len())
-            .into_bytes()
+    let answer = |status, fields: &[(&str, &str)], body: &str| {
+        whole_answer(Status(status), fields, body.as_bytes(), method != Method::Head, Persistence::Implied)
     };
     if !matches!(method, Method::Get | Method::Head) {
-        return b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, HEAD\r\nContent-Length: 0\r\n\r\n".to_vec();
+        return answer(405, &[("Allow", "GET, HEAD")], "");
     }
     let Some(resource) = shared.resources.iter().find(|resource| resource.path.as_bytes() == path) else {
-        return plain("404 Not Found", "No such page.\n");
+        return answer(404, &[("Content-Type", "text/plain")], "No such page.\n");
     };
     let body = resource.render();
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
     let etag = format!("\"{:016x}\"", hasher.finish());
-    let fields = format!("Cache-Control: {}\r\nETag: {etag}\r\n", resource.cache_control);
+    let fields = [("Cache-Control", resource.cache_control), ("ETag", &etag)];
     if known == etag.as_bytes() {
-        return format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\n").into_bytes();
+        return answer(304, &fields, "");
     }
-    let mut answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\n{fields}\r\n",
-        resource.content_type,
-        body.len()
-    );
-    if method == Method::Get {
-        answer.push_str(&body);
-    }
-    answer.into_bytes()
+    answer(200, &[&[("Content-Type", resource.content_type)], &fields[..]].concat(), &body)
 }
 
 #[cfg(test)]
