@@ -38,7 +38,7 @@ use crate::workload::{Connections, Load, Workload};
 
 /// What a thread is told.
 #[derive(Clone)]
-pub(crate) struct Errand {
+pub(crate) struct ThreadJob {
     /// Of how many threads.
     pub(crate) thread: usize,
     pub(crate) workload: Arc<Workload>,
@@ -91,16 +91,16 @@ pub(crate) struct Desk {
 }
 
 /// The thread from its first connection to its last.
-pub(crate) fn work(errand: &Errand) -> io::Result<Brought> {
-    stay_on_cpu(errand)?;
+pub(crate) fn work(job: &ThreadJob) -> io::Result<Brought> {
+    stay_on_cpu(job)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .event_interval(256)
         .global_queue_interval(64)
         .build_local(Default::default())?;
-    let desk = Rc::new(Desk::new(errand));
+    let desk = Rc::new(Desk::new(job));
     let ended = runtime.block_on(async {
-        if needs_pacer(&errand.workload) {
+        if needs_pacer(&job.workload) {
             tokio::task::spawn_local(pace(Rc::clone(&desk), Alarm::new()?));
         }
         for user in 0..desk.users_left.get() {
@@ -108,7 +108,7 @@ pub(crate) fn work(errand: &Errand) -> io::Result<Brought> {
         }
         tokio::select! {
             () = desk.nobody_left.notified() => {}
-            () = watch(&desk, errand) => {}
+            () = watch(&desk, job) => {}
         }
         io::Result::Ok(Nanos::now())
     })?;
@@ -116,17 +116,17 @@ pub(crate) fn work(errand: &Errand) -> io::Result<Brought> {
     // Users that still wait for an answer end here.
     drop(runtime);
     desk.close(ended);
-    let _ = errand.seconds.send((errand.thread, Part::Last(desk.tally.borrow_mut().turn_second())));
+    let _ = job.seconds.send((job.thread, Part::Last(desk.tally.borrow_mut().turn_second())));
     let tally = std::mem::take(&mut *desk.tally.borrow_mut());
     Ok(Brought { tally, ended, cpu: Nanos::of_thread() })
 }
 
-fn stay_on_cpu(errand: &Errand) -> io::Result<()> {
-    let cpus = &errand.workload.cpus;
+fn stay_on_cpu(job: &ThreadJob) -> io::Result<()> {
+    let cpus = &job.workload.cpus;
     if cpus.is_empty() {
         return Ok(());
     }
-    let cpu = cpus[errand.thread % cpus.len()];
+    let cpu = cpus[job.thread % cpus.len()];
     let refused =
         |why: &dyn fmt::Display| io::Error::other(format!("it cannot stay on processor {cpu}: {why} (--cpus)"));
     if cpu >= CpuSet::MAX_CPU {
@@ -138,17 +138,17 @@ fn stay_on_cpu(errand: &Errand) -> io::Result<()> {
 }
 
 /// Hands over each second; ends when the time is up or somebody says stop.
-async fn watch(desk: &Desk, errand: &Errand) {
-    let end = end(errand);
-    let mut second_end = errand.begun.after(Duration::from_secs(1));
+async fn watch(desk: &Desk, job: &ThreadJob) {
+    let end = end(job);
+    let mut second_end = job.begun.after(Duration::from_secs(1));
     loop {
         let now = Nanos::now();
-        if now >= end || errand.stop.load(Ordering::Relaxed) {
+        if now >= end || job.stop.load(Ordering::Relaxed) {
             return;
         }
         if now >= second_end {
             // Nobody listens any more only when the whole run was given up.
-            let _ = errand.seconds.send((errand.thread, Part::Whole(desk.tally.borrow_mut().turn_second())));
+            let _ = job.seconds.send((job.thread, Part::Whole(desk.tally.borrow_mut().turn_second())));
             second_end = second_end.after(Duration::from_secs(1));
             continue;
         }
@@ -162,8 +162,8 @@ fn needs_pacer(workload: &Workload) -> bool {
     workload.load.is_open() || pauses || matches!(workload.load, Load::Sessions { .. })
 }
 
-fn end(errand: &Errand) -> Nanos {
-    errand.workload.length.time().map_or(Nanos(u64::MAX), |time| errand.begun.after(time))
+fn end(job: &ThreadJob) -> Nanos {
+    job.workload.length.time().map_or(Nanos(u64::MAX), |time| job.begun.after(time))
 }
 
 /// What falls to one thread of several when all is shared out.
@@ -172,8 +172,8 @@ fn share(all: u64, (thread, threads): (usize, usize)) -> u64 {
 }
 
 /// Of one thread of several, with so many of the users.
-fn agenda(errand: &Errand, of: (usize, usize), users: usize) -> Agenda {
-    let (workload, begun) = (&errand.workload, errand.begun);
+fn agenda(job: &ThreadJob, of: (usize, usize), users: usize) -> Agenda {
+    let (workload, begun) = (&job.workload, job.begun);
     let by_length = workload.length.requests().map_or(u64::MAX, |all| share(all, of));
     let (starts, habits) = match &workload.load {
         Load::Sessions { count, script, .. } => {
@@ -192,23 +192,23 @@ fn agenda(errand: &Errand, of: (usize, usize), users: usize) -> Agenda {
     };
     let pick = match &workload.load {
         Load::Replay { log, .. } => Pick::of_log(Arc::clone(log), of),
-        _ => Pick::new(workload.order, errand.catalogue.len(), of, workload.seed),
+        _ => Pick::new(workload.order, job.catalogue.len(), of, workload.seed),
     };
-    Agenda::new(timetable, pick, habits, starts, end(errand), users)
+    Agenda::new(timetable, pick, habits, starts, end(job), users)
 }
 
 impl Desk {
-    fn new(errand: &Errand) -> Desk {
-        let workload = Arc::clone(&errand.workload);
-        let of = (errand.thread, workload.threads);
+    fn new(job: &ThreadJob) -> Desk {
+        let workload = Arc::clone(&job.workload);
+        let of = (job.thread, workload.threads);
         let users = share(workload.users as u64, of) as usize;
-        let agenda = agenda(errand, of, users);
+        let agenda = agenda(job, of, users);
         Desk {
-            catalogue: Arc::clone(&errand.catalogue),
-            learned: Arc::clone(&errand.learned),
-            thread: errand.thread,
+            catalogue: Arc::clone(&job.catalogue),
+            learned: Arc::clone(&job.learned),
+            thread: job.thread,
             ports: RefCell::new(Ports::new(workload.sources.len(), sources::port_range(), of)),
-            begun: errand.begun,
+            begun: job.begun,
             agenda: RefCell::new(agenda),
             bell: Notify::new(),
             tally: RefCell::default(),

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use crate::catalogue::Catalogue;
-use crate::client_thread::{Brought, Errand, Part, work};
+use crate::client_thread::{Brought, Part, ThreadJob, work};
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::sources;
@@ -77,7 +77,7 @@ pub fn run(
 
     let threads = workload.threads;
     let (sender, receiver) = mpsc::channel();
-    let errand = Errand {
+    let job = ThreadJob {
         thread: 0,
         learned: Arc::new(match &workload.known_bodies {
             Some(bodies) if bodies.len() == catalogue.len() => Learned::knowing(bodies),
@@ -90,17 +90,17 @@ pub fn run(
         stop: Arc::clone(stop),
         seconds: sender,
     };
-    let begun = errand.begun;
+    let begun = job.begun;
     let mut workers = Vec::with_capacity(threads);
     for thread in 0..threads {
-        let errand = Errand { thread, ..errand.clone() };
+        let job = ThreadJob { thread, ..job.clone() };
         let builder = std::thread::Builder::new().name(format!("bench-{thread}"));
-        workers.push(builder.spawn(move || work(&errand)).map_err(|error| {
+        workers.push(builder.spawn(move || work(&job)).map_err(|error| {
             stop.store(true, Ordering::Relaxed);
             StartError::NoThread(error)
         })?);
     }
-    drop(errand);
+    drop(job);
     let seconds = gather(&receiver, threads, on_second);
     let mut brought = Vec::with_capacity(threads);
     for worker in workers {

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use varnishd::{CommandLine, Errand, Front, ParameterBook, Secret, Served, VclState, VclText};
+use varnishd::{CommandLine, Front, ParameterBook, Secret, Served, Task, VclState, VclText};
 
 use crate::check_vcl;
 use crate::say::say;
@@ -60,20 +60,20 @@ pub fn run(typed: Vec<OsString>) -> ExitCode {
             return ExitCode::from(FAILED);
         }
     };
-    match &line.errand {
-        Errand::Usage => print(&usage()),
-        Errand::Version => print(&format!(
+    match &line.task {
+        Task::Usage => print(&usage()),
+        Task::Version => print(&format!(
             "varnishd (varnish-7.1.1 revision larder-{0})\nlarder {0}: no Varnish, but it does what Varnish 7.1 does with this \
              command line (docs/varnish.md says what not)\n",
             env!("CARGO_PKG_VERSION")
         )),
-        Errand::Document(what) => document(what),
-        Errand::Check => check(&line),
-        Errand::Serve if line.is_debug || line.is_foreground || line.tells_when_ready => match serve(&line, &words) {
+        Task::Document(what) => document(what),
+        Task::Check => check(&line),
+        Task::Serve if line.is_debug || line.is_foreground || line.tells_when_ready => match serve(&line, &words) {
             Ok(code) => code,
             Err(sentence) => fail(&sentence),
         },
-        Errand::Serve => front_daemon::begin(&words).unwrap_or_else(|sentence| fail(&sentence)),
+        Task::Serve => front_daemon::begin(&words).unwrap_or_else(|sentence| fail(&sentence)),
     }
 }
 

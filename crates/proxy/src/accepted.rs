@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::client_places::ClientPlace;
+use crate::client_permits::ClientPermit;
 use crate::peer::Peer;
 use crate::settings::{ListenMode, ListenerSettings};
 
@@ -22,6 +22,6 @@ pub(crate) struct Accepted {
     pub(crate) mode: ListenMode,
     /// Of the listener.
     pub(crate) name: Option<Arc<str>>,
-    /// Its place among the connections of its client, where these are limited.
-    pub(crate) place: Option<Box<ClientPlace>>,
+    /// Its permit, one of those of its client, where these are limited.
+    pub(crate) permit: Option<Box<ClientPermit>>,
 }

@@ -4,14 +4,14 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use crate::accepted::Accepted;
-use crate::client_places::ClientPlace;
+use crate::client_permits::ClientPermit;
 use crate::clock::deadline_now_ms;
 use crate::connection_addresses::Ends;
 use crate::core::Core;
 use crate::limits::{CONNECTION_BYTES, Limits};
 use crate::peer::Peer;
 use crate::records::session_records::{SessionEnd, SessionRecords};
-use crate::request_body::OwedBody;
+use crate::request_body::UnreadBody;
 use crate::settings::ListenMode;
 use crate::slots::{ClientWatch, Phase, Slot};
 use crate::stderr_line::complain;
@@ -43,7 +43,7 @@ pub(crate) struct Connection {
     /// What still comes is thrown away, under the limits of lingering.
     pub(crate) lingers: bool,
     /// What is still to come of the request's body.
-    pub(crate) owed: Option<Box<OwedBody>>,
+    pub(crate) unread: Option<Box<UnreadBody>>,
     /// What `pending` has taken from the budget of partial heads.
     pub(crate) charged_bytes: u32,
     beside: Option<Box<RareParts>>,
@@ -51,7 +51,7 @@ pub(crate) struct Connection {
 
 /// What few connections have: in one box, because every idle one pays for the room of a pointer.
 struct RareParts {
-    _place: Option<Box<ClientPlace>>,
+    _permit: Option<Box<ClientPermit>>,
     /// Where records are wanted.
     session: Option<SessionRecords>,
 }
@@ -78,8 +78,8 @@ impl Connection {
         core.shared.cache.account().take(CONNECTION_BYTES);
         let ends = || Ends::of(&wire, accepted.peer.text());
         let session = SessionRecords::begin(&core, ends, accepted.name.as_ref(), accepted.proxy_protocol);
-        let has_more = session.is_some() || accepted.place.is_some();
-        let beside = has_more.then(|| Box::new(RareParts { _place: accepted.place, session }));
+        let has_more = session.is_some() || accepted.permit.is_some();
+        let beside = has_more.then(|| Box::new(RareParts { _permit: accepted.permit, session }));
         Some(Connection {
             core: Rc::clone(&core),
             wire,
@@ -92,7 +92,7 @@ impl Connection {
             requests_count: 0,
             exchange: wire::Exchange::new(),
             lingers: false,
-            owed: None,
+            unread: None,
             charged_bytes: 0,
             beside,
         })

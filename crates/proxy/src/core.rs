@@ -14,7 +14,7 @@ use message::FieldSpan;
 use tokio::sync::watch;
 
 use crate::access_log::DateCache;
-use crate::client_places::ClientPlaces;
+use crate::client_permits::ClientPermits;
 use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
 use crate::edges::EdgeCounts;
@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Arc<dyn LogSink>>,
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     pub(crate) draining: AtomicBool,
-    pub(crate) client_places: Arc<ClientPlaces>,
+    pub(crate) client_permits: Arc<ClientPermits>,
     pub(crate) memory: MemoryGate,
     pub(crate) partial_heads_bytes: AtomicUsize,
     /// Of values on their way to memcached, and of those in chunks on their way from it.

@@ -36,17 +36,17 @@ impl Downstream<'_> {
     }
 
     /// Is some of the request's body still to be read?
-    pub(crate) fn owes_body(&self) -> bool {
+    pub(crate) fn has_unread_body(&self) -> bool {
         match self {
-            Downstream::Http1(connection) => connection.owed.is_some(),
-            Downstream::DryRun(run) => run.owes_body(),
+            Downstream::Http1(connection) => connection.unread.is_some(),
+            Downstream::DryRun(run) => run.has_unread_body(),
         }
     }
 
     /// Is the whole body still there to be read?
     pub(crate) fn has_untouched_body(&self) -> bool {
         match self {
-            Downstream::Http1(connection) => connection.owed.as_ref().is_some_and(|owed| owed.is_untouched()),
+            Downstream::Http1(connection) => connection.unread.as_ref().is_some_and(|unread| unread.is_untouched()),
             Downstream::DryRun(run) => run.has_untouched_body(),
         }
     }
@@ -71,16 +71,16 @@ impl Downstream<'_> {
     pub(crate) fn has_begun_body(&self) -> bool {
         match self {
             Downstream::Http1(connection) => !connection.pending.is_empty(),
-            Downstream::DryRun(run) => run.owes_body(),
+            Downstream::DryRun(run) => run.has_unread_body(),
         }
     }
 
     /// Who wants to know when all of the body has come.
     pub(crate) fn record_body(&mut self, records: &Rc<TaskRecords>) {
         if let Downstream::Http1(connection) = self
-            && let Some(owed) = &mut connection.owed
+            && let Some(unread) = &mut connection.unread
         {
-            owed.is_recorded_by(records);
+            unread.is_recorded_by(records);
         }
     }
 

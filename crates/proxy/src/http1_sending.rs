@@ -22,7 +22,7 @@ use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::pace::Pace;
 use crate::send_outcome::End;
 use crate::send_outcome::SendOutcome;
-use crate::slots::Doom;
+use crate::slots::CloseReason;
 use crate::unsent::Unsent;
 
 /// The head, and pieces of the body.
@@ -279,7 +279,7 @@ impl AnswerTransfer {
             // We waited for the origin before; now it is the client's turn.
             connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
         }
-        if connection.slot.doom() == Doom::Memory {
+        if connection.slot.close_reason() == CloseReason::Memory {
             return Poll::Ready(End::MemoryNeeded);
         }
         if connection.slot.must_end() || self.is_too_slow(connection, began, timeout_ms) {

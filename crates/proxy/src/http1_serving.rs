@@ -29,10 +29,10 @@ use crate::parsed_request::ParsedRequest;
 use crate::receive::{self, Verdict};
 use crate::records::request_records;
 use crate::records::session_records::SessionEnd;
-use crate::request_body::OwedBody;
+use crate::request_body::UnreadBody;
 use crate::send_outcome::End;
 use crate::site::Site;
-use crate::slots::{Doom, Phase};
+use crate::slots::{CloseReason, Phase};
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction, log, story, synthesis};
 use crate::vcl_story::xids;
@@ -119,23 +119,23 @@ impl Connection {
 
     /// Nothing to read: unless the time is up, wait.
     fn park(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
-        match self.slot.doom() {
-            Doom::Late if self.slot.phase.get() == Phase::Reading && !self.is_varnishd_s() => {
+        match self.slot.close_reason() {
+            CloseReason::Late if self.slot.phase.get() == Phase::Reading && !self.is_varnishd_s() => {
                 return Poll::Ready(Turn::Refuse(Refusal {
                     status: 408,
                     token: "request-head-timeout",
                     limit: Some("limits.request_head_timeout"),
                 }));
             }
-            doom @ (Doom::Late | Doom::Now) => {
-                self.closes(if doom == Doom::Now { SessionEnd::Response } else { SessionEnd::Timeout });
+            close_reason @ (CloseReason::Late | CloseReason::Now) => {
+                self.closes(if close_reason == CloseReason::Now { SessionEnd::Response } else { SessionEnd::Timeout });
                 return Poll::Ready(Turn::Close);
             }
-            Doom::Drain if self.slot.phase.get() == Phase::Waiting => {
+            CloseReason::Drain if self.slot.phase.get() == Phase::Waiting => {
                 self.slot.set_deadline(self.slot.deadline().min(deadline_now_ms() + DRAIN_IDLE_MS));
             }
             // Only an answer is cut for memory, and this one has gone.
-            Doom::Drain | Doom::Memory | Doom::None => {}
+            CloseReason::Drain | CloseReason::Memory | CloseReason::None => {}
         }
         self.slot.park(cx.waker());
         Poll::Pending
@@ -317,7 +317,9 @@ impl Connection {
                 (instant_hit::run(self, core, &site, &parsed, (key, found.backend)), Some(key))
             }
             // The body of a request for a file is nobody's, and has to be drained first.
-            Verdict::Files(root) if self.owed.is_none() => (instant_file::run(self, core, &site, &parsed, root), None),
+            Verdict::Files(root) if self.unread.is_none() => {
+                (instant_file::run(self, core, &site, &parsed, root), None)
+            }
             _ => {
                 let step = found.verdict.clone().into_step();
                 (InstantOutcome::Step((State::Receive, step, Outcome::NONE)), None)
@@ -335,8 +337,8 @@ impl Connection {
     /// The head of a request has been read. May the client ask again the same way, as far as is known by now?
     #[inline]
     pub(crate) fn begins_exchange(&mut self, core: &Core, site: &Site, received: &ReceivedRequest<'_>) -> bool {
-        self.owed = OwedBody::of(received.body, &site.settings.limits.chunked);
-        self.exchange(if self.owed.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
+        self.unread = UnreadBody::of(received.body, &site.settings.limits.chunked);
+        self.exchange(if self.unread.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
         received.persistent
             && !core.draining()
             && self.requests_count < site.settings.limits.requests_per_connection_max

@@ -63,7 +63,7 @@ mod backend_health;
 mod body;
 mod cache_groups;
 mod client_identity;
-mod client_places;
+mod client_permits;
 mod clock;
 mod closed_paths;
 mod connection;

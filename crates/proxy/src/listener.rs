@@ -108,7 +108,7 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
     let (is_unix, proxy_protocol) = (unix_path.is_some(), listener.settings.proxy_protocol);
     let (mode, name) = (listener.settings.mode, listener.settings.name.clone());
     let arrived =
-        |socket, peer| Accepted { socket, is_unix, peer, proxy_protocol, mode, name: name.clone(), place: None };
+        |socket, peer| Accepted { socket, is_unix, peer, proxy_protocol, mode, name: name.clone(), permit: None };
     let mut closing = core.listener_closing(&listener.settings);
     loop {
         let full = core.shared.connections_open() >= core.site().settings.limits.connections_max;
@@ -189,11 +189,11 @@ fn place(core: &Rc<Core>, mut accepted: Accepted) {
         return;
     }
     if let Some((client, per_client_max)) = connections_limit(core, &accepted) {
-        let Some(place) = core.shared.client_places.take(client, per_client_max) else {
+        let Some(permit) = core.shared.client_permits.take(client, per_client_max) else {
             core.counters.connections_refused.add(1);
             return;
         };
-        accepted.place = Some(Box::new(place));
+        accepted.permit = Some(Box::new(permit));
     }
     let loads = &core.shared.loads;
     let here = loads[core.index].load(Ordering::Relaxed);

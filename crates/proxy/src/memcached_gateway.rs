@@ -1,7 +1,7 @@
 //! memcached behind HTTP: a request is a command, and what memcached answers is its answer.
 //!
-//! The step of the story is `transaction/memcached.rs`. Here is what it asks: what a request means (`errand.rs` and
-//! `memc_errand.rs`), which server has a key (`server_ring.rs`) and whether it is asked at all (`memcached_server.rs`),
+//! The step of the story is `transaction/memcached.rs`. Here is what it asks: what a request means (`memcached_request.rs` and
+//! `memc_request.rs`), which server has a key (`server_ring.rs`) and whether it is asked at all (`memcached_server.rs`),
 //! the connections of a core (`lane_table.rs`, `memcached_lane.rs`, `lane_opening.rs`), gets that wait for one another
 //! (`read_flights.rs`), values that are larger than an item (`chunk_layout.rs` and who reads and writes it), and what the
 //! answer looks like. What the bytes on the wire mean is `wire`'s.
@@ -9,7 +9,6 @@
 pub(crate) mod chunk_layout;
 pub(crate) mod chunked_read;
 pub(crate) mod chunked_write;
-pub(crate) mod errand;
 pub(crate) mod gateway_call;
 pub(crate) mod gateway_routes;
 pub mod gateway_settings;
@@ -18,8 +17,9 @@ pub(crate) mod item_key;
 pub(crate) mod lane_opening;
 pub(crate) mod lane_table;
 pub(crate) mod memc_answer;
-mod memc_errand;
+mod memc_request;
 pub(crate) mod memcached_lane;
+pub(crate) mod memcached_request;
 pub(crate) mod memcached_server;
 pub(crate) mod multi_answer;
 pub(crate) mod read_flights;

@@ -12,10 +12,10 @@ use crate::clock::deadline_now_ms;
 use crate::connection::Connection;
 use crate::fetch::broken::Broken;
 use crate::records::task_records::TaskRecords;
-use crate::slots::Doom;
+use crate::slots::CloseReason;
 
-/// The body that a connection still owes us.
-pub(crate) struct OwedBody {
+/// What of a request's body has not been read from its connection yet.
+pub(crate) struct UnreadBody {
     decoder: BodyDecoder,
     taken_bytes: u64,
     pace: UploadPace,
@@ -52,15 +52,15 @@ pub(crate) enum BodyRead {
     End(Option<Fields>),
 }
 
-impl OwedBody {
-    /// `None` when nothing is owed.
-    pub(crate) fn of(body: RequestBody, limits: &ChunkedLimits) -> Option<Box<OwedBody>> {
+impl UnreadBody {
+    /// `None` when there is none.
+    pub(crate) fn of(body: RequestBody, limits: &ChunkedLimits) -> Option<Box<UnreadBody>> {
         let decoder = BodyDecoder::for_request(body, limits);
-        (!decoder.is_end()).then(|| Box::new(OwedBody::over(decoder, None)))
+        (!decoder.is_end()).then(|| Box::new(UnreadBody::over(decoder, None)))
     }
 
-    fn over(decoder: BodyDecoder, trailers: Option<Fields>) -> OwedBody {
-        OwedBody { decoder, taken_bytes: 0, pace: UploadPace::default(), ahead: None, records: None, trailers }
+    fn over(decoder: BodyDecoder, trailers: Option<Fields>) -> UnreadBody {
+        UnreadBody { decoder, taken_bytes: 0, pace: UploadPace::default(), ahead: None, records: None, trailers }
     }
 
     /// Has nobody taken anything of it? What was waited for and lies ready can still be taken.
@@ -109,14 +109,14 @@ impl UploadPace {
 impl Connection {
     /// The next bytes of the request's body.
     pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
-        match &mut self.owed {
+        match &mut self.unread {
             None => return Poll::Ready(Ok(BodyRead::End(None))),
-            Some(owed) if owed.ahead.is_some() => {
-                return Poll::Ready(Ok(BodyRead::Data(owed.ahead.take().unwrap_or_default())));
+            Some(unread) if unread.ahead.is_some() => {
+                return Poll::Ready(Ok(BodyRead::Data(unread.ahead.take().unwrap_or_default())));
             }
-            Some(owed) if owed.decoder.is_end() => {
-                let trailers = owed.trailers.take();
-                self.owed = None;
+            Some(unread) if unread.decoder.is_end() => {
+                let trailers = unread.trailers.take();
+                self.unread = None;
                 return Poll::Ready(Ok(BodyRead::End(trailers)));
             }
             Some(_) => {}
@@ -146,18 +146,18 @@ impl Connection {
 
     /// Whether there is a body at all is known when its first bytes have come. They stay, for `poll_body`.
     pub(crate) fn poll_body_begun(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
-        if self.owed.as_ref().is_none_or(|owed| owed.ahead.is_some() || owed.decoder.is_end()) {
+        if self.unread.as_ref().is_none_or(|unread| unread.ahead.is_some() || unread.decoder.is_end()) {
             return Poll::Ready(Ok(()));
         }
         match ready!(self.poll_body(cx))? {
             BodyRead::Data(data) => {
-                if let Some(owed) = &mut self.owed {
-                    owed.ahead = Some(data);
+                if let Some(unread) = &mut self.unread {
+                    unread.ahead = Some(data);
                 }
             }
             BodyRead::End(trailers) => {
                 let none = BodyDecoder::for_request(RequestBody::None, &ChunkedLimits::DEFAULT);
-                self.owed = trailers.map(|trailers| Box::new(OwedBody::over(none, Some(trailers))));
+                self.unread = trailers.map(|trailers| Box::new(UnreadBody::over(none, Some(trailers))));
             }
         }
         Poll::Ready(Ok(()))
@@ -166,7 +166,7 @@ impl Connection {
     /// What came as the body is none: nothing that follows is a request.
     pub(crate) fn body_broke(&mut self) {
         self.exchange(Event::ReadBroken);
-        self.owed = None;
+        self.unread = None;
         self.pending = Vec::new();
     }
 
@@ -184,14 +184,14 @@ impl Connection {
             false => limits.request_body_timeout.as_millis() as u64,
         };
         let limits = PaceLimits { timeout_ms, rate_min: limits.request_body_rate_min };
-        let Some(owed) = &mut self.owed else { return Poll::Ready(Ok(BodyRead::End(None))) };
-        match self.slot.doom() {
-            Doom::Late => return Poll::Ready(Err(Broken::ClientFault(owed.pace.refusal(now_ms, limits)))),
-            Doom::Now => return Poll::Ready(Err(Broken::ClientLeft)),
-            Doom::None | Doom::Drain | Doom::Memory => {}
+        let Some(unread) = &mut self.unread else { return Poll::Ready(Ok(BodyRead::End(None))) };
+        match self.slot.close_reason() {
+            CloseReason::Late => return Poll::Ready(Err(Broken::ClientFault(unread.pace.refusal(now_ms, limits)))),
+            CloseReason::Now => return Poll::Ready(Err(Broken::ClientLeft)),
+            CloseReason::None | CloseReason::Drain | CloseReason::Memory => {}
         }
         if self.slot.deadline() == u64::MAX {
-            self.slot.set_deadline(owed.pace.wait(now_ms, owed.taken_bytes, limits));
+            self.slot.set_deadline(unread.pace.wait(now_ms, unread.taken_bytes, limits));
         }
         self.slot.park(cx.waker());
         Poll::Pending
@@ -203,19 +203,19 @@ impl Connection {
             return;
         }
         self.slot.set_deadline(u64::MAX);
-        if let Some(owed) = &mut self.owed {
-            owed.pace.go_on(deadline_now_ms());
+        if let Some(unread) = &mut self.unread {
+            unread.pace.go_on(deadline_now_ms());
         }
     }
 
     /// All the data of this input as one piece. What lies behind the body stays for the next request.
     fn decode_body(&mut self, input: &[u8]) -> Option<Result<BodyRead, Broken>> {
-        let owed = self.owed.as_mut()?;
+        let unread = self.unread.as_mut()?;
         let mut at = 0;
         let mut data = BytesMut::new();
         let mut ended = false;
         while !ended {
-            match owed.decoder.decode(&input[at..]) {
+            match unread.decoder.decode(&input[at..]) {
                 Ok(Decoded::Data { from, to }) => {
                     data.extend_from_slice(&input[at + from..at + to]);
                     at += to;
@@ -228,8 +228,8 @@ impl Connection {
                 Err(refusal) => return Some(Err(Broken::ClientFault(refusal))),
             }
         }
-        owed.taken_bytes += data.len() as u64;
-        if owed.taken_bytes > self.core.site_ref().settings.limits.request_body_bytes_max {
+        unread.taken_bytes += data.len() as u64;
+        if unread.taken_bytes > self.core.site_ref().settings.limits.request_body_bytes_max {
             return Some(Err(Broken::ClientFault(Refusal {
                 status: 413,
                 token: "request-body-too-large",
@@ -237,8 +237,8 @@ impl Connection {
             })));
         }
         if ended {
-            owed.trailers = owed.decoder.trailers();
-            if let Some(records) = owed.records.take() {
+            unread.trailers = unread.decoder.trailers();
+            if let Some(records) = unread.records.take() {
                 records.stamp("ReqBody");
             }
             self.pending.extend_from_slice(&input[at..]);
@@ -247,7 +247,7 @@ impl Connection {
         if !data.is_empty() {
             return Some(Ok(BodyRead::Data(data.freeze())));
         }
-        ended.then(|| Ok(BodyRead::End(self.owed.take().and_then(|owed| owed.trailers))))
+        ended.then(|| Ok(BodyRead::End(self.unread.take().and_then(|unread| unread.trailers))))
     }
 }
 

@@ -322,7 +322,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         log,
         records,
         draining: AtomicBool::new(false),
-        client_places: Arc::default(),
+        client_permits: Arc::default(),
         memory,
         partial_heads_bytes: AtomicUsize::new(0),
         memcached_values_bytes: AtomicUsize::new(0),

@@ -20,7 +20,7 @@ pub(crate) enum Phase {
 
 /// Why a connection must end before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doom {
+pub(crate) enum CloseReason {
     None,
     /// Its deadline has passed.
     Late,
@@ -46,7 +46,7 @@ pub(crate) enum ClientWatch {
 /// One connection's place in the table.
 pub(crate) struct Slot {
     pub(crate) phase: Cell<Phase>,
-    doom: Cell<Doom>,
+    close_reason: Cell<CloseReason>,
     index: Cell<u32>,
     deadline_ms: Cell<u64>,
     /// A request has been answered on it.
@@ -62,8 +62,8 @@ impl Slot {
     #[inline]
     pub(crate) fn set_deadline(&self, deadline_ms: u64) {
         self.deadline_ms.set(deadline_ms);
-        if matches!(self.doom.get(), Doom::Late | Doom::Memory) {
-            self.doom.set(Doom::None);
+        if matches!(self.close_reason.get(), CloseReason::Late | CloseReason::Memory) {
+            self.close_reason.set(CloseReason::None);
         }
     }
 
@@ -79,14 +79,14 @@ impl Slot {
     }
 
     #[inline]
-    pub(crate) fn doom(&self) -> Doom {
-        self.doom.get()
+    pub(crate) fn close_reason(&self) -> CloseReason {
+        self.close_reason.get()
     }
 
     /// Past its deadline, or drain's grace is over, or its memory is needed.
     #[inline]
     pub(crate) fn must_end(&self) -> bool {
-        matches!(self.doom.get(), Doom::Late | Doom::Memory | Doom::Now)
+        matches!(self.close_reason.get(), CloseReason::Late | CloseReason::Memory | CloseReason::Now)
     }
 
     /// Its client has to be waited for: `note` says what its answer keeps meanwhile, given what was said of it before.
@@ -113,8 +113,8 @@ impl Slot {
         }
     }
 
-    fn doom_by(&self, doom: Doom) {
-        self.doom.set(doom);
+    fn close_for(&self, close_reason: CloseReason) {
+        self.close_reason.set(close_reason);
         self.wake();
     }
 
@@ -158,7 +158,7 @@ impl Slots {
     pub(crate) fn open(&self, deadline_ms: u64) -> Rc<Slot> {
         let slot = Rc::new(Slot {
             phase: Cell::new(Phase::Waiting),
-            doom: Cell::new(Doom::None),
+            close_reason: Cell::new(CloseReason::None),
             index: Cell::new(0),
             deadline_ms: Cell::new(deadline_ms),
             served: Cell::new(false),
@@ -193,8 +193,10 @@ impl Slots {
         let mut census = Census::default();
         for slot in self.slots.borrow().iter().flatten() {
             census.count(slot.phase.get());
-            if slot.deadline_ms.get() <= now_ms && matches!(slot.doom.get(), Doom::None | Doom::Drain) {
-                slot.doom_by(Doom::Late);
+            if slot.deadline_ms.get() <= now_ms
+                && matches!(slot.close_reason.get(), CloseReason::None | CloseReason::Drain)
+            {
+                slot.close_for(CloseReason::Late);
             }
             if slot.watch.get() == ClientWatch::Tick {
                 slot.watch.set(ClientWatch::Due);
@@ -221,7 +223,7 @@ impl Slots {
         let worst = worst(self.candidates(stalled_ms_min, now_ms), bytes);
         let slots = self.slots.borrow();
         for slot in worst.iter().filter_map(|candidate| slots[candidate.whose].as_ref()) {
-            slot.doom_by(Doom::Memory);
+            slot.close_for(CloseReason::Memory);
         }
         worst.len() as u64
     }
@@ -229,13 +231,16 @@ impl Slots {
     /// What answers that have been cut keep until their tasks have run.
     pub(crate) fn cut_bytes(&self) -> u64 {
         let slots = self.slots.borrow();
-        let cut = slots.iter().flatten().filter(|slot| slot.doom.get() == Doom::Memory);
+        let cut = slots.iter().flatten().filter(|slot| slot.close_reason.get() == CloseReason::Memory);
         cut.filter_map(|slot| slot.unsent.borrow().as_ref().map(|unsent| unsent.kept_bytes())).sum()
     }
 
     fn candidates(&self, stalled_ms_min: u64, now_ms: u64) -> Vec<Candidate<usize>> {
         let slots = self.slots.borrow();
-        let waited_for = slots.iter().flatten().filter(|slot| matches!(slot.doom.get(), Doom::None | Doom::Drain));
+        let waited_for = slots
+            .iter()
+            .flatten()
+            .filter(|slot| matches!(slot.close_reason.get(), CloseReason::None | CloseReason::Drain));
         let candidate = |slot: &Rc<Slot>| {
             let unsent = slot.unsent.borrow();
             let unsent = unsent.as_ref()?;
@@ -250,9 +255,9 @@ impl Slots {
     }
 
     /// Tells every connection that the core is draining.
-    pub(crate) fn drain(&self, doom: Doom) {
+    pub(crate) fn drain(&self, close_reason: CloseReason) {
         for slot in self.slots.borrow().iter().flatten() {
-            slot.doom_by(doom);
+            slot.close_for(close_reason);
         }
     }
 
@@ -260,11 +265,13 @@ impl Slots {
     /// False when there is none.
     pub(crate) fn end_oldest_idle(&self) -> bool {
         let slots = self.slots.borrow();
-        let is_idle = |s: &&Rc<Slot>| s.served.get() && s.phase.get() == Phase::Waiting && s.doom.get() == Doom::None;
+        let is_idle = |s: &&Rc<Slot>| {
+            s.served.get() && s.phase.get() == Phase::Waiting && s.close_reason.get() == CloseReason::None
+        };
         let idle = slots.iter().flatten().filter(is_idle);
         match idle.min_by_key(|slot| slot.deadline_ms.get()) {
             Some(slot) => {
-                slot.doom_by(Doom::Late);
+                slot.close_for(CloseReason::Late);
                 true
             }
             None => false,
@@ -282,9 +289,9 @@ mod tests {
         let (early, late) = (slots.open(100), slots.open(200));
         late.phase.set(Phase::Writing);
         assert_eq!(slots.sweep(150), Census { waiting: 1, reading: 0, writing: 1 });
-        assert_eq!((early.doom(), late.doom()), (Doom::Late, Doom::None));
+        assert_eq!((early.close_reason(), late.close_reason()), (CloseReason::Late, CloseReason::None));
         early.set_deadline(300);
-        assert_eq!(early.doom(), Doom::None);
+        assert_eq!(early.close_reason(), CloseReason::None);
         slots.close(&early);
         assert_eq!(slots.sweep(150), Census { waiting: 0, reading: 0, writing: 1 });
     }
@@ -326,7 +333,10 @@ mod tests {
         young.set_idle(300);
         old.set_idle(200);
         assert!(slots.end_oldest_idle());
-        assert_eq!((young.doom(), old.doom(), fresh.doom()), (Doom::None, Doom::Late, Doom::None));
+        assert_eq!(
+            (young.close_reason(), old.close_reason(), fresh.close_reason()),
+            (CloseReason::None, CloseReason::Late, CloseReason::None)
+        );
         young.phase.set(Phase::Reading);
         assert!(!slots.end_oldest_idle());
     }

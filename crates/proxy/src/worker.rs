@@ -14,7 +14,7 @@ use crate::http1_serving;
 use crate::limits::FILE_THREADS_MAX;
 use crate::listener;
 use crate::mailbox::Message;
-use crate::slots::Doom;
+use crate::slots::CloseReason;
 
 /// How often deadlines are looked at, dead objects dropped, and the log handed over.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -94,7 +94,7 @@ fn drain(core: &Rc<Core>) {
     }
     let grace = core.site.borrow().settings.limits.drain_grace;
     core.listeners.send_replace(());
-    core.slots.drain(Doom::Drain);
+    core.slots.drain(CloseReason::Drain);
     let core = Rc::clone(core);
     tokio::task::spawn_local(async move {
         tokio::time::sleep(grace).await;
@@ -105,7 +105,7 @@ fn drain(core: &Rc<Core>) {
 /// Tells every connection to end, and ends without those that do not.
 fn end_now(core: &Core) {
     core.hard_end_ms.set(deadline_now_ms() + LAST_WORDS_MS);
-    core.slots.drain(Doom::Now);
+    core.slots.drain(CloseReason::Now);
 }
 
 /// What is done a few times a second rather than per request.

@@ -10,7 +10,7 @@ use crate::storage_argument::StorageArgument;
 
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Errand {
+pub enum Task {
     #[default]
     Serve,
     /// `-C`
@@ -26,7 +26,7 @@ pub enum Errand {
 /// A command line that was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandLine {
-    pub errand: Errand,
+    pub task: Task,
     pub listen: Vec<ListenArgument>,
     /// `-b`: an address, a path, or `none`.
     pub backend: Option<String>,
@@ -105,8 +105,8 @@ impl CommandLine {
             "log" => self.log = Some(value()?),
             "ready" => self.tells_when_ready = true,
             "jailed" => self.is_jailed = true,
-            "help" => self.errand = Errand::Usage,
-            "version" => self.errand = Errand::Version,
+            "help" => self.task = Task::Usage,
+            "version" => self.task = Task::Version,
             _ => return Err(Misused { sentence: format!("invalid option --{name}"), shows_usage: true }),
         }
         Ok(())
@@ -135,11 +135,11 @@ impl CommandLine {
 
     fn switch(&mut self, letter: char) {
         match letter {
-            'C' => self.errand = Errand::Check,
+            'C' => self.task = Task::Check,
             'd' => self.is_debug = true,
             'F' => self.is_foreground = true,
-            'V' => self.errand = Errand::Version,
-            _ => self.errand = Errand::Usage,
+            'V' => self.task = Task::Version,
+            _ => self.task = Task::Usage,
         }
     }
 
@@ -174,7 +174,7 @@ impl CommandLine {
             'r' => self.read_only.extend(value.split(',').map(str::to_owned)),
             'h' => self.notes.push(format!("-h {value}: larder has one hash table, of its own")),
             'W' => self.notes.push(format!("-W {value}: larder waits with epoll")),
-            _ => self.errand = Errand::Document(value),
+            _ => self.task = Task::Document(value),
         }
         let most =
             [self.listen.len(), self.vcl_files.len(), self.storages.len(), self.management.len(), self.callers.len()];
@@ -186,13 +186,13 @@ impl CommandLine {
 
     fn check(&self) -> Result<(), Misused> {
         let has_vcl = self.backend.is_some() || !self.vcl_files.is_empty();
-        let why = match self.errand {
-            Errand::Version | Errand::Usage | Errand::Document(_) => return Ok(()),
+        let why = match self.task {
+            Task::Version | Task::Usage | Task::Document(_) => return Ok(()),
             _ if self.is_debug && self.is_foreground => "Only one of -d or -F can be specified",
             _ if self.backend.is_some() && !self.vcl_files.is_empty() => "Only one of -b or -f can be specified",
-            Errand::Check if self.is_debug || self.is_foreground => "-C cannot be used with -F or -d",
-            Errand::Check if !has_vcl => "-C needs either -b <backend> or -f <vcl_file>",
-            Errand::Serve if !has_vcl && !self.is_debug && self.callers.is_empty() => {
+            Task::Check if self.is_debug || self.is_foreground => "-C cannot be used with -F or -d",
+            Task::Check if !has_vcl => "-C needs either -b <backend> or -f <vcl_file>",
+            Task::Serve if !has_vcl && !self.is_debug && self.callers.is_empty() => {
                 "Neither -b nor -f given. (use -f '' to override)"
             }
             _ => return self.check_names(),

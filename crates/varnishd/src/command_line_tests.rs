@@ -14,7 +14,7 @@ fn the_packaged_unit_is_understood() {
         "-j unix,user=vcache -F -a :6081 -T localhost:6082 -f /etc/varnish/default.vcl -S /etc/varnish/secret -s malloc,256m",
     )
     .unwrap();
-    assert_eq!(line.errand, Errand::Serve);
+    assert_eq!(line.task, Task::Serve);
     assert!(line.is_foreground && !line.is_debug);
     assert_eq!(line.jail.as_deref(), Some("unix,user=vcache"));
     assert_eq!(line.listen[0].place, ListenPlace::Port { host: None, port: 6081 });
@@ -43,8 +43,8 @@ fn the_drivers_line_is_understood() {
 fn letters_are_read_as_getopt_reads_them() {
     assert_eq!(parse("-FTnone -b127.0.0.1:80").unwrap().management, [None]);
     assert_eq!(parse("-F -f '' -t 60 -r a,b").unwrap().read_only, ["a", "b"]);
-    assert_eq!(parse("-V").unwrap().errand, Errand::Version);
-    assert_eq!(parse("-x builtin").unwrap().errand, Errand::Document("builtin".to_owned()));
+    assert_eq!(parse("-V").unwrap().task, Task::Version);
+    assert_eq!(parse("-x builtin").unwrap().task, Task::Document("builtin".to_owned()));
     assert_eq!(parse("-b none -h classic,9 -W epoll").unwrap().notes.len(), 2);
     assert_eq!(parse("-b none --admin=off --log -").unwrap().log.as_deref(), Some("-"));
 }

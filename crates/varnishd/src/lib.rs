@@ -44,7 +44,7 @@ pub use answers::Answer;
 pub use authentication::{Secret, challenge};
 pub use cli_session::{Ended, converse};
 pub use cli_words::words;
-pub use command_line::{CommandLine, Errand, Misused};
+pub use command_line::{CommandLine, Misused, Task};
 pub use commands::Front;
 pub use listen_argument::{ListenArgument, ListenPlace, SocketOwner};
 pub use parameter_book::ParameterBook;

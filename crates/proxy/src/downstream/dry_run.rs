@@ -39,13 +39,13 @@ impl DryRun {
         DryRun { body: Some(body).into_iter().filter(|body| !body.is_empty()).collect(), ..DryRun::default() }
     }
 
-    pub(super) fn owes_body(&self) -> bool {
+    pub(super) fn has_unread_body(&self) -> bool {
         !self.body.is_empty()
     }
 
     /// It comes in one piece.
     pub(super) fn has_untouched_body(&self) -> bool {
-        self.owes_body()
+        self.has_unread_body()
     }
 
     pub(super) fn next_of_body(&mut self) -> BodyRead {

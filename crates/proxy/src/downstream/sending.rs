@@ -58,7 +58,7 @@ impl Downstream<'_> {
             }
             (Downstream::Http1(connection), None) => {
                 connection.exchange(Event::Piped);
-                connection.owed = None;
+                connection.unread = None;
                 true
             }
             (Downstream::DryRun(run), head) => {

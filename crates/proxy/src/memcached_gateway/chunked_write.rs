@@ -8,9 +8,9 @@ use wire::memcached::{Command, Reply, StoreVerb};
 
 use crate::core::Core;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, ChunkNames, Generation, Manifest, chunk_exptime};
-use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_settings::MemcachedMode;
+use crate::memcached_gateway::memcached_request::MemcachedRequest;
 use crate::memcached_gateway::{Gateway, Unanswered, Waiter};
 
 pub(crate) struct ChunkedWrite {
@@ -29,10 +29,10 @@ pub(crate) enum NotStored {
 }
 
 impl ChunkedWrite {
-    pub(crate) fn new(errand: &Errand, chunk_bytes: u32, now_s: i64) -> ChunkedWrite {
+    pub(crate) fn new(wanted: &MemcachedRequest, chunk_bytes: u32, now_s: i64) -> ChunkedWrite {
         ChunkedWrite {
-            names: ChunkNames::new(Generation::draw(), &errand.keys[0].name),
-            exptime: chunk_exptime(errand.exptime.unwrap_or(0), now_s),
+            names: ChunkNames::new(Generation::draw(), &wanted.keys[0].name),
+            exptime: chunk_exptime(wanted.exptime.unwrap_or(0), now_s),
             count: 0,
             value_bytes: 0,
             chunk_bytes,

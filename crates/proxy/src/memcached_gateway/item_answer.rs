@@ -9,9 +9,9 @@ use rules::conditions::{self, Holder, Outcome as Condition};
 use wire::memcached::{Blame, Item, Reply};
 
 use crate::memcached_gateway::chunked_read::ChunkedRead;
-use crate::memcached_gateway::errand::{Errand, long_key, tag_of_cas};
 use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
+use crate::memcached_gateway::memcached_request::{MemcachedRequest, long_key, tag_of_cas};
 use crate::static_files::file_types::{UNKNOWN, content_type_of_item, type_by_name};
 use crate::transaction::synth::Synth;
 
@@ -63,25 +63,25 @@ pub(crate) fn missed() -> Synth {
 
 pub(crate) fn answer(
     request: &Request<'_>,
-    errand: &Errand,
+    wanted: &MemcachedRequest,
     settings: &MemcachedSettings,
     got: ReceivedReply,
     now_s: i64,
 ) -> Result<ItemAnswer, Synth> {
-    let unmet = |status: u16, token, text| match errand.by_condition {
+    let unmet = |status: u16, token, text| match wanted.by_condition {
         true => Synth::memcached(412, "precondition-failed", "The item is not the one that the request is about."),
         false => Synth::memcached(status, token, text),
     };
     match &got.reply {
-        Reply::Item(item) => item_answer(request, errand, settings, item, &got.bytes, now_s),
-        Reply::Miss | Reply::NotFound if errand.by_condition || errand.cas.is_some() => Err(unmet_cas()),
+        Reply::Item(item) => item_answer(request, wanted, settings, item, &got.bytes, now_s),
+        Reply::Miss | Reply::NotFound if wanted.by_condition || wanted.cas.is_some() => Err(unmet_cas()),
         Reply::Miss | Reply::NotFound => Err(missed()),
         Reply::Exists => Err(unmet_cas()),
-        Reply::NotStored if errand.command == MemcachedCommand::Add => {
+        Reply::NotStored if wanted.command == MemcachedCommand::Add => {
             Err(unmet(409, "memcached-exists", "There is such an item already."))
         }
         Reply::NotStored => Err(unmet(404, "memcached-miss", "memcached has no such item.")),
-        Reply::Stored { cas } => Ok(stored(errand, *cas)),
+        Reply::Stored { cas } => Ok(stored(wanted, *cas)),
         Reply::Deleted | Reply::Done => Ok(ItemAnswer::empty(204)),
         Reply::Number { digits } => {
             let text = [&got.bytes[digits.clone()], b"\n"].concat();
@@ -90,7 +90,7 @@ pub(crate) fn answer(
         Reply::Debug { text } => Ok(ItemAnswer::text(200, TEXT, [&got.bytes[text.clone()], b"\n"].concat().into())),
         Reply::Lines => Ok(ItemAnswer::text(200, TEXT, got.bytes)),
         Reply::Version { text } => Ok(ItemAnswer::text(200, TEXT, [&got.bytes[text.clone()], b"\n"].concat().into())),
-        Reply::Error { of, text } => Err(error(errand, *of, &got.bytes[text.clone()])),
+        Reply::Error { of, text } => Err(error(wanted, *of, &got.bytes[text.clone()])),
     }
 }
 
@@ -100,17 +100,17 @@ fn unmet_cas() -> Synth {
     Synth::memcached(412, "precondition-failed", "The item is not the one that the request is about.")
 }
 
-fn stored(errand: &Errand, cas: Option<u64>) -> ItemAnswer {
-    let status = if errand.command == MemcachedCommand::Add { 201 } else { 204 };
+fn stored(wanted: &MemcachedRequest, cas: Option<u64>) -> ItemAnswer {
+    let status = if wanted.command == MemcachedCommand::Add { 201 } else { 204 };
     let mut answer = ItemAnswer::empty(status);
-    if let Some(cas) = cas.filter(|&cas| cas != 0 && errand.command.stores().is_some()) {
+    if let Some(cas) = cas.filter(|&cas| cas != 0 && wanted.command.stores().is_some()) {
         answer.fields.push(FieldName::Etag, tag_of_cas(cas));
     }
     answer
 }
 
 /// What memcached calls an error, in HTTP's terms: its own words may hold anything, so they are not passed on.
-pub(crate) fn error(errand: &Errand, of: Blame, text: &[u8]) -> Synth {
+pub(crate) fn error(wanted: &MemcachedRequest, of: Blame, text: &[u8]) -> Synth {
     match of {
         Blame::Client if text.ends_with(b"non-numeric value") => {
             Synth::memcached(409, "memcached-no-number", "The item is no number.")
@@ -126,7 +126,7 @@ pub(crate) fn error(errand: &Errand, of: Blame, text: &[u8]) -> Synth {
                 "This memcached does not know the command: larder wants 1.6.10 or newer, or mode = \"nginx-memc\".";
             Synth::memcached_error(502, "memcached-command-unknown", text)
         }
-        _ if errand.keys.iter().any(|key| !wire::memcached::is_meta_key(&key.name)) => long_key(414),
+        _ if wanted.keys.iter().any(|key| !wire::memcached::is_meta_key(&key.name)) => long_key(414),
         _ => Synth::memcached_error(502, "memcached-error", "memcached answered with an error."),
     }
 }
@@ -134,13 +134,13 @@ pub(crate) fn error(errand: &Errand, of: Blame, text: &[u8]) -> Synth {
 /// The item as a representation, or what the request's conditions make of it.
 fn item_answer(
     request: &Request<'_>,
-    errand: &Errand,
+    wanted: &MemcachedRequest,
     settings: &MemcachedSettings,
     item: &Item,
     bytes: &Bytes,
     now_s: i64,
 ) -> Result<ItemAnswer, Synth> {
-    let key = &errand.keys[0];
+    let key = &wanted.keys[0];
     let stored = &bytes[item.value.clone()];
     // Somebody else's, under the same hash.
     let begins = key.unwrap(stored).ok_or_else(missed)?;

@@ -5,15 +5,15 @@ use message::{FieldName, Request};
 use rules::conditions::Outcome as Condition;
 use wire::memcached::{Blame, Reply};
 
-use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedSettings};
 use crate::memcached_gateway::item_answer::{self, ItemAnswer, missed};
+use crate::memcached_gateway::memcached_request::MemcachedRequest;
 use crate::transaction::synth::Synth;
 
 pub(crate) fn answer(
     request: &Request<'_>,
-    errand: &Errand,
+    wanted: &MemcachedRequest,
     settings: &MemcachedSettings,
     got: ReceivedReply,
     now_s: i64,
@@ -46,7 +46,7 @@ pub(crate) fn answer(
         | Reply::Version { .. }
         | Reply::Debug { .. } => raw(200),
         // To a get the module makes a page of an error, to everything else it is the body.
-        Reply::Error { .. } if errand.command == MemcachedCommand::Get => {
+        Reply::Error { .. } if wanted.command == MemcachedCommand::Get => {
             Err(Synth::memcached_error(502, "memcached-error", "memcached answered with an error."))
         }
         Reply::Error { of: Blame::Command | Blame::Client | Blame::Server, .. } => raw(502),

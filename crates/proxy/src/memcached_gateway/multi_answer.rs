@@ -6,14 +6,19 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use wire::memcached::Reply;
 
 use crate::memcached_gateway::chunk_layout::Manifest;
-use crate::memcached_gateway::errand::{Errand, tag_of_cas};
 use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::item_answer::ItemAnswer;
+use crate::memcached_gateway::memcached_request::{MemcachedRequest, tag_of_cas};
 
 /// The items in the order of their keys.
-pub(crate) fn answer(errand: &Errand, names: &[Vec<u8>], items: &[ReceivedReply], has_chunks: bool) -> ItemAnswer {
+pub(crate) fn answer(
+    wanted: &MemcachedRequest,
+    names: &[Vec<u8>],
+    items: &[ReceivedReply],
+    has_chunks: bool,
+) -> ItemAnswer {
     let mut out = b"{".to_vec();
-    for ((key, name), got) in errand.keys.iter().zip(names).zip(items) {
+    for ((key, name), got) in wanted.keys.iter().zip(names).zip(items) {
         let Reply::Item(item) = &got.reply else { continue };
         let stored = &got.bytes[item.value.clone()];
         let Some(begins) = key.unwrap(stored) else { continue };

@@ -11,11 +11,11 @@ use wire::memcached::{Command, ReplyFault};
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
-use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::{Failure, FailureKind, ReceivedReply};
 use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::gateway_settings::{MemcachedCommand, MemcachedMode};
 use crate::memcached_gateway::item_answer::{self, ItemAnswer, ItemBody};
+use crate::memcached_gateway::memcached_request::MemcachedRequest;
 use crate::memcached_gateway::memcached_server::Server;
 use crate::memcached_gateway::request_part::{arguments, decode};
 use crate::memcached_gateway::{Unanswered, Waiter, memc_answer, multi_answer};
@@ -72,39 +72,39 @@ async fn exchange(
     let (core, head) = (Rc::clone(&tx.core), Rc::clone(&tx.head));
     let request = head.request();
     let prefix = site.route(&request).map_or("/", |route| &route.path_prefix);
-    let errand = match settings.mode {
-        MemcachedMode::Clean => Errand::read(&request, prefix, settings)?,
-        MemcachedMode::NginxMemc => Errand::read_memc(&request, prefix, settings)?,
+    let wanted = match settings.mode {
+        MemcachedMode::Clean => MemcachedRequest::read(&request, prefix, settings)?,
+        MemcachedMode::NginxMemc => MemcachedRequest::read_memc(&request, prefix, settings)?,
     };
-    let value = match errand.command.stores() {
-        Some(_) => memcached_value::read(tx, downstream, gateway, &errand).await?,
+    let value = match wanted.command.stores() {
+        Some(_) => memcached_value::read(tx, downstream, gateway, &wanted).await?,
         None => Value::none(&core),
     };
     let now_s = (core.now().wall_ms / 1_000) as i64;
-    let asking = Asking { site, route, core: &core, errand: &errand, now_s };
+    let asking = Asking { site, route, core: &core, wanted: &wanted, now_s };
     let mut waiter = Waiter::Client(downstream.reborrow());
-    if errand.command == MemcachedCommand::MultiGet {
+    if wanted.command == MemcachedCommand::MultiGet {
         let written = arguments(request.query.unwrap_or_default(), b"key");
         let names: Vec<Vec<u8>> = written.filter_map(|name| Some(decode(name).ok()?.into_owned())).collect();
-        let keys: Vec<&[u8]> = errand.keys.iter().map(|key| &key.name[..]).collect();
-        let items = gateway.ask_each(&core, &mut waiter, &keys, |key| errand.command(key, b"")).await;
+        let keys: Vec<&[u8]> = wanted.keys.iter().map(|key| &key.name[..]).collect();
+        let items = gateway.ask_each(&core, &mut waiter, &keys, |key| wanted.command(key, b"")).await;
         let items = items.map_err(|why| unanswered(gateway, why))?;
-        return Ok(multi_answer::answer(&errand, &names, &items, settings.chunk_bytes.is_some()));
+        return Ok(multi_answer::answer(&wanted, &names, &items, settings.chunk_bytes.is_some()));
     }
     let key = asking.key();
     let (command, answer): (_, fn(&_, &_, &_, _, _) -> _) = match settings.mode {
         // What lies in chunks is touched with all of them.
-        MemcachedMode::Clean if errand.command == MemcachedCommand::Touch && settings.chunk_bytes.is_some() => {
-            (Command::MetaGet { key, exptime: errand.exptime }, item_answer::answer)
+        MemcachedMode::Clean if wanted.command == MemcachedCommand::Touch && settings.chunk_bytes.is_some() => {
+            (Command::MetaGet { key, exptime: wanted.exptime }, item_answer::answer)
         }
-        MemcachedMode::Clean => (errand.command(key, &value.bytes), item_answer::answer),
-        MemcachedMode::NginxMemc => (errand.memc_command(key, &value.bytes), memc_answer::answer),
+        MemcachedMode::Clean => (wanted.command(key, &value.bytes), item_answer::answer),
+        MemcachedMode::NginxMemc => (wanted.memc_command(key, &value.bytes), memc_answer::answer),
     };
-    if errand.is_unheard {
+    if wanted.is_unheard {
         gateway.tell(&core, key, &command);
         return Ok(ItemAnswer::empty(202));
     }
-    let got = match errand.command {
+    let got = match wanted.command {
         // Nothing says which server has what: all are told.
         MemcachedCommand::FlushAll | MemcachedCommand::Noop => gateway.tell_all(&core, &mut waiter, &command).await,
         _ => gateway.ask(&core, &mut waiter, key, &command).await,
@@ -112,10 +112,10 @@ async fn exchange(
     value.settle(gateway, &core, &got);
     let got: ReceivedReply = got.map_err(|why| unanswered(gateway, why))?;
     if settings.chunk_bytes.is_none() {
-        return Ok(answer(&request, &errand, settings, got, now_s)?);
+        return Ok(answer(&request, &wanted, settings, got, now_s)?);
     }
     let (got, manifest) = asking.look_for_chunks(&mut waiter, got).await?;
-    let mut item = answer(&request, &errand, settings, got, now_s)?;
+    let mut item = answer(&request, &wanted, settings, got, now_s)?;
     if let Some(manifest) = manifest.filter(|_| item.status == 200) {
         item.body = match request.method {
             Method::Head => ItemBody::Unsaid(manifest.value_bytes),

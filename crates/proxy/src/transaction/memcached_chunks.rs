@@ -12,11 +12,11 @@ use crate::limits::MEMCACHED_CHUNKS_TOUCHED_AT_ONCE;
 use crate::memcached_gateway::Waiter;
 use crate::memcached_gateway::chunk_layout::{ChunkNames, MANIFEST_BYTES, Manifest, chunk_exptime};
 use crate::memcached_gateway::chunked_read::{ChunkedRead, NoChunk};
-use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::gateway_settings::MemcachedCommand;
 use crate::memcached_gateway::item_answer::{missed, value_too_large};
+use crate::memcached_gateway::memcached_request::MemcachedRequest;
 use crate::site::Site;
 use crate::transaction::memcached::{Stop, unanswered};
 use crate::transaction::synth::Synth;
@@ -26,14 +26,14 @@ pub(super) struct Asking<'a> {
     pub(super) site: &'a Arc<Site>,
     pub(super) route: usize,
     pub(super) core: &'a Rc<Core>,
-    pub(super) errand: &'a Errand,
+    pub(super) wanted: &'a MemcachedRequest,
     pub(super) now_s: i64,
 }
 
 impl<'a> Asking<'a> {
     /// What memcached calls its item; empty where there is none.
     pub(super) fn key(&self) -> &'a [u8] {
-        self.errand.keys.first().map_or(&b""[..], |key| &key.name)
+        self.wanted.keys.first().map_or(&b""[..], |key| &key.name)
     }
 
     fn gateway(&self) -> &'a Gateway {
@@ -54,13 +54,13 @@ impl<'a> Asking<'a> {
             got = asked.map_err(|why| unanswered(gateway, why))?;
         }
         let manifest = self.manifest(&got);
-        let is_touch = self.errand.command == MemcachedCommand::Touch;
+        let is_touch = self.wanted.command == MemcachedCommand::Touch;
         if let Some(manifest) = &manifest {
             let max = self.gateway().settings.value_bytes_max;
             if manifest.value_bytes > max as u64 && !is_touch {
                 return Err(value_too_large(max).into());
             }
-            if is_touch || self.errand.command == MemcachedCommand::Gat {
+            if is_touch || self.wanted.command == MemcachedCommand::Gat {
                 self.touch(waiter, manifest).await?;
             }
         }
@@ -73,13 +73,13 @@ impl<'a> Asking<'a> {
     fn manifest(&self, got: &ReceivedReply) -> Option<Manifest> {
         let Reply::Item(item) = &got.reply else { return None };
         let stored = &got.bytes[item.value.clone()];
-        Manifest::read(&stored[self.errand.keys.first()?.unwrap(stored)?..])
+        Manifest::read(&stored[self.wanted.keys.first()?.unwrap(stored)?..])
     }
 
     /// Gives all chunks the manifest's new life.
     async fn touch(&self, waiter: &mut Waiter<'_>, manifest: &Manifest) -> Result<(), Stop> {
         let gateway = self.gateway();
-        let exptime = chunk_exptime(self.errand.exptime.unwrap_or(0), self.now_s);
+        let exptime = chunk_exptime(self.wanted.exptime.unwrap_or(0), self.now_s);
         let names = ChunkNames::new(manifest.generation, self.key());
         let names: Vec<Vec<u8>> = (0..manifest.count).map(|number| names.of(number)).collect();
         for some in names.chunks(MEMCACHED_CHUNKS_TOUCHED_AT_ONCE) {

@@ -13,10 +13,10 @@ use crate::downstream::Downstream;
 use crate::fetch::broken::Broken;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, looks_like_manifest};
 use crate::memcached_gateway::chunked_write::{ChunkedWrite, NotStored};
-use crate::memcached_gateway::errand::Errand;
 use crate::memcached_gateway::gateway_call::ReceivedReply;
 use crate::memcached_gateway::gateway_routes::Gateway;
 use crate::memcached_gateway::gateway_settings::MemcachedMode;
+use crate::memcached_gateway::memcached_request::MemcachedRequest;
 use crate::memcached_gateway::value_hold::ValueHold;
 use crate::memcached_gateway::{Unanswered, Waiter, item_answer};
 use crate::outgoing_head::AnswerHead;
@@ -55,12 +55,12 @@ pub(super) async fn read(
     tx: &mut Transaction,
     downstream: &mut Downstream<'_>,
     gateway: &Gateway,
-    errand: &Errand,
+    wanted: &MemcachedRequest,
 ) -> Result<Value, Stop> {
     let core = Rc::clone(&tx.core);
     let mut intake = Intake {
         gateway,
-        errand,
+        wanted,
         hold: ValueHold::new(&core),
         room: gateway.settings.chunk_bytes.map_or(0, |_| CHUNK_HEAD_BYTES),
         buffer: Vec::new(),
@@ -71,7 +71,7 @@ pub(super) async fn read(
     intake.buffer.resize(intake.room, 0);
     match intake.take_all(tx, downstream).await {
         Ok(bytes) => {
-            let bytes = errand.keys[0].wrap(&bytes).unwrap_or(bytes);
+            let bytes = wanted.keys[0].wrap(&bytes).unwrap_or(bytes);
             Ok(Value { bytes, chunks: intake.chunks, _hold: intake.hold })
         }
         Err(stop) => {
@@ -86,7 +86,7 @@ pub(super) async fn read(
 /// A value that is being read.
 struct Intake<'a> {
     gateway: &'a Gateway,
-    errand: &'a Errand,
+    wanted: &'a MemcachedRequest,
     core: Rc<Core>,
     hold: ValueHold,
     /// Before a chunk's bytes, for its head.
@@ -98,7 +98,7 @@ struct Intake<'a> {
 
 impl Intake<'_> {
     async fn take_all(&mut self, tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Result<Vec<u8>, Stop> {
-        match &self.errand.value {
+        match &self.wanted.value {
             Some(value) => self.take(downstream, value, false).await?,
             None => self.take_body(tx, downstream).await?,
         }
@@ -166,7 +166,7 @@ impl Intake<'_> {
     async fn store(&mut self, downstream: &mut Downstream<'_>, mut chunk: Vec<u8>) -> Result<(), Stop> {
         let now_s = (self.core.now().wall_ms / 1_000) as i64;
         let chunk_bytes = self.gateway.settings.chunk_bytes.unwrap_or(u32::MAX);
-        let chunks = self.chunks.get_or_insert_with(|| ChunkedWrite::new(self.errand, chunk_bytes, now_s));
+        let chunks = self.chunks.get_or_insert_with(|| ChunkedWrite::new(self.wanted, chunk_bytes, now_s));
         let mut waiter = Waiter::Client(downstream.reborrow());
         match chunks.store(self.gateway, &self.core, &mut waiter, &mut chunk).await {
             Ok(()) => Ok(()),
@@ -178,7 +178,7 @@ impl Intake<'_> {
     fn refused(&self, got: &ReceivedReply) -> Synth {
         match (&got.reply, self.gateway.settings.mode) {
             (Reply::Error { of, text }, MemcachedMode::Clean) => {
-                item_answer::error(self.errand, *of, &got.bytes[text.clone()])
+                item_answer::error(self.wanted, *of, &got.bytes[text.clone()])
             }
             _ => Synth::memcached_error(502, "memcached-error", "memcached answered with an error."),
         }

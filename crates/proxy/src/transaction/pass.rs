@@ -67,7 +67,7 @@ async fn exchange(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };
-    if downstream.owes_body() && !let_body_come(tx, downstream).await {
+    if downstream.has_unread_body() && !let_body_come(tx, downstream).await {
         return broken_off(tx, downstream, Broken::ClientLeft);
     }
     // Taken before it connects: what is purged during the exchange must not be stored after it.

@@ -16,7 +16,7 @@ use crate::send_outcome::End;
 use crate::stored_head::via;
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
-use crate::transaction::tunnel::TunnelPlace;
+use crate::transaction::tunnel::TunnelPermit;
 use crate::transaction::{Step, Transaction, raw_pipe, tunnel};
 use crate::tunnel_flow::Tunnel;
 
@@ -32,7 +32,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
     if matches!(purpose, Purpose::Raw) {
         return raw_pipe::run(tx, downstream, purpose).await;
     }
-    let Some(_place) = TunnelPlace::take(tx) else {
+    let Some(_permit) = TunnelPermit::take(tx) else {
         return Step::Synth(Synth::tunnels_too_many());
     };
     let mut fetch = match Fetch::of(tx, purpose) {

@@ -10,7 +10,7 @@ use crate::fetch::client_link::ClientLink;
 use crate::fetch::purpose::Purpose;
 use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
-use crate::transaction::tunnel::TunnelPlace;
+use crate::transaction::tunnel::TunnelPermit;
 use crate::transaction::{Step, Transaction};
 use crate::tunnel_flow::Tunnel;
 use crate::vcl_story::client_steps;
@@ -19,7 +19,7 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, p
     if client_steps::body_is_gone(tx, downstream) {
         return Step::Synth(Synth::unfetched("request-body-gone"));
     }
-    let Some(_place) = TunnelPlace::take(tx) else {
+    let Some(_permit) = TunnelPermit::take(tx) else {
         return Step::Synth(Synth::tunnels_too_many());
     };
     let mut fetch = match Fetch::of(tx, purpose) {

@@ -34,7 +34,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             Step::Memcached(route) => memcached::run(tx, downstream, route).await,
             Step::Deliver(answer) => deliver::run(tx, *answer),
             Step::Transmit(outgoing) => {
-                if downstream.owes_body() {
+                if downstream.has_unread_body() {
                     unread_body::settle(tx, downstream).await;
                 }
                 tx.core.counters.answered(tx.outcome.verdict);

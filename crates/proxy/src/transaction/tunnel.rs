@@ -38,7 +38,7 @@ fn established() -> AnswerHead {
 pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
     tx.outcome.verdict = CacheVerdict::Pipe;
     tx.persistent = false;
-    let Some(_place) = TunnelPlace::take(tx) else {
+    let Some(_permit) = TunnelPermit::take(tx) else {
         return Step::Synth(Synth::tunnels_too_many());
     };
     let tunnel = match open(tx, downstream).await {
@@ -137,20 +137,20 @@ async fn open_by_parent(
 }
 
 /// One of `limits.tunnels_max`; given back when it is dropped.
-pub(super) struct TunnelPlace(Rc<Core>);
+pub(super) struct TunnelPermit(Rc<Core>);
 
-impl TunnelPlace {
-    pub(super) fn take(tx: &Transaction) -> Option<TunnelPlace> {
+impl TunnelPermit {
+    pub(super) fn take(tx: &Transaction) -> Option<TunnelPermit> {
         let (core, tunnels_max) = (&tx.core, tx.site.settings.limits.tunnels_max);
-        let place = TunnelPlace(Rc::clone(core));
+        let permit = TunnelPermit(Rc::clone(core));
         core.counters.tunnels_open.add(1);
         let is_free = core.shared.tunnels_open.fetch_add(1, Ordering::Relaxed) < tunnels_max;
         core.counters.tunnels_refused.add(u64::from(!is_free));
-        is_free.then_some(place)
+        is_free.then_some(permit)
     }
 }
 
-impl Drop for TunnelPlace {
+impl Drop for TunnelPermit {
     fn drop(&mut self) {
         self.0.shared.tunnels_open.fetch_sub(1, Ordering::Relaxed);
         self.0.counters.tunnels_open.sub(1);

@@ -67,7 +67,7 @@ impl Connection {
         let persistent = self.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
         let (client, seen, refused) = receive::before_policy(&site, received, self.peer);
         // Who has a body does not get an answer at once: it may have to be read first.
-        let has_body = self.owed.is_some();
+        let has_body = self.unread.is_some();
         let parsed = ParsedRequest { received, seen, client, persistent, moment };
         let xid = xids::next(&core.xids);
         let mut rest_of_hit = None;

@@ -6,18 +6,20 @@
 use message::Request;
 use wire::memcached::{Command, Direction};
 
-use crate::memcached_gateway::errand::{Errand, command_of_method, forbidden, malformed, number, refused};
 use crate::memcached_gateway::gateway_settings::{BinaryKeys, LongKeys, MemcachedCommand, MemcachedSettings};
 use crate::memcached_gateway::item_key::{ItemKey, KeyRules, NoKey};
+use crate::memcached_gateway::memcached_request::{
+    MemcachedRequest, command_of_method, forbidden, malformed, number, refused,
+};
 use crate::transaction::synth::Synth;
 
-impl Errand {
+impl MemcachedRequest {
     /// Reads a request; what it says of its value is looked at when the body is there.
     pub(crate) fn read_memc(
         request: &Request<'_>,
         prefix: &str,
         settings: &MemcachedSettings,
-    ) -> Result<Errand, Synth> {
+    ) -> Result<MemcachedRequest, Synth> {
         let of_memc = |command: &MemcachedCommand| MemcachedCommand::OF_MEMC.contains(command);
         let word = settings.command.of(request, prefix).filter(|word| !word.is_empty());
         let command = match word {
@@ -29,7 +31,7 @@ impl Errand {
         if !settings.commands.contains(&command) {
             return Err(forbidden());
         }
-        let mut errand = Errand::of_command(command);
+        let mut wanted = MemcachedRequest::of_command(command);
         if command.has_key() {
             let key = settings.key.as_variable(request, prefix).map_err(malformed)?.unwrap_or_default();
             let rules = KeyRules { is_path: false, long: LongKeys::Refuse, binary: BinaryKeys::Refuse };
@@ -39,26 +41,26 @@ impl Errand {
                 NoKey::TooLong => Synth::memcached_refused(502, "key-too-long", "memcached takes keys of 250 bytes."),
                 NoKey::Forbidden | NoKey::Reserved => refused("key-forbidden", "No key of a client's."),
             })?;
-            errand.keys.push(key);
+            wanted.keys.push(key);
         }
         let part = |part: &super::gateway_settings::RequestPart| -> Option<Vec<u8>> {
             part.of(request, prefix).filter(|text| !text.is_empty()).map(<[u8]>::to_vec)
         };
-        errand.value = settings.value.of(request, prefix).map(<[u8]>::to_vec);
+        wanted.value = settings.value.of(request, prefix).map(<[u8]>::to_vec);
         if command.stores().is_some() {
             if let Some(flags) = part(&settings.flags) {
-                errand.flags = number::<u32>(&flags).ok_or_else(|| refused("flags-invalid", "Flags are 32 bits."))?;
+                wanted.flags = number::<u32>(&flags).ok_or_else(|| refused("flags-invalid", "Flags are 32 bits."))?;
             }
-            errand.exptime = exptime(part(&settings.exptime))?;
+            wanted.exptime = exptime(part(&settings.exptime))?;
         } else if matches!(command, MemcachedCommand::FlushAll | MemcachedCommand::Delete) {
-            errand.exptime = exptime(part(&settings.exptime))?;
+            wanted.exptime = exptime(part(&settings.exptime))?;
         }
         if matches!(command, MemcachedCommand::Incr | MemcachedCommand::Decr) {
-            let digits = errand.value.take().unwrap_or_default();
-            errand.number =
+            let digits = wanted.value.take().unwrap_or_default();
+            wanted.number =
                 number::<u64>(&digits).ok_or_else(|| refused("value-invalid", "The value is no number."))?;
         }
-        Ok(errand)
+        Ok(wanted)
     }
 
     /// As it is sent, in the classic protocol.

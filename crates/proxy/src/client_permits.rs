@@ -8,31 +8,31 @@ use parking_lot::Mutex;
 
 /// The counts of all cores together. Empty while there is no limit. Hashed with a random key: clients choose these.
 #[derive(Debug, Default)]
-pub(crate) struct ClientPlaces(Mutex<HashMap<IpAddr, usize>>);
+pub(crate) struct ClientPermits(Mutex<HashMap<IpAddr, usize>>);
 
-/// One connection's place; given back when it is dropped.
+/// One connection's permit; given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct ClientPlace {
-    places: Arc<ClientPlaces>,
+pub(crate) struct ClientPermit {
+    permits: Arc<ClientPermits>,
     ip: IpAddr,
 }
 
-impl ClientPlaces {
-    /// A place for one more connection of this client, if it has fewer than `limit`.
-    pub(crate) fn take(self: &Arc<Self>, ip: IpAddr, limit: usize) -> Option<ClientPlace> {
+impl ClientPermits {
+    /// A permit for one more connection of this client, if it has fewer than `limit`.
+    pub(crate) fn take(self: &Arc<Self>, ip: IpAddr, limit: usize) -> Option<ClientPermit> {
         let mut counts = self.0.lock();
         let count = counts.entry(ip).or_default();
         if *count >= limit {
             return None;
         }
         *count += 1;
-        Some(ClientPlace { places: Arc::clone(self), ip })
+        Some(ClientPermit { permits: Arc::clone(self), ip })
     }
 }
 
-impl Drop for ClientPlace {
+impl Drop for ClientPermit {
     fn drop(&mut self) {
-        let mut counts = self.places.0.lock();
+        let mut counts = self.permits.0.lock();
         if let Some(count) = counts.get_mut(&self.ip) {
             *count -= 1;
             if *count == 0 {
@@ -48,12 +48,12 @@ mod tests {
 
     #[test]
     fn each_client_has_its_own_limit_and_leaves_nothing_behind() {
-        let places = Arc::new(ClientPlaces::default());
+        let permits = Arc::new(ClientPermits::default());
         let (one, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
-        let first = places.take(one, 1);
-        assert!(first.is_some() && places.take(one, 1).is_none() && places.take(other, 1).is_some());
+        let first = permits.take(one, 1);
+        assert!(first.is_some() && permits.take(one, 1).is_none() && permits.take(other, 1).is_some());
         drop(first);
-        assert!(places.0.lock().is_empty());
-        assert!(places.take(one, 1).is_some());
+        assert!(permits.0.lock().is_empty());
+        assert!(permits.take(one, 1).is_some());
     }
 }

@@ -1,5 +1,5 @@
 //! What a request asks of memcached: the command, its key and its numbers, by HTTP's method or by the request's own
-//! word. In the clean mode here; as nginx's memc module reads it, in `memc_errand.rs`.
+//! word. In the clean mode here; as nginx's memc module reads it, in `memc_request.rs`.
 
 use message::{FieldName, Method, Request};
 use smallvec::SmallVec;
@@ -12,7 +12,7 @@ use crate::memcached_gateway::request_part::{Malformed, argument, arguments, dec
 use crate::transaction::synth::Synth;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Errand {
+pub(crate) struct MemcachedRequest {
     pub(crate) command: MemcachedCommand,
     /// Of commands that have one: one, but for a multi-get.
     pub(crate) keys: SmallVec<[ItemKey; 1]>,
@@ -65,9 +65,9 @@ impl MemcachedCommand {
     }
 }
 
-impl Errand {
-    pub(crate) fn of_command(command: MemcachedCommand) -> Errand {
-        Errand {
+impl MemcachedRequest {
+    pub(crate) fn of_command(command: MemcachedCommand) -> MemcachedRequest {
+        MemcachedRequest {
             command,
             keys: SmallVec::new(),
             flags: 0,
@@ -84,7 +84,11 @@ impl Errand {
     }
 
     /// Reads a request in the clean mode.
-    pub(crate) fn read(request: &Request<'_>, prefix: &str, settings: &MemcachedSettings) -> Result<Errand, Synth> {
+    pub(crate) fn read(
+        request: &Request<'_>,
+        prefix: &str,
+        settings: &MemcachedSettings,
+    ) -> Result<MemcachedRequest, Synth> {
         let word = settings.command.of(request, prefix).filter(|word| !word.is_empty());
         let command = match word {
             Some(word) => MemcachedCommand::of(word).ok_or_else(|| refused("command-unknown", NO_COMMAND))?,
@@ -93,31 +97,31 @@ impl Errand {
         if !settings.commands.contains(&command) {
             return Err(forbidden());
         }
-        let mut errand = Errand::of_command(command);
-        errand.keys = keys(request, prefix, settings, command)?;
+        let mut wanted = MemcachedRequest::of_command(command);
+        wanted.keys = keys(request, prefix, settings, command)?;
         let query = request.query.unwrap_or_default();
         if let Some(flags) = number_of(&settings.flags, request, prefix, "flags-invalid", FLAGS)? {
-            errand.flags = flags;
+            wanted.flags = flags;
         }
-        errand.exptime = number_of(&settings.exptime, request, prefix, "exptime-invalid", EXPTIME)?;
+        wanted.exptime = number_of(&settings.exptime, request, prefix, "exptime-invalid", EXPTIME)?;
         if command.stores().is_some() {
-            errand.read_conditions(request, query)?;
-            errand.value = value(&settings.value, request, prefix)?;
+            wanted.read_conditions(request, query)?;
+            wanted.value = value(&settings.value, request, prefix)?;
             let is_gzip =
                 request.fields.get(FieldName::ContentEncoding).is_some_and(|v| v.eq_ignore_ascii_case(b"gzip"));
             if is_gzip {
-                errand.flags |= settings.gzip_flag;
+                wanted.flags |= settings.gzip_flag;
             }
         } else if command == MemcachedCommand::Delete {
-            errand.cas = if_match(request)?.flatten();
+            wanted.cas = if_match(request)?.flatten();
         }
-        errand.read_numbers(query)?;
-        errand.is_unheard = errand.read_noreply(query)?;
+        wanted.read_numbers(query)?;
+        wanted.is_unheard = wanted.read_noreply(query)?;
         // An item that begins with its key is not known by its facts.
         let is_get = command == MemcachedCommand::Get;
-        errand.wants_facts = is_get && request.method == Method::Head && !errand.keys.iter().any(ItemKey::is_long);
-        errand.check_key()?;
-        Ok(errand)
+        wanted.wants_facts = is_get && request.method == Method::Head && !wanted.keys.iter().any(ItemKey::is_long);
+        wanted.check_key()?;
+        Ok(wanted)
     }
 
     /// If-Match and If-None-Match make conditional commands of a plain `set`.
