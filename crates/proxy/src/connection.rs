@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::accepted::Accepted;
 use crate::client_permits::ClientPermit;
 use crate::clock::deadline_now_ms;
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::limits::{CONNECTION_BYTES, Limits};
 use crate::peer::Peer;
@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     /// It came to a listener where a proxy is asked, not a server.
     pub(crate) is_forward: bool,
     /// What a policy of the operator's was told of the connection's ends.
-    pub(crate) ends: Option<Rc<Ends>>,
+    pub(crate) addresses: Option<Rc<ConnectionAddresses>>,
     pub(crate) requests_count: u32,
     pub(crate) exchange: wire::Exchange,
     /// What still comes is thrown away, under the limits of lingering.
@@ -76,8 +76,8 @@ impl Connection {
             }
         };
         core.shared.cache.account().take(CONNECTION_BYTES);
-        let ends = || Ends::of(&wire, accepted.peer.text());
-        let session = SessionRecords::begin(&core, ends, accepted.name.as_ref(), accepted.proxy_protocol);
+        let addresses = || ConnectionAddresses::of(&wire, accepted.peer.text());
+        let session = SessionRecords::begin(&core, addresses, accepted.name.as_ref(), accepted.proxy_protocol);
         let has_more = session.is_some() || accepted.permit.is_some();
         let beside = has_more.then(|| Box::new(RareParts { _permit: accepted.permit, session }));
         Some(Connection {
@@ -88,7 +88,7 @@ impl Connection {
             looked_at: 0,
             peer: accepted.peer,
             is_forward: accepted.mode == ListenMode::Forward,
-            ends: None,
+            addresses: None,
             requests_count: 0,
             exchange: wire::Exchange::new(),
             lingers: false,
@@ -138,7 +138,8 @@ impl Connection {
 
     /// How long it may be idle: as a program said of it, or as is usual.
     pub(crate) fn idle_ms(&self, limits: &Limits) -> u64 {
-        let set = self.ends.as_ref().and_then(|ends| ends.idle_s.get()).filter(|seconds| *seconds >= 0.0);
+        let set =
+            self.addresses.as_ref().and_then(|addresses| addresses.idle_s.get()).filter(|seconds| *seconds >= 0.0);
         set.map_or(limits.idle_timeout.as_millis() as u64, |seconds| (seconds.min(IDLE_SECONDS_MAX) * 1_000.0) as u64)
     }
 

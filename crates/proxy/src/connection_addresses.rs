@@ -12,7 +12,7 @@ use crate::wire_stream::Wire;
 
 /// The ends of a client's connection, for `client.ip` and its like. A UNIX socket has no address: 0.0.0.0, port 0.
 #[derive(Clone, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct ConnectionAddresses {
     /// Who asks, and whom: by a PROXY header, else the ends of the connection.
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
@@ -32,12 +32,12 @@ pub(crate) struct Ends {
     pub(crate) descriptor: i32,
 }
 
-impl Ends {
+impl ConnectionAddresses {
     /// Without a PROXY header.
-    pub(crate) fn of(wire: &Wire, peer: Box<[u8]>) -> Ends {
+    pub(crate) fn of(wire: &Wire, peer: Box<[u8]>) -> ConnectionAddresses {
         let (remote, local) = wire.addresses();
         let (unix_peer, descriptor) = (wire.unix_peer(), wire.descriptor());
-        Ends {
+        ConnectionAddresses {
             client: remote,
             server: local,
             remote,

@@ -10,7 +10,7 @@ use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusal
 
 use crate::access_log::CacheVerdict;
 use crate::clock::Moment;
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
@@ -107,7 +107,7 @@ fn under_program(
     let site = core.site();
     let (client, seen, refused) = receive::before_policy(&site, received, peer);
     let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-    let state = ClientState::new(program, Rc::new(ends(client.ip, peer)), xids::next(&core.xids), now_s);
+    let state = ClientState::new(program, Rc::new(addresses(client.ip, peer)), xids::next(&core.xids), now_s);
     let step = refused.map_or(Step::Receive, Step::Synth);
     let on_its_way = OnItsWay::from_start(received, client, step);
     let parsed = ParsedRequest { received, seen, client, persistent: received.persistent, moment };
@@ -115,10 +115,10 @@ fn under_program(
 }
 
 /// A connection from the client's address to port 80 of this machine.
-fn ends(client: IpAddr, peer: Peer) -> Ends {
+fn addresses(client: IpAddr, peer: Peer) -> ConnectionAddresses {
     let server = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80);
     let client = SocketAddr::new(client, 50_000);
-    Ends {
+    ConnectionAddresses {
         client,
         server,
         remote: client,

@@ -11,7 +11,7 @@ use wire::{ProxyHeader, Refusal, proxy_complaint, read_proxy_header, refusals};
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::peer::Peer;
 use crate::records::session_records::SessionEnd;
 use crate::slots::Phase;
@@ -53,13 +53,13 @@ fn take(connection: &mut Connection, header: &ProxyHeader) {
         connection.peer = header.source.map_or(Peer::UNNAMED, Peer::of);
     }
     if !header.is_local || said.is_some() {
-        let mut ends = Ends::of(&connection.wire, connection.peer.text());
+        let mut addresses = ConnectionAddresses::of(&connection.wire, connection.peer.text());
         if !header.is_local {
-            ends.client = header.source.unwrap_or(SocketAddr::new(UNKNOWN_ADDRESS, 0));
+            addresses.client = header.source.unwrap_or(SocketAddr::new(UNKNOWN_ADDRESS, 0));
         }
-        ends.server = header.destination.unwrap_or(ends.server);
-        ends.said = said.map(Rc::new);
-        connection.ends = Some(Rc::new(ends));
+        addresses.server = header.destination.unwrap_or(addresses.server);
+        addresses.said = said.map(Rc::new);
+        connection.addresses = Some(Rc::new(addresses));
     }
 }
 

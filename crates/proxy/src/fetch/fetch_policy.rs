@@ -83,8 +83,8 @@ impl Fetch {
     pub(super) fn parties(&self) -> Option<Parties> {
         let names_cause = self.site.settings.names_cause_of_shared_fetch();
         let task = self.policy.task().filter(|task| task.is_pass || names_cause)?;
-        let ends = &task.made_for.ends;
-        Some(Parties { source: ends.client, destination: ends.server })
+        let addresses = &task.made_for.addresses;
+        Some(Parties { source: addresses.client, destination: addresses.server })
     }
 
     /// Reply: what becomes of a final answer.

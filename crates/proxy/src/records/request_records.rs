@@ -8,7 +8,7 @@ use vcl::Message;
 use wire::{ReceivedRequest, Refusal};
 
 use crate::clock::Moment;
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::records::RecordKind;
 use crate::records::record_kind::HeadPart;
@@ -31,7 +31,7 @@ pub(crate) fn version_text(version: Version) -> &'static [u8] {
 pub(crate) fn begin(
     core: &Core,
     (session, xid): (Option<&SessionRecords>, u64),
-    ends: &Ends,
+    addresses: &ConnectionAddresses,
     program: &str,
     (received, expected, moment): (&ReceivedRequest<'_>, Option<&[u8]>, Moment),
 ) -> Option<Rc<TaskRecords>> {
@@ -41,11 +41,11 @@ pub(crate) fn begin(
     if let Some(expected) = expected {
         records.field(RecordKind::ReqUnset, b"Expect", expected);
     }
-    started(&records, ends.client, listener);
+    started(&records, addresses.client, listener);
     let request = &received.request;
     request_line(&records, Message::Req, request);
     fields(&records, RecordKind::ReqHeader, request.fields);
-    completion(&records, request.fields, &ends.peer);
+    completion(&records, request.fields, &addresses.peer);
     records.count(|carried| {
         carried.head_in = received.head_bytes as u64;
         if let wire::RequestBody::Length(length) = received.body {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wire::Refusal;
 
 use crate::clock::Moment;
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::records::RecordKind;
 use crate::records::task_records::TaskRecords;
@@ -72,16 +72,16 @@ impl SessionRecords {
     /// Of a connection that has just been accepted, if anybody wants records.
     pub(crate) fn begin(
         core: &Core,
-        ends: impl FnOnce() -> Ends,
+        addresses: impl FnOnce() -> ConnectionAddresses,
         name: Option<&Arc<str>>,
         is_proxied: bool,
     ) -> Option<SessionRecords> {
         core.records.as_ref()?;
-        let (began, ends) = (Moment::now(), ends());
+        let (began, addresses) = (Moment::now(), addresses());
         let task = TaskRecords::begin(core, None, xids::next(&core.xids), began)?;
         let name = name.map_or_else(|| "a0".into(), Arc::clone);
         task.put(RecordKind::Begin, &[if is_proxied { b"sess 0 PROXY" } else { b"sess 0 HTTP/1" }]);
-        let (remote, local) = (ends.remote, ends.local);
+        let (remote, local) = (addresses.remote, addresses.local);
         let us = core.clock().wall_micros(began);
         task.write(
             RecordKind::SessOpen,
@@ -93,7 +93,7 @@ impl SessionRecords {
                 local.port(),
                 us / 1_000_000,
                 us % 1_000_000,
-                ends.descriptor
+                addresses.descriptor
             ),
         );
         task.hand_over();

@@ -12,7 +12,7 @@ use rules::Lifetimes;
 use vcl::typed_program::BackendId;
 use vcl::{BackendRef, Task};
 
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::fetch::timeouts::Timeouts;
 use crate::limits::Limits;
 use crate::origin::Origin;
@@ -25,7 +25,7 @@ use crate::vcl_story::log_notes::{LifeBy, LogNotes};
 /// the first of them.
 pub(crate) struct MadeFor {
     pub(crate) site: Arc<VclSite>,
-    pub(crate) ends: Rc<Ends>,
+    pub(crate) addresses: Rc<ConnectionAddresses>,
     pub(crate) identity: Option<Box<[u8]>>,
     /// As the request had it; the program may choose another.
     backend_hint: BackendRef,
@@ -37,7 +37,7 @@ impl MadeFor {
     pub(crate) fn of(client: &ClientState) -> Rc<MadeFor> {
         Rc::new(MadeFor {
             site: Arc::clone(&client.site),
-            ends: Rc::clone(&client.ends),
+            addresses: Rc::clone(&client.addresses),
             identity: client.identity.borrow().clone(),
             backend_hint: client.backend_hint.get(),
             remembered: client.remembered.get(),

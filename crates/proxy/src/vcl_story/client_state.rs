@@ -13,7 +13,7 @@ use rules::Lifetimes;
 use vcl::{BackendRef, Task};
 
 use crate::clock::Moment;
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::records::task_records::TaskRecords;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::log_notes::LogNotes;
@@ -30,7 +30,7 @@ pub(crate) enum Remembered {
 /// The state of one request under a policy.
 pub(crate) struct ClientState {
     pub(crate) site: Arc<VclSite>,
-    pub(crate) ends: Rc<Ends>,
+    pub(crate) addresses: Rc<ConnectionAddresses>,
     pub(crate) xid: Cell<u64>,
     pub(crate) started_s: f64,
     pub(crate) restarts: Cell<u32>,
@@ -94,11 +94,11 @@ pub(crate) struct BodyWasRead {
 }
 
 impl ClientState {
-    pub(crate) fn new(site: Arc<VclSite>, ends: Rc<Ends>, xid: u64, started_s: f64) -> ClientState {
+    pub(crate) fn new(site: Arc<VclSite>, addresses: Rc<ConnectionAddresses>, xid: u64, started_s: f64) -> ClientState {
         let backend_hint = Cell::new(site.loaded.default_backend());
         ClientState {
             site,
-            ends,
+            addresses,
             xid: Cell::new(xid),
             started_s,
             restarts: Cell::new(0),

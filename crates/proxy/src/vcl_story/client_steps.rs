@@ -174,7 +174,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
         tx.head = Rc::clone(original);
         tx.seen = FieldSet::of(original.fields());
     }
-    let mut next = ClientState::new(site, Rc::clone(&state.ends), state.xid.get(), state.started_s);
+    let mut next = ClientState::new(site, Rc::clone(&state.addresses), state.xid.get(), state.started_s);
     next.original = state.original.take();
     next.body = state.body.take();
     next.body_was_read = std::mem::take(&mut state.body_was_read);
@@ -219,8 +219,8 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
         records.go_on_as(xid, "req", "restart");
         records.stamp("Start");
         let listeners = &tx.site.settings.listeners;
-        let listener = listener_name(listeners, state.ends.local, state.ends.unix_path.as_deref());
-        request_records::started(records, state.ends.client, &listener);
+        let listener = listener_name(listeners, state.addresses.local, state.addresses.unix_path.as_deref());
+        request_records::started(records, state.addresses.client, &listener);
         request_records::request_line(records, Message::Req, &tx.head.request());
         request_records::fields(records, RecordKind::ReqHeader, tx.head.fields());
     }

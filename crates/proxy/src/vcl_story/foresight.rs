@@ -44,7 +44,7 @@ enum Foreseen {
 }
 
 fn foresee(tx: &Transaction, state: &ClientState, site: &Arc<VclSite>) -> Option<Foreseen> {
-    let mut played = ClientState::new(Arc::clone(site), Rc::clone(&state.ends), state.xid.get(), state.started_s);
+    let mut played = ClientState::new(Arc::clone(site), Rc::clone(&state.addresses), state.xid.get(), state.started_s);
     played.restarts = state.restarts.clone();
     played.backend_hint = state.backend_hint.clone();
     let arena = tx.core.fresh_arena();

@@ -15,7 +15,7 @@ use vcl::{
 };
 use wire::proxy_triples;
 
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::site::Site;
 use crate::vcl_story::backend_task::BackendTask;
@@ -125,10 +125,10 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn ends(&self) -> &Ends {
+    fn addresses(&self) -> &ConnectionAddresses {
         match self.side {
-            Side::Client(state) => &state.ends,
-            Side::Fetch(task) => &task.made_for.ends,
+            Side::Client(state) => &state.addresses,
+            Side::Fetch(task) => &task.made_for.addresses,
         }
     }
 
@@ -177,11 +177,11 @@ impl<'a> Host<'a> for Scope<'a> {
     }
 
     fn unix_peer(&self) -> Option<UnixPeer> {
-        self.ends().unix_peer
+        self.addresses().unix_peer
     }
 
     fn proxy_field(&self, of: ProxyField) -> Plain<'a> {
-        let said = self.ends().said.as_deref();
+        let said = self.addresses().said.as_deref();
         let copied = |text: &[u8]| self.arena.copy(text).ok();
         let flag = |bit: u8| Plain::Bool(said.is_some_and(|said| said.tls_flags() & bit != 0));
         let text = |kind: u8| Plain::Text(said.and_then(|said| said.value(kind)).and_then(copied));

@@ -86,9 +86,9 @@ pub(crate) fn run(
         let req = RequestHalf::with_url(request, url.as_ref().copied().unwrap_or_default());
         let mut scope = Scope::new(core, site, &arena, Side::Client(state), req, now);
         scope.original = Some(request.clone());
-        scope.completion = Some(&state.ends.peer);
+        scope.completion = Some(&state.addresses.peer);
         let completed =
-            completed_request::complete_in_place(&scope.req.fields, &arena, request.fields, &state.ends.peer);
+            completed_request::complete_in_place(&scope.req.fields, &arena, request.fields, &state.addresses.peer);
         match url.and(completed) {
             Err(_) => Err((State::Receive, Step::Synth(Synth::vcl_failed()), request.to_head())),
             Ok(()) => play(core, &scope, &program.loaded, parsed, &found)

@@ -12,7 +12,7 @@ use wire::ReceivedRequest;
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::connection::Connection;
-use crate::connection_addresses::Ends;
+use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::http1_serving::Turn;
 use crate::parsed_request::ParsedRequest;
@@ -80,10 +80,10 @@ impl Connection {
             }
         }
         let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-        let mut state = ClientState::new(program, self.ends_for(&client), xid, now_s);
+        let mut state = ClientState::new(program, self.addresses_for(&client), xid, now_s);
         if core.records.is_some() {
             let (session, asked) = (self.session(), (received, expected, moment));
-            state.records = request_records::begin(core, (session, xid), &state.ends, &state.site.name, asked);
+            state.records = request_records::begin(core, (session, xid), &state.addresses, &state.site.name, asked);
         }
         let on_its_way = match (rest_of_hit, refused) {
             (Some((state, step, outcome)), _) => {
@@ -105,11 +105,12 @@ impl Connection {
     }
 
     /// The ends of the connection, which are asked for once; and who asks, if a trusted proxy says so.
-    fn ends_for(&mut self, client: &ClientIdentity) -> Rc<Ends> {
-        let ends = self.ends.get_or_insert_with(|| Rc::new(Ends::of(&self.wire, client.peer.text())));
+    fn addresses_for(&mut self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
+        let addresses =
+            self.addresses.get_or_insert_with(|| Rc::new(ConnectionAddresses::of(&self.wire, client.peer.text())));
         if client.ip == client.peer.ip() {
-            return Rc::clone(ends);
+            return Rc::clone(addresses);
         }
-        Rc::new(Ends { client: SocketAddr::new(client.ip, 0), ..Ends::clone(ends) })
+        Rc::new(ConnectionAddresses { client: SocketAddr::new(client.ip, 0), ..ConnectionAddresses::clone(addresses) })
     }
 }

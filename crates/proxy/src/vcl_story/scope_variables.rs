@@ -45,9 +45,9 @@ fn text<'a>(bytes: &'a [u8]) -> Read<'a> {
 
 /// What is the same on both sides.
 fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
-    let ends = match scope.side {
-        Side::Client(state) => &state.ends,
-        Side::Fetch(state) => &state.made_for.ends,
+    let addresses = match scope.side {
+        Side::Client(state) => &state.addresses,
+        Side::Fetch(state) => &state.made_for.addresses,
     };
     let identity = || match scope.side {
         Side::Client(state) => state.identity.borrow().as_deref().map(|id| scope.arena.copy(id)),
@@ -55,28 +55,29 @@ fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
     };
     Some(match of {
         V::NOW => Plain::Time(seconds(scope.now.wall_ms)),
-        V::CLIENT_IP => return ip(ends.client),
-        V::REMOTE_IP => return ip(ends.remote),
-        V::SERVER_IP => return ip(ends.server),
-        V::LOCAL_IP => return ip(ends.local),
+        V::CLIENT_IP => return ip(addresses.client),
+        V::REMOTE_IP => return ip(addresses.remote),
+        V::SERVER_IP => return ip(addresses.server),
+        V::LOCAL_IP => return ip(addresses.local),
         V::CLIENT_IDENTITY => match identity() {
             Some(Ok(identity)) => Plain::Text(Some(identity)),
             _ => {
-                let address = ends.client.ip().to_string();
+                let address = addresses.client.ip().to_string();
                 Plain::Text(scope.arena.copy(address.as_bytes()).ok())
             }
         },
         V::SERVER_HOSTNAME => return text(server_hostname().as_bytes()),
         V::SERVER_IDENTITY => return text(server_identity().as_bytes()),
-        V::LOCAL_ENDPOINT => Plain::Text(match &ends.unix_path {
+        V::LOCAL_ENDPOINT => Plain::Text(match &addresses.unix_path {
             Some(path) => scope.arena.copy(path.as_os_str().as_bytes()).ok(),
             None => {
-                let local = SocketAddr::new(ends.local.ip().to_canonical(), ends.local.port());
+                let local = SocketAddr::new(addresses.local.ip().to_canonical(), addresses.local.port());
                 scope.arena.copy(local.to_string().as_bytes()).ok()
             }
         }),
         V::LOCAL_SOCKET => {
-            let name = listener_name(&scope.settings.settings.listeners, ends.local, ends.unix_path.as_deref());
+            let name =
+                listener_name(&scope.settings.settings.listeners, addresses.local, addresses.unix_path.as_deref());
             Plain::Text(scope.arena.copy(name.as_bytes()).ok())
         }
         _ => return None,
@@ -235,7 +236,7 @@ fn parameter<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::PARAM_TIMEOUT_IDLE => duration(limits.idle_timeout),
         V::SESS_TIMEOUT_IDLE => {
             let set = match scope.side {
-                Side::Client(state) => state.ends.idle_s.get(),
+                Side::Client(state) => state.addresses.idle_s.get(),
                 Side::Fetch(_) => None,
             };
             Some(Plain::Duration(set.unwrap_or(limits.idle_timeout.as_secs_f64())))
@@ -268,7 +269,7 @@ fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault
         V::REQ_HASH_ALWAYS_MISS => state.hash_always_miss.set(to.truth()),
         V::REQ_HASH_IGNORE_BUSY => state.hash_ignore_busy.set(to.truth()),
         V::REQ_HASH_IGNORE_VARY => state.hash_ignore_vary.set(to.truth()),
-        V::SESS_TIMEOUT_IDLE => state.ends.idle_s.set(Some(to.real())),
+        V::SESS_TIMEOUT_IDLE => state.addresses.idle_s.set(Some(to.real())),
         V::CLIENT_IDENTITY => *state.identity.borrow_mut() = to.text().map(Into::into),
         // VCL 4.0 may say what it likes; what goes over the wire is what larder speaks.
         V::REQ_ESI => state.esi.set(to.truth()),
@@ -313,7 +314,7 @@ pub(crate) fn unset(scope: &Scope<'_>, of: V) {
         (V::REQ_TTL, Side::Client(state)) => state.ttl_s.set(None),
         (V::REQ_GRACE, Side::Client(state)) => state.grace_s.set(None),
         (V::REQ_MAX_AGE, Side::Client(state)) => state.age_max_s.set(None),
-        (V::SESS_TIMEOUT_IDLE, Side::Client(state)) => state.ends.idle_s.set(None),
+        (V::SESS_TIMEOUT_IDLE, Side::Client(state)) => state.addresses.idle_s.set(None),
         (V::BEREQ_BODY, Side::Fetch(state)) => state.without_body.set(true),
         (V::BEREQ_CONNECT_TIMEOUT, Side::Fetch(state)) => state.connect_timeout_s.set(None),
         (V::BEREQ_FIRST_BYTE_TIMEOUT, Side::Fetch(state)) => state.first_byte_timeout_s.set(None),
