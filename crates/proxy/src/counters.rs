@@ -132,6 +132,7 @@ counters! {
     restarts: Total, "Requests begun anew by a policy";
     vcl_errors: Total, "Failures of policies, by what their log lines say";
     vcl_fetches_failed: Total, "Fetches under a policy that brought no answer";
+    vcl_retries: Total, "Fetches that a program began again by return (retry)";
     vcl_ignored: Total, "Wishes of policies that are not built yet: ESI and compression";
     log_lines: Total, "Access log lines written";
     log_lines_lost: Total, "Access log lines dropped because the log could not keep up";

@@ -367,7 +367,6 @@ impl Connection {
                 self.closes(SessionEnd::Request);
                 Some(Turn::Close)
             }
-            InstantOutcome::Left => Some(Turn::Close),
             InstantOutcome::Step(step) => return ControlFlow::Continue(step),
         })
     }

@@ -32,8 +32,6 @@ use crate::vcl_story::log_notes::LogNotes;
 pub(crate) enum InstantOutcome<S> {
     /// All of it is with the kernel.
     Answered { persistent: bool },
-    /// The client is gone.
-    Left,
     /// Go on here, as a transaction.
     Step(S),
 }
@@ -78,11 +76,8 @@ pub(crate) fn send(
     }
     connection.exchange(Event::AnswerBegun);
     let (written, total) = write(connection, held, head, response.head_only);
-    let sent = match written {
-        Ok(sent) => sent,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-        Err(_) => return InstantOutcome::Left,
-    };
+    // Whatever stands in the way meets the loop's next write, too, which says what becomes of the answer.
+    let sent = written.unwrap_or(0);
     core.counters.bytes_out.add(sent as u64);
     if sent as u64 == total {
         core.edges.take(State::Deliver, State::Transmit);
@@ -152,11 +147,7 @@ fn write_pages(connection: &Connection, head: &[IoSlice<'_>], pages: Pages<'_>, 
     if sent < head_len {
         return Ok(sent);
     }
-    match connection.wire.try_send_pages(pages, 0, length) {
-        Ok(of_body) => Ok(sent + of_body),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(sent),
-        Err(error) => Err(error),
-    }
+    Ok(sent + connection.wire.try_send_pages(pages, 0, length).unwrap_or(0))
 }
 
 /// The socket took only a part: pin the object and go on in the loop.

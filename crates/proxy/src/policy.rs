@@ -7,7 +7,7 @@
 use cache::Key;
 use message::{FieldName, FieldsView, Method, Request, TargetForm};
 use rules::{RequestDirectives, UrlVariation};
-use wire::{ReceivedRequest, RequestBody};
+use wire::ReceivedRequest;
 
 use crate::core::Shared;
 use crate::field_set::FieldSet;
@@ -60,7 +60,7 @@ const DIRECTIVES: FieldSet = FieldSet::mask(&[FieldName::CacheControl, FieldName
 pub(crate) fn receive(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> ReceiveVerdict {
     let request = &received.request;
     match request.method {
-        Method::Get | Method::Head if !received.upgrade && received.body == RequestBody::None => {
+        Method::Get | Method::Head if !received.upgrade && !received.body.follows() => {
             if request.authority.host.is_empty() {
                 return ReceiveVerdict::Pass(WhyPassed::NoHost);
             }

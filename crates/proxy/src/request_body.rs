@@ -41,11 +41,6 @@ struct PaceLimits {
     rate_min: u64,
 }
 
-/// Does a request of this kind bring a body?
-pub(crate) fn brings_body(body: RequestBody) -> bool {
-    !matches!(body, RequestBody::None | RequestBody::Length(0))
-}
-
 /// What reading brought.
 pub(crate) enum BodyRead {
     Data(Bytes),

@@ -71,6 +71,7 @@ impl Slot {
     #[inline]
     pub(crate) fn set_idle(&self, deadline_ms: u64) {
         self.served.set(true);
+        self.phase.set(Phase::Waiting);
         self.set_deadline(deadline_ms);
     }
 

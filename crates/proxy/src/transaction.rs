@@ -190,7 +190,7 @@ impl Transaction {
     /// May the answer be stored, as far as the request goes?
     pub(crate) fn is_lookup(&self) -> bool {
         let has_host = !self.head.request().authority.host.is_empty();
-        has_host && (self.head.method == Method::Post || self.body == RequestBody::None)
+        has_host && (self.head.method == Method::Post || !self.body.follows())
     }
 
     /// Does the client expect a head alone? What it asked with counts: a policy may ask the origin otherwise.

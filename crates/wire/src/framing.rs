@@ -17,6 +17,14 @@ pub enum RequestBody {
     Chunked,
 }
 
+impl RequestBody {
+    /// Does anything follow the head? Chunks do, even if the first of them is the last.
+    #[inline]
+    pub fn follows(self) -> bool {
+        !matches!(self, RequestBody::None | RequestBody::Length(0))
+    }
+}
+
 /// How the body of a response is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseBody {

@@ -171,7 +171,7 @@ fn judge_request<'a>(
     if limits.lenient && !is_http11 && body == RequestBody::None && matches!(method, Method::Post | Method::Put) {
         return Err(refusals::CONTENT_LENGTH_MISSING);
     }
-    let has_body = !matches!(body, RequestBody::None | RequestBody::Length(0));
+    let has_body = body.follows();
     Ok(ReceivedRequest {
         request: Request {
             method,

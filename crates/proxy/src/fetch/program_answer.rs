@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cache::{Mark, MarkKind, Now, StoreAs, Ticket};
-use message::{FieldName, ResponseHead};
+use message::{FieldName, FieldsView, ResponseHead};
 use rules::date::parse_date;
 use rules::{Facts, Lifetimes, VarySpec};
 use wire::{HopByHop, ResponseBody};
@@ -47,7 +47,9 @@ pub(super) fn settled(
         Keeping::HitForMiss
     } else {
         // Even one without any time: who waited for it gets it, and nobody after them.
-        Keeping::Store
+        let forbids = what_forbids(fetch, made.head.fields.view());
+        by.uncacheable = forbids.map(DecidedBy::Response);
+        Keeping::Store.unless(forbids.is_some())
     };
     record(fetch, &body, pass_for, &lifetimes, (keeping, arrival.received));
     note_life(fetch, &lifetimes, &by, keeping);
@@ -58,6 +60,14 @@ pub(super) fn settled(
     let streams = task.do_stream.get() || is_too_long(fetch, &made.head, &body, keeping);
     let ruling = Ruling::Program { keeping, lifetimes };
     FetchVerdict::Settled(Box::new(Settled { made, body, arrival, ruling, streams, why }))
+}
+
+/// By what nothing can be selected or purged nothing is kept, and who comes next does not wait for it.
+fn what_forbids(fetch: &Fetch, fields: FieldsView<'_>) -> Option<&'static str> {
+    if vary(fields).is_err() {
+        return Some("vary");
+    }
+    policy_purge::tags_of(&fetch.core.shared.cache, fields).is_err().then_some("xkey")
 }
 
 /// What is known to be longer than what is read without streaming, or kept in one piece, streams all the same.
@@ -126,12 +136,6 @@ pub(super) fn landing(
     let rendered = stored_head::render_by_policy(&head, &fetch.site);
     let fields = head.fields.view();
     let (vary, tags) = (vary(fields), policy_purge::tags_of(&fetch.core.shared.cache, fields));
-    // By what nothing can be selected or purged nothing is kept, and who comes next does not wait for it.
-    let why_not = if vary.is_err() { Some("vary") } else { tags.is_err().then_some("xkey") };
-    if let (Keeping::Store, Some(why), Some(notes)) = (keeping, why_not, &fetch.task().log_notes) {
-        notes.note_not_stored(why);
-    }
-    let keeping = keeping.unless(why_not.is_some());
     let vary = vary.ok().flatten();
     let kept = match keeping {
         Keeping::Store => Ok(StoreAs {

@@ -31,7 +31,6 @@ use crate::fetch::slice_fetch::SliceProgram;
 use crate::fetch::{Fetch, OriginReply};
 use crate::records::RecordKind;
 use crate::records::fetch_records::{self, FetchReason};
-use crate::request_body::brings_body;
 use crate::transaction::synth::Synth;
 use crate::vcl_story::backend_task::{BackendTask, MadeFor};
 use crate::vcl_story::client_state::ClientState;
@@ -135,7 +134,7 @@ pub(super) async fn prepare(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> O
         ClientLink::Attached(downstream) => downstream.has_untouched_body(),
         ClientLink::Detached(_) => false,
     };
-    if fetch.task().retries.get() > 0 && brings_body(fetch.body) && fetch.carried.is_none() && !has_body {
+    if fetch.task().retries.get() > 0 && fetch.body.follows() && fetch.carried.is_none() && !has_body {
         // It was read from the client once, and nobody kept it: what failed is the request, and vcl_synth answers it.
         return Some(abandon("request-body-gone"));
     }
@@ -221,7 +220,7 @@ pub(super) fn note_again(fetch: &mut Fetch) {
         fetch_records::again(records, xid, &fetch.head.request());
     }
     fetch.head = Rc::new(with_xid(&fetch.head.request(), xid));
-    fetch.core.counters.origin_retries.add(1);
+    fetch.core.counters.vcl_retries.add(1);
 }
 
 /// There is no answer, or not all of it: vcl_backend_error makes one.
@@ -258,6 +257,7 @@ pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
         return refresh(fetch, reply, &stale);
     }
     if reply.head.status == Status::NOT_MODIFIED && fetch.purpose.is_for_many() {
+        reply.body.into_body(fetch).finish();
         return error(fetch, 503, Some(b"304 to an unconditional request"[..].into()));
     }
     if fetch.site.settings.refuses_length_of_204() && says_body_of_204(&reply.head) {
@@ -288,7 +288,10 @@ fn refresh(fetch: &mut Fetch, reply: OriginReply, stale: &Arc<Object>) -> FetchV
     });
     let merges = match said.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
         Ok(merges) => merges,
-        Err(instead) => return go(fetch, instead),
+        Err(instead) => {
+            reply.body.into_body(fetch).finish();
+            return go(fetch, instead);
+        }
     };
     let mut head = stale.response().to_head();
     head.fields.retain(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish"));

@@ -13,7 +13,6 @@ use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::origin::OriginConnection;
 use crate::request_body::BodyRead;
-use crate::request_body::brings_body;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UploadState {
@@ -38,10 +37,8 @@ impl Upload {
     pub(crate) fn begin(body: RequestBody, expects_continue: bool, client: &ClientLink<'_>) -> Upload {
         let has_begun = matches!(client, ClientLink::Attached(downstream) if downstream.has_begun_body());
         let state = match client {
-            ClientLink::Attached(_) if brings_body(body) && expects_continue && !has_begun => {
-                UploadState::AwaitsContinue
-            }
-            ClientLink::Attached(_) if brings_body(body) => UploadState::Reading,
+            ClientLink::Attached(_) if body.follows() && expects_continue && !has_begun => UploadState::AwaitsContinue,
+            ClientLink::Attached(_) if body.follows() => UploadState::Reading,
             _ => UploadState::Done,
         };
         Upload { state, chunked: body == RequestBody::Chunked, queue: VecDeque::new(), taken: false }

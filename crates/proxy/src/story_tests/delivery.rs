@@ -98,14 +98,21 @@ fn a_program_that_says_close_among_other_options_closes_on_a_miss_and_on_a_hit()
 }
 
 #[test]
-fn conditions_are_judged_by_the_date_of_what_is_stored_and_not_by_what_a_program_says() {
-    let modified = "Last-Modified: Thu, 01 Jan 2015 00:00:00 GMT";
-    for said in ["unset resp.http.Last-Modified;", "set resp.http.Last-Modified = now;"] {
-        let story = Story::vcl(&format!("sub vcl_deliver {{ {said} }}"));
-        story.origin([answer(200, &["Cache-Control: max-age=60", modified], "page")]);
-        for (since, status) in [("Thu, 01 Jan 2015 00:00:00 GMT", 304), ("Wed, 31 Dec 2014 00:00:00 GMT", 200)] {
+fn conditions_are_judged_by_the_date_that_a_program_left_and_by_what_is_stored_where_it_left_none() {
+    let (before, stored, after) =
+        ("Wed, 31 Dec 2014 00:00:00 GMT", "Thu, 01 Jan 2015 00:00:00 GMT", "Fri, 02 Jan 2015 00:00:00 GMT");
+    for (left, expect) in [
+        ("unset resp.http.Last-Modified;".to_owned(), [200, 304, 304]),
+        (format!("set resp.http.Last-Modified = \"{after}\";"), [200, 200, 304]),
+        (format!("set resp.http.Last-Modified = \"{before}\";"), [304, 304, 304]),
+        ("set resp.http.Last-Modified = \"soon\";".to_owned(), [200, 200, 200]),
+    ] {
+        let story = Story::vcl(&format!("sub vcl_deliver {{ {left} }}"));
+        story.origin([answer(200, &["Cache-Control: max-age=60", &format!("Last-Modified: {stored}")], "page")]);
+        story.get("/", &[]);
+        for (since, status) in [before, stored, after].into_iter().zip(expect) {
             let reply = story.get("/", &[&format!("If-Modified-Since: {since}")]);
-            assert_eq!(reply.status(), status, "{said} {since}");
+            assert_eq!(reply.status(), status, "{left} {since}");
         }
     }
 }

@@ -24,7 +24,6 @@ use crate::fetch::bereq::{bereq_of, with_xid};
 use crate::field_set::FieldSet;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
-use crate::request_body::brings_body;
 use crate::stored_head::via;
 use crate::transaction::deliver::{Answer as Delivery, Made};
 use crate::transaction::lookup::{ASKED_AGAIN_MAX, Lead};
@@ -198,7 +197,7 @@ pub(crate) fn roll_back(tx: &mut Transaction) {
 /// Did its body go to an origin as it came, so that nothing can ask with it again?
 pub(crate) fn body_is_gone(tx: &Transaction, downstream: &Downstream<'_>) -> bool {
     let is_kept = tx.policy.program().is_none_or(|state| state.body.is_some());
-    !is_kept && brings_body(tx.body) && !downstream.has_untouched_body()
+    !is_kept && tx.body.follows() && !downstream.has_untouched_body()
 }
 
 /// Restart: the same request again, as the program left it.

@@ -3,9 +3,11 @@
 //!
 //! Framing and the connection's fate stay ours to say; a program that sets `Connection: close` is heard.
 
+use cache::Now;
 use message::{FieldName, Fields, ResponseHead, Status};
 use rules::Facts;
 use rules::conditions::Holder;
+use rules::date::parse_date;
 use wire::{HopByHop, ResponseBody, has_length};
 
 use crate::answer_body::AnswerBody;
@@ -22,6 +24,7 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step>
     let (made, body, facts) = head_of(tx, answer)?;
     tx.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
     let holder = if facts.is_some() { Holder::Cache } else { Holder::Relay };
+    let facts = facts.map(|stored| as_dated_by_program(stored, &made.head, tx.core.now()));
     let facts = facts.unwrap_or_else(|| program_answer::dates(&made.head, tx.core.now()));
     let ResponseHead { status, reason, mut fields, .. } = made.head;
     let length_said = deliver::length_said(fields.view());
@@ -37,6 +40,15 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step>
         rules: tx.plan_rules(),
         length_said,
     })
+}
+
+/// As in Varnish, If-Modified-Since is judged by the Last-Modified that the program left, and by what is stored where it left
+/// none. To one that is no date everybody gets the whole.
+fn as_dated_by_program(stored: Facts, head: &ResponseHead, now: Now) -> Facts {
+    let now_s = (now.wall_ms / 1_000) as i64;
+    let said = head.fields.view().get(FieldName::LastModified);
+    let last_modified = said.map(|text| parse_date(text, now_s).unwrap_or(i64::MAX)).or(stored.last_modified);
+    Facts { last_modified, ..stored }
 }
 
 /// The head as the program leaves it, and the body behind it. The facts are those of what is stored.

@@ -27,6 +27,8 @@ pub(crate) enum DecidedBy {
     Error,
     /// A pass is for one client.
     Pass,
+    /// A field of the response itself, by this name.
+    Response(&'static str),
 }
 
 /// The same for everything about a response that is decided.
@@ -72,6 +74,7 @@ pub(crate) fn life(lifetimes: &rules::Lifetimes, by: &LifeBy, keeping: Keeping, 
             DecidedBy::Verdict => "return".into(),
             DecidedBy::Error => "vcl_backend_error".into(),
             DecidedBy::Pass => "pass".into(),
+            DecidedBy::Response(field) => field.into(),
         }
     };
     let is_over = judge(&lifetimes.facts(&Facts::default()), lifetimes.keep_ms, 0, &Bounds::default()) == Stage::Over;
@@ -110,13 +113,6 @@ impl LogNotes {
     /// Of what was fetched last: a retry or a restart brings another.
     pub(crate) fn note_life(&self, life: Life) {
         *self.life.borrow_mut() = Some(life);
-    }
-
-    /// Something beside the program forbade to store it.
-    pub(crate) fn note_not_stored(&self, why: &'static str) {
-        if let Some(life) = &mut *self.life.borrow_mut() {
-            (life.kept, life.kept_by) = (Kept::No, Some(why.into()));
-        }
     }
 
     /// For as long as the line is written.

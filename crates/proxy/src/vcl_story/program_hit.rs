@@ -100,7 +100,6 @@ pub(crate) fn run(
     match (played, found.get()) {
         (Ok(rendered), Some(object)) => match write(connection, core, site, (state, parsed), object, rendered) {
             InstantOutcome::Answered { persistent } => InstantOutcome::Answered { persistent },
-            InstantOutcome::Left => InstantOutcome::Left,
             InstantOutcome::Step(begun) => on_its_way(request.to_head(), begun),
         },
         (Ok(_), None) => unreachable!("only a hit is answered here"),
