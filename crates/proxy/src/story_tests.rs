@@ -3,6 +3,8 @@
 
 mod delivery;
 mod edges_taken;
+mod from_step_to_step;
+mod origins_that_fail;
 mod passing;
 mod programs;
 mod refusing;
@@ -27,7 +29,9 @@ use crate::log_sink::LogSink;
 use crate::origin::tests::settings;
 use crate::rehearsal::played_origins::Stage;
 use crate::rehearsal::watch::Watch;
+use crate::rehearsal::wire_answer::{Then, WireAnswer};
 use crate::rehearsal::{AnswerParts, Closed, PlayedAnswer, Sent};
+use crate::send_outcome::End;
 use crate::service::{Start, share};
 use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
@@ -130,6 +134,11 @@ impl Story {
         self.stage.begin(answers.into_iter().collect());
     }
 
+    /// Origins close the connections that rest, unseen until somebody writes to one.
+    pub(crate) fn origins_hang_up(&self) {
+        self.stage.hang_up();
+    }
+
     /// Time goes by.
     pub(crate) fn pass_seconds(&self, seconds: u64) {
         self.passed_ms.set(self.passed_ms.get() + seconds * 1_000);
@@ -200,6 +209,11 @@ impl Reply {
         std::str::from_utf8(body).expect("tests have text")
     }
 
+    /// How it ended for the client.
+    pub(crate) fn end(&self) -> End {
+        self.answer.as_ref().map_or(End::ClientLeft, |answer| answer.end)
+    }
+
     /// The lines of a field, in one.
     pub(crate) fn field(&self, name: &str) -> String {
         let fields = self.answer.iter().flat_map(|answer| &answer.fields);
@@ -230,6 +244,17 @@ pub(crate) fn answer(status: u16, lines: &[&str], body: &str) -> PlayedAnswer {
     let fields = lines.iter().map(|line| line.split_once(": ").unwrap_or((line, "")));
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     PlayedAnswer::Given(AnswerParts { status, reason: "Mocked".to_owned(), fields, body: body.as_bytes().to_vec() })
+}
+
+/// An origin's answer by its bytes, and what becomes of its connection.
+pub(crate) fn wire(text: &str, then: Then) -> PlayedAnswer {
+    PlayedAnswer::Wire(WireAnswer { bytes: text.as_bytes().to_vec(), then })
+}
+
+/// A 200 on a connection that goes into the pool.
+pub(crate) fn pooled(lines: &[&str], body: &str, then: Then) -> PlayedAnswer {
+    let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+    wire(&format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len()), then)
 }
 
 /// One that may be stored for so many seconds.

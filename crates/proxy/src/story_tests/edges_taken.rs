@@ -1,99 +1,11 @@
-//! Where a request goes from step to step.
+//! Every edge of the machines is taken in memory, or it is said where else.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
-use crate::transaction::transaction_states::State;
-use crate::transaction::transaction_states::TRANSACTION_EDGES;
-
-#[test]
-fn a_post_is_passed_and_its_body_arrives() {
-    let story = Story::builtin();
-    story.origin([answer(200, &[], "done")]);
-    let reply = story.ask("POST /order", &[], "two pies");
-    assert_eq!((reply.status(), reply.body(), reply.verdict()), (200, "done", (CacheVerdict::Pass, "method")));
-    assert_eq!(reply.asked(), ["POST /order"]);
-    assert_eq!(reply.asked[0].body, b"two pies");
-}
-
-#[test]
-fn an_origin_that_refuses_is_502() {
-    let story = Story::builtin();
-    story.origin([PlayedAnswer::Refused]);
-    let reply = story.get("/", &[]);
-    assert_eq!((reply.status(), reply.verdict().0), (502, CacheVerdict::Error));
-}
-
-#[test]
-fn only_if_cached_asks_nobody() {
-    let story = Story::builtin();
-    let reply = story.get("/", &["Cache-Control: only-if-cached"]);
-    assert_eq!((reply.status(), reply.asked().len()), (504, 0));
-}
-
-#[test]
-fn trace_is_refused() {
-    let reply = Story::builtin().ask("TRACE /", &[], "");
-    assert_eq!((reply.status(), reply.field("connection")), (405, "close".to_owned()));
-}
-
-#[test]
-fn bytes_that_are_no_request_are_refused_and_end_the_connection() {
-    let reply = Story::builtin().send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
-    assert_eq!((reply.status(), reply.field("connection")), (400, "close".to_owned()));
-}
-
-#[test]
-fn a_purge_drops_what_is_stored() {
-    let story = Story::builtin();
-    story.origin([fresh(60, "old"), fresh(60, "new")]);
-    assert_eq!(story.get("/", &[]).body(), "old");
-    assert_eq!(story.ask("PURGE /", &[], "").status(), 200);
-    assert_eq!(story.get("/", &[]).body(), "new");
-}
-
-#[test]
-fn a_stale_answer_is_confirmed_by_304() {
-    let story = Story::builtin();
-    let confirmed = answer(304, &["Cache-Control: max-age=60", "ETag: \"a\""], "");
-    story.origin([answer(200, &["Cache-Control: max-age=1", "ETag: \"a\""], "page"), confirmed]);
-    story.get("/", &[]);
-    story.pass_seconds(2);
-    let reply = story.get("/", &[]);
-    assert_eq!((reply.status(), reply.body(), reply.verdict().0), (200, "page", CacheVerdict::Revalidated));
-    assert_eq!(reply.asked_with("if-none-match"), Some("\"a\""));
-}
-
-#[test]
-fn a_program_synthesizes_without_an_origin() {
-    let reply = Story::vcl("sub vcl_recv { return (synth(701, \"Tea\")); }").get("/", &[]);
-    assert_eq!((reply.status(), reply.asked().len()), (701, 0));
-}
-
-#[test]
-fn a_program_restarts_once_and_is_asked_again() {
-    let text = "sub vcl_recv { if (req.restarts == 0) { return (restart); } set req.url = \"/again\"; }";
-    let story = Story::vcl(text);
-    story.origin([answer(200, &[], "second")]);
-    let reply = story.get("/", &[]);
-    assert_eq!((reply.body(), reply.asked()), ("second", vec!["GET /again".to_owned()]));
-}
-
-#[test]
-fn who_waits_for_100_gets_it_before_the_body_goes_up() {
-    let story = Story::builtin();
-    story.origin([answer(200, &[], "done")]);
-    let reply = story.ask("POST /", &["Expect: 100-continue"], "pie");
-    assert_eq!((reply.status(), reply.asked[0].body.as_slice()), (200, &b"pie"[..]));
-    assert!(reply.interims.is_empty(), "whoever has begun to send does not wait");
-}
-
-#[test]
-fn too_many_restarts_are_answered_by_vcl_synth() {
-    let text = "sub vcl_recv { return (restart); } sub vcl_synth { set resp.http.X-Restarts = req.restarts; }";
-    let reply = Story::vcl_with(text, |settings| settings.vcl.max_restarts = 2).get("/", &[]);
-    assert_eq!((reply.status(), reply.field("x-restarts")), (503, "3".to_owned()));
-}
+use crate::edges::EdgeCounts;
+use crate::fetch::fetch_states::FETCH_EDGES;
+use crate::transaction::transaction_states::{State, TRANSACTION_EDGES};
 
 /// Edges that no request takes in memory, by what they need, with the behaviours that take them.
 const ELSEWHERE: &[(&str, &[(State, State)])] = &[
@@ -156,20 +68,6 @@ const ELSEWHERE: &[(&str, &[(State, State)])] = &[
     ),
     ("vcl_hit of old: spec/policy", &[(State::Hit, State::Miss)]),
 ];
-
-#[test]
-fn two_who_ask_at_once_share_one_fetch() {
-    let story = Story::builtin();
-    story.origin([fresh(60, "page")]);
-    assert_eq!(story.get_together("/"), (["page".to_owned(), "page".to_owned()], 1));
-}
-
-#[test]
-fn an_answer_that_cannot_be_shared_frees_who_waits() {
-    let story = Story::builtin();
-    story.origin([answer(200, &["Cache-Control: private"], "one"), answer(200, &["Cache-Control: private"], "other")]);
-    assert_eq!(story.get_together("/"), (["one".to_owned(), "other".to_owned()], 2));
-}
 
 /// Requests that between them go every way that is there in memory.
 fn walks() -> Vec<Story> {
@@ -277,18 +175,41 @@ fn walks() -> Vec<Story> {
     builtin.leave("/leaves");
     let restarts = Story::vcl("sub vcl_recv { return (restart); }");
     restarts.get("/", &[]);
-    vec![builtin, program, restarts]
+    vec![builtin, program, restarts, walk_over_pooled_connections()]
+}
+
+/// Connections that are lost before an answer, and bodies that end too early.
+fn walk_over_pooled_connections() -> Story {
+    let story = Story::builtin();
+    let lost = wire("", Then::Closes);
+    story.origin([pooled(&[], "one", Then::Listens), lost, pooled(&[], "two", Then::Rests)]);
+    story.get("/one", &[]);
+    story.get("/two", &[]);
+    story.origins_hang_up();
+    story.origin([wire("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut", Then::Closes)]);
+    story.get("/cut", &[]);
+    story
 }
 
 #[test]
-fn every_edge_is_taken_in_memory_or_named_here() {
-    let walks = walks();
-    let taken = |edge: usize| walks.iter().any(|story| story.core.edges.transaction[edge].load(Ordering::Relaxed) > 0);
-    let missing: Vec<_> =
-        TRANSACTION_EDGES.iter().enumerate().filter(|&(edge, _)| !taken(edge)).map(|(_, &it)| it).collect();
+fn every_edge_of_a_transaction_is_taken_in_memory_or_named_here() {
+    let missing = not_taken(&TRANSACTION_EDGES, |edges| &edges.transaction);
     let named: Vec<_> = ELSEWHERE.iter().flat_map(|(_, edges)| *edges).copied().collect();
     let not_named: Vec<_> = missing.iter().filter(|edge| !named.contains(edge)).collect();
     assert!(not_named.is_empty(), "no test takes {not_named:?}");
     let taken_here: Vec<_> = named.iter().filter(|edge| !missing.contains(edge)).collect();
     assert!(taken_here.is_empty(), "these are taken here: {taken_here:?}");
+}
+
+#[test]
+fn every_edge_of_a_fetch_is_taken_in_memory() {
+    let missing = not_taken(&FETCH_EDGES, |edges| &edges.fetch);
+    assert!(missing.is_empty(), "no test takes {missing:?}");
+}
+
+/// The edges of a table that no walk takes.
+fn not_taken<E: Copy, const N: usize>(table: &[E; N], counts: impl Fn(&EdgeCounts) -> &[AtomicU64; N]) -> Vec<E> {
+    let walks = walks();
+    let is_taken = |edge: usize| walks.iter().any(|story| counts(&story.core.edges)[edge].load(Ordering::Relaxed) > 0);
+    table.iter().enumerate().filter(|&(edge, _)| !is_taken(edge)).map(|(_, &edge)| edge).collect()
 }

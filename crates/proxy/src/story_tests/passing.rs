@@ -82,7 +82,7 @@ fn a_chunked_answer_arrives_whole_and_is_stored() {
 }
 
 #[test]
-fn a_body_that_breaks_off_is_cut_and_not_stored() {
+fn a_body_in_a_coding_that_nobody_reads_is_502_and_not_stored() {
     let story = Story::builtin();
     let cut = answer(200, &["Cache-Control: max-age=60", "Transfer-Encoding: chunked, x"], "");
     story.origin([cut]);
