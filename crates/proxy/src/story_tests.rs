@@ -1,11 +1,15 @@
 //! The story in memory: requests go in as bytes, answers come out, origins are mocked, and the clock stands still until it is moved. No
 //! socket has a name here, no file is read, and nothing waits: what a step does is said in one sentence and seen in microseconds.
 
+mod bodies_in_slices;
 mod delivery;
 mod edges_taken;
+mod files_beneath_a_root;
 mod from_step_to_step;
+mod led_by_a_proxy;
 mod origins_that_fail;
 mod passing;
+mod pipes;
 mod programs;
 mod refusing;
 mod what_is_dropped;
@@ -24,7 +28,7 @@ use crate::access_log::CacheVerdict;
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
-use crate::dry_exchange;
+use crate::dry_exchange::{self, Manner};
 use crate::log_sink::LogSink;
 use crate::origin::tests::settings;
 use crate::rehearsal::played_origins::Stage;
@@ -161,11 +165,10 @@ impl Story {
     }
 
     /// Asks for a path and leaves as soon as it has to wait.
-    pub(crate) fn leave(&self, path: &str) {
-        let bytes = format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n");
-        let core = Rc::clone(&self.core);
-        self.runtime.block_on(dry_exchange::ask_and_leave(&core, Ipv4Addr::LOCALHOST.into(), bytes.as_bytes()));
-        self.watch.take();
+    pub(crate) fn leave(&self, path: &str, lines: &[&str]) -> Reply {
+        let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        let bytes = format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n{lines}\r\n");
+        self.send_as(bytes.as_bytes(), Manner { leaves: true, ..Manner::default() })
     }
 
     /// Two clients ask for a path at once. Returns what each got, and how many requests an origin saw.
@@ -181,10 +184,15 @@ impl Story {
 
     /// Asks with these bytes.
     pub(crate) fn send(&self, bytes: &[u8]) -> Reply {
+        self.send_as(bytes, Manner::default())
+    }
+
+    /// The same for a client of this manner.
+    pub(crate) fn send_as(&self, bytes: &[u8], manner: Manner) -> Reply {
         let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let (core, watch) = (Rc::clone(&self.core), Rc::clone(&self.watch));
         let run: DryRun = self.runtime.block_on(async {
-            let run = dry_exchange::ask(&core, client, bytes).await;
+            let run = dry_exchange::ask_as(&core, client, bytes, manner).await;
             // A refresh that is left behind ends before the next request: every fetch holds the core.
             for _ in 0..REFRESH_WAIT_MS_MAX {
                 if !watch.has_fetches() && Rc::strong_count(&core) <= IDLE_CORE_HOLDERS {
@@ -231,6 +239,11 @@ impl Reply {
     pub(crate) fn asked(&self) -> Vec<String> {
         let line = |sent: &Sent| sent.request.as_ref().map(|head| format!("{} {}", head.method, head.url));
         self.asked.iter().map(|sent| line(sent).unwrap_or_else(|| "refused".to_owned())).collect()
+    }
+
+    /// The ranges that origins were asked for.
+    pub(crate) fn asked_ranges(&self) -> Vec<Option<&str>> {
+        self.asked.iter().map(|sent| sent.request.as_ref()?.field("range")).collect()
     }
 
     /// A field of the first request that an origin saw.

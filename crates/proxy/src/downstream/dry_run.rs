@@ -7,6 +7,7 @@ use bytes::Bytes;
 use message::Status;
 use wire::{Content, has_length};
 
+use crate::fetch::broken::Broken;
 use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
 use crate::send_outcome::End;
@@ -48,8 +49,12 @@ impl DryRun {
         self.owes_body()
     }
 
-    pub(super) fn next_of_body(&mut self) -> BodyRead {
-        self.body.pop_front().map_or(BodyRead::End(None), BodyRead::Data)
+    pub(super) fn next_of_body(&mut self) -> Result<BodyRead, Broken> {
+        match self.body.pop_front() {
+            Some(bytes) => Ok(BodyRead::Data(bytes)),
+            None if self.leaves => Err(Broken::ClientLeft),
+            None => Ok(BodyRead::End(None)),
+        }
     }
 
     pub(super) fn drop_body(&mut self) {

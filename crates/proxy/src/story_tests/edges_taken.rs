@@ -1,35 +1,20 @@
 //! Every edge of the machines is taken in memory, or it is said where else.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
+use super::bodies_in_slices::third_slice_stored;
+use super::files_beneath_a_root::beneath;
+use super::led_by_a_proxy::proxy_of_users;
 use super::*;
 use crate::edges::EdgeCounts;
 use crate::fetch::fetch_states::FETCH_EDGES;
+use crate::static_files::finding::tests::TestFolder;
 use crate::transaction::transaction_states::{State, TRANSACTION_EDGES};
 
 /// Edges that no request takes in memory, by what they need, with the behaviours that take them.
 const ELSEWHERE: &[(&str, &[(State, State)])] = &[
-    (
-        "files beneath a root: spec/static",
-        &[
-            (State::Receive, State::Files),
-            (State::Files, State::Deliver),
-            (State::Files, State::Synth),
-            (State::Synth, State::Files),
-        ],
-    ),
-    (
-        "a forward listener: spec/forward",
-        &[
-            (State::Receive, State::Admit),
-            (State::Admit, State::Lookup),
-            (State::Admit, State::Pass),
-            (State::Admit, State::Pipe),
-            (State::Admit, State::Purge),
-            (State::Admit, State::Synth),
-            (State::Admit, State::Log),
-        ],
-    ),
     (
         "memcached: spec/memcached",
         &[
@@ -51,22 +36,6 @@ const ELSEWHERE: &[(&str, &[(State, State)])] = &[
             (State::Hit, State::Lookup),
         ],
     ),
-    (
-        "bodies in slices: spec/slices",
-        &[
-            (State::Hit, State::Slicing),
-            (State::Slicing, State::Deliver),
-            (State::Slicing, State::Lookup),
-            (State::Slicing, State::Synth),
-            (State::Slicing, State::Log),
-            (State::Pass, State::Hit),
-        ],
-    ),
-    (
-        "a client that leaves while it is read from, or piped: spec/pipe, spec/policy",
-        &[(State::Pipe, State::Log), (State::Receive, State::Log)],
-    ),
-    ("vcl_hit of old: spec/policy", &[(State::Hit, State::Miss)]),
 ];
 
 /// Requests that between them go every way that is there in memory.
@@ -166,16 +135,66 @@ fn walks() -> Vec<Story> {
     program.get("/none", &[]);
     program.origin([tagged()]);
     program.get_together("/hit/away/together");
-    program.leave("/leaves");
-    program.leave("/pass/leaves");
+    program.leave("/leaves", &[]);
+    program.leave("/pass/leaves", &[]);
     builtin.origin([answer(200, &["Cache-Control: no-store"], "no")]);
     builtin.get_together("/together/uncacheable");
     builtin.origin([fresh(60, "page")]);
     builtin.get_together("/together");
-    builtin.leave("/leaves");
+    builtin.leave("/leaves", &[]);
     let restarts = Story::vcl("sub vcl_recv { return (restart); }");
     restarts.get("/", &[]);
-    vec![builtin, program, restarts, walk_over_pooled_connections()]
+    let mut walks = vec![builtin, program, restarts, walk_over_pooled_connections(), walk_to_files()];
+    walks.extend(walks_over_slices());
+    walks.push(walk_through_a_proxy());
+    walks.extend(walks_that_end_unanswered());
+    walks
+}
+
+fn walks_over_slices() -> [Story; 2] {
+    let changed = answer(200, &["Cache-Control: max-age=60", "ETag: \"v2\""], "NEW3456789");
+    let (served, broken) = (third_slice_stored([changed.clone(), changed]), third_slice_stored([answer(503, &[], "")]));
+    served.get("/film", &["Range: bytes=25-29"]);
+    served.get("/film", &["Range: bytes=0-3"]);
+    broken.get("/film", &["Range: bytes=10-12"]);
+    broken.leave("/film", &["Range: bytes=0-3"]);
+    [served, broken]
+}
+
+fn walk_to_files() -> Story {
+    let folder = TestFolder::new("edges-files");
+    folder.write("page", "hello");
+    let story = beneath(&folder);
+    story.get("/page", &[]);
+    story.get("/none", &[]);
+    story
+}
+
+fn walk_through_a_proxy() -> Story {
+    let folder = TestFolder::new("edges-users");
+    let story = proxy_of_users(&folder, &["ann", "bob", "cid", "dan", "leo"]);
+    let url = "http://a.test/x";
+    for (method, user) in [("GET", "ann"), ("POST", "bob"), ("PURGE", "cid"), ("GET", "eve")] {
+        led_by_a_proxy::ask(&story, &format!("{method} {url}"), user, false);
+    }
+    led_by_a_proxy::ask(&story, "CONNECT a.test:443", "dan", false);
+    led_by_a_proxy::ask(&story, &format!("GET {url}"), "leo", true);
+    story
+}
+
+/// A pipe, a client that leaves while its body is read, and a hit that is fetched anew.
+fn walks_that_end_unanswered() -> [Story; 3] {
+    let pipe = Story::builtin();
+    pipe.origin([wire("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", Then::Closes)]);
+    pipe.get("/", &["Connection: Upgrade", "Upgrade: x"]);
+    let reads = Story::vcl("import std; sub vcl_recv { std.cache_req_body(10KB); }");
+    let cut = b"POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 9\r\n\r\npie";
+    reads.send_as(cut, Manner { leaves: true, ..Manner::default() });
+    let anew = Story::vcl("sub vcl_hit { return (miss); }");
+    anew.origin([fresh(60, "page")]);
+    anew.get("/", &[]);
+    anew.get("/", &[]);
+    [pipe, reads, anew]
 }
 
 /// Connections that are lost before an answer, and bodies that end too early.
@@ -193,7 +212,7 @@ fn walk_over_pooled_connections() -> Story {
 
 #[test]
 fn every_edge_of_a_transaction_is_taken_in_memory_or_named_here() {
-    let missing = not_taken(&TRANSACTION_EDGES, |edges| &edges.transaction);
+    let missing = not_taken(&TRANSACTION_EDGES, &TAKEN.0);
     let named: Vec<_> = ELSEWHERE.iter().flat_map(|(_, edges)| *edges).copied().collect();
     let not_named: Vec<_> = missing.iter().filter(|edge| !named.contains(edge)).collect();
     assert!(not_named.is_empty(), "no test takes {not_named:?}");
@@ -203,13 +222,19 @@ fn every_edge_of_a_transaction_is_taken_in_memory_or_named_here() {
 
 #[test]
 fn every_edge_of_a_fetch_is_taken_in_memory() {
-    let missing = not_taken(&FETCH_EDGES, |edges| &edges.fetch);
+    let missing = not_taken(&FETCH_EDGES, &TAKEN.1);
     assert!(missing.is_empty(), "no test takes {missing:?}");
 }
 
+/// How often all walks together take each edge of a transaction, and of a fetch.
+static TAKEN: LazyLock<(Vec<u64>, Vec<u64>)> = LazyLock::new(|| {
+    let edges: Vec<Arc<EdgeCounts>> = walks().iter().map(|story| Arc::clone(&story.core.edges)).collect();
+    let sum = |count: &dyn Fn(&EdgeCounts) -> &AtomicU64| edges.iter().map(|of| count(of).load(Relaxed)).sum();
+    let transaction = (0..TRANSACTION_EDGES.len()).map(|edge| sum(&|of| &of.transaction[edge])).collect();
+    (transaction, (0..FETCH_EDGES.len()).map(|edge| sum(&|of| &of.fetch[edge])).collect())
+});
+
 /// The edges of a table that no walk takes.
-fn not_taken<E: Copy, const N: usize>(table: &[E; N], counts: impl Fn(&EdgeCounts) -> &[AtomicU64; N]) -> Vec<E> {
-    let walks = walks();
-    let is_taken = |edge: usize| walks.iter().any(|story| counts(&story.core.edges)[edge].load(Ordering::Relaxed) > 0);
-    table.iter().enumerate().filter(|&(edge, _)| !is_taken(edge)).map(|(_, &edge)| edge).collect()
+fn not_taken<E: Copy>(table: &[E], taken: &[u64]) -> Vec<E> {
+    table.iter().zip(taken).filter(|(_, taken)| **taken == 0).map(|(&edge, _)| edge).collect()
 }

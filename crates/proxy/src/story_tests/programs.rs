@@ -64,6 +64,12 @@ fn hit_may_pass_restart_or_synthesize() {
 }
 
 #[test]
+fn hit_may_fetch_anew_while_the_client_waits_as_of_old() {
+    let reply = second("sub vcl_hit { return (miss); }");
+    assert_eq!((reply.body(), reply.asked().len()), ("second", 1));
+}
+
+#[test]
 fn miss_may_pass_restart_or_synthesize() {
     assert_eq!(get("sub vcl_miss { return (pass); }").verdict().0, CacheVerdict::Pass);
     assert_eq!(get("sub vcl_miss { return (synth(701)); }").status(), 701);
