@@ -18,6 +18,7 @@ use crate::forward::admission;
 use crate::parsed_request::ParsedRequest;
 use crate::peer::Peer;
 use crate::receive;
+use crate::records::request_records;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction, log};
 use crate::transaction::{story, synthesis};
@@ -117,7 +118,12 @@ fn under_program(
     let site = core.site();
     let (client, seen, refused) = receive::before_policy(&site, received, peer);
     let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-    let state = ClientState::new(program, Rc::new(ends(client.ip, peer)), xids::next(&core.xids), now_s);
+    let xid = xids::next(&core.xids);
+    let mut state = ClientState::new(program, Rc::new(ends(client.ip, peer)), xid, now_s);
+    if core.records.is_some() {
+        let asked = (received, None, moment);
+        state.records = request_records::begin(core, (None, xid), &state.ends, &state.site.name, asked);
+    }
     let step = refused.map_or(Step::Receive, Step::Synth);
     let on_its_way = OnItsWay::from_start(received, client, step);
     let parsed = ParsedRequest { received, seen, client, persistent: received.persistent, moment };

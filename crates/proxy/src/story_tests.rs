@@ -6,6 +6,7 @@ mod delivery;
 mod edges_taken;
 mod files_beneath_a_root;
 mod from_step_to_step;
+mod how_answers_arrive;
 mod led_by_a_proxy;
 mod origins_that_fail;
 mod passing;
@@ -14,6 +15,7 @@ mod programs;
 mod refusing;
 mod what_is_dropped;
 mod what_is_fresh;
+mod what_is_recorded;
 mod what_is_stored;
 
 use std::cell::Cell;
@@ -22,6 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use vcl::{Included, NoIncludes, NoWorld};
 
 use crate::access_log::CacheVerdict;
@@ -31,6 +34,8 @@ use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::dry_exchange::{self, Manner};
 use crate::log_sink::LogSink;
 use crate::origin::tests::settings;
+use crate::records::session_records::Closing;
+use crate::records::{RecordSide, RecordSink, each_record};
 use crate::rehearsal::played_origins::Stage;
 use crate::rehearsal::watch::Watch;
 use crate::rehearsal::wire_answer::{Then, WireAnswer};
@@ -55,6 +60,7 @@ pub(crate) struct Story {
     pub(crate) core: Rc<Core>,
     stage: Arc<Stage>,
     watch: Rc<Watch>,
+    heard: Arc<Heard>,
     passed_ms: Cell<u64>,
 }
 
@@ -62,17 +68,35 @@ pub(crate) struct Story {
 pub(crate) struct Reply {
     answer: Option<DryAnswer>,
     pub(crate) interims: Vec<DryAnswer>,
+    /// May the client ask again the same way, and if not, why?
+    pub(crate) ended: Option<(bool, Closing)>,
     closed: Option<Closed>,
+    pub(crate) log_lines: String,
+    records: Vec<(RecordSide, String)>,
     /// What origins were asked for it.
     pub(crate) asked: Vec<Sent>,
 }
 
-/// Lines are made, because that is what runs; nobody reads them.
-struct NoLog;
+/// The access log, and the records of Varnish's.
+#[derive(Default)]
+struct Heard {
+    lines: Mutex<String>,
+    records: Mutex<Vec<(RecordSide, String)>>,
+}
 
-impl LogSink for NoLog {
-    fn write(&self, _: Vec<u8>, _: u64) -> Result<(), Vec<u8>> {
+impl LogSink for Heard {
+    fn write(&self, lines: Vec<u8>, _: u64) -> Result<(), Vec<u8>> {
+        self.lines.lock().push_str(&String::from_utf8_lossy(&lines));
         Ok(())
+    }
+}
+
+impl RecordSink for Heard {
+    fn put(&self, _: u64, side: RecordSide, records: &[u8]) {
+        let mut heard = self.records.lock();
+        each_record(records, |kind, text| {
+            heard.push((side, format!("{} {}", kind.name(), String::from_utf8_lossy(text))));
+        });
     }
 }
 
@@ -84,20 +108,25 @@ impl Story {
 
     /// The same with other settings.
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Story {
-        Story::start(None, change)
+        Story::start(None, false, change)
     }
 
     /// Under this program. It needs no version and no backend.
     pub(crate) fn vcl(text: &str) -> Story {
-        Story::start(Some(text), |_| {})
+        Story::start(Some(text), false, |_| {})
     }
 
     /// The same with other settings.
     pub(crate) fn vcl_with(text: &str, change: impl FnOnce(&mut Settings)) -> Story {
-        Story::start(Some(text), change)
+        Story::start(Some(text), false, change)
     }
 
-    fn start(program: Option<&str>, change: impl FnOnce(&mut Settings)) -> Story {
+    /// Under this program, with records of it as Varnish's log has them.
+    pub(crate) fn recorded(text: &str) -> Story {
+        Story::start(Some(text), true, |_| {})
+    }
+
+    fn start(program: Option<&str>, is_recorded: bool, change: impl FnOnce(&mut Settings)) -> Story {
         let stage = Arc::new(Stage::default());
         let mut origin = mocked_origin();
         stage.take_over(&mut origin);
@@ -108,11 +137,12 @@ impl Story {
         let path_prefix = "/".to_owned();
         settings.routes = vec![RouteSettings { host: None, path_prefix, target, closed: None, error_pages: None }];
         change(&mut settings);
+        let heard = Arc::new(Heard::default());
         let start = Start {
-            records: None,
+            records: is_recorded.then(|| Arc::clone(&heard) as Arc<dyn RecordSink>),
             settings: settings.clone(),
             workers: 1,
-            log: Some(Arc::new(NoLog)),
+            log: Some(Arc::clone(&heard) as Arc<dyn LogSink>),
             world: Arc::new(NoWorld),
             vcl: None,
             disk: None,
@@ -130,7 +160,7 @@ impl Story {
         let watch = Rc::new(Watch::default());
         let core = Rc::new(Core::watched(shared, Rc::clone(&watch), clock_after(0)));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
-        Story { runtime: runtime.expect("a runtime"), core, stage, watch, passed_ms: Cell::new(0) }
+        Story { runtime: runtime.expect("a runtime"), core, stage, watch, heard, passed_ms: Cell::new(0) }
     }
 
     /// What origins answer from here on, one after the other; the last one again.
@@ -203,7 +233,15 @@ impl Story {
             run
         });
         let (_, _, closed) = self.watch.take();
-        Reply { answer: run.answer, interims: run.interims, closed, asked: self.stage.take_sent() }
+        self.core.flush_log();
+        let DryRun { answer, interims, ended, .. } = run;
+        let (log_lines, records) = self.take_heard();
+        Reply { answer, interims, ended, closed, asked: self.stage.take_sent(), log_lines, records }
+    }
+
+    /// Lines of the log, and records, since they were taken last.
+    pub(crate) fn take_heard(&self) -> (String, Vec<(RecordSide, String)>) {
+        (std::mem::take(&mut *self.heard.lines.lock()), std::mem::take(&mut *self.heard.records.lock()))
     }
 }
 
@@ -233,6 +271,12 @@ impl Reply {
     pub(crate) fn verdict(&self) -> (CacheVerdict, &'static str) {
         let closed = self.closed.expect("every request has a record");
         (closed.verdict, closed.why)
+    }
+
+    /// The records of the client's request that begin so.
+    pub(crate) fn records_of_client(&self, begin: &str) -> Vec<&str> {
+        let records = self.records.iter().filter(|(side, text)| *side == RecordSide::Client && text.starts_with(begin));
+        records.map(|(_, text)| text.as_str()).collect()
     }
 
     /// Request lines that origins saw.

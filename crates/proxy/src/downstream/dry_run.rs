@@ -9,6 +9,8 @@ use wire::{Content, has_length};
 
 use crate::fetch::broken::Broken;
 use crate::outgoing_head::AnswerHead;
+#[cfg(test)]
+use crate::records::session_records::Closing;
 use crate::request_body::BodyRead;
 use crate::send_outcome::End;
 
@@ -21,6 +23,9 @@ pub(crate) struct DryRun {
     pub(crate) interims: Vec<DryAnswer>,
     /// What it got; nothing where there was no answer.
     pub(crate) answer: Option<DryAnswer>,
+    /// May it ask again the same way, and if not, why?
+    #[cfg(test)]
+    pub(crate) ended: Option<(bool, Closing)>,
 }
 
 /// A response, as an HTTP/1.1 client would see it.

@@ -340,6 +340,23 @@ fn whoever_is_told_to_switch_is_refused_by_an_origin_that_does_not() {
 }
 
 #[test]
+fn beresp_time_is_when_the_answer_came() {
+    let story = Story::vcl("sub vcl_backend_response { set beresp.http.X-Time = beresp.time; }");
+    story.origin([fresh(60, "page")]);
+    assert_eq!(story.get("/", &[]).field("x-time"), "Thu, 01 Jan 2026 12:00:00 GMT");
+}
+
+#[test]
+fn an_answer_that_a_program_makes_of_an_error_is_not_met_by_a_ban_from_before_the_error() {
+    let story = Story::vcl(
+        "sub vcl_backend_response { ban(\"req.url ~ /\"); return (error(503)); } \
+         sub vcl_backend_error { set beresp.ttl = 60s; synthetic(\"made\"); return (deliver); }",
+    );
+    story.origin([fresh(60, "page")]);
+    assert_eq!((story.get("/", &[]).status(), story.get("/", &[]).verdict().0), (503, CacheVerdict::Hit));
+}
+
+#[test]
 fn hash_always_miss_fetches_anew_and_stores() {
     let story = Story::vcl("sub vcl_recv { if (req.http.X-Anew) { set req.hash_always_miss = true; } }");
     story.origin([fresh(60, "first"), fresh(60, "second")]);
