@@ -55,7 +55,7 @@ impl Downstream<'_> {
     pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
         match self {
             Downstream::Http1(connection) => connection.poll_body(cx),
-            Downstream::DryRun(run) => Poll::Ready(Ok(run.next_of_body())),
+            Downstream::DryRun(run) => Poll::Ready(run.next_of_body()),
         }
     }
 

@@ -14,9 +14,11 @@ use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
+use crate::forward::admission;
 use crate::parsed_request::ParsedRequest;
 use crate::peer::Peer;
 use crate::receive;
+use crate::records::request_records;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction, log};
 use crate::transaction::{story, synthesis};
@@ -25,18 +27,22 @@ use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::program_hit::OnItsWay;
 use crate::vcl_story::xids;
 
+/// What a client does that most do not.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Manner {
+    /// It leaves as soon as it has to wait.
+    pub(crate) leaves: bool,
+    /// It came to a listener of the forward proxy.
+    pub(crate) at_proxy: bool,
+}
+
 /// Asks as this client does, with a head and, behind it, a whole body.
 pub(crate) async fn ask(core: &Rc<Core>, client: IpAddr, bytes: &[u8]) -> DryRun {
-    exchange(core, client, bytes, false).await
+    ask_as(core, client, bytes, Manner::default()).await
 }
 
-/// The same for a client that leaves as soon as it has to wait.
-#[cfg(test)]
-pub(crate) async fn ask_and_leave(core: &Rc<Core>, client: IpAddr, bytes: &[u8]) -> DryRun {
-    exchange(core, client, bytes, true).await
-}
-
-async fn exchange(core: &Rc<Core>, client: IpAddr, bytes: &[u8], leaves: bool) -> DryRun {
+/// The same for a client of this manner.
+pub(crate) async fn ask_as(core: &Rc<Core>, client: IpAddr, bytes: &[u8], manner: Manner) -> DryRun {
     let peer = Peer::of((client, 0).into());
     let limits = core.site_ref().settings.limits.request_head;
     let mut spans = Vec::new();
@@ -50,8 +56,8 @@ async fn exchange(core: &Rc<Core>, client: IpAddr, bytes: &[u8], leaves: bool) -
     match asked {
         Ok((received, body)) => {
             let mut run = DryRun::with_body(body);
-            run.leaves = leaves;
-            let (tx, step) = open(core, peer, received);
+            run.leaves = manner.leaves;
+            let (tx, step) = open(core, peer, received, manner.at_proxy);
             story::run(tx, Downstream::DryRun(&mut run), step).await;
             run
         }
@@ -77,22 +83,27 @@ fn whole_body(core: &Core, received: &ReceivedRequest<'_>, behind: &[u8]) -> Res
 }
 
 /// The transaction of a request, and its first step.
-fn open(core: &Rc<Core>, peer: Peer, received: ReceivedRequest<'_>) -> (Box<Transaction>, Step) {
+fn open(core: &Rc<Core>, peer: Peer, received: ReceivedRequest<'_>, at_proxy: bool) -> (Box<Transaction>, Step) {
     core.counters.requests.add(1);
     let moment = Moment::now();
-    let named = receive::host_of_target(&received.request);
+    let named = if at_proxy { None } else { receive::host_of_target(&received.request) };
     let mut received = received;
-    receive::at_origin(&mut received.request, named.as_ref());
     let persistent = received.persistent;
     let site = core.site();
-    if let Some(program) = site.vcl.clone() {
-        return under_program(core, peer, (&received, moment), program);
+    if !at_proxy {
+        receive::at_origin(&mut received.request, named.as_ref());
+        if let Some(program) = site.vcl.clone() {
+            return under_program(core, peer, (&received, moment), program);
+        }
     }
     let trimmed = receive::trimmed(&site.settings, &received);
     if let Some(query) = &trimmed {
         received.request.query = (!query.is_empty()).then_some(query);
     }
-    let found = receive::run(core, &site, &mut received, peer);
+    let found = match at_proxy {
+        false => receive::run(core, &site, &mut received, peer),
+        true => admission::run(core, &site, &mut received, peer),
+    };
     let step = found.verdict.clone().into_step();
     let parsed = ParsedRequest { received: &received, seen: found.seen, client: found.client, persistent, moment };
     (parsed.builtin(core, &found, (State::Receive, None, Outcome::NONE)), step)
@@ -107,7 +118,12 @@ fn under_program(
     let site = core.site();
     let (client, seen, refused) = receive::before_policy(&site, received, peer);
     let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-    let state = ClientState::new(program, Rc::new(addresses(client.ip, peer)), xids::next(&core.xids), now_s);
+    let xid = xids::next(&core.xids);
+    let mut state = ClientState::new(program, Rc::new(addresses(client.ip, peer)), xid, now_s);
+    if core.records.is_some() {
+        let asked = (received, None, moment);
+        state.records = request_records::begin(core, (None, xid), &state.addresses, &state.site.name, asked);
+    }
     let step = refused.map_or(Step::Receive, Step::Synth);
     let on_its_way = OnItsWay::from_start(received, client, step);
     let parsed = ParsedRequest { received, seen, client, persistent: received.persistent, moment };

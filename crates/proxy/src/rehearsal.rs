@@ -11,6 +11,8 @@ pub(crate) mod played_exchange;
 pub(crate) mod played_origins;
 mod rehearsal_world;
 pub(crate) mod watch;
+#[cfg(test)]
+pub(crate) mod wire_answer;
 
 use std::net::IpAddr;
 use std::rc::Rc;

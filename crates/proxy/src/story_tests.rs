@@ -1,13 +1,21 @@
 //! The story in memory: requests go in as bytes, answers come out, origins are mocked, and the clock stands still until it is moved. No
 //! socket has a name here, no file is read, and nothing waits: what a step does is said in one sentence and seen in microseconds.
 
+mod bodies_in_slices;
 mod delivery;
 mod edges_taken;
+mod files_beneath_a_root;
+mod from_step_to_step;
+mod how_answers_arrive;
+mod led_by_a_proxy;
+mod origins_that_fail;
 mod passing;
+mod pipes;
 mod programs;
 mod refusing;
 mod what_is_dropped;
 mod what_is_fresh;
+mod what_is_recorded;
 mod what_is_stored;
 
 use std::cell::Cell;
@@ -16,18 +24,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use vcl::{Included, NoIncludes, NoWorld};
 
 use crate::access_log::CacheVerdict;
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
-use crate::dry_exchange;
+use crate::dry_exchange::{self, Manner};
 use crate::log_sink::LogSink;
 use crate::origin::tests::settings;
+use crate::records::session_records::SessionEnd;
+use crate::records::{RecordSide, RecordSink, each_record};
 use crate::rehearsal::played_origins::Stage;
 use crate::rehearsal::watch::Watch;
+use crate::rehearsal::wire_answer::{Then, WireAnswer};
 use crate::rehearsal::{AnswerParts, Closed, PlayedAnswer, Sent};
+use crate::send_outcome::End;
 use crate::service::{Start, share};
 use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
@@ -47,6 +60,7 @@ pub(crate) struct Story {
     pub(crate) core: Rc<Core>,
     stage: Arc<Stage>,
     watch: Rc<Watch>,
+    heard: Arc<Heard>,
     passed_ms: Cell<u64>,
 }
 
@@ -54,17 +68,35 @@ pub(crate) struct Story {
 pub(crate) struct Reply {
     answer: Option<DryAnswer>,
     pub(crate) interims: Vec<DryAnswer>,
+    /// May the client ask again the same way, and if not, why?
+    pub(crate) ended: Option<(bool, SessionEnd)>,
     closed: Option<Closed>,
+    pub(crate) log_lines: String,
+    records: Vec<(RecordSide, String)>,
     /// What origins were asked for it.
     pub(crate) asked: Vec<Sent>,
 }
 
-/// Lines are made, because that is what runs; nobody reads them.
-struct NoLog;
+/// The access log, and the records of Varnish's.
+#[derive(Default)]
+struct Heard {
+    lines: Mutex<String>,
+    records: Mutex<Vec<(RecordSide, String)>>,
+}
 
-impl LogSink for NoLog {
-    fn write(&self, _: Vec<u8>, _: u64) -> Result<(), Vec<u8>> {
+impl LogSink for Heard {
+    fn write(&self, lines: Vec<u8>, _: u64) -> Result<(), Vec<u8>> {
+        self.lines.lock().push_str(&String::from_utf8_lossy(&lines));
         Ok(())
+    }
+}
+
+impl RecordSink for Heard {
+    fn put(&self, _: u64, side: RecordSide, records: &[u8]) {
+        let mut heard = self.records.lock();
+        each_record(records, |kind, text| {
+            heard.push((side, format!("{} {}", kind.name(), String::from_utf8_lossy(text))));
+        });
     }
 }
 
@@ -76,20 +108,25 @@ impl Story {
 
     /// The same with other settings.
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Story {
-        Story::start(None, change)
+        Story::start(None, false, change)
     }
 
     /// Under this program. It needs no version and no backend.
     pub(crate) fn vcl(text: &str) -> Story {
-        Story::start(Some(text), |_| {})
+        Story::start(Some(text), false, |_| {})
     }
 
     /// The same with other settings.
     pub(crate) fn vcl_with(text: &str, change: impl FnOnce(&mut Settings)) -> Story {
-        Story::start(Some(text), change)
+        Story::start(Some(text), false, change)
     }
 
-    fn start(program: Option<&str>, change: impl FnOnce(&mut Settings)) -> Story {
+    /// Under this program, with records of it as Varnish's log has them.
+    pub(crate) fn recorded(text: &str) -> Story {
+        Story::start(Some(text), true, |_| {})
+    }
+
+    fn start(program: Option<&str>, is_recorded: bool, change: impl FnOnce(&mut Settings)) -> Story {
         let stage = Arc::new(Stage::default());
         let mut origin = mocked_origin();
         stage.take_over(&mut origin);
@@ -100,11 +137,12 @@ impl Story {
         let path_prefix = "/".to_owned();
         settings.routes = vec![RouteSettings { host: None, path_prefix, target, closed: None, error_pages: None }];
         change(&mut settings);
+        let heard = Arc::new(Heard::default());
         let start = Start {
-            records: None,
+            records: is_recorded.then(|| Arc::clone(&heard) as Arc<dyn RecordSink>),
             settings: settings.clone(),
             workers: 1,
-            log: Some(Arc::new(NoLog)),
+            log: Some(Arc::clone(&heard) as Arc<dyn LogSink>),
             world: Arc::new(NoWorld),
             vcl: None,
             disk: None,
@@ -122,12 +160,17 @@ impl Story {
         let watch = Rc::new(Watch::default());
         let core = Rc::new(Core::watched(shared, Rc::clone(&watch), clock_after(0)));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
-        Story { runtime: runtime.expect("a runtime"), core, stage, watch, passed_ms: Cell::new(0) }
+        Story { runtime: runtime.expect("a runtime"), core, stage, watch, heard, passed_ms: Cell::new(0) }
     }
 
     /// What origins answer from here on, one after the other; the last one again.
     pub(crate) fn origin(&self, answers: impl IntoIterator<Item = PlayedAnswer>) {
         self.stage.begin(answers.into_iter().collect());
+    }
+
+    /// Origins close the connections that rest, unseen until somebody writes to one.
+    pub(crate) fn origins_hang_up(&self) {
+        self.stage.hang_up();
     }
 
     /// Time goes by.
@@ -152,11 +195,10 @@ impl Story {
     }
 
     /// Asks for a path and leaves as soon as it has to wait.
-    pub(crate) fn leave(&self, path: &str) {
-        let bytes = format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n");
-        let core = Rc::clone(&self.core);
-        self.runtime.block_on(dry_exchange::ask_and_leave(&core, Ipv4Addr::LOCALHOST.into(), bytes.as_bytes()));
-        self.watch.take();
+    pub(crate) fn leave(&self, path: &str, lines: &[&str]) -> Reply {
+        let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        let bytes = format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n{lines}\r\n");
+        self.send_as(bytes.as_bytes(), Manner { leaves: true, ..Manner::default() })
     }
 
     /// Two clients ask for a path at once. Returns what each got, and how many requests an origin saw.
@@ -172,10 +214,15 @@ impl Story {
 
     /// Asks with these bytes.
     pub(crate) fn send(&self, bytes: &[u8]) -> Reply {
+        self.send_as(bytes, Manner::default())
+    }
+
+    /// The same for a client of this manner.
+    pub(crate) fn send_as(&self, bytes: &[u8], manner: Manner) -> Reply {
         let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let (core, watch) = (Rc::clone(&self.core), Rc::clone(&self.watch));
         let run: DryRun = self.runtime.block_on(async {
-            let run = dry_exchange::ask(&core, client, bytes).await;
+            let run = dry_exchange::ask_as(&core, client, bytes, manner).await;
             // A refresh that is left behind ends before the next request: every fetch holds the core.
             for _ in 0..REFRESH_WAIT_MS_MAX {
                 if !watch.has_fetches() && Rc::strong_count(&core) <= IDLE_CORE_HOLDERS {
@@ -186,7 +233,15 @@ impl Story {
             run
         });
         let (_, _, closed) = self.watch.take();
-        Reply { answer: run.answer, interims: run.interims, closed, asked: self.stage.take_sent() }
+        self.core.flush_log();
+        let DryRun { answer, interims, ended, .. } = run;
+        let (log_lines, records) = self.take_heard();
+        Reply { answer, interims, ended, closed, asked: self.stage.take_sent(), log_lines, records }
+    }
+
+    /// Lines of the log, and records, since they were taken last.
+    pub(crate) fn take_heard(&self) -> (String, Vec<(RecordSide, String)>) {
+        (std::mem::take(&mut *self.heard.lines.lock()), std::mem::take(&mut *self.heard.records.lock()))
     }
 }
 
@@ -198,6 +253,11 @@ impl Reply {
     pub(crate) fn body(&self) -> &str {
         let body = self.answer.as_ref().map_or(&b""[..], |answer| &answer.body);
         std::str::from_utf8(body).expect("tests have text")
+    }
+
+    /// How it ended for the client.
+    pub(crate) fn end(&self) -> End {
+        self.answer.as_ref().map_or(End::ClientLeft, |answer| answer.end)
     }
 
     /// The lines of a field, in one.
@@ -213,10 +273,21 @@ impl Reply {
         (closed.verdict, closed.why)
     }
 
+    /// The records of the client's request that begin so.
+    pub(crate) fn records_of_client(&self, begin: &str) -> Vec<&str> {
+        let records = self.records.iter().filter(|(side, text)| *side == RecordSide::Client && text.starts_with(begin));
+        records.map(|(_, text)| text.as_str()).collect()
+    }
+
     /// Request lines that origins saw.
     pub(crate) fn asked(&self) -> Vec<String> {
         let line = |sent: &Sent| sent.request.as_ref().map(|head| format!("{} {}", head.method, head.url));
         self.asked.iter().map(|sent| line(sent).unwrap_or_else(|| "refused".to_owned())).collect()
+    }
+
+    /// The ranges that origins were asked for.
+    pub(crate) fn asked_ranges(&self) -> Vec<Option<&str>> {
+        self.asked.iter().map(|sent| sent.request.as_ref()?.field("range")).collect()
     }
 
     /// A field of the first request that an origin saw.
@@ -230,6 +301,17 @@ pub(crate) fn answer(status: u16, lines: &[&str], body: &str) -> PlayedAnswer {
     let fields = lines.iter().map(|line| line.split_once(": ").unwrap_or((line, "")));
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     PlayedAnswer::Given(AnswerParts { status, reason: "Mocked".to_owned(), fields, body: body.as_bytes().to_vec() })
+}
+
+/// An origin's answer by its bytes, and what becomes of its connection.
+pub(crate) fn wire(text: &str, then: Then) -> PlayedAnswer {
+    PlayedAnswer::Wire(WireAnswer { bytes: text.as_bytes().to_vec(), then })
+}
+
+/// A 200 on a connection that goes into the pool.
+pub(crate) fn pooled(lines: &[&str], body: &str, then: Then) -> PlayedAnswer {
+    let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+    wire(&format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len()), then)
 }
 
 /// One that may be stored for so many seconds.

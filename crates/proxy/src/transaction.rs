@@ -204,3 +204,15 @@ impl Transaction {
         *self.key.get_or_insert_with(|| policy::key(&core.shared, &head.request()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_served_from_a_disk_is_a_hit_of_it() {
+        let is_hit = |verdict, why| Outcome { verdict, why, ..Outcome::NONE }.is_hit_of_disk();
+        assert!(is_hit(CacheVerdict::Hit, hit::FROM_DISK) && is_hit(CacheVerdict::Stale, hit::FROM_DISK));
+        assert!(!is_hit(CacheVerdict::Hit, "") && !is_hit(CacheVerdict::Coalesced, hit::FROM_DISK));
+    }
+}

@@ -7,7 +7,10 @@ use bytes::Bytes;
 use message::Status;
 use wire::{Content, has_length};
 
+use crate::fetch::broken::Broken;
 use crate::outgoing_head::AnswerHead;
+#[cfg(test)]
+use crate::records::session_records::SessionEnd;
 use crate::request_body::BodyRead;
 use crate::send_outcome::End;
 
@@ -20,6 +23,9 @@ pub(crate) struct DryRun {
     pub(crate) interims: Vec<DryAnswer>,
     /// What it got; nothing where there was no answer.
     pub(crate) answer: Option<DryAnswer>,
+    /// May it ask again the same way, and if not, why?
+    #[cfg(test)]
+    pub(crate) ended: Option<(bool, SessionEnd)>,
 }
 
 /// A response, as an HTTP/1.1 client would see it.
@@ -48,8 +54,12 @@ impl DryRun {
         self.has_unread_body()
     }
 
-    pub(super) fn next_of_body(&mut self) -> BodyRead {
-        self.body.pop_front().map_or(BodyRead::End(None), BodyRead::Data)
+    pub(super) fn next_of_body(&mut self) -> Result<BodyRead, Broken> {
+        match self.body.pop_front() {
+            Some(bytes) => Ok(BodyRead::Data(bytes)),
+            None if self.leaves => Err(Broken::ClientLeft),
+            None => Ok(BodyRead::End(None)),
+        }
     }
 
     pub(super) fn drop_body(&mut self) {

@@ -91,6 +91,12 @@ impl Downstream<'_> {
                 }
                 connection.leave(persistent, client_closes).await
             }
+            #[cfg(test)]
+            Downstream::DryRun(run) => {
+                run.ended = Some((persistent, why()));
+                persistent
+            }
+            #[cfg(not(test))]
             Downstream::DryRun(_) => persistent,
         }
     }

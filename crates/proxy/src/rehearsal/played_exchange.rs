@@ -2,6 +2,9 @@
 
 use message::{FieldsView, Request};
 
+#[cfg(test)]
+use crate::rehearsal::wire_answer::WireAnswer;
+
 /// A head at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RanHead {
@@ -28,6 +31,9 @@ pub enum PlayedAnswer {
     /// Nobody listens there.
     Refused,
     Given(AnswerParts),
+    /// What the parts of an answer cannot say.
+    #[cfg(test)]
+    Wire(WireAnswer),
 }
 
 /// A response. With a Content-Length of its own it has a body of that length.

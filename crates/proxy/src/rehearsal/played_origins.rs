@@ -22,6 +22,9 @@ use crate::settings::{Greeting, OriginSettings, OriginUrl};
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
     script: Mutex<Script>,
+    /// Connections that nobody reads, until they are closed.
+    #[cfg(test)]
+    pub(super) resting: Mutex<Vec<std::os::unix::net::UnixStream>>,
 }
 
 #[derive(Debug, Default)]
@@ -34,7 +37,7 @@ struct Script {
 /// One of them, by its backend's name.
 #[derive(Clone, Debug)]
 pub struct PlayedOrigin {
-    stage: Arc<Stage>,
+    pub(super) stage: Arc<Stage>,
     backend: Arc<str>,
 }
 
@@ -90,7 +93,7 @@ impl PlayedOrigin {
         &self.backend
     }
 
-    /// A connection for one request. One that is to fail is refused, as by a machine where nobody listens.
+    /// A connection. One that is to fail is refused, as by a machine where nobody listens.
     pub(crate) fn open(&self) -> io::Result<UnixStream> {
         let answer = self.stage.next_answer();
         if answer == PlayedAnswer::Refused {
@@ -101,16 +104,21 @@ impl PlayedOrigin {
         let origin = self.clone();
         tokio::task::spawn_local(async move {
             // The client's end notices whatever goes wrong here.
-            let _ = origin.converse(theirs, answer).await;
+            let _ = origin.converse(theirs, Some(answer)).await;
         });
         Ok(ours)
     }
 
-    async fn converse(&self, mut stream: UnixStream, answer: PlayedAnswer) -> io::Result<()> {
+    /// Without an answer the next one is given.
+    pub(super) async fn converse(&self, mut stream: UnixStream, answer: Option<PlayedAnswer>) -> io::Result<()> {
         let Some((request, method, body)) = read(&mut stream).await? else { return Ok(()) };
         self.stage.note(Sent { backend: self.backend.to_string(), request: Some(request), body });
-        if let PlayedAnswer::Given(answer) = answer {
-            stream.write_all(&render(&answer, method)).await?;
+        match answer.unwrap_or_else(|| self.stage.next_answer()) {
+            // There is a connection already: it is closed.
+            PlayedAnswer::Refused => {}
+            PlayedAnswer::Given(answer) => stream.write_all(&render(&answer, method)).await?,
+            #[cfg(test)]
+            PlayedAnswer::Wire(answer) => return self.go_on(stream, answer).await,
         }
         stream.shutdown().await
     }

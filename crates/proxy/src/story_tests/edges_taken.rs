@@ -1,123 +1,20 @@
-//! Where a request goes from step to step.
+//! Every edge of the machines is taken in memory, or it is said where else.
 
-use std::sync::atomic::Ordering;
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
+use super::bodies_in_slices::third_slice_stored;
+use super::files_beneath_a_root::beneath;
+use super::led_by_a_proxy::proxy_of_users;
 use super::*;
-use crate::transaction::transaction_states::State;
-use crate::transaction::transaction_states::TRANSACTION_EDGES;
-
-#[test]
-fn a_post_is_passed_and_its_body_arrives() {
-    let story = Story::builtin();
-    story.origin([answer(200, &[], "done")]);
-    let reply = story.ask("POST /order", &[], "two pies");
-    assert_eq!((reply.status(), reply.body(), reply.verdict()), (200, "done", (CacheVerdict::Pass, "method")));
-    assert_eq!(reply.asked(), ["POST /order"]);
-    assert_eq!(reply.asked[0].body, b"two pies");
-}
-
-#[test]
-fn an_origin_that_refuses_is_502() {
-    let story = Story::builtin();
-    story.origin([PlayedAnswer::Refused]);
-    let reply = story.get("/", &[]);
-    assert_eq!((reply.status(), reply.verdict().0), (502, CacheVerdict::Error));
-}
-
-#[test]
-fn only_if_cached_asks_nobody() {
-    let story = Story::builtin();
-    let reply = story.get("/", &["Cache-Control: only-if-cached"]);
-    assert_eq!((reply.status(), reply.asked().len()), (504, 0));
-}
-
-#[test]
-fn trace_is_refused() {
-    let reply = Story::builtin().ask("TRACE /", &[], "");
-    assert_eq!((reply.status(), reply.field("connection")), (405, "close".to_owned()));
-}
-
-#[test]
-fn bytes_that_are_no_request_are_refused_and_end_the_connection() {
-    let reply = Story::builtin().send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
-    assert_eq!((reply.status(), reply.field("connection")), (400, "close".to_owned()));
-}
-
-#[test]
-fn a_purge_drops_what_is_stored() {
-    let story = Story::builtin();
-    story.origin([fresh(60, "old"), fresh(60, "new")]);
-    assert_eq!(story.get("/", &[]).body(), "old");
-    assert_eq!(story.ask("PURGE /", &[], "").status(), 200);
-    assert_eq!(story.get("/", &[]).body(), "new");
-}
-
-#[test]
-fn a_stale_answer_is_confirmed_by_304() {
-    let story = Story::builtin();
-    let confirmed = answer(304, &["Cache-Control: max-age=60", "ETag: \"a\""], "");
-    story.origin([answer(200, &["Cache-Control: max-age=1", "ETag: \"a\""], "page"), confirmed]);
-    story.get("/", &[]);
-    story.pass_seconds(2);
-    let reply = story.get("/", &[]);
-    assert_eq!((reply.status(), reply.body(), reply.verdict().0), (200, "page", CacheVerdict::Revalidated));
-    assert_eq!(reply.asked_with("if-none-match"), Some("\"a\""));
-}
-
-#[test]
-fn a_program_synthesizes_without_an_origin() {
-    let reply = Story::vcl("sub vcl_recv { return (synth(701, \"Tea\")); }").get("/", &[]);
-    assert_eq!((reply.status(), reply.asked().len()), (701, 0));
-}
-
-#[test]
-fn a_program_restarts_once_and_is_asked_again() {
-    let text = "sub vcl_recv { if (req.restarts == 0) { return (restart); } set req.url = \"/again\"; }";
-    let story = Story::vcl(text);
-    story.origin([answer(200, &[], "second")]);
-    let reply = story.get("/", &[]);
-    assert_eq!((reply.body(), reply.asked()), ("second", vec!["GET /again".to_owned()]));
-}
-
-#[test]
-fn who_waits_for_100_gets_it_before_the_body_goes_up() {
-    let story = Story::builtin();
-    story.origin([answer(200, &[], "done")]);
-    let reply = story.ask("POST /", &["Expect: 100-continue"], "pie");
-    assert_eq!((reply.status(), reply.asked[0].body.as_slice()), (200, &b"pie"[..]));
-    assert!(reply.interims.is_empty(), "whoever has begun to send does not wait");
-}
-
-#[test]
-fn too_many_restarts_are_answered_by_vcl_synth() {
-    let text = "sub vcl_recv { return (restart); } sub vcl_synth { set resp.http.X-Restarts = req.restarts; }";
-    let reply = Story::vcl_with(text, |settings| settings.vcl.max_restarts = 2).get("/", &[]);
-    assert_eq!((reply.status(), reply.field("x-restarts")), (503, "3".to_owned()));
-}
+use crate::edges::EdgeCounts;
+use crate::fetch::fetch_states::FETCH_EDGES;
+use crate::static_files::finding::tests::TestFolder;
+use crate::transaction::transaction_states::{State, TRANSACTION_EDGES};
 
 /// Edges that no request takes in memory, by what they need, with the behaviours that take them.
 const ELSEWHERE: &[(&str, &[(State, State)])] = &[
-    (
-        "files beneath a root: spec/static",
-        &[
-            (State::Receive, State::Files),
-            (State::Files, State::Deliver),
-            (State::Files, State::Synth),
-            (State::Synth, State::Files),
-        ],
-    ),
-    (
-        "a forward listener: spec/forward",
-        &[
-            (State::Receive, State::Admit),
-            (State::Admit, State::Lookup),
-            (State::Admit, State::Pass),
-            (State::Admit, State::Pipe),
-            (State::Admit, State::Purge),
-            (State::Admit, State::Synth),
-            (State::Admit, State::Log),
-        ],
-    ),
     (
         "memcached: spec/memcached",
         &[
@@ -139,37 +36,7 @@ const ELSEWHERE: &[(&str, &[(State, State)])] = &[
             (State::Hit, State::Lookup),
         ],
     ),
-    (
-        "bodies in slices: spec/slices",
-        &[
-            (State::Hit, State::Slicing),
-            (State::Slicing, State::Deliver),
-            (State::Slicing, State::Lookup),
-            (State::Slicing, State::Synth),
-            (State::Slicing, State::Log),
-            (State::Pass, State::Hit),
-        ],
-    ),
-    (
-        "a client that leaves while it is read from, or piped: spec/pipe, spec/policy",
-        &[(State::Pipe, State::Log), (State::Receive, State::Log)],
-    ),
-    ("vcl_hit of old: spec/policy", &[(State::Hit, State::Miss)]),
 ];
-
-#[test]
-fn two_who_ask_at_once_share_one_fetch() {
-    let story = Story::builtin();
-    story.origin([fresh(60, "page")]);
-    assert_eq!(story.get_together("/"), (["page".to_owned(), "page".to_owned()], 1));
-}
-
-#[test]
-fn an_answer_that_cannot_be_shared_frees_who_waits() {
-    let story = Story::builtin();
-    story.origin([answer(200, &["Cache-Control: private"], "one"), answer(200, &["Cache-Control: private"], "other")]);
-    assert_eq!(story.get_together("/"), (["one".to_owned(), "other".to_owned()], 2));
-}
 
 /// Requests that between them go every way that is there in memory.
 fn walks() -> Vec<Story> {
@@ -268,27 +135,106 @@ fn walks() -> Vec<Story> {
     program.get("/none", &[]);
     program.origin([tagged()]);
     program.get_together("/hit/away/together");
-    program.leave("/leaves");
-    program.leave("/pass/leaves");
+    program.leave("/leaves", &[]);
+    program.leave("/pass/leaves", &[]);
     builtin.origin([answer(200, &["Cache-Control: no-store"], "no")]);
     builtin.get_together("/together/uncacheable");
     builtin.origin([fresh(60, "page")]);
     builtin.get_together("/together");
-    builtin.leave("/leaves");
+    builtin.leave("/leaves", &[]);
     let restarts = Story::vcl("sub vcl_recv { return (restart); }");
     restarts.get("/", &[]);
-    vec![builtin, program, restarts]
+    let mut walks = vec![builtin, program, restarts, walk_over_pooled_connections(), walk_to_files()];
+    walks.extend(walks_over_slices());
+    walks.push(walk_through_a_proxy());
+    walks.extend(walks_that_end_unanswered());
+    walks
+}
+
+fn walks_over_slices() -> [Story; 2] {
+    let changed = answer(200, &["Cache-Control: max-age=60", "ETag: \"v2\""], "NEW3456789");
+    let (served, broken) = (third_slice_stored([changed.clone(), changed]), third_slice_stored([answer(503, &[], "")]));
+    served.get("/film", &["Range: bytes=25-29"]);
+    served.get("/film", &["Range: bytes=0-3"]);
+    broken.get("/film", &["Range: bytes=10-12"]);
+    broken.leave("/film", &["Range: bytes=0-3"]);
+    [served, broken]
+}
+
+fn walk_to_files() -> Story {
+    let folder = TestFolder::new("edges-files");
+    folder.write("page", "hello");
+    let story = beneath(&folder);
+    story.get("/page", &[]);
+    story.get("/none", &[]);
+    story
+}
+
+fn walk_through_a_proxy() -> Story {
+    let folder = TestFolder::new("edges-users");
+    let story = proxy_of_users(&folder, &["ann", "bob", "cid", "dan", "leo"]);
+    let url = "http://a.test/x";
+    for (method, user) in [("GET", "ann"), ("POST", "bob"), ("PURGE", "cid"), ("GET", "eve")] {
+        led_by_a_proxy::ask(&story, &format!("{method} {url}"), user, false);
+    }
+    led_by_a_proxy::ask(&story, "CONNECT a.test:443", "dan", false);
+    led_by_a_proxy::ask(&story, &format!("GET {url}"), "leo", true);
+    story
+}
+
+/// A pipe, a client that leaves while its body is read, and a hit that is fetched anew.
+fn walks_that_end_unanswered() -> [Story; 3] {
+    let pipe = Story::builtin();
+    pipe.origin([wire("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", Then::Closes)]);
+    pipe.get("/", &["Connection: Upgrade", "Upgrade: x"]);
+    let reads = Story::vcl("import std; sub vcl_recv { std.cache_req_body(10KB); }");
+    let cut = b"POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 9\r\n\r\npie";
+    reads.send_as(cut, Manner { leaves: true, ..Manner::default() });
+    let anew = Story::vcl("sub vcl_hit { return (miss); }");
+    anew.origin([fresh(60, "page")]);
+    anew.get("/", &[]);
+    anew.get("/", &[]);
+    [pipe, reads, anew]
+}
+
+/// Connections that are lost before an answer, and bodies that end too early.
+fn walk_over_pooled_connections() -> Story {
+    let story = Story::builtin();
+    let lost = wire("", Then::Closes);
+    story.origin([pooled(&[], "one", Then::Listens), lost, pooled(&[], "two", Then::Rests)]);
+    story.get("/one", &[]);
+    story.get("/two", &[]);
+    story.origins_hang_up();
+    story.origin([wire("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut", Then::Closes)]);
+    story.get("/cut", &[]);
+    story
 }
 
 #[test]
-fn every_edge_is_taken_in_memory_or_named_here() {
-    let walks = walks();
-    let taken = |edge: usize| walks.iter().any(|story| story.core.edges.transaction[edge].load(Ordering::Relaxed) > 0);
-    let missing: Vec<_> =
-        TRANSACTION_EDGES.iter().enumerate().filter(|&(edge, _)| !taken(edge)).map(|(_, &it)| it).collect();
+fn every_edge_of_a_transaction_is_taken_in_memory_or_named_here() {
+    let missing = not_taken(&TRANSACTION_EDGES, &TAKEN.0);
     let named: Vec<_> = ELSEWHERE.iter().flat_map(|(_, edges)| *edges).copied().collect();
     let not_named: Vec<_> = missing.iter().filter(|edge| !named.contains(edge)).collect();
     assert!(not_named.is_empty(), "no test takes {not_named:?}");
     let taken_here: Vec<_> = named.iter().filter(|edge| !missing.contains(edge)).collect();
     assert!(taken_here.is_empty(), "these are taken here: {taken_here:?}");
+}
+
+#[test]
+fn every_edge_of_a_fetch_is_taken_in_memory() {
+    let missing = not_taken(&FETCH_EDGES, &TAKEN.1);
+    assert!(missing.is_empty(), "no test takes {missing:?}");
+}
+
+/// How often all walks together take each edge of a transaction, and of a fetch.
+static TAKEN: LazyLock<(Vec<u64>, Vec<u64>)> = LazyLock::new(|| {
+    let edges: Vec<Arc<EdgeCounts>> = walks().iter().map(|story| Arc::clone(&story.core.edges)).collect();
+    let sum = |count: &dyn Fn(&EdgeCounts) -> &AtomicU64| edges.iter().map(|of| count(of).load(Relaxed)).sum();
+    let transaction = (0..TRANSACTION_EDGES.len()).map(|edge| sum(&|of| &of.transaction[edge])).collect();
+    (transaction, (0..FETCH_EDGES.len()).map(|edge| sum(&|of| &of.fetch[edge])).collect())
+});
+
+/// The edges of a table that no walk takes.
+fn not_taken<E: Copy>(table: &[E], taken: &[u64]) -> Vec<E> {
+    table.iter().zip(taken).filter(|(_, taken)| **taken == 0).map(|(&edge, _)| edge).collect()
 }

@@ -64,6 +64,12 @@ fn hit_may_pass_restart_or_synthesize() {
 }
 
 #[test]
+fn hit_may_fetch_anew_while_the_client_waits_as_of_old() {
+    let reply = second("sub vcl_hit { return (miss); }");
+    assert_eq!((reply.body(), reply.asked().len()), ("second", 1));
+}
+
+#[test]
 fn miss_may_pass_restart_or_synthesize() {
     assert_eq!(get("sub vcl_miss { return (pass); }").verdict().0, CacheVerdict::Pass);
     assert_eq!(get("sub vcl_miss { return (synth(701)); }").status(), 701);
@@ -331,6 +337,23 @@ fn whoever_is_told_to_switch_is_refused_by_an_origin_that_does_not() {
     story.origin([answer(200, &[], "plain")]);
     let reply = story.get("/", &["Connection: Upgrade", "Upgrade: websocket"]);
     assert_eq!((reply.status(), reply.body()), (200, "plain"));
+}
+
+#[test]
+fn beresp_time_is_when_the_answer_came() {
+    let story = Story::vcl("sub vcl_backend_response { set beresp.http.X-Time = beresp.time; }");
+    story.origin([fresh(60, "page")]);
+    assert_eq!(story.get("/", &[]).field("x-time"), "Thu, 01 Jan 2026 12:00:00 GMT");
+}
+
+#[test]
+fn an_answer_that_a_program_makes_of_an_error_is_not_met_by_a_ban_from_before_the_error() {
+    let story = Story::vcl(
+        "sub vcl_backend_response { ban(\"req.url ~ /\"); return (error(503)); } \
+         sub vcl_backend_error { set beresp.ttl = 60s; synthetic(\"made\"); return (deliver); }",
+    );
+    story.origin([fresh(60, "page")]);
+    assert_eq!((story.get("/", &[]).status(), story.get("/", &[]).verdict().0), (503, CacheVerdict::Hit));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is answered without an origin, and what is refused.
 
 use super::*;
+use crate::settings::StatusPageSettings;
 
 /// Status and token of the answer to these bytes, and that no origin is asked.
 fn check(bytes: &str, status: u16) {
@@ -61,6 +62,17 @@ fn a_closed_route_is_403() {
     let story = Story::with(|settings| settings.routes[0].target = RouteTarget::Closed);
     let reply = story.get("/", &[]);
     assert_eq!((reply.status(), reply.asked().len()), (403, 0));
+}
+
+#[test]
+fn the_servers_numbers_are_a_page_of_text() {
+    let story = Story::with(|settings| {
+        settings.status_pages = vec![StatusPageSettings::default()];
+        settings.routes[0].target = RouteTarget::StatusPage(0);
+    });
+    let reply = story.get("/", &[]);
+    assert_eq!((reply.status(), reply.field("content-type")), (200, "text/plain".to_owned()));
+    assert!(reply.body().starts_with("Active connections: 0 \nserver accepts handled requests\n 0 0 1 \n"));
 }
 
 #[test]

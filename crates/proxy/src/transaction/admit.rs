@@ -40,10 +40,11 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
     let Some(answer) = asked else { return Step::Synth(Synth::verifier_busy()) };
     let mut answer = pin!(answer);
     let verified = poll_fn(|cx| {
-        if let Poll::Ready(verified) = answer.as_mut().poll(cx) {
-            return Poll::Ready(Some(verified.unwrap_or(false)));
+        // Whoever has left is led nowhere, though the password may be known to be right by now.
+        if downstream.has_left(cx) {
+            return Poll::Ready(None);
         }
-        if downstream.has_left(cx) { Poll::Ready(None) } else { Poll::Pending }
+        answer.as_mut().poll(cx).map(|verified| Some(verified.unwrap_or(false)))
     })
     .await;
     match verified {
