@@ -12,7 +12,7 @@ use rules::freshness::{OriginFailure, may_serve_on_error};
 use rules::lifetimes::Stage;
 use rules::range::if_range_holds;
 
-use crate::by_policy::MarkKind;
+use crate::by_program::MarkKind;
 use crate::cache::Cache;
 use crate::entry::Entry;
 use crate::failure::Failure;
@@ -42,9 +42,9 @@ pub enum Answer {
     Busy(Follower),
     /// Known not to be storable: fetch beside the others and make nobody wait. With the mark that says so, if one does.
     HitForMiss(Ticket, Option<Arc<Object>>),
-    /// A policy said of a response like this that the next requests pass; only then. With the mark that says so.
+    /// A program said of a response like this that the next requests pass; only then. With the mark that says so.
     HitForPass(Arc<Object>),
-    /// The same, where `pass_uncacheable` was set.
+    /// As `HitForMiss`, where `pass_uncacheable` was set.
     Uncacheable,
     /// It failed a moment ago, and nothing stored may stand in.
     RecentFailure(Failure),
@@ -202,7 +202,7 @@ impl Cache {
         let slot = entry.find(request.fields, options, now);
         let stored = slot.and_then(|slot| slot.whole.clone());
         if options.always_miss {
-            let stored = stored.filter(|object| !object.is_by_policy());
+            let stored = stored.filter(|object| !object.is_by_program());
             return Finding::Miss(self.begin(entry, question), stored);
         }
         let verdict = stored.as_ref().map_or(Verdict::Ask, |object| judge(object, options, now));

@@ -38,7 +38,7 @@ pub struct BanSubject<'a> {
     pub keep_ms: u64,
     /// When its head was received.
     pub received: Now,
-    /// When it was last asked for, on the clock that does not jump; only if a policy had that noted.
+    /// When it was last asked for, on the clock that does not jump; only if a program had that noted.
     pub last_hit_ms: Option<u64>,
     /// The request that asks for it.
     pub request: Option<&'a Request<'a>>,

@@ -34,7 +34,7 @@ impl Object {
         BanSubject {
             head: self.response(),
             facts: self.facts(),
-            keep_ms: self.by_policy().map_or(0, |policy| policy.keep_ms),
+            keep_ms: self.by_program().map_or(0, |policy| policy.keep_ms),
             received: self.received,
             last_hit_ms: self.last_hit_ms(),
             request,
@@ -57,7 +57,7 @@ impl Cache {
     }
 
     /// Has hot tables compare the number of the newest ban, from now on. The first ban does it by itself, and then looks
-    /// at everything that is stored; a policy that may ban does it better before anything is.
+    /// at everything that is stored; a program that may ban does it better before anything is.
     pub fn watch_for_bans(&self) {
         self.bans.watch(|| {
             for shard in self.directory.shards() {

@@ -17,7 +17,7 @@ pub struct CacheStats {
     pub evictions: u64,
     /// Objects dropped by purges and unsafe methods.
     pub invalidated: u64,
-    /// Objects dropped because the lifetimes that a policy gave them were over.
+    /// Objects dropped because the lifetimes that a program gave them were over.
     pub expired: u64,
     /// Objects dropped by bans.
     pub banned: u64,

@@ -11,7 +11,7 @@ use rules::{Facts, Lifetimes, VarySpec};
 use store::sync::atomic::Ordering::Relaxed;
 
 use crate::ban_list::Trial;
-use crate::by_policy::{ByPolicy, Mark, facts_of};
+use crate::by_program::{ByProgram, Mark, facts_of};
 use crate::cache::Cache;
 use crate::duty::entry_of;
 use crate::entry::Entry;
@@ -43,7 +43,7 @@ pub struct Renewal {
 /// What is remembered of a response that was confirmed for its leader alone. The default is nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Unshared {
-    /// What a policy leaves in its place.
+    /// What a program leaves in its place.
     pub mark: Option<Mark>,
     /// What was confirmed is kept stored as it was: the answer to somebody's credentials says nothing of it.
     pub is_kept: bool,
@@ -85,7 +85,7 @@ impl Ticket {
         self.confirmed(heads, Keeping::Renewed(renewal), now)
     }
 
-    /// The same where a policy says that what the 304 confirmed is not stored any more, and leaves a mark or none in its
+    /// The same where a program says that what the 304 confirmed is not stored any more, and leaves a mark or none in its
     /// place: its leader has it, and who waits is released.
     ///
     /// # Panics
@@ -166,7 +166,7 @@ impl Ticket {
                 groups,
                 tags,
                 keep_ms,
-                is_by_policy: fresh.is_by_policy(),
+                is_by_program: fresh.is_by_program(),
                 trial,
                 is_manifest,
             };
@@ -217,7 +217,7 @@ impl Ticket {
                 }
                 let membership = cache.membership(groups.as_ref(), flight.began());
                 parts.tags = cache.tag_set(tags.clone());
-                (facts_of(lifetimes.as_ref(), *facts), lifetimes.as_ref().map(ByPolicy::of), membership)
+                (facts_of(lifetimes.as_ref(), *facts), lifetimes.as_ref().map(ByProgram::of), membership)
             }
             Keeping::Private(_) => (Facts::default(), None, None),
         };

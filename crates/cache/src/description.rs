@@ -6,7 +6,7 @@ use bytes::Bytes;
 use message::ResponseHead;
 use rules::{Facts, Lifetimes, VarySpec};
 
-use crate::by_policy::Mark;
+use crate::by_program::Mark;
 use crate::group_table::Groups;
 use crate::key::Key;
 use crate::moment::{Began, Now};
@@ -31,9 +31,9 @@ pub struct Description {
     pub uncacheable_ms: u64,
     /// That is so for requests with credentials alone: the responses to others may be storable.
     pub is_personal: bool,
-    /// Beside no `storable`: what a policy wants the next requests for such a response to meet.
+    /// Beside no `storable`: what a program wants the next requests for such a response to meet.
     pub mark: Option<Mark>,
-    /// Beside lifetimes or a mark of a policy's: does it take the place of what the fetch set out from? An error that a program
+    /// Beside lifetimes or a mark of a program's: does it take the place of what the fetch set out from? An error that a program
     /// made for those who waited does not.
     pub supersedes: bool,
     /// When the head was received.
@@ -44,7 +44,7 @@ pub struct Description {
 #[derive(Clone, Debug)]
 pub struct StoreAs {
     pub facts: Facts,
-    /// Set when a policy decided how long it lives: then only the dates of the facts count.
+    /// Set when a program decided how long it lives: then only the dates of the facts count.
     pub lifetimes: Option<Lifetimes>,
     pub vary: Option<VarySpec>,
     /// The shared head as HTTP/1.1 text; see [`Object::rendered`](crate::Object::rendered).

@@ -220,7 +220,7 @@ pub(crate) fn digest_of(key: Key, variant: Variant) -> Digest {
 fn facts_of(object: &Object) -> RecordFacts {
     let facts = object.facts();
     let validatable_ms = || if is_validatable(&facts, object.fields()) { DISK_VALIDATABLE_MS } else { 0 };
-    let keep_ms = object.by_policy().map_or_else(validatable_ms, |policy| policy.keep_ms);
+    let keep_ms = object.by_program().map_or_else(validatable_ms, |policy| policy.keep_ms);
     let life_ms = answers_for_ms(&facts).saturating_add(keep_ms);
     let expires = object.received.wall_ms.saturating_add(life_ms) / 1_000 + 1;
     RecordFacts { expires, number: object.began() }

@@ -16,7 +16,7 @@ use store::sync::atomic::Ordering::Relaxed;
 use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
-use crate::by_policy::ByPolicy;
+use crate::by_program::ByProgram;
 use crate::description::Elsewhere;
 use crate::duty::{Duty, entry_of};
 use crate::failure::Failure;
@@ -66,7 +66,7 @@ pub(crate) struct Keep {
     pub displaced: SmallVec<[Variant; 2]>,
     pub rendered: Bytes,
     pub facts: Facts,
-    pub policy: Option<ByPolicy>,
+    pub policy: Option<ByProgram>,
     pub partial: Option<Part>,
     pub whole: Option<WholeHead>,
     pub sliced: Option<Sliced>,
@@ -250,7 +250,7 @@ impl Draft {
         let elsewhere = self.keep.as_ref().and_then(|keep| keep.elsewhere);
         let displaced = self.keep.as_mut().filter(|keep| keep.policy.is_none());
         let displaced = displaced.map(|keep| std::mem::take(&mut keep.displaced)).unwrap_or_default();
-        // A policy gave it no time at all: who waited has it, and what lies there for others stays.
+        // A program gave it no time at all: who waited has it, and what lies there for others stays.
         let is_for_who_waits =
             self.keep.as_ref().is_some_and(|keep| keep.policy.is_some() && keep.facts.lifetime_ms == 0);
         let request = self.keep.as_mut().and_then(|keep| keep.request.take());

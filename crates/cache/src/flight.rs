@@ -16,7 +16,7 @@ use store::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
-use crate::by_policy;
+use crate::by_program;
 use crate::failure::Failure;
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
@@ -76,8 +76,8 @@ pub(crate) struct FlightHead {
     pub groups: Option<Arc<Membership>>,
     pub tags: Option<Arc<Membership>>,
     pub keep_ms: u64,
-    /// A policy decided how long it lives.
-    pub is_by_policy: bool,
+    /// A program decided how long it lives.
+    pub is_by_program: bool,
     /// Against the bans since the fetch began.
     pub trial: Trial,
     /// Of a response whose body lies elsewhere: it answers once it has landed.
@@ -99,12 +99,12 @@ impl FlightHead {
         [&self.groups, &self.tags].into_iter().flatten().all(|groups| groups.is_valid())
     }
 
-    /// May one who comes now have it, as if it were stored already (RFC 9111 §4)? Where a policy decided how long it lives,
+    /// May one who comes now have it, as if it were stored already (RFC 9111 §4)? Where a program decided how long it lives,
     /// that counts, with its grace: nobody refreshes it before it has landed.
     pub fn is_fresh_for(&self, options: &LookupOptions, now: Now) -> bool {
         let resident_ms = now.mono_ms.saturating_sub(self.received.mono_ms);
-        let stage = |facts: &Facts| by_policy::stage(facts, self.keep_ms, resident_ms, options);
-        self.facts.as_ref().is_some_and(|facts| match self.is_by_policy {
+        let stage = |facts: &Facts| by_program::stage(facts, self.keep_ms, resident_ms, options);
+        self.facts.as_ref().is_some_and(|facts| match self.is_by_program {
             true => matches!(stage(facts), Stage::Fresh | Stage::Grace),
             false => judge(facts, resident_ms, &options.directives) == Freshness::Fresh,
         })

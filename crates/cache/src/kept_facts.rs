@@ -1,12 +1,12 @@
-//! What freshness goes by, and what a policy said beside it, as an object keeps it: numbers as small as nearly all of them are,
+//! What freshness goes by, and what a program said beside it, as an object keeps it: numbers as small as nearly all of them are,
 //! with a value that is none where there may be none. What does not fit the object keeps as it came. And the same as a disk has
 //! it: numbers and flags.
 
 use rules::Facts;
 
-use crate::by_policy::{ByPolicy, MarkKind};
+use crate::by_program::{ByProgram, MarkKind};
 
-/// [`Facts`] and [`ByPolicy`] in 32 bytes.
+/// [`Facts`] and [`ByProgram`] in 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeptFacts {
     /// See `FLAGS_FROM`.
@@ -22,7 +22,7 @@ pub(crate) struct KeptFacts {
 }
 
 const NONE: u32 = u32::MAX;
-/// Four flags of the facts, two bits for what a policy said (`POLICIES`), and one where all of this is kept elsewhere; the rest
+/// Four flags of the facts, two bits for what a program said (`POLICIES`), and one where all of this is kept elsewhere; the rest
 /// is for lifetimes of four million years.
 const FLAGS_FROM: u32 = 57;
 const POLICY_FROM: u32 = 61;
@@ -41,12 +41,12 @@ impl KeptFacts {
     };
 
     /// `None` if they do not fit.
-    pub fn of(facts: &Facts, policy: Option<ByPolicy>) -> Option<KeptFacts> {
+    pub fn of(facts: &Facts, policy: Option<ByProgram>) -> Option<KeptFacts> {
         let policy_bits = match policy {
             None => 0,
-            Some(ByPolicy { mark: None, .. }) => 1,
-            Some(ByPolicy { mark: Some(MarkKind::Miss), .. }) => 2,
-            Some(ByPolicy { mark: Some(MarkKind::Pass), .. }) => 3,
+            Some(ByProgram { mark: None, .. }) => 1,
+            Some(ByProgram { mark: Some(MarkKind::Miss), .. }) => 2,
+            Some(ByProgram { mark: Some(MarkKind::Pass), .. }) => 3,
         };
         let flags = flags_of(facts) << FLAGS_FROM | policy_bits << POLICY_FROM;
         let or_none = |number: Option<u64>| match number {
@@ -89,14 +89,14 @@ impl KeptFacts {
     }
 
     #[inline]
-    pub fn policy(&self) -> Option<ByPolicy> {
+    pub fn policy(&self) -> Option<ByProgram> {
         let mark = match self.flags_and_lifetime_ms >> POLICY_FROM & 3 {
             0 => return None,
             1 => None,
             2 => Some(MarkKind::Miss),
             _ => Some(MarkKind::Pass),
         };
-        Some(ByPolicy { keep_ms: u64::from(self.keep_ms), mark })
+        Some(ByProgram { keep_ms: u64::from(self.keep_ms), mark })
     }
 }
 
@@ -148,11 +148,11 @@ pub(crate) fn from_stored([age, lifetime, revalidate, error, modified, date]: [u
 mod tests {
     use super::*;
 
-    fn check(facts: Facts, policy: Option<ByPolicy>, fits: bool) {
+    fn check(facts: Facts, policy: Option<ByProgram>, fits: bool) {
         let kept = KeptFacts::of(&facts, policy);
         assert_eq!(kept.is_some(), fits, "{facts:?}, {policy:?}");
         if let Some(kept) = kept {
-            let said = |policy: Option<ByPolicy>| policy.map(|policy| (policy.keep_ms, policy.mark));
+            let said = |policy: Option<ByProgram>| policy.map(|policy| (policy.keep_ms, policy.mark));
             assert_eq!((kept.facts(), said(kept.policy())), (facts, said(policy)));
             assert!(!kept.are_elsewhere());
         }
@@ -176,8 +176,8 @@ mod tests {
         check(Facts { says_shared: true, stale_if_error_ms: Some(last), ..facts }, None, true);
         check(Facts { immutable: true, lifetime_ms: (1 << 57) - 1, initial_age_ms: last + 1, ..facts }, None, true);
         for mark in [None, Some(MarkKind::Miss), Some(MarkKind::Pass)] {
-            check(facts, Some(ByPolicy { keep_ms: last + 1, mark }), true);
-            check(facts, Some(ByPolicy { keep_ms: last + 2, mark }), false);
+            check(facts, Some(ByProgram { keep_ms: last + 1, mark }), true);
+            check(facts, Some(ByProgram { keep_ms: last + 2, mark }), false);
         }
     }
 

@@ -10,7 +10,7 @@
 //! the mean of nothing, an eighth, a quarter, a half and the whole, and it keeps more that the origin may confirm.
 //!
 //! Others draw the line elsewhere. Varnish drops what is over when its ttl, grace and keep are, however much room there is, and
-//! evicts by its LRU list alone; nginx and Squid do not look at the expiry when they evict. Where a policy said how long to
+//! evicts by its LRU list alone; nginx and Squid do not look at the expiry when they evict. Where a program said how long to
 //! keep a response, that is taken at its word.
 
 use message::{FieldName, FieldsView};
@@ -34,7 +34,7 @@ pub(crate) fn is_validatable(facts: &Facts, fields: FieldsView<'_>) -> bool {
     facts.last_modified.is_some() || fields.contains(FieldName::Etag)
 }
 
-/// For how long from its arrival anybody has a use for it; none where that has no end. `keep_ms`: where a policy said so, how
+/// For how long from its arrival anybody has a use for it; none where that has no end. `keep_ms`: where a program said so, how
 /// long it is kept to be validated.
 pub(crate) fn lives_ms(facts: &Facts, fields: FieldsView<'_>, keep_ms: Option<u64>) -> Option<u64> {
     match keep_ms {

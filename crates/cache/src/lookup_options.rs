@@ -31,10 +31,10 @@ pub struct LookupOptions {
     pub began: Option<Began>,
     /// An upper bound on how long past its lifetime an object may be served while it is refreshed.
     pub grace_max_ms: Option<u64>,
-    /// An object older than this counts as one that must be validated. Where a policy decided how long it lives, it is
+    /// An object older than this counts as one that must be validated. Where a program decided how long it lives, it is
     /// fetched anew, as for `ttl_max_ms`.
     pub age_max_ms: Option<u64>,
-    /// VCL's `req.ttl`, for objects whose lifetimes a policy decided: an upper bound on their ttl, which counts from their
+    /// VCL's `req.ttl`, for objects whose lifetimes a program decided: an upper bound on their ttl, which counts from their
     /// making at the origin.
     pub ttl_max_ms: Option<u64>,
     /// Where no whole response can be served, a stored part (206) will do that holds all of this range, and

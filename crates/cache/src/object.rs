@@ -11,7 +11,7 @@ use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use store::{Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
-use crate::by_policy::ByPolicy;
+use crate::by_program::ByProgram;
 use crate::group_table::Membership;
 use crate::kept_facts::KeptFacts;
 use crate::kept_head::KeptHead;
@@ -89,7 +89,7 @@ struct Rare {
     groups: Option<Arc<Membership>>,
     tags: Option<Arc<TagSet>>,
     /// What does not fit where the others have it.
-    facts: Option<(Facts, Option<ByPolicy>)>,
+    facts: Option<(Facts, Option<ByProgram>)>,
 }
 
 impl Rare {
@@ -127,7 +127,7 @@ pub(crate) struct ObjectParts {
     pub part: Option<Part>,
     pub sliced: Option<Sliced>,
     pub groups: Option<Arc<Membership>>,
-    pub policy: Option<ByPolicy>,
+    pub policy: Option<ByProgram>,
     pub tags: Option<Arc<TagSet>>,
     pub checked: u64,
     pub began: u64,
@@ -155,7 +155,7 @@ impl ObjectParts {
             part: object.partial(),
             sliced: object.sliced(),
             groups: object.groups().cloned(),
-            policy: object.by_policy(),
+            policy: object.by_program(),
             tags: object.tags().cloned(),
             checked: object.checked(),
             began: object.began,
@@ -288,7 +288,7 @@ impl Object {
     }
 
     #[cold]
-    fn large_facts(&self) -> (Facts, Option<ByPolicy>) {
+    fn large_facts(&self) -> (Facts, Option<ByProgram>) {
         self.rare.as_ref().and_then(|rare| rare.facts).expect("facts that do not fit are among what is rare")
     }
 
@@ -388,7 +388,7 @@ impl Object {
         self.on_disk.store(sequence, Ordering::Relaxed);
     }
 
-    pub(crate) fn by_policy(&self) -> Option<ByPolicy> {
+    pub(crate) fn by_program(&self) -> Option<ByProgram> {
         match self.facts.are_elsewhere() {
             false => self.facts.policy(),
             true => self.large_facts().1,
@@ -454,10 +454,10 @@ impl Object {
         Some(u64::from(second) * 1_000)
     }
 
-    /// Goes on counting where the object did in whose place this one comes. Under a policy another response begins anew.
+    /// Goes on counting where the object did in whose place this one comes. Under a program another response begins anew.
     pub(crate) fn inherit(&self, before: &Object) {
         self.seat.inherit(&before.seat);
-        if !self.is_by_policy() || self.order == before.order {
+        if !self.is_by_program() || self.order == before.order {
             self.hits.store(before.hits.load(Ordering::Relaxed), Ordering::Relaxed);
             self.last_hit_s.store(before.last_hit_s.load(Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -529,7 +529,7 @@ impl Tenant for Object {
 
     /// The second, on the clock that does not jump, from which on nobody has a use for it; none where that has no end.
     fn over_s(&self) -> Option<u32> {
-        let keep_ms = self.by_policy().map(|policy| policy.keep_ms);
+        let keep_ms = self.by_program().map(|policy| policy.keep_ms);
         let lives_ms = lifespan::lives_ms(&self.facts(), self.fields(), keep_ms)?;
         u32::try_from(self.received.mono_ms.saturating_add(lives_ms) / 1_000 + 1).ok()
     }

@@ -3,30 +3,30 @@
 use rules::Lifetimes;
 use rules::lifetimes::Stage;
 
-use crate::by_policy::{MarkKind, stage};
+use crate::by_program::{MarkKind, stage};
 use crate::lookup_options::LookupOptions;
 use crate::moment::Now;
 use crate::object::Object;
 
 impl Object {
-    /// The lifetimes that a policy gave it, or that its own fields did, as they are at this moment.
+    /// The lifetimes that a program gave it, or that its own fields did, as they are at this moment.
     pub fn lifetimes(&self, now: Now) -> Lifetimes {
-        let keep_ms = self.by_policy().map_or(0, |policy| policy.keep_ms);
+        let keep_ms = self.by_program().map_or(0, |policy| policy.keep_ms);
         Lifetimes::of(&self.facts(), keep_ms, self.resident_ms(now))
     }
 
-    /// Did a policy decide how long it lives?
-    pub fn is_by_policy(&self) -> bool {
-        self.by_policy().is_some()
+    /// Did a program decide how long it lives?
+    pub fn is_by_program(&self) -> bool {
+        self.by_program().is_some()
     }
 
     pub(crate) fn mark(&self) -> Option<MarkKind> {
-        self.by_policy().and_then(|policy| policy.mark)
+        self.by_program().and_then(|policy| policy.mark)
     }
 
-    /// Where it stands by these lookup options, if a policy decides.
+    /// Where it stands by these lookup options, if a program decides.
     pub(crate) fn stage(&self, options: &LookupOptions, now: Now) -> Option<Stage> {
-        let policy = self.by_policy()?;
+        let policy = self.by_program()?;
         Some(stage(&self.facts(), policy.keep_ms, self.resident_ms(now), options))
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rules::lifetimes;
 use store::sync::atomic::Ordering::Relaxed;
 
-use crate::by_policy::ByPolicy;
+use crate::by_program::ByProgram;
 use crate::cache::Cache;
 use crate::entry::Entry;
 use crate::key::Key;
@@ -117,8 +117,8 @@ impl Cache {
     fn soften(&self, entry: &mut Entry, object: &Arc<Object>, how: Purge, now: Now) {
         let Purge::Soft { ttl_ms, grace_ms, keep_ms } = how else { return };
         let facts = lifetimes::shortened(&object.facts(), object.resident_ms(now), ttl_ms, grace_ms);
-        let keep_of = |policy: &ByPolicy| keep_ms.map_or(policy.keep_ms, |max| max.min(policy.keep_ms));
-        let policy = object.by_policy().map(|policy| ByPolicy { keep_ms: keep_of(&policy), ..policy });
+        let keep_of = |policy: &ByProgram| keep_ms.map_or(policy.keep_ms, |max| max.min(policy.keep_ms));
+        let policy = object.by_program().map(|policy| ByProgram { keep_ms: keep_of(&policy), ..policy });
         let softened = self.object(ObjectParts { facts, policy, on_disk: 0, ..ObjectParts::of(object) });
         softened.enrol(u64::MAX);
         entry.swap(object, &softened, self.bans.is_watching());

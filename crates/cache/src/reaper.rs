@@ -1,4 +1,4 @@
-//! The reaper drops what a policy gave a life that is over, walking through the directory in the background.
+//! The reaper drops what a program gave a life that is over, walking through the directory in the background.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use store::disk::{Candidate, Stored};
 use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::ban_list::Trial;
-use crate::by_policy::ByPolicy;
+use crate::by_program::ByProgram;
 use crate::cache::Cache;
 use crate::disk_level::{DiskLevel, digest_of};
 use crate::group_table::Groups;
@@ -83,7 +83,7 @@ impl Cache {
         for candidate in candidates {
             let Some(read) = self.open(disk, candidate, key, now).await else { continue };
             let variant = variant_of(read.spec.as_ref(), request.fields);
-            // Where a policy decides, the newest that matches answers.
+            // Where a program decides, the newest that matches answers.
             if read.form.variant == variant && read.spec.is_none() && read.form.keep_ms.is_none() {
                 plain.get_or_insert(read);
                 continue;
@@ -165,7 +165,7 @@ impl Cache {
             part: None,
             sliced: form.sliced,
             groups: self.membership(groups.as_ref(), number),
-            policy: form.keep_ms.map(|keep_ms| ByPolicy { keep_ms, mark: None }),
+            policy: form.keep_ms.map(|keep_ms| ByProgram { keep_ms, mark: None }),
             tags: self.tag_set(Tags::as_they_were(form.tag_slots, form.tag_digests)),
             checked: number,
             began: number,

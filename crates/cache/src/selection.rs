@@ -76,7 +76,7 @@ impl Entry {
         let first_varied = self.specs.iter().position(Option::is_some);
         move |object| {
             let is_of = |spec: &Option<Arc<Spec>>| same_spec(object.spec.as_ref(), spec.as_ref());
-            if !object.is_by_policy() {
+            if !object.is_by_program() {
                 let goes_first = first_varied.is_some_and(|at| object.spec.is_some() && is_of(&self.specs[at]));
                 return goes_first || object.spec.is_none() && !any_varies;
             }

@@ -94,7 +94,7 @@ impl Ticket {
             groups: None,
             tags: None,
             keep_ms: 0,
-            is_by_policy: false,
+            is_by_program: false,
             trial: Trial::since(duty.flight.began()),
             is_manifest: false,
         };

@@ -45,7 +45,7 @@ pub(crate) struct StoredForm {
     /// When it was received, on the clocks of this boot: no earlier than that began, and the rest of its age is in the facts.
     pub received: Now,
     pub facts: Facts,
-    /// Set if a policy decided how long it lives.
+    /// Set if a program decided how long it lives.
     pub keep_ms: Option<u64>,
     pub group_slots: Vec<u32>,
     pub tag_slots: Vec<u32>,
@@ -80,7 +80,7 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     let (numbers, flags) = kept_facts::as_stored(&facts);
     out.numbers(numbers);
     out.0.push(flags);
-    out.numbers([object.by_policy().map_or(NONE_U64, |policy| policy.keep_ms)]);
+    out.numbers([object.by_program().map_or(NONE_U64, |policy| policy.keep_ms)]);
     out.0.extend_from_slice(&head.status.0.to_le_bytes());
     out.0.push(match head.version {
         Version::Http10 => 0,
@@ -260,7 +260,7 @@ mod tests {
     use store::Account;
 
     use super::*;
-    use crate::by_policy::ByPolicy;
+    use crate::by_program::ByProgram;
     use crate::group_table::{GroupTable, Groups, Membership};
     use crate::kept_head::KeptHead;
     use crate::key::Digester;
@@ -299,7 +299,7 @@ mod tests {
             part: None,
             sliced: None,
             groups: Some(Membership::new(&GroupTable::new(), &groups, 0)),
-            policy: Some(ByPolicy { keep_ms: 11, mark: None }),
+            policy: Some(ByProgram { keep_ms: 11, mark: None }),
             tags: Some(TagSet::new(&TagIndex::new(), tags)),
             checked: 0,
             began: 0,

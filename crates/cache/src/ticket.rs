@@ -11,7 +11,7 @@ use rules::Facts;
 use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::ban_list::Trial;
-use crate::by_policy::{ByPolicy, Mark, facts_of};
+use crate::by_program::{ByProgram, Mark, facts_of};
 use crate::cache::Cache;
 use crate::description::{Description, StoreAs};
 use crate::draft::{Draft, Keep};
@@ -73,10 +73,10 @@ impl Ticket {
         self.asked.at_origin = Some(asked);
     }
 
-    /// What leaves when this fetch ends well: what it set out from, where a policy decided how long that lives. Without one
+    /// What leaves when this fetch ends well: what it set out from, where a program decided how long that lives. Without one
     /// what is stored stays beside what is new, as RFC 9111 §4.1 chooses among them.
     pub(crate) fn superseded(&self) -> Option<Arc<Object>> {
-        self.mark.as_ref().or(self.stale.as_ref().filter(|stale| stale.is_by_policy())).cloned()
+        self.mark.as_ref().or(self.stale.as_ref().filter(|stale| stale.is_by_program())).cloned()
     }
 
     /// The right to say when the request leaves, for whoever sends it.
@@ -162,7 +162,7 @@ impl Ticket {
             groups: None,
             tags: None,
             keep_ms: 0,
-            is_by_policy: false,
+            is_by_program: false,
             trial,
             is_manifest: false,
         };
@@ -213,7 +213,7 @@ impl Ticket {
     /// A mark, in place of the response that it is about.
     pub(crate) fn mark_object(&self, mark: Mark, head: Arc<ResponseHead>, received: Now) -> Arc<Object> {
         let (cache, flight) = (&self.duty.cache, &self.duty.flight);
-        let (facts, policy) = (mark.lifetimes.facts(&Facts::default()), ByPolicy::marking(&mark));
+        let (facts, policy) = (mark.lifetimes.facts(&Facts::default()), ByProgram::marking(&mark));
         let spec = mark.vary.map(|vary| cache.specs.spec(vary, cache.digester));
         cache.object(ObjectParts {
             key: flight.key,
@@ -246,14 +246,14 @@ impl Ticket {
         let cache = Arc::clone(&duty.cache);
         let StoreAs { facts, lifetimes, vary, rendered, partial, whole, sliced, elsewhere, groups, tags } = store_as;
         let tags = cache.tag_set(tags);
-        let (facts, policy) = (facts_of(lifetimes.as_ref(), facts), lifetimes.as_ref().map(ByPolicy::of));
+        let (facts, policy) = (facts_of(lifetimes.as_ref(), facts), lifetimes.as_ref().map(ByProgram::of));
         let spec = vary.map(|vary| cache.specs.spec(vary, cache.digester));
         let variant = variant_of(spec.as_ref(), asked.selecting().fields);
         let too_long = room.is_none() && length.is_some_and(|length| length > cache.object_bytes_max());
         head.facts = Some(facts);
         head.is_manifest = sliced.is_some();
         head.keep_ms = policy.map_or(0, |policy| policy.keep_ms);
-        head.is_by_policy = policy.is_some();
+        head.is_by_program = policy.is_some();
         head.groups = cache.membership(groups.as_ref(), duty.flight.began());
         head.tags = tags.as_ref().map(|tags| tags.under_way(duty.flight.began()));
         let mut removed = RemovedObjects::new();

@@ -4,8 +4,8 @@
 //! checked to be fields, and dropped.
 
 use crate::answer::Fault;
-use crate::answer_head::{is_text_byte, is_token_byte};
 use crate::limits::CHUNK_FRAMING_BYTES_MAX;
+use crate::received_head::{is_text_byte, is_token_byte};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ChunkReader {

@@ -1,10 +1,10 @@
 //! The reader of a connection's answers, in the protocol of what is asked for.
 
 use crate::answer::{Answer, Fault, Reading};
-use crate::answer_head::HeadMemo;
 use crate::catalogue::Catalogue;
 use crate::http_answer::HttpAnswerReader;
 use crate::memcached_answer::MemcachedAnswerReader;
+use crate::received_head::HeadMemo;
 
 #[derive(Debug)]
 pub(crate) enum AnswerReader {

@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::answer_head::is_token_byte;
 use crate::lab_url::{LabUrl, check_bytes};
 use crate::limits::{REQUESTS_BYTES_MAX, URLS_MAX};
 use crate::memcached_catalogue::Values;
+use crate::received_head::is_token_byte;
 
 #[derive(Debug, Default)]
 pub struct Catalogue {

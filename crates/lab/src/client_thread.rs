@@ -19,7 +19,6 @@ use tokio::sync::Notify;
 
 use crate::agenda::{Agenda, Habits, Next, Start};
 use crate::answer::{Answer, Reading};
-use crate::answer_head::HeadMemo;
 use crate::catalogue::Catalogue;
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
@@ -28,6 +27,7 @@ use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
 use crate::pacer::{Alarm, pace};
 use crate::pauses::Pauses;
 use crate::pick::Pick;
+use crate::received_head::HeadMemo;
 use crate::sessions::Sessions;
 use crate::sources::{self, Ports};
 use crate::tally::{Life, Second, Stamps, Tally};

@@ -6,9 +6,9 @@
 
 use crate::answer::{Answer, BodySeen, Fault, Reading};
 use crate::answer_chunks::{ChunkReader, Piece};
-use crate::answer_head::{AnswerHead, BodyEnd, HeadMemo, VERSION_1};
 use crate::error_kind::ErrorKind;
 use crate::limits::{ANSWER_HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX};
+use crate::received_head::{AnswerHead, BodyEnd, HeadMemo, VERSION_1};
 
 #[derive(Debug, Default)]
 pub(crate) struct HttpAnswerReader {

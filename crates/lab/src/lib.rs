@@ -24,7 +24,6 @@
 mod agenda;
 mod answer;
 mod answer_chunks;
-mod answer_head;
 mod answer_reader;
 mod as_tool;
 mod catalogue;
@@ -50,6 +49,7 @@ mod pacer;
 mod pauses;
 mod pick;
 mod process_stat;
+mod received_head;
 mod replay;
 mod replay_log;
 mod report;

@@ -1,7 +1,7 @@
 //! One line for each answer: Apache's combined format with our own columns behind it, or one JSON object.
 //!
-//! The last step of the story. It runs for every hit; how texts are written quickly is `log_texts`. Whatever a client
-//! sent stays on its one line and inside its quotes. It does not know who writes the lines, or where to.
+//! What the last step of the story (`transaction/log.rs`) writes. It runs for every hit; how texts are written quickly is
+//! `log_texts`. Whatever a client sent stays on its one line and inside its quotes. It does not know who writes the lines, or where to.
 
 use std::net::IpAddr;
 
@@ -39,7 +39,7 @@ pub struct Record<'a> {
     pub why: &'static str,
     /// The number of an error of ours, and what a stranger is not told of it.
     pub error: Option<&'a ErrorNote>,
-    /// Under a policy program: how long what was fetched for this lives, and what the program logged.
+    /// Under a program: how long what was fetched for this lives, and what the program logged.
     pub life: Option<&'a Life>,
     pub logged: Option<&'a LoggedTexts>,
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::accepted::Accepted;
 use crate::client_permits::ClientPermit;
+use crate::client_socket::ClientSocket;
 use crate::clock::deadline_now_ms;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
@@ -15,7 +16,6 @@ use crate::request_body::UnreadBody;
 use crate::settings::ListenMode;
 use crate::slots::{ClientWatch, Phase, Slot};
 use crate::stderr_line::complain;
-use crate::wire_stream::Wire;
 
 /// During a drain an idle connection may send one more request for so long; its answer says close. Closing at once
 /// would cut off clients whose next request is on its way.
@@ -27,7 +27,7 @@ const IDLE_SECONDS_MAX: f64 = 100.0 * 366.0 * 86_400.0;
 /// A client connection.
 pub(crate) struct Connection {
     pub(crate) core: Rc<Core>,
-    pub(crate) wire: Wire,
+    pub(crate) socket: ClientSocket,
     pub(crate) slot: Rc<Slot>,
     /// Received and not yet read as requests: a partial head, a body's start, pipelined requests. No capacity while idle.
     pub(crate) pending: Vec<u8>,
@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     pub(crate) peer: Peer,
     /// It came to a listener where a proxy is asked, not a server.
     pub(crate) is_forward: bool,
-    /// What a policy of the operator's was told of the connection's ends.
+    /// What a program was told of the connection's ends.
     pub(crate) addresses: Option<Rc<ConnectionAddresses>>,
     pub(crate) requests_count: u32,
     pub(crate) exchange: wire::Exchange,
@@ -67,8 +67,8 @@ impl Connection {
             deadline_ms = deadline_now_ms() + DRAIN_IDLE_MS;
         }
         let slot = core.slots.open(deadline_ms);
-        let wire = match Wire::register(accepted.socket, accepted.is_unix) {
-            Ok(wire) => wire,
+        let socket = match ClientSocket::register(accepted.socket, accepted.is_unix) {
+            Ok(socket) => socket,
             Err(error) => {
                 complain(format_args!("a connection could not be registered: {error}"));
                 give_back(&core, &slot);
@@ -76,13 +76,13 @@ impl Connection {
             }
         };
         core.shared.cache.account().take(CONNECTION_BYTES);
-        let addresses = || ConnectionAddresses::of(&wire, accepted.peer.text());
+        let addresses = || ConnectionAddresses::of(&socket, accepted.peer.text());
         let session = SessionRecords::begin(&core, addresses, accepted.name.as_ref(), accepted.proxy_protocol);
         let has_more = session.is_some() || accepted.permit.is_some();
         let beside = has_more.then(|| Box::new(RareParts { _permit: accepted.permit, session }));
         Some(Connection {
             core: Rc::clone(&core),
-            wire,
+            socket,
             slot,
             pending: Vec::new(),
             looked_at: 0,

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use vcl::UnixPeer;
 use wire::proxy_triples::ProxyTriples;
 
-use crate::wire_stream::Wire;
+use crate::client_socket::ClientSocket;
 
 /// The ends of a client's connection, for `client.ip` and its like. A UNIX socket has no address: 0.0.0.0, port 0.
 #[derive(Clone, Debug)]
@@ -34,9 +34,9 @@ pub(crate) struct ConnectionAddresses {
 
 impl ConnectionAddresses {
     /// Without a PROXY header.
-    pub(crate) fn of(wire: &Wire, peer: Box<[u8]>) -> ConnectionAddresses {
-        let (remote, local) = wire.addresses();
-        let (unix_peer, descriptor) = (wire.unix_peer(), wire.descriptor());
+    pub(crate) fn of(socket: &ClientSocket, peer: Box<[u8]>) -> ConnectionAddresses {
+        let (remote, local) = socket.addresses();
+        let (unix_peer, descriptor) = (socket.unix_peer(), socket.descriptor());
         ConnectionAddresses {
             client: remote,
             server: local,
@@ -44,7 +44,7 @@ impl ConnectionAddresses {
             local,
             peer,
             unix_peer,
-            unix_path: wire.unix_path(),
+            unix_path: socket.unix_path(),
             said: None,
             descriptor,
             idle_s: Rc::default(),

@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
     /// Held while a manifest is made.
-    pub(crate) outlining: parking_lot::Mutex<()>,
+    pub(crate) making_manifest: parking_lot::Mutex<()>,
 }
 
 impl Shared {

@@ -129,9 +129,9 @@ counters! {
     origin_errors_truncated: Total, "Answers that origins cut short";
     origin_errors_busy: Total, "Requests refused because an origin's queue was full or too slow";
     origin_ejections: Total, "Origin addresses left out after failures";
-    restarts: Total, "Requests begun anew by a policy";
+    restarts: Total, "Requests begun anew by a program";
     vcl_errors: Total, "Failures of policies, by what their log lines say";
-    vcl_fetches_failed: Total, "Fetches under a policy that brought no answer";
+    vcl_fetches_failed: Total, "Fetches under a program that brought no answer";
     vcl_retries: Total, "Fetches that a program began again by return (retry)";
     vcl_ignored: Total, "Wishes of policies that are not built yet: ESI and compression";
     log_lines: Total, "Access log lines written";

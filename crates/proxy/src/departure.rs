@@ -6,15 +6,15 @@
 
 use std::task::{Context, Poll};
 
+use crate::client_socket::Presence;
 use crate::connection::Connection;
 use crate::slots::ClientWatch;
-use crate::wire_stream::Presence;
 
 impl Connection {
     /// Has the client left, or must the connection end? If not, the task is woken when there is news of that.
     pub(crate) fn has_left(&mut self, cx: &mut Context<'_>) -> bool {
         let has_left = match self.slot.watch.get() {
-            ClientWatch::Socket => match self.wire.poll_departure(cx) {
+            ClientWatch::Socket => match self.socket.poll_departure(cx) {
                 Poll::Pending => false,
                 Poll::Ready(Presence::Left) => true,
                 Poll::Ready(Presence::Stayed) => {
@@ -25,7 +25,7 @@ impl Connection {
             ClientWatch::Tick => false,
             ClientWatch::Due => {
                 self.slot.watch.set(ClientWatch::Tick);
-                self.wire.has_hung_up()
+                self.socket.has_hung_up()
             }
         };
         if has_left || self.slot.must_end() {

@@ -24,7 +24,7 @@ use crate::transaction::{Outcome, Step, Transaction, log};
 use crate::transaction::{story, synthesis};
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::program_hit::OnItsWay;
+use crate::vcl_story::program_at_once::OnItsWay;
 use crate::vcl_story::xids;
 
 /// What a client does that most do not.

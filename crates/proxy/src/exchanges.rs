@@ -3,11 +3,11 @@
 use message::Version;
 use wire::{Afterwards, Content, Event};
 
+use crate::answer_head::AnswerHead;
 use crate::connection::Connection;
 use crate::http1_sending;
 use crate::linger;
 use crate::outgoing::Outgoing;
-use crate::outgoing_head::AnswerHead;
 use crate::send_outcome::End;
 
 impl Connection {

@@ -1,7 +1,9 @@
-//! The origin's side of the story: a second loop, `Prepare → Send → Reply → {Refreshed | Fill} → Landed`.
+//! The origin's side of the story: `Prepare → Send → Reply → {Refreshed | Fill} → Landed`. `fetch_loop.rs` goes around the first
+//! three until an answer is settled; `fill.rs` lands it.
 //!
 //! A miss runs it in a task of its own, so that its requester's leaving ends nothing; a pass runs it inside its
-//! transaction, because it needs the client's bytes. One retry, bounded, and never after a byte of an answer.
+//! transaction, because it needs the client's bytes. A request that died on a pooled connection is sent once
+//! more, never after a byte of an answer; a program may ask for `max_retries` rounds.
 //!
 //! What is asked, and what comes of the answer, a policy decides: `fetch_policy.rs`.
 
@@ -48,7 +50,7 @@ pub(crate) mod fill;
 mod invalidated;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
-mod prepare;
+mod origin_request;
 pub(crate) mod program_answer;
 mod program_steps;
 pub(crate) mod purpose;
@@ -84,7 +86,7 @@ pub(crate) struct Fetch {
     body: RequestBody,
     expects_continue: bool,
     state: FetchState,
-    retried: bool,
+    wants_fresh_connection: bool,
     /// When the request left, for RFC 9111 §4.2.3.
     sent: Moment,
     timeouts: Timeouts,

@@ -61,15 +61,15 @@ pub(crate) async fn send(
     let is_leased = sending.body.is_leased();
     if is_leased {
         // The kernel has these pages whether they are sent or not, and each time that it has to be asked again costs more.
-        connection.wire.set_unsent_max(LEASED_UNSENT_BYTES_MAX);
+        connection.socket.set_unsent_max(LEASED_UNSENT_BYTES_MAX);
     }
     let end = poll_fn(|cx| sending.poll_send(connection, cx, began, timeout_ms)).await;
     connection.slot.waits_no_more();
     if end == End::MemoryNeeded {
-        connection.wire.resets_when_closed();
+        connection.socket.resets_when_closed();
     }
     if is_leased {
-        connection.wire.set_unsent_max(UNSENT_BYTES_MAX);
+        connection.socket.set_unsent_max(UNSENT_BYTES_MAX);
     }
     SendOutcome { end, head_bytes, body_bytes: sending.body_bytes_sent, persistent }
 }
@@ -185,7 +185,7 @@ impl AnswerTransfer {
             if self.queue.is_empty()
                 && let Some((pages, from, to)) = self.body.pages()
             {
-                match connection.wire.poll_send_pages(cx, pages, *from, to) {
+                match connection.socket.poll_send_pages(cx, pages, *from, to) {
                     // The file has become shorter than it was when its length was said.
                     Poll::Ready(Ok(0)) => return Poll::Ready(End::Cut("file-cut-short")),
                     Poll::Ready(Ok(sent)) => {
@@ -205,7 +205,7 @@ impl AnswerTransfer {
             }
             let slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> =
                 self.queue.iter().take(SLICES_MAX).map(|piece| IoSlice::new(piece)).collect();
-            match connection.wire.poll_write(cx, &slices) {
+            match connection.socket.poll_write(cx, &slices) {
                 Poll::Ready(Ok(written)) => {
                     drop(slices);
                     self.advance(connection, written);

@@ -144,7 +144,7 @@ impl Connection {
     /// Reads into the core's buffer and answers in place.
     fn poll_scratch(&mut self, core: &Rc<Core>, cx: &mut Context<'_>, hits_left: &mut u32) -> Poll<Option<Turn>> {
         let mut scratch = core.scratch.borrow_mut();
-        let read = match self.wire.poll_read(cx, &mut scratch) {
+        let read = match self.socket.poll_read(cx, &mut scratch) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Some(Turn::Close)),
             Poll::Ready(Ok(read)) => read,
@@ -166,7 +166,7 @@ impl Connection {
         let had = self.pending.len();
         let room = next_room(had, limits.head_bytes_max);
         self.pending.resize(had + room, 0);
-        let read = self.wire.poll_read(cx, &mut self.pending[had..]);
+        let read = self.socket.poll_read(cx, &mut self.pending[had..]);
         let got = match &read {
             Poll::Ready(Ok(got)) => *got,
             _ => 0,

@@ -2,7 +2,7 @@
 //! not take goes on as a transaction.
 //!
 //! Hits and files of every policy are sent from here. How they are found, and which head they have, is theirs: `instant_hit.rs`,
-//! `instant_file.rs`, `vcl_story/program_hit.rs`, `vcl_story/builtin_hit.rs`.
+//! `instant_file.rs`, `vcl_story/program_at_once.rs`, `vcl_story/builtin_hit.rs`.
 
 use std::cell::OnceCell;
 use std::io::{self, IoSlice};
@@ -124,14 +124,14 @@ fn write(connection: &Connection, held: &impl Whole, head: [&[u8]; 2], head_only
     slices.extend(head.map(IoSlice::new));
     let head_len = (head[0].len() + head[1].len()) as u64;
     if head_only {
-        return (connection.wire.try_write(&slices), head_len);
+        return (connection.socket.try_write(&slices), head_len);
     }
     let total = head_len + held.length();
     if let Some(pages) = held.pages() {
         return (write_pages(connection, &slices, pages, held.length()), total);
     }
     held.slices(&hold, &mut slices);
-    let written = connection.wire.try_write(&slices);
+    let written = connection.socket.try_write(&slices);
     if hold.get().is_some()
         && let Ok(sent) = written
     {
@@ -143,11 +143,11 @@ fn write(connection: &Connection, held: &impl Whole, head: [&[u8]; 2], head_only
 /// Head and tail first, then the body as it lies in its file.
 fn write_pages(connection: &Connection, head: &[IoSlice<'_>], pages: Pages<'_>, length: u64) -> io::Result<usize> {
     let head_len = head.iter().map(|slice| slice.len()).sum();
-    let sent = connection.wire.try_write(head)?;
+    let sent = connection.socket.try_write(head)?;
     if sent < head_len {
         return Ok(sent);
     }
-    Ok(sent + connection.wire.try_send_pages(pages, 0, length).unwrap_or(0))
+    Ok(sent + connection.socket.try_send_pages(pages, 0, length).unwrap_or(0))
 }
 
 /// The socket took only a part: pin the object and go on in the loop.

@@ -43,7 +43,7 @@ pub(crate) fn run(
     if let Some(object) = hot.get(key, request)
         && object.freshness(now, &directives) == Freshness::Fresh
     {
-        ask_ahead(object);
+        prefetch(object);
         return answer(connection, core, site, parsed, object, now);
     }
     let question = Question {
@@ -56,7 +56,7 @@ pub(crate) fn run(
         has_recalled: false,
     };
     match lookup::find(core, site, &question, now) {
-        // Borrowed in the loop: it is large.
+        // Leased in the loop: its body is on a disk, which may have to be waited for.
         LookupOutcome::Fresh(object) if object.body().on_disk().is_some() => {
             InstantOutcome::Step((State::Lookup, Step::Hit(object, hit::Why::Fresh), Outcome::NONE))
         }
@@ -72,7 +72,7 @@ pub(crate) fn run(
 /// Begins to read what the kernel is about to copy, so that both misses of the CPU's cache are under way while the end
 /// of the head is written.
 #[inline]
-fn ask_ahead(object: &Arc<Object>) {
+fn prefetch(object: &Arc<Object>) {
     for bytes in [object.rendered(), object.body().behind_head()] {
         for at in (0..AHEAD_BYTES).step_by(CACHE_LINE_BYTES) {
             black_box(bytes.get(at).copied());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wire::limits::{ChunkedLimits, HeadLimits};
 
-/// For so long at least a policy's uncacheable answer is remembered.
+/// For so long at least a program's uncacheable answer is remembered.
 pub(crate) const MARK_TTL_MIN_MS: i64 = 1_000;
 
 /// Lines that programs write by std.syslog on one core.

@@ -52,14 +52,14 @@ pub(crate) async fn close(connection: &mut Connection) {
     let mut shut = false;
     poll_fn(|cx| {
         if !shut {
-            match connection.wire.poll_shutdown(cx) {
+            match connection.socket.poll_shutdown(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(_) => shut = true,
             }
         }
         loop {
             let mut scratch = core.scratch.borrow_mut();
-            match connection.wire.poll_read(cx, &mut scratch) {
+            match connection.socket.poll_read(cx, &mut scratch) {
                 Poll::Ready(Ok(read)) if read > 0 => match left.checked_sub(read as u64) {
                     Some(rest) => left = rest,
                     None => return Poll::Ready(()),

@@ -2,8 +2,8 @@
 
 use wire::Content;
 
+use crate::answer_head::AnswerHead;
 use crate::body::Body;
-use crate::outgoing_head::AnswerHead;
 
 /// An answer on its way out.
 pub(crate) struct Outgoing {

@@ -23,9 +23,9 @@ pub(crate) enum Policy {
     Program(Box<ClientState>),
 }
 
-/// What `vcl_recv` may return.
+/// What the built-in policy says of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReceiveVerdict {
+pub(crate) enum BuiltinVerdict {
     Lookup,
     Pass(WhyPassed),
     Pipe,
@@ -57,14 +57,14 @@ const DIRECTIVES: FieldSet = FieldSet::mask(&[FieldName::CacheControl, FieldName
 
 /// What the built-in policy does with a request. `may_purge` says whether its client is among `purge_from`.
 #[inline]
-pub(crate) fn receive(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> ReceiveVerdict {
+pub(crate) fn receive(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> BuiltinVerdict {
     let request = &received.request;
     match request.method {
         Method::Get | Method::Head if !received.upgrade && !received.body.follows() => {
             if request.authority.host.is_empty() {
-                return ReceiveVerdict::Pass(WhyPassed::NoHost);
+                return BuiltinVerdict::Pass(WhyPassed::NoHost);
             }
-            ReceiveVerdict::Lookup
+            BuiltinVerdict::Lookup
         }
         _ => receive_rare(received, may_purge),
     }
@@ -96,20 +96,20 @@ pub(crate) fn directives(settings: &PolicySettings, request: &Request<'_>, seen:
     }
 }
 #[cold]
-fn receive_rare(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> ReceiveVerdict {
+fn receive_rare(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool) -> BuiltinVerdict {
     let request = &received.request;
     match request.method {
         // A reverse proxy tunnels to nobody, and TRACE tells a script what the browser hides from it.
-        Method::Connect => ReceiveVerdict::Synth(405),
-        Method::Trace => ReceiveVerdict::Synth(405),
+        Method::Connect => BuiltinVerdict::Synth(405),
+        Method::Trace => BuiltinVerdict::Synth(405),
         Method::Options if request.form == TargetForm::Asterisk || answers_options_here(request) => {
-            ReceiveVerdict::Synth(200)
+            BuiltinVerdict::Synth(200)
         }
-        Method::Purge if may_purge() => ReceiveVerdict::Purge,
-        Method::Purge => ReceiveVerdict::PurgeRefused,
-        _ if received.upgrade => ReceiveVerdict::Pipe,
-        Method::Get | Method::Head => ReceiveVerdict::Pass(WhyPassed::Body),
-        _ => ReceiveVerdict::Pass(WhyPassed::Method),
+        Method::Purge if may_purge() => BuiltinVerdict::Purge,
+        Method::Purge => BuiltinVerdict::PurgeRefused,
+        _ if received.upgrade => BuiltinVerdict::Pipe,
+        Method::Get | Method::Head => BuiltinVerdict::Pass(WhyPassed::Body),
+        _ => BuiltinVerdict::Pass(WhyPassed::Method),
     }
 }
 

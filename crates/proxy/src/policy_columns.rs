@@ -1,4 +1,4 @@
-//! What a line of the access log says only under a policy program: how long what was fetched lives and what decided
+//! What a line of the access log says only under a program: how long what was fetched lives and what decided
 //! that, and the texts of `std.log`. In both formats they stand behind everything else, and only where there are any.
 
 use crate::limits::{LOG_FIELD_BYTES_MAX, LOG_TEXTS_BYTES_MAX, LOG_TEXTS_MAX};

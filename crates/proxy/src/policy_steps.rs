@@ -14,7 +14,7 @@ use crate::downstream::Downstream;
 use crate::fetch::notes::FetchNotes;
 use crate::policy::Policy;
 use crate::records::task_records::TaskRecords;
-use crate::transaction::deliver::{Answer, Draft};
+use crate::transaction::deliver::{Answer, UnplannedAnswer};
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction, deliver};
 use crate::vcl_story::client_state::ClientState;
@@ -163,7 +163,7 @@ pub(crate) fn synthesize(tx: &mut Transaction, synth: &Synth) -> Option<Step> {
 }
 
 /// What answers, before it is planned how much of it goes out. The error is where the request goes instead.
-pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step> {
+pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<UnplannedAnswer, Step> {
     match tx.policy {
         Policy::Builtin => Ok(deliver::builtin_draft(tx, answer)),
         Policy::Program(_) => delivered::draft(tx, answer),

@@ -53,7 +53,7 @@ fn take(connection: &mut Connection, header: &ProxyHeader) {
         connection.peer = header.source.map_or(Peer::UNNAMED, Peer::of);
     }
     if !header.is_local || said.is_some() {
-        let mut addresses = ConnectionAddresses::of(&connection.wire, connection.peer.text());
+        let mut addresses = ConnectionAddresses::of(&connection.socket, connection.peer.text());
         if !header.is_local {
             addresses.client = header.source.unwrap_or(SocketAddr::new(UNKNOWN_ADDRESS, 0));
         }
@@ -76,7 +76,7 @@ async fn more(connection: &mut Connection) -> bool {
     let core = std::rc::Rc::clone(&connection.core);
     poll_fn(|cx| {
         let mut scratch = core.scratch.borrow_mut();
-        match connection.wire.poll_read(cx, &mut scratch) {
+        match connection.socket.poll_read(cx, &mut scratch) {
             Poll::Ready(Ok(read)) if read > 0 => {
                 core.counters.bytes_in.add(read as u64);
                 connection.pending.extend_from_slice(&scratch[..read]);

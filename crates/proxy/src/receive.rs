@@ -11,7 +11,7 @@ use crate::closed_paths::WhyNot;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::peer::Peer;
-use crate::policy::{self, ReceiveVerdict, trimmed_query};
+use crate::policy::{self, BuiltinVerdict, trimmed_query};
 use crate::settings::{RouteTarget, Settings};
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::KnownFile;
@@ -106,17 +106,17 @@ fn judge(
         Some(RouteTarget::Origin(_)) | None => {}
     }
     match policy::receive(received, || client.is_among(&site.settings.policy.purge_from)) {
-        ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
-        ReceiveVerdict::Purge => Verdict::Purge,
-        ReceiveVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
+        BuiltinVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
+        BuiltinVerdict::Purge => Verdict::Purge,
+        BuiltinVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
         _ if target.is_none() => Verdict::Synth(Synth::no_route()),
-        ReceiveVerdict::Lookup => Verdict::Lookup(policy::key(&core.shared, &received.request)),
-        ReceiveVerdict::Pass(why) => Verdict::Pass(why),
-        ReceiveVerdict::Pipe => Verdict::Pipe,
+        BuiltinVerdict::Lookup => Verdict::Lookup(policy::key(&core.shared, &received.request)),
+        BuiltinVerdict::Pass(why) => Verdict::Pass(why),
+        BuiltinVerdict::Pipe => Verdict::Pipe,
     }
 }
 
-/// Who asks, and what is refused whatever a policy of the operator's might say of it.
+/// Who asks, and what is refused whatever a program might say of it.
 pub(crate) fn before_policy(
     site: &Site,
     received: &ReceivedRequest<'_>,

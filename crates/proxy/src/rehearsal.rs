@@ -1,4 +1,4 @@
-//! A rehearsal: requests through a policy program with nobody there. What `larder vcl explain` shows and `larder vcl test`
+//! A rehearsal: requests through a program with nobody there. What `larder vcl explain` shows and `larder vcl test`
 //! judges.
 //!
 //! It is the story itself, on one core of its own: transaction, fetch, store and log are those of a served

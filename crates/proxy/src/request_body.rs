@@ -125,7 +125,7 @@ impl Connection {
         let core = std::rc::Rc::clone(&self.core);
         loop {
             let mut scratch = core.scratch.borrow_mut();
-            let read = match self.wire.poll_read(cx, &mut scratch) {
+            let read = match self.socket.poll_read(cx, &mut scratch) {
                 Poll::Pending => return self.wait_for_body(cx),
                 Poll::Ready(Ok(read)) if read > 0 => read,
                 // Half a body is no body (RFC 9112 §8).

@@ -330,7 +330,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         hit_history: HitHistory::new(deadline_now_ms()),
         variations: UrlVariations::default(),
         unsliceable: Unsliceable::default(),
-        outlining: parking_lot::Mutex::default(),
+        making_manifest: parking_lot::Mutex::default(),
     }))
 }
 

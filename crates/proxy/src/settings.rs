@@ -110,7 +110,7 @@ impl ListenerSettings {
 /// What is asked there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenMode {
-    /// A server: routes, or a policy program, say who answers.
+    /// A server: routes, or a program, say who answers.
     Accelerate,
     /// A proxy: the request itself says where it is to go.
     Forward,

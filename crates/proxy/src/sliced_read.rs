@@ -175,7 +175,7 @@ impl SlicedRead {
             },
         });
         if slice.end < stretch.end {
-            self.ask_ahead(number + 1);
+            self.prefetch(number + 1);
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl SlicedRead {
     }
 
     /// Where memory is short of room, what is wanted now goes before what will be.
-    fn ask_ahead(&mut self, number: u64) {
+    fn prefetch(&mut self, number: u64) {
         if !self.source.core.shared.cache.has_room_for_slice(self.source.sliced) {
             return self.ahead = None;
         }

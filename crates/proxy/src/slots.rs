@@ -58,7 +58,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Until when the connection may do what it is doing, in the milliseconds of `Moment::deadline_ms`.
+    /// Until when the connection may do what it is doing, in the milliseconds of `clock::deadline_now_ms`.
     #[inline]
     pub(crate) fn set_deadline(&self, deadline_ms: u64) {
         self.deadline_ms.set(deadline_ms);

@@ -21,7 +21,7 @@ pub(crate) fn render(head: &ResponseHead, site: &Site) -> Bytes {
 
 /// The same for what was fetched under a program: without X-Varnish, in which every answer has its own number, and
 /// Accept-Ranges, which we say.
-pub(crate) fn render_by_policy(head: &ResponseHead, site: &Site) -> Bytes {
+pub(crate) fn render_for_program(head: &ResponseHead, site: &Site) -> Bytes {
     render_without(head, site, Some(usual_reason(head.status.0)), |field| {
         field.name == FieldName::AcceptRanges || field.name_text.eq_ignore_ascii_case(b"x-varnish")
     })

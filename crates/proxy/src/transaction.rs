@@ -2,7 +2,8 @@
 //! step is a file.
 //!
 //! Receive has happened before: `http1_serving` reads the request and runs receive, lookup, hit and deliver at once
-//! when the answer is in the store. Whatever must wait goes on here. A step returns the next one, with what that
+//! when the answer is in the store. Under a program it happens in `vcl_story/program_request.rs`, or as `Step::Receive` where there is a
+//! body. Whatever must wait goes on here. A step returns the next one, with what that
 //! one needs; the table in `transaction_states` says which may follow which.
 
 use std::rc::Rc;
@@ -61,7 +62,7 @@ pub(crate) mod wait;
 
 /// What comes next, and what it needs.
 pub(crate) enum Step {
-    /// Once more from the start, under a policy.
+    /// Once more from the start, under a program.
     Receive,
     /// The same under the program of a label.
     Relabel(Box<str>),
@@ -157,7 +158,7 @@ pub(crate) struct Transaction {
     pub(crate) _held: Charge,
 }
 
-/// What the log will say.
+/// What has become of the request: for the log, Cache-Status and the counters. `deliver` and `log` compare `why`. What the log will say.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: u16,
@@ -193,7 +194,7 @@ impl Transaction {
         has_host && (self.head.method == Method::Post || !self.body.follows())
     }
 
-    /// Does the client expect a head alone? What it asked with counts: a policy may ask the origin otherwise.
+    /// Does the client expect a head alone? What it asked with counts: a program may ask the origin otherwise.
     pub(crate) fn wants_head_only(&self) -> bool {
         self.asked().method == Method::Head
     }

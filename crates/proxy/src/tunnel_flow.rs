@@ -97,8 +97,8 @@ pub(crate) async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
     let mut origin = tunnel.origin;
     connection.slot.set_deadline(deadline_now_ms() + idle_ms);
     poll_fn(|cx| {
-        let went_up = up.poll_move(cx, &mut connection.wire, &mut origin.stream);
-        let went_down = down.poll_move(cx, &mut origin.stream, &mut connection.wire);
+        let went_up = up.poll_move(cx, &mut connection.socket, &mut origin.stream);
+        let went_down = down.poll_move(cx, &mut origin.stream, &mut connection.socket);
         let (Ok(went_up), Ok(went_down)) = (went_up, went_down) else { return Poll::Ready(()) };
         if (up.shut && down.shut) || connection.slot.must_end() {
             return Poll::Ready(());

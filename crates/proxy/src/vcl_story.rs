@@ -1,17 +1,17 @@
-//! The story under a policy of the operator's: what a VCL program sees and does at each step.
+//! The story under a program: what a VCL program sees and does at each step.
 //!
 //! ```text
 //! client_state, backend_task  what a request and a fetch carry from step to step
 //! head_edits, scope_heads     the messages while a subroutine runs: borrowed, with a list of edits
-//! policy_scope                one run of subroutines: the `vcl::Host` over these
+//! program_scope               one run of subroutines: the `vcl::Host` over these
 //!   → scope_variables         what the variables are
 //!   → stored_view             obj
-//!   → bans, policy_purge, policy_log, log_notes
+//!   → bans, program_purge, program_log, log_notes
 //! foresight                   whether vcl_recv will want the request's body, before it runs
 //! watched_scope               the same with somebody looking: every fetch, and rehearsals
 //! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
 //! program_request             a request under a program, before it is copied
-//! program_hit                 a hit in one scope, over the borrowed head
+//! program_at_once             vcl_recv and vcl_hash of most requests, and a hit in one scope, over the borrowed head
 //! client_steps                what the program says at each step of a request; of a fetch: `fetch::program_steps`
 //!   → receiving               the request's body, where vcl_recv is going to ask for it
 //!   → delivered               the head of an answer, through vcl_deliver
@@ -33,11 +33,11 @@ pub(crate) mod hashed_parts;
 pub(crate) mod head_edits;
 pub(crate) mod listener_name;
 pub(crate) mod log_notes;
-pub(crate) mod policy_log;
-pub(crate) mod policy_purge;
-pub(crate) mod policy_scope;
-pub(crate) mod program_hit;
+pub(crate) mod program_at_once;
+pub(crate) mod program_log;
+pub(crate) mod program_purge;
 mod program_request;
+pub(crate) mod program_scope;
 pub(crate) mod receiving;
 pub(crate) mod scope_heads;
 mod scope_variables;

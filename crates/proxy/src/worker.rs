@@ -1,6 +1,6 @@
 //! A worker: the thread that runs one core, from its first connection to its last.
 //!
-//! Started by `service`, told what to do through its mailbox. It knows no request; `connection` does.
+//! Started by `service`, told what to do through its mailbox. It knows no request; `http1_serving` does.
 
 use std::rc::Rc;
 use std::sync::Arc;

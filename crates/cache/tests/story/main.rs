@@ -11,7 +11,7 @@ mod following;
 mod grouped;
 mod hot_objects;
 mod invalidating;
-mod living_by_policy;
+mod living_by_program;
 mod marked;
 mod object_head;
 mod outlived;

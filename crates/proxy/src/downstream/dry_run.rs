@@ -7,8 +7,8 @@ use bytes::Bytes;
 use message::Status;
 use wire::{Content, has_length};
 
+use crate::answer_head::AnswerHead;
 use crate::fetch::broken::Broken;
-use crate::outgoing_head::AnswerHead;
 #[cfg(test)]
 use crate::records::session_records::SessionEnd;
 use crate::request_body::BodyRead;

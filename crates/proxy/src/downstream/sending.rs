@@ -8,12 +8,12 @@ use bytes::Bytes;
 use message::Version;
 use wire::{Event, Writing};
 
+use crate::answer_head::AnswerHead;
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::http1_sending;
 use crate::outgoing::{Outgoing, OutgoingHead};
-use crate::outgoing_head::AnswerHead;
 use crate::records::session_records::SessionEnd;
 use crate::send_outcome::{End, SendOutcome};
 use crate::tunnel_flow::{self, Tunnel};

@@ -84,7 +84,7 @@ impl Fetch {
     pub(crate) fn tunnelled(requester: &Requester<'_>, origin: Arc<Origin>, parent: usize) -> Fetch {
         let requester = Requester { body: RequestBody::None, expects_continue: false, ..*requester };
         let bare = Fetch::bare(&requester, Purpose::Tunnel);
-        Fetch { chosen: Some(origin), parent: Some(parent), retried: true, ..bare }
+        Fetch { chosen: Some(origin), parent: Some(parent), wants_fresh_connection: true, ..bare }
     }
 
     /// A fetch whose origin is still to be chosen.
@@ -104,7 +104,7 @@ impl Fetch {
             client: requester.client,
             expects_continue: requester.expects_continue,
             state: FetchState::Prepare,
-            retried: false,
+            wants_fresh_connection: false,
             sent: Moment::now(),
             timeouts: Timeouts::of(&site.settings.limits),
             carried: None,

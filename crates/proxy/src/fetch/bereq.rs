@@ -7,7 +7,7 @@ use message::{Field, FieldName, Fields, FieldsView, Method, Request, RequestHead
 use rules::conditions;
 use wire::HopByHop;
 
-use crate::fetch::prepare;
+use crate::fetch::origin_request;
 use crate::fetch::purpose::Purpose;
 
 /// The request to the origin before the program sees it: of the client's fields those that are not for one connection
@@ -34,7 +34,7 @@ pub(crate) fn bereq_of(
     }
     // As in Varnish: what builtin.vcl refuses to confirm is not asked about, and nothing is confirmed that has no body.
     if let Some(stale) = stale.filter(|stale| stale.status() == Status::OK && stale.length() > 0) {
-        prepare::add_conditions(stale.response(), &stale.facts(), &mut fields);
+        origin_request::add_conditions(stale.response(), &stale.facts(), &mut fields);
     }
     let (method, method_text) =
         if is_pass { (request.method, request.method_text) } else { (Method::Get, &b"GET"[..]) };
@@ -45,7 +45,7 @@ pub(crate) fn bereq_of(
 pub(crate) fn with_range(request: &Request<'_>, purpose: &Purpose) -> RequestHead {
     let mut fields = Fields::default();
     request.fields.iter().for_each(|field| fields.push_named(field.name_text, field.value));
-    prepare::add_range(purpose, &mut fields);
+    origin_request::add_range(purpose, &mut fields);
     Request { fields: fields.view(), ..request.clone() }.to_head()
 }
 

@@ -141,7 +141,7 @@ pub(super) fn landing(
     }
     let kept = kept.map_err(|why| {
         if let Some(notes) = notes {
-            notes.note_not_stored(why.token());
+            notes.note_why(why.token());
         }
         let rendered = if is_new { Bytes::new() } else { stored_head::render(&shared_head, &fetch.site) };
         Unkept {

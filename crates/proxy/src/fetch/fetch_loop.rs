@@ -36,7 +36,7 @@ impl Fetch {
                 return Err(self.fail(broken));
             }
             self.note_again();
-            self.retried = false;
+            self.wants_fresh_connection = false;
             self.enter(FetchState::Prepare);
         }
     }
@@ -81,9 +81,9 @@ impl Fetch {
                 Ok(reply) if self.is_refused_by_parent(&reply) => Broken::Origin(failed::login_refused(self.origin())),
                 Ok(reply) if self.is_unasked_tunnel(&reply) => Broken::Origin(failed::unasked_tunnel(self.origin())),
                 Ok(reply) => return Ok(reply),
-                Err(lost) if retry::is_worth_it(&lost, self.retried, self.method()) => {
+                Err(lost) if retry::is_worth_it(&lost, self.wants_fresh_connection, self.method()) => {
                     self.enter(FetchState::Retry);
-                    self.retried = true;
+                    self.wants_fresh_connection = true;
                     self.core.counters.origin_retries.add(1);
                     continue;
                 }
@@ -111,7 +111,7 @@ impl Fetch {
     pub(crate) async fn open_pipe(&mut self, client: &mut ClientLink<'_>) -> Result<OriginConnection, Broken> {
         let request = self.asked().to_bytes();
         // One from the pool may be dead, and what is piped cannot be sent again.
-        self.retried = true;
+        self.wants_fresh_connection = true;
         self.enter(FetchState::Send);
         match send::run(self, client, &request).await {
             Ok(connection) => Ok(connection),

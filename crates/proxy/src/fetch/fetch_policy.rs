@@ -1,5 +1,5 @@
 //! The policy of a fetch: who decides what its origin is asked and what comes of the answer. Everything else about a fetch is
-//! told once, in `fetch.rs`, and asks here; nobody but this file looks whether there is a program.
+//! told once, in `fetch_loop.rs` and `fill.rs`, and asks here.
 //!
 //! One method a step, which says what is to happen next. What they do is in `builtin_steps.rs`, and for a program in
 //! `program_steps.rs` and `program_answer.rs`.
@@ -13,7 +13,7 @@ use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::fill::Landing;
 use crate::fetch::notes::FetchNotes;
-use crate::fetch::prepare::{OriginRequest, is_last};
+use crate::fetch::origin_request::{OriginRequest, is_last};
 use crate::fetch::settled::{Ruling, Settled};
 use crate::fetch::slice_fetch::SliceProgram;
 use crate::fetch::{Fetch, OriginReply, builtin_steps, program_answer, program_steps, slice_manifest};

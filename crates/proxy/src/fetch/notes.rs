@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 use message::Fields;
 use rules::Lifetimes;
 
-use crate::outgoing_head::AnswerHead;
+use crate::answer_head::AnswerHead;
 
 #[derive(Default)]
 pub(crate) struct FetchNotes {
@@ -16,7 +16,7 @@ pub(crate) struct FetchNotes {
     reader: RefCell<Option<Waker>>,
     refreshed: Cell<bool>,
     own_fields: RefCell<Fields>,
-    why_not_stored: Cell<Option<&'static str>>,
+    why: Cell<Option<&'static str>>,
     lifetimes: Cell<Option<Lifetimes>>,
 }
 
@@ -53,7 +53,7 @@ impl FetchNotes {
         self.refreshed.get()
     }
 
-    /// How long what came lives, or is remembered as not to be stored, by a policy.
+    /// How long what came lives, or is remembered as not to be stored, by a program.
     pub(crate) fn note_lifetimes(&self, lifetimes: Lifetimes) {
         self.lifetimes.set(Some(lifetimes));
     }
@@ -62,11 +62,11 @@ impl FetchNotes {
         self.lifetimes.get()
     }
 
-    pub(crate) fn note_not_stored(&self, why: &'static str) {
-        self.why_not_stored.set(Some(why));
+    pub(crate) fn note_why(&self, why: &'static str) {
+        self.why.set(Some(why));
     }
 
-    pub(crate) fn why_not_stored(&self) -> Option<&'static str> {
-        self.why_not_stored.get()
+    pub(crate) fn why(&self) -> Option<&'static str> {
+        self.why.get()
     }
 }

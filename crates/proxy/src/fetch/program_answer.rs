@@ -19,7 +19,7 @@ use crate::limits::MARK_TTL_MIN_MS;
 use crate::records::fetch_records;
 use crate::stored_head;
 use crate::vcl_story::log_notes::{self, DecidedBy, LifeBy};
-use crate::vcl_story::policy_purge;
+use crate::vcl_story::program_purge;
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// What is settled by vcl_backend_response, or vcl_backend_error.
@@ -67,7 +67,7 @@ fn what_forbids(fetch: &Fetch, fields: FieldsView<'_>) -> Option<&'static str> {
     if vary(fields).is_err() {
         return Some("vary");
     }
-    policy_purge::tags_of(&fetch.core.shared.cache, fields).is_err().then_some("xkey")
+    program_purge::tags_of(&fetch.core.shared.cache, fields).is_err().then_some("xkey")
 }
 
 /// What is known to be longer than what is read without streaming, or kept in one piece, streams all the same.
@@ -127,15 +127,15 @@ pub(super) fn landing(
     if let Some(notes) = notes {
         notes.note_lifetimes(lifetimes);
         if !settled.why.is_empty() {
-            notes.note_not_stored(settled.why);
+            notes.note_why(settled.why);
         }
     }
     // What its program made of the request is what the origin chose a variant by.
     ticket.asked_as(fetch.head.request().to_head());
     let head = Arc::new(stored(&settled.made.head, fetch.task().xid.get()));
-    let rendered = stored_head::render_by_policy(&head, &fetch.site);
+    let rendered = stored_head::render_for_program(&head, &fetch.site);
     let fields = head.fields.view();
-    let (vary, tags) = (vary(fields), policy_purge::tags_of(&fetch.core.shared.cache, fields));
+    let (vary, tags) = (vary(fields), program_purge::tags_of(&fetch.core.shared.cache, fields));
     let vary = vary.ok().flatten();
     let kept = match keeping {
         Keeping::Store => Ok(StoreAs {

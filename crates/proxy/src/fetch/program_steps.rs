@@ -35,7 +35,7 @@ use crate::transaction::synth::Synth;
 use crate::vcl_story::backend_task::{BackendTask, MadeFor};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::log_notes::LifeBy;
-use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::Watched;
@@ -78,7 +78,7 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
     };
     let (core, xid) = (Rc::clone(&fetch.core), xids::next(&fetch.core.xids));
     // What vcl_pipe has seen is asked as it is.
-    let (wish, is_seen) = match fetch.purpose {
+    let (reason, is_seen) = match fetch.purpose {
         _ if fetch.client.is_none() => (FetchReason::Background, false),
         Purpose::Store(_) | Purpose::Slice { .. } => (FetchReason::Miss, false),
         Purpose::Pass | Purpose::Tunnel => (FetchReason::Pass, false),
@@ -97,7 +97,7 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
         task.log_notes = Some(Rc::clone(client.log_notes.get_or_init(Default::default)));
     }
     let (client_records, program) = (client.records.as_deref(), &client.site.name);
-    task.records = fetch_records::begin(&core, client_records, (xid, wish), program, &fetch.head.request());
+    task.records = fetch_records::begin(&core, client_records, (xid, reason), program, &fetch.head.request());
     if client.body.is_some() {
         (fetch.body, fetch.carried) = (RequestBody::None, client.body.clone());
     }
@@ -140,7 +140,7 @@ pub(super) async fn prepare(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> O
     }
     if !choose_origin(fetch) {
         record_no_backend(fetch);
-        return Some(fail(fetch, "no-healthy-backend"));
+        return Some(error_after_failure(fetch, "no-healthy-backend"));
     }
     if let Some(records) = fetch.records() {
         records.stamp("Fetch");
@@ -210,7 +210,7 @@ fn fails_by_body(fetch: &Fetch) -> bool {
     fetch.site.settings.bad_body_fails_the_fetch()
 }
 
-/// One more time: a new transaction for the same wish.
+/// One more time: a new transaction for the same reason.
 pub(super) fn note_again(fetch: &mut Fetch) {
     let (task, xid) = (fetch.task(), xids::next(&fetch.core.xids));
     task.retries.set(task.retries.get() + 1);
@@ -226,7 +226,7 @@ pub(super) fn note_again(fetch: &mut Fetch) {
 /// There is no answer, or not all of it: vcl_backend_error makes one.
 pub(super) fn judge_broken(fetch: &mut Fetch, client: &mut ClientLink<'_>, broken: Broken) -> FetchVerdict {
     match broken {
-        Broken::Origin(failure) => fail(fetch, failure.token),
+        Broken::Origin(failure) => error_after_failure(fetch, failure.token),
         Broken::ClientFault(refusal) if fails_by_body(fetch) => {
             if let ClientLink::Attached(downstream) = client {
                 downstream.body_broke();
@@ -234,17 +234,17 @@ pub(super) fn judge_broken(fetch: &mut Fetch, client: &mut ClientLink<'_>, broke
             if let Some(records) = fetch.records() {
                 fetch_records::body_broken(records, &refusal);
             }
-            fail(fetch, refusal.token)
+            error_after_failure(fetch, refusal.token)
         }
         broken => FetchVerdict::Fail(broken),
     }
 }
 
 /// The program hears 503; the log line says why.
-fn fail(fetch: &mut Fetch, why: &'static str) -> FetchVerdict {
+fn error_after_failure(fetch: &mut Fetch, why: &'static str) -> FetchVerdict {
     fetch.core.counters.vcl_fetches_failed.add(1);
     fetch.task().why_failed.set(why);
-    error(fetch, 503, Some(FETCH_FAILED.into()))
+    backend_error(fetch, 503, Some(FETCH_FAILED.into()))
 }
 
 /// The answer of an origin. A 304 to our own conditions is about what is stored; no other is an answer to a fetch for many.
@@ -258,10 +258,10 @@ pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
     }
     if reply.head.status == Status::NOT_MODIFIED && fetch.purpose.is_for_many() {
         reply.body.into_body(fetch).finish();
-        return error(fetch, 503, Some(b"304 to an unconditional request"[..].into()));
+        return backend_error(fetch, 503, Some(b"304 to an unconditional request"[..].into()));
     }
     if fetch.site.settings.refuses_length_of_204() && says_body_of_204(&reply.head) {
-        return error(fetch, 503, Some(FETCH_FAILED.into()));
+        return backend_error(fetch, 503, Some(FETCH_FAILED.into()));
     }
     let head = received_head(&reply.head);
     backend_response(fetch, head, SettledBody::Origin(reply.body), reply.arrival)
@@ -363,8 +363,8 @@ fn announce(fetch: &Fetch, head: &ResponseHead, arrival: Arrival) {
 fn go(fetch: &mut Fetch, instead: Instead) -> FetchVerdict {
     match instead {
         Instead::Retry if may_retry(fetch) => FetchVerdict::Again,
-        Instead::Retry => error(fetch, 503, Some(FETCH_FAILED.into())),
-        Instead::Error(status, reason) => error(fetch, status, reason),
+        Instead::Retry => backend_error(fetch, 503, Some(FETCH_FAILED.into())),
+        Instead::Error(status, reason) => backend_error(fetch, status, reason),
         Instead::Abandon(why) => abandon(why),
     }
 }
@@ -374,7 +374,7 @@ fn may_retry(fetch: &Fetch) -> bool {
 }
 
 /// vcl_backend_error: an answer that the program makes, which lives only if it says so.
-fn error(fetch: &mut Fetch, status: u16, reason: Option<Box<[u8]>>) -> FetchVerdict {
+fn backend_error(fetch: &mut Fetch, status: u16, reason: Option<Box<[u8]>>) -> FetchVerdict {
     if matches!(fetch.purpose, Purpose::Slice { .. }) {
         // vcl_backend_response has said all that there is to say of a body: of its slices the program hears no more.
         let why = fetch.task().why_failed.get();

@@ -12,6 +12,7 @@ use tokio::time::Sleep;
 use wire::limits::HeadLimits;
 use wire::{HopByHop, ReceivedResponse, Refusal, ResponseBody, may_end_now, read_response};
 
+use crate::answer_head::AnswerHead;
 use crate::clock::Moment;
 use crate::fetch::arrival::Arrival;
 use crate::fetch::broken::Broken;
@@ -22,7 +23,6 @@ use crate::fetch::send::died;
 use crate::fetch::upload::Upload;
 use crate::fetch::{Fetch, OriginReply, failed};
 use crate::origin::{OriginConnection, OriginFailure};
-use crate::outgoing_head::AnswerHead;
 use crate::records::fetch_records;
 use crate::stored_head::{OUR_BYTES, OUR_LINES};
 

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     fn check(lost: &Lost, was_retried: bool, method: Method, expect: bool) {
-        assert_eq!(is_worth_it(lost, was_retried, method), expect, "{method:?}, retried: {was_retried}");
+        assert_eq!(is_worth_it(lost, was_retried, method), expect, "{method:?}, wants_fresh_connection: {was_retried}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::records::fetch_records;
 
 /// Connects and writes the head.
 pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>, head: &[u8]) -> Result<OriginConnection, Lost> {
-    let reuse = if fetch.retried { Reuse::Fresh } else { Reuse::Allowed };
+    let reuse = if fetch.wants_fresh_connection { Reuse::Fresh } else { Reuse::Allowed };
     let handle = fetch.core.handle();
     let connected = {
         let call = Call { reuse, connect_timeout: fetch.timeouts.connect, parties: fetch.parties() };

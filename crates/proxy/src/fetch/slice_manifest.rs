@@ -102,7 +102,7 @@ pub(crate) fn begin(
     now: Now,
 ) -> Option<(Arc<Object>, Option<SliceStream>)> {
     // Of two that come at once the second must find the first, or what is fetched for that one is found by nobody.
-    let _one_at_a_time = fetch.core.shared.outlining.lock();
+    let _one_at_a_time = fetch.core.shared.making_manifest.lock();
     let sliced = store_as.sliced?;
     let sliced = known(fetch, &head, ticket.flight().key(), sliced).unwrap_or(sliced);
     let store_as = StoreAs { sliced: Some(sliced), ..store_as };

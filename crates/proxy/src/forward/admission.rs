@@ -12,7 +12,7 @@ use crate::field_set::FieldSet;
 use crate::forward::destinations::{self, Asked};
 use crate::forward::passwords::Known;
 use crate::peer::Peer;
-use crate::policy::{self, ReceiveVerdict};
+use crate::policy::{self, BuiltinVerdict};
 use crate::receive::{self, Received, Verdict};
 use crate::site::{Backend, Site};
 use crate::transaction::admit::Unverified;
@@ -119,12 +119,12 @@ fn lead(core: &Core, site: &Site, received: &ReceivedRequest<'_>, client: Client
         return Verdict::Pipe;
     }
     match policy::receive(received, || client.is_among(&site.settings.policy.purge_from)) {
-        ReceiveVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
-        ReceiveVerdict::Purge => Verdict::Purge,
-        ReceiveVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
-        ReceiveVerdict::Lookup => Verdict::Lookup(key(core, received)),
-        ReceiveVerdict::Pass(why) => Verdict::Pass(why),
-        ReceiveVerdict::Pipe => Verdict::Pipe,
+        BuiltinVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
+        BuiltinVerdict::Purge => Verdict::Purge,
+        BuiltinVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
+        BuiltinVerdict::Lookup => Verdict::Lookup(key(core, received)),
+        BuiltinVerdict::Pass(why) => Verdict::Pass(why),
+        BuiltinVerdict::Pipe => Verdict::Pipe,
     }
 }
 

@@ -119,7 +119,7 @@ impl ChunkedRead {
         self.has_begun = true;
         if let Some(first) = self.first.take() {
             // The one after it is asked for while this one is sent.
-            self.ask_ahead(cx);
+            self.prefetch(cx);
             return Poll::Ready(Ok(Some(first)));
         }
         let polled = self.poll_chunk(cx);
@@ -146,12 +146,12 @@ impl ChunkedRead {
             return Poll::Ready(Err(NoChunk::Missing));
         }
         if self.has_begun {
-            self.ask_ahead(cx);
+            self.prefetch(cx);
         }
         Poll::Ready(Ok(Some(chunk.slice(CHUNK_HEAD_BYTES..))))
     }
 
-    fn ask_ahead(&mut self, cx: &mut Context<'_>) {
+    fn prefetch(&mut self, cx: &mut Context<'_>) {
         while self.asked.len() < MEMCACHED_CHUNKS_AHEAD_MAX && self.asked_count < self.manifest.count {
             self.ask();
             let last = self.asked.len() - 1;

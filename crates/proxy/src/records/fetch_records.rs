@@ -40,16 +40,16 @@ impl FetchReason {
 pub(crate) fn begin(
     core: &Core,
     client: Option<&TaskRecords>,
-    (xid, wish): (u64, FetchReason),
+    (xid, reason): (u64, FetchReason),
     program: &str,
     request: &Request<'_>,
 ) -> Option<Rc<TaskRecords>> {
     let records = TaskRecords::begin(core, Some(RecordKind::BereqAcct), xid, Moment::now())?;
-    let wish = wish.name();
+    let reason = reason.name();
     if let Some(client) = client {
-        client.write(RecordKind::Link, format_args!("bereq {xid} {wish}"));
+        client.write(RecordKind::Link, format_args!("bereq {xid} {reason}"));
     }
-    records.write(RecordKind::Begin, format_args!("bereq {} {wish}", client.map_or(0, TaskRecords::xid)));
+    records.write(RecordKind::Begin, format_args!("bereq {} {reason}", client.map_or(0, TaskRecords::xid)));
     records.put(RecordKind::VclUse, &[program.as_bytes()]);
     records.stamp("Start");
     asked(&records, request);
@@ -200,7 +200,7 @@ pub(crate) fn error(records: &TaskRecords, status: u16, reason: Option<&[u8]>, f
     request_records::response(records, Message::Beresp, (status, reason), lines);
 }
 
-/// The same wish once more, as another transaction.
+/// The same reason once more, as another transaction.
 pub(crate) fn again(records: &TaskRecords, xid: u64, request: &Request<'_>) {
     const NAME: &[u8] = b"X-Varnish";
     let before = records.xid();

@@ -17,13 +17,13 @@ use wire::{Content, HopByHop, ResponseBody, has_length};
 
 use crate::access_log::CacheVerdict;
 use crate::answer_body::AnswerBody;
+use crate::answer_head::{AnswerHead, Rendered};
 use crate::answer_plan::{self, Access, AnswerPlan, PlanRules, Representation};
 use crate::body::Body;
 use crate::fetch::origin_body::OriginBody;
 use crate::fetch::program_answer;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::outgoing::{Outgoing, OutgoingHead};
-use crate::outgoing_head::{AnswerHead, Rendered};
 use crate::policy_steps;
 use crate::records::{RecordKind, request_records};
 use crate::sliced_read::SlicedRead;
@@ -67,11 +67,11 @@ pub(crate) enum Answer {
         file: Arc<OpenFile>,
     },
     Made(Made),
-    /// What the origin answered to a request that a policy pipes.
+    /// What the origin answered to a request that a program pipes.
     Piped(Box<Answer>),
 }
 
-/// What a policy made.
+/// What a program made.
 pub(crate) struct Made {
     pub(crate) made: MadeHead,
     pub(crate) body: Bytes,
@@ -89,11 +89,11 @@ impl Made {
 }
 
 /// An answer before it is planned how much of it goes out.
-pub(crate) struct Draft {
+pub(crate) struct UnplannedAnswer {
     pub(crate) status: Status,
     /// Another reason than the registered one.
     pub(crate) reason: Option<Box<[u8]>>,
-    pub(crate) fields: DraftFields,
+    pub(crate) fields: UnplannedFields,
     /// Fields of ours, which go out whatever is planned.
     pub(crate) ours: Fields,
     pub(crate) body: AnswerBody,
@@ -105,7 +105,7 @@ pub(crate) struct Draft {
 }
 
 /// The fields of the whole representation.
-pub(crate) enum DraftFields {
+pub(crate) enum UnplannedFields {
     /// With a head that was rendered.
     Rendered(Rendered),
     Shared(Arc<ResponseHead>),
@@ -114,12 +114,12 @@ pub(crate) enum DraftFields {
     Complete(Fields),
 }
 
-impl DraftFields {
+impl UnplannedFields {
     fn view(&self) -> FieldsView<'_> {
         match self {
-            DraftFields::Rendered(rendered) => rendered.fields(),
-            DraftFields::Shared(head) => head.fields.view(),
-            DraftFields::Own(fields) | DraftFields::Complete(fields) => fields.view(),
+            UnplannedFields::Rendered(rendered) => rendered.fields(),
+            UnplannedFields::Shared(head) => head.fields.view(),
+            UnplannedFields::Own(fields) | UnplannedFields::Complete(fields) => fields.view(),
         }
     }
 }
@@ -173,7 +173,7 @@ fn plan(tx: &Transaction, held: Representation<'_>, rules: PlanRules) -> AnswerP
     answer_plan::plan(&tx.head.request(), tx.seen, tx.wants_head_only(), held, rules)
 }
 
-impl Draft {
+impl UnplannedAnswer {
     fn plan(&self, tx: &Transaction) -> AnswerPlan {
         let head = message::Response {
             status: self.status,
@@ -192,19 +192,19 @@ impl Draft {
 }
 
 /// The head and the body of what is planned.
-fn compose(tx: &Transaction, draft: Draft, head_only: bool) -> Outgoing {
+fn compose(tx: &Transaction, draft: UnplannedAnswer, head_only: bool) -> Outgoing {
     let plan = draft.plan(tx);
-    let Draft { status, reason, fields, ours, body, rules, length_said, .. } = draft;
+    let UnplannedAnswer { status, reason, fields, ours, body, rules, length_said, .. } = draft;
     let is_whole = matches!(plan, AnswerPlan::Whole | AnswerPlan::HeadOnly);
     let said_kind = matches!(plan, AnswerPlan::Parts(_)).then(|| fields.view().get(FieldName::ContentType)).flatten();
     let parts_type = said_kind.map(Box::<[u8]>::from);
     let mut head = match fields {
-        DraftFields::Rendered(rendered) if is_whole => AnswerHead::rendered(rendered),
-        DraftFields::Complete(fields) => AnswerHead::of_fields(status, fields),
-        DraftFields::Own(fields) => AnswerHead::planned_of_own(&plan, status, fields, rules),
+        UnplannedFields::Rendered(rendered) if is_whole => AnswerHead::rendered(rendered),
+        UnplannedFields::Complete(fields) => AnswerHead::of_fields(status, fields),
+        UnplannedFields::Own(fields) => AnswerHead::planned_of_own(&plan, status, fields, rules),
         fields => {
             let mut head = AnswerHead::planned(&plan, status, fields.view(), rules);
-            if let DraftFields::Rendered(Rendered::Object(object)) = &fields {
+            if let UnplannedFields::Rendered(Rendered::Object(object)) = &fields {
                 // Which the rendered head has.
                 stored_head::push_via(&mut head.fields, object.response().version, &tx.site);
             }
@@ -256,7 +256,7 @@ fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
 }
 
 /// What answers, by the built-in policy: with Via, Age and Cache-Status.
-pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> Draft {
+pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> UnplannedAnswer {
     match answer {
         Answer::Stored { object, why, slices } => stored(tx, object, why, slices),
         Answer::Followed { head, length, follower, facts, received } => {
@@ -271,7 +271,12 @@ pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> Draft {
     }
 }
 
-fn stored(tx: &mut Transaction, object: Arc<Object>, why: hit::Why, slices: Option<Box<SlicedRead>>) -> Draft {
+fn stored(
+    tx: &mut Transaction,
+    object: Arc<Object>,
+    why: hit::Why,
+    slices: Option<Box<SlicedRead>>,
+) -> UnplannedAnswer {
     let (now, facts) = (tx.core.now(), object.facts());
     let mut ours = Fields::with_room(OUR_LINES, OUR_BYTES);
     ours.push_number(FieldName::Age, object.age_s(now));
@@ -286,10 +291,10 @@ fn stored(tx: &mut Transaction, object: Arc<Object>, why: hit::Why, slices: Opti
     for field in std::mem::take(&mut tx.own_fields).view().iter() {
         ours.push_field(&field);
     }
-    Draft {
+    UnplannedAnswer {
         status: object.status(),
         reason: None,
-        fields: DraftFields::Rendered(Rendered::Object(Arc::clone(&object))),
+        fields: UnplannedFields::Rendered(Rendered::Object(Arc::clone(&object))),
         ours,
         body: AnswerBody::Object { object, leased: tx.leased.clone(), slices },
         facts,
@@ -320,14 +325,14 @@ fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
 }
 
 /// A file, whole or in part. We are its origin: no Via, no Age, no Cache-Status.
-fn file_beneath(tx: &Transaction, file: Arc<OpenFile>) -> Draft {
+fn file_beneath(tx: &Transaction, file: Arc<OpenFile>) -> UnplannedAnswer {
     let mut ours = Fields::with_room(OUR_LINES, OUR_BYTES);
     ours.push(FieldName::Date, stored_head::date(tx.core.now()));
-    Draft {
+    UnplannedAnswer {
         status: Status::OK,
         reason: None,
         facts: *file.facts(),
-        fields: DraftFields::Rendered(Rendered::File(Arc::clone(&file))),
+        fields: UnplannedFields::Rendered(Rendered::File(Arc::clone(&file))),
         ours,
         body: AnswerBody::File(file),
         holder: Holder::Origin,
@@ -337,7 +342,13 @@ fn file_beneath(tx: &Transaction, file: Arc<OpenFile>) -> Draft {
 }
 
 /// A response that is still arriving. Its length may be unknown; its ranges then too.
-fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: Option<Facts>, received: Now) -> Draft {
+fn followed(
+    tx: &Transaction,
+    head: Arc<ResponseHead>,
+    body: AnswerBody,
+    facts: Option<Facts>,
+    received: Now,
+) -> UnplannedAnswer {
     let is_leader = matches!(&body, AnswerBody::Follower { follower, .. } if follower.is_leader());
     let is_stored = facts.is_some();
     let mut ours = Fields::with_room(OUR_LINES, OUR_BYTES);
@@ -359,13 +370,13 @@ fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: 
         why if !is_stored && !why.is_empty() => push_cache_status(&mut ours, tx, &[how, "; detail=", why]),
         _ => push_cache_status(&mut ours, tx, &[how]),
     }
-    Draft {
+    UnplannedAnswer {
         status: head.status,
         reason: None,
         ours,
         body,
         facts: facts.unwrap_or_else(|| program_answer::dates(&head, tx.core.now())),
-        fields: DraftFields::Shared(head),
+        fields: UnplannedFields::Shared(head),
         holder: if is_stored { Holder::Cache } else { Holder::Relay },
         rules: PlanRules::Rfc,
         length_said: None,
@@ -373,7 +384,7 @@ fn followed(tx: &Transaction, head: Arc<ResponseHead>, body: AnswerBody, facts: 
 }
 
 /// Past the store: what the origin said, less what concerns only its connection to us.
-fn passed(tx: &Transaction, head: ResponseHead, body: Box<OriginBody>) -> Draft {
+fn passed(tx: &Transaction, head: ResponseHead, body: Box<OriginBody>) -> UnplannedAnswer {
     let is_bodiless = body.framing() == ResponseBody::None;
     let length_said = if is_bodiless { length_said(head.fields.view()) } else { None };
     let ResponseHead { mut fields, .. } = head;
@@ -384,10 +395,10 @@ fn passed(tx: &Transaction, head: ResponseHead, body: Box<OriginBody>) -> Draft 
         "head" => push_cache_status(&mut fields, tx, &["fwd=uri-miss"]),
         why => push_cache_status(&mut fields, tx, &["fwd=bypass; detail=", why]),
     }
-    Draft {
+    UnplannedAnswer {
         status: head.status,
         reason: None,
-        fields: DraftFields::Complete(fields),
+        fields: UnplannedFields::Complete(fields),
         ours: Fields::default(),
         body: AnswerBody::Origin(body),
         facts: Facts::default(),

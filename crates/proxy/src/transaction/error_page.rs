@@ -29,7 +29,7 @@ pub(crate) fn is_there_for(tx: &Transaction, status: u16) -> bool {
     route.and_then(|route| route.error_pages.as_ref()).is_some_and(|pages| pages.page(status).is_some())
 }
 
-/// The page's path belongs to whatever route it would belong to if it were asked for on this host. Under a policy there
+/// The page's path belongs to whatever route it would belong to if it were asked for on this host. Under a program there
 /// are no routes, not even for what is refused before it is asked.
 fn place(tx: &Transaction, synth: &Synth) -> Option<(usize, FilePath)> {
     // What a proxy is asked for has none either.

@@ -53,7 +53,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
         counters.answers_cut.add(1);
     }
     if tx.core.shared.logs() {
-        // What was asked, not what a policy made of it.
+        // What was asked, less what ignore_query takes out; not what a program made of it.
         let request = tx.asked().request();
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
         let notes = tx.policy.log_notes();

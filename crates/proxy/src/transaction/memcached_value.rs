@@ -8,6 +8,7 @@ use message::Status;
 use wire::RequestBody;
 use wire::memcached::Reply;
 
+use crate::answer_head::AnswerHead;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::fetch::broken::Broken;
@@ -19,7 +20,6 @@ use crate::memcached_gateway::gateway_settings::MemcachedMode;
 use crate::memcached_gateway::memcached_request::MemcachedRequest;
 use crate::memcached_gateway::value_hold::ValueHold;
 use crate::memcached_gateway::{Unanswered, Waiter, item_answer};
-use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
 use crate::transaction::Transaction;
 use crate::transaction::memcached::{Stop, unanswered};

@@ -18,7 +18,7 @@ use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
-use crate::vcl_story::program_hit::OnItsWay;
+use crate::vcl_story::program_at_once::OnItsWay;
 
 /// What receive made of the request, or the program.
 struct Begun {

@@ -5,12 +5,12 @@ use message::{FieldName, Method};
 use wire::{HopByHop, ResponseBody};
 
 use crate::access_log::CacheVerdict;
+use crate::answer_head::AnswerHead;
 use crate::downstream::Downstream;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::{Fetch, OriginReply};
-use crate::outgoing_head::AnswerHead;
 use crate::policy_steps;
 use crate::send_outcome::End;
 use crate::stored_head::via;

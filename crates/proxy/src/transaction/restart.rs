@@ -1,4 +1,4 @@
-//! Restart: the same request from the start, as the policy left it. Only a policy asks for it.
+//! Restart: the same request from the start, as the policy left it. Only a program asks for it.
 
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;

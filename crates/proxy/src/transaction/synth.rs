@@ -25,7 +25,7 @@ pub(crate) struct Synth {
     /// Where the client's message cannot be trusted any further.
     pub(crate) close: bool,
     pub(super) also: Also,
-    /// What a policy calls it.
+    /// What a program calls it.
     pub(crate) reason: Option<Box<[u8]>>,
 }
 
@@ -76,12 +76,12 @@ impl Synth {
         Some(ErrorNote { id, detail: is_failure.then(|| Arc::clone(detail)) })
     }
 
-    /// What a policy asked for by `synth(…)`.
+    /// What a program asked for by `synth(…)`.
     pub(crate) fn asked(status: u16, reason: Option<Box<[u8]>>) -> Synth {
         Synth { reason, ..Synth::new(status, "policy", CacheVerdict::Synth, "") }
     }
 
-    /// A fetch that brought nothing, for a policy to answer.
+    /// A fetch that brought nothing, for a program to answer.
     pub(crate) fn unfetched(token: &'static str) -> Synth {
         Synth::new(503, token, CacheVerdict::Error, "")
     }

@@ -3,11 +3,11 @@
 use message::{FieldName, Fields, Status};
 use wire::{Content, Refusal, leading_blanks};
 
+use crate::answer_head::AnswerHead;
 use crate::body::BodySource;
 use crate::core::Core;
 use crate::error_note::ErrorNote;
 use crate::outgoing::Outgoing;
-use crate::outgoing_head::AnswerHead;
 use crate::peer::Peer;
 use crate::policy_steps;
 use crate::records::{RecordKind, request_records};

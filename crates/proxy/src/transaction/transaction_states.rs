@@ -112,7 +112,7 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 74] = {
         (Synth, Files),
         (Deliver, Transmit),
         (Transmit, Log),
-        // From here on only where a policy says so. Any of its subroutines may send the request elsewhere …
+        // From here on only where a program says so. Any of its subroutines may send the request elsewhere …
         (Hit, Pass),
         (Hit, Miss),
         (Hit, Synth),
@@ -120,7 +120,7 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 74] = {
         (Miss, Synth),
         (Wait, Pass),
         (Deliver, Synth),
-        // The request's body is read first.
+        // The request has a body, or goes to a label.
         (Receive, Receive),
         // The client left meanwhile.
         (Receive, Log),

@@ -12,6 +12,7 @@ use message::Status;
 use wire::ResponseBody;
 
 use crate::access_log::CacheVerdict;
+use crate::answer_head::AnswerHead;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::fetch::Fetch;
@@ -22,7 +23,6 @@ use crate::fetch::failed::unconnected;
 use crate::forward::Taken;
 use crate::forward::parents::Ways;
 use crate::origin::{Call, Origin, Reuse};
-use crate::outgoing_head::AnswerHead;
 use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};

@@ -8,10 +8,10 @@ use cache::{Follower, Headed, Release};
 use rules::freshness::{OriginFailure, may_serve_on_error};
 
 use crate::access_log::CacheVerdict;
+use crate::answer_head::AnswerHead;
 use crate::downstream::Downstream;
 use crate::fetch::failed;
 use crate::fetch::notes::FetchNotes;
-use crate::outgoing_head::AnswerHead;
 use crate::policy_steps;
 use crate::transaction::deliver::Answer;
 use crate::transaction::{Step, Transaction, hit};
@@ -115,7 +115,7 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
         policy_steps::note_brought(tx, notes);
     }
     tx.outcome.verdict = brought_by(&wait);
-    if let Some(why) = wait.notes.as_ref().and_then(|notes| notes.why_not_stored()) {
+    if let Some(why) = wait.notes.as_ref().and_then(|notes| notes.why()) {
         tx.outcome.why = why;
     }
     Step::Deliver(Box::new(Answer::Followed {
@@ -130,7 +130,7 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
 /// Who fetched gets what the origin confirmed for it, with what the 304 said to it alone.
 fn confirmed(tx: &mut Transaction, notes: &FetchNotes, object: std::sync::Arc<cache::Object>) -> Step {
     tx.own_fields = notes.take_own_fields();
-    let why = match notes.why_not_stored() {
+    let why = match notes.why() {
         Some(why_not_stored) => {
             tx.outcome.why = why_not_stored;
             hit::Why::RevalidatedAlone

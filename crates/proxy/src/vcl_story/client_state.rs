@@ -1,4 +1,4 @@
-//! What a request carries under a policy, beside its head: from its first vcl_recv over every restart to its log line.
+//! What a request carries under a program, beside its head: from its first vcl_recv over every restart to its log line.
 //!
 //! Plain cells, because the scope in which a subroutine runs only borrows it.
 
@@ -27,7 +27,7 @@ pub(crate) enum Remembered {
     HitForPass,
 }
 
-/// The state of one request under a policy.
+/// The state of one request under a program.
 pub(crate) struct ClientState {
     pub(crate) site: Arc<VclSite>,
     pub(crate) addresses: Rc<ConnectionAddresses>,

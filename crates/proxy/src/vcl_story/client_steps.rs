@@ -1,7 +1,7 @@
 //! What the program says at each step of a request, and where that leads.
 //!
-//! Each function runs one subroutine over the request of a transaction. `None` means: go on as the step does without a
-//! program. Heads that the program changed are taken over before anything is awaited again.
+//! A function named after a subroutine runs it, over the request of a transaction. Where it returns an `Option<Step>`, `None` means: go on
+//! as the step does without a program. Heads that the program changed are taken over before anything is awaited again.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -31,11 +31,11 @@ use crate::transaction::synth::{Synth, VCL_FAILED};
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_state::{ClientState, Remembered};
 use crate::vcl_story::listener_name::listener_name;
-use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::{Watched, run_over};
-use crate::vcl_story::{policy_purge, xids};
+use crate::vcl_story::{program_purge, xids};
 
 /// What a scope is made of beside the request.
 #[derive(Default)]
@@ -81,9 +81,9 @@ fn within<R>(
     Some(result.0)
 }
 
-/// The state of the transaction, which is under a policy.
+/// The state of the transaction, which is under a program.
 fn state(tx: &Transaction) -> &ClientState {
-    tx.policy.program().expect("only a request under a policy comes here")
+    tx.policy.program().expect("only a request under a program comes here")
 }
 
 pub(crate) fn synth(status: Status<'_>) -> Step {
@@ -434,7 +434,7 @@ fn choose_for_pipe<'a>(scope: &Scope<'a>, program: &'a Loaded) {
 /// Takes all variants of the request's hash out of the store; then vcl_purge.
 pub(crate) fn purge(tx: &mut Transaction) -> Step {
     let said = within(tx, ScopeParts::default(), |scope, program| {
-        let objects = policy_purge::purge(scope, Purged::This, Purge::Hard);
+        let objects = program_purge::purge(scope, Purged::This, Purge::Hard);
         if objects.is_err() {
             return failed();
         }

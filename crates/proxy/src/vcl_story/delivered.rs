@@ -1,4 +1,4 @@
-//! Deliver under a policy: the head that answers the request goes through vcl_deliver, and what the program left of it
+//! Deliver under a program: the head that answers the request goes through vcl_deliver, and what the program left of it
 //! goes out, with conditions and ranges judged afterwards.
 //!
 //! Framing and the connection's fate stay ours to say; a program that sets `Connection: close` is heard.
@@ -13,14 +13,14 @@ use wire::{HopByHop, ResponseBody, has_length};
 use crate::answer_body::AnswerBody;
 use crate::fetch::program_answer;
 use crate::stored_head::is_of_connection;
-use crate::transaction::deliver::{self, Answer, Draft, DraftFields, Made};
+use crate::transaction::deliver::{self, Answer, Made, UnplannedAnswer, UnplannedFields};
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_steps;
 use crate::vcl_story::scope_heads::{MadeHead, usual_reason};
 use crate::vcl_story::stored_view::StoredView;
 
 /// The answer as the program leaves it, or where it sends the request instead.
-pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step> {
+pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<UnplannedAnswer, Step> {
     let (made, body, facts) = head_of(tx, answer)?;
     tx.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
     let holder = if facts.is_some() { Holder::Cache } else { Holder::Relay };
@@ -29,10 +29,10 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<Draft, Step>
     let ResponseHead { status, reason, mut fields, .. } = made.head;
     let length_said = deliver::length_said(fields.view());
     fields.retain(|field| !is_of_connection(field.name));
-    Ok(Draft {
+    Ok(UnplannedAnswer {
         status,
         reason: reason.or_else(|| (status.reason().is_empty()).then(|| usual_reason(status.0).into())),
-        fields: DraftFields::Own(fields),
+        fields: UnplannedFields::Own(fields),
         ours: Fields::default(),
         body,
         facts,
@@ -59,7 +59,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
             let head = object.response().to_head();
             let fetched_by = (!why.is_brought()).then(|| fetched_by(&head)).flatten();
             let mut fields = head.fields.clone();
-            prepare(tx, &mut fields, &head, fetched_by, object.age_s(now), Some(object.length()));
+            add_what_deliver_sees(tx, &mut fields, &head, fetched_by, object.age_s(now), Some(object.length()));
             accept_ranges(tx, &mut fields, &head);
             let view = StoredView::of(&object, now);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
@@ -75,7 +75,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
             };
             // Who waited for somebody else's fetch has hit what that brought.
             let fetched_by = if follower.is_leader() { None } else { fetched_by(&head) };
-            prepare(tx, &mut fields, &head, fetched_by, age_s, length);
+            add_what_deliver_sees(tx, &mut fields, &head, fetched_by, age_s, length);
             accept_ranges(tx, &mut fields, &head);
             note_streaming(tx, follower.is_under_way());
             let view = StoredView { hits: follower.hits(), ..arrived(tx, &head, facts.as_ref(), resident_ms) };
@@ -89,8 +89,8 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
             };
             let mut fields = HopByHop::end_to_end(head.fields.view());
             let age_s = age_said(tx, &fields);
-            let length_said = head.fields.view().get(FieldName::ContentLength).and_then(seconds);
-            prepare(tx, &mut fields, &head, passed_by(tx), age_s, length.or(length_said));
+            let length_said = head.fields.view().get(FieldName::ContentLength).and_then(number);
+            add_what_deliver_sees(tx, &mut fields, &head, passed_by(tx), age_s, length.or(length_said));
             note_streaming(tx, body.framing() != ResponseBody::None);
             let view = arrived(tx, &head, None, 0);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
@@ -100,14 +100,14 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
         Answer::Made(Made { made, body, .. }) => {
             let mut fields = made.head.fields.clone();
             let age_s = age_said(tx, &fields);
-            prepare(tx, &mut fields, &made.head, passed_by(tx), age_s, Some(body.len() as u64));
+            add_what_deliver_sees(tx, &mut fields, &made.head, passed_by(tx), age_s, Some(body.len() as u64));
             let view = arrived(tx, &made.head, None, 0);
             let made = client_steps::deliver(tx, Some(view), made.status, made.head.reason.as_deref(), &fields)?;
             Ok((made, AnswerBody::Bytes(body), None))
         }
         Answer::Synth(_) | Answer::Piped(_) => unreachable!("these go by vcl_deliver"),
-        Answer::File(_) | Answer::ErrorPage { .. } => unreachable!("a policy knows no roots"),
-        Answer::Item(_) => unreachable!("a policy knows no memcached"),
+        Answer::File(_) | Answer::ErrorPage { .. } => unreachable!("a program knows no roots"),
+        Answer::Item(_) => unreachable!("a program knows no memcached"),
     }
 }
 
@@ -120,7 +120,7 @@ fn note_streaming(tx: &Transaction, is_streaming: bool) {
 
 /// The fetch that stored it.
 fn fetched_by(head: &ResponseHead) -> Option<u64> {
-    seconds(head.fields.view().get_all_named(b"x-varnish").next()?)
+    number(head.fields.view().get_all_named(b"x-varnish").next()?)
 }
 
 /// As in Varnish, who passes a hit names two transactions, of which the second is the pass.
@@ -128,7 +128,7 @@ fn passed_by(tx: &Transaction) -> Option<u64> {
     tx.policy.program().filter(|state| state.passes_hit.get()).and_then(|state| state.passed_by.get())
 }
 
-fn seconds(text: &[u8]) -> Option<u64> {
+fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
@@ -143,12 +143,12 @@ fn arrived<'h>(tx: &Transaction, head: &'h ResponseHead, facts: Option<&Facts>, 
 /// What the origin said, whatever the program made of the field.
 fn age_said(tx: &Transaction, fields: &Fields) -> u64 {
     let brought = tx.policy.program().and_then(|state| state.brought.get());
-    let said_now = || fields.view().get(FieldName::Age).and_then(seconds).unwrap_or(0);
+    let said_now = || fields.view().get(FieldName::Age).and_then(number).unwrap_or(0);
     brought.map_or_else(said_now, |lifetimes| lifetimes.age_ms / 1_000)
 }
 
 /// What the program sees beside the answer's own fields.
-fn prepare(
+fn add_what_deliver_sees(
     tx: &Transaction,
     fields: &mut Fields,
     head: &ResponseHead,

@@ -18,7 +18,7 @@ use vcl::{
 use crate::transaction::Transaction;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::RequestHalf;
 
 /// How much of the request's body vcl_recv is going to ask for, if it is.

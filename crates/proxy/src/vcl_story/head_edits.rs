@@ -1,4 +1,4 @@
-//! A head that a policy changes without copying it: the fields as they are, and a short list of what was set, added
+//! A head that a program changes without copying it: the fields as they are, and a short list of what was set, added
 //! and unset since.
 //!
 //! A name that stands in the list hides all lines of that name below it. Texts live as long as the scope in which the

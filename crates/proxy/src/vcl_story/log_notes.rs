@@ -1,4 +1,4 @@
-//! What the log line of a request says under a policy beside the usual: the texts of `std.log`, and how long what was
+//! What the log line of a request says under a program beside the usual: the texts of `std.log`, and how long what was
 //! fetched for it lives, and by which rule or statement.
 //!
 //! A request has none until there is something to note; a hit whose program logs nothing never has. The fetch of a miss

@@ -21,7 +21,7 @@ use crate::records::request_records;
 use crate::transaction::Step;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::program_hit::{self, OnItsWay};
+use crate::vcl_story::program_at_once::{self, OnItsWay};
 use crate::vcl_story::{builtin_hit, xids};
 
 impl Connection {
@@ -92,7 +92,7 @@ impl Connection {
             (None, Some(synth)) => Box::new(OnItsWay::from_start(received, client, Step::Synth(synth))),
             (None, None) if has_body => Box::new(OnItsWay::from_start(received, client, Step::Receive)),
             (None, None) => {
-                let outcome = program_hit::run(self, core, &site, &state, &parsed);
+                let outcome = program_at_once::run(self, core, &site, &state, &parsed);
                 match self.after_instant(&site, received.persistent, outcome) {
                     ControlFlow::Break(turn) => return turn,
                     ControlFlow::Continue(on_its_way) => on_its_way,
@@ -107,7 +107,7 @@ impl Connection {
     /// The ends of the connection, which are asked for once; and who asks, if a trusted proxy says so.
     fn addresses_for(&mut self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
         let addresses =
-            self.addresses.get_or_insert_with(|| Rc::new(ConnectionAddresses::of(&self.wire, client.peer.text())));
+            self.addresses.get_or_insert_with(|| Rc::new(ConnectionAddresses::of(&self.socket, client.peer.text())));
         if client.ip == client.peer.ip() {
             return Rc::clone(addresses);
         }

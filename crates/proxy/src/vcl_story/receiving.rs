@@ -1,4 +1,4 @@
-//! Receive under a policy, where the request has a body. One that vcl_recv is going to ask for is read first, whole, up to
+//! The step Receive of a program: requests with a body, and restarts. A body that vcl_recv is going to ask for is read first, whole, up to
 //! what the program says it wants, so that it can be sent again by restarts and retries.
 
 use std::future::poll_fn;
@@ -7,10 +7,10 @@ use bytes::{Bytes, BytesMut};
 use message::Status;
 use wire::RequestBody;
 
+use crate::answer_head::AnswerHead;
 use crate::clock::Moment;
 use crate::downstream::Downstream;
 use crate::fetch::broken::Broken;
-use crate::outgoing_head::AnswerHead;
 use crate::request_body::BodyRead;
 use crate::send_outcome::End;
 use crate::transaction::synth::Synth;

@@ -15,7 +15,7 @@ use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::client_state::Remembered;
 use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::log_notes::LifeBy;
-use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{sent_status, usual_reason};
 
 type Read<'a> = Option<Plain<'a>>;

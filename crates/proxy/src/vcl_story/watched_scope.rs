@@ -23,7 +23,7 @@ use crate::rehearsal::played_exchange::RanHead;
 use crate::rehearsal::played_exchange::lossy;
 use crate::rehearsal::watch::Watch;
 use crate::vcl_story::log_notes::DecidedBy;
-use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::program_scope::{Scope, Side};
 
 /// Runs a subroutine of the client's side over a scope: a watched one if somebody watches.
 macro_rules! run_over {

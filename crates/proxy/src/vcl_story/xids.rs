@@ -1,4 +1,4 @@
-//! Numbers of transactions, as `req.xid` and X-Varnish show them: of every request, restart and fetch under a policy, and
+//! Numbers of transactions, as `req.xid` and X-Varnish show them: of every request, restart and fetch under a program, and
 //! of sessions where records are wanted.
 //!
 //! Each core takes a block at a time, so that counting costs no shared write.

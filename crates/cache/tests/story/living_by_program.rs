@@ -93,12 +93,12 @@ fn what_is_left_of_its_life_is_told() {
     let lifetimes = Lifetimes { age_ms: 7_000, ttl_ms: 10_000, grace_ms: 5_000, keep_ms: 3_000 };
     let object = stage.fill(stage.miss("/"), StoreAs { lifetimes: Some(lifetimes), ..storable(0) }, b"body");
     let object = object.expect("stored");
-    assert!(object.is_by_policy());
+    assert!(object.is_by_program());
     assert_eq!((object.lifetimes(stage.now), object.age_s(stage.now)), (lifetimes, 7));
     stage.advance_ms(11_000);
     assert_eq!(object.lifetimes(stage.now), Lifetimes { age_ms: 18_000, ttl_ms: -1_000, ..lifetimes });
     let by_rfc = stage.store("/other", b"body");
-    assert!(!by_rfc.is_by_policy() && by_rfc.lifetimes(stage.now).ttl_ms == MINUTE_MS as i64);
+    assert!(!by_rfc.is_by_program() && by_rfc.lifetimes(stage.now).ttl_ms == MINUTE_MS as i64);
 }
 
 #[test]
@@ -165,5 +165,5 @@ fn a_304_gives_it_another_life() {
     let again = stage.miss("/");
     assert!(again.stale().is_some(), "within its keep");
     again.refreshed(head(), facts(MINUTE_MS), None, stage.now);
-    assert!(!stage.fresh("/").is_by_policy(), "by its fields again");
+    assert!(!stage.fresh("/").is_by_program(), "by its fields again");
 }

@@ -26,7 +26,7 @@ use crate::vcl_story::hashed_parts::HashedParts;
 use crate::vcl_story::head_edits::EditedHead;
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf};
 use crate::vcl_story::stored_view::StoredView;
-use crate::vcl_story::{bans, policy_log, policy_purge, scope_variables};
+use crate::vcl_story::{bans, program_log, program_purge, scope_variables};
 
 /// Whose state the scope works on.
 #[derive(Clone, Copy)]
@@ -308,11 +308,11 @@ impl<'a> Host<'a> for Scope<'a> {
 
     fn purge(&self, what: Purged<'_>, how: Purge) -> Result<u64, Fault> {
         self.note_invalidation();
-        policy_purge::purge(self, what, how)
+        program_purge::purge(self, what, how)
     }
 
     fn log(&self, kind: LogKind, text: &[u8]) {
-        policy_log::note(self, kind, text);
+        program_log::note(self, kind, text);
     }
 
     fn rfc_ttl(&self) -> Result<(), Fault> {

@@ -1,4 +1,4 @@
-//! What a policy program decided about a stored response, beside its facts: how long it may be validated, or that it is no
+//! What a program decided about a stored response, beside its facts: how long it may be validated, or that it is no
 //! response to serve at all but a mark, which says that responses like it are not stored.
 //!
 //! A mark is an object without a body: so it is found by Vary, evicted, purged and banned like every other. It stands beside
@@ -30,22 +30,22 @@ pub struct Mark {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ByPolicy {
+pub(crate) struct ByProgram {
     pub keep_ms: u64,
     pub mark: Option<MarkKind>,
 }
 
-impl ByPolicy {
-    pub fn of(lifetimes: &Lifetimes) -> ByPolicy {
-        ByPolicy { keep_ms: lifetimes.keep_ms, mark: None }
+impl ByProgram {
+    pub fn of(lifetimes: &Lifetimes) -> ByProgram {
+        ByProgram { keep_ms: lifetimes.keep_ms, mark: None }
     }
 
-    pub fn marking(mark: &Mark) -> ByPolicy {
-        ByPolicy { mark: Some(mark.kind), ..ByPolicy::of(&mark.lifetimes) }
+    pub fn marking(mark: &Mark) -> ByProgram {
+        ByProgram { mark: Some(mark.kind), ..ByProgram::of(&mark.lifetimes) }
     }
 }
 
-/// Where a response stands by these lookup options whose lifetimes a policy decided.
+/// Where a response stands by these lookup options whose lifetimes a program decided.
 pub(crate) fn stage(facts: &Facts, keep_ms: u64, resident_ms: u64, options: &LookupOptions) -> Stage {
     let maxima = [options.ttl_max_ms, options.age_max_ms];
     let bounds = Bounds { ttl_max_ms: maxima.into_iter().flatten().min(), grace_max_ms: options.grace_max_ms };

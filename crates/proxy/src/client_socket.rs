@@ -14,17 +14,17 @@ use vcl::UnixPeer;
 
 use crate::held_body::Pages;
 
-pub(crate) enum Wire {
+pub(crate) enum ClientSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Wire {
+impl ClientSocket {
     /// Takes over an accepted, non-blocking socket.
-    pub(crate) fn register(socket: OwnedFd, is_unix: bool) -> io::Result<Wire> {
+    pub(crate) fn register(socket: OwnedFd, is_unix: bool) -> io::Result<ClientSocket> {
         Ok(match is_unix {
-            false => Wire::Tcp(TcpStream::from_std(socket.into())?),
-            true => Wire::Unix(UnixStream::from_std(socket.into())?),
+            false => ClientSocket::Tcp(TcpStream::from_std(socket.into())?),
+            true => ClientSocket::Unix(UnixStream::from_std(socket.into())?),
         })
     }
 
@@ -32,32 +32,32 @@ impl Wire {
     pub(crate) fn addresses(&self) -> (SocketAddr, SocketAddr) {
         const NONE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         match self {
-            Wire::Tcp(stream) => (stream.peer_addr().unwrap_or(NONE), stream.local_addr().unwrap_or(NONE)),
-            Wire::Unix(_) => (NONE, NONE),
+            ClientSocket::Tcp(stream) => (stream.peer_addr().unwrap_or(NONE), stream.local_addr().unwrap_or(NONE)),
+            ClientSocket::Unix(_) => (NONE, NONE),
         }
     }
 
     /// Where our end of a UNIX socket lies.
     pub(crate) fn unix_path(&self) -> Option<PathBuf> {
         match self {
-            Wire::Tcp(_) => None,
-            Wire::Unix(stream) => stream.local_addr().ok()?.as_pathname().map(Path::to_owned),
+            ClientSocket::Tcp(_) => None,
+            ClientSocket::Unix(stream) => stream.local_addr().ok()?.as_pathname().map(Path::to_owned),
         }
     }
 
     /// The socket's number in this process.
     pub(crate) fn descriptor(&self) -> i32 {
         match self {
-            Wire::Tcp(stream) => stream.as_raw_fd(),
-            Wire::Unix(stream) => stream.as_raw_fd(),
+            ClientSocket::Tcp(stream) => stream.as_raw_fd(),
+            ClientSocket::Unix(stream) => stream.as_raw_fd(),
         }
     }
 
     /// Who is at the other end of a UNIX socket.
     pub(crate) fn unix_peer(&self) -> Option<UnixPeer> {
         match self {
-            Wire::Tcp(_) => None,
-            Wire::Unix(stream) => {
+            ClientSocket::Tcp(_) => None,
+            ClientSocket::Unix(stream) => {
                 let peer = stream.peer_cred().ok()?;
                 Some(UnixPeer { user: peer.uid(), group: peer.gid() })
             }
@@ -69,8 +69,8 @@ impl Wire {
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(into);
         let read = match self {
-            Wire::Tcp(stream) => Pin::new(stream).poll_read(cx, &mut buffer),
-            Wire::Unix(stream) => Pin::new(stream).poll_read(cx, &mut buffer),
+            ClientSocket::Tcp(stream) => Pin::new(stream).poll_read(cx, &mut buffer),
+            ClientSocket::Unix(stream) => Pin::new(stream).poll_read(cx, &mut buffer),
         };
         read.map_ok(|()| buffer.filled().len())
     }
@@ -79,14 +79,14 @@ impl Wire {
     #[inline]
     pub(crate) fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Wire::Tcp(stream) => stream.try_write_vectored(slices),
-            Wire::Unix(stream) => stream.try_write_vectored(slices),
+            ClientSocket::Tcp(stream) => stream.try_write_vectored(slices),
+            ClientSocket::Unix(stream) => stream.try_write_vectored(slices),
         }
     }
 
     /// How much of an answer the kernel may hold unsent. Where it cannot be told so it stays as it was.
     pub(crate) fn set_unsent_max(&self, bytes: u32) {
-        if let Wire::Tcp(stream) = self {
+        if let ClientSocket::Tcp(stream) = self {
             let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(bytes);
         }
     }
@@ -94,7 +94,7 @@ impl Wire {
     /// From here on a close throws away what the client has not taken, and says so by a reset: else the kernel keeps that for
     /// a client that takes nothing.
     pub(crate) fn resets_when_closed(&self) {
-        if let Wire::Tcp(stream) = self {
+        if let ClientSocket::Tcp(stream) = self {
             let _ = socket2::SockRef::from(stream).set_linger(Some(std::time::Duration::ZERO));
         }
     }
@@ -105,8 +105,8 @@ impl Wire {
         let count = usize::try_from((to - from).min(pages.piece_bytes_max)).unwrap_or(usize::MAX);
         let mut send = |fd: BorrowedFd<'_>| Ok(sendfile(fd, pages.file, Some(&mut offset), count)?);
         match self {
-            Wire::Tcp(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
-            Wire::Unix(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
+            ClientSocket::Tcp(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
+            ClientSocket::Unix(s) => s.try_io(Interest::WRITABLE, || send(s.as_fd())),
         }
     }
 
@@ -120,8 +120,8 @@ impl Wire {
     ) -> Poll<io::Result<usize>> {
         loop {
             let ready = match self {
-                Wire::Tcp(stream) => stream.poll_write_ready(cx),
-                Wire::Unix(stream) => stream.poll_write_ready(cx),
+                ClientSocket::Tcp(stream) => stream.poll_write_ready(cx),
+                ClientSocket::Unix(stream) => stream.poll_write_ready(cx),
             };
             std::task::ready!(ready)?;
             match self.try_send_pages(pages, from, to) {
@@ -134,16 +134,16 @@ impl Wire {
     #[inline]
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match self {
-            Wire::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Wire::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            ClientSocket::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            ClientSocket::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
         }
     }
 
     /// Ends our side: a FIN after what has been written.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Wire::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
-            Wire::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            ClientSocket::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            ClientSocket::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 
@@ -151,8 +151,8 @@ impl Wire {
     /// half-close and counts as `Stayed`; so do bytes that wait to be read.
     pub(crate) fn poll_departure(&mut self, cx: &mut Context<'_>) -> Poll<Presence> {
         let ready = match self {
-            Wire::Tcp(stream) => stream.poll_read_ready(cx),
-            Wire::Unix(stream) => stream.poll_read_ready(cx),
+            ClientSocket::Tcp(stream) => stream.poll_read_ready(cx),
+            ClientSocket::Unix(stream) => stream.poll_read_ready(cx),
         };
         match ready {
             Poll::Pending => Poll::Pending,
@@ -166,8 +166,8 @@ impl Wire {
     pub(crate) fn has_hung_up(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, poll};
         let fd = match self {
-            Wire::Tcp(stream) => stream.as_fd(),
-            Wire::Unix(stream) => stream.as_fd(),
+            ClientSocket::Tcp(stream) => stream.as_fd(),
+            ClientSocket::Unix(stream) => stream.as_fd(),
         };
         let mut asked = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
         let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -176,16 +176,16 @@ impl Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for ClientSocket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Wire::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Wire::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+            ClientSocket::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            ClientSocket::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for ClientSocket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.get_mut().poll_write(cx, &[IoSlice::new(bytes)])
     }
@@ -199,7 +199,7 @@ impl AsyncWrite for Wire {
     }
 }
 
-/// What [`Wire::poll_departure`] found.
+/// What [`ClientSocket::poll_departure`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     /// RST or HUP.

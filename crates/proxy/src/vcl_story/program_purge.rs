@@ -5,7 +5,7 @@ use cache::{Cache, Key, Purge as Depth, Tags};
 use message::FieldsView;
 use vcl::{Fault, Purge, Purged};
 
-use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::program_scope::{Scope, Side};
 
 /// Of an answer that is to be stored: the words of its xkey fields, as varnish-modules reads them. Too many are none: what
 /// could not be purged by one of its tags is not stored.

@@ -1,4 +1,4 @@
-//! Prepare: the request as the origin gets it. The head is generated: what frames the message or belongs to a connection is
+//! The request to an origin as bytes. The head is generated: what frames the message or belongs to a connection is
 //! never copied.
 
 use message::{Field, FieldName, Fields, FieldsView, Method, Request, Response, TargetForm, Version};
@@ -327,5 +327,5 @@ fn without_nominated(fields: FieldsView<'_>) -> Option<Fields> {
 }
 
 #[cfg(test)]
-#[path = "prepare_tests.rs"]
+#[path = "origin_request_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 use vcl::LogKind;
 
 use crate::stderr_line::complain;
-use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::program_scope::{Scope, Side};
 
 /// A line of the program's, or about it.
 pub(crate) fn note(scope: &Scope<'_>, kind: LogKind, text: &[u8]) {

@@ -1,4 +1,4 @@
-//! The fast way through the story under a policy: vcl_recv, vcl_hash, vcl_hit and vcl_deliver in one scope over the
+//! The fast way through the story under a program: vcl_recv, vcl_hash, vcl_hit and vcl_deliver in one scope over the
 //! borrowed request head, and the first write. In the ordinary case nothing is copied but the head that goes out.
 //!
 //! Whatever does not fit goes on as a transaction, from where this got to: no subroutine runs twice for one request.
@@ -32,7 +32,7 @@ use crate::transaction::{Outcome, Step};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::completed_request;
 use crate::vcl_story::field_bits::{FieldBits, Name};
-use crate::vcl_story::policy_scope::{Scope, Side};
+use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::run_over;
