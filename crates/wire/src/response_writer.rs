@@ -7,8 +7,6 @@ use message::{FieldsView, Status, Version, list_members, write_decimal};
 
 use crate::chunk_encoder::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, LAST_CHUNK, chunk_head, write_trailers};
 
-const WHOLE_HEAD_BYTES_USUAL: usize = 512;
-
 /// The first line. Without a reason of its own a status has the registered one, or none (RFC 9112 §4).
 pub fn write_status_line(out: &mut Vec<u8>, status: Status, reason: Option<&[u8]>) {
     out.extend_from_slice(b"HTTP/1.1 ");
@@ -130,7 +128,7 @@ pub fn whole_answer(
     sends_body: bool,
     persistence: Persistence,
 ) -> Vec<u8> {
-    let mut out = Vec::with_capacity(WHOLE_HEAD_BYTES_USUAL + body.len());
+    let mut out = Vec::new();
     write_status_line(&mut out, status, None);
     for (name, value) in fields {
         write_field(&mut out, name.as_bytes(), value.as_bytes());
