@@ -27,10 +27,7 @@ const PANIC: &str = "panicked at";
 
 /// All files, or those named.
 pub fn task(project: &Project, named: &[&str]) -> Result<(), String> {
-    let status = project.cargo(&["build", "--release", "--package", "larder"]).status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err("larder does not build".to_string());
-    }
+    project.build_larder()?;
     let files = match named {
         [] => files(project)?,
         named => named.iter().map(PathBuf::from).collect(),

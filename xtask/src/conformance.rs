@@ -23,10 +23,7 @@ const SUITE: &str = "target/tools/http-cache-tests/node_modules/http-cache-tests
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let verdicts = match options {
         [] | ["--list"] => {
-            let status = project.cargo(&["build", "--release", "--package", "larder"]).status();
-            if !status.is_ok_and(|status| status.success()) {
-                return Err("larder does not build".to_string());
-            }
+            project.build_larder()?;
             against_larder(project)?
         }
         ["--against", url, "--origin-port", port] => {

@@ -43,6 +43,7 @@ pub fn run(project: &Project) -> Result<Tally, String> {
 
 /// Asks the program for its tables by starting and ending it, and draws them.
 pub fn redraw(project: &Project) -> Result<(), String> {
+    project.build_larder()?;
     let folder = project.scratch("machines")?;
     for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
         let _ = std::fs::remove_file(entry.path());

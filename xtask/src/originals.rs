@@ -32,10 +32,7 @@ enum Outcome {
 
 /// All scenarios, or those named.
 pub fn task(project: &Project, folder: &str, named: &[&str]) -> Result<(), String> {
-    let status = project.cargo(&["build", "--release", "--package", "larder"]).status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err("larder does not build".to_string());
-    }
+    project.build_larder()?;
     run(project, Path::new(folder), named)
 }
 

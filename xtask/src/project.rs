@@ -109,6 +109,12 @@ impl Project {
         std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
     }
 
+    /// Brings the program up to date, for a task that runs it.
+    pub fn build_larder(&self) -> Result<(), String> {
+        let status = self.cargo(&["build", "--release", "--package", "larder"]).status();
+        if status.is_ok_and(|status| status.success()) { Ok(()) } else { Err("larder does not build".to_string()) }
+    }
+
     /// `cargo` with these arguments, in the repository.
     pub fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(cargo());

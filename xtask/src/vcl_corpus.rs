@@ -25,10 +25,7 @@ const NAMES_MAX: usize = 60;
 const FILES_MAX: usize = 20_000;
 
 pub fn task(project: &Project, folder: &str) -> Result<(), String> {
-    let status = project.cargo(&["build", "--release", "--package", "larder"]).status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err("larder does not build".to_string());
-    }
+    project.build_larder()?;
     let mut list = List::read(&project.read(LIST)?);
     let copy = project.scratch("vcl-corpus")?;
     std::fs::remove_dir_all(&copy).map_err(|e| format!("{}: {e}", copy.display()))?;

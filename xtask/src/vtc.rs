@@ -46,10 +46,7 @@ type Reasons = BTreeMap<String, String>;
 
 /// All files of a checkout, or those named: `b00001`, `std_b00002`, `first`, `wire`.
 pub fn task(project: &Project, folder: &str, named: &[&str]) -> Result<(), String> {
-    let status = project.cargo(&["build", "--release", "--package", "larder"]).status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err("larder does not build".to_string());
-    }
+    project.build_larder()?;
     let tests = tests(project, Path::new(folder), named)?;
     let reasons = reasons(&project.read(ALLOWED)?)?;
     let outcomes = run(project, &tests)?;

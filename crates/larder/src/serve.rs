@@ -92,7 +92,8 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
 fn reload(running: &mut Running, flags: &ServeFlags) {
     if flags.config.is_none() && flags.vcl.is_none() {
         running.reopen_log(&running.plan);
-        say!("there is no --config and no --vcl to reload; the access log is opened anew");
+        let log = if running.plan.log.is_some() { "; the access log is opened anew" } else { "" };
+        say!("there is no --config and no --vcl to reload{log}");
         return;
     }
     let plan = match flags.plan() {
