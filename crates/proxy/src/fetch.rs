@@ -86,6 +86,7 @@ pub(crate) struct Fetch {
     body: RequestBody,
     expects_continue: bool,
     state: FetchState,
+    /// A pooled connection has died under it, or what is sent cannot be sent again.
     wants_fresh_connection: bool,
     /// When the request left, for RFC 9111 §4.2.3.
     sent: Moment,

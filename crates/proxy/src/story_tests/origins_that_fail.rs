@@ -101,3 +101,11 @@ fn a_304_that_its_program_turns_down_leaves_its_connection_to_the_next_try() {
     assert_eq!(opened(&story), 1);
     assert_eq!((story.core.counters.vcl_retries.get(), story.core.counters.origin_retries.get()), (1, 0));
 }
+
+#[test]
+fn a_304_that_nobody_asked_for_is_503_under_a_program_and_leaves_its_connection_to_the_next_fetch() {
+    let story = Story::vcl("");
+    story.origin([wire("HTTP/1.1 304 Not Modified\r\n\r\n", Then::Listens), fresh(60, "page")]);
+    assert_eq!(story.get("/one", &[]).status(), 503);
+    assert_eq!((story.get("/other", &[]).body(), opened(&story)), ("page", 1));
+}
