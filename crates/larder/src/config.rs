@@ -6,6 +6,7 @@
 mod complaint;
 mod forward_section;
 mod limits_section;
+mod listen_tls;
 mod memcached_route;
 mod memcached_tls;
 mod nearest;
@@ -102,7 +103,8 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     plan.workers = top.read("workers", workers);
 
-    let listeners = sections::listeners(top.sections("listen"));
+    let (listeners, tls_files) = sections::listeners(top.sections("listen"));
+    plan.tls_files = tls_files;
     if !listeners.is_empty() {
         plan.settings.listeners = listeners;
     }

@@ -15,6 +15,7 @@ use crate::limits;
 use crate::load_tool::{BenchFlags, LabCommand};
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
 use crate::quantities::parse_size;
+use crate::tls_flags::TlsFlags;
 use crate::varnish_parameters;
 use crate::vcl_command::VclCommand;
 
@@ -72,14 +73,16 @@ Examples:
   larder serve --listen '*:80' --origin http://10.0.0.5 --origin http://10.0.0.6 --memory 2GiB --log access.log
   larder serve --root /srv/www --listen '*:80'
   larder serve --forward 127.0.0.1:3128           curl -x http://127.0.0.1:3128 http://example.org/
+  larder serve --origin http://127.0.0.1:3000 --tls '*:443' --cert site.pem --key site.key
   larder serve --config larder.toml
   larder serve --vcl /etc/varnish/default.vcl --listen '*:80' -p default_ttl=1h
 
-Flags win over the config file: --listen and --forward replace its [[listen]] sections, --origin and --root replace its
+Flags win over the config file: --listen, --tls and --forward replace its [[listen]] sections, --origin and --root replace its
 origins and routes. Sizes: K, M, G and KiB, MiB, GiB are 1024s; KB, MB, GB are 1000s.
 
 Signals: TERM or INT finishes the requests under way and ends; a second one ends at once. HUP reads the config again,
-loads the VCL file anew and reopens the log; a broken config is refused and the old one stays.
+loads the VCL file and the certificates anew and reopens the log; a broken config is refused and the old one stays.
+Certificates that change on disk are read again within seconds, without a signal.
 
 Exit codes: 0 ended on a signal; 1 the config is wrong, an address is in use, or a worker died; 2 wrong flags.";
 
@@ -168,6 +171,9 @@ pub struct ServeFlags {
     /// Where to listen as a caching forward proxy, for this machine alone unless [forward] says otherwise; repeatable
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub forward: Vec<ListenAddress>,
+
+    #[command(flatten)]
+    pub tls: TlsFlags,
 
     /// The memory limit of the process, beside a base of 32 MiB [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
@@ -263,21 +269,23 @@ pub enum LogFormatFlag {
 }
 
 impl ServeFlags {
-    fn listeners(&self) -> Vec<ListenerSettings> {
+    fn listeners(&self, with_tls: Vec<ListenerSettings>) -> Vec<ListenerSettings> {
         let accelerates = self.listen.iter().cloned().map(ListenerSettings::at);
         let forwards = self
             .forward
             .iter()
             .map(|address| ListenerSettings { mode: ListenMode::Forward, ..ListenerSettings::at(address.clone()) });
-        accelerates.chain(forwards).collect()
+        accelerates.chain(with_tls).chain(forwards).collect()
     }
 
     /// The config's plan, or the default one, with these flags on top.
     pub fn plan(&self) -> Result<Plan, ConfigError> {
         let mut plan = self.config.as_deref().map_or_else(|| Ok(Plan::default()), config::load)?;
         let settings = &mut plan.settings;
-        if !self.listen.is_empty() || !self.forward.is_empty() {
-            settings.listeners = self.listeners();
+        let with_tls = self.tls.load().map_err(|why| ConfigError::Unreadable(format!("error: {why}")))?;
+        if !self.listen.is_empty() || !with_tls.is_empty() || !self.forward.is_empty() {
+            settings.listeners = self.listeners(with_tls);
+            plan.tls_files = self.tls.files_of_each();
         }
         if let Some(bytes) = self.memory {
             settings.memory_bytes_max = bytes;
@@ -302,7 +310,11 @@ impl ServeFlags {
         }
         plan.vcl_file = self.vcl.clone().or(plan.vcl_file);
         // --forward alone adds to nothing, unless there is something to stand in front of.
-        if self.listen.is_empty() && !self.forward.is_empty() && plan.accelerates_something() {
+        if self.listen.is_empty()
+            && self.tls.addresses.is_empty()
+            && !self.forward.is_empty()
+            && plan.accelerates_something()
+        {
             plan.settings.listeners.insert(0, listener_by_default());
         }
         plan.workers = self.workers.or(plan.workers);
@@ -391,6 +403,9 @@ mod tests {
         check(&["serve", "-p", "default_tll=1h"], Err("did you mean `default_ttl`?"));
         check(&["serve", "-p", "default_ttl"], Err("write NAME=VALUE"));
         check(&["serve", "-p", "max_retries=many"], Err("must be a number"));
+        check(&["serve", "--tls", "*:443", "--cert", "a.pem", "--key", "a.key", "--tls", "[::]:443"], Ok(()));
+        check(&["serve", "--tls", "*:443"], Err("--cert"));
+        check(&["serve", "--cert", "a.pem"], Err("--tls"));
         check(&["serve", "--server-name", "a b"], Err("a letter, then"));
         check(&["check"], Err("FILE"));
         check(&["bench", "-kc", "500", "-n", "10000", "http://a/"], Ok(()));

@@ -25,6 +25,10 @@ pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 pub const SOURCES_FILE_BYTES_MAX: u64 = 4 << 20;
 /// The token of `[admin]`, in a file of its own.
 pub const TOKEN_FILE_BYTES_MAX: u64 = 4 << 10;
+/// What the keys of session tickets are made of.
+pub const TICKET_SECRET_BYTES_MAX: u64 = 4 << 10;
+/// How often the files of certificates are looked at.
+pub const CERTIFICATE_LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Name and password for a parent proxy.
 pub const LOGIN_FILE_BYTES_MAX: u64 = 1 << 10;
 /// Mistakes of one file that are shown.

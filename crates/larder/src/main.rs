@@ -22,6 +22,8 @@ mod running;
 mod say;
 mod serve;
 mod signals;
+mod tls_files;
+mod tls_flags;
 mod varnish_front;
 mod varnish_parameters;
 mod vcl_command;

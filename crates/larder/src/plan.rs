@@ -15,6 +15,7 @@ use proxy::settings::{
 use crate::addresses::AdminAddress;
 use crate::limits;
 use crate::quantities::show_size;
+use crate::tls_files::TlsFiles;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -34,6 +35,8 @@ pub struct Plan {
     pub vcl_path: Vec<PathBuf>,
     /// What the operator should know before anything starts.
     pub warnings: Vec<String>,
+    /// The files of listeners that speak TLS.
+    pub tls_files: Vec<(ListenAddress, TlsFiles)>,
     /// Parameters that were set and that only a VCL reads.
     pub of_programs: Vec<&'static str>,
 }
@@ -102,6 +105,7 @@ impl Default for Plan {
             vcl_file: None,
             vcl_path: Vec::new(),
             warnings: Vec::new(),
+            tls_files: Vec::new(),
             of_programs: Vec::new(),
         }
     }
@@ -141,6 +145,7 @@ impl Plan {
     /// The warnings, and what was set and changes nothing.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.clone();
+        warnings.extend(self.tls_files.iter().flat_map(|(_, files)| files.open_to_others()));
         if self.vcl_file.is_none() {
             let is_idle = |name: &&str| {
                 format!(

@@ -25,6 +25,7 @@ use crate::plan::{LogTarget, Plan};
 use crate::process_memory::Process;
 use crate::quantities::show_size;
 use crate::say::say;
+use crate::tls_files::WatchedTls;
 use crate::vcl_loading::{self, Ready};
 use crate::vcl_world::Machine;
 
@@ -39,7 +40,12 @@ pub struct Running {
     /// Programs that came from the plan's file and are still loaded.
     from_file: Vec<String>,
     files_max: Option<u64>,
+    watched_tls: Vec<(ListenAddress, WatchedTls)>,
     _admin_path: SocketPath,
+}
+
+fn watched(plan: &Plan) -> Vec<(ListenAddress, WatchedTls)> {
+    plan.tls_files.iter().map(|(address, files)| (address.clone(), WatchedTls::new(files))).collect()
 }
 
 /// Their index comes back while the first requests are answered.
@@ -92,7 +98,19 @@ impl Running {
             Some(ListenAddress::Unix(path)) => SocketPath(Some(path.clone())),
             _ => SocketPath(None),
         };
-        Ok(Running { plan, proxy, admin, admin_address, log, machine, from_file, files_max, _admin_path: admin_path })
+        let watched_tls = watched(&plan);
+        Ok(Running {
+            plan,
+            proxy,
+            admin,
+            admin_address,
+            log,
+            machine,
+            from_file,
+            files_max,
+            watched_tls,
+            _admin_path: admin_path,
+        })
     }
 
     /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are.
@@ -133,8 +151,30 @@ impl Running {
         plan.disks.clone_from(&self.plan.disks);
         plan.disk_admission = self.plan.disk_admission;
         plan.disk_leases_from = self.plan.disk_leases_from;
+        self.watched_tls = watched(&plan);
         self.plan = plan;
         Ok(())
+    }
+
+    pub fn watches_certificates(&self) -> bool {
+        !self.watched_tls.is_empty()
+    }
+
+    /// Takes certificates over that have changed on disk. What is broken is said once, and the old ones stay.
+    pub fn look_at_certificates(&mut self) {
+        for (address, watched) in &mut self.watched_tls {
+            let shown = show_listen(address);
+            match watched.look() {
+                None => {}
+                Some(Ok(tls)) => {
+                    self.proxy.replace_tls(address, tls);
+                    say!("the certificates of {shown} have changed, and are shown from now on");
+                }
+                Some(Err(fault)) => {
+                    say!("warning: the new certificates of {shown} are refused, the old ones stay: {fault}")
+                }
+            }
+        }
     }
 
     /// For the next program of the file: operators may have taken any name.

@@ -7,6 +7,7 @@ use proxy::settings::{ListenAddress, ListenMode, RouteTarget};
 
 use crate::addresses::{show_listen, show_origin};
 use crate::flags::ServeFlags;
+use crate::limits::CERTIFICATE_LOOK_EVERY;
 use crate::plan::Plan;
 use crate::quantities::show_size;
 use crate::running::{Running, warn_of_names};
@@ -59,7 +60,8 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
     let mut ended = running.ended();
     let mut ends_asked = 0;
     loop {
-        match signals.wait(&mut ended, None) {
+        let patience = running.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
+        match signals.wait(&mut ended, patience) {
             Told::End if ends_asked == 0 => {
                 ends_asked += 1;
                 let grace = running.plan.settings.limits.drain_grace.as_secs();
@@ -75,7 +77,7 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
             }
             Told::Reload if ends_asked > 0 => say!("not reloading: larder is ending"),
             Told::Reload => reload(running, flags),
-            Told::Nothing => {}
+            Told::Nothing => running.look_at_certificates(),
             Told::Ended => {
                 running.finish();
                 return if ends_asked > 0 {
@@ -90,10 +92,10 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
 
 /// HUP: the config anew, and the log's file anew.
 fn reload(running: &mut Running, flags: &ServeFlags) {
-    if flags.config.is_none() && flags.vcl.is_none() {
+    if flags.config.is_none() && flags.vcl.is_none() && flags.tls.addresses.is_empty() {
         running.reopen_log(&running.plan);
         let log = if running.plan.log.is_some() { "; the access log is opened anew" } else { "" };
-        say!("there is no --config and no --vcl to reload{log}");
+        say!("there is no --config, --vcl or --cert to reload{log}");
         return;
     }
     let plan = match flags.plan() {
@@ -125,9 +127,10 @@ fn reload(running: &mut Running, flags: &ServeFlags) {
 fn introduce(running: &Running) {
     for (settings, address) in running.proxy.listen_addresses() {
         let note = if settings.proxy_protocol { " (PROXY protocol)" } else { "" };
+        let url = show_url(&address, settings.tls.is_some());
         match settings.mode {
-            ListenMode::Accelerate => say!("listening on {}{note}", show_url(&address)),
-            ListenMode::Forward => say!("a forward proxy on {}{note}", show_url(&address)),
+            ListenMode::Accelerate => say!("listening on {url}{note}"),
+            ListenMode::Forward => say!("a forward proxy on {url}{note}"),
         }
     }
     let settings = &running.plan.settings;
@@ -162,7 +165,9 @@ fn introduce(running: &Running) {
         }
     }
     let admin = match &running.admin_address {
-        Some(address @ ListenAddress::Tcp(_)) => format!("; dashboard, /status and /metrics on {}/", show_url(address)),
+        Some(address @ ListenAddress::Tcp(_)) => {
+            format!("; dashboard, /status and /metrics on {}/", show_url(address, false))
+        }
         Some(address) => format!("; /status and /metrics on {}", show_listen(address)),
         None => String::new(),
     };
@@ -177,8 +182,9 @@ fn describe(plan: &Plan) -> String {
     format!("{workers}, {} of memory", show_size(plan.settings.memory_bytes_max as u64))
 }
 
-fn show_url(address: &ListenAddress) -> String {
+fn show_url(address: &ListenAddress, speaks_tls: bool) -> String {
     match address {
+        ListenAddress::Tcp(address) if speaks_tls => format!("https://{address}"),
         ListenAddress::Tcp(address) => format!("http://{address}"),
         ListenAddress::Unix(_) => show_listen(address),
     }

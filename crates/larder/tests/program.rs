@@ -78,6 +78,10 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/tls_serving.rs"]
+mod tls_serving;
+#[path = "program/tls_site.rs"]
+mod tls_site;
 #[path = "program/vcl_operations.rs"]
 mod vcl_operations;
 #[path = "program/vcl_tools.rs"]

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::client_permits::ClientPermit;
+use crate::listener_tls::ListenerTls;
 use crate::peer::Peer;
 use crate::settings::{ListenMode, ListenerSettings};
 
@@ -22,6 +23,8 @@ pub(crate) struct Accepted {
     pub(crate) mode: ListenMode,
     /// Of the listener.
     pub(crate) name: Option<Arc<str>>,
+    /// Where TLS is spoken.
+    pub(crate) tls: Option<ListenerTls>,
     /// Its permit, one of those of its client, where these are limited.
     pub(crate) permit: Option<Box<ClientPermit>>,
 }

@@ -3,9 +3,11 @@
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
+use message::Scheme;
+use wire::Afterwards;
+
 use crate::accepted::Accepted;
 use crate::client_permits::ClientPermit;
-use crate::client_socket::ClientSocket;
 use crate::clock::deadline_now_ms;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
@@ -15,6 +17,7 @@ use crate::records::session_records::{SessionEnd, SessionRecords};
 use crate::request_body::UnreadBody;
 use crate::settings::ListenMode;
 use crate::slots::{ClientWatch, Phase, Slot};
+use crate::socket::Socket;
 use crate::stderr_line::complain;
 
 /// During a drain an idle connection may send one more request for so long; its answer says close. Closing at once
@@ -27,7 +30,7 @@ const IDLE_SECONDS_MAX: f64 = 100.0 * 366.0 * 86_400.0;
 /// A client connection.
 pub(crate) struct Connection {
     pub(crate) core: Rc<Core>,
-    pub(crate) socket: ClientSocket,
+    pub(crate) socket: Socket,
     pub(crate) slot: Rc<Slot>,
     /// Received and not yet read as requests: a partial head, a body's start, pipelined requests. No capacity while idle.
     pub(crate) pending: Vec<u8>,
@@ -67,8 +70,11 @@ impl Connection {
             deadline_ms = deadline_now_ms() + DRAIN_IDLE_MS;
         }
         let slot = core.slots.open(deadline_ms);
-        let socket = match ClientSocket::register(accepted.socket, accepted.is_unix) {
-            Ok(socket) => socket,
+        let socket = match Socket::register(accepted.socket, accepted.is_unix) {
+            Ok(socket) => match accepted.tls {
+                None => socket,
+                Some(tls) => socket.sealed(tls.begin()),
+            },
             Err(error) => {
                 complain(format_args!("a connection could not be registered: {error}"));
                 give_back(&core, &slot);
@@ -116,6 +122,12 @@ impl Connection {
     /// See `Settings::as_varnishd`.
     pub(crate) fn is_varnishd_s(&self) -> bool {
         self.core.site_ref().settings.as_varnishd
+    }
+
+    /// How what is asked for here is named.
+    #[inline]
+    pub(crate) fn scheme(&self) -> Scheme {
+        if self.socket.tls().is_some() { Scheme::Https } else { Scheme::Http }
     }
 
     /// From here on it is a transaction, and each step sets the deadline of what it waits for.
@@ -167,6 +179,11 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let core = Rc::clone(&self.core);
         self.charge(&core, 0);
+        if self.exchange.afterwards() != Afterwards::Abort
+            && let Some(tls) = self.socket.tls_mut()
+        {
+            tls.say_end();
+        }
         core.shared.cache.account().give_back(CONNECTION_BYTES);
         give_back(&core, &self.slot);
         if std::thread::panicking() {

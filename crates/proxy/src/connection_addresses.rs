@@ -8,7 +8,7 @@ use std::rc::Rc;
 use vcl::UnixPeer;
 use wire::proxy_triples::ProxyTriples;
 
-use crate::client_socket::ClientSocket;
+use crate::socket::Socket;
 
 /// The ends of a client's connection, for `client.ip` and its like. A UNIX socket has no address: 0.0.0.0, port 0.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct ConnectionAddresses {
 
 impl ConnectionAddresses {
     /// Without a PROXY header.
-    pub(crate) fn of(socket: &ClientSocket, peer: Box<[u8]>) -> ConnectionAddresses {
+    pub(crate) fn of(socket: &Socket, peer: Box<[u8]>) -> ConnectionAddresses {
         let (remote, local) = socket.addresses();
         let (unix_peer, descriptor) = (socket.unix_peer(), socket.descriptor());
         ConnectionAddresses {

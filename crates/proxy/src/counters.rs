@@ -75,6 +75,14 @@ counters! {
     connections_reading: Gauge, "Client connections in the middle of a request";
     connections_writing: Gauge, "Client connections being sent an answer";
     connections_waiting: Gauge, "Idle keep-alive client connections";
+    tls_handshakes: Total, "Handshakes of TLS with clients that came to a session";
+    tls_resumed: Total, "Of these, those that went on with a session from before";
+    tls_failed_alert: Total, "Handshakes that a client gave up with an alert, because it does not trust the certificate for example";
+    tls_failed_nothing_in_common: Total, "Handshakes with clients that know no version, suite or group that is spoken";
+    tls_failed_client_certificate: Total, "Handshakes with clients whose certificate is not accepted, or missing";
+    tls_failed_not_tls: Total, "Connections that do not speak TLS where it is spoken";
+    tls_failed_left: Total, "Handshakes that clients did not end, or not within limits.tls_handshake_timeout";
+    tls_failed_protocol: Total, "Handshakes that broke the rules of TLS";
     requests: Total, "Requests read";
     requests_pipelined: Total, "Of these, those whose first bytes had come with the request before";
     hits: Total, "Answered from the store, with what was fresh";

@@ -6,8 +6,8 @@
 
 use std::task::{Context, Poll};
 
-use crate::client_socket::Presence;
 use crate::connection::Connection;
+use crate::plain_socket::Presence;
 use crate::slots::ClientWatch;
 
 impl Connection {

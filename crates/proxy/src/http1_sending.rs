@@ -15,6 +15,7 @@ use wire::{BodyFraming, Persistence, write_framing, write_head_end, write_status
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::Connection;
+use crate::held_body::Pages;
 use crate::limits::SLICES_MAX;
 use crate::limits::{HEAD_BYTES_USUAL, LEASED_UNSENT_BYTES_MAX};
 use crate::listener::UNSENT_BYTES_MAX;
@@ -37,6 +38,7 @@ struct AnswerTransfer {
     queue: VecDeque<Bytes>,
     head_bytes_left: usize,
     body: Body,
+    wanted: Wanted,
     framing: BodyFraming,
     /// How the body ended; what is queued of it still goes out.
     end: Option<End>,
@@ -56,7 +58,8 @@ pub(crate) async fn send(
     let began = Moment::now();
     let timeout_ms = connection.core.site_ref().settings.limits.send_timeout.as_millis() as u64;
     connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
-    let (mut sending, persistent) = AnswerTransfer::begin(outgoing, version, persistent);
+    let wanted = if connection.socket.takes_pages() { Wanted::BytesOrPages } else { Wanted::Bytes };
+    let (mut sending, persistent) = AnswerTransfer::begin(outgoing, wanted, version, persistent);
     let head_bytes = sending.head_bytes_left as u64;
     let is_leased = sending.body.is_leased();
     if is_leased {
@@ -76,7 +79,7 @@ pub(crate) async fn send(
 
 impl AnswerTransfer {
     /// Renders the head. A body whose end only the connection's end can show makes that the last answer.
-    fn begin(outgoing: Outgoing, version: Version, persistent: bool) -> (AnswerTransfer, bool) {
+    fn begin(outgoing: Outgoing, wanted: Wanted, version: Version, persistent: bool) -> (AnswerTransfer, bool) {
         let Outgoing { head, body } = outgoing;
         let (text, framing, body_bytes_sent, persistent) = match head {
             OutgoingHead::Whole { head, content, sends_content } => {
@@ -102,13 +105,13 @@ impl AnswerTransfer {
             queue.push_back(Bytes::from(text));
         }
         let (pace, held, end) = (Pace::default(), None, None);
-        (AnswerTransfer { queue, head_bytes_left, body, framing, end, body_bytes_sent, pace, held }, persistent)
+        (AnswerTransfer { queue, head_bytes_left, body, wanted, framing, end, body_bytes_sent, pace, held }, persistent)
     }
 
     /// Queues the next piece of the body, framed, or notes its end. `Pending` also where it is sent as pages.
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let at = self.queue.len();
-        match ready!(self.body.poll_bytes(&mut self.queue, cx, Wanted::BytesOrPages)) {
+        match ready!(self.body.poll_bytes(&mut self.queue, cx, self.wanted)) {
             BodyEvent::Pages => return Poll::Pending,
             BodyEvent::More => self.frame_from(at),
             BodyEvent::Broken(end) => self.end = Some(end),
@@ -166,9 +169,9 @@ impl AnswerTransfer {
                     break;
                 }
             }
-            if self.queue.is_empty() && self.body.pages().is_none() {
+            if self.queue.is_empty() && self.pages().is_none() {
                 if let Some(end) = self.end {
-                    return Poll::Ready(end);
+                    return self.poll_sent(connection, cx, (began, timeout_ms)).map(|sent| sent.unwrap_or(end));
                 }
                 return self.wait_for_body(connection, cx, began);
             }
@@ -183,7 +186,7 @@ impl AnswerTransfer {
                 }
             }
             if self.queue.is_empty()
-                && let Some((pages, from, to)) = self.body.pages()
+                && let Some((pages, from, to)) = pages_of(&mut self.body, self.wanted)
             {
                 match connection.socket.poll_send_pages(cx, pages, *from, to) {
                     // The file has become shorter than it was when its length was said.
@@ -220,6 +223,25 @@ impl AnswerTransfer {
                     return self.wait_for_client(connection, cx, began, timeout_ms);
                 }
             }
+        }
+    }
+
+    /// What comes next, if it is sent as it lies in a file.
+    fn pages(&mut self) -> Option<(Pages<'_>, &mut u64, u64)> {
+        pages_of(&mut self.body, self.wanted)
+    }
+
+    /// All has been written. Ready when the kernel has it, or with another end where it never will.
+    fn poll_sent(
+        &self,
+        connection: &mut Connection,
+        cx: &mut Context<'_>,
+        (began, timeout_ms): (Moment, u64),
+    ) -> Poll<Option<End>> {
+        match connection.socket.poll_sent(cx) {
+            Poll::Ready(Ok(())) => Poll::Ready(None),
+            Poll::Ready(Err(_)) => Poll::Ready(Some(End::ClientLeft)),
+            Poll::Pending => self.wait_for_client(connection, cx, began, timeout_ms).map(Some),
         }
     }
 
@@ -288,7 +310,8 @@ impl AnswerTransfer {
         // Of the head too.
         let sent_bytes = self.body_bytes_sent.wrapping_sub(self.head_bytes_left as u64);
         connection.slot.waits_for_client(|before| {
-            Unsent::new(before, (sent_bytes, self.own_bytes()), self.body.rest(), deadline_now_ms())
+            let queued_bytes = self.own_bytes() + connection.socket.unsent_bytes();
+            Unsent::new(before, (sent_bytes, queued_bytes), self.body.rest(), deadline_now_ms())
         });
         connection.slot.park(cx.waker());
         Poll::Pending
@@ -315,4 +338,8 @@ impl AnswerTransfer {
         let at_micros = began.micros_until(Moment::now());
         self.pace.is_too_slow(at_micros, self.body_bytes_sent, rate_min, timeout_ms)
     }
+}
+
+fn pages_of(body: &mut Body, wanted: Wanted) -> Option<(Pages<'_>, &mut u64, u64)> {
+    if wanted == Wanted::BytesOrPages { body.pages() } else { None }
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use message::{Scheme, Version};
+use message::Version;
 use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
 
 use crate::accepted::Accepted;
@@ -33,6 +33,7 @@ use crate::request_body::UnreadBody;
 use crate::send_outcome::End;
 use crate::site::Site;
 use crate::slots::{CloseReason, Phase};
+use crate::tls_greeting;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction, log, story, synthesis};
 use crate::vcl_story::xids;
@@ -66,6 +67,9 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
 fn serve(mut connection: Connection, proxy_protocol: bool) -> impl Future<Output = ()> {
     async move {
         if proxy_protocol && !Box::pin(crate::proxy_header::read(&mut connection)).await {
+            return;
+        }
+        if connection.socket.tls().is_some() && !Box::pin(tls_greeting::run(&mut connection)).await {
             return;
         }
         loop {
@@ -231,7 +235,7 @@ impl Connection {
 
     /// Answers the requests at the start of `bytes`. Returns how many bytes are done with.
     fn take_requests(&mut self, core: &Rc<Core>, bytes: &[u8], hits_left: &mut u32) -> (usize, Option<Turn>) {
-        let (mut at, mut is_first) = (0, true);
+        let (mut at, mut is_first, scheme) = (0, true, self.scheme());
         while at < bytes.len() && *hits_left > 0 {
             let limits = core.site_ref().settings.limits.request_head;
             if limits.lenient {
@@ -246,7 +250,7 @@ impl Connection {
             }
             let moment = Moment::now();
             let mut spans = core.spans.borrow_mut();
-            match read_request(&bytes[at..], &mut spans, &limits, Scheme::Http) {
+            match read_request(&bytes[at..], &mut spans, &limits, scheme) {
                 Ok(None) => break,
                 Err(refusal) => match unfolded(&bytes[at..]).filter(|_| limits.lenient) {
                     Some(text) => match self.take_unfolded(core, &text, moment) {
@@ -283,7 +287,7 @@ impl Connection {
     ) -> Result<(usize, Option<Turn>), Refusal> {
         let (mut spans, limits) = (Vec::new(), core.site_ref().settings.limits.request_head);
         // Its end has come: what is refused is refused because of a line behind the first.
-        let received = read_request(text, &mut spans, &limits, Scheme::Http)?.ok_or(refusals::LINE_END_INVALID)?;
+        let received = read_request(text, &mut spans, &limits, self.scheme())?.ok_or(refusals::LINE_END_INVALID)?;
         Ok((received.head_bytes, self.take_request(core, received, moment)))
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn send(
     // Whatever stands in the way meets the loop's next write, too, which says what becomes of the answer.
     let sent = written.unwrap_or(0);
     core.counters.bytes_out.add(sent as u64);
-    if sent as u64 == total {
+    if sent as u64 == total && !connection.socket.has_unsent() {
         core.edges.take(State::Deliver, State::Transmit);
         core.edges.take(State::Transmit, State::Log);
         connection.exchange(Event::AnswerEnded);
@@ -118,7 +118,12 @@ fn count<T: Whole>(_: &T, core: &Core) {
 
 /// One write of as much as fits into it. Returns also how many bytes the whole answer has.
 #[inline]
-fn write(connection: &Connection, held: &impl Whole, head: [&[u8]; 2], head_only: bool) -> (io::Result<usize>, u64) {
+fn write(
+    connection: &mut Connection,
+    held: &impl Whole,
+    head: [&[u8]; 2],
+    head_only: bool,
+) -> (io::Result<usize>, u64) {
     let hold = OnceCell::new();
     let mut slices: SmallVec<[IoSlice<'_>; SLICES_MAX]> = SmallVec::new();
     slices.extend(head.map(IoSlice::new));
@@ -127,8 +132,11 @@ fn write(connection: &Connection, held: &impl Whole, head: [&[u8]; 2], head_only
         return (connection.socket.try_write(&slices), head_len);
     }
     let total = head_len + held.length();
-    if let Some(pages) = held.pages() {
-        return (write_pages(connection, &slices, pages, held.length()), total);
+    match held.pages() {
+        // The loop reads its bytes, and sends them with the head.
+        Some(_) if !connection.socket.takes_pages() => return (Ok(0), total),
+        Some(pages) => return (write_pages(connection, &slices, pages, held.length()), total),
+        None => {}
     }
     held.slices(&hold, &mut slices);
     let written = connection.socket.try_write(&slices);
@@ -141,7 +149,7 @@ fn write(connection: &Connection, held: &impl Whole, head: [&[u8]; 2], head_only
 }
 
 /// Head and tail first, then the body as it lies in its file.
-fn write_pages(connection: &Connection, head: &[IoSlice<'_>], pages: Pages<'_>, length: u64) -> io::Result<usize> {
+fn write_pages(connection: &mut Connection, head: &[IoSlice<'_>], pages: Pages<'_>, length: u64) -> io::Result<usize> {
     let head_len = head.iter().map(|slice| slice.len()).sum();
     let sent = connection.socket.try_write(head)?;
     if sent < head_len {

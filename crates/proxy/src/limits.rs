@@ -67,6 +67,8 @@ pub struct Limits {
     pub requests_per_connection_max: u32,
     /// From the first byte of a head to its last, absolute.
     pub request_head_timeout: Duration,
+    /// From the first byte of a connection to the end of its handshake, where TLS is spoken.
+    pub tls_handshake_timeout: Duration,
     /// A keep-alive connection without a request.
     pub idle_timeout: Duration,
     /// Between two reads of a request body.
@@ -146,6 +148,7 @@ impl Default for Limits {
             pipelined_hits_max: 64,
             requests_per_connection_max: u32::MAX,
             request_head_timeout: Duration::from_secs(10),
+            tls_handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
             request_body_timeout: Duration::from_secs(60),
             request_body_rate_min: 100,
@@ -189,6 +192,11 @@ impl Default for Limits {
 pub(crate) const DISK_LOOK_STEP_BYTES: u64 = 128 << 10;
 /// Bytes of an answer that the kernel may hold unsent for a connection while they are pages of a disk's file: they are no copies.
 pub(crate) const LEASED_UNSENT_BYTES_MAX: u32 = 1 << 20;
+
+/// Text that is sealed for a client at once, as long as it takes what it is sent: eight records of TLS.
+pub(crate) const SEALED_BYTES_MAX: usize = 128 << 10;
+/// And for one that does not: what is sealed cannot be taken back, and waits in memory of its own.
+pub(crate) const SEALED_BYTES_MIN: usize = 16 << 10;
 
 /// What one read of a body has to bring for the next to be read straight into the block in which it will lie.
 pub(crate) const FLOW_BYTES_MIN: usize = 16 << 10;

@@ -106,9 +106,17 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         Err(error) => panic!("the runtime takes no more sockets: {error}"),
     };
     let (is_unix, proxy_protocol) = (unix_path.is_some(), listener.settings.proxy_protocol);
-    let (mode, name) = (listener.settings.mode, listener.settings.name.clone());
-    let arrived =
-        |socket, peer| Accepted { socket, is_unix, peer, proxy_protocol, mode, name: name.clone(), permit: None };
+    let (mode, name, tls) = (listener.settings.mode, listener.settings.name.clone(), listener.settings.tls.clone());
+    let arrived = |socket, peer| Accepted {
+        socket,
+        is_unix,
+        peer,
+        proxy_protocol,
+        mode,
+        name: name.clone(),
+        tls: tls.clone(),
+        permit: None,
+    };
     let mut closing = core.listener_closing(&listener.settings);
     loop {
         let full = core.shared.connections_open() >= core.site().settings.limits.connections_max;

@@ -25,7 +25,6 @@ pub(crate) mod multi_answer;
 pub(crate) mod read_flights;
 pub(crate) mod request_part;
 pub mod server_ring;
-pub mod server_tls;
 pub(crate) mod value_hold;
 
 pub use self::gateway_routes::connections_of_core_max;

@@ -15,7 +15,6 @@ mod origin_pool;
 mod origin_queue;
 mod origin_set;
 mod origin_status;
-mod origin_stream;
 mod resolver;
 mod servers;
 mod staggered_dial;
@@ -33,7 +32,6 @@ pub(crate) use self::dial::DialAddress;
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
 pub use self::origin_set::Origins;
 pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
-pub use self::origin_stream::OriginStream;
 pub use self::whereabouts::Whereabouts;
 
 use self::balance::{Address, Ejection};
@@ -47,6 +45,7 @@ use crate::clock::Moment;
 use crate::counters::CoreCounters;
 use crate::limits::Limits;
 use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl};
+use crate::socket::Socket;
 
 /// One `[origin.NAME]`, or one backend.
 #[derive(Debug)]
@@ -111,7 +110,7 @@ pub enum OriginFailure {
 /// An open connection that is ours alone. Dropped, it is closed.
 #[derive(Debug)]
 pub struct OriginConnection {
-    pub stream: OriginStream,
+    pub stream: Socket,
     /// Requests were sent on it before this one.
     pub reused: bool,
     /// Requests sent on it, this one included.
@@ -201,12 +200,7 @@ impl Origin {
 
     /// A connection of its own to the address whose turn it is, past limits and queue: how else would one know whether
     /// an origin answers that is full. It is in no count.
-    pub async fn dial_for_probe(
-        &self,
-        turn: usize,
-        now_ms: u64,
-        timeout: Duration,
-    ) -> Result<OriginStream, OriginError> {
+    pub async fn dial_for_probe(&self, turn: usize, now_ms: u64, timeout: Duration) -> Result<Socket, OriginError> {
         let began = Moment::now();
         let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
         let found = self.servers.look_up(&self.resolver, now_ms, elapsed_ms, timeout).await;
@@ -352,10 +346,10 @@ impl Origin {
     fn accept(&self, core: &CoreHandle<'_>, reuse: Reuse, grant: Grant<Returned>) -> Entered {
         match grant {
             Grant::Slot => Entered::Slot(Lease::of_slot(&self.servers)),
-            Grant::Used(Returned { address, idle }) => {
+            Grant::Used(Returned { address, mut idle }) => {
                 let ejected = address.is_ejected(core.now_ms);
                 let lease = Lease::of_open(&self.servers, address);
-                if reuse == Reuse::Fresh || ejected || !self.servers.is_usable(&idle, core.core, core.now_ms) {
+                if reuse == Reuse::Fresh || ejected || !self.servers.is_usable(&mut idle, core.core, core.now_ms) {
                     drop(idle);
                     return Entered::Slot(lease.emptied());
                 }
@@ -421,7 +415,7 @@ impl OriginConnection {
     /// Gives the connection back after an exchange that ended cleanly, for the next request to this origin. Closes it
     /// instead if anything arrived since, if it is one too many, or if its address is gone.
     #[inline]
-    pub fn into_pool(self, core: &CoreHandle<'_>) {
+    pub fn into_pool(mut self, core: &CoreHandle<'_>) {
         // Whoever gets the slot of a connection that is not kept must find it closed: `self` drops the stream first.
         if !self.is_personal && self.stream.is_quiet() {
             let OriginConnection { stream, requests, lease, .. } = self;
@@ -450,7 +444,8 @@ impl OriginConnection {
 
     /// The socket's number in this process, its other end and ours. A UNIX socket has no address: 0.0.0.0, port 0.
     pub fn ends(&self) -> (i32, SocketAddr, SocketAddr) {
-        self.stream.ends()
+        let (remote, local) = self.stream.addresses();
+        (self.stream.descriptor(), remote, local)
     }
 
     /// The address in text: `10.0.0.3:80`, `unix:/run/app.sock`.

@@ -18,7 +18,8 @@ use vcl::typed_program::{Probe, ProbeRequest};
 use crate::backend_health::BackendHealth;
 use crate::clock::{Clock, Moment};
 use crate::limits::{PROBE_HEAD_BYTES_MAX, PROBE_INTERVAL_MIN, PROBES_AT_ONCE_MAX};
-use crate::origin::{Origin, OriginStream, Span};
+use crate::origin::{Origin, Span};
+use crate::socket::Socket;
 
 /// Started when it is first needed, ended when it is dropped.
 #[derive(Default)]
@@ -125,7 +126,7 @@ impl Probing {
         }
     }
 
-    async fn converse(&self, stream: &mut OriginStream) -> Result<u16, String> {
+    async fn converse(&self, stream: &mut Socket) -> Result<u16, String> {
         stream.write_all(&self.request).await.map_err(|e| format!("the request could not be sent: {e}"))?;
         let (mut head, mut scratch) = (Vec::new(), [0; 2048]);
         loop {

@@ -76,7 +76,7 @@ async fn more(connection: &mut Connection) -> bool {
     let core = std::rc::Rc::clone(&connection.core);
     poll_fn(|cx| {
         let mut scratch = core.scratch.borrow_mut();
-        match connection.socket.poll_read(cx, &mut scratch) {
+        match connection.socket.poll_read_clear(cx, &mut scratch) {
             Poll::Ready(Ok(read)) if read > 0 => {
                 core.counters.bytes_in.add(read as u64);
                 connection.pending.extend_from_slice(&scratch[..read]);

@@ -2,7 +2,7 @@
 //! anything is copied.
 
 use cache::Key;
-use message::{FieldName, Fields, Request, Scheme, TargetForm};
+use message::{FieldName, Fields, Request, TargetForm};
 use rules::forwarded::{self};
 use wire::ReceivedRequest;
 
@@ -196,14 +196,14 @@ pub(crate) fn client_of_hop(
         let sender = forwarded::sender(client.ip, received.request.fields, |hop| is_in(trusted, hop));
         (client.ip, client.is_vouched_for) = (sender.address, sender.is_vouched_for);
     }
-    if client.peer_is_trusted
-        && seen.has(FieldName::XForwardedProto)
-        && forwarded::client_scheme(Scheme::Http, true, received.request.fields) == Scheme::Https
-    {
+    if client.peer_is_trusted && seen.has(FieldName::XForwardedProto) {
         let request = &mut received.request;
-        request.scheme = Scheme::Https;
-        // It was read as http: which port is the default one is known only now.
-        request.authority.port = received.given_port.filter(|&port| port != Scheme::Https.default_port());
+        let scheme = forwarded::client_scheme(request.scheme, true, request.fields);
+        if scheme != request.scheme {
+            request.scheme = scheme;
+            // It was read as the other one: which port is the default is known only now.
+            request.authority.port = received.given_port.filter(|&port| port != scheme.default_port());
+        }
     }
     client
 }

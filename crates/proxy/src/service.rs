@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwap;
 use cache::{Cache, CacheSettings, CacheStats, Disk, DiskStats, EvictionKind};
 use parking_lot::Mutex;
+use tls::ServerTls;
 use vcl::World;
 
 use crate::accepted::Listener;
@@ -171,6 +172,12 @@ impl Proxy {
         };
         // From here on nothing is refused any more.
         bound.retain(|(known, _)| listeners.contains(known));
+        for (known, _) in &*bound {
+            let same = listeners.iter().find(|listener| *listener == known);
+            if let (Some(tls), Some(renewed)) = (&known.tls, same.and_then(|listener| listener.tls.as_ref())) {
+                tls.take_over(renewed);
+            }
+        }
         self.shared.memory.set_limit(memory_bytes_max);
         self.shared.cache.set_memory(memory_bytes_max);
         self.shared.set_site(site);
@@ -180,6 +187,15 @@ impl Proxy {
             self.open(listeners);
         }
         Ok(warnings)
+    }
+
+    /// Shows other certificates to who connects to an address from now on, if TLS is spoken there.
+    pub fn replace_tls(&self, address: &ListenAddress, tls: ServerTls) {
+        let bound = self.bound.lock();
+        let listener = bound.iter().find(|(listener, _)| listener.address == *address && listener.tls.is_some());
+        if let Some(known) = listener.and_then(|(listener, _)| listener.tls.as_ref()) {
+            known.replace(tls);
+        }
     }
 
     /// Stops accepting and finishes what is in flight, for at most `limits.drain_grace`.

@@ -15,6 +15,7 @@ pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
 };
 use crate::limits::Limits;
+pub use crate::listener_tls::ListenerTls;
 pub use crate::memcached_gateway::gateway_settings::{
     BinaryKeys, LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode,
     MemcachedServer, MemcachedSettings, MemcachedTls, NextServer, RequestPart,
@@ -89,7 +90,7 @@ impl Settings {
     }
 }
 
-/// Where we listen. Two listeners are the same one across a reload when their addresses are equal.
+/// Where we listen. Two listeners are the same one across a reload when they are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerSettings {
     pub address: ListenAddress,
@@ -98,12 +99,14 @@ pub struct ListenerSettings {
     pub mode: ListenMode,
     /// What records call it; `a0` if nothing.
     pub name: Option<Arc<str>>,
+    /// Requests come sealed.
+    pub tls: Option<ListenerTls>,
 }
 
 impl ListenerSettings {
     /// One that accelerates.
     pub fn at(address: ListenAddress) -> ListenerSettings {
-        ListenerSettings { address, proxy_protocol: false, mode: ListenMode::Accelerate, name: None }
+        ListenerSettings { address, proxy_protocol: false, mode: ListenMode::Accelerate, name: None, tls: None }
     }
 }
 

@@ -45,6 +45,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         pipelined_hits_max => pipelined_hits_max: number(1..=ANY);
         requests_per_connection_max => requests_per_connection_max: number(1..=ANY);
         request_head_timeout => request_head_timeout: time(true);
+        tls_handshake_timeout => tls_handshake_timeout: time(true);
         idle_timeout => idle_timeout: time(true);
         request_body_timeout => request_body_timeout: time(true);
         request_body_rate_min => request_body_rate_min: bytes(0..=ANY);

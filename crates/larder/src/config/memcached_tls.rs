@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use proxy::limits::CERTIFICATES_BYTES_MAX;
-use proxy::memcached_gateway::server_tls::{Authorities, SYSTEM_AUTHORITIES, is_server_name};
 use proxy::settings::{MemcachedServer, MemcachedTls};
+use tls::{Authorities, is_server_name};
 
 use super::complaint::Complaint;
 use super::section::{Section, parsed, switch};
@@ -42,7 +42,7 @@ pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<Me
     let authorities = match &ca {
         Some(file) => authorities_in(file),
         None if section.get("ca").is_some() => return None,
-        None => match SYSTEM_AUTHORITIES.map(Path::new).into_iter().find(|file| file.exists()) {
+        None => match Authorities::OF_SYSTEM.map(Path::new).into_iter().find(|file| file.exists()) {
             Some(file) => authorities_in(file),
             None => Err("this system has no file of certificate authorities where larder looks for one".to_owned()),
         },

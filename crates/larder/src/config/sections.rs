@@ -15,13 +15,15 @@ use super::section::{Node, Section, choice, count, duration, parsed, size, switc
 use crate::addresses::{parse_admin, parse_listen, parse_origin};
 use crate::limits::DISK_SENDFILE_MIN;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, origin_with_defaults};
+use crate::tls_files::TlsFiles;
 use crate::varnish_parameters;
 
 /// `[[listen]]`
-pub fn listeners(sections: Vec<Section<'_>>) -> Vec<ListenerSettings> {
+pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(ListenAddress, TlsFiles)>) {
     let mut listeners: Vec<ListenerSettings> = Vec::new();
+    let mut tls_files = Vec::new();
     for section in sections {
-        let mut section = section.not_yet(&["tls"]);
+        let mut section = section;
         let address = section.read("address", |node| {
             let written = text(node)?;
             let address = parse_listen(written)
@@ -38,15 +40,16 @@ pub fn listeners(sections: Vec<Section<'_>>) -> Vec<ListenerSettings> {
         let modes = [("accelerate", ListenMode::Accelerate), ("forward", ListenMode::Forward)];
         let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(ListenMode::Accelerate);
         let proxy_protocol = section.read("proxy_protocol", switch).unwrap_or(false);
+        let tls = super::listen_tls::read(&mut section);
         section.require("address", "write address = \"127.0.0.1:8080\"");
-        listeners.extend(address.map(|address| ListenerSettings {
-            proxy_protocol,
-            mode,
-            ..ListenerSettings::at(address)
-        }));
+        if let Some(address) = address {
+            let (files, tls) = tls.unzip();
+            tls_files.extend(files.map(|files| (address.clone(), files)));
+            listeners.push(ListenerSettings { proxy_protocol, mode, tls, ..ListenerSettings::at(address) });
+        }
         section.end();
     }
-    listeners
+    (listeners, tls_files)
 }
 
 /// `[origin.NAME]`

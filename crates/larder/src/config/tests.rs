@@ -472,15 +472,46 @@ larder.toml:4:8: error: the origin `b` has no address
 fn what_comes_later_says_so() {
     check(
         r#"
-[[listen]]
-address = "127.0.0.1:443"
-tls = true
+[origin.a]
+urls = ["http://127.0.0.1:3000"]
+weight = 3
 "#,
         r#"
-larder.toml:3:1: error: `tls` in [[listen]] is not supported by this version of larder
+larder.toml:3:1: error: `weight` in [origin.a] is not supported by this version of larder
    |
- 3 | tls = true
-   | ^^^ not yet
+ 3 | weight = 3
+   | ^^^^^^ not yet
+"#,
+    );
+}
+
+#[test]
+fn tls_of_a_listener_needs_certificates_with_their_keys() {
+    check(
+        r#"
+[[listen]]
+address = "127.0.0.1:443"
+tls = { cert = ["/a.pem", "/b.pem"], key = "/a.key" }
+"#,
+        r#"
+larder.toml:3:7: error: there are 2 certificates and 1 keys
+   |
+ 3 | tls = { cert = ["/a.pem", "/b.pem"], key = "/a.key" }
+   |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ each certificate has a key
+   = help: list the keys in the order of the certificates
+"#,
+    );
+    check(
+        r#"
+[[listen]]
+address = "127.0.0.1:443"
+tls = { cert = "/nowhere/a.pem" }
+"#,
+        r#"
+larder.toml:3:7: error: /nowhere/a.pem: No such file or directory (os error 2)
+   |
+ 3 | tls = { cert = "/nowhere/a.pem" }
+   |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^ no TLS can be spoken with this
 "#,
     );
 }

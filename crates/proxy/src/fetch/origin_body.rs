@@ -145,7 +145,7 @@ impl OriginBody {
         let core = Rc::clone(&self.core);
         while !self.decoder.is_end() {
             let is_too_long = self.decoder.remaining().is_some_and(|remaining| remaining > *left as u64);
-            let (Some(connection), Ok(mut scratch)) = (&self.connection, core.scratch.try_borrow_mut()) else {
+            let (Some(connection), Ok(mut scratch)) = (&mut self.connection, core.scratch.try_borrow_mut()) else {
                 return Rest::TooMuch;
             };
             let room = scratch.len().min(*left);

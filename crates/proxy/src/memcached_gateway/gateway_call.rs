@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 use wire::memcached::{Command, Expected, Reply, ReplyFault};
 
 use crate::clock::deadline_now_ms;
-use crate::memcached_gateway::server_tls::TlsFault;
 
 #[derive(Debug)]
 pub(crate) struct GatewayCall {
@@ -78,7 +77,7 @@ pub(crate) enum FailureKind {
     /// Its name has no address.
     Resolve,
     /// The server is not who it should be, or speaks no TLS.
-    Tls(TlsFault),
+    Tls(tls::Fault),
     /// The server refused user and password.
     Login,
     /// The connection ended before the reply did.

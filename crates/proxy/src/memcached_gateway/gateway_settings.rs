@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::limits::MEMCACHED_LONG_KEY_BYTES_MAX;
 use crate::memcached_gateway::chunk_layout::{CHUNK_HEAD_BYTES, MANIFEST_BYTES};
 use crate::memcached_gateway::item_key::is_name_of_long_key;
-use crate::memcached_gateway::server_tls::Authorities;
 use crate::settings::{NamedTypes, OriginUrl};
 
 /// What a memcached takes for an item unless its option `-I` says otherwise.
@@ -99,7 +98,7 @@ impl MemcachedAddress {
 /// How a server that speaks TLS is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemcachedTls {
-    pub authorities: Arc<Authorities>,
+    pub authorities: Arc<tls::Authorities>,
     /// What its certificate is for, where that is not the host that is connected to.
     pub name: Option<String>,
 }

@@ -6,11 +6,11 @@ use wire::memcached::{Asked, Command, Progress, Reply, StoreVerb, read_reply};
 
 use crate::memcached_gateway::gateway_call::FailureKind;
 use crate::memcached_gateway::memcached_server::Server;
-use crate::memcached_gateway::server_tls::LaneStream;
 use crate::origin::{DialAddress, OriginErrorKind};
+use crate::socket::Socket;
 
 /// The connection, and where it leads.
-pub(crate) async fn open(server: &Server, now_ms: u64) -> Result<(LaneStream, DialAddress), FailureKind> {
+pub(crate) async fn open(server: &Server, now_ms: u64) -> Result<(Socket, DialAddress), FailureKind> {
     let terms = &server.terms;
     let opening = async {
         let whereabouts = server.whereabouts.load_full();
@@ -21,8 +21,8 @@ pub(crate) async fn open(server: &Server, now_ms: u64) -> Result<(LaneStream, Di
             _ => FailureKind::ConnectTimeout,
         })?;
         let mut stream = match &server.tls {
-            None => LaneStream::Plain(stream),
-            Some(tls) => tls.begin(stream).await.map_err(FailureKind::Tls)?,
+            None => stream,
+            Some(tls) => stream.agreed(tls.begin()).await.map_err(FailureKind::Tls)?,
         };
         if let Some(login) = &terms.login {
             let token = format!("{} {}", login.user, login.password);
@@ -34,7 +34,7 @@ pub(crate) async fn open(server: &Server, now_ms: u64) -> Result<(LaneStream, Di
 }
 
 /// The set that a server started with `-Y` wants first; its key and flags mean nothing.
-async fn log_in(stream: &mut LaneStream, token: &[u8]) -> Result<(), FailureKind> {
+async fn log_in(stream: &mut Socket, token: &[u8]) -> Result<(), FailureKind> {
     let command = Command::Store { verb: StoreVerb::Set, key: b"login", flags: 0, exptime: 0, value: token };
     let mut out = Vec::new();
     command.write(&mut out);

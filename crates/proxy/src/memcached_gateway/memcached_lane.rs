@@ -31,8 +31,8 @@ use crate::limits::{
 use crate::memcached_gateway::gateway_call::{Failure, FailureKind, GatewayCall, ReceivedReply};
 use crate::memcached_gateway::lane_opening;
 use crate::memcached_gateway::memcached_server::Server;
-use crate::memcached_gateway::server_tls::LaneStream;
 use crate::origin::DialAddress;
+use crate::socket::Socket;
 
 /// What is read at once, and what a lane's buffer has at least.
 const READ_BYTES: usize = 16 << 10;
@@ -231,7 +231,7 @@ impl Lane {
     fn poll(
         &self,
         counters: &CoreCounters,
-        stream: &mut LaneStream,
+        stream: &mut Socket,
         input: &mut BytesMut,
         alarm: &mut Alarm,
         cx: &mut Context<'_>,
@@ -273,7 +273,7 @@ impl Lane {
         (!queue.waiting.is_empty()).then_some(queue.first_deadline_ms)
     }
 
-    fn write(&self, stream: &mut LaneStream, cx: &mut Context<'_>) -> io::Result<()> {
+    fn write(&self, stream: &mut Socket, cx: &mut Context<'_>) -> io::Result<()> {
         let mut queue = self.queue.borrow_mut();
         let queue = &mut *queue;
         while queue.out_sent < queue.out.len() {
@@ -336,7 +336,7 @@ impl Lane {
 }
 
 /// False at the end of the stream.
-fn read(stream: &mut LaneStream, input: &mut BytesMut, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+fn read(stream: &mut Socket, input: &mut BytesMut, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
     if input.capacity() - input.len() < READ_BYTES / 4 {
         input.reserve(READ_BYTES);
     }

@@ -18,7 +18,6 @@ use crate::counters::CoreCounters;
 use crate::memcached_gateway::gateway_call::{Failure, GatewayCall, ReceivedReply};
 use crate::memcached_gateway::gateway_settings::{MemcachedAddress, MemcachedLogin, MemcachedSettings, MemcachedTls};
 use crate::memcached_gateway::read_flights::ReadFlights;
-use crate::memcached_gateway::server_tls::ServerTls;
 use crate::origin::Whereabouts;
 
 #[derive(Debug)]
@@ -29,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) flights: ReadFlights,
     /// Where its name leads.
     pub(crate) whereabouts: ArcSwap<Whereabouts>,
-    pub(crate) tls: Option<ServerTls>,
+    pub(crate) tls: Option<tls::ClientTls>,
     failures: AtomicU32,
     /// 0: in use.
     ejected_until_ms: AtomicU64,
@@ -66,7 +65,8 @@ impl Server {
         static SERVERS_COUNT: AtomicU64 = AtomicU64::new(0);
         let tls = terms.tls.as_ref().map(|tls| {
             let name = tls.name.as_deref().unwrap_or(terms.address.host());
-            ServerTls::new(&tls.authorities, name).expect("names are looked at when settings are read")
+            tls::ClientTls::new(&tls::ClientSettings::verifying(&tls.authorities, name))
+                .expect("names are looked at when settings are read")
         });
         Server {
             id: SERVERS_COUNT.fetch_add(1, Ordering::Relaxed),

@@ -12,8 +12,8 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::limits::UNIX_BACKLOG_PAUSE;
 use super::origin_error::OriginErrorKind;
-use super::origin_stream::OriginStream;
 use crate::settings::PlayedOrigin;
+use crate::socket::Socket;
 
 /// Where a connection can be opened to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,10 +42,10 @@ impl fmt::Display for DialAddress {
 pub async fn dial<F>(
     place: &DialAddress,
     timeout: Duration,
-    then: impl FnOnce(OriginStream) -> F,
-) -> Result<OriginStream, OriginErrorKind>
+    then: impl FnOnce(Socket) -> F,
+) -> Result<Socket, OriginErrorKind>
 where
-    F: Future<Output = io::Result<OriginStream>>,
+    F: Future<Output = io::Result<Socket>>,
 {
     let connected = async { then(connect(place).await?).await };
     match tokio::time::timeout(timeout, connected).await {
@@ -56,18 +56,18 @@ where
     }
 }
 
-async fn connect(place: &DialAddress) -> io::Result<OriginStream> {
+async fn connect(place: &DialAddress) -> io::Result<Socket> {
     match place {
         DialAddress::Tcp(address) => {
             let stream = TcpStream::connect(address).await?;
             // Once here, never on reuse: a request is written whole, so Nagle's delay could only hold back its tail.
             stream.set_nodelay(true)?;
-            Ok(OriginStream::Tcp(stream))
+            Ok(stream.into())
         }
-        DialAddress::Played(origin) => Ok(OriginStream::Unix(origin.open()?)),
+        DialAddress::Played(origin) => Ok(origin.open()?.into()),
         DialAddress::Unix(path) => loop {
             match UnixStream::connect(path).await {
-                Ok(stream) => return Ok(OriginStream::Unix(stream)),
+                Ok(stream) => return Ok(stream.into()),
                 // unix(7): EAGAIN says that the backlog is full. TCP would wait; so do we, within the same deadline.
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(UNIX_BACKLOG_PAUSE).await,
                 Err(e) => return Err(e),

@@ -7,14 +7,10 @@ use wire::{Parties, ProxyVersion, write_proxy_header};
 use super::Call;
 use super::dial::{DialAddress, dial};
 use super::origin_error::OriginErrorKind;
-use super::origin_stream::OriginStream;
 use crate::settings::Greeting;
+use crate::socket::Socket;
 
-pub async fn dial_and_greet(
-    place: &DialAddress,
-    greeting: &Greeting,
-    call: &Call,
-) -> Result<OriginStream, OriginErrorKind> {
+pub async fn dial_and_greet(place: &DialAddress, greeting: &Greeting, call: &Call) -> Result<Socket, OriginErrorKind> {
     dial(place, call.connect_timeout, async |mut stream| {
         let mut words = greeting.preamble.clone();
         if let Some(version) = greeting.proxy_header {
@@ -30,10 +26,11 @@ pub async fn dial_and_greet(
 
 /// Version 2 has a word for a connection that is nobody's but ours. Version 1 has only "unknown", which some servers
 /// refuse: there we are the client.
-fn own_parties(version: ProxyVersion, stream: &OriginStream) -> Option<Parties> {
+fn own_parties(version: ProxyVersion, stream: &Socket) -> Option<Parties> {
     match (version, stream) {
-        (ProxyVersion::One, OriginStream::Tcp(stream)) => {
-            Some(Parties { source: stream.local_addr().ok()?, destination: stream.peer_addr().ok()? })
+        (ProxyVersion::One, stream) if stream.is_tcp() => {
+            let (destination, source) = stream.addresses();
+            Some(Parties { source, destination })
         }
         _ => None,
     }

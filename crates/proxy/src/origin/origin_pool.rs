@@ -11,13 +11,13 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::balance::Address;
-use super::origin_stream::OriginStream;
 use super::servers::Servers;
+use crate::socket::Socket;
 
 /// A connection between two requests.
 #[derive(Debug)]
 pub struct Idle {
-    pub stream: OriginStream,
+    pub stream: Socket,
     /// The core whose runtime polls the stream.
     pub core: usize,
     pub since_ms: u64,
@@ -98,11 +98,11 @@ impl Shelves {
 
     /// Takes off what this core put there and must not be used again. Each is asked about once: asking a connection
     /// whether it is quiet may swallow the byte that tells.
-    pub fn take_unusable(&self, core: usize, usable: impl Fn(&Idle) -> bool) -> Vec<Idle> {
+    pub fn take_unusable(&self, core: usize, usable: impl Fn(&mut Idle) -> bool) -> Vec<Idle> {
         let mut unusable = Vec::new();
         if let ShelfState::Open(idle) = &mut *self.of(core).lock() {
             let mut index = 0;
-            while let Some(connection) = idle.get(index) {
+            while let Some(connection) = idle.get_mut(index) {
                 if connection.core == core && !usable(connection) {
                     unusable.extend(idle.remove(index));
                 } else {

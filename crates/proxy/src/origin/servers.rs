@@ -123,9 +123,9 @@ impl Servers {
     #[inline]
     fn take_from(&self, address: &Address, shelf: usize, core: usize, now_ms: u64) -> Option<Idle> {
         loop {
-            let idle = address.shelves.take_newest(shelf)?;
+            let mut idle = address.shelves.take_newest(shelf)?;
             self.account.sub();
-            if self.is_usable(&idle, core, now_ms) {
+            if self.is_usable(&mut idle, core, now_ms) {
                 return Some(idle);
             }
             drop(idle);
@@ -135,7 +135,7 @@ impl Servers {
 
     /// May another request be sent on it? Asked at every hand-out.
     #[inline]
-    pub fn is_usable(&self, idle: &Idle, core: usize, now_ms: u64) -> bool {
+    pub fn is_usable(&self, idle: &mut Idle, core: usize, now_ms: u64) -> bool {
         let quiet = if idle.core == core { idle.stream.is_quiet() } else { idle.stream.is_quiet_in_kernel() };
         quiet && !self.account.is_too_old(idle, now_ms)
     }

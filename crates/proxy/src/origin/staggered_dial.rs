@@ -14,9 +14,9 @@ use super::balance::{Address, Book};
 use super::dial::DialAddress;
 use super::limits::{DIAL_ATTEMPTS_MAX, DIAL_HEAD_START};
 use super::origin_error::OriginErrorKind;
-use super::origin_stream::OriginStream;
+use crate::socket::Socket;
 
-pub type Dialled = Result<OriginStream, OriginErrorKind>;
+pub type Dialled = Result<Socket, OriginErrorKind>;
 pub type Addresses = SmallVec<[Arc<Address>; DIAL_ATTEMPTS_MAX]>;
 
 type Running<F> = SmallVec<[(Arc<Address>, Pin<Box<F>>); DIAL_ATTEMPTS_MAX]>;
@@ -118,7 +118,7 @@ mod tests {
             if refuses.contains(&&*address.label) {
                 return Err(OriginErrorKind::Connect { why: io::ErrorKind::ConnectionRefused.into() });
             }
-            Ok(OriginStream::Tcp(tokio::net::TcpStream::connect(to).await.unwrap()))
+            Ok(tokio::net::TcpStream::connect(to).await.unwrap().into())
         };
         let next = |begun: &[Arc<Address>]| book.beside(0, 0, begun).cloned();
         let (dialled, by) =

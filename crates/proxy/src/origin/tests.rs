@@ -143,10 +143,8 @@ async fn nobody() -> SocketAddr {
 }
 
 fn local_port(connection: &OriginConnection) -> u16 {
-    match &connection.stream {
-        OriginStream::Tcp(stream) => stream.local_addr().unwrap().port(),
-        OriginStream::Unix(_) => panic!("not a TCP connection"),
-    }
+    assert!(connection.stream.is_tcp());
+    connection.stream.addresses().1.port()
 }
 
 /// Lets the runtime see what happened to its sockets.

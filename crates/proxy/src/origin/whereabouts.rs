@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::dial::{DialAddress, dial};
 use super::origin_error::OriginErrorKind;
 use super::origin_pool::IdleAccount;
-use super::origin_stream::OriginStream;
 use super::resolver::Resolver;
 use super::servers::Servers;
 use super::staggered_dial::dial_staggered;
 use crate::clock::Moment;
 use crate::settings::OriginUrl;
+use crate::socket::Socket;
 
 #[derive(Debug)]
 pub struct Whereabouts {
@@ -28,7 +28,7 @@ impl Whereabouts {
 
     /// A connection to its first address, or to another where that does not answer: everybody who asks for one name is
     /// to come to one server. `timeout` is for looking up, and again for connecting.
-    pub async fn dial(&self, now_ms: u64, timeout: Duration) -> Result<(OriginStream, DialAddress), OriginErrorKind> {
+    pub async fn dial(&self, now_ms: u64, timeout: Duration) -> Result<(Socket, DialAddress), OriginErrorKind> {
         let began = Moment::now();
         let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
         let found = self.servers.look_up(&self.resolver, now_ms, elapsed_ms, timeout).await;

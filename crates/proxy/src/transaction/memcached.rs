@@ -141,7 +141,7 @@ fn failed(gateway: &Gateway, failure: Failure, server: &Server) -> Synth {
             (504, format!("could not be connected to within {:?} (connect_timeout)", settings.connect_timeout))
         }
         FailureKind::Resolve => (502, "has a name that did not resolve (memcached, [resolver])".to_owned()),
-        FailureKind::Tls(fault) => (502, fault.text().to_owned()),
+        FailureKind::Tls(fault) => (502, tls_fault_text(fault).to_owned()),
         FailureKind::Login => (502, "refused user and password (memcached_login)".to_owned()),
         FailureKind::Lost => (502, "closed the connection before its reply".to_owned()),
         FailureKind::Timeout => (504, format!("did not reply within {:?} (reply_timeout)", settings.reply_timeout)),
@@ -153,4 +153,16 @@ fn failed(gateway: &Gateway, failure: Failure, server: &Server) -> Synth {
         FailureKind::Busy => (503, "has more commands waiting than may (max_connections)".to_owned()),
     };
     Synth::memcached_error(status, failure.kind.token(), format!("memcached {at} {what}."))
+}
+/// Why no TLS is spoken with a server, and which setting of its route may change that.
+const fn tls_fault_text(fault: tls::Fault) -> &'static str {
+    use tls::Fault;
+    match fault {
+        Fault::UnknownAuthority => "has a certificate that nobody of those signed who may (ca of the [[route]])",
+        Fault::OtherName => "has a certificate for another name (tls_name of the [[route]])",
+        Fault::Expired => "has a certificate that has expired",
+        Fault::NotYetValid => "has a certificate that is not valid yet",
+        Fault::Certificate => "has a certificate that is not valid here",
+        _ => "does not speak TLS with us (tls of the [[route]])",
+    }
 }

@@ -1,0 +1,57 @@
+//! `tls` of a `[[listen]]`: the certificates that clients are shown, and what is asked of them. The files are read here, so that what is
+//! wrong with one is a complaint about a line.
+
+use std::path::PathBuf;
+
+use proxy::settings::ListenerTls;
+use tls::Version;
+
+use super::complaint::Complaint;
+use super::section::{Section, choice, parsed, text};
+use super::sections::path;
+use crate::tls_files::{CertificateFiles, TlsFiles};
+
+/// What it says, and what came of reading it.
+pub fn read(listen: &mut Section<'_>) -> Option<(TlsFiles, ListenerTls)> {
+    let mut section = listen.section("tls")?;
+    let file = |node| parsed(node, "file", "a path", path);
+    let certificates = section.read_list("cert", file).unwrap_or_default();
+    let keys = section.read_list("key", file).unwrap_or_else(|| certificates.clone());
+    let version_min =
+        section.read("min_version", |node| choice(node, &[("1.2", Version::Tls12), ("1.3", Version::Tls13)]));
+    let suites = section.read_list("ciphers", |node| text(node).map(str::to_owned));
+    let client_ca = section.read("client_ca", file);
+    let required = section.read("client_cert", |node| choice(node, &[("required", true), ("optional", false)]));
+    let ticket_secret = section.read("ticket_secret", file);
+    section.require("cert", "write cert = \"FILE\", a certificate and those that lead to its authority, in PEM");
+    if certificates.len() != keys.len() {
+        let what = format!("there are {} certificates and {} keys", certificates.len(), keys.len());
+        let complaint = Complaint::new(section.span(), what, "each certificate has a key");
+        section.complaints().add(complaint.suggest("list the keys in the order of the certificates"));
+        return None;
+    }
+    if let (Some(_), None) = (required, &client_ca) {
+        let complaint = Complaint::new(section.span(), "`client_cert` needs client_ca", "nobody is known here");
+        section.complaints().add(complaint.suggest("add client_ca = \"FILE\", those who sign clients' certificates"));
+    }
+    let pair = |(certificate, key): (PathBuf, PathBuf)| CertificateFiles { certificate, key };
+    let files = TlsFiles {
+        certificates: certificates.into_iter().zip(keys).map(pair).collect(),
+        version_min: version_min.unwrap_or_default(),
+        suites,
+        clients: client_ca.map(|file| (file, required.unwrap_or(true))),
+        ticket_secret,
+    };
+    let (span, complaints) = (section.span(), section.complaints());
+    section.end();
+    if files.certificates.is_empty() {
+        return None;
+    }
+    match files.load() {
+        Ok(tls) => Some((files, ListenerTls::new(tls))),
+        Err(fault) => {
+            complaints.add(Complaint::new(span, fault.to_string(), "no TLS can be spoken with this"));
+            None
+        }
+    }
+}

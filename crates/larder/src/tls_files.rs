@@ -1,0 +1,251 @@
+//! The files of a listener's TLS: read when a plan is made, and again when one of them changes.
+
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use proxy::limits::CERTIFICATES_BYTES_MAX;
+use tls::{Authorities, Certificate, Protocol, ServerSettings, ServerTls, TicketKeys, Version};
+
+use crate::bounded_file;
+use crate::limits::TICKET_SECRET_BYTES_MAX;
+
+/// Who is more than this may read a key.
+const OWNER_AND_GROUP: u32 = 0o770;
+
+/// A certificate with its chain, and its key: two files, or one that has both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// What was said of a listener's TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The first is for clients that name no server, or one that nobody knows.
+    pub certificates: Vec<CertificateFiles>,
+    pub version_min: Version,
+    pub suites: Option<Vec<String>>,
+    /// Who signs certificates of clients, and must a client have one?
+    pub clients: Option<(PathBuf, bool)>,
+    /// What the keys of tickets are made of, for several processes to share. Without, a secret of this process.
+    pub ticket_secret: Option<PathBuf>,
+}
+
+/// What is wrong with one of the files, or with what was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFault {
+    pub file: Option<PathBuf>,
+    pub why: String,
+}
+
+impl fmt::Display for TlsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}: {}", file.display(), self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+/// Of a file, what changes when it is written or replaced.
+type FileMark = Option<(u64, u64, i64, i64)>;
+
+impl TlsFiles {
+    /// Reads everything.
+    pub fn load(&self) -> Result<ServerTls, TlsFault> {
+        let certificates = self.certificates.iter().map(certificate).collect::<Result<Vec<_>, _>>()?;
+        let authorities = match &self.clients {
+            None => None,
+            Some((file, is_required)) => {
+                let pem = read(file, CERTIFICATES_BYTES_MAX)?;
+                let known = Authorities::read(&pem).map_err(|why| of_file(file, why))?;
+                Some((known, *is_required))
+            }
+        };
+        let tickets = match &self.ticket_secret {
+            None => tickets_of_process(),
+            Some(file) => {
+                let secret = read(file, TICKET_SECRET_BYTES_MAX)?;
+                let least = TicketKeys::SECRET_BYTES_MIN;
+                let keys = TicketKeys::of_secret(&secret);
+                Arc::new(keys.ok_or_else(|| of_file(file, &format!("a secret has at least {least} bytes")))?)
+            }
+        };
+        let settings = ServerSettings {
+            certificates: &certificates,
+            version_min: self.version_min,
+            suites: self.suites.as_deref(),
+            protocols: &[Protocol::Http1],
+            clients: authorities.as_ref().map(|(known, is_required)| (known, *is_required)),
+            tickets,
+        };
+        ServerTls::new(&settings).map_err(|fault| TlsFault { file: None, why: fault.to_string() })
+    }
+
+    /// Files with keys or secrets that others on this machine may read.
+    pub fn open_to_others(&self) -> Vec<String> {
+        let keys = self.certificates.iter().map(|files| &files.key).chain(&self.ticket_secret);
+        let is_open =
+            |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|file| file.mode() & 0o777 & !OWNER_AND_GROUP != 0);
+        keys.filter(is_open)
+            .map(|path| format!("everybody on this machine may read {0}: chmod 600 {0}", path.display()))
+            .collect()
+    }
+
+    /// What the files are like now.
+    pub fn marks(&self) -> Vec<FileMark> {
+        let certificates = self.certificates.iter().flat_map(|files| [&files.certificate, &files.key]);
+        let others = self.clients.iter().map(|(file, _)| file).chain(&self.ticket_secret);
+        let mark = |path: &PathBuf| {
+            let file = std::fs::metadata(path).ok()?;
+            Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
+        };
+        certificates.chain(others).map(mark).collect()
+    }
+}
+
+fn certificate(files: &CertificateFiles) -> Result<Certificate, TlsFault> {
+    let chain = read(&files.certificate, CERTIFICATES_BYTES_MAX)?;
+    let key = read(&files.key, CERTIFICATES_BYTES_MAX)?;
+    Certificate::read(&chain, &key).map_err(|fault| {
+        let file = if fault.is_of_key() { &files.key } else { &files.certificate };
+        of_file(file, &fault.to_string())
+    })
+}
+
+fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, TlsFault> {
+    bounded_file::read(path, bytes_max).map_err(|why| of_file(path, &why))
+}
+
+fn of_file(path: &Path, why: &str) -> TlsFault {
+    TlsFault { file: Some(path.to_owned()), why: why.to_owned() }
+}
+
+/// Of all listeners that have no secret of their own, over reloads.
+fn tickets_of_process() -> Arc<TicketKeys> {
+    static KEYS: OnceLock<Arc<TicketKeys>> = OnceLock::new();
+    Arc::clone(KEYS.get_or_init(|| Arc::new(TicketKeys::random())))
+}
+
+/// Files that are looked at every now and then.
+#[derive(Debug)]
+pub struct WatchedTls {
+    files: TlsFiles,
+    marks: Vec<FileMark>,
+}
+
+impl WatchedTls {
+    pub fn new(files: &TlsFiles) -> WatchedTls {
+        WatchedTls { marks: files.marks(), files: files.clone() }
+    }
+
+    /// What the files say now, if one of them has changed since the last look.
+    pub fn look(&mut self) -> Option<Result<ServerTls, TlsFault>> {
+        let marks = self.files.marks();
+        if marks == self.marks {
+            return None;
+        }
+        self.marks = marks;
+        Some(self.files.load())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A directory of this test alone.
+    struct Room(PathBuf);
+
+    impl Room {
+        fn new(name: &str) -> Room {
+            let path = std::env::temp_dir().join(format!("larder-tls-{}-{name}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Room(path)
+        }
+
+        fn write(&self, name: &str, text: &str) -> PathBuf {
+            let path = self.0.join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        }
+
+        fn certificate(&self, name: &str) -> TlsFiles {
+            let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+            let certificate = self.write("a.pem", &made.cert.pem());
+            let key = self.write("a.key", &made.signing_key.serialize_pem());
+            TlsFiles { certificates: vec![CertificateFiles { certificate, key }], ..TlsFiles::default() }
+        }
+    }
+
+    impl Drop for Room {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn check(files: &TlsFiles, expect: &str) {
+        let fault = files.load().map(|_| ()).unwrap_err().to_string();
+        assert!(fault.contains(expect), "{fault}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_file() {
+        let room = Room::new("wrong");
+        let good = room.certificate("a.example");
+        assert!(good.load().is_ok());
+        let with = |change: &dyn Fn(&mut TlsFiles)| {
+            let mut files = good.clone();
+            change(&mut files);
+            files
+        };
+        check(&with(&|files| files.certificates[0].key = "/nowhere/a.key".into()), "/nowhere/a.key: No such file");
+        check(&with(&|files| files.certificates[0].key = files.certificates[0].certificate.clone()), "no private key");
+        check(
+            &with(&|files| files.certificates[0].certificate = "/dev/null".into()),
+            "/dev/null: there is no certificate",
+        );
+        check(&with(&|files| files.certificates.clear()), "there is no certificate");
+        check(
+            &with(&|files| files.suites = Some(vec!["RC4".to_owned()])),
+            "`RC4` is no cipher suite that larder speaks",
+        );
+        check(&with(&|files| files.clients = Some(("/dev/null".into(), true))), "/dev/null: there is no certificate");
+        check(&with(&|files| files.ticket_secret = Some("/dev/null".into())), "a secret has at least 32 bytes");
+        let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        let other = room.write("other.key", &other);
+        check(
+            &with(&|files| files.certificates[0].key.clone_from(&other)),
+            "other.key: its key is not the certificate's",
+        );
+    }
+
+    #[test]
+    fn a_file_that_changes_is_read_again() {
+        let room = Room::new("changes");
+        let files = room.certificate("a.example");
+        let mut watched = WatchedTls::new(&files);
+        assert!(watched.look().is_none());
+        room.certificate("b.example");
+        let renewed = watched.look().expect("it has changed").expect("it is good");
+        assert!(renewed.covers("b.example") && watched.look().is_none());
+        room.write("a.key", "half");
+        assert!(watched.look().expect("it has changed").is_err() && watched.look().is_none());
+    }
+
+    #[test]
+    fn a_key_that_everybody_may_read_is_said() {
+        let room = Room::new("open");
+        let files = room.certificate("a.example");
+        let key = &files.certificates[0].key;
+        for (mode, is_said) in [(0o600, false), (0o640, false), (0o644, true)] {
+            std::fs::set_permissions(key, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(files.open_to_others().len(), usize::from(is_said), "{mode:o}");
+        }
+    }
+}

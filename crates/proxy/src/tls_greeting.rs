@@ -1,0 +1,87 @@
+//! The handshake of TLS in front of the first request, on listeners that speak it.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use message::Status;
+use tls::Fault;
+use wire::{Persistence, whole_answer};
+
+use crate::access_log::CacheVerdict;
+use crate::clock::deadline_now_ms;
+use crate::connection::{Connection, DRAIN_IDLE_MS};
+use crate::counters::CoreCounters;
+use crate::records::session_records::SessionEnd;
+use crate::slots::Phase;
+
+/// What somebody reads who speaks HTTP where TLS is spoken.
+const SPEAK_TLS: &str = "This address speaks HTTPS. Write https:// in front of it.\n";
+
+/// Agrees with the client upon a session. False where that fails: the connection is closed.
+pub(crate) async fn run(connection: &mut Connection) -> bool {
+    let core = Rc::clone(&connection.core);
+    let (timeout_ms, head_ms) = {
+        let limits = &core.site_ref().settings.limits;
+        (limits.tls_handshake_timeout.as_millis() as u64, limits.request_head_timeout.as_millis() as u64)
+    };
+    connection.slot.phase.set(Phase::Reading);
+    connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
+    // What came behind a PROXY header.
+    let mut early = std::mem::take(&mut connection.pending);
+    let agreed = poll_fn(|cx| {
+        let Some(tls) = connection.socket.tls_mut() else { return Poll::Ready(Ok(())) };
+        match tls.poll_handshake(cx, &mut std::mem::take(&mut early)) {
+            Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(tls.fault())),
+            Poll::Pending if connection.slot.must_end() => Poll::Ready(Err(None)),
+            Poll::Pending => {
+                connection.slot.park(cx.waker());
+                Poll::Pending
+            }
+        }
+    })
+    .await;
+    if let Err(fault) = agreed {
+        failed(connection, &core.counters, fault);
+        return false;
+    }
+    core.counters.tls_handshakes.add(1);
+    if connection.socket.tls().is_some_and(|tls| tls.session().agreement().is_resumed) {
+        core.counters.tls_resumed.add(1);
+    }
+    connection.slot.phase.set(Phase::Waiting);
+    let patience_ms = if core.draining() { DRAIN_IDLE_MS } else { head_ms };
+    connection.slot.set_deadline(deadline_now_ms() + patience_ms);
+    true
+}
+
+/// `None`: the client has left, or took too long.
+fn failed(connection: &mut Connection, counters: &CoreCounters, fault: Option<Fault>) {
+    let Some(fault) = fault else {
+        counters.tls_failed_left.add(1);
+        return connection.closes(SessionEnd::Timeout);
+    };
+    match fault {
+        Fault::NotTls => counters.tls_failed_not_tls.add(1),
+        Fault::NothingInCommon => counters.tls_failed_nothing_in_common.add(1),
+        Fault::Ended => counters.tls_failed_left.add(1),
+        // What a client says that does not believe us.
+        Fault::Alert(_) => counters.tls_failed_alert.add(1),
+        Fault::NoCertificate
+        | Fault::UnknownAuthority
+        | Fault::Certificate
+        | Fault::Expired
+        | Fault::NotYetValid
+        | Fault::OtherName => counters.tls_failed_client_certificate.add(1),
+        Fault::Protocol | Fault::TooLarge => counters.tls_failed_protocol.add(1),
+    }
+    connection.closes(SessionEnd::Junk);
+    if fault == Fault::NotTls {
+        counters.answered(CacheVerdict::Refused);
+        let fields = [("Content-Type", "text/plain; charset=utf-8")];
+        let answer = whole_answer(Status(400), &fields, SPEAK_TLS.as_bytes(), true, Persistence::Close);
+        // Who does not take so much is not waited for.
+        let _ = connection.socket.try_write_clear(&answer);
+    }
+}

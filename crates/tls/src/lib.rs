@@ -1,0 +1,36 @@
+//! TLS over bytes: which certificate a server shows, how sessions are resumed, and records in and out. The one place where larder
+//! knows rustls.
+//!
+//! Nothing here reads a socket or a file. Whoever has a connection gives a [`Session`] the bytes that came and sends the bytes that it
+//! is given; whoever has files gives their text.
+//!
+//! ```
+//! use tls::{Authorities, ClientSettings, ClientTls};
+//!
+//! let why = Authorities::read(b"hello").unwrap_err();
+//! assert_eq!(why, "there is no certificate in it");
+//! assert!(tls::is_server_name("www.example.org"));
+//! # let _ = |authorities: &Authorities| ClientTls::new(&ClientSettings::verifying(authorities, "www.example.org"));
+//! ```
+
+mod authorities;
+mod certificate;
+mod certificate_table;
+mod client;
+mod fault;
+pub mod limits;
+mod server;
+mod session;
+#[cfg(test)]
+mod session_tests;
+mod spoken;
+mod ticket_keys;
+
+pub use authorities::{Authorities, is_server_name};
+pub use certificate::{Certificate, CertificateFault};
+pub use client::{ClientSettings, ClientTls};
+pub use fault::Fault;
+pub use server::{ServerSettings, ServerTls, SettingsFault};
+pub use session::{Agreement, Session};
+pub use spoken::{Protocol, Version};
+pub use ticket_keys::TicketKeys;

@@ -1,0 +1,132 @@
+//! A server's end: what it shows and what it accepts.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection, WebPkiClientVerifier};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ServerConfig, SupportedProtocolVersion};
+
+use crate::authorities::Authorities;
+use crate::certificate::Certificate;
+use crate::certificate_table::CertificateTable;
+use crate::session::Session;
+use crate::spoken::{Protocol, Version, suite_name};
+use crate::ticket_keys::TicketKeys;
+
+/// What a listener was told.
+#[derive(Debug)]
+pub struct ServerSettings<'a> {
+    /// The first is for clients that name no server, or one that nobody knows.
+    pub certificates: &'a [Certificate],
+    pub version_min: Version,
+    /// Names of suites as RFC 8446 and 5246 have them; none given: what is safe today.
+    pub suites: Option<&'a [String]>,
+    /// In the order of preference.
+    pub protocols: &'a [Protocol],
+    /// Who signs the certificates of clients, and whether a client must have one.
+    pub clients: Option<(&'a Authorities, bool)>,
+    pub tickets: Arc<TicketKeys>,
+}
+
+/// Why there can be no such server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingsFault {
+    NoCertificate,
+    /// A suite that nobody knows, or that is not safe, by the name that was given.
+    UnknownSuite(String),
+    /// Versions and suites leave nothing to be spoken.
+    NothingLeft,
+    Authorities,
+}
+
+impl fmt::Display for SettingsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsFault::NoCertificate => f.write_str("there is no certificate"),
+            SettingsFault::UnknownSuite(name) => {
+                let known: Vec<String> = suite_names().collect();
+                write!(f, "`{name}` is no cipher suite that larder speaks; there are {}", known.join(", "))
+            }
+            SettingsFault::NothingLeft => f.write_str("no suite is left for the versions that are spoken"),
+            SettingsFault::Authorities => f.write_str("no client can be known by these authorities"),
+        }
+    }
+}
+
+/// Begins sessions with clients. Cheap to clone; all cores share it.
+#[derive(Clone)]
+pub struct ServerTls {
+    config: Arc<ServerConfig>,
+    table: Arc<CertificateTable>,
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerTls")
+    }
+}
+
+impl ServerTls {
+    pub fn new(settings: &ServerSettings<'_>) -> Result<ServerTls, SettingsFault> {
+        if settings.certificates.is_empty() {
+            return Err(SettingsFault::NoCertificate);
+        }
+        let provider = Arc::new(provider(settings.suites)?);
+        let both: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+        let versions = match settings.version_min {
+            Version::Tls12 => &both[..],
+            Version::Tls13 => &both[..1],
+        };
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(|_| SettingsFault::NothingLeft)?;
+        let builder = match settings.clients {
+            None => builder.with_no_client_auth(),
+            Some((authorities, is_required)) => {
+                let roots = Arc::new(authorities.roots());
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+                let verifier = if is_required { verifier } else { verifier.allow_unauthenticated() };
+                builder.with_client_cert_verifier(verifier.build().map_err(|_| SettingsFault::Authorities)?)
+            }
+        };
+        let table = Arc::new(CertificateTable::new(settings.certificates));
+        let mut config = builder.with_cert_resolver(Arc::clone(&table) as Arc<_>);
+        config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().to_vec()).collect();
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.ticketer = Arc::clone(&settings.tickets) as Arc<_>;
+        // Browsers keep several connections, and each ticket is for one of them; two is what others give.
+        config.send_tls13_tickets = 2;
+        Ok(ServerTls { config: Arc::new(config), table })
+    }
+
+    /// A session with a client that has just come.
+    pub fn begin(&self) -> Session {
+        let connection = UnbufferedServerConnection::new(Arc::clone(&self.config));
+        Session::server(connection.expect("the settings were accepted before"))
+    }
+
+    /// Is one of the certificates for this name, in lower case?
+    pub fn covers(&self, name: &str) -> bool {
+        self.table.covers(name)
+    }
+}
+
+/// Suites by name, or the usual ones.
+pub(crate) fn provider(suites: Option<&[String]>) -> Result<CryptoProvider, SettingsFault> {
+    let mut provider = aws_lc_rs::default_provider();
+    if let Some(names) = suites {
+        let suite = |name: &String| {
+            let is_it = |known: &&rustls::SupportedCipherSuite| suite_name(known).eq_ignore_ascii_case(name);
+            let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(is_it);
+            known.copied().ok_or_else(|| SettingsFault::UnknownSuite(name.clone()))
+        };
+        provider.cipher_suites = names.iter().map(suite).collect::<Result<_, _>>()?;
+    }
+    Ok(provider)
+}
+
+fn suite_names() -> impl Iterator<Item = String> {
+    aws_lc_rs::ALL_CIPHER_SUITES.iter().map(suite_name)
+}

@@ -1,0 +1,296 @@
+//! One session, server's or client's: records in, text out, and the other way round. It holds no buffer but what came of a record, or of
+//! a message of the handshake, that is not whole yet.
+
+use std::io::IoSlice;
+
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedConnectionCommon, UnbufferedStatus};
+use rustls::{CommonState, HandshakeKind, ProtocolVersion};
+
+use crate::fault::Fault;
+use crate::limits::{HANDSHAKE_BYTES_MAX, RECORD_OVERHEAD_BYTES, RECORD_TEXT_BYTES_MAX};
+use crate::spoken::{Protocol, Version, suite_name};
+
+/// A TLS session over bytes.
+pub struct Session {
+    end: End,
+    /// What came and is not done with. rustls remembers where in it the pieces of a message lie, and wants to see it each time.
+    pending: Vec<u8>,
+}
+
+enum End {
+    Server(UnbufferedServerConnection),
+    Client(UnbufferedClientConnection),
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Session({:?})", self.agreement())
+    }
+}
+
+/// What both sides agreed upon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreement {
+    pub version: Option<Version>,
+    /// As the RFCs write it.
+    pub suite: Option<String>,
+    /// The key exchange, by its name in IANA's list.
+    pub group: Option<String>,
+    pub protocol: Option<Protocol>,
+    /// No certificate was shown: both knew each other.
+    pub is_resumed: bool,
+}
+
+impl Session {
+    pub(crate) fn server(connection: UnbufferedServerConnection) -> Session {
+        Session { end: End::Server(connection), pending: Vec::new() }
+    }
+
+    pub(crate) fn client(connection: UnbufferedClientConnection) -> Session {
+        Session { end: End::Client(connection), pending: Vec::new() }
+    }
+
+    /// Takes what came, and opens it in place. Text is given to `text` piece by piece; what has to be sent is appended to `out`, also
+    /// where this fails: the other side is told why. True: it sends no more.
+    pub fn open(&mut self, records: &mut [u8], text: &mut impl FnMut(&[u8]), out: &mut Vec<u8>) -> Result<bool, Fault> {
+        if self.pending.is_empty() {
+            let opened = self.end.take(records, text, out)?;
+            self.pending = records[opened.consumed..].to_vec();
+            return self.bounded(opened.ended);
+        }
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.extend_from_slice(records);
+        let opened = self.end.take(&mut pending, text, out)?;
+        if opened.consumed < pending.len() {
+            pending.drain(..opened.consumed);
+            self.pending = pending;
+        }
+        self.bounded(opened.ended)
+    }
+
+    /// What came and is no whole record or message.
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.capacity()
+    }
+
+    fn bounded(&self, ended: bool) -> Result<bool, Fault> {
+        let is_too_large = self.is_handshaking() && self.pending.len() > HANDSHAKE_BYTES_MAX;
+        if is_too_large { Err(Fault::TooLarge) } else { Ok(ended) }
+    }
+
+    /// Appends the start of a text as records, at most `bytes_max` of it; returns how much. Nothing before the handshake is over.
+    pub fn seal(&mut self, slices: &[IoSlice<'_>], bytes_max: usize, out: &mut Vec<u8>) -> Result<usize, Fault> {
+        let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
+        let all: usize = slices.iter().map(|slice| slice.len()).sum();
+        if first.len() >= bytes_max || first.len() == all {
+            return self.seal_one(&first[..first.len().min(bytes_max)], out);
+        }
+        let mut joined = Vec::with_capacity(all.min(bytes_max));
+        for slice in slices {
+            let room = bytes_max - joined.len();
+            joined.extend_from_slice(&slice[..slice.len().min(room)]);
+        }
+        self.seal_one(&joined, out)
+    }
+
+    fn seal_one(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {
+        if text.is_empty() {
+            return Ok(0);
+        }
+        let is_sealed = match &mut self.end {
+            End::Server(connection) => seal(connection, &mut self.pending, text, out),
+            End::Client(connection) => seal(connection, &mut self.pending, text, out),
+        }?;
+        Ok(if is_sealed { text.len() } else { 0 })
+    }
+
+    /// Appends the word that nothing more comes from us.
+    pub fn close(&mut self, out: &mut Vec<u8>) {
+        match &mut self.end {
+            End::Server(connection) => close(connection, &mut self.pending, out),
+            End::Client(connection) => close(connection, &mut self.pending, out),
+        }
+    }
+
+    pub fn is_handshaking(&self) -> bool {
+        self.common().is_handshaking()
+    }
+
+    /// What is spoken inside, if both sides said.
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.common().alpn_protocol().and_then(Protocol::of)
+    }
+
+    pub fn agreement(&self) -> Agreement {
+        let common = self.common();
+        Agreement {
+            version: common.protocol_version().and_then(|version| match version {
+                ProtocolVersion::TLSv1_2 => Some(Version::Tls12),
+                ProtocolVersion::TLSv1_3 => Some(Version::Tls13),
+                _ => None,
+            }),
+            suite: common.negotiated_cipher_suite().map(|suite| suite_name(&suite)),
+            group: common.negotiated_key_exchange_group().map(|group| format!("{:?}", group.name())),
+            protocol: self.protocol(),
+            is_resumed: common.handshake_kind() == Some(HandshakeKind::Resumed),
+        }
+    }
+
+    fn common(&self) -> &CommonState {
+        match &self.end {
+            End::Server(connection) => connection,
+            End::Client(connection) => connection,
+        }
+    }
+}
+
+/// What became of records.
+#[derive(Default)]
+struct Taken {
+    consumed: usize,
+    ended: bool,
+}
+
+impl End {
+    fn take(&mut self, records: &mut [u8], text: &mut impl FnMut(&[u8]), out: &mut Vec<u8>) -> Result<Taken, Fault> {
+        match self {
+            End::Server(connection) => take(connection, records, text, out),
+            End::Client(connection) => take(connection, records, text, out),
+        }
+    }
+}
+
+/// Both ends, as rustls drives them.
+trait Driven {
+    type Data;
+    fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
+}
+
+impl Driven for UnbufferedServerConnection {
+    type Data = ServerConnectionData;
+    fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, ServerConnectionData> {
+        let common: &mut UnbufferedConnectionCommon<ServerConnectionData> = self;
+        common.process_tls_records(records)
+    }
+}
+
+impl Driven for UnbufferedClientConnection {
+    type Data = ClientConnectionData;
+    fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, ClientConnectionData> {
+        let common: &mut UnbufferedConnectionCommon<ClientConnectionData> = self;
+        common.process_tls_records(records)
+    }
+}
+
+fn take(
+    connection: &mut impl Driven,
+    records: &mut [u8],
+    text: &mut impl FnMut(&[u8]),
+    out: &mut Vec<u8>,
+) -> Result<Taken, Fault> {
+    let mut taken = Taken::default();
+    loop {
+        let UnbufferedStatus { mut discard, state } = connection.process(&mut records[taken.consumed..]);
+        let mut waits = false;
+        match state {
+            Err(error) => {
+                let fault = Fault::of(&error);
+                // Who speaks something else would not know an alert.
+                if fault != Fault::NotTls {
+                    put_alerts(connection, &mut records[taken.consumed + discard..], out);
+                }
+                return Err(fault);
+            }
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                while let Some(record) = traffic.next_record() {
+                    let record = record.map_err(|error| Fault::of(&error))?;
+                    discard += record.discard;
+                    text(record.payload);
+                }
+            }
+            Ok(ConnectionState::EncodeTlsData(mut data)) => put(out, |room| match data.encode(room) {
+                Err(EncodeError::InsufficientSize(why)) => Err(why.required_size),
+                done => Ok(done.unwrap_or(0)),
+            }),
+            Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+            Ok(ConnectionState::PeerClosed) => taken.ended = true,
+            Ok(ConnectionState::Closed) => (taken.ended, waits) = (true, true),
+            // What comes early is refused by the settings.
+            _ => waits = true,
+        }
+        taken.consumed += discard;
+        if waits {
+            return Ok(taken);
+        }
+    }
+}
+
+/// After a fault: what the other side is told.
+fn put_alerts(connection: &mut impl Driven, rest: &mut [u8], out: &mut Vec<u8>) {
+    while let Ok(ConnectionState::EncodeTlsData(mut data)) = connection.process(rest).state {
+        put(out, |room| match data.encode(room) {
+            Err(EncodeError::InsufficientSize(why)) => Err(why.required_size),
+            done => Ok(done.unwrap_or(0)),
+        });
+    }
+}
+
+/// False: no text may be sent yet.
+fn seal(connection: &mut impl Driven, pending: &mut [u8], text: &[u8], out: &mut Vec<u8>) -> Result<bool, Fault> {
+    loop {
+        match connection.process(pending).state {
+            Err(error) => return Err(Fault::of(&error)),
+            Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                let at = out.len();
+                out.resize(at + sealed_bytes_max(text.len()), 0);
+                let sealed = traffic.encrypt(text, &mut out[at..]);
+                out.truncate(at + *sealed.as_ref().unwrap_or(&0));
+                return sealed.map(|_| true).map_err(|_| Fault::Protocol);
+            }
+            Ok(ConnectionState::EncodeTlsData(mut data)) => put(out, |room| match data.encode(room) {
+                Err(EncodeError::InsufficientSize(why)) => Err(why.required_size),
+                done => Ok(done.unwrap_or(0)),
+            }),
+            Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+            Ok(ConnectionState::PeerClosed) => {}
+            Ok(_) => return Ok(false),
+        }
+    }
+}
+
+fn close(connection: &mut impl Driven, pending: &mut [u8], out: &mut Vec<u8>) {
+    loop {
+        match connection.process(pending).state {
+            Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                return put(out, |room| match traffic.queue_close_notify(room) {
+                    Err(EncryptError::InsufficientSize(why)) => Err(why.required_size),
+                    done => Ok(done.unwrap_or(0)),
+                });
+            }
+            Ok(ConnectionState::EncodeTlsData(mut data)) => put(out, |room| match data.encode(room) {
+                Err(EncodeError::InsufficientSize(why)) => Err(why.required_size),
+                done => Ok(done.unwrap_or(0)),
+            }),
+            Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+            Ok(ConnectionState::PeerClosed) => {}
+            _ => return,
+        }
+    }
+}
+
+/// How long the records of a text are at most.
+const fn sealed_bytes_max(text_bytes: usize) -> usize {
+    text_bytes + text_bytes.div_ceil(RECORD_TEXT_BYTES_MAX) * RECORD_OVERHEAD_BYTES
+}
+
+/// Appends what is written into a room of the size that it asks for.
+fn put(out: &mut Vec<u8>, mut write: impl FnMut(&mut [u8]) -> Result<usize, usize>) {
+    let at = out.len();
+    if let Err(needed) = write(&mut []) {
+        out.resize(at + needed, 0);
+        let written = write(&mut out[at..]).unwrap_or(0);
+        out.truncate(at + written);
+    }
+}

@@ -1,0 +1,336 @@
+//! A client's session and a server's, with each other in memory.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
+
+use crate::authorities::Authorities;
+use crate::certificate::{Certificate, CertificateFault};
+use crate::client::{ClientSettings, ClientTls};
+use crate::fault::Fault;
+use crate::limits::RECORD_TEXT_BYTES_MAX;
+use crate::server::{ServerSettings, ServerTls, SettingsFault};
+use crate::session::Session;
+use crate::spoken::{Protocol, Version};
+use crate::ticket_keys::TicketKeys;
+
+/// An authority, and what it signs.
+struct Signer {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Signer {
+    fn new() -> Signer {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "authority of a test");
+        let pem = params.self_signed(&key).unwrap().pem();
+        Signer { issuer: Issuer::new(params, key), pem }
+    }
+
+    fn authorities(&self) -> Authorities {
+        Authorities::read(self.pem.as_bytes()).unwrap()
+    }
+
+    fn signs(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Certificate {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        change(&mut params);
+        let pem = params.signed_by(&key, &self.issuer).unwrap().pem();
+        Certificate::read(pem.as_bytes(), key.serialize_pem().as_bytes()).unwrap()
+    }
+}
+
+fn settings<'a>(certificate: &'a Certificate, tickets: &Arc<TicketKeys>) -> ServerSettings<'a> {
+    ServerSettings {
+        certificates: std::slice::from_ref(certificate),
+        version_min: Version::Tls12,
+        suites: None,
+        protocols: &[Protocol::Http2, Protocol::Http1],
+        clients: None,
+        tickets: Arc::clone(tickets),
+    }
+}
+
+fn server(certificate: &Certificate, tickets: &Arc<TicketKeys>) -> ServerTls {
+    ServerTls::new(&settings(certificate, tickets)).unwrap()
+}
+
+fn tickets() -> Arc<TicketKeys> {
+    Arc::new(TicketKeys::random())
+}
+
+/// One end: its session, what has come for it, and the text that it was told.
+struct Party {
+    session: Session,
+    came: Vec<u8>,
+    text: Vec<u8>,
+    ended: bool,
+}
+
+impl Party {
+    fn of(session: Session) -> Party {
+        Party { session, came: Vec::new(), text: Vec::new(), ended: false }
+    }
+
+    fn open(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let (text, mut came) = (&mut self.text, std::mem::take(&mut self.came));
+        self.ended |= self.session.open(&mut came, &mut |piece: &[u8]| text.extend_from_slice(piece), out)?;
+        Ok(())
+    }
+
+    fn says(&mut self, text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        assert_eq!(self.session.seal(&[IoSlice::new(text)], usize::MAX, &mut out), Ok(text.len()));
+        out
+    }
+}
+
+/// Both talk until neither has anything more to say, in pieces of so many bytes.
+fn converse(client: &mut Party, server: &mut Party, piece: usize) -> (Result<(), Fault>, Result<(), Fault>) {
+    let (mut of_client, mut of_server) = (Ok(()), Ok(()));
+    loop {
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        if of_client.is_ok() {
+            of_client = client.open(&mut up);
+        }
+        for part in up.chunks(piece) {
+            server.came.extend_from_slice(part);
+            if of_server.is_ok() {
+                of_server = server.open(&mut down);
+            }
+        }
+        client.came.extend_from_slice(&down);
+        if up.is_empty() && down.is_empty() {
+            return (of_client, of_server);
+        }
+    }
+}
+
+fn meet(client: &ClientTls, server: &ServerTls) -> (Party, Party) {
+    let (mut client, mut server) = (Party::of(client.begin()), Party::of(server.begin()));
+    assert_eq!(converse(&mut client, &mut server, usize::MAX), (Ok(()), Ok(())));
+    (client, server)
+}
+
+#[test]
+fn what_one_says_the_other_hears_in_whatever_pieces_it_comes() {
+    let signer = Signer::new();
+    let server = server(&signer.signs("a.example", |_| {}), &tickets());
+    let authorities = signer.authorities();
+    for piece in [1, 7, 1_000, usize::MAX] {
+        let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
+        let (mut client, mut server) = (Party::of(client.begin()), Party::of(server.begin()));
+        assert_eq!(converse(&mut client, &mut server, piece), (Ok(()), Ok(())), "{piece}");
+        let text: Vec<u8> = (0..100_000u32).map(|at| (at % 251) as u8).collect();
+        let sealed = client.says(&text);
+        for part in sealed.chunks(piece.max(100)) {
+            server.came.extend_from_slice(part);
+            server.open(&mut Vec::new()).unwrap();
+        }
+        assert!(server.text == text && server.session.pending_bytes() == 0);
+        client.came = server.says(b"well heard");
+        client.open(&mut Vec::new()).unwrap();
+        assert_eq!(client.text, b"well heard");
+    }
+}
+
+#[test]
+fn nothing_is_sealed_before_the_handshake_is_over() {
+    let signer = Signer::new();
+    let server = server(&signer.signs("a.example", |_| {}), &tickets());
+    let mut session = server.begin();
+    let mut out = Vec::new();
+    assert_eq!(session.seal(&[IoSlice::new(b"secret")], usize::MAX, &mut out), Ok(0));
+    assert!(out.is_empty() && session.is_handshaking());
+}
+
+/// A message of the handshake in two records, with an answer of ours between them.
+#[test]
+fn half_a_message_is_in_nobodys_way() {
+    let signer = Signer::new();
+    let server = server(&signer.signs("a.example", |_| {}), &tickets());
+    for cut in [1, 3, 5, 6, 40, 200, 900] {
+        let authorities = signer.authorities();
+        let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
+        let (mut client, mut server) = (Party::of(client.begin()), Party::of(server.begin()));
+        let mut hello = Vec::new();
+        client.open(&mut hello).unwrap();
+        let cut = cut.min(hello.len() - 1);
+        // The record head says how long the rest is: two records of it.
+        let (first, second) = hello[5..].split_at(cut);
+        let record = |part: &[u8]| [&hello[..3], &(part.len() as u16).to_be_bytes(), part].concat();
+        server.came = record(first);
+        let mut down = Vec::new();
+        server.open(&mut down).unwrap();
+        assert_eq!(server.session.seal(&[IoSlice::new(b"x")], 9, &mut down), Ok(0));
+        server.session.close(&mut down);
+        assert!(down.is_empty());
+        server.came = record(second);
+        server.open(&mut client.came).unwrap();
+        assert_eq!(converse(&mut client, &mut server, usize::MAX), (Ok(()), Ok(())));
+    }
+}
+
+#[test]
+fn slices_are_joined_and_a_bound_is_kept() {
+    let signer = Signer::new();
+    let server = server(&signer.signs("a.example", |_| {}), &tickets());
+    let authorities = signer.authorities();
+    let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
+    let (mut client, mut server) = meet(&client, &server);
+    let long = vec![b'x'; 3 * RECORD_TEXT_BYTES_MAX];
+    let slices = [IoSlice::new(b"head"), IoSlice::new(b""), IoSlice::new(&long)];
+    let bound = 2 * RECORD_TEXT_BYTES_MAX;
+    assert_eq!(server.session.seal(&slices, bound, &mut client.came), Ok(bound));
+    client.open(&mut Vec::new()).unwrap();
+    assert_eq!(client.text, [&b"head"[..], &long[..bound - 4]].concat());
+}
+
+#[test]
+fn the_end_is_said_and_heard() {
+    let signer = Signer::new();
+    let server = server(&signer.signs("a.example", |_| {}), &tickets());
+    let authorities = signer.authorities();
+    let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
+    let (mut client, mut server) = meet(&client, &server);
+    server.session.close(&mut client.came);
+    client.open(&mut Vec::new()).unwrap();
+    assert!(client.ended && !server.ended);
+}
+
+#[test]
+fn both_know_what_they_agreed_upon() {
+    let signer = Signer::new();
+    let server = server(&signer.signs("a.example", |_| {}), &tickets());
+    let authorities = signer.authorities();
+    let settings = ClientSettings {
+        protocols: &[Protocol::Http1, Protocol::Http2],
+        ..ClientSettings::verifying(&authorities, "a.example")
+    };
+    let (_, server) = meet(&ClientTls::new(&settings).unwrap(), &server);
+    let agreed = server.session.agreement();
+    assert_eq!(agreed.version, Some(Version::Tls13));
+    assert_eq!(agreed.protocol, Some(Protocol::Http2), "the server's order counts");
+    assert_eq!(agreed.group.as_deref(), Some("X25519MLKEM768"), "the post-quantum group comes first");
+    assert!(agreed.suite.unwrap().starts_with("TLS_AES_") && !agreed.is_resumed);
+}
+
+#[test]
+fn sessions_are_resumed_by_whoever_has_the_secret() {
+    let signer = Signer::new();
+    let certificate = signer.signs("a.example", |_| {});
+    let authorities = signer.authorities();
+    let secret = Arc::new(TicketKeys::of_secret(&[9; 32]).unwrap());
+    let same = Arc::new(TicketKeys::of_secret(&[9; 32]).unwrap());
+    for (keys, is_resumed) in [(same, true), (tickets(), false)] {
+        let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
+        let (mut first, mut before) = meet(&client, &server(&certificate, &secret));
+        // The tickets of TLS 1.3 come behind the handshake.
+        first.came = before.says(b"x");
+        first.open(&mut Vec::new()).unwrap();
+        let (_, again) = meet(&client, &server(&certificate, &keys));
+        assert_eq!(again.session.agreement().is_resumed, is_resumed);
+    }
+}
+
+#[test]
+fn the_least_version_and_the_suites_are_as_said() {
+    let signer = Signer::new();
+    let (certificate, authorities) = (signer.signs("a.example", |_| {}), signer.authorities());
+    let suites = ["TLS_CHACHA20_POLY1305_SHA256".to_owned()];
+    let with = |version_min, suites| {
+        ServerTls::new(&ServerSettings { version_min, suites, ..settings(&certificate, &tickets()) })
+    };
+    let server = with(Version::Tls13, Some(&suites)).unwrap();
+    let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
+    let (client, _) = meet(&client, &server);
+    assert_eq!(client.session.agreement().suite.as_deref(), Some("TLS_CHACHA20_POLY1305_SHA256"));
+
+    let unknown = ["TLS_RSA_WITH_RC4_128_MD5".to_owned()];
+    let fault = with(Version::Tls12, Some(&unknown)).unwrap_err();
+    assert_eq!(fault, SettingsFault::UnknownSuite(unknown[0].clone()));
+    let old = ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256".to_owned()];
+    assert_eq!(with(Version::Tls13, Some(&old)).unwrap_err(), SettingsFault::NothingLeft);
+}
+
+#[test]
+fn a_server_that_is_not_who_it_should_be_is_not_spoken_to() {
+    let (signer, stranger) = (Signer::new(), Signer::new());
+    let long_ago = |params: &mut CertificateParams| params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let to_come = |params: &mut CertificateParams| params.not_before = rcgen::date_time_ymd(2999, 1, 1);
+    for (certificate, fault) in [
+        (signer.signs("b.example", |_| {}), Fault::OtherName),
+        (stranger.signs("a.example", |_| {}), Fault::UnknownAuthority),
+        (signer.signs("a.example", long_ago), Fault::Expired),
+        (signer.signs("a.example", to_come), Fault::NotYetValid),
+    ] {
+        let authorities = signer.authorities();
+        let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
+        let mut server = Party::of(server(&certificate, &tickets()).begin());
+        let mut client = Party::of(client.begin());
+        let (of_client, of_server) = converse(&mut client, &mut server, usize::MAX);
+        assert_eq!(of_client, Err(fault));
+        assert!(matches!(of_server, Err(Fault::Alert(_))), "the server is told why: {of_server:?}");
+    }
+}
+
+#[test]
+fn without_authorities_anybody_is_believed() {
+    let signer = Signer::new();
+    let server = server(&signer.signs("b.example", |_| {}), &tickets());
+    let settings = ClientSettings { authorities: None, name: "a.example", certificate: None, protocols: &[] };
+    meet(&ClientTls::new(&settings).unwrap(), &server);
+}
+
+#[test]
+fn a_client_shows_who_it_is_where_that_is_asked() {
+    let (signer, stranger) = (Signer::new(), Signer::new());
+    let (certificate, authorities) = (signer.signs("a.example", |_| {}), signer.authorities());
+    let known = signer.signs("client.example", |_| {});
+    let unknown = stranger.signs("client.example", |_| {});
+    for (shown, is_required, expect) in [
+        (Some(&known), true, Ok(())),
+        (Some(&known), false, Ok(())),
+        (None, false, Ok(())),
+        (None, true, Err(Fault::NoCertificate)),
+        (Some(&unknown), false, Err(Fault::UnknownAuthority)),
+    ] {
+        let clients = Some((&authorities, is_required));
+        let server = ServerTls::new(&ServerSettings { clients, ..settings(&certificate, &tickets()) }).unwrap();
+        let settings = ClientSettings { certificate: shown, ..ClientSettings::verifying(&authorities, "a.example") };
+        let mut client = Party::of(ClientTls::new(&settings).unwrap().begin());
+        let (_, of_server) = converse(&mut client, &mut Party::of(server.begin()), usize::MAX);
+        assert_eq!(of_server, expect);
+    }
+}
+
+#[test]
+fn what_is_no_tls_is_said() {
+    let signer = Signer::new();
+    let mut server = Party::of(server(&signer.signs("a.example", |_| {}), &tickets()).begin());
+    server.came = b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n".to_vec();
+    let mut out = Vec::new();
+    assert_eq!(server.open(&mut out), Err(Fault::NotTls));
+    assert!(out.is_empty(), "no alert: nobody would know it");
+}
+
+#[test]
+fn files_that_are_no_certificate_are_told_apart() {
+    let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let pem = CertificateParams::new(vec!["A.example".to_owned()]).unwrap().self_signed(&key).unwrap().pem();
+    let (key, other) = (key.serialize_pem(), other.serialize_pem());
+    let read = |chain: &str, key: &str| Certificate::read(chain.as_bytes(), key.as_bytes()).map(|_| ()).unwrap_err();
+    assert_eq!(Certificate::read(pem.as_bytes(), key.as_bytes()).unwrap().names(), ["a.example"]);
+    assert_eq!(read("", &key), CertificateFault::NoCertificate);
+    assert_eq!(read(&key, &key), CertificateFault::NoCertificate);
+    let rotten = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    assert_eq!(read(rotten, &key), CertificateFault::CertificateUnreadable);
+    assert_eq!(read("-----BEGIN CERTIFICATE-----\n!!", &key), CertificateFault::CertificateNotPem);
+    assert_eq!(read(&pem, ""), CertificateFault::NoKey);
+    assert_eq!(read(&pem, &pem), CertificateFault::NoKey);
+    assert_eq!(read(&pem, &other), CertificateFault::KeyOfAnother);
+}
