@@ -16,7 +16,7 @@ pub enum AdminAddress {
 }
 
 pub const LISTEN_FORM: &str = "an address with a port, such as 127.0.0.1:8080 or [::]:80, or unix:/run/larder.sock";
-pub const ORIGIN_FORM: &str = "an origin is http://HOST[:PORT] or unix:/PATH";
+pub const ORIGIN_FORM: &str = "an origin is http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH";
 
 /// `IP:PORT`, `localhost:PORT`, `*:PORT` (every IPv4 address) or `unix:PATH`.
 pub fn parse_listen(text: &str) -> Result<ListenAddress, String> {
@@ -61,11 +61,11 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
             None => ORIGIN_FORM.to_owned(),
         });
     };
-    match scheme.to_ascii_lowercase().as_str() {
-        "http" => {}
-        "https" => return Err("https:// origins are not supported yet: give the origin's http:// address".to_owned()),
+    let scheme = match scheme.to_ascii_lowercase().as_str() {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
         _ => return Err(format!("`{scheme}://` is no scheme larder speaks; {ORIGIN_FORM}")),
-    }
+    };
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.contains(['/', '?', '#']) {
         return Err("an origin URL has no path: what the client asked for is forwarded as it is".to_owned());
@@ -73,10 +73,13 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
     if authority.contains('@') {
         return Err("an origin URL has no user name or password".to_owned());
     }
-    let authority = Authority::parse(authority.as_bytes(), Scheme::Http).ok_or("the host or the port is not valid")?;
+    let authority = Authority::parse(authority.as_bytes(), scheme).ok_or("the host or the port is not valid")?;
     let host = std::str::from_utf8(&authority.host).map_err(|_| "the host is not valid")?;
-    let port = authority.port.unwrap_or(Scheme::Http.default_port());
-    Ok(OriginUrl::Tcp { host: host.to_owned(), port })
+    let (host, port) = (host.to_owned(), authority.port.unwrap_or(scheme.default_port()));
+    Ok(match scheme {
+        Scheme::Http => OriginUrl::Tcp { host, port },
+        Scheme::Https => OriginUrl::Tls { host, port },
+    })
 }
 
 /// As `--ports-file` and the start-up lines say it.
@@ -91,6 +94,8 @@ pub fn show_origin(url: &OriginUrl) -> String {
     match url {
         OriginUrl::Tcp { host, port: 80 } => format!("http://{host}"),
         OriginUrl::Tcp { host, port } => format!("http://{host}:{port}"),
+        OriginUrl::Tls { host, port: 443 } => format!("https://{host}"),
+        OriginUrl::Tls { host, port } => format!("https://{host}:{port}"),
         OriginUrl::Unix(path) => format!("unix:{}", path.display()),
         OriginUrl::Played(origin) => format!("played:{}", origin.backend()),
     }
@@ -135,7 +140,9 @@ mod tests {
             ("http://Example.org/", Ok("http://example.org")),
             ("http://[::1]:81", Ok("http://[::1]:81")),
             ("unix:/run/app.sock", Ok("unix:/run/app.sock")),
-            ("https://example.org", Err("not supported yet")),
+            ("https://example.org", Ok("https://example.org")),
+            ("HTTPS://example.org:443/", Ok("https://example.org")),
+            ("https://[::1]:8443", Ok("https://[::1]:8443")),
             ("ftp://example.org", Err("no scheme larder speaks")),
             ("example.org:3000", Err("write http://example.org:3000")),
             ("http://example.org/app", Err("no path")),

@@ -10,6 +10,7 @@ mod listen_tls;
 mod memcached_route;
 mod memcached_tls;
 mod nearest;
+mod origin_tls;
 mod routes;
 mod section;
 mod sections;

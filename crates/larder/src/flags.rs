@@ -156,7 +156,7 @@ Exit codes: 0 ended in good order; 1 an address in use, no results file, or some
 /// Flags win over the config file.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ServeFlags {
-    /// The web server to stand in front of: http://HOST[:PORT] or unix:/PATH; several share the load
+    /// The web server to stand in front of: http://HOST[:PORT], https:// or unix:/PATH; several share the load
     #[arg(long = "origin", value_name = "URL", value_parser = parse_origin)]
     pub origins: Vec<OriginUrl>,
 
@@ -389,7 +389,7 @@ mod tests {
         check(&["serve", "--listen", "unix:/tmp/x", "--log", "-", "--log-format", "json"], Ok(()));
         check(&["serve", "--root", "/srv/www"], Ok(()));
         check(&["serve", "--root", "/srv/www", "--origin", "http://a"], Err("cannot be used with"));
-        check(&["serve", "--origin", "https://a"], Err("not supported yet"));
+        check(&["serve", "--origin", "https://a"], Ok(()));
         check(&["serve", "--memory", "1"], Err("at least 1 MiB"));
         check(&["serve", "--memory", "12X"], Err("no unit of size"));
         check(&["serve", "--origin", "http://127.0.0.1:1", "--disk", "/tmp/a:b:1GiB"], Ok(()));

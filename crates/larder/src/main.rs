@@ -2,6 +2,7 @@
 
 mod addresses;
 mod admin;
+mod authority_files;
 mod bounded_file;
 mod check;
 mod check_vcl;

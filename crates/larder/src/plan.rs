@@ -8,11 +8,12 @@ use cache::{Admission, DiskFile};
 use proxy::limits::Limits;
 use proxy::settings::{
     EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode, ListenerSettings, LogFormat, Network,
-    OriginSettings, OriginTimeouts, OriginUrl, PolicySettings, ResolverSettings, RootSettings, RouteSettings,
-    RouteTarget, Settings, VclParameters,
+    OriginSettings, OriginTimeouts, OriginTls, OriginUrl, PolicySettings, ResolverSettings, RootSettings,
+    RouteSettings, RouteTarget, Settings, VclParameters,
 };
 
 use crate::addresses::AdminAddress;
+use crate::authority_files;
 use crate::limits;
 use crate::quantities::show_size;
 use crate::tls_files::TlsFiles;
@@ -83,6 +84,7 @@ impl Default for Plan {
                 vcl: VclParameters::default(),
                 limits: Limits::default(),
                 resolver: ResolverSettings::default(),
+                authorities: authority_files::of_system().ok(),
                 memory_bytes_max: limits::MEMORY_BYTES_DEFAULT as usize,
                 eviction: EvictionChoice::S3Fifo,
                 server_name: "larder".to_owned(),
@@ -191,6 +193,7 @@ pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSetting
         host: None,
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),
+        tls: OriginTls::default(),
     }
 }
 

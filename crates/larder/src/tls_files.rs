@@ -107,7 +107,8 @@ impl TlsFiles {
     }
 }
 
-fn certificate(files: &CertificateFiles) -> Result<Certificate, TlsFault> {
+/// A certificate with its key.
+pub fn certificate(files: &CertificateFiles) -> Result<Certificate, TlsFault> {
     let chain = read(&files.certificate, CERTIFICATES_BYTES_MAX)?;
     let key = read(&files.key, CERTIFICATES_BYTES_MAX)?;
     Certificate::read(&chain, &key).map_err(|fault| {

@@ -78,6 +78,8 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/tls_origins.rs"]
+mod tls_origins;
 #[path = "program/tls_serving.rs"]
 mod tls_serving;
 #[path = "program/tls_site.rs"]

@@ -20,6 +20,7 @@ mod servers;
 mod staggered_dial;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tls_clients;
 mod whereabouts;
 
 use std::net::SocketAddr;
@@ -41,10 +42,11 @@ use self::origin_queue::Grant;
 use self::resolver::Resolver;
 use self::servers::{Lease, Returned, Servers, Unresolved, Waiting};
 use self::staggered_dial::{Addresses, Dialled, dial_staggered};
+use self::tls_clients::TlsClients;
 use crate::clock::Moment;
 use crate::counters::CoreCounters;
 use crate::limits::Limits;
-use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl};
+use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginTls, OriginUrl};
 use crate::socket::Socket;
 
 /// One `[origin.NAME]`, or one backend.
@@ -60,6 +62,8 @@ pub struct Origin {
     queue_max: usize,
     queue_timeout: Duration,
     ejection: Ejection,
+    tls: TlsClients,
+    tls_settings: OriginTls,
     servers: Arc<Servers>,
     resolver: Arc<Resolver>,
 }
@@ -123,7 +127,13 @@ pub struct OriginConnection {
 }
 
 impl Origin {
-    fn new(settings: &OriginSettings, declared: Declared, servers: Arc<Servers>, resolver: Arc<Resolver>) -> Origin {
+    fn new(
+        settings: &OriginSettings,
+        declared: Declared,
+        tls: TlsClients,
+        servers: Arc<Servers>,
+        resolver: Arc<Resolver>,
+    ) -> Origin {
         Origin {
             name: settings.name.as_str().into(),
             host: settings.host.clone(),
@@ -136,6 +146,8 @@ impl Origin {
                 failures_max: settings.ejection_failures,
                 time_ms: settings.ejection_time.as_millis().try_into().unwrap_or(u64::MAX),
             },
+            tls,
+            tls_settings: settings.tls.clone(),
             servers,
             resolver,
         }
@@ -208,7 +220,7 @@ impl Origin {
         let address = self.servers.book().in_turn(turn).next().cloned();
         let Some(address) = address else { return Err(self.error(None, OriginErrorKind::Nowhere)) };
         let call = Call { reuse: Reuse::Fresh, connect_timeout: timeout, parties: None };
-        let dialled = greeting::dial_and_greet(&address.place, &self.greeting, &call).await;
+        let dialled = self.dial_and_greet(&address.place, &call).await;
         dialled.map_err(|kind| self.error(Some(Arc::clone(&address.label)), kind))
     }
 
@@ -252,7 +264,7 @@ impl Origin {
             };
             let (dialled, address) = match self.declared {
                 Declared::AsTarget => self.dial_one_of(core, turn, at(), address, &mut tried, &call).await,
-                _ => (greeting::dial_and_greet(&address.place, &self.greeting, &call).await, address),
+                _ => (self.dial_and_greet(&address.place, &call).await, address),
             };
             match dialled {
                 Ok(stream) => {
@@ -294,7 +306,7 @@ impl Origin {
         call: &Call,
     ) -> (Dialled, Arc<Address>) {
         let next = |begun: &[Arc<Address>]| self.servers.book().beside(turn, now_ms, begun).cloned();
-        let dial = async |address: Arc<Address>| greeting::dial_and_greet(&address.place, &self.greeting, call).await;
+        let dial = async |address: Arc<Address>| self.dial_and_greet(&address.place, call).await;
         dial_staggered(first, next, dial, |address| {
             core.counters.origin_errors_connect.add(1);
             self.servers.went_wrong();
@@ -304,6 +316,15 @@ impl Origin {
             tried.push(Arc::clone(address));
         })
         .await
+    }
+
+    async fn dial_and_greet(&self, place: &DialAddress, call: &Call) -> Dialled {
+        let tls = self.tls.of(place);
+        if tls.is_none() && matches!(place, DialAddress::Tls(..)) {
+            // Never in the clear in its place.
+            return Err(OriginErrorKind::Tls { fault: tls::Fault::UnknownAuthority });
+        }
+        greeting::dial_and_greet(place, &self.greeting, tls, call).await
     }
 
     /// Gets the right to a connection: with one that is open already, or to open one.

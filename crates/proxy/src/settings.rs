@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tls::{Authorities, Certificate};
 pub use wire::ProxyVersion;
 
 pub use crate::closed_paths::ClosedPaths;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub vcl: VclParameters,
     pub limits: Limits,
     pub resolver: ResolverSettings,
+    /// Whom this system trusts to say who a server is; `None` where nobody is found.
+    pub authorities: Option<Arc<Authorities>>,
     pub memory_bytes_max: usize,
     pub eviction: EvictionChoice,
     /// Our name in `Via` and `Cache-Status`; an instance id is added to it in `Via`.
@@ -245,6 +248,8 @@ pub struct OriginSettings {
     pub host: Option<String>,
     pub timeouts: OriginTimeouts,
     pub greeting: Greeting,
+    /// Of its `https://` URLs.
+    pub tls: OriginTls,
 }
 
 /// An origin's own, in place of those of `Limits`.
@@ -263,10 +268,38 @@ pub struct Greeting {
     pub proxy_header: Option<ProxyVersion>,
 }
 
-/// One base URL of an origin: `http://host[:port]` or `unix:/path`.
+/// How an origin of `https://` is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OriginTls {
+    pub verification: Verification,
+    /// What its certificate is for, and what is asked for by SNI. `None`: the host of the URL.
+    pub name: Option<String>,
+    /// Names no server when it connects.
+    pub without_sni: bool,
+    /// Shown to an origin that asks who we are.
+    pub certificate: Option<Certificate>,
+}
+
+/// Whose word counts for who an origin is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Verification {
+    /// Those whom this system trusts.
+    #[default]
+    System,
+    By(Arc<Authorities>),
+    /// Nobody's: whoever answers is believed.
+    Off,
+}
+
+/// One base URL of an origin: `http://host[:port]`, `https://host[:port]` or `unix:/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginUrl {
     Tcp {
+        host: String,
+        port: u16,
+    },
+    /// `https://`
+    Tls {
         host: String,
         port: u16,
     },

@@ -331,6 +331,7 @@ fn mocked_origin() -> OriginSettings {
         host: None,
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),
+        tls: crate::settings::OriginTls::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The backends of a VCL, as origins: each definition becomes the settings that `origin` works by.
 //!
 //! Names are looked up again and again and all their addresses are used, as for any origin. What this version cannot do
-//! (TLS, a way through another backend) is refused here, when the program is loaded, and never left out in silence.
+//! (a way through another backend) is refused here, when the program is loaded, and never left out in silence.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,9 @@ use vcl::typed_program::{Address, Backend, Endpoint, Program};
 
 use crate::limits::{BACKEND_CONNECTIONS_MAX_DEFAULT, BACKEND_QUEUE_MAX_DEFAULT, BACKEND_QUEUE_TIMEOUT_DEFAULT};
 use crate::limits::{EJECTION_FAILURES_DEFAULT, EJECTION_TIME_DEFAULT};
-use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, ProxyVersion, VclParameters};
+use crate::settings::{
+    Greeting, OriginSettings, OriginTimeouts, OriginTls, OriginUrl, ProxyVersion, VclParameters, Verification,
+};
 
 /// The settings of all backends, in the order of their ids; or everything that keeps them from being used.
 pub(crate) fn origins_of(
@@ -39,7 +41,7 @@ pub(crate) fn origin_of(
     let endpoint = backend.endpoint.as_ref().unwrap_or(&nowhere);
     refuse_what_is_not_built(endpoint)?;
     let urls = match backend.endpoint {
-        Some(_) => vec![url_of(&endpoint.address, world)?],
+        Some(_) => vec![url_of(endpoint, world)?],
         None => Vec::new(),
     };
     // Varnish lets nobody wait for a backend that is full unless it is told to. Without a limit of its own there is
@@ -78,18 +80,11 @@ pub(crate) fn origin_of(
                 None => None,
             },
         },
+        tls: tls_of(endpoint),
     })
 }
 
 fn refuse_what_is_not_built(endpoint: &Endpoint) -> Result<(), String> {
-    let tls = &endpoint.tls;
-    if tls.on || tls.without_sni || tls.without_verification {
-        return Err(
-            "TLS to a backend is not built into larder yet: take out .ssl and what begins with .ssl_, and give \
-                    the address of its plain HTTP"
-                .to_owned(),
-        );
-    }
     if endpoint.via.is_some() || endpoint.authority.is_some() {
         return Err(
             "a way through another backend is not built into larder yet: take out .via and .authority, or give \
@@ -109,8 +104,18 @@ fn host_header(endpoint: &Endpoint) -> String {
     }
 }
 
-fn url_of(address: &Address, world: &dyn World) -> Result<OriginUrl, String> {
-    let (written, port) = match address {
+/// What `.ssl` and its like say. The certificate is for the host that the backend is asked for.
+fn tls_of(endpoint: &Endpoint) -> OriginTls {
+    OriginTls {
+        verification: if endpoint.tls.without_verification { Verification::Off } else { Verification::System },
+        name: endpoint.host_header.as_deref().map(|host| split_port(host).0.to_owned()),
+        without_sni: endpoint.tls.without_sni,
+        certificate: None,
+    }
+}
+
+fn url_of(endpoint: &Endpoint, world: &dyn World) -> Result<OriginUrl, String> {
+    let (written, port) = match &endpoint.address {
         // A socket without a file; the kernel knows it by a zero byte where `@` stands.
         Address::Path(path) => {
             return Ok(OriginUrl::Unix(match path.strip_prefix('@') {
@@ -122,11 +127,18 @@ fn url_of(address: &Address, world: &dyn World) -> Result<OriginUrl, String> {
     };
     let (host, own_port) = split_port(written);
     let port = match own_port.or(port.as_deref()) {
-        None => 80,
+        None => {
+            if endpoint.tls.on {
+                443
+            } else {
+                80
+            }
+        }
         Some(text) => (text.parse().ok().or_else(|| world.service_port(text)))
             .ok_or_else(|| format!("the port `{text}` is no number and no service that this machine knows"))?,
     };
-    Ok(OriginUrl::Tcp { host: host.to_owned(), port })
+    let host = host.to_owned();
+    Ok(if endpoint.tls.on { OriginUrl::Tls { host, port } } else { OriginUrl::Tcp { host, port } })
 }
 
 /// `name`, `name:port`, `name port`, `[v6]`, `[v6]:port` or `v6`: the host, and the port if there is one.
@@ -239,14 +251,27 @@ mod tests {
     }
 
     #[test]
+    fn ssl_is_spoken_to_the_server_that_the_backend_names() {
+        let check = |attributes: &str, expect: OriginTls| {
+            let origin = origin(&format!("{{ .host = \"a.test\"; .ssl = 1; {attributes} }}")).unwrap();
+            assert_eq!(origin.urls, [OriginUrl::Tls { host: "a.test".to_owned(), port: 443 }], "{attributes}");
+            assert_eq!(origin.tls, expect, "{attributes}");
+        };
+        check("", OriginTls::default());
+        let name = Some("b.test".to_owned());
+        check(r#".host_header = "b.test:8443";"#, OriginTls { name, ..OriginTls::default() });
+        check(".ssl_noverify = 1;", OriginTls { verification: Verification::Off, ..OriginTls::default() });
+        check(".ssl_sni = 0;", OriginTls { without_sni: true, ..OriginTls::default() });
+    }
+
+    #[test]
     fn what_is_not_built_is_refused_by_name() {
         let program = checked(
-            r#"backend a { .host = "a"; .ssl = 1; } backend b { .host = "b"; .via = c; } backend c { .host = "c"; }
+            r#"backend a { .host = "a"; } backend b { .host = "b"; .via = c; } backend c { .host = "c"; }
                sub vcl_recv { set req.backend_hint = a; set req.backend_hint = b; }"#,
         );
         let refusals = origins_of(&program, &VclParameters::default(), &Services).unwrap_err();
-        assert_eq!(refusals.len(), 2, "{refusals:?}");
-        assert!(refusals[0].starts_with("backend `a`: TLS to a backend is not built"), "{refusals:?}");
-        assert!(refusals[1].starts_with("backend `b`: a way through another"), "{refusals:?}");
+        assert_eq!(refusals.len(), 1, "{refusals:?}");
+        assert!(refusals[0].starts_with("backend `b`: a way through another"), "{refusals:?}");
     }
 }

@@ -20,6 +20,14 @@ pub struct Certificate {
     pub(crate) is_elliptic: bool,
 }
 
+impl PartialEq for Certificate {
+    fn eq(&self, other: &Certificate) -> bool {
+        self.key.cert == other.key.cert
+    }
+}
+
+impl Eq for Certificate {}
+
 /// Why a pair of files is no certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateFault {

@@ -23,6 +23,8 @@ pub struct ClientSettings<'a> {
     pub authorities: Option<&'a Authorities>,
     /// What its certificate is for, and what is asked for by SNI: a name or an address.
     pub name: &'a str,
+    /// It is not told which server is asked for.
+    pub without_sni: bool,
     /// Shown if it asks who we are.
     pub certificate: Option<&'a Certificate>,
     /// What is offered to be spoken inside; nothing said where it is empty.
@@ -32,7 +34,7 @@ pub struct ClientSettings<'a> {
 impl<'a> ClientSettings<'a> {
     /// The usual ones.
     pub fn verifying(authorities: &'a Authorities, name: &'a str) -> ClientSettings<'a> {
-        ClientSettings { authorities: Some(authorities), name, certificate: None, protocols: &[] }
+        ClientSettings { authorities: Some(authorities), name, without_sni: false, certificate: None, protocols: &[] }
     }
 }
 
@@ -66,6 +68,7 @@ impl ClientTls {
                 builder.with_client_cert_resolver(shown)
             }
         };
+        config.enable_sni = !settings.without_sni;
         config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().to_vec()).collect();
         config.resumption = Resumption::store(Arc::new(ClientSessionMemoryCache::new(CLIENT_SESSIONS_MAX)));
         let name = ServerName::try_from(settings.name).ok()?.to_owned();

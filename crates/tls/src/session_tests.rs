@@ -282,7 +282,8 @@ fn a_server_that_is_not_who_it_should_be_is_not_spoken_to() {
 fn without_authorities_anybody_is_believed() {
     let signer = Signer::new();
     let server = server(&signer.signs("b.example", |_| {}), &tickets());
-    let settings = ClientSettings { authorities: None, name: "a.example", certificate: None, protocols: &[] };
+    let authorities = signer.authorities();
+    let settings = ClientSettings { authorities: None, ..ClientSettings::verifying(&authorities, "a.example") };
     meet(&ClientTls::new(&settings).unwrap(), &server);
 }
 

@@ -1,18 +1,13 @@
 //! TLS of a `[[route]]` to memcached: whether it is spoken, and whose word counts for who the servers are. The files of
 //! certificates are read here, so that what is wrong with one is a complaint about a line.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
-use std::sync::Arc;
-
-use proxy::limits::CERTIFICATES_BYTES_MAX;
 use proxy::settings::{MemcachedServer, MemcachedTls};
-use tls::{Authorities, is_server_name};
+use tls::is_server_name;
 
 use super::complaint::Complaint;
 use super::section::{Section, parsed, switch};
 use super::sections::path;
+use crate::authority_files;
 
 /// `tls`, `ca` and `tls_name`.
 pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<MemcachedTls> {
@@ -40,15 +35,12 @@ pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<Me
         return None;
     }
     let authorities = match &ca {
-        Some(file) => authorities_in(file),
+        Some(file) => authority_files::in_file(file),
         None if section.get("ca").is_some() => return None,
-        None => match Authorities::OF_SYSTEM.map(Path::new).into_iter().find(|file| file.exists()) {
-            Some(file) => authorities_in(file),
-            None => Err("this system has no file of certificate authorities where larder looks for one".to_owned()),
-        },
+        None => authority_files::of_system(),
     };
     match authorities {
-        Ok(authorities) => Some(MemcachedTls { authorities: Arc::new(authorities), name }),
+        Ok(authorities) => Some(MemcachedTls { authorities, name }),
         Err(why) => {
             let span = section.get("ca").map_or(span, |node| node.span());
             let complaint = Complaint::new(span, why, "who may sign the servers' certificates");
@@ -58,21 +50,11 @@ pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<Me
     }
 }
 
-fn authorities_in(path: &Path) -> Result<Authorities, String> {
-    let mut pem = Vec::new();
-    let file = File::open(path).and_then(|file| file.take(CERTIFICATES_BYTES_MAX + 1).read_to_end(&mut pem));
-    file.map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
-    // A part of a bundle would be other authorities than were meant.
-    if pem.len() as u64 > CERTIFICATES_BYTES_MAX {
-        return Err(format!("{}: it may have {CERTIFICATES_BYTES_MAX} bytes, and has more", path.display()));
-    }
-    Authorities::read(&pem).map_err(|why| format!("{}: {why}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
+    use proxy::limits::CERTIFICATES_BYTES_MAX;
+
     use super::super::memcached_route::tests::check;
-    use super::*;
 
     #[test]
     fn a_bundle_that_is_too_long_is_said() {
@@ -83,7 +65,10 @@ mod tests {
             check(&format!("memcached = \"a\"\ntls = true\nca = \"{path}\""), &format!("{path}: {expect}"));
         };
         is_among_what_is_said(CERTIFICATES_BYTES_MAX, "there is no certificate in it");
-        is_among_what_is_said(CERTIFICATES_BYTES_MAX + 1, "it may have 4194304 bytes, and has more");
+        is_among_what_is_said(
+            CERTIFICATES_BYTES_MAX + 1,
+            "more than 4194304 bytes, which is all that such a file may have",
+        );
         std::fs::remove_file(&file).unwrap();
     }
 
@@ -93,7 +78,7 @@ mod tests {
         check("memcached = \"a\"\ntls = true\ntls_name = \"a b\"", "`a b` is no name of a server");
         check(
             "memcached = \"a\"\ntls = true\nca = \"/nowhere/at/all\"",
-            "/nowhere/at/all cannot be read: No such file or directory (os error 2)",
+            "/nowhere/at/all: No such file or directory (os error 2)",
         );
         check("memcached = \"a\"\ntls = true\nca = \"/dev/null\"", "/dev/null: there is no certificate in it");
         check("memcached = \"unix:/m.sock\"\ntls = true", "no certificate can be for unix:/m.sock");

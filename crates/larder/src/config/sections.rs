@@ -64,7 +64,7 @@ pub fn origins(section: Option<Section<'_>>) -> Vec<OriginSettings> {
 }
 
 fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
-    let mut section = section.not_yet(&["balance", "health", "tls", "weight"]);
+    let mut section = section.not_yet(&["balance", "health", "weight"]);
     let urls = section.read_list("urls", |node| {
         let written = text(node)?;
         parse_origin(written)
@@ -91,6 +91,7 @@ fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
             Authority::parse(written.as_bytes(), Scheme::Http).map(|_| written.to_owned())
         })
     });
+    origin.tls = super::origin_tls::read(&mut section, &origin.urls);
     section.require("urls", "write urls = [\"http://127.0.0.1:3000\"]");
     if urls.as_ref().is_some_and(Vec::is_empty) && section.get("urls").is_some_and(is_empty_list) {
         let span = section.get("urls").map_or(section.span(), |node| node.span());

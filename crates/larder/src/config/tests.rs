@@ -308,21 +308,21 @@ fn origins_say_what_they_cannot_be() {
     check(
         r#"
 [origin.web]
-urls = ["https://a", "b:80", "http://c/d"]
+urls = ["ftp://a", "b:80", "http://c/d"]
 "#,
         r#"
-larder.toml:2:9: error: `https://a` cannot be an origin
+larder.toml:2:9: error: `ftp://a` cannot be an origin
    |
- 2 | urls = ["https://a", "b:80", "http://c/d"]
-   |         ^^^^^^^^^^^ https:// origins are not supported yet: give the origin's http:// address
-larder.toml:2:22: error: `b:80` cannot be an origin
+ 2 | urls = ["ftp://a", "b:80", "http://c/d"]
+   |         ^^^^^^^^^ `ftp://` is no scheme larder speaks; an origin is http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH
+larder.toml:2:20: error: `b:80` cannot be an origin
    |
- 2 | urls = ["https://a", "b:80", "http://c/d"]
-   |                      ^^^^^^ the scheme is missing: write http://b:80
-larder.toml:2:30: error: `http://c/d` cannot be an origin
+ 2 | urls = ["ftp://a", "b:80", "http://c/d"]
+   |                    ^^^^^^ the scheme is missing: write http://b:80
+larder.toml:2:28: error: `http://c/d` cannot be an origin
    |
- 2 | urls = ["https://a", "b:80", "http://c/d"]
-   |                              ^^^^^^^^^^^^ an origin URL has no path: what the client asked for is forwarded as it is
+ 2 | urls = ["ftp://a", "b:80", "http://c/d"]
+   |                            ^^^^^^^^^^^^ an origin URL has no path: what the client asked for is forwarded as it is
 "#,
     );
 }

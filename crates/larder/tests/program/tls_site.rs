@@ -185,6 +185,8 @@ fn answer_one(stream: &TcpStream) -> Option<()> {
     if target == "/cut" {
         let chunk = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf \r\n";
         out.write_all(chunk.as_bytes()).ok()?;
+        // Else all of it comes at once, and larder knows before it has begun to answer.
+        std::thread::sleep(Duration::from_millis(300));
         return None;
     }
     if let Some(length) = target.strip_prefix("/bytes/") {

@@ -127,6 +127,7 @@ pub(super) fn origin_settings(name: String, url: OriginUrl, connections_max: usi
         host: None,
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),
+        tls: crate::settings::OriginTls::default(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -19,6 +20,8 @@ use crate::socket::Socket;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DialAddress {
     Tcp(SocketAddr),
+    /// With TLS, to the server of this name.
+    Tls(SocketAddr, Arc<str>),
     Unix(PathBuf),
     /// A rehearsal's.
     Played(PlayedOrigin),
@@ -27,7 +30,7 @@ pub enum DialAddress {
 impl fmt::Display for DialAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DialAddress::Tcp(address) => write!(f, "{address}"),
+            DialAddress::Tcp(address) | DialAddress::Tls(address, _) => write!(f, "{address}"),
             // A socket without a file, in the kernel's name space: its name begins with a zero byte.
             DialAddress::Unix(path) => match path.as_os_str().as_encoded_bytes() {
                 [0, name @ ..] => write!(f, "unix:@{}", String::from_utf8_lossy(name)),
@@ -45,20 +48,20 @@ pub async fn dial<F>(
     then: impl FnOnce(Socket) -> F,
 ) -> Result<Socket, OriginErrorKind>
 where
-    F: Future<Output = io::Result<Socket>>,
+    F: Future<Output = Result<Socket, OriginErrorKind>>,
 {
-    let connected = async { then(connect(place).await?).await };
-    match tokio::time::timeout(timeout, connected).await {
-        Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(why)) if is_ours(&why) => Err(OriginErrorKind::Exhausted { why }),
-        Ok(Err(why)) => Err(OriginErrorKind::Connect { why }),
-        Err(_) => Err(OriginErrorKind::ConnectTimeout { after: timeout }),
-    }
+    let connected = async { then(connect(place).await.map_err(failed)?).await };
+    tokio::time::timeout(timeout, connected).await.unwrap_or(Err(OriginErrorKind::ConnectTimeout { after: timeout }))
+}
+
+/// Why the system does not connect us.
+pub fn failed(why: io::Error) -> OriginErrorKind {
+    if is_ours(&why) { OriginErrorKind::Exhausted { why } } else { OriginErrorKind::Connect { why } }
 }
 
 async fn connect(place: &DialAddress) -> io::Result<Socket> {
     match place {
-        DialAddress::Tcp(address) => {
+        DialAddress::Tcp(address) | DialAddress::Tls(address, _) => {
             let stream = TcpStream::connect(address).await?;
             // Once here, never on reuse: a request is written whole, so Nagle's delay could only hold back its tail.
             stream.set_nodelay(true)?;

@@ -1,25 +1,34 @@
-//! What is said on a fresh connection before anything else: a preamble, and a PROXY header with the client's address.
-//! It counts as part of connecting; what it means to the origin is not known here.
+//! What is said on a fresh connection before anything else: a preamble, a PROXY header with the client's address, and the handshake of
+//! TLS. It counts as part of connecting; what it means to the origin is not known here.
 
+use tls::ClientTls;
 use tokio::io::AsyncWriteExt;
 use wire::{Parties, ProxyVersion, write_proxy_header};
 
 use super::Call;
-use super::dial::{DialAddress, dial};
+use super::dial::{DialAddress, dial, failed};
 use super::origin_error::OriginErrorKind;
 use crate::settings::Greeting;
 use crate::socket::Socket;
 
-pub async fn dial_and_greet(place: &DialAddress, greeting: &Greeting, call: &Call) -> Result<Socket, OriginErrorKind> {
+pub async fn dial_and_greet(
+    place: &DialAddress,
+    greeting: &Greeting,
+    tls: Option<&ClientTls>,
+    call: &Call,
+) -> Result<Socket, OriginErrorKind> {
     dial(place, call.connect_timeout, async |mut stream| {
         let mut words = greeting.preamble.clone();
         if let Some(version) = greeting.proxy_header {
             write_proxy_header(version, call.parties.or_else(|| own_parties(version, &stream)), &mut words);
         }
         if !words.is_empty() {
-            stream.write_all(&words).await?;
+            stream.write_all(&words).await.map_err(failed)?;
         }
-        Ok(stream)
+        match tls {
+            None => Ok(stream),
+            Some(tls) => stream.agreed(tls.begin()).await.map_err(|fault| OriginErrorKind::Tls { fault }),
+        }
     })
     .await
 }

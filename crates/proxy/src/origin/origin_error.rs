@@ -46,6 +46,10 @@ pub enum OriginErrorKind {
     ConnectTimeout {
         after: Duration,
     },
+    /// It is reached, and no TLS is spoken with it.
+    Tls {
+        fault: tls::Fault,
+    },
     /// We have no descriptor, port or memory left: not the origin's fault.
     Exhausted {
         why: io::Error,
@@ -65,7 +69,7 @@ impl OriginError {
     pub fn status(&self) -> u16 {
         match self.kind {
             OriginErrorKind::Forbidden => 403,
-            OriginErrorKind::Resolve { .. } | OriginErrorKind::Connect { .. } => 502,
+            OriginErrorKind::Resolve { .. } | OriginErrorKind::Connect { .. } | OriginErrorKind::Tls { .. } => 502,
             OriginErrorKind::Exhausted { .. }
             | OriginErrorKind::QueueFull { .. }
             | OriginErrorKind::QueueTimeout { .. }
@@ -81,6 +85,7 @@ impl OriginError {
             OriginErrorKind::Resolve { .. } => "origin-resolve",
             OriginErrorKind::Connect { .. } => "origin-connect",
             OriginErrorKind::ConnectTimeout { .. } => "origin-connect-timeout",
+            OriginErrorKind::Tls { .. } => "origin-tls",
             OriginErrorKind::Exhausted { .. } => "origin-exhausted",
             OriginErrorKind::QueueFull { .. } => "origin-queue-full",
             OriginErrorKind::QueueTimeout { .. } => "origin-queue-timeout",
@@ -94,7 +99,9 @@ impl OriginErrorKind {
     /// about this one: its ports are used up, or it is of an IP version that this machine has switched off.
     pub fn blames_address(&self) -> bool {
         match self {
-            OriginErrorKind::Connect { .. } | OriginErrorKind::ConnectTimeout { .. } => true,
+            OriginErrorKind::Connect { .. } | OriginErrorKind::ConnectTimeout { .. } | OriginErrorKind::Tls { .. } => {
+                true
+            }
             OriginErrorKind::Exhausted { why } => why.raw_os_error() == Some(Errno::ADDRNOTAVAIL.raw_os_error()),
             OriginErrorKind::Resolve { .. }
             | OriginErrorKind::Forbidden
@@ -135,6 +142,10 @@ impl fmt::Display for OriginError {
             OriginErrorKind::ConnectTimeout { after } => {
                 write!(f, ": connect timed out after {} ({})", Span(*after), self.setting("connect_timeout"))
             }
+            OriginErrorKind::Tls { fault } => {
+                let (what, setting) = tls_fault(*fault);
+                write!(f, ": {what} ({})", self.setting(setting))
+            }
             OriginErrorKind::Exhausted { why } => {
                 write!(f, ": connect failed for want of something of ours: {why} (ulimit -n, ip_local_port_range)")
             }
@@ -164,6 +175,9 @@ impl OriginError {
             }
             (Declared::AsTarget | Declared::AsParent, "connect_timeout") => "limits.connect_timeout".to_owned(),
             (Declared::AsTarget | Declared::AsParent, _) => "limits".to_owned(),
+            (Declared::InVcl, "tls.ca") => ".ssl_verify_peer".to_owned(),
+            (Declared::InVcl, "tls.name") => ".host_header or .host".to_owned(),
+            (Declared::InVcl, "tls.cert" | "tls") => ".ssl".to_owned(),
             (Declared::InConfig, _) => format!("origin.{}.{name}", self.origin),
             (Declared::InVcl, "urls") => ".host, .port or .path".to_owned(),
             (Declared::InVcl, "queue_max") => ".wait_limit".to_owned(),
@@ -171,6 +185,27 @@ impl OriginError {
             (Declared::InVcl, _) => format!(".{name}"),
         }
     }
+}
+
+/// What is wrong, and the setting that changes it.
+fn tls_fault(fault: tls::Fault) -> (String, &'static str) {
+    use tls::Fault;
+    let (what, setting) = match fault {
+        Fault::UnknownAuthority => ("nobody of those signed its certificate who may", "tls.ca"),
+        Fault::OtherName => ("its certificate is for another name", "tls.name"),
+        Fault::Expired => ("its certificate has expired", "tls.ca"),
+        Fault::NotYetValid => ("its certificate is not valid yet", "tls.ca"),
+        Fault::Certificate => ("its certificate is not valid here", "tls.ca"),
+        Fault::Alert(alert @ ("certificate_required" | "bad_certificate" | "unknown_ca" | "access_denied")) => {
+            return (format!("it does not take the certificate that we show, or wants one: {alert}"), "tls.cert");
+        }
+        Fault::Alert(alert) => return (format!("it ended the handshake of TLS: {alert}"), "tls"),
+        Fault::NothingInCommon => ("it speaks no version or suite of TLS that larder does", "urls"),
+        Fault::NotTls => ("it does not speak TLS", "urls"),
+        Fault::Ended => ("it ended the connection in the handshake of TLS", "urls"),
+        Fault::NoCertificate | Fault::TooLarge | Fault::Protocol => ("it broke the rules of TLS", "urls"),
+    };
+    (what.to_owned(), setting)
 }
 
 /// A duration as a person would write it: `5 s`, `250 ms`.

@@ -40,6 +40,8 @@ enum Part {
 struct OriginName {
     host: Arc<str>,
     port: u16,
+    /// The name that TLS is spoken with.
+    server: Option<Arc<str>>,
     phase: NamePhase,
     /// The last addresses heard, used as long as nothing newer is known.
     addresses: Vec<IpAddr>,
@@ -83,14 +85,16 @@ impl OriginNames {
         let part = |url: &OriginUrl| match url {
             OriginUrl::Unix(path) => Part::Fixed(DialAddress::Unix(path.clone())),
             OriginUrl::Played(origin) => Part::Fixed(DialAddress::Played(origin.clone())),
-            OriginUrl::Tcp { host, port } => {
+            OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } => {
                 let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+                let server = matches!(url, OriginUrl::Tls { .. }).then(|| Arc::from(bare));
                 match bare.parse::<IpAddr>() {
                     Ok(ip) if !admits(ip) => Part::Forbidden(host.as_str().into()),
-                    Ok(ip) => Part::Fixed(DialAddress::Tcp(SocketAddr::new(ip, *port))),
+                    Ok(ip) => Part::Fixed(dial_address(SocketAddr::new(ip, *port), server)),
                     Err(_) => Part::Named(OriginName {
                         host: host.as_str().into(),
                         port: *port,
+                        server,
                         phase: NamePhase::Unknown,
                         addresses: Vec::new(),
                         forbidden: false,
@@ -152,7 +156,8 @@ impl OriginNames {
                 Part::Fixed(place) => places.push(place.clone()),
                 Part::Forbidden(_) => {}
                 Part::Named(name) => {
-                    places.extend(name.addresses.iter().map(|&ip| DialAddress::Tcp(SocketAddr::new(ip, name.port))));
+                    let place = |&ip| dial_address(SocketAddr::new(ip, name.port), name.server.clone());
+                    places.extend(name.addresses.iter().map(place));
                 }
             }
         }
@@ -213,6 +218,14 @@ impl OriginNames {
             Part::Named(name) => Some((index, name)),
             Part::Fixed(_) | Part::Forbidden(_) => None,
         })
+    }
+}
+
+/// With TLS where there is the name of a server.
+fn dial_address(address: SocketAddr, server: Option<Arc<str>>) -> DialAddress {
+    match server {
+        None => DialAddress::Tcp(address),
+        Some(name) => DialAddress::Tls(address, name),
     }
 }
 

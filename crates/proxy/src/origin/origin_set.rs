@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
+use tls::Authorities;
+
 use super::origin_pool::IdleAccount;
 use super::resolver::Resolver;
 use super::servers::Servers;
+use super::tls_clients::TlsClients;
 use super::whereabouts::Whereabouts;
 use super::{AddressGate, Declared, Origin, OriginStatus};
 #[cfg(test)]
@@ -21,7 +24,12 @@ pub struct Origins {
     origins: Vec<Arc<Origin>>,
     account: Arc<IdleAccount>,
     resolver: Arc<Resolver>,
+    /// Whom this system trusts to say who a server is.
+    authorities: Option<Arc<Authorities>>,
 }
+
+/// What origins have in common, whoever declared them.
+type InCommon = (Arc<IdleAccount>, Arc<Resolver>, Option<Arc<Authorities>>);
 
 impl Origins {
     pub fn new(settings: &Settings, previous: Option<&Origins>) -> Arc<Origins> {
@@ -30,7 +38,8 @@ impl Origins {
         account.set_limits(settings.limits.origin_idle_connections_max, idle_timeout_ms);
         let resolver = Resolver::new(settings.resolver.clone());
         let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
-        Origins::with(&settings.origins, Declared::InConfig, &account, Arc::new(resolver), inherited)
+        let shared = (account, Arc::new(resolver), settings.authorities.clone());
+        Origins::with(&settings.origins, Declared::InConfig, shared, inherited)
     }
 
     /// No origin at all, but the limits and the resolver that backends share.
@@ -39,7 +48,7 @@ impl Origins {
         let account = Arc::new(IdleAccount::new());
         account.set_limits(limits.origin_idle_connections_max, 1_000);
         let resolver = Arc::new(Resolver::new(resolver.clone()));
-        Origins::with(&[], Declared::InConfig, &account, resolver, Vec::new())
+        Origins::with(&[], Declared::InConfig, (account, resolver, None), Vec::new())
     }
 
     /// The backends of a VCL, in their order. They share our limits of idle connections and our resolver, and go on with
@@ -49,21 +58,22 @@ impl Origins {
             // Programs live side by side, so what is shared must be the same for both.
             backends.iter().any(|b| b.name == *former.name && b.connections_max == former.servers.slots.open_max())
         });
-        Origins::with(backends, Declared::InVcl, &self.account, Arc::clone(&self.resolver), inherited.collect())
+        Origins::with(backends, Declared::InVcl, self.shared(), inherited.collect())
     }
 
     /// An origin that nobody configured, for a target that somebody asks a proxy for. `gate` says which of its addresses
     /// may be connected to.
     pub fn of_target(&self, settings: &OriginSettings, gate: Arc<dyn AddressGate>) -> Arc<Origin> {
         let servers = Servers::new(settings.urls.clone(), settings.connections_max, &self.account, Some(gate));
-        Arc::new(Origin::new(settings, Declared::AsTarget, servers, Arc::clone(&self.resolver)))
+        let tls = TlsClients::new(settings, self.authorities.as_deref());
+        Arc::new(Origin::new(settings, Declared::AsTarget, tls, servers, Arc::clone(&self.resolver)))
     }
 
     /// Proxies that are asked in place of destinations. They go on with the connections of those in `previous` that are the
     /// same.
     pub fn of_parents(&self, parents: &[OriginSettings], previous: Option<&Origins>) -> Arc<Origins> {
         let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
-        Origins::with(parents, Declared::AsParent, &self.account, Arc::clone(&self.resolver), inherited)
+        Origins::with(parents, Declared::AsParent, self.shared(), inherited)
     }
 
     /// Where a URL leads, for somebody who keeps connections of its own.
@@ -71,22 +81,27 @@ impl Origins {
         Whereabouts::new(url, &self.account, &self.resolver)
     }
 
+    fn shared(&self) -> InCommon {
+        (Arc::clone(&self.account), Arc::clone(&self.resolver), self.authorities.clone())
+    }
+
     fn with(
         settings: &[OriginSettings],
         declared: Declared,
-        account: &Arc<IdleAccount>,
-        resolver: Arc<Resolver>,
+        (account, resolver, authorities): InCommon,
         mut inherited: Vec<&Arc<Origin>>,
     ) -> Arc<Origins> {
         let origins = settings.iter().map(|origin| {
             // Programs live side by side: one that is only loaded must not change what another one has.
             let by_name_only = declared == Declared::InVcl;
             let servers = inherit(&mut inherited, origin, by_name_only)
-                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, account, None));
+                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, &account, None));
             servers.set_connections_max(origin.connections_max);
-            Arc::new(Origin::new(origin, declared, servers, Arc::clone(&resolver)))
+            let tls = TlsClients::new(origin, authorities.as_deref());
+            Arc::new(Origin::new(origin, declared, tls, servers, Arc::clone(&resolver)))
         });
-        Arc::new(Origins { origins: origins.collect(), account: Arc::clone(account), resolver })
+        let origins = origins.collect();
+        Arc::new(Origins { origins, account, resolver, authorities })
     }
 
     #[inline]
@@ -112,7 +127,9 @@ impl Origins {
 
 /// The servers of the same URLs in the former configuration, preferably under the same name; each is inherited once.
 fn inherit(previous: &mut Vec<&Arc<Origin>>, origin: &OriginSettings, by_name_only: bool) -> Option<Arc<Servers>> {
-    let same_urls = |former: &&Arc<Origin>| former.servers.urls == origin.urls && former.greeting == origin.greeting;
+    let same_urls = |former: &&Arc<Origin>| {
+        former.servers.urls == origin.urls && former.greeting == origin.greeting && former.tls_settings == origin.tls
+    };
     let index = previous
         .iter()
         .position(|former| same_urls(former) && *former.name == *origin.name)

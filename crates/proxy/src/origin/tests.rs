@@ -94,6 +94,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         vcl: VclParameters::default(),
         limits: Limits::default(),
         resolver: ResolverSettings::default(),
+        authorities: None,
         memory_bytes_max: 0,
         eviction: EvictionChoice::S3Fifo,
         server_name: String::new(),
@@ -117,6 +118,7 @@ fn origin(name: &str, urls: Vec<OriginUrl>) -> OriginSettings {
         host: None,
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),
+        tls: crate::settings::OriginTls::default(),
     }
 }
 
