@@ -31,6 +31,24 @@ mod exchange;
 mod framing;
 mod head_lines;
 mod hop_by_hop;
+/// HTTP/2: frames, heads in HPACK, and the machine of a connection.
+pub mod http2 {
+    /// The compression of heads (RFC 7541).
+    pub mod hpack {
+        mod block_decoder;
+        mod dynamic_table;
+        mod field_octets;
+        mod huffman;
+        mod prefix_integer;
+        mod static_table;
+        mod stored_block;
+
+        pub use block_decoder::{BlockDecoder, CompressionFault, Excess, HeaderLine, ListLimits};
+        pub use dynamic_table::LineFacts;
+        pub use static_table::LineName;
+        pub use stored_block::{write_fields, write_known_field, write_known_number, write_status};
+    }
+}
 pub mod limits;
 /// What memcached is asked and what it answers, as text.
 pub mod memcached {

@@ -90,6 +90,18 @@ pub const MEMCACHED_LINE_BYTES_MAX: usize = 2048;
 /// A memcached's statistics, all lines of them.
 pub const MEMCACHED_LINES_BYTES_MAX: usize = 1 << 20;
 
+/// The table that a peer's encoder may use for heads that it sends: HPACK's default, which nobody has to announce.
+pub const HPACK_TABLE_BYTES_MAX: usize = 4096;
+
+/// What each line of a table or a list counts beside its text (RFC 7541 §4.1).
+pub const HPACK_LINE_OVERHEAD_BYTES: usize = 32;
+
+/// Bytes of an integer behind its first: so many hold 32 bits.
+pub const HPACK_INTEGER_BYTES_MAX: usize = 5;
+
+/// A block may begin with the smallest size that the table had since the last block, and the one it has now.
+pub const HPACK_SIZE_UPDATES_MAX: usize = 2;
+
 const _: () = {
     let (request, response) = (HeadLimits::REQUEST, HeadLimits::RESPONSE);
     assert!(request.target_bytes_max > 8_000 && request.target_bytes_max < request.head_bytes_max);
