@@ -45,9 +45,14 @@ pub mod http2 {
 
         pub use block_decoder::{BlockDecoder, CompressionFault, Excess, HeaderLine, ListLimits};
         pub use dynamic_table::LineFacts;
+        pub(crate) use field_octets::{NOT_IN_NAME, NOT_IN_VALUE};
         pub use static_table::LineName;
+        pub(crate) use stored_block::is_connection_specific;
         pub use stored_block::{write_fields, write_known_field, write_known_number, write_status};
     }
+    mod request_fields;
+
+    pub use request_fields::{BlockContext, HeadArena, Http2Request, read_request_block, read_trailer_block};
 }
 pub mod limits;
 /// What memcached is asked and what it answers, as text.
