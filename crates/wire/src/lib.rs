@@ -50,9 +50,29 @@ pub mod http2 {
         pub(crate) use stored_block::is_connection_specific;
         pub use stored_block::{write_fields, write_known_field, write_known_number, write_status};
     }
+    mod control_frames;
+    mod error_code;
+    mod flood_score;
+    mod flow_control;
+    mod frame;
+    mod header_fragments;
+    mod open_streams;
+    mod peer_settings;
+    mod priority;
     mod request_fields;
+    mod server_blocks;
+    mod server_connection;
+    mod server_frames;
+    mod server_sending;
+    mod stream_states;
 
+    pub use error_code::{ConnectionError, ErrorCode};
+    pub use frame::{FRAME_HEAD_BYTES, FrameType, StreamId, frame_head};
+    pub use priority::Priority;
     pub use request_fields::{BlockContext, HeadArena, Http2Request, read_request_block, read_trailer_block};
+    pub use server_connection::{ConnectionEvent, PREFACE, Received, ServerConnection, ServerOptions};
+    pub use server_sending::{HeadFrame, HeadFrames};
+    pub use stream_states::{STREAM_EDGES, StreamEdge, StreamState, StreamStep};
 }
 pub mod limits;
 /// What memcached is asked and what it answers, as text.

@@ -11,6 +11,7 @@ use super::hpack::{
     BlockDecoder, CompressionFault, Excess, HeaderLine, LineName, ListLimits, NOT_IN_NAME, NOT_IN_VALUE,
     is_connection_specific,
 };
+use super::priority::Priority;
 use crate::connection_options::is_token;
 use crate::limits::METHOD_BYTES_MAX;
 use crate::request_head::{Facts, JUDGED};
@@ -33,6 +34,16 @@ pub struct Http2Request<'a> {
     pub received: ReceivedRequest<'a>,
     /// What an extended CONNECT asks for (RFC 8441 §4): `websocket`.
     pub protocol: Option<&'a [u8]>,
+    /// What the field says, where there is one (RFC 9218 §5).
+    pub priority: Option<Priority>,
+}
+
+impl HeadArena {
+    /// The text, without what was in it.
+    pub(crate) fn emptied(&mut self) -> &mut Vec<u8> {
+        self.text.clear();
+        &mut self.text
+    }
 }
 
 /// What a block must be judged by beside its own lines.
@@ -62,6 +73,7 @@ struct Lines {
     protocol: Option<Place>,
     has_fields: bool,
     cookies_count: usize,
+    priority: Option<Priority>,
     /// The first thing that was wrong.
     refusal: Option<Refusal>,
 }
@@ -137,7 +149,15 @@ impl Lines {
         }
         match name {
             FieldName::Cookie => self.cookies_count += 1,
-            FieldName::Other if is_lookalike(&text[line.at..line.value_at()]) => return Ok(false),
+            FieldName::Other => {
+                let name_text = &text[line.at..line.value_at()];
+                if is_lookalike(name_text) {
+                    return Ok(false);
+                }
+                if name_text == b"priority" {
+                    self.priority = Some(Priority::parse(&text[line.value_at()..line.end()]));
+                }
+            }
             _ => {}
         }
         spans.push(span_of(name, line));
@@ -259,6 +279,7 @@ fn judge<'a>(
             head_bytes: 0,
         },
         protocol,
+        priority: lines.priority,
     })
 }
 
