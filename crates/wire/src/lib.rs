@@ -50,6 +50,8 @@ pub mod http2 {
         pub(crate) use stored_block::is_connection_specific;
         pub use stored_block::{write_fields, write_known_field, write_known_number, write_status};
     }
+    #[cfg(test)]
+    mod client_in_memory;
     mod control_frames;
     mod error_code;
     mod flood_score;

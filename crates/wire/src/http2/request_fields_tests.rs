@@ -1,3 +1,5 @@
+//! Requests in header blocks: what reads as in HTTP/1, and each row of the bad inputs of group G that concerns heads.
+
 use super::*;
 use crate::bytes_of::bytes_of;
 

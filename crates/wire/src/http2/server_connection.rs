@@ -72,7 +72,7 @@ pub struct Received<'a> {
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Reading {
+pub(super) enum Awaited {
     /// So many bytes of it have come.
     Preface {
         matched: u8,
@@ -108,7 +108,7 @@ pub(super) enum Leaving {
 
 #[derive(Debug)]
 pub struct ServerConnection {
-    pub(super) reading: Reading,
+    pub(super) awaited: Awaited,
     pub(super) fragments: Option<Box<HeaderFragments>>,
     pub(super) decoder: BlockDecoder,
     pub(super) peer: PeerSettings,
@@ -143,7 +143,7 @@ impl ServerConnection {
         let default_window = PeerSettings::DEFAULT.initial_window;
         write_window_update(StreamId::CONNECTION, (CONNECTION_WINDOW_BYTES - default_window) as u32, &mut control);
         ServerConnection {
-            reading: Reading::Preface { matched: 0 },
+            awaited: Awaited::Preface { matched: 0 },
             fragments: None,
             decoder: BlockDecoder::new(),
             peer: PeerSettings::DEFAULT,
@@ -251,7 +251,7 @@ impl ServerConnection {
 
     /// May the connection be closed without losing anything of a frame or a stream?
     pub fn is_idle(&self) -> bool {
-        self.streams.count() == 0 && self.fragments.is_none() && matches!(self.reading, Reading::Head)
+        self.streams.count() == 0 && self.fragments.is_none() && matches!(self.awaited, Awaited::Head)
     }
 
     /// Gives memory back that an idle connection has no use for.
@@ -269,7 +269,3 @@ impl ServerConnection {
 
 /// An idle connection costs no more than this, and the peer's dynamic table.
 const _: () = assert!(size_of::<ServerConnection>() < 600 && FRAME_HEAD_BYTES == 9);
-
-#[cfg(test)]
-#[path = "server_connection_tests.rs"]
-mod tests;

@@ -17,7 +17,7 @@ use super::open_streams::{BodyLeft, StreamFault};
 use super::priority::Priority;
 use super::request_fields::HeadArena;
 use super::server_connection::{
-    ConnectionEvent, Leaving, PREFACE, Reading, Received, ServerConnection, ServerOptions, UnreadData,
+    Awaited, ConnectionEvent, Leaving, PREFACE, Received, ServerConnection, ServerOptions, UnreadData,
 };
 use super::stream_states::StreamStep;
 use crate::head_lines::offset;
@@ -81,16 +81,16 @@ impl ServerConnection {
 
     #[inline]
     fn read_step(&mut self, unread: &[u8], now_ms: u64) -> Result<Step, ConnectionError> {
-        match self.reading {
-            Reading::Head => self.read_frame(unread, now_ms),
-            Reading::Data(data) => Ok(self.read_data(data, unread)),
-            Reading::Skipped { left } => {
+        match self.awaited {
+            Awaited::Head => self.read_frame(unread, now_ms),
+            Awaited::Data(data) => Ok(self.read_data(data, unread)),
+            Awaited::Skipped { left } => {
                 let bytes = unread.len().min(left as usize);
                 self.skip(left as usize - bytes);
                 Ok(if bytes == 0 && left > 0 { Step::More } else { Step::Done(bytes) })
             }
-            Reading::Preface { matched } => self.read_preface(usize::from(matched), unread),
-            Reading::FirstHead => self.read_first_head(unread),
+            Awaited::Preface { matched } => self.read_preface(usize::from(matched), unread),
+            Awaited::FirstHead => self.read_first_head(unread),
         }
     }
 
@@ -103,9 +103,9 @@ impl ServerConnection {
         if bytes == 0 {
             return Ok(Step::More);
         }
-        self.reading = match matched + bytes {
-            all if all == PREFACE.len() => Reading::FirstHead,
-            part => Reading::Preface { matched: part as u8 },
+        self.awaited = match matched + bytes {
+            all if all == PREFACE.len() => Awaited::FirstHead,
+            part => Awaited::Preface { matched: part as u8 },
         };
         Ok(Step::Done(bytes))
     }
@@ -115,7 +115,7 @@ impl ServerConnection {
         if head.frame_type != FrameType::Settings || head.has(ACK) {
             return Err(ConnectionError::protocol("settings-missing"));
         }
-        self.reading = Reading::Head;
+        self.awaited = Awaited::Head;
         Ok(Step::Done(0))
     }
 
@@ -160,7 +160,7 @@ impl ServerConnection {
     }
 
     fn skip(&mut self, bytes: usize) {
-        self.reading = if bytes == 0 { Reading::Head } else { Reading::Skipped { left: bytes as u32 } };
+        self.awaited = if bytes == 0 { Awaited::Head } else { Awaited::Skipped { left: bytes as u32 } };
     }
 
     /// Numbers of a client are odd (RFC 9113 §5.1.1), and what it has not used is idle.
@@ -216,7 +216,7 @@ impl ServerConnection {
             self.release(head.stream, overhead);
         }
         let left = left as u32;
-        self.reading = Reading::Data(UnreadData { stream: head.stream, left, padding, ends_stream });
+        self.awaited = Awaited::Data(UnreadData { stream: head.stream, left, padding, ends_stream });
         Ok(Step::Done(FRAME_HEAD_BYTES + length_byte))
     }
 
@@ -265,7 +265,7 @@ impl ServerConnection {
         let is_last = left == 0 && data.ends_stream;
         match left {
             0 => self.skip(usize::from(data.padding)),
-            _ => self.reading = Reading::Data(UnreadData { left, ..data }),
+            _ => self.awaited = Awaited::Data(UnreadData { left, ..data }),
         }
         // It was reset while its frame came.
         if self.streams.get(data.stream).is_none() {
@@ -429,3 +429,7 @@ impl ServerConnection {
 fn number(payload: &[u8]) -> u32 {
     payload.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
+
+#[cfg(test)]
+#[path = "server_frames_tests.rs"]
+mod tests;

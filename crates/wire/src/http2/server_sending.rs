@@ -169,3 +169,7 @@ impl ServerConnection {
         Some(chosen)
     }
 }
+
+#[cfg(test)]
+#[path = "server_sending_tests.rs"]
+mod tests;

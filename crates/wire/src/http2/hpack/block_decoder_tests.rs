@@ -1,3 +1,5 @@
+//! Header blocks: the examples of RFC 7541, and what no encoder writes.
+
 use super::*;
 
 const WIDE: ListLimits = ListLimits { list_bytes_max: 1 << 20, lines_max: 1000 };
