@@ -68,7 +68,11 @@ impl Client {
                     return;
                 }
                 Err(error) => {
-                    self.heard.push(format!("error {:?} {}", error.code, error.token));
+                    let told = format!("error {:?} {}", error.code, error.token);
+                    // It is said again whenever more is handed in.
+                    if self.heard.last() != Some(&told) {
+                        self.heard.push(told);
+                    }
                     self.kept.clear();
                     return;
                 }

@@ -1,5 +1,7 @@
 //! What a client's frames do to its connection: each row of the bad inputs of group G that concerns frames.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::http2::client_in_memory::*;
 use crate::http2::frame::PRIORITY_GIVEN;
@@ -14,23 +16,17 @@ fn check(frames: &[Vec<u8>], expect: &[&str]) {
     assert_eq!(heard, expect);
     let mut slow = Client::new();
     frames.concat().iter().for_each(|byte| slow.send(&[*byte]));
-    let without_data = |heard: &[String]| -> Vec<String> {
-        heard.iter().filter(|line| !line.starts_with("data") || line.ends_with("last")).cloned().collect()
-    };
-    let ends = |line: &String| if line.starts_with("data") { "last".to_string() } else { line.clone() };
-    let (fast, slow): (Vec<_>, Vec<_>) =
-        (without_data(&client.heard).iter().map(ends).collect(), without_data(&slow.heard).iter().map(ends).collect());
-    assert_eq!(fast, slow);
+    assert_eq!(in_pieces_of_one(&client.heard), in_pieces_of_one(&slow.heard));
 }
 
-fn check_error(frames: &[Vec<u8>], code: ErrorCode, token: &str) {
+fn check_error(frames: &[Vec<u8>], code: ErrorCode, token: &'static str) {
     let mut client = Client::new();
     client.send(&frames.concat());
     assert_eq!(client.heard.last(), Some(&format!("error {code:?} {token}")));
     let goaway = client.control().pop().expect("it is said");
     assert!(goaway.starts_with("GOAWAY") && goaway.ends_with(&format!("{code:?} {token}")), "{goaway}");
-    client.send(&get(1001));
-    assert_eq!(client.heard.last(), Some(&format!("error {code:?} {token}")), "it is final");
+    let again = client.connection.receive(&get(1001), &mut client.arena, &OPTIONS, 0);
+    assert_eq!(again.map(|_| ()), Err(ConnectionError { code, token }), "it is final");
 }
 
 #[test]
@@ -102,7 +98,7 @@ fn padding_is_neither_told_nor_kept() {
 #[test]
 fn mistakes_of_the_connection_end_it() {
     use ErrorCode::*;
-    let rows: Vec<(Frames, ErrorCode, &str)> = vec![
+    let rows: Vec<(Frames, ErrorCode, &'static str)> = vec![
         (vec![get(2)], ProtocolError, "stream-number-even"),
         (vec![get(0)], ProtocolError, "frame-on-wrong-stream"),
         (vec![get(5), get(3)], ProtocolError, "stream-number-not-ascending"),
@@ -314,4 +310,74 @@ fn a_peer_that_reads_nothing_is_cut_off() {
         }
     }
     panic!("it was never cut off");
+}
+
+/// Frames that mean something more often than not: few streams, heads that are valid, any flags.
+fn any_frame() -> impl Strategy<Value = Vec<u8>> {
+    let payload = prop_oneof![
+        3 => Just(GET.to_vec()),
+        2 => Just(b"\x40\x01x\x01y".to_vec()),
+        2 => Just([GET, &[0xbe]].concat()),
+        2 => prop::collection::vec(any::<u8>(), 0..12),
+        1 => Just(vec![0, 0, 0, 1]),
+        1 => Just(vec![b'x'; 400]),
+    ];
+    let flags = prop_oneof![Just(END_HEADERS), Just(END_HEADERS | END_STREAM), any::<u8>()];
+    (0u8..12, flags, 0u32..9, payload).prop_map(|(number, flags, stream, payload)| {
+        let mut bytes = frame(FrameType::Data, flags, stream, &payload);
+        bytes[3] = number;
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// V9: what comes of bytes does not depend on how they are cut.
+    #[test]
+    fn the_same_comes_of_the_same_bytes_however_they_are_cut(
+        frames in prop::collection::vec(any_frame(), 1..12),
+        cuts in prop::collection::vec(1usize..40, 1..60),
+    ) {
+        let bytes = frames.concat();
+        let (mut whole, mut cut) = (Client::new(), Client::new());
+        whole.send(&bytes);
+        let (mut rest, mut cuts) = (&bytes[..], cuts.into_iter().cycle());
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(cuts.next().unwrap_or(1).min(rest.len()));
+            cut.send(piece);
+            rest = behind;
+        }
+        prop_assert_eq!(in_pieces_of_one(&whole.heard), in_pieces_of_one(&cut.heard));
+        prop_assert_eq!(whole.control(), cut.control());
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        let mut client = Client::new();
+        client.send(&bytes);
+        prop_assert!(client.connection.heap_bytes() < 16 << 10);
+    }
+}
+
+/// Pieces of a body that follow each other become one.
+fn in_pieces_of_one(heard: &[String]) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    let mut body: Option<(String, usize, bool)> = None;
+    for line in heard.iter().map(Some).chain([None]) {
+        let words: Vec<&str> = line.map_or(vec![], |line| line.split(' ').collect());
+        if let ["data", stream, bytes, ..] = words[..] {
+            let (_, sum, is_last) = body.get_or_insert_with(|| (stream.to_string(), 0, false));
+            *sum += bytes.parse::<usize>().expect("a number");
+            *is_last |= words.len() == 4;
+            if !*is_last {
+                continue;
+            }
+        }
+        if let Some((stream, sum, is_last)) = body.take() {
+            joined.push(format!("data {stream} {sum} {is_last}"));
+        }
+        joined.extend(line.filter(|line| !line.starts_with("data")).cloned());
+    }
+    joined
 }

@@ -63,16 +63,9 @@ const CANON_MADE: Canon = {
     canon
 };
 
-/// What the next bits begin with: a symbol, its kinds and its length; a length of 0 stands for a longer code.
-#[derive(Clone, Copy)]
-struct Short {
-    symbol: u8,
-    kinds: u8,
-    bits: u8,
-}
-
-static SHORT: [Short; 1 << SHORT_BITS] = {
-    let mut table = [Short { symbol: 0, kinds: 0, bits: 0 }; 1 << SHORT_BITS];
+/// What the next bits begin with, in one word: a symbol, then its kinds, then its length; 0 stands for a longer code.
+static SHORT: [u32; 1 << SHORT_BITS] = {
+    let mut table = [0; 1 << SHORT_BITS];
     let mut symbol = 0;
     while symbol < 256 {
         let length = LENGTHS[symbol] as usize;
@@ -81,7 +74,7 @@ static SHORT: [Short; 1 << SHORT_BITS] = {
             let mut at = (CANON_MADE.codes[symbol] as usize) << spare;
             let end = at + (1 << spare);
             while at < end {
-                table[at] = Short { symbol: symbol as u8, kinds: KINDS[symbol], bits: length as u8 };
+                table[at] = symbol as u32 | (KINDS[symbol] as u32) << 8 | (length as u32) << 16;
                 at += 1;
             }
         }
@@ -90,9 +83,14 @@ static SHORT: [Short; 1 << SHORT_BITS] = {
     table
 };
 
+#[inline(always)]
+fn short_code(bits: u64) -> u32 {
+    SHORT[(bits >> (64 - SHORT_BITS)) as usize]
+}
+
 /// A code of more than [`SHORT_BITS`] at the head of these bits: symbol and length.
 #[cold]
-fn long_code(bits: u64) -> (u16, u32) {
+fn long_code(bits: u64) -> (u32, u32) {
     let head = (bits >> 32) as u32;
     let mut length = SHORT_BITS + 1;
     // All ones are EOS, the last code of the greatest length: the search ends there at the latest.
@@ -102,7 +100,7 @@ fn long_code(bits: u64) -> (u16, u32) {
         let above_first = code.wrapping_sub(CANON.first_code[length]);
         if above_first < u32::from(count) || length == LENGTH_MAX {
             let place = usize::from(CANON.symbols_before[length]) + above_first as usize;
-            return (CANON.symbols.get(place).copied().unwrap_or(EOS), length as u32);
+            return (u32::from(CANON.symbols.get(place).copied().unwrap_or(EOS)), length as u32);
         }
         length += 1;
     }
@@ -122,31 +120,42 @@ pub fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<u8, BadCode> {
     let (mut count, mut kinds) = (0, 0);
     loop {
         (window, bits, input) = refill(window, bits, input);
-        // Behind the end stand ones, as in the padding.
-        let seen = if input.is_empty() { window | (u64::MAX >> bits) } else { window };
-        let short = SHORT[(seen >> (64 - SHORT_BITS)) as usize];
-        let (symbol, symbol_kinds, length) = match short.bits {
-            0 => {
-                let (symbol, length) = long_code(seen);
-                if length > bits || symbol == EOS {
-                    break;
-                }
-                (symbol as u8, KINDS[usize::from(symbol as u8)], length)
+        while bits >= SHORT_BITS as u32 {
+            let short = short_code(window);
+            if short == 0 {
+                break;
             }
-            length => (short.symbol, short.kinds, u32::from(length)),
-        };
-        if length > bits {
-            break;
+            room[count] = short as u8;
+            count += 1;
+            kinds |= (short >> 8) as u8;
+            window <<= short >> 16;
+            bits -= short >> 16;
         }
+        if bits < LENGTH_MAX as u32 && !input.is_empty() {
+            continue;
+        }
+        let Some((symbol, length)) = rare_code(window, bits) else { break };
         room[count] = symbol;
         count += 1;
-        kinds |= symbol_kinds;
+        kinds |= KINDS[usize::from(symbol)];
         window <<= length;
         bits -= length;
     }
     out.truncate(start + count);
     let is_padding = input.is_empty() && bits < 8 && window.leading_ones() >= bits;
     if is_padding { Ok(kinds) } else { Err(BadCode) }
+}
+
+/// A long code, or one of the last: behind the `bits` that there are stands nothing. `None`: no symbol is left.
+fn rare_code(window: u64, bits: u32) -> Option<(u8, u32)> {
+    let short = short_code(window);
+    let (symbol, length) = match short >> 16 {
+        0 if bits <= SHORT_BITS as u32 => return None,
+        0 => long_code(window),
+        length => (short & 0xff, length),
+    };
+    // What stands behind the end may have been taken for a part of the code.
+    (length <= bits).then_some((u8::try_from(symbol).ok()?, length))
 }
 
 /// Fills the window from its left until it holds the longest code, or all that there is.
