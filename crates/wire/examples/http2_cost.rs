@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use message::{FieldName, Fields, Scheme, Status};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use wire::http2::hpack::{write_fields, write_known_field, write_known_number, write_status};
-use wire::http2::{ConnectionEvent, HeadArena, PREFACE, ServerConnection, ServerOptions};
+use wire::http2::{ConnectionEvent, HeadArena, Http2Connection, Http2Options, PREFACE};
 use wire::{ChunkedLimits, HeadLimits};
 
 const BODY_BYTES: usize = 6 << 10;
@@ -102,7 +102,7 @@ fn asking(blocks: &[Vec<u8>; 2], number: u32) -> Vec<u8> {
 }
 
 fn answer_by_ours(blocks: &[Vec<u8>; 2], count: u32) -> usize {
-    let options = ServerOptions {
+    let options = Http2Options {
         head_limits: &HeadLimits::REQUEST,
         trailer_limits: &ChunkedLimits::DEFAULT,
         scheme: Scheme::Https,
@@ -116,7 +116,7 @@ fn answer_by_ours(blocks: &[Vec<u8>; 2], count: u32) -> usize {
     write_fields(fields.view(), &mut stored);
     write_known_number(FieldName::ContentLength, BODY_BYTES as u64, &mut stored);
     let (body, mut connection, mut arena) =
-        (vec![b'x'; BODY_BYTES], ServerConnection::new(&options), HeadArena::default());
+        (vec![b'x'; BODY_BYTES], Http2Connection::of_client(&options), HeadArena::default());
     let (mut written, mut tail, mut input) = (0, Vec::new(), greeting());
     for number in 0..count {
         input.extend_from_slice(&asking(blocks, number));

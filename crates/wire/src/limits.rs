@@ -142,8 +142,9 @@ pub const FLOOD_PEER_RESETS_MAX: u32 = 200;
 /// Resets that a client's mistakes make us send.
 pub const FLOOD_FORCED_RESETS_MAX: u32 = 100;
 
-/// What DATA frames are short of [`DATA_BYTES_FAIR`] in a period; what they are longer earns it back.
-pub const FLOOD_SMALL_DATA_BYTES_MAX: u32 = 25_600;
+/// What DATA frames are short of [`DATA_BYTES_FAIR`] in a period; what they are longer earns it back. A
+/// stream of events may bring some seventy small ones a second.
+pub const FLOOD_SMALL_DATA_BYTES_MAX: u32 = 1 << 20;
 
 /// A DATA frame that is shorter, and not the last of its body, costs more than it brings.
 pub const DATA_BYTES_FAIR: usize = 256;

@@ -11,10 +11,10 @@ use http::{Request, Response};
 use message::{FieldName, Scheme, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use wire::http2::hpack::{write_fields, write_known_field, write_known_number, write_status};
-use wire::http2::{ConnectionEvent, ErrorCode, HeadArena, Received, ServerConnection, ServerOptions, StreamId};
+use wire::http2::{ConnectionEvent, ErrorCode, HeadArena, Http2Connection, Http2Options, Received, StreamId};
 use wire::{ChunkedLimits, HeadLimits};
 
-const OPTIONS: ServerOptions<'static> = ServerOptions {
+const OPTIONS: Http2Options<'static> = Http2Options {
     head_limits: &HeadLimits::REQUEST,
     trailer_limits: &ChunkedLimits::DEFAULT,
     scheme: Scheme::Https,
@@ -35,7 +35,7 @@ struct Answer {
 
 struct Server {
     io: DuplexStream,
-    connection: ServerConnection,
+    connection: Http2Connection,
     arena: HeadArena,
     answers: HashMap<StreamId, Answer>,
     /// What was told of each stream that ended before its time.
@@ -46,7 +46,7 @@ struct Server {
 
 impl Server {
     fn over(io: DuplexStream) -> Server {
-        let connection = ServerConnection::new(&OPTIONS);
+        let connection = Http2Connection::of_client(&OPTIONS);
         let (arena, answers) = (HeadArena::default(), HashMap::new());
         Server { io, connection, arena, answers, ended: Vec::new(), leaves_after: None }
     }
@@ -108,6 +108,7 @@ impl Server {
                 let answer = Answer { path: format!("/refused/{}", refusal.status), is_due: true, ..Answer::default() };
                 self.answers.insert(stream, answer);
             }
+            Some(ConnectionEvent::Response { .. }) => unreachable!("we are the server"),
             Some(ConnectionEvent::WindowOpened { .. } | ConnectionEvent::GoneAway { .. }) => {}
         }
         if let Some((stream, bytes)) = released {

@@ -3,10 +3,10 @@
 use message::Scheme;
 
 use super::frame::{END_HEADERS, END_STREAM, FrameHead, FrameType, StreamId, frame_head};
-use super::{ConnectionEvent, ErrorCode, HeadArena, PREFACE, Received, ServerConnection, ServerOptions};
+use super::{ConnectionEvent, ErrorCode, HeadArena, Http2Connection, Http2Options, PREFACE, Received};
 use crate::{ChunkedLimits, HeadLimits};
 
-pub(super) const OPTIONS: ServerOptions<'static> = ServerOptions {
+pub(super) const OPTIONS: Http2Options<'static> = Http2Options {
     head_limits: &HeadLimits::REQUEST,
     trailer_limits: &ChunkedLimits::DEFAULT,
     scheme: Scheme::Https,
@@ -18,7 +18,7 @@ pub(super) type Frames = Vec<Vec<u8>>;
 
 /// A client in memory: what it sends, and what it hears.
 pub(super) struct Client {
-    pub(super) connection: ServerConnection,
+    pub(super) connection: Http2Connection,
     pub(super) arena: HeadArena,
     pub(super) now_ms: u64,
     /// What the machine has not consumed.
@@ -41,13 +41,21 @@ impl Client {
 
     pub(super) fn silent() -> Client {
         Client {
-            connection: ServerConnection::new(&OPTIONS),
+            connection: Http2Connection::of_client(&OPTIONS),
             arena: HeadArena::default(),
             now_ms: 0,
             kept: Vec::new(),
             heard: Vec::new(),
             reads_bodies: true,
         }
+    }
+
+    /// The peer is an origin instead, which has said its settings.
+    pub(super) fn origin() -> Client {
+        let mut origin = Client { connection: Http2Connection::to_origin(&OPTIONS), ..Client::silent() };
+        origin.send(&frame(FrameType::Settings, 0, 0, &[]));
+        origin.connection.control_written(usize::MAX);
+        origin
     }
 
     /// Sends bytes, and hears what comes of them and of what was kept.
@@ -121,13 +129,17 @@ pub(super) fn told(event: &ConnectionEvent<'_>) -> String {
             format!("request {} {}{end}", stream.0, String::from_utf8_lossy(&target))
         }
         ConnectionEvent::Refused { stream, refusal, .. } => format!("refused {} {}", stream.0, refusal.token),
+        ConnectionEvent::Response { stream, head, is_whole } => {
+            let end = if *is_whole { " whole" } else { "" };
+            format!("response {} {}{end}", stream.0, head.response.status.0)
+        }
         ConnectionEvent::Data { stream, range, is_last } => {
             format!("data {} {}{}", stream.0, range.len(), if *is_last { " last" } else { "" })
         }
         ConnectionEvent::Trailers { stream, fields } => format!("trailers {} {}", stream.0, fields.count()),
         ConnectionEvent::StreamEnded { stream, code, token } => format!("ended {} {code:?} {token}", stream.0),
         ConnectionEvent::WindowOpened { stream } => format!("window {}", stream.map_or(0, |stream| stream.0)),
-        ConnectionEvent::GoneAway { code } => format!("gone {code:?}"),
+        ConnectionEvent::GoneAway { code, .. } => format!("gone {code:?}"),
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use message::Method;
+
 use super::error_code::ErrorCode;
 use super::flow_control::{ReceiveWindow, SendWindow};
 use super::frame::StreamId;
@@ -52,6 +54,8 @@ pub struct Stream {
     pub priority: Priority,
     /// Something of it waits to be written.
     pub is_ready: bool,
+    /// What we have asked, as long as the final response has not come.
+    pub asked: Option<Method>,
 }
 
 #[derive(Debug)]
@@ -112,6 +116,12 @@ impl OpenStreams {
             self.streams.remove(place);
         }
         true
+    }
+
+    /// The peer will not work on those beyond `last`; nothing more is said about them.
+    pub fn end_beyond(&mut self, last: StreamId) {
+        let kept = self.streams.partition_point(|stream| stream.id <= last);
+        self.streams.truncate(kept);
     }
 
     /// We have reset it, or refused to open it.
@@ -176,6 +186,7 @@ mod tests {
             body_left: BodyLeft::Unknown,
             priority: Priority::default(),
             is_ready: false,
+            asked: None,
         });
     }
 

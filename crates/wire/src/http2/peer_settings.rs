@@ -17,6 +17,8 @@ pub struct PeerSettings {
     pub extended_connect: bool,
     /// Said by servers; `None` as long as they have not.
     pub streams_max: Option<u32>,
+    /// It has sent GOAWAY.
+    pub has_gone_away: bool,
 }
 
 impl PeerSettings {
@@ -27,6 +29,7 @@ impl PeerSettings {
         owes_size_update: false,
         extended_connect: false,
         streams_max: None,
+        has_gone_away: false,
     };
 
     /// Takes the payload of one SETTINGS frame, in order.

@@ -39,10 +39,11 @@ pub struct Http2Request<'a> {
 }
 
 impl HeadArena {
-    /// The text, without what was in it.
-    pub(crate) fn emptied(&mut self) -> &mut Vec<u8> {
+    /// Text and spans, without what was in them.
+    pub(crate) fn emptied(&mut self) -> (&mut Vec<u8>, &mut Vec<FieldSpan>) {
         self.text.clear();
-        &mut self.text
+        self.spans.clear();
+        (&mut self.text, &mut self.spans)
     }
 }
 
@@ -85,9 +86,7 @@ pub fn read_request_block<'a>(
     context: BlockContext<'_>,
     arena: &'a mut HeadArena,
 ) -> Result<Result<Http2Request<'a>, Refusal>, CompressionFault> {
-    let HeadArena { text, spans } = arena;
-    text.clear();
-    spans.clear();
+    let (text, spans) = arena.emptied();
     text.extend_from_slice(HOST_NAME);
     // Its value is found when all lines are there.
     spans.push(span(FieldName::Host, 0, HOST_NAME.len() as u16, 0, 0));
@@ -124,7 +123,7 @@ fn span(name: FieldName, name_at: u32, name_len: u16, value_at: u32, value_len: 
     FieldSpan { name, name_len, name_at, value_at, value_len }
 }
 
-fn span_of(name: FieldName, line: HeaderLine) -> FieldSpan {
+pub(super) fn span_of(name: FieldName, line: HeaderLine) -> FieldSpan {
     span(name, line.at as u32, line.facts.name_len, line.value_at() as u32, line.facts.value_len)
 }
 
@@ -189,7 +188,7 @@ impl Lines {
 
 /// RFC 9113 §8.2.1 and §8.2.2.
 #[inline]
-fn check_field(name: FieldName, line: HeaderLine, text: &[u8]) -> Result<(), Refusal> {
+pub(super) fn check_field(name: FieldName, line: HeaderLine, text: &[u8]) -> Result<(), Refusal> {
     if line.facts.name_kinds & NOT_IN_NAME != 0 || line.facts.name_len == 0 {
         return Err(refusals::FIELD_NAME_INVALID);
     }
@@ -374,9 +373,7 @@ pub fn read_trailer_block<'a>(
     limits: &ChunkedLimits,
     arena: &'a mut HeadArena,
 ) -> Result<Result<FieldsView<'a>, Refusal>, CompressionFault> {
-    let HeadArena { text, spans } = arena;
-    text.clear();
-    spans.clear();
+    let (text, spans) = arena.emptied();
     let bounds = ListLimits { list_bytes_max: limits.trailer_bytes_max, lines_max: limits.trailer_fields_max };
     let mut is_valid = true;
     let excess = decoder.decode(block, bounds, text, |line, text| {

@@ -4,7 +4,7 @@
 //! same writers make the small tail that differs each time. What the fields mean is unknown here, but for those that
 //! HTTP/2 forbids and those that are secrets.
 
-use message::{DIGITS_MAX, FieldName, FieldsView, Status, decimal};
+use message::{DIGITS_MAX, FieldName, FieldsView, Request, Status, TargetForm, decimal};
 
 use super::static_table::{INDEX_OF_FIELD, STATIC_TABLE, index_of_other};
 use super::{huffman, prefix_integer};
@@ -28,10 +28,41 @@ pub fn write_status(status: Status, out: &mut Vec<u8>) {
     write_string(decimal(&mut digits, u64::from(status.0)), out);
 }
 
-/// Appends the fields, but for those that concern one HTTP/1 connection (RFC 9113 §8.2.2). What `Connection` nominates is
+/// Appends the pseudo-fields of a request (RFC 9113 §8.3.1). Its Host is said by them, and left out of the fields.
+pub fn write_request_line(request: &Request<'_>, out: &mut Vec<u8>) {
+    let (mut authority, mut target) = (Vec::new(), Vec::new());
+    request.authority.write_to(&mut authority);
+    request.write_target(&mut target);
+    write_line_of(METHOD_INDEX, request.method_text, out);
+    // RFC 9113 §8.5: CONNECT has neither.
+    if request.form != TargetForm::Authority {
+        write_line_of(SCHEME_INDEX, request.scheme.text().as_bytes(), out);
+        write_line_of(PATH_INDEX, &target, out);
+    }
+    write_line_of(AUTHORITY_INDEX, &authority, out);
+}
+
+const AUTHORITY_INDEX: u8 = 1;
+const METHOD_INDEX: u8 = 2;
+const PATH_INDEX: u8 = 4;
+const SCHEME_INDEX: u8 = 6;
+
+/// One of these, which have two values each in the table, or one that nobody sends.
+fn write_line_of(index: u8, value: &[u8], out: &mut Vec<u8>) {
+    for known in [index, index + 1] {
+        let line = &STATIC_TABLE[usize::from(known) - 1];
+        if index != AUTHORITY_INDEX && &line.text.as_bytes()[usize::from(line.name_len)..] == value {
+            return out.push(INDEXED | known);
+        }
+    }
+    prefix_integer::write(usize::from(index), 4, NOT_INDEXED, out);
+    write_string(value, out);
+}
+
+/// Appends the fields, but for those that concern one HTTP/1 connection (RFC 9113 §8.2.2), and Host. What `Connection` nominates is
 /// left out by [`HopByHop`](crate::HopByHop), before.
 pub fn write_fields(fields: FieldsView<'_>, out: &mut Vec<u8>) {
-    for field in fields.iter().filter(|field| !is_connection_specific(field.name)) {
+    for field in fields.iter().filter(|field| !is_connection_specific(field.name) && field.name != FieldName::Host) {
         write_any_field(field.name, field.name_text, field.value, out);
     }
 }
@@ -193,7 +224,8 @@ mod tests {
             fields.push_named(name.as_bytes(), value.as_bytes());
             let mut block = Vec::new();
             write_fields(fields.view(), &mut block);
-            let is_dropped = is_connection_specific(FieldName::classify(name.as_bytes()));
+            let known = FieldName::classify(name.as_bytes());
+            let is_dropped = is_connection_specific(known) || known == FieldName::Host;
             let line = if is_dropped { String::new() } else { format!("{}: {value}\n", name.to_ascii_lowercase()) };
             prop_assert_eq!(decoded(&block), line);
         }

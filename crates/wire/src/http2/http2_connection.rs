@@ -1,9 +1,10 @@
-//! The machine of a client's connection: bytes in, events out; frames out as heads and control frames. No I/O, no clock.
+//! The machine of an HTTP/2 connection: bytes in, events out; frames out as heads and control frames. No I/O, no clock.
 //!
 //! The caller hands in what it has read and is told how much of it was consumed and what happened. What is left it
-//! hands in again with more behind it. A request is borrowed from the caller's arena, DATA is a range of its input: nothing is
+//! hands in again with more behind it. A head is borrowed from the caller's arena, DATA is a range of its input: nothing is
 //! copied, and an idle connection holds no buffer. A mistake of a stream ends that stream; one of the connection ends it, and
-//! GOAWAY says why. What each frame does is in `server_frames`, what is sent in `server_sending`.
+//! GOAWAY says why. What each frame does is in `received_frames`, `request_blocks` and `response_blocks`; what is sent in
+//! `sent_frames`.
 
 use std::ops::Range;
 
@@ -21,34 +22,52 @@ use super::peer_settings::PeerSettings;
 use super::priority::Priority;
 use super::request_fields::{HeadArena, Http2Request};
 use crate::limits::{CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX, CONTROL_BYTES_MAX};
-use crate::{ChunkedLimits, HeadLimits, Refusal};
+use crate::{ChunkedLimits, HeadLimits, ReceivedResponse, Refusal};
 
 /// What a client sends first (RFC 9113 §3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What the caller decides, and the same for each call.
 #[derive(Clone, Copy, Debug)]
-pub struct ServerOptions<'l> {
+pub struct Http2Options<'l> {
     pub head_limits: &'l HeadLimits,
     pub trailer_limits: &'l ChunkedLimits,
     /// Of the connection, or what a trusted proxy said of it.
     pub scheme: Scheme,
+    /// How many streams may be open at a time: the client's, or, as long as the origin says nothing, ours.
     pub streams_max: u32,
     /// Announce and accept extended CONNECT (RFC 8441).
     pub extended_connect: bool,
 }
 
+/// Which end of the connection we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Towards clients.
+    Server,
+    /// Towards origins.
+    Client,
+}
+
 /// Something that the caller must know.
 #[derive(Debug)]
 pub enum ConnectionEvent<'a> {
+    /// Only to a server.
     Request {
         stream: StreamId,
         head: Http2Request<'a>,
         /// No DATA follows.
         is_whole: bool,
     },
-    /// A request over a limit. It is answered with the refusal's status; what comes of its body must be released.
+    /// Only to a server: a request over a limit. It is answered with the refusal's status; what comes of its body must be released.
     Refused { stream: StreamId, refusal: Refusal, is_whole: bool },
+    /// Only to a client. After an interim response another comes; a body of unknown length counts as chunked.
+    Response {
+        stream: StreamId,
+        head: ReceivedResponse<'a>,
+        /// No DATA follows.
+        is_whole: bool,
+    },
     /// A piece of a body, as a range of the input. Each byte must be released once.
     Data { stream: StreamId, range: Range<usize>, is_last: bool },
     /// The body has ended, with these fields behind it.
@@ -57,8 +76,9 @@ pub enum ConnectionEvent<'a> {
     StreamEnded { stream: StreamId, code: ErrorCode, token: &'static str },
     /// More may be sent: of this stream, or of all of them.
     WindowOpened { stream: Option<StreamId> },
-    /// The client will open no more streams, for this reason.
-    GoneAway { code: ErrorCode },
+    /// The peer leaves. Streams of ours beyond `last` are gone: it has not worked on them, and what they asked may be asked
+    /// again elsewhere (RFC 9113 §6.8).
+    GoneAway { last: StreamId, code: ErrorCode },
 }
 
 /// What became of the input.
@@ -107,13 +127,14 @@ pub(super) enum Leaving {
 }
 
 #[derive(Debug)]
-pub struct ServerConnection {
+pub struct Http2Connection {
+    pub(super) role: Role,
     pub(super) awaited: Awaited,
     pub(super) fragments: Option<Box<HeaderFragments>>,
     pub(super) decoder: BlockDecoder,
     pub(super) peer: PeerSettings,
     pub(super) streams: OpenStreams,
-    /// The highest number that the client has used.
+    /// The highest number that the client has used: the peer, or we.
     pub(super) last_stream: StreamId,
     pub(super) leaving: Leaving,
     /// A priority that came before its request.
@@ -127,23 +148,34 @@ pub struct ServerConnection {
     failure: Option<ConnectionError>,
 }
 
-impl ServerConnection {
-    /// A connection on which nothing has come. What it says first waits in [`ServerConnection::control`].
-    pub fn new(options: &ServerOptions<'_>) -> ServerConnection {
+impl Http2Connection {
+    /// A client's connection on which nothing has come. What is said first waits in [`Http2Connection::control`].
+    pub fn of_client(options: &Http2Options<'_>) -> Http2Connection {
         let mut control = Vec::new();
-        let list_bytes_max = u32::try_from(options.head_limits.head_bytes_max).unwrap_or(u32::MAX);
         let settings = [
             (setting::MAX_CONCURRENT_STREAMS, options.streams_max),
-            (setting::MAX_HEADER_LIST_SIZE, list_bytes_max),
+            (setting::MAX_HEADER_LIST_SIZE, list_bytes_max(options)),
             (setting::NO_RFC7540_PRIORITIES, 1),
             (setting::ENABLE_CONNECT_PROTOCOL, 1),
         ];
-        let said = if options.extended_connect { &settings[..] } else { &settings[..3] };
-        write_settings(said, &mut control);
+        write_settings(if options.extended_connect { &settings[..] } else { &settings[..3] }, &mut control);
+        Http2Connection::begin(Role::Server, Awaited::Preface { matched: 0 }, control)
+    }
+
+    /// A connection to an origin. Requests may be sent behind what is said first.
+    pub fn to_origin(options: &Http2Options<'_>) -> Http2Connection {
+        let mut control = PREFACE.to_vec();
+        let settings = [(setting::ENABLE_PUSH, 0), (setting::MAX_HEADER_LIST_SIZE, list_bytes_max(options))];
+        write_settings(&settings, &mut control);
+        Http2Connection::begin(Role::Client, Awaited::FirstHead, control)
+    }
+
+    fn begin(role: Role, awaited: Awaited, mut control: Vec<u8>) -> Http2Connection {
         let default_window = PeerSettings::DEFAULT.initial_window;
         write_window_update(StreamId::CONNECTION, (CONNECTION_WINDOW_BYTES - default_window) as u32, &mut control);
-        ServerConnection {
-            awaited: Awaited::Preface { matched: 0 },
+        Http2Connection {
+            role,
+            awaited,
             fragments: None,
             decoder: BlockDecoder::new(),
             peer: PeerSettings::DEFAULT,
@@ -167,7 +199,7 @@ impl ServerConnection {
         &mut self,
         input: &[u8],
         arena: &'a mut HeadArena,
-        options: &ServerOptions<'_>,
+        options: &Http2Options<'_>,
         now_ms: u64,
     ) -> Result<Received<'a>, ConnectionError> {
         if let Some(error) = self.failure {
@@ -178,9 +210,14 @@ impl ServerConnection {
     }
 
     fn fail(&mut self, error: ConnectionError) -> ConnectionError {
-        write_goaway(self.last_stream, error.code, error.token, &mut self.control);
+        write_goaway(self.last_of_peer(), error.code, error.token, &mut self.control);
         self.failure = Some(error);
         error
+    }
+
+    /// The last stream that the peer opened: servers open none.
+    fn last_of_peer(&self) -> StreamId {
+        if self.role == Role::Server { self.last_stream } else { StreamId::CONNECTION }
     }
 
     /// Control frames, to be written before anything else.
@@ -236,7 +273,7 @@ impl ServerConnection {
     pub fn leave(&mut self) {
         if !matches!(self.leaving, Leaving::After(_)) {
             self.leaving = Leaving::After(self.last_stream);
-            write_goaway(self.last_stream, ErrorCode::NoError, "", &mut self.control);
+            write_goaway(self.last_of_peer(), ErrorCode::NoError, "", &mut self.control);
         }
     }
 
@@ -267,5 +304,9 @@ impl ServerConnection {
     }
 }
 
+fn list_bytes_max(options: &Http2Options<'_>) -> u32 {
+    u32::try_from(options.head_limits.head_bytes_max).unwrap_or(u32::MAX)
+}
+
 /// An idle connection costs no more than this, and the peer's dynamic table.
-const _: () = assert!(size_of::<ServerConnection>() < 600 && FRAME_HEAD_BYTES == 9);
+const _: () = assert!(size_of::<Http2Connection>() < 600 && FRAME_HEAD_BYTES == 9);

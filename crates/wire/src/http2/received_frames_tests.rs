@@ -136,7 +136,7 @@ fn mistakes_of_the_connection_end_it() {
             ProtocolError,
             "header-block-interrupted",
         ),
-        (vec![frame(FrameType::PushPromise, 0, 1, &[0; 4])], ProtocolError, "push-by-client"),
+        (vec![frame(FrameType::PushPromise, 0, 1, &[0; 4])], ProtocolError, "push-unasked"),
         (vec![frame(FrameType::Headers, END_HEADERS, 1, &[0x80])], CompressionError, "hpack-index-unknown"),
         (vec![setting(2, 2)], ProtocolError, "setting-enable-push"),
         (vec![frame(FrameType::PriorityUpdate, 0, 0, &[0, 0, 0, 2])], ProtocolError, "priority-update-on-wrong-stream"),

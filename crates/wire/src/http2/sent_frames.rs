@@ -1,14 +1,17 @@
-//! What a connection sends of its streams: heads of frames, within the windows, in the order of priorities.
+//! What a connection sends of its streams: new streams, heads of frames, within the windows, in the order of priorities.
 //!
 //! The bytes themselves are the caller's: a stored block, slices of a stored body. Here is said how many of them may go, and
 //! what goes before them.
+
+use message::Method;
 
 use super::control_frames::write_rst_stream;
 use super::error_code::ErrorCode;
 use super::flood_score::FloodKind;
 use super::frame::{END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameType, StreamId, frame_head};
-use super::open_streams::Stream;
-use super::server_connection::ServerConnection;
+use super::http2_connection::{Http2Connection, Http2Options, Leaving, Role};
+use super::open_streams::{BodyLeft, Stream};
+use super::priority::Priority;
 use super::stream_states::StreamStep;
 use crate::limits::DATA_PAYLOAD_BYTES_MAX;
 
@@ -64,7 +67,39 @@ impl Iterator for HeadFrames {
     }
 }
 
-impl ServerConnection {
+impl Http2Connection {
+    /// May another request be sent to the origin?
+    pub fn may_open(&self, options: &Http2Options<'_>) -> bool {
+        let streams_max = self.peer.streams_max.unwrap_or(options.streams_max);
+        self.role == Role::Client
+            && self.streams.count() < streams_max as usize
+            && !self.peer.has_gone_away
+            && self.leaving == Leaving::No
+            && self.last_stream.0 < StreamId::MAX.0 - 2
+    }
+
+    /// May the origin be asked with extended CONNECT (RFC 8441 §3)? Known once it has spoken.
+    pub fn may_ask_extended_connect(&self) -> bool {
+        self.peer.extended_connect
+    }
+
+    /// Sends a request, whose head has so many bytes; `None` when no more may be sent now. A whole one has no body.
+    pub fn open_stream(
+        &mut self,
+        method: Method,
+        block_bytes: usize,
+        is_whole: bool,
+        options: &Http2Options<'_>,
+    ) -> Option<(StreamId, HeadFrames)> {
+        if !self.may_open(options) {
+            return None;
+        }
+        let id = StreamId(if self.last_stream.0 == 0 { 1 } else { self.last_stream.0 + 2 });
+        self.last_stream = id;
+        self.add_stream(id, BodyLeft::Unknown, Priority::default(), Some(method));
+        Some((id, self.head_frames(id, block_bytes, is_whole)?))
+    }
+
     /// Is the stream still there to be answered?
     #[inline]
     pub fn may_send(&self, stream: StreamId) -> bool {
@@ -129,7 +164,7 @@ impl ServerConnection {
     }
 
     /// Is more of the request's body to come, though the answer may have ended? Then it is waited for, or cut off by
-    /// [`ServerConnection::reset`] with NO_ERROR (RFC 9113 §8.1).
+    /// [`Http2Connection::reset`] with NO_ERROR (RFC 9113 §8.1).
     pub fn awaits_body(&self, stream: StreamId) -> bool {
         self.streams.get(stream).is_some_and(|stream| stream.state.may_receive())
     }
@@ -171,5 +206,5 @@ impl ServerConnection {
 }
 
 #[cfg(test)]
-#[path = "server_sending_tests.rs"]
+#[path = "sent_frames_tests.rs"]
 mod tests;

@@ -8,26 +8,26 @@ use super::flood_score::FloodKind;
 use super::flow_control::{ReceiveWindow, SendWindow};
 use super::frame::StreamId;
 use super::hpack::{CompressionFault, ListLimits};
+use super::http2_connection::{ConnectionEvent, Http2Connection, Http2Options, Leaving};
 use super::open_streams::{BodyLeft, Stream, StreamFault};
 use super::priority::Priority;
 use super::request_fields::{BlockContext, HeadArena, Http2Request, read_request_block, read_trailer_block};
-use super::server_connection::{ConnectionEvent, Leaving, ServerConnection, ServerOptions};
 use super::stream_states::{StreamState, StreamStep};
 use crate::RequestBody;
 use crate::limits::{STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES_MAX};
 
 /// A table that has lost its peer decodes nothing any more.
-fn lost(fault: CompressionFault) -> ConnectionError {
+pub(super) fn lost(fault: CompressionFault) -> ConnectionError {
     ConnectionError { code: ErrorCode::CompressionError, token: fault.token }
 }
 
-impl ServerConnection {
+impl Http2Connection {
     /// Has this block nobody to go to? What is due for it is queued.
     #[inline]
-    pub(super) fn drops_block(
+    pub(super) fn drops_request_block(
         &mut self,
         id: StreamId,
-        options: &ServerOptions<'_>,
+        options: &Http2Options<'_>,
         now_ms: u64,
     ) -> Result<bool, ConnectionError> {
         if id <= self.last_stream {
@@ -64,19 +64,19 @@ impl ServerConnection {
 
     pub(super) fn drop_block(&mut self, block: &[u8], arena: &mut HeadArena) -> Result<(), ConnectionError> {
         let nothing = ListLimits { list_bytes_max: 0, lines_max: 0 };
-        self.decoder.decode(block, nothing, arena.emptied(), |_, _| false).map_err(lost)?;
+        self.decoder.decode(block, nothing, arena.emptied().0, |_, _| false).map_err(lost)?;
         Ok(())
     }
 
-    /// A block of a stream that [`ServerConnection::drops_block`] has let through.
+    /// A block of a stream that [`Http2Connection::drops_request_block`] has let through.
     #[inline]
-    pub(super) fn read_block<'a>(
+    pub(super) fn read_request_block<'a>(
         &mut self,
         id: StreamId,
         ends_stream: bool,
         block: &[u8],
         arena: &'a mut HeadArena,
-        options: &ServerOptions<'_>,
+        options: &Http2Options<'_>,
         now_ms: u64,
     ) -> Result<ConnectionEvent<'a>, ConnectionError> {
         if self.streams.get(id).is_some() {
@@ -108,28 +108,34 @@ impl ServerConnection {
     fn open(&mut self, id: StreamId, body_left: BodyLeft, given: Option<Priority>, ends_stream: bool) {
         // RFC 9218 §7.1: the frame counts more than the field.
         let early = self.early_priority.take_if(|(stream, _)| *stream <= id).filter(|(stream, _)| *stream == id);
+        let priority = early.map(|(_, priority)| priority).or(given).unwrap_or_default();
+        self.add_stream(id, body_left, priority, None);
+        if ends_stream {
+            self.streams.step(id, StreamStep::RemoteEnded);
+        }
+    }
+
+    pub(super) fn add_stream(&mut self, id: StreamId, body_left: BodyLeft, priority: Priority, asked: Option<Method>) {
         self.streams.open(Stream {
             id,
             state: StreamState::Open,
             send_window: SendWindow::new(self.peer.initial_window),
             receive_window: ReceiveWindow::new(STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES_MAX),
             body_left,
-            priority: early.map(|(_, priority)| priority).or(given).unwrap_or_default(),
+            priority,
             is_ready: false,
+            asked,
         });
-        if ends_stream {
-            self.streams.step(id, StreamStep::RemoteEnded);
-        }
     }
 
     /// RFC 9113 §8.1: a second block is the last thing that comes of a stream.
-    fn read_trailers<'a>(
+    pub(super) fn read_trailers<'a>(
         &mut self,
         id: StreamId,
         ends_stream: bool,
         block: &[u8],
         arena: &'a mut HeadArena,
-        options: &ServerOptions<'_>,
+        options: &Http2Options<'_>,
         now_ms: u64,
     ) -> Result<ConnectionEvent<'a>, ConnectionError> {
         let read = read_trailer_block(&mut self.decoder, block, options.trailer_limits, arena).map_err(lost)?;

@@ -1,6 +1,6 @@
-//! What each frame of a client does to its connection (RFC 9113 §6).
+//! What each frame of a peer does to its connection (RFC 9113 §6).
 //!
-//! The loop is [`ServerConnection::read_steps`]: one step for a frame, or for a piece of a DATA frame. A step says how much it
+//! The loop is [`Http2Connection::read_steps`]: one step for a frame, or for a piece of a DATA frame. A step says how much it
 //! consumed and what is to be told; a header block is read last, because its event borrows the arena.
 
 use std::ops::Range;
@@ -13,12 +13,12 @@ use super::frame::{
     ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, FrameType, GOAWAY_BYTES, PADDED, PING_BYTES, StreamId,
 };
 use super::header_fragments::{HeaderFragments, check_dependency, fragment_of};
+use super::http2_connection::{
+    Awaited, ConnectionEvent, Http2Connection, Http2Options, Leaving, PREFACE, Received, Role, UnreadData,
+};
 use super::open_streams::{BodyLeft, StreamFault};
 use super::priority::Priority;
 use super::request_fields::HeadArena;
-use super::server_connection::{
-    Awaited, ConnectionEvent, Leaving, PREFACE, Received, ServerConnection, ServerOptions, UnreadData,
-};
 use super::stream_states::StreamStep;
 use crate::head_lines::offset;
 use crate::limits::DATA_BYTES_FAIR;
@@ -40,12 +40,12 @@ enum WholeBlock {
     Collected(Box<HeaderFragments>),
 }
 
-impl ServerConnection {
+impl Http2Connection {
     pub(super) fn read_steps<'a>(
         &mut self,
         input: &[u8],
         arena: &'a mut HeadArena,
-        options: &ServerOptions<'_>,
+        options: &Http2Options<'_>,
         now_ms: u64,
     ) -> Result<Received<'a>, ConnectionError> {
         let mut consumed = 0;
@@ -68,11 +68,18 @@ impl ServerConnection {
                         }
                         WholeBlock::Collected(whole) => (whole.stream, whole.ends_stream, &whole.block[..]),
                     };
-                    if self.drops_block(stream, options, now_ms)? {
+                    let is_dropped = match self.role {
+                        Role::Server => self.drops_request_block(stream, options, now_ms)?,
+                        Role::Client => self.drops_response_block(stream, now_ms)?,
+                    };
+                    if is_dropped {
                         self.drop_block(block, arena)?;
                         continue;
                     }
-                    let event = self.read_block(stream, ends_stream, block, arena, options, now_ms)?;
+                    let event = match self.role {
+                        Role::Server => self.read_request_block(stream, ends_stream, block, arena, options, now_ms)?,
+                        Role::Client => self.read_response_block(stream, ends_stream, block, arena, options, now_ms)?,
+                    };
                     return Ok(Received { consumed, event: Some(event) });
                 }
             }
@@ -137,7 +144,7 @@ impl ServerConnection {
                 self.skip(head.payload_bytes);
                 return Ok(Step::Done(FRAME_HEAD_BYTES));
             }
-            FrameType::PushPromise => return Err(ConnectionError::protocol("push-by-client")),
+            FrameType::PushPromise => return Err(ConnectionError::protocol("push-unasked")),
             _ => {}
         }
         let Some(payload) = behind.get(..head.payload_bytes) else { return Ok(Step::More) };
@@ -164,14 +171,19 @@ impl ServerConnection {
     }
 
     /// Numbers of a client are odd (RFC 9113 §5.1.1), and what it has not used is idle.
-    fn is_idle_stream(&self, stream: StreamId) -> bool {
+    pub(super) fn is_idle_stream(&self, stream: StreamId) -> bool {
         stream > self.last_stream || stream.0.is_multiple_of(2)
     }
 
-    /// A frame for a stream that is closed. When it was on its way before we reset the stream it is ignored, and paid for.
-    fn ignore_on_closed(&mut self, stream: StreamId, now_ms: u64) -> Result<(), ConnectionError> {
+    /// May frames for this stream, which is closed, have been sent before its peer knew?
+    pub(super) fn may_be_on_its_way(&self, stream: StreamId) -> bool {
         let is_beyond = matches!(self.leaving, Leaving::After(last) if stream > last);
-        if is_beyond || self.streams.may_have_been_reset(stream) {
+        is_beyond || self.streams.may_have_been_reset(stream)
+    }
+
+    /// A frame for a stream that is closed. When it was on its way before we reset the stream it is ignored, and paid for.
+    pub(super) fn ignore_on_closed(&mut self, stream: StreamId, now_ms: u64) -> Result<(), ConnectionError> {
+        if self.may_be_on_its_way(stream) {
             return self.floods.spend(FloodKind::Ignored, 1, now_ms);
         }
         Err(ConnectionError { code: ErrorCode::StreamClosed, token: "frame-on-closed-stream" })
@@ -238,6 +250,9 @@ impl ServerConnection {
         };
         if !stream.state.may_receive() {
             return Ok(Err(Some(StreamFault::closed("data-behind-end"))));
+        }
+        if stream.asked.is_some() {
+            return Ok(Err(Some(StreamFault::protocol("data-before-response"))));
         }
         if stream.receive_window.spend(head.payload_bytes).is_err() {
             return Ok(Err(Some(StreamFault::flow_control("stream-window-exceeded"))));
@@ -323,7 +338,7 @@ impl ServerConnection {
             return Ok(None);
         }
         let window_before = self.peer.initial_window;
-        self.peer.take(payload, false)?;
+        self.peer.take(payload, self.role == Role::Client)?;
         self.queue(write_settings_ack)?;
         let by = i64::from(self.peer.initial_window) - i64::from(window_before);
         for stream in self.streams.iter_mut() {
@@ -393,7 +408,7 @@ impl ServerConnection {
         }
         self.floods.spend(FloodKind::PeerReset, 1, now_ms)?;
         let code = ErrorCode::of_number(number(payload));
-        Ok(Some(ConnectionEvent::StreamEnded { stream: head.stream, code, token: "reset-by-client" }))
+        Ok(Some(ConnectionEvent::StreamEnded { stream: head.stream, code, token: "reset-by-peer" }))
     }
 
     /// RFC 9218 §7.1. Of streams that are not open yet one is remembered.
@@ -404,7 +419,7 @@ impl ServerConnection {
     ) -> Result<Option<ConnectionEvent<'static>>, ConnectionError> {
         self.floods.spend(FloodKind::Priority, 1, now_ms)?;
         let id = StreamId(number(payload) & StreamId::MAX.0);
-        if id.0.is_multiple_of(2) {
+        if id.0.is_multiple_of(2) || self.role == Role::Client {
             return Err(ConnectionError::protocol("priority-update-on-wrong-stream"));
         }
         let priority = Priority::parse(payload.get(4..).unwrap_or_default());
@@ -420,8 +435,13 @@ impl ServerConnection {
     fn take_goaway(&mut self, head: &FrameHead, behind: &[u8]) -> Step {
         let Some(payload) = behind.get(..GOAWAY_BYTES) else { return Step::More };
         self.skip(head.payload_bytes - GOAWAY_BYTES);
+        let last = StreamId(number(payload) & StreamId::MAX.0);
         let code = ErrorCode::of_number(number(&payload[4..]));
-        Step::Told(FRAME_HEAD_BYTES + GOAWAY_BYTES, ConnectionEvent::GoneAway { code })
+        if self.role == Role::Client {
+            self.peer.has_gone_away = true;
+            self.streams.end_beyond(last);
+        }
+        Step::Told(FRAME_HEAD_BYTES + GOAWAY_BYTES, ConnectionEvent::GoneAway { last, code })
     }
 }
 
@@ -431,5 +451,5 @@ fn number(payload: &[u8]) -> u32 {
 }
 
 #[cfg(test)]
-#[path = "server_frames_tests.rs"]
+#[path = "received_frames_tests.rs"]
 mod tests;
