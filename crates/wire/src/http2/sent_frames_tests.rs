@@ -64,6 +64,25 @@ fn windows_bound_what_is_sent_and_may_become_negative() {
 }
 
 #[test]
+fn all_streams_share_the_window_of_the_connection() {
+    let mut client = Client::new();
+    client.send(&[get(1), get(3)].concat());
+    for _ in 0..4 {
+        let bytes = client.connection.sendable(StreamId(1)).min(16_000);
+        assert!(client.connection.data_frame(StreamId(1), bytes, false).is_some());
+    }
+    assert_eq!(client.connection.sendable(StreamId(3)), 65_535 - 64_000);
+    assert!(client.connection.data_frame(StreamId(3), 1_535, false).is_some());
+    assert_eq!((client.connection.sendable(StreamId(1)), client.connection.sendable(StreamId(3))), (0, 0));
+    client.connection.set_ready(StreamId(3), true);
+    assert_eq!(client.connection.next_to_write(|_| true), None);
+    assert_eq!(client.connection.next_to_write(|_| false), Some(StreamId(3)), "a head needs no window");
+    client.send(&window_update(0, 70_000));
+    assert_eq!(client.connection.sendable(StreamId(3)), DATA_PAYLOAD_BYTES_MAX);
+    assert_eq!(client.heard.last().map(String::as_str), Some("window 0"));
+}
+
+#[test]
 fn a_large_head_is_cut_into_frames_and_a_size_update_goes_first() {
     let mut client = Client::new();
     client.send(&[setting(1, 0), get(1), get(3)].concat());
@@ -119,8 +138,10 @@ fn leaving_takes_two_steps() {
         assert!(client.connection.head_frames(StreamId(stream), 9, true).is_some());
     }
     assert!(client.connection.has_left());
-    client.send(&frame(FrameType::GoAway, 0, 0, b"\0\0\0\0\0\0\0\0some words"));
+    let ping = frame(FrameType::Ping, 0, 0, b"87654321");
+    client.send(&[frame(FrameType::GoAway, 0, 0, b"\0\0\0\0\0\0\0\0some words"), ping].concat());
     assert_eq!(client.heard.last().map(String::as_str), Some("gone NoError"));
+    assert_eq!(client.control(), ["PING 1 87654321"], "the words are skipped");
 }
 
 #[test]
