@@ -152,9 +152,14 @@ pub const FLOOD_PINGS_MAX: u32 = 120;
 pub const FLOOD_SETTINGS_MAX: u32 = 30;
 pub const FLOOD_PRIORITIES_MAX: u32 = 400;
 
-/// Beside those that DATA frames of ours have earned.
+/// Beside those that DATA frames of ours have earned, [`DATA_BYTES_PER_UPDATE`] each.
 pub const FLOOD_WINDOW_UPDATES_MAX: u32 = 1_000;
-pub const FLOOD_IGNORED_MAX: u32 = 200;
+
+/// Some clients give their windows back in pieces of 4 KiB, of the stream and of the connection.
+pub const DATA_BYTES_PER_UPDATE: usize = 2 << 10;
+
+/// Of unknown types, and on their way to streams that we have reset: a megabyte of an upload is 64 of them.
+pub const FLOOD_IGNORED_MAX: u32 = 2_000;
 pub const FLOOD_CONTINUATIONS_MAX: u32 = 120;
 
 const _: () = {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::http2::client_in_memory::*;
 use crate::http2::frame::PRIORITY_GIVEN;
+use crate::limits::CONNECTION_WINDOW_BYTES;
 
 /// Frames of one connection: what is told, and then what is queued. The same comes of them a byte at a time, but for the
 /// pieces in which DATA comes.
@@ -201,6 +202,23 @@ fn frames_that_were_on_their_way_to_a_stream_that_we_reset_are_ignored() {
     client.send(&frame(FrameType::Headers, END_HEADERS | END_STREAM, 5, &[GET, &[0xbe]].concat()));
     assert_eq!(client.heard.last().map(String::as_str), Some("request 5 GET / whole"), "the table has followed");
     assert_eq!(client.control(), ["RST 1 Cancel"]);
+}
+
+#[test]
+fn what_is_thrown_away_is_given_back_to_the_connection() {
+    let mut client = Client { reads_bodies: false, ..Client::new() };
+    // Twice the window of the connection, half of it in frames of which a part came before the reset.
+    for n in 0..2 * CONNECTION_WINDOW_BYTES as u32 / 32_000 {
+        let stream = n * 2 + 1;
+        client.send(&post(stream));
+        let whole = data(stream, 0, 16_000);
+        client.send(&whole[..10]);
+        client.connection.release(StreamId(stream), 1);
+        client.connection.reset(StreamId(stream), ErrorCode::Cancel);
+        client.send(&[&whole[10..], &whole].concat());
+    }
+    assert!(client.heard.iter().all(|line| line.starts_with("request") || line.ends_with(" 1")));
+    assert!(client.control().iter().any(|line| line.starts_with("WINDOW 0")));
 }
 
 #[test]

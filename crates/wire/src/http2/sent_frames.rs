@@ -13,7 +13,7 @@ use super::http2_connection::{Http2Connection, Http2Options, Leaving, Role};
 use super::open_streams::{BodyLeft, Stream};
 use super::priority::Priority;
 use super::stream_states::StreamStep;
-use crate::limits::DATA_PAYLOAD_BYTES_MAX;
+use crate::limits::{DATA_BYTES_PER_UPDATE, DATA_PAYLOAD_BYTES_MAX};
 
 /// HPACK's "the table has no room": it goes before the first block when a peer has made its table smaller (RFC 7541 §4.2).
 const SIZE_UPDATE: u8 = 0x20;
@@ -147,8 +147,9 @@ impl Http2Connection {
         }
         self.send_window.spend(bytes);
         self.streams.get_mut(id)?.send_window.spend(bytes);
-        // The client says that it has taken them, of the stream and of the connection.
-        self.floods.earn(FloodKind::WindowUpdate, 2);
+        // The peer says that it has taken them, and some measure with a PING how long they took.
+        self.floods.earn(FloodKind::WindowUpdate, 2 + (bytes / DATA_BYTES_PER_UPDATE) as u32);
+        self.floods.earn(FloodKind::Ping, 1);
         if ends_stream {
             self.end(id);
         }
@@ -158,6 +159,7 @@ impl Http2Connection {
     fn end(&mut self, id: StreamId) {
         self.streams.step(id, StreamStep::LocalEnded);
         self.floods.earn(FloodKind::PeerReset, 1);
+        self.floods.earn(FloodKind::Priority, 2);
         if let Some(stream) = self.streams.get_mut(id) {
             stream.is_ready = false;
         }

@@ -11,7 +11,9 @@ fn a_busy_client_is_no_flood() {
         client.send(&get(stream.0));
         assert!(client.connection.head_frames(stream, 30, false).is_some());
         assert!(client.connection.data_frame(stream, 10_000, true).is_some());
-        client.send(&window_update(0, 10_000));
+        (0..4).for_each(|_| client.send(&window_update(0, 2_500)));
+        client.send(&frame(FrameType::Ping, 0, 0, &[0; 8]));
+        client.connection.control_written(usize::MAX);
     }
     client.send(&post(20_001));
     for _ in 0..20_000 {
