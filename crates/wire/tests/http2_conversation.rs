@@ -42,13 +42,14 @@ struct Server {
     ended: Vec<ErrorCode>,
     /// It leaves when so many requests have come.
     leaves_after: Option<usize>,
+    options: Http2Options<'static>,
 }
 
 impl Server {
-    fn over(io: DuplexStream) -> Server {
-        let connection = Http2Connection::of_client(&OPTIONS);
+    fn over(io: DuplexStream, options: Http2Options<'static>) -> Server {
+        let connection = Http2Connection::of_client(&options);
         let (arena, answers) = (HeadArena::default(), HashMap::new());
-        Server { io, connection, arena, answers, ended: Vec::new(), leaves_after: None }
+        Server { io, connection, arena, answers, ended: Vec::new(), leaves_after: None, options }
     }
 
     async fn serve(mut self) -> Server {
@@ -71,7 +72,8 @@ impl Server {
 
     fn take_event(&mut self, input: &[u8], consumed: &mut usize) -> bool {
         let unread = &input[*consumed..];
-        let received = self.connection.receive(unread, &mut self.arena, &OPTIONS, 0).expect("a client that behaves");
+        let received =
+            self.connection.receive(unread, &mut self.arena, &self.options, 0).expect("a client that behaves");
         let Received { consumed: bytes, event } = received;
         *consumed += bytes;
         let mut released = None;
@@ -193,15 +195,17 @@ fn head_of(answer: &Answer) -> Vec<u8> {
 }
 
 async fn client_of(build: &client::Builder) -> (SendRequest<Bytes>, tokio::task::JoinHandle<Server>) {
-    client_and(build, |server| server).await
+    client_and(build, OPTIONS, None).await
 }
 
 async fn client_and(
     build: &client::Builder,
-    change: impl FnOnce(Server) -> Server,
+    options: Http2Options<'static>,
+    leaves_after: Option<usize>,
 ) -> (SendRequest<Bytes>, tokio::task::JoinHandle<Server>) {
     let (near, far) = tokio::io::duplex(32 << 10);
-    let server = tokio::spawn(change(Server::over(far)).serve());
+    let server = Server { leaves_after, ..Server::over(far, options) };
+    let server = tokio::spawn(server.serve());
     let (asks, connection) = build.handshake(near).await.expect("a greeting");
     tokio::spawn(connection);
     (asks.ready().await.expect("it is open"), server)
@@ -350,8 +354,7 @@ async fn fields_arrive_whatever_the_tables_hold() {
 
 #[tokio::test]
 async fn who_leaves_answers_what_has_come() {
-    let (mut asks, server) =
-        client_and(&client::Builder::new(), |server| Server { leaves_after: Some(3), ..server }).await;
+    let (mut asks, server) = client_and(&client::Builder::new(), OPTIONS, Some(3)).await;
     let mut answers = Vec::new();
     for _ in 0..3 {
         answers.push(get(&mut asks, request("GET", "/bytes/50000")).await);
@@ -360,4 +363,20 @@ async fn who_leaves_answers_what_has_come() {
         assert_eq!(body_of(answer.await.expect("an answer")).await.0.len(), 50_000);
     }
     assert!(server.await.expect("no panic").connection.has_left());
+}
+
+/// RFC 8441.
+#[tokio::test]
+async fn a_websocket_is_asked_for_by_extended_connect() {
+    let options = Http2Options { extended_connect: true, ..OPTIONS };
+    let (mut asks, _server) = client_and(&client::Builder::new(), options, None).await;
+    // The settings have come when anything has been answered.
+    assert_eq!(get(&mut asks, request("GET", "/bytes/1")).await.await.expect("an answer").status(), 200);
+    assert!(asks.is_extended_connect_protocol_enabled());
+    let mut connect = request("CONNECT", "/echo");
+    connect.extensions_mut().insert(h2::ext::Protocol::from_static("websocket"));
+    let (response, stream) = asks.send_request(connect, false).expect("it may be asked");
+    send_body(stream, Bytes::from_static(b"frames of another kind"), None).await;
+    let response = response.await.expect("an answer");
+    assert_eq!(body_of(response).await.0, b"frames of another kind");
 }

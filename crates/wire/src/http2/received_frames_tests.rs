@@ -207,8 +207,8 @@ fn frames_that_were_on_their_way_to_a_stream_that_we_reset_are_ignored() {
 #[test]
 fn what_is_thrown_away_is_given_back_to_the_connection() {
     let mut client = Client { reads_bodies: false, ..Client::new() };
-    // Twice the window of the connection, half of it in frames of which a part came before the reset.
-    for n in 0..2 * CONNECTION_WINDOW_BYTES as u32 / 32_000 {
+    // Four times the window of the connection, half of it in frames of which a part came before the reset.
+    for n in 0..4 * CONNECTION_WINDOW_BYTES as u32 / 32_000 {
         let stream = n * 2 + 1;
         client.send(&post(stream));
         let whole = data(stream, 0, 16_000);
