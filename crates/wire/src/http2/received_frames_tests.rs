@@ -335,6 +335,8 @@ fn a_peer_that_reads_nothing_is_cut_off() {
 fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     let payload = prop_oneof![
         3 => Just(GET.to_vec()),
+        2 => Just(vec![0x88]),
+        1 => Just(vec![0x88, 0x0f, 0x0d, 1, b'6']),
         2 => Just(b"\x40\x01x\x01y".to_vec()),
         2 => Just([GET, &[0xbe]].concat()),
         2 => prop::collection::vec(any::<u8>(), 0..12),
@@ -349,6 +351,18 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// A client, or an origin that was asked for four things.
+fn any_peer(is_origin: bool) -> Client {
+    if !is_origin {
+        return Client::new();
+    }
+    let mut origin = Client::origin();
+    for _ in 0..4 {
+        assert!(origin.connection.open_stream(message::Method::Get, 9, true, &OPTIONS).is_some());
+    }
+    origin
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -357,9 +371,10 @@ proptest! {
     fn the_same_comes_of_the_same_bytes_however_they_are_cut(
         frames in prop::collection::vec(any_frame(), 1..12),
         cuts in prop::collection::vec(1usize..40, 1..60),
+        is_origin in any::<bool>(),
     ) {
         let bytes = frames.concat();
-        let (mut whole, mut cut) = (Client::new(), Client::new());
+        let (mut whole, mut cut) = (any_peer(is_origin), any_peer(is_origin));
         whole.send(&bytes);
         let (mut rest, mut cuts) = (&bytes[..], cuts.into_iter().cycle());
         while !rest.is_empty() {
@@ -372,8 +387,8 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-        let mut client = Client::new();
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600), is_origin in any::<bool>()) {
+        let mut client = any_peer(is_origin);
         client.send(&bytes);
         prop_assert!(client.connection.heap_bytes() < 16 << 10);
     }
