@@ -215,9 +215,13 @@ impl Http2Connection {
         error
     }
 
-    /// The last stream that the peer opened: servers open none.
+    /// The last stream of the peer's that we work on: servers open none, and what was once said may not grow (RFC 9113 §6.8).
     fn last_of_peer(&self) -> StreamId {
-        if self.role == Role::Server { self.last_stream } else { StreamId::CONNECTION }
+        match (self.role, self.leaving) {
+            (Role::Client, _) => StreamId::CONNECTION,
+            (Role::Server, Leaving::After(last)) => last,
+            (Role::Server, _) => self.last_stream,
+        }
     }
 
     /// Control frames, to be written before anything else.

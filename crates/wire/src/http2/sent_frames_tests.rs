@@ -144,6 +144,8 @@ fn leaving_takes_two_steps() {
     client.send(&[frame(FrameType::GoAway, 0, 0, b"\0\0\0\0\0\0\0\0some words"), ping].concat());
     assert_eq!(client.heard.last().map(String::as_str), Some("gone NoError"));
     assert_eq!(client.control(), ["PING 1 87654321"], "the words are skipped");
+    client.send(&[get(7), data(9, 0, 1)].concat());
+    assert_eq!(client.control(), ["GOAWAY 3 ProtocolError data-on-idle-stream"], "not 7, which nobody worked on");
 }
 
 #[test]
