@@ -45,6 +45,11 @@ impl ErrorCode {
         let known = usize::try_from(number).ok().and_then(|place| CODES.get(place));
         known.copied().unwrap_or(ErrorCode::InternalError)
     }
+
+    /// Was the request not worked on, so that any request may be sent again (RFC 9113 §8.7)?
+    pub fn says_unprocessed(self) -> bool {
+        self == ErrorCode::RefusedStream
+    }
 }
 
 /// The connection is over. A GOAWAY that says so has been queued; when it is written, the socket is closed.

@@ -2,7 +2,7 @@
 
 use message::{Method, Status};
 
-use super::error_code::{ConnectionError, ErrorCode};
+use super::error_code::ConnectionError;
 use super::frame::StreamId;
 use super::http2_connection::{ConnectionEvent, Http2Connection, Http2Options};
 use super::open_streams::{BodyLeft, StreamFault};
@@ -67,13 +67,6 @@ fn body_left(body: ResponseBody, method: Method, status: Status) -> BodyLeft {
         ResponseBody::Length(length) => BodyLeft::Length(length),
         ResponseBody::Tunnel if method == Method::Connect && status.is_success() => BodyLeft::Tunnel,
         _ => BodyLeft::Unknown,
-    }
-}
-
-impl ErrorCode {
-    /// Was the request not worked on, so that any request may be sent again (RFC 9113 §8.7)?
-    pub fn says_unprocessed(self) -> bool {
-        self == ErrorCode::RefusedStream
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an origin may answer: heads, interim ones, bodies, trailers; and what ends a stream or the connection.
 
 use super::*;
+use crate::http2::ErrorCode;
 use crate::http2::client_in_memory::*;
 use crate::http2::frame::{END_HEADERS, END_STREAM, FrameType};
 
