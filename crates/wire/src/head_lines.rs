@@ -86,7 +86,7 @@ impl NameSet {
     }
 
     #[inline(always)]
-    fn contains(&self, name: FieldName) -> bool {
+    pub(crate) fn contains(&self, name: FieldName) -> bool {
         self.0[name as usize]
     }
 }

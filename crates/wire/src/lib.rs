@@ -1,7 +1,7 @@
-//! What messages look like in bytes: HTTP/1.1 heads and bodies, memcached's text protocols, and the PROXY protocol.
+//! What messages look like in bytes: HTTP/1.1 heads and bodies, HTTP/2 frames, memcached's text protocols, and the PROXY protocol.
 //!
 //! Everything here is a function of bytes. `proxy` reads and writes the sockets and asks this crate what the
-//! bytes mean; whatever RFC 9112 calls invalid is refused with a stable token and never repaired. How a body is
+//! bytes mean; whatever RFC 9112 or 9113 calls invalid is refused with a stable token and never repaired. How a body is
 //! delimited is decided once, in `framing`. Sockets, tasks, clocks and policy are unknown here.
 //!
 //! ```
@@ -31,6 +31,53 @@ mod exchange;
 mod framing;
 mod head_lines;
 mod hop_by_hop;
+/// HTTP/2: frames, heads in HPACK, and the machine of a connection.
+pub mod http2 {
+    /// The compression of heads (RFC 7541).
+    pub mod hpack {
+        mod block_decoder;
+        mod dynamic_table;
+        mod field_octets;
+        mod huffman;
+        mod prefix_integer;
+        mod static_table;
+        mod stored_block;
+
+        pub use block_decoder::{BlockDecoder, CompressionFault, Excess, HeaderLine, ListLimits};
+        pub use dynamic_table::LineFacts;
+        pub(crate) use field_octets::{NOT_IN_NAME, NOT_IN_VALUE};
+        pub use static_table::LineName;
+        pub(crate) use stored_block::is_connection_specific;
+        pub use stored_block::{write_fields, write_known_field, write_known_number, write_request_line, write_status};
+    }
+    #[cfg(test)]
+    mod client_in_memory;
+    mod control_frames;
+    mod error_code;
+    mod flood_score;
+    mod flow_control;
+    mod frame;
+    mod header_fragments;
+    mod http2_connection;
+    mod open_streams;
+    mod peer_settings;
+    mod priority;
+    mod received_frames;
+    mod request_blocks;
+    mod request_fields;
+    mod response_blocks;
+    mod response_fields;
+    mod sent_frames;
+    mod stream_states;
+
+    pub use error_code::{ConnectionError, ErrorCode};
+    pub use frame::{FRAME_HEAD_BYTES, FrameType, StreamId, frame_head};
+    pub use http2_connection::{ConnectionEvent, Http2Connection, Http2Options, PREFACE, Received, Role};
+    pub use priority::Priority;
+    pub use request_fields::{BlockContext, HeadArena, Http2Request, read_request_block, read_trailer_block};
+    pub use sent_frames::{HeadFrame, HeadFrames};
+    pub use stream_states::{STREAM_EDGES, StreamEdge, StreamState, StreamStep};
+}
 pub mod limits;
 /// What memcached is asked and what it answers, as text.
 pub mod memcached {

@@ -90,6 +90,86 @@ pub const MEMCACHED_LINE_BYTES_MAX: usize = 2048;
 /// A memcached's statistics, all lines of them.
 pub const MEMCACHED_LINES_BYTES_MAX: usize = 1 << 20;
 
+/// The table that a peer's encoder may use for heads that it sends: HPACK's default, which nobody has to announce.
+pub const HPACK_TABLE_BYTES_MAX: usize = 4096;
+
+/// What each line of a table or a list counts beside its text (RFC 7541 §4.1).
+pub const HPACK_LINE_OVERHEAD_BYTES: usize = 32;
+
+/// Bytes of an integer behind its first: so many hold 32 bits.
+pub const HPACK_INTEGER_BYTES_MAX: usize = 5;
+
+/// A block may begin with the smallest size that the table had since the last block, and the one it has now.
+pub const HPACK_SIZE_UPDATES_MAX: usize = 2;
+
+/// The largest frame that we accept: the default, which RFC 9113 §4.2 lets nobody go below.
+pub const FRAME_PAYLOAD_BYTES_MAX: usize = 16_384;
+
+/// The most of a body in one DATA frame, so that it fills one TLS record with its head.
+pub const DATA_PAYLOAD_BYTES_MAX: usize = FRAME_PAYLOAD_BYTES_MAX - 9;
+
+/// A header block in its encoded form, all frames of it.
+pub const HEADER_BLOCK_BYTES_MAX: usize = 64 << 10;
+
+/// Frames behind HEADERS that go on with its block.
+pub const HEADER_BLOCK_CONTINUATIONS_MAX: u32 = 16;
+
+/// Control frames that wait to be written. A peer that does not read them is no peer.
+pub const CONTROL_BYTES_MAX: usize = 16 << 10;
+
+/// Streams that we have reset and on which frames may still be on their way.
+pub const RESET_STREAMS_REMEMBERED_MAX: usize = 64;
+
+/// What a client's stream may send before its body is read: HTTP/2's default, which nobody has to announce …
+pub const STREAM_WINDOW_BYTES: i32 = 65_535;
+
+/// … and what it grows to while its body is read.
+pub const STREAM_WINDOW_BYTES_MAX: i32 = 1 << 20;
+
+/// What all streams of a connection may send together: a few that are not read must not stop the others.
+pub const CONNECTION_WINDOW_BYTES: i32 = 1 << 20;
+pub const CONNECTION_WINDOW_BYTES_MAX: i32 = 4 << 20;
+
+/// Streams that a client may have open at a time.
+pub const STREAMS_MAX: u32 = 100;
+
+/// The budgets of floods hold for so long.
+pub const FLOOD_PERIOD_MS: u64 = 60_000;
+
+/// Requests that are reset by their client before they are answered; each that is answered earns one back.
+pub const FLOOD_PEER_RESETS_MAX: u32 = 200;
+
+/// Resets that a client's mistakes make us send.
+pub const FLOOD_FORCED_RESETS_MAX: u32 = 100;
+
+/// What DATA frames are short of [`DATA_BYTES_FAIR`] in a period; what they are longer earns it back. A
+/// stream of events may bring some seventy small ones a second.
+pub const FLOOD_SMALL_DATA_BYTES_MAX: u32 = 1 << 20;
+
+/// A DATA frame that is shorter, and not the last of its body, costs more than it brings.
+pub const DATA_BYTES_FAIR: usize = 256;
+pub const FLOOD_PINGS_MAX: u32 = 120;
+pub const FLOOD_SETTINGS_MAX: u32 = 30;
+pub const FLOOD_PRIORITIES_MAX: u32 = 400;
+
+/// Beside those that DATA frames of ours have earned, [`DATA_BYTES_PER_UPDATE`] each.
+pub const FLOOD_WINDOW_UPDATES_MAX: u32 = 1_000;
+
+/// Some clients give their windows back in pieces of 4 KiB, of the stream and of the connection.
+pub const DATA_BYTES_PER_UPDATE: usize = 2 << 10;
+
+/// Of unknown types, and on their way to streams that we have reset: a megabyte of an upload is 64 of them.
+pub const FLOOD_IGNORED_MAX: u32 = 2_000;
+pub const FLOOD_CONTINUATIONS_MAX: u32 = 120;
+
+const _: () = {
+    assert!(STREAM_WINDOW_BYTES <= STREAM_WINDOW_BYTES_MAX && STREAM_WINDOW_BYTES_MAX <= CONNECTION_WINDOW_BYTES_MAX);
+    assert!(
+        CONNECTION_WINDOW_BYTES >= STREAM_WINDOW_BYTES * 8 && CONNECTION_WINDOW_BYTES <= CONNECTION_WINDOW_BYTES_MAX
+    );
+    assert!(HEADER_BLOCK_BYTES_MAX > HeadLimits::REQUEST.head_bytes_max);
+};
+
 const _: () = {
     let (request, response) = (HeadLimits::REQUEST, HeadLimits::RESPONSE);
     assert!(request.target_bytes_max > 8_000 && request.target_bytes_max < request.head_bytes_max);

@@ -80,6 +80,17 @@ refusals! {
     TRAILERS_TOO_LARGE = 431 "trailers-too-large" by "limits.trailer_bytes_max";
     TRAILERS_TOO_MANY = 431 "trailers-too-many" by "limits.trailer_fields_max";
 
+    // HTTP/2.
+    PSEUDO_FIELD_MISSING = 400 "pseudo-field-missing";
+    PSEUDO_FIELD_REPEATED = 400 "pseudo-field-repeated";
+    PSEUDO_FIELD_UNKNOWN = 400 "pseudo-field-unknown";
+    PSEUDO_FIELD_LATE = 400 "pseudo-field-late";
+    METHOD_INVALID = 400 "method-invalid";
+    CONNECTION_FIELD_IN_HTTP2 = 400 "connection-field-in-http2";
+    HOST_DIFFERS = 400 "host-differs-from-authority";
+    CONTENT_LENGTH_UNTRUE = 400 "content-length-untrue";
+    EXTENDED_CONNECT_INVALID = 400 "extended-connect-invalid";
+
     // Only from origins.
     STATUS_LINE_INVALID = 502 "status-line-invalid";
     REASON_TOO_LONG = 502 "reason-too-long" by "limits.response_target_bytes_max";

@@ -195,14 +195,14 @@ fn judge_request<'a>(
 
 /// What the fields say that the codec itself must know.
 #[derive(Default)]
-struct Facts<'a> {
-    host: Option<&'a [u8]>,
-    framing: Framing,
+pub(crate) struct Facts<'a> {
+    pub(crate) host: Option<&'a [u8]>,
+    pub(crate) framing: Framing,
     options: ConnectionOptions,
     lenient: bool,
     upgrade_offered: bool,
     h2c_offered: bool,
-    expects_continue: bool,
+    pub(crate) expects_continue: bool,
     /// One bit for each singleton seen, by its discriminant.
     singletons: u64,
 }
@@ -231,7 +231,7 @@ const SINGLETONS: [FieldName; 9] = [
 ];
 
 /// What [`Facts::take`] is asked about.
-static JUDGED: NameSet = {
+pub(crate) static JUDGED: NameSet = {
     let [a, b, c, d, e, f, g, h, i] = SINGLETONS;
     assert!((FieldName::MaxForwards as usize) < 64, "one bit each");
     use FieldName::{Connection, ContentLength, Expect, Host, TransferEncoding, Upgrade};
@@ -239,7 +239,7 @@ static JUDGED: NameSet = {
 };
 
 impl<'a> Facts<'a> {
-    fn take(&mut self, name: FieldName, value: &'a [u8]) -> Result<(), Refusal> {
+    pub(crate) fn take(&mut self, name: FieldName, value: &'a [u8]) -> Result<(), Refusal> {
         match name {
             FieldName::Host => match self.host.replace(value) {
                 Some(_) => Err(refusals::HOST_REPEATED), // RFC 9112 §3.2, even when both say the same

@@ -64,7 +64,7 @@ impl TrailerSection {
 
 /// RFC 9110 §6.5.1: nothing that frames, routes, authenticates, modifies the request, controls a cache, or says how to
 /// read the content. Of the names that larder reads only those defined for trailers pass.
-fn may_trail(name: &[u8]) -> bool {
+pub(crate) fn may_trail(name: &[u8]) -> bool {
     match FieldName::classify(name) {
         FieldName::Etag | FieldName::ContentMd5 | FieldName::ContentDigest => true,
         FieldName::Other => !is_lookalike(name) && !name.eq_ignore_ascii_case(b"WWW-Authenticate"),
