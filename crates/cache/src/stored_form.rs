@@ -84,7 +84,7 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     out.0.extend_from_slice(&head.status.0.to_le_bytes());
     out.0.push(match head.version {
         Version::Http10 => 0,
-        Version::Http11 => 1,
+        Version::Http11 | Version::Http2 => 1,
     });
     let vary: Option<Vec<&[u8]>> = object.spec.as_ref().map(|spec| spec.vary().names().collect());
     out.text(vary.unwrap_or_default().join(&b", "[..]).as_slice());

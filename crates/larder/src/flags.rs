@@ -175,6 +175,10 @@ pub struct ServeFlags {
     #[command(flatten)]
     pub tls: TlsFlags,
 
+    /// Let clients of --listen speak HTTP/2 without TLS, if they begin with it (prior knowledge)
+    #[arg(long)]
+    pub h2c: bool,
+
     /// The memory limit of the process, beside a base of 32 MiB [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<usize>,
@@ -270,7 +274,8 @@ pub enum LogFormatFlag {
 
 impl ServeFlags {
     fn listeners(&self, with_tls: Vec<ListenerSettings>) -> Vec<ListenerSettings> {
-        let accelerates = self.listen.iter().cloned().map(ListenerSettings::at);
+        let at = |address: &ListenAddress| ListenerSettings { h2c: self.h2c, ..ListenerSettings::at(address.clone()) };
+        let accelerates = self.listen.iter().map(at);
         let forwards = self
             .forward
             .iter()

@@ -78,7 +78,7 @@ impl TlsFiles {
             certificates: &certificates,
             version_min: self.version_min,
             suites: self.suites.as_deref(),
-            protocols: &[Protocol::Http1],
+            protocols: &[Protocol::Http2, Protocol::Http1],
             clients: authorities.as_ref().map(|(known, is_required)| (known, *is_required)),
             tickets,
         };

@@ -5,6 +5,8 @@
 pub enum Version {
     Http10,
     Http11,
+    /// RFC 9113.
+    Http2,
 }
 
 impl Version {
@@ -13,6 +15,7 @@ impl Version {
         match self {
             Version::Http10 => "1.0",
             Version::Http11 => "1.1",
+            Version::Http2 => "2.0",
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Accepted {
     pub(crate) mode: ListenMode,
     /// Of the listener.
     pub(crate) name: Option<Arc<str>>,
+    /// Clients may speak HTTP/2 at once.
+    pub(crate) h2c: bool,
     /// Where TLS is spoken.
     pub(crate) tls: Option<ListenerTls>,
     /// Its permit, one of those of its client, where these are limited.

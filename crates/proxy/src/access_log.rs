@@ -122,6 +122,7 @@ pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache)
         out.extend_from_slice(match record.version {
             Version::Http10 => b" HTTP/1.0",
             Version::Http11 => b" HTTP/1.1",
+            Version::Http2 => b" HTTP/2.0",
         });
     }
     out.extend_from_slice(b"\" ");

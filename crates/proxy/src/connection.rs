@@ -130,6 +130,11 @@ impl Connection {
         if self.socket.tls().is_some() { Scheme::Https } else { Scheme::Http }
     }
 
+    /// Did both sides agree upon HTTP/2 when TLS began?
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.socket.tls().is_some_and(|tls| tls.session().protocol() == Some(tls::Protocol::Http2))
+    }
+
     /// From here on it is a transaction, and each step sets the deadline of what it waits for.
     pub(crate) fn begins_transaction(&self) {
         self.slot.phase.set(Phase::Writing);

@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 use cache::{Cache, HotTable};
 use message::FieldSpan;
 use tokio::sync::watch;
+use wire::http2::HeadArena;
 
 use crate::access_log::DateCache;
 use crate::client_permits::ClientPermits;
@@ -112,6 +113,8 @@ pub(crate) struct Core {
     /// Borrowed by whoever reads or builds a head, never across an await.
     pub(crate) scratch: RefCell<Box<[u8]>>,
     pub(crate) spans: RefCell<Vec<FieldSpan>>,
+    /// Where heads of HTTP/2 are decoded.
+    pub(crate) http2_heads: RefCell<HeadArena>,
     /// The changing end of a stored head is written here.
     pub(crate) tail: RefCell<Vec<u8>>,
     pub(crate) memcached_lanes: RefCell<LaneTable>,
@@ -150,6 +153,7 @@ impl Core {
             hot: RefCell::new(HotTable::new(&shared.cache)),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             spans: RefCell::new(Vec::with_capacity(128)),
+            http2_heads: RefCell::default(),
             tail: RefCell::new(Vec::with_capacity(1024)),
             memcached_lanes: RefCell::default(),
             arena: RefCell::default(),

@@ -83,6 +83,8 @@ counters! {
     tls_failed_not_tls: Total, "Connections that do not speak TLS where it is spoken";
     tls_failed_left: Total, "Handshakes that clients did not end, or not within limits.tls_handshake_timeout";
     tls_failed_protocol: Total, "Handshakes that broke the rules of TLS";
+    http2_connections: Total, "Client connections that speak HTTP/2";
+    http2_failed: Total, "Of these, those ended because what came broke the rules, or a limit";
     requests: Total, "Requests read";
     requests_pipelined: Total, "Of these, those whose first bytes had come with the request before";
     hits: Total, "Answered from the store, with what was fresh";

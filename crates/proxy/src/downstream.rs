@@ -1,9 +1,11 @@
 //! The client's end of one exchange: what a transaction asks of its client, whatever protocol the client speaks.
 //!
 //! A closed enum and no trait object. An HTTP/1 exchange is one of many on its connection, which owns framing, pipelining and lingering;
-//! a dry run happens in memory.
+//! a stream
+//! of HTTP/2 is one of many at a time; a dry run happens in memory.
 
 pub(crate) mod dry_run;
+pub(crate) mod http2_stream;
 mod sending;
 
 use std::rc::Rc;
@@ -13,6 +15,7 @@ use wire::Event;
 
 use crate::connection::Connection;
 use crate::downstream::dry_run::DryRun;
+use crate::downstream::http2_stream::Http2Stream;
 use crate::fetch::broken::Broken;
 use crate::limits::Limits;
 use crate::linger;
@@ -22,6 +25,7 @@ use crate::request_body::BodyRead;
 /// The client of an exchange.
 pub(crate) enum Downstream<'c> {
     Http1(&'c mut Connection),
+    Http2(&'c mut Http2Stream),
     DryRun(&'c mut DryRun),
 }
 
@@ -31,6 +35,7 @@ impl Downstream<'_> {
     pub(crate) fn reborrow(&mut self) -> Downstream<'_> {
         match self {
             Downstream::Http1(connection) => Downstream::Http1(connection),
+            Downstream::Http2(stream) => Downstream::Http2(stream),
             Downstream::DryRun(run) => Downstream::DryRun(run),
         }
     }
@@ -39,6 +44,7 @@ impl Downstream<'_> {
     pub(crate) fn has_unread_body(&self) -> bool {
         match self {
             Downstream::Http1(connection) => connection.unread.is_some(),
+            Downstream::Http2(stream) => stream.has_unread_body(),
             Downstream::DryRun(run) => run.has_unread_body(),
         }
     }
@@ -47,6 +53,7 @@ impl Downstream<'_> {
     pub(crate) fn has_untouched_body(&self) -> bool {
         match self {
             Downstream::Http1(connection) => connection.unread.as_ref().is_some_and(|unread| unread.is_untouched()),
+            Downstream::Http2(stream) => stream.has_untouched_body(),
             Downstream::DryRun(run) => run.has_untouched_body(),
         }
     }
@@ -55,6 +62,7 @@ impl Downstream<'_> {
     pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<BodyRead, Broken>> {
         match self {
             Downstream::Http1(connection) => connection.poll_body(cx),
+            Downstream::Http2(stream) => stream.poll_body(cx),
             Downstream::DryRun(run) => Poll::Ready(run.next_of_body()),
         }
     }
@@ -63,6 +71,7 @@ impl Downstream<'_> {
     pub(crate) fn poll_body_begun(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
         match self {
             Downstream::Http1(connection) => connection.poll_body_begun(cx),
+            Downstream::Http2(stream) => stream.poll_body_begun(cx),
             Downstream::DryRun(_) => Poll::Ready(Ok(())),
         }
     }
@@ -71,16 +80,21 @@ impl Downstream<'_> {
     pub(crate) fn has_begun_body(&self) -> bool {
         match self {
             Downstream::Http1(connection) => !connection.pending.is_empty(),
+            Downstream::Http2(stream) => stream.has_begun_body(),
             Downstream::DryRun(run) => run.has_unread_body(),
         }
     }
 
     /// Who wants to know when all of the body has come.
     pub(crate) fn record_body(&mut self, records: &Rc<TaskRecords>) {
-        if let Downstream::Http1(connection) = self
-            && let Some(unread) = &mut connection.unread
-        {
-            unread.is_recorded_by(records);
+        match self {
+            Downstream::Http1(connection) => {
+                if let Some(unread) = &mut connection.unread {
+                    unread.is_recorded_by(records);
+                }
+            }
+            Downstream::Http2(stream) => stream.record_body(records),
+            Downstream::DryRun(_) => {}
         }
     }
 
@@ -88,6 +102,7 @@ impl Downstream<'_> {
     pub(crate) fn body_broke(&mut self) {
         match self {
             Downstream::Http1(connection) => connection.body_broke(),
+            Downstream::Http2(stream) => stream.drop_body(),
             Downstream::DryRun(run) => run.drop_body(),
         }
     }
@@ -111,6 +126,7 @@ impl Downstream<'_> {
                 connection.slot.set_deadline(u64::MAX);
                 drained
             }
+            Downstream::Http2(stream) => stream.drain_body(timeout_ms, bytes_max).await,
             Downstream::DryRun(run) => {
                 run.drop_body();
                 true
@@ -123,8 +139,10 @@ impl Downstream<'_> {
 impl Downstream<'_> {
     /// There will be no more of an answer.
     pub(crate) fn cut(&mut self) {
-        if let Downstream::Http1(connection) = self {
-            connection.exchange(Event::AnswerCut);
+        match self {
+            Downstream::Http1(connection) => connection.exchange(Event::AnswerCut),
+            Downstream::Http2(stream) => stream.cut(),
+            Downstream::DryRun(_) => {}
         }
     }
 
@@ -132,8 +150,14 @@ impl Downstream<'_> {
     pub(crate) fn has_left(&mut self, cx: &mut Context<'_>) -> bool {
         match self {
             Downstream::Http1(connection) => connection.has_left(cx),
+            Downstream::Http2(stream) => stream.has_left(cx),
             Downstream::DryRun(run) => run.has_left(),
         }
+    }
+
+    /// May bytes flow freely? A stream has no such end.
+    pub(crate) fn can_tunnel(&self) -> bool {
+        !matches!(self, Downstream::Http2(_))
     }
 
     /// Somebody else is waited for, who has limits of his own.
@@ -147,6 +171,7 @@ impl Downstream<'_> {
     pub(crate) fn idle_ms(&self, limits: &Limits) -> u64 {
         match self {
             Downstream::Http1(connection) => connection.idle_ms(limits),
+            Downstream::Http2(_) => limits.idle_timeout.as_millis() as u64,
             Downstream::DryRun(_) => limits.idle_timeout.as_millis() as u64,
         }
     }

@@ -9,23 +9,13 @@ use message::Scheme;
 use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusals};
 
 use crate::access_log::CacheVerdict;
-use crate::clock::Moment;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
-use crate::forward::admission;
-use crate::parsed_request::ParsedRequest;
+use crate::exchange_opening::{self, Asker};
 use crate::peer::Peer;
-use crate::receive;
-use crate::records::request_records;
-use crate::transaction::transaction_states::State;
-use crate::transaction::{Outcome, Step, Transaction, log};
-use crate::transaction::{story, synthesis};
-use crate::vcl_site::VclSite;
-use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::program_at_once::OnItsWay;
-use crate::vcl_story::xids;
+use crate::transaction::{log, story, synthesis};
 
 /// What a client does that most do not.
 #[derive(Clone, Copy, Default)]
@@ -57,7 +47,9 @@ pub(crate) async fn ask_as(core: &Rc<Core>, client: IpAddr, bytes: &[u8], manner
         Ok((received, body)) => {
             let mut run = DryRun::with_body(body);
             run.leaves = manner.leaves;
-            let (tx, step) = open(core, peer, received, manner.at_proxy);
+            let asker = Asker { peer, at_proxy: manner.at_proxy, session: None };
+            let (tx, step) =
+                exchange_opening::open(core, asker, received, |client| Rc::new(addresses(client.ip, peer)));
             story::run(tx, Downstream::DryRun(&mut run), step).await;
             run
         }
@@ -80,54 +72,6 @@ fn whole_body(core: &Core, received: &ReceivedRequest<'_>, behind: &[u8]) -> Res
         }
     }
     Ok(body.into())
-}
-
-/// The transaction of a request, and its first step.
-fn open(core: &Rc<Core>, peer: Peer, received: ReceivedRequest<'_>, at_proxy: bool) -> (Box<Transaction>, Step) {
-    core.counters.requests.add(1);
-    let moment = Moment::now();
-    let named = if at_proxy { None } else { receive::host_of_target(&received.request) };
-    let mut received = received;
-    let persistent = received.persistent;
-    let site = core.site();
-    if !at_proxy {
-        receive::at_origin(&mut received.request, named.as_ref());
-        if let Some(program) = site.vcl.clone() {
-            return under_program(core, peer, (&received, moment), program);
-        }
-    }
-    let trimmed = receive::trimmed(&site.settings, &received);
-    if let Some(query) = &trimmed {
-        received.request.query = (!query.is_empty()).then_some(query);
-    }
-    let found = match at_proxy {
-        false => receive::run(core, &site, &mut received, peer),
-        true => admission::run(core, &site, &mut received, peer),
-    };
-    let step = found.verdict.clone().into_step();
-    let parsed = ParsedRequest { received: &received, seen: found.seen, client: found.client, persistent, moment };
-    (parsed.builtin(core, &found, (State::Receive, None, Outcome::NONE)), step)
-}
-
-fn under_program(
-    core: &Rc<Core>,
-    peer: Peer,
-    (received, moment): (&ReceivedRequest<'_>, Moment),
-    program: std::sync::Arc<VclSite>,
-) -> (Box<Transaction>, Step) {
-    let site = core.site();
-    let (client, seen, refused) = receive::before_policy(&site, received, peer);
-    let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-    let xid = xids::next(&core.xids);
-    let mut state = ClientState::new(program, Rc::new(addresses(client.ip, peer)), xid, now_s);
-    if core.records.is_some() {
-        let asked = (received, None, moment);
-        state.records = request_records::begin(core, (None, xid), &state.addresses, &state.site.name, asked);
-    }
-    let step = refused.map_or(Step::Receive, Step::Synth);
-    let on_its_way = OnItsWay::from_start(received, client, step);
-    let parsed = ParsedRequest { received, seen, client, persistent: received.persistent, moment };
-    parsed.under_program(core, site, state, on_its_way)
 }
 
 /// A connection from the client's address to port 80 of this machine.

@@ -21,6 +21,7 @@ use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::forward::admission;
 use crate::http1_sending;
+use crate::http2_serving;
 use crate::instant_answer::InstantOutcome;
 use crate::instant_file;
 use crate::instant_hit;
@@ -52,9 +53,9 @@ pub(crate) enum Turn {
 
 /// Begins to serve a fresh connection.
 pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
-    let proxy_protocol = accepted.proxy_protocol;
+    let (proxy_protocol, h2c) = (accepted.proxy_protocol, accepted.h2c);
     let Some(connection) = Connection::open(core, accepted) else { return };
-    let serving = serve(connection, proxy_protocol);
+    let serving = serve(connection, proxy_protocol, h2c);
     assert!(size_of_val(&serving) <= 288, "an idle connection has grown");
     tokio::task::spawn_local(serving);
 }
@@ -64,13 +65,16 @@ pub(crate) fn spawn(core: &Rc<Core>, accepted: Accepted) {
     clippy::manual_async_fn,
     reason = "an async fn keeps its arguments twice, and every idle connection pays for it"
 )]
-fn serve(mut connection: Connection, proxy_protocol: bool) -> impl Future<Output = ()> {
+fn serve(mut connection: Connection, proxy_protocol: bool, h2c: bool) -> impl Future<Output = ()> {
     async move {
         if proxy_protocol && !Box::pin(crate::proxy_header::read(&mut connection)).await {
             return;
         }
         if connection.socket.tls().is_some() && !Box::pin(tls_greeting::run(&mut connection)).await {
             return;
+        }
+        if connection.speaks_http2() || (h2c && Box::pin(connection.has_prior_knowledge()).await) {
+            return Box::pin(http2_serving::run(&mut connection)).await;
         }
         loop {
             match poll_fn(|cx| connection.poll_turn(cx)).await {

@@ -67,6 +67,8 @@ pub struct Limits {
     pub requests_per_connection_max: u32,
     /// From the first byte of a head to its last, absolute.
     pub request_head_timeout: Duration,
+    /// Requests that a client may have under way on one HTTP/2 connection.
+    pub http2_streams_max: u32,
     /// From the first byte of a connection to the end of its handshake, where TLS is spoken.
     pub tls_handshake_timeout: Duration,
     /// A keep-alive connection without a request.
@@ -148,6 +150,7 @@ impl Default for Limits {
             pipelined_hits_max: 64,
             requests_per_connection_max: u32::MAX,
             request_head_timeout: Duration::from_secs(10),
+            http2_streams_max: wire::limits::STREAMS_MAX,
             tls_handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
             request_body_timeout: Duration::from_secs(60),
@@ -193,6 +196,8 @@ pub(crate) const DISK_LOOK_STEP_BYTES: u64 = 128 << 10;
 /// Bytes of an answer that the kernel may hold unsent for a connection while they are pages of a disk's file: they are no copies.
 pub(crate) const LEASED_UNSENT_BYTES_MAX: u32 = 1 << 20;
 
+/// Of an answer to a stream, so much waits to be framed; more is not asked for before that has gone.
+pub(crate) const STREAM_QUEUED_BYTES_MAX: usize = 128 << 10;
 /// Text that is sealed for a client at once, as long as it takes what it is sent: eight records of TLS.
 pub(crate) const SEALED_BYTES_MAX: usize = 128 << 10;
 /// And for one that does not: what is sealed cannot be taken back, and waits in memory of its own.

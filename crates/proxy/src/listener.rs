@@ -106,6 +106,7 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         Err(error) => panic!("the runtime takes no more sockets: {error}"),
     };
     let (is_unix, proxy_protocol) = (unix_path.is_some(), listener.settings.proxy_protocol);
+    let h2c = listener.settings.h2c && listener.settings.tls.is_none();
     let (mode, name, tls) = (listener.settings.mode, listener.settings.name.clone(), listener.settings.tls.clone());
     let arrived = |socket, peer| Accepted {
         socket,
@@ -115,6 +116,7 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
         mode,
         name: name.clone(),
         tls: tls.clone(),
+        h2c,
         permit: None,
     };
     let mut closing = core.listener_closing(&listener.settings);

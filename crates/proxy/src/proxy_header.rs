@@ -1,9 +1,7 @@
 //! The PROXY protocol header in front of the first request, on listeners that expect one: it says who the client is.
 
-use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::task::Poll;
 
 use rules::forwarded::UNKNOWN_ADDRESS;
 use wire::proxy_triples::ProxyTriples;
@@ -32,7 +30,7 @@ pub(crate) async fn read(connection: &mut Connection) -> bool {
                 return false;
             }
         }
-        if !more(connection).await {
+        if !connection.read_first_bytes().await {
             return false;
         }
     }
@@ -70,28 +68,4 @@ fn refuse(connection: &Connection, refusal: &Refusal) {
     if let (Some(session), Some(complaint)) = (connection.session(), proxy_complaint(&connection.pending)) {
         session.proxy_garbage(&complaint);
     }
-}
-
-async fn more(connection: &mut Connection) -> bool {
-    let core = std::rc::Rc::clone(&connection.core);
-    poll_fn(|cx| {
-        let mut scratch = core.scratch.borrow_mut();
-        match connection.socket.poll_read_clear(cx, &mut scratch) {
-            Poll::Ready(Ok(read)) if read > 0 => {
-                core.counters.bytes_in.add(read as u64);
-                connection.pending.extend_from_slice(&scratch[..read]);
-                Poll::Ready(true)
-            }
-            Poll::Ready(_) => Poll::Ready(false),
-            Poll::Pending if connection.slot.must_end() => {
-                connection.closes(SessionEnd::Timeout);
-                Poll::Ready(false)
-            }
-            Poll::Pending => {
-                connection.slot.park(cx.waker());
-                Poll::Pending
-            }
-        }
-    })
-    .await
 }

@@ -104,12 +104,21 @@ pub struct ListenerSettings {
     pub name: Option<Arc<str>>,
     /// Requests come sealed.
     pub tls: Option<ListenerTls>,
+    /// Without TLS, clients may speak HTTP/2 at once, by prior knowledge.
+    pub h2c: bool,
 }
 
 impl ListenerSettings {
     /// One that accelerates.
     pub fn at(address: ListenAddress) -> ListenerSettings {
-        ListenerSettings { address, proxy_protocol: false, mode: ListenMode::Accelerate, name: None, tls: None }
+        ListenerSettings {
+            address,
+            proxy_protocol: false,
+            mode: ListenMode::Accelerate,
+            name: None,
+            tls: None,
+            h2c: false,
+        }
     }
 }
 

@@ -104,7 +104,7 @@ impl Persistence {
     pub fn of(persistent: bool, version: Version) -> Persistence {
         match (persistent, version) {
             (false, _) => Persistence::Close,
-            (true, Version::Http11) => Persistence::Implied,
+            (true, Version::Http11 | Version::Http2) => Persistence::Implied,
             (true, Version::Http10) => Persistence::KeepAlive,
         }
     }

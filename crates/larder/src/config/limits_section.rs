@@ -46,6 +46,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         requests_per_connection_max => requests_per_connection_max: number(1..=ANY);
         request_head_timeout => request_head_timeout: time(true);
         tls_handshake_timeout => tls_handshake_timeout: time(true);
+        http2_streams_max => http2_streams_max: number(1..=1_000);
         idle_timeout => idle_timeout: time(true);
         request_body_timeout => request_body_timeout: time(true);
         request_body_rate_min => request_body_rate_min: bytes(0..=ANY);

@@ -41,11 +41,12 @@ pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(Lis
         let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(ListenMode::Accelerate);
         let proxy_protocol = section.read("proxy_protocol", switch).unwrap_or(false);
         let tls = super::listen_tls::read(&mut section);
+        let h2c = section.read("h2c", switch).unwrap_or(false);
         section.require("address", "write address = \"127.0.0.1:8080\"");
         if let Some(address) = address {
             let (files, tls) = tls.unzip();
             tls_files.extend(files.map(|files| (address.clone(), files)));
-            listeners.push(ListenerSettings { proxy_protocol, mode, tls, ..ListenerSettings::at(address) });
+            listeners.push(ListenerSettings { proxy_protocol, mode, tls, h2c, ..ListenerSettings::at(address) });
         }
         section.end();
     }

@@ -23,6 +23,7 @@ impl Downstream<'_> {
     pub(crate) async fn send_interim(&mut self, version: Version, head: AnswerHead) -> bool {
         match self {
             Downstream::Http1(connection) => connection.send_interim(version, head).await,
+            Downstream::Http2(stream) => stream.send_interim(&head).await,
             Downstream::DryRun(run) => {
                 run.take_interim(&head);
                 true
@@ -42,6 +43,7 @@ impl Downstream<'_> {
                 connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
                 sent
             }
+            Downstream::Http2(stream) => stream.send(outgoing).await,
             Downstream::DryRun(run) => run.take_answer(outgoing, persistent).await,
         }
     }
@@ -61,6 +63,7 @@ impl Downstream<'_> {
                 connection.unread = None;
                 true
             }
+            (Downstream::Http2(_), _) => false,
             (Downstream::DryRun(run), head) => {
                 head.iter().for_each(|head| run.take_interim(head));
                 true
@@ -73,6 +76,7 @@ impl Downstream<'_> {
         match self {
             Downstream::Http1(connection) => tunnel_flow::carry(connection, tunnel).await,
             // Whoever is at the other end of a tunnel is none of a dry run's.
+            Downstream::Http2(_) => 0,
             Downstream::DryRun(_) => 0,
         }
     }
@@ -91,6 +95,8 @@ impl Downstream<'_> {
                 }
                 connection.leave(persistent, client_closes).await
             }
+            // The stream ends with its task.
+            Downstream::Http2(_) => persistent,
             #[cfg(test)]
             Downstream::DryRun(run) => {
                 run.ended = Some((persistent, why()));

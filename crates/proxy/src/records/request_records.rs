@@ -24,6 +24,7 @@ pub(crate) fn version_text(version: Version) -> &'static [u8] {
     match version {
         Version::Http10 => b"HTTP/1.0",
         Version::Http11 => b"HTTP/1.1",
+        Version::Http2 => b"HTTP/2.0",
     }
 }
 

@@ -24,6 +24,10 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
     if tx.head.method == Method::Connect {
         return tunnel::run(tx, downstream).await;
     }
+    if !downstream.can_tunnel() {
+        // As Varnish does.
+        return Step::Pass;
+    }
     tx.outcome.verdict = CacheVerdict::Pipe;
     if let Some(elsewhere) = policy_steps::pipe(tx) {
         return elsewhere;

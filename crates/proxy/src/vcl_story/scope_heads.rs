@@ -109,6 +109,7 @@ fn proto(version: Version) -> &'static [u8] {
     match version {
         Version::Http10 => b"HTTP/1.0",
         Version::Http11 => b"HTTP/1.1",
+        Version::Http2 => b"HTTP/2.0",
     }
 }
 

@@ -259,7 +259,7 @@ fn judge<'a>(
             request: Request {
                 method,
                 method_text,
-                version: Version::Http11,
+                version: Version::Http2,
                 form: target.form,
                 scheme: context.scheme,
                 // RFC 9112 §3.2.3: an authority-form names its port, whichever it is.

@@ -1,0 +1,294 @@
+//! The life of an HTTP/2 connection: bytes in, frames to the machine, requests to tasks of their own, and what these have to say out
+//! again, many answers in one write. An idle connection holds its machine and no buffer.
+
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use message::Fields;
+use wire::http2::{ConnectionEvent, Http2Connection, Http2Options, StreamId};
+use wire::{ReceivedRequest, Refusal};
+
+use crate::access_log::CacheVerdict;
+use crate::client_identity::ClientIdentity;
+use crate::clock::deadline_now_ms;
+use crate::connection::{Connection, DRAIN_IDLE_MS};
+use crate::connection_addresses::ConnectionAddresses;
+use crate::core::Core;
+use crate::downstream::Downstream;
+use crate::downstream::http2_stream::Http2Stream;
+use crate::exchange_opening::{self, Asker};
+use crate::http2_streams::Http2Streams;
+use crate::limits::Limits;
+use crate::linger;
+use crate::peer::Peer;
+use crate::records::session_records::SessionEnd;
+use crate::slots::{CloseReason, Phase};
+use crate::transaction::{log, story, synthesis};
+
+/// Reads of one turn: others have theirs, too.
+const READS_PER_TURN_MAX: u32 = 16;
+
+/// What the connection's task has beside the socket.
+struct Serving {
+    core: Rc<Core>,
+    streams: Rc<Http2Streams>,
+    addresses: Rc<ConnectionAddresses>,
+    /// Framed, and not with the socket yet.
+    framed: Vec<u8>,
+    /// We are to leave; since when the client knows.
+    leaving_since_ms: Option<u64>,
+    /// The machine takes nothing more.
+    has_failed: bool,
+    is_over: bool,
+}
+
+/// Serves a connection of which nothing has been read but what is pending.
+pub(crate) async fn run(connection: &mut Connection) {
+    let core = Rc::clone(&connection.core);
+    let machine = Http2Connection::of_client(&options(&core.site_ref().settings.limits, connection));
+    let addresses = Rc::new(ConnectionAddresses::of(&connection.socket, connection.peer.text()));
+    let addresses = connection.addresses.clone().unwrap_or(addresses);
+    let streams = Rc::new(Http2Streams::new(machine));
+    let mut serving = Serving {
+        core: Rc::clone(&core),
+        streams: Rc::clone(&streams),
+        addresses,
+        framed: Vec::new(),
+        leaving_since_ms: None,
+        has_failed: false,
+        is_over: false,
+    };
+    core.counters.http2_connections.add(1);
+    let early = std::mem::take(&mut connection.pending);
+    serving.take(connection, &early);
+    poll_fn(|cx| serving.poll(connection, cx)).await;
+    streams.end_all();
+    linger::close(connection).await;
+}
+
+fn options<'l>(limits: &'l Limits, connection: &Connection) -> Http2Options<'l> {
+    Http2Options {
+        head_limits: &limits.request_head,
+        trailer_limits: &limits.chunked,
+        scheme: connection.scheme(),
+        streams_max: limits.http2_streams_max,
+        extended_connect: false,
+    }
+}
+
+impl Serving {
+    /// Reads and writes as far as the socket goes. Ready when the connection is over.
+    fn poll(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<()> {
+        self.streams.park(cx);
+        let mut reads_left = READS_PER_TURN_MAX;
+        loop {
+            let is_written = match self.poll_write(connection, cx) {
+                Poll::Ready(Err(())) => return Poll::Ready(()),
+                Poll::Ready(Ok(())) => true,
+                Poll::Pending => false,
+            };
+            if is_written && (self.is_over || self.streams.machine.borrow().has_left()) {
+                return Poll::Ready(());
+            }
+            // Who does not take what is said is not listened to, beyond what is there already.
+            if self.is_over || reads_left == 0 || !self.read(connection, cx) {
+                break;
+            }
+            reads_left -= 1;
+        }
+        if reads_left == 0 {
+            cx.waker().wake_by_ref();
+        }
+        self.rest(connection, cx)
+    }
+
+    /// One read, and what comes of it. False: nothing is there.
+    fn read(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> bool {
+        let core = Rc::clone(&self.core);
+        let mut scratch = core.scratch.borrow_mut();
+        let had = connection.pending.len();
+        // What was left of a frame comes first.
+        scratch[..had].copy_from_slice(&connection.pending);
+        match connection.socket.poll_read(cx, &mut scratch[had..]) {
+            Poll::Pending => false,
+            Poll::Ready(Ok(0) | Err(_)) => {
+                self.is_over = true;
+                true
+            }
+            Poll::Ready(Ok(read)) => {
+                core.counters.bytes_in.add(read as u64);
+                connection.pending.clear();
+                self.take(connection, &scratch[..had + read]);
+                true
+            }
+        }
+    }
+
+    /// Hands bytes to the machine, and does what it says. What is no whole frame stays pending.
+    fn take(&mut self, connection: &mut Connection, bytes: &[u8]) {
+        if self.has_failed {
+            return;
+        }
+        let core = Rc::clone(&self.core);
+        let site = core.site();
+        let options = options(&site.settings.limits, connection);
+        let mut heads = core.http2_heads.borrow_mut();
+        let (mut at, now_ms) = (0, deadline_now_ms());
+        loop {
+            let received = self.streams.machine.borrow_mut().receive(&bytes[at..], &mut heads, &options, now_ms);
+            let received = match received {
+                Ok(received) => received,
+                Err(_) => {
+                    core.counters.http2_failed.add(1);
+                    connection.closes(SessionEnd::Junk);
+                    (self.has_failed, self.is_over) = (true, true);
+                    return;
+                }
+            };
+            let from = at;
+            at += received.consumed;
+            match received.event {
+                None => break,
+                Some(ConnectionEvent::Data { stream, range, is_last }) => {
+                    self.streams.take_data(stream, &bytes[from + range.start..from + range.end], is_last);
+                }
+                Some(event) => self.take_event(connection, event),
+            }
+        }
+        connection.pending.extend_from_slice(&bytes[at..]);
+        if connection.pending.is_empty() {
+            connection.pending = Vec::new();
+        }
+    }
+
+    fn take_event(&mut self, connection: &mut Connection, event: ConnectionEvent<'_>) {
+        match event {
+            ConnectionEvent::Request { stream, head, is_whole } => {
+                connection.requests_count += 1;
+                let limits_max = self.core.site_ref().settings.limits.requests_per_connection_max;
+                if connection.requests_count >= limits_max {
+                    self.leave();
+                }
+                self.open(connection, stream, head.received, is_whole);
+            }
+            ConnectionEvent::Refused { stream, refusal, is_whole } => {
+                self.refuse(connection, stream, refusal, is_whole)
+            }
+            ConnectionEvent::Trailers { stream, fields } => {
+                let mut trailers = Fields::default();
+                fields.iter().for_each(|field| trailers.push_field(&field));
+                self.streams.take_trailers(stream, trailers);
+            }
+            ConnectionEvent::StreamEnded { stream, .. } => self.streams.take_reset(stream),
+            // What may be written now is looked at after every read.
+            ConnectionEvent::WindowOpened { .. } | ConnectionEvent::GoneAway { .. } => {}
+            ConnectionEvent::Response { .. } | ConnectionEvent::Data { .. } => {}
+        }
+    }
+
+    /// A request becomes a task of its own.
+    fn open(&self, connection: &Connection, id: StreamId, received: ReceivedRequest<'_>, is_whole: bool) {
+        let core = Rc::clone(&self.core);
+        self.streams.open(id, is_whole);
+        let mut stream = Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole);
+        let asker = Asker { peer: connection.peer, at_proxy: connection.is_forward, session: connection.session() };
+        let (tx, step) = exchange_opening::open(&core, asker, received, |client| self.addresses_of(client));
+        connection.begins_transaction();
+        tokio::task::spawn_local(async move {
+            Box::pin(story::run(tx, Downstream::Http2(&mut stream), step)).await;
+        });
+    }
+
+    /// Who asks, if a trusted proxy says so.
+    fn addresses_of(&self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
+        if client.ip == client.peer.ip() {
+            return Rc::clone(&self.addresses);
+        }
+        let client = SocketAddr::new(client.ip, 0);
+        Rc::new(ConnectionAddresses { client, ..ConnectionAddresses::clone(&self.addresses) })
+    }
+
+    fn refuse(&self, connection: &Connection, id: StreamId, refusal: Refusal, is_whole: bool) {
+        let (core, peer) = (Rc::clone(&self.core), connection.peer);
+        self.streams.open(id, is_whole);
+        let stream = Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole);
+        connection.begins_transaction();
+        tokio::task::spawn_local(answer_refusal(core, peer, stream, refusal));
+    }
+
+    /// The client is told that this connection takes no more requests for long.
+    fn leave(&mut self) {
+        if self.leaving_since_ms.is_none() {
+            self.leaving_since_ms = Some(deadline_now_ms());
+            self.streams.machine.borrow_mut().announce_leaving();
+        }
+    }
+
+    /// Ready when all that may be said is with the socket.
+    fn poll_write(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        loop {
+            if self.framed.is_empty() {
+                self.streams.frame(&mut self.framed);
+            }
+            if self.framed.is_empty() {
+                self.framed = Vec::new();
+                return connection.socket.poll_sent(cx).map_err(|_| ());
+            }
+            match connection.socket.poll_write(cx, &[std::io::IoSlice::new(&self.framed)]) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(())),
+                Poll::Ready(Ok(written)) if written == self.framed.len() => self.framed.clear(),
+                Poll::Ready(Ok(written)) => drop(self.framed.drain(..written)),
+            }
+        }
+    }
+
+    /// Nothing to read or to write: unless the time is up, wait.
+    fn rest(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<()> {
+        let slot = Rc::clone(&connection.slot);
+        let (now_ms, is_idle) = (deadline_now_ms(), self.streams.is_empty());
+        if is_idle && slot.phase.get() == Phase::Writing {
+            self.streams.machine.borrow_mut().shrink();
+            slot.set_idle(now_ms + connection.idle_ms(&self.core.site_ref().settings.limits));
+        }
+        match slot.close_reason() {
+            CloseReason::Now | CloseReason::Memory => return Poll::Ready(()),
+            CloseReason::Late if is_idle => {
+                connection.closes(SessionEnd::Timeout);
+                return self.say_last(connection, cx);
+            }
+            CloseReason::Drain => self.leave(),
+            CloseReason::Late | CloseReason::None => {}
+        }
+        if let Some(since_ms) = self.leaving_since_ms {
+            if now_ms >= since_ms + DRAIN_IDLE_MS {
+                self.streams.machine.borrow_mut().leave();
+            } else if is_idle {
+                slot.set_deadline(slot.deadline().min(since_ms + DRAIN_IDLE_MS));
+            }
+            let _ = self.poll_write(connection, cx);
+            if self.streams.machine.borrow().has_left() {
+                return Poll::Ready(());
+            }
+        }
+        slot.park(cx.waker());
+        Poll::Pending
+    }
+
+    /// Leaves, and does not wait until the client has heard it.
+    fn say_last(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<()> {
+        self.streams.machine.borrow_mut().leave();
+        let _ = self.poll_write(connection, cx);
+        Poll::Ready(())
+    }
+}
+
+/// Answers what was read and is refused: a request over a limit.
+async fn answer_refusal(core: Rc<Core>, peer: Peer, mut stream: Http2Stream, refusal: Refusal) {
+    core.counters.answered(CacheVerdict::Refused);
+    let (outgoing, note) = synthesis::answer_refusal(&core, peer, &[], &refusal);
+    stream.send(outgoing).await;
+    log::refused(&core, peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+}

@@ -1,0 +1,291 @@
+//! What the streams of an HTTP/2 connection and the connection share: its machine, and for each stream what has come for it and what
+//! waits to be sent. A stream is a task that fills and empties its queues; the connection's task moves bytes between these and the
+//! socket, in the machine's order.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::task::{Context, Waker};
+
+use bytes::{Buf, Bytes};
+use hashbrown::HashMap;
+use message::Fields;
+use wire::http2::{ErrorCode, Http2Connection, StreamId};
+
+/// Frames are made until so many bytes are there to be written at once: eight records of TLS.
+const FRAMED_BYTES_MAX: usize = 128 << 10;
+
+/// One connection's.
+pub(crate) struct Http2Streams {
+    pub(crate) machine: RefCell<Http2Connection>,
+    table: RefCell<HashMap<StreamId, Stream>>,
+    /// Of the connection's task.
+    waker: Cell<Option<Waker>>,
+}
+
+/// What came for a stream, and what it has to say.
+#[derive(Default)]
+struct Stream {
+    /// Pieces of the request's body, not taken yet.
+    came: VecDeque<Bytes>,
+    /// All of the body has come, with what stands behind it.
+    end: Option<Option<Fields>>,
+    /// It is gone, by a reset of either side or with its connection.
+    is_gone: bool,
+    /// Waits to be framed.
+    queue: VecDeque<Queued>,
+    queued_bytes: usize,
+    /// Its end has been framed.
+    is_sent: bool,
+    /// Bytes of its answer that have been framed.
+    framed_bytes: u64,
+    waker: Option<Waker>,
+}
+
+/// A part of an answer.
+pub(crate) enum Queued {
+    /// A header block.
+    Head {
+        block: Vec<u8>,
+        is_last: bool,
+    },
+    Data {
+        bytes: Bytes,
+        is_last: bool,
+    },
+}
+
+impl Queued {
+    fn len(&self) -> usize {
+        match self {
+            Queued::Head { block, .. } => block.len(),
+            Queued::Data { bytes, .. } => bytes.len(),
+        }
+    }
+}
+
+/// What a stream reads of its request's body.
+pub(crate) enum Came {
+    Data(Bytes),
+    End(Option<Fields>),
+    /// Nothing yet.
+    Nothing,
+    /// The stream is gone.
+    Gone,
+}
+
+/// The connection's side.
+impl Http2Streams {
+    pub(crate) fn new(machine: Http2Connection) -> Http2Streams {
+        Http2Streams { machine: RefCell::new(machine), table: RefCell::default(), waker: Cell::default() }
+    }
+
+    /// Who is to be woken when a stream has something to be written.
+    pub(crate) fn park(&self, cx: &Context<'_>) {
+        match self.waker.take() {
+            Some(known) if known.will_wake(cx.waker()) => self.waker.set(Some(known)),
+            _ => self.waker.set(Some(cx.waker().clone())),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.borrow().is_empty()
+    }
+
+    pub(crate) fn open(&self, id: StreamId, is_whole: bool) {
+        let stream = Stream { end: is_whole.then_some(None), ..Stream::default() };
+        self.table.borrow_mut().insert(id, stream);
+    }
+
+    /// A piece of a body. What nobody waits for any more is given back at once.
+    pub(crate) fn take_data(&self, id: StreamId, bytes: &[u8], is_last: bool) {
+        let mut table = self.table.borrow_mut();
+        let Some(stream) = table.get_mut(&id).filter(|stream| !stream.is_gone) else {
+            return self.machine.borrow_mut().release(id, bytes.len());
+        };
+        if !bytes.is_empty() {
+            stream.came.push_back(Bytes::copy_from_slice(bytes));
+        }
+        if is_last {
+            stream.end = Some(None);
+        }
+        stream.wake();
+    }
+
+    pub(crate) fn take_trailers(&self, id: StreamId, fields: Fields) {
+        if let Some(stream) = self.table.borrow_mut().get_mut(&id) {
+            stream.end = Some(Some(fields));
+            stream.wake();
+        }
+    }
+
+    pub(crate) fn take_reset(&self, id: StreamId) {
+        if let Some(stream) = self.table.borrow_mut().get_mut(&id) {
+            stream.is_gone = true;
+            stream.wake();
+        }
+    }
+
+    /// The connection is over, and all its streams.
+    pub(crate) fn end_all(&self) {
+        for stream in self.table.borrow_mut().values_mut() {
+            stream.is_gone = true;
+            stream.wake();
+        }
+    }
+
+    /// Frames what may be sent now, the connection's own frames first.
+    pub(crate) fn frame(&self, out: &mut Vec<u8>) {
+        let mut machine = self.machine.borrow_mut();
+        let mut table = self.table.borrow_mut();
+        let control = machine.control().len();
+        out.extend_from_slice(machine.control());
+        machine.control_written(control);
+        while out.len() < FRAMED_BYTES_MAX {
+            let needs_window = |id| table.get(&id).is_some_and(Stream::needs_window);
+            let Some(id) = machine.next_to_write(needs_window) else { return };
+            match table.get_mut(&id) {
+                Some(stream) => stream.frame_next(id, &mut machine, out),
+                None => machine.set_ready(id, false),
+            }
+        }
+    }
+}
+
+/// A stream's side.
+impl Http2Streams {
+    /// Something of a stream has changed that the connection has to look at.
+    fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn queue(&self, id: StreamId, part: Queued) {
+        if let Some(stream) = self.table.borrow_mut().get_mut(&id) {
+            stream.queued_bytes += part.len();
+            stream.queue.push_back(part);
+        }
+        self.machine.borrow_mut().set_ready(id, true);
+        self.wake();
+    }
+
+    /// The next of the request's body; who is to be woken where there is nothing.
+    pub(crate) fn read(&self, id: StreamId, cx: Option<&Context<'_>>) -> Came {
+        let mut table = self.table.borrow_mut();
+        let Some(stream) = table.get_mut(&id) else { return Came::Gone };
+        if let Some(bytes) = stream.came.pop_front() {
+            self.machine.borrow_mut().release(id, bytes.len());
+            self.wake();
+            return Came::Data(bytes);
+        }
+        if let Some(end) = &mut stream.end {
+            return Came::End(end.take());
+        }
+        if stream.is_gone {
+            return Came::Gone;
+        }
+        stream.waker = cx.map(|cx| cx.waker().clone()).or(stream.waker.take());
+        Came::Nothing
+    }
+
+    /// Has something of the body come that nobody has taken?
+    pub(crate) fn has_come(&self, id: StreamId) -> bool {
+        self.table.borrow().get(&id).is_some_and(|stream| !stream.came.is_empty() || stream.end.is_some())
+    }
+
+    /// Does somebody still read what is sent? If so, the task is woken when that changes.
+    pub(crate) fn is_there(&self, id: StreamId, cx: &Context<'_>) -> bool {
+        let mut table = self.table.borrow_mut();
+        let Some(stream) = table.get_mut(&id).filter(|stream| !stream.is_gone) else { return false };
+        stream.waker = Some(cx.waker().clone());
+        true
+    }
+
+    /// Bytes that wait to be framed, those that have been, and whether the end has.
+    pub(crate) fn sending(&self, id: StreamId) -> (usize, u64, bool) {
+        self.table.borrow().get(&id).map_or((0, 0, false), |it| (it.queued_bytes, it.framed_bytes, it.is_sent))
+    }
+
+    /// Ends a stream before its time.
+    pub(crate) fn reset(&self, id: StreamId, code: ErrorCode) {
+        self.machine.borrow_mut().reset(id, code);
+        if let Some(stream) = self.table.borrow_mut().get_mut(&id) {
+            stream.is_gone = true;
+            stream.queue.clear();
+            stream.queued_bytes = 0;
+        }
+        self.wake();
+    }
+
+    /// The exchange is over. What came and nobody took is given back.
+    pub(crate) fn close(&self, id: StreamId) {
+        let Some(stream) = self.table.borrow_mut().remove(&id) else { return };
+        let mut machine = self.machine.borrow_mut();
+        let unread: usize = stream.came.iter().map(Bytes::len).sum();
+        if unread > 0 {
+            machine.release(id, unread);
+        }
+        if machine.may_send(id) {
+            // It ended without an end of its answer.
+            machine.reset(id, ErrorCode::InternalError);
+        } else if machine.awaits_body(id) {
+            // RFC 9113 §8.1: the answer is whole, and the rest of the request is not wanted.
+            machine.reset(id, ErrorCode::NoError);
+        }
+        drop(machine);
+        self.wake();
+    }
+}
+
+impl Stream {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn needs_window(&self) -> bool {
+        matches!(self.queue.front(), Some(Queued::Data { bytes, .. }) if !bytes.is_empty())
+    }
+
+    /// Frames heads, and behind them one frame of data.
+    fn frame_next(&mut self, id: StreamId, machine: &mut Http2Connection, out: &mut Vec<u8>) {
+        while let Some(Queued::Head { block, is_last }) = self.queue.front() {
+            let Some(frames) = machine.head_frames(id, block.len(), *is_last) else { break };
+            let mut rest = &block[..];
+            for frame in frames {
+                let (part, behind) = rest.split_at(frame.block_bytes);
+                out.extend_from_slice(frame.bytes());
+                out.extend_from_slice(part);
+                rest = behind;
+            }
+            self.is_sent = *is_last;
+            self.queued_bytes -= block.len();
+            self.queue.pop_front();
+        }
+        self.frame_data(id, machine, out);
+        if self.queue.is_empty() {
+            machine.set_ready(id, false);
+        }
+        self.wake();
+    }
+
+    fn frame_data(&mut self, id: StreamId, machine: &mut Http2Connection, out: &mut Vec<u8>) {
+        let Some(Queued::Data { bytes, is_last }) = self.queue.front_mut() else { return };
+        let length = bytes.len().min(machine.sendable(id));
+        if length == 0 && !bytes.is_empty() {
+            return;
+        }
+        let ends = *is_last && length == bytes.len();
+        let Some(head) = machine.data_frame(id, length, ends) else { return };
+        out.extend_from_slice(&head);
+        out.extend_from_slice(&bytes[..length]);
+        bytes.advance(length);
+        self.queued_bytes -= length;
+        self.framed_bytes += length as u64;
+        if bytes.is_empty() {
+            self.is_sent = ends;
+            self.queue.pop_front();
+        }
+    }
+}
