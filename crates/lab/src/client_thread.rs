@@ -21,6 +21,7 @@ use crate::agenda::{Agenda, Habits, Next, Start};
 use crate::answer::{Answer, Reading};
 use crate::catalogue::Catalogue;
 use crate::error_kind::ErrorKind;
+use crate::handshake_tally::Handshake;
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
@@ -32,6 +33,7 @@ use crate::sessions::Sessions;
 use crate::sources::{self, Ports};
 use crate::tally::{Life, Second, Stamps, Tally};
 use crate::timetable::Timetable;
+use crate::tls_client::{TlsClient, UserTls};
 use crate::user;
 use crate::verdict::Measure;
 use crate::workload::{Connections, Load, Workload};
@@ -44,6 +46,7 @@ pub(crate) struct ThreadJob {
     pub(crate) workload: Arc<Workload>,
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) learned: Arc<Learned>,
+    pub(crate) tls: Option<TlsClient>,
     pub(crate) begun: Nanos,
     pub(crate) stop: Arc<AtomicBool>,
     /// Where each second goes when it is over.
@@ -70,6 +73,7 @@ pub(crate) struct Desk {
     pub(crate) workload: Arc<Workload>,
     pub(crate) catalogue: Arc<Catalogue>,
     learned: Arc<Learned>,
+    tls: Option<TlsClient>,
     thread: usize,
     ports: RefCell<Ports>,
     begun: Nanos,
@@ -206,6 +210,7 @@ impl Desk {
         Desk {
             catalogue: Arc::clone(&job.catalogue),
             learned: Arc::clone(&job.learned),
+            tls: job.tls.clone(),
             thread: job.thread,
             ports: RefCell::new(Ports::new(workload.sources.len(), sources::port_range(), of)),
             begun: job.begun,
@@ -234,6 +239,10 @@ impl Desk {
             Connections::Kept { pipeline } => self.burst_max.max(pipeline),
             Connections::Short => 1,
         }
+    }
+
+    pub(crate) fn tls_of_user(&self) -> Option<UserTls> {
+        self.tls.as_ref().map(TlsClient::of_user)
     }
 
     /// Which of the sources the connections of a user come from.
@@ -269,11 +278,22 @@ impl Desk {
         }
     }
 
-    pub(crate) fn note_connection(&self, begun: Nanos) {
+    /// The socket is connected; a protocol may still have to begin on it.
+    pub(crate) fn note_connected(&self, begun: Nanos, connected: Nanos) {
         let mut tally = self.tally.borrow_mut();
         tally.connections += 1;
-        tally.lives.begin();
-        tally.connect.saturating_record(begun.micros_until(Nanos::now()));
+        tally.connect.saturating_record(begun.micros_until(connected));
+    }
+
+    /// `dialled`: when the connection was begun, `begun`: when TLS was.
+    pub(crate) fn note_handshake(&self, handshake: &Handshake, dialled: Nanos, begun: Nanos) {
+        let mut tally = self.tally.borrow_mut();
+        tally.handshakes.get_or_insert_default().note(handshake, dialled, begun, Nanos::now());
+    }
+
+    /// The connection can be used.
+    pub(crate) fn note_connection(&self) {
+        self.tally.borrow_mut().lives.begin();
     }
 
     pub(crate) fn note_connection_end(&self, life: &Life) {

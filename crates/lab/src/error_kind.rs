@@ -27,6 +27,11 @@ kinds! {
     ConnRefused "conn-refused" "nobody listens";
     ConnReset "conn-reset" "reset while connecting";
     ConnTimeout "conn-timeout" "no connection within the time-out";
+    TlsCertificate "tls-certificate" "the certificate does not prove that it is this server's";
+    TlsAlert "tls-alert" "the server ended TLS with an alert";
+    TlsClosed "tls-closed" "closed in the middle of a TLS handshake";
+    TlsTimeout "tls-timeout" "no end of a TLS handshake within the time-out";
+    TlsProtocol "tls-protocol" "no TLS, or none that both sides speak";
     WriteError "write-error" "the request could not be sent";
     ReadReset "read-reset" "reset while an answer was awaited";
     NoAnswer "no-answer" "closed before the end of an answer's head";

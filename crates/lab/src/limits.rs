@@ -72,6 +72,11 @@ pub const RATES_MAX: usize = 1_000;
 /// A percentile is shown when so many requests lie beyond it; with fewer it says more about luck than about the server.
 pub const SAMPLES_BEYOND_MIN: f64 = 100.0;
 
+/// Certificates of authorities are read whole.
+pub const AUTHORITIES_BYTES_MAX: u64 = 16 << 20;
+/// Tickets that one user keeps for its next connections.
+pub const TICKETS_KEPT_MAX: usize = 8;
+
 /// After an answer that announces the end of its connection, the server may take so long to close it.
 pub const CLOSE_GRACE: Duration = Duration::from_millis(200);
 /// After a connection that could not be opened, its user waits this long: a target that is down is no race.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::error_kind::ErrorKind;
 use crate::limits::{BUSY_SHARE_MAX, CLOSE_GRACE};
 use crate::report_of_load::{load_description, load_name, session_lines, sessions_json, things_started};
+use crate::report_of_tls::{tls_json, tls_lines};
 use crate::run::Outcome;
 use crate::tally::{MemcachedTally, Second, Tally, percentile_of};
 use crate::workload::{Arrivals, Checks, Connections, Load, StatusWanted, Workload};
@@ -49,6 +50,9 @@ pub fn text(url: &str, workload: &Workload, outcome: &Outcome) -> String {
         line("memcached", format!("{hits} hits, {misses} misses, {stored} stored"));
     }
     line("connections", format!("{} opened for {} users", tally.connections, workload.users));
+    if let Some(settings) = &workload.tls {
+        tls_lines(settings, tally, seconds).into_iter().for_each(|(name, what)| line(name, what));
+    }
     line("client", format!("{} of a core, {:.2} µs for each answer", shares(outcome), client_micros(outcome)));
     out.push_str(&latencies(workload, tally));
     out.push_str(&errors(tally));
@@ -104,6 +108,7 @@ pub fn json(url: &str, workload: &Workload, outcome: &Outcome) -> Value {
         "body_bytes": tally.body_bytes,
         "received_bytes": tally.received_bytes,
         "connections_opened": tally.connections,
+        "tls": workload.tls.as_ref().map(|settings| tls_json(settings, tally, seconds)),
         "sessions": tally.sessions.as_ref().map(|sessions| sessions_json(sessions, seconds)),
         "memcached": tally.memcached.as_ref()
             .map(|m| json!({ "hits": m.hits, "misses": m.misses, "stored": m.stored })),
@@ -169,6 +174,7 @@ pub(crate) fn histogram_json(values: &Histogram<u64>) -> Value {
 
 /// Which latencies there are, with the one that users feel first.
 fn rows<'a>(workload: &Workload, tally: &'a Tally) -> impl Iterator<Item = Row<'a>> {
+    let handshake = tally.handshakes.as_ref().map(|handshakes| ("handshake", &handshakes.micros));
     let lag = workload.load.is_open().then_some(("send lag", &tally.send_lag));
     let rows = [
         ("from intended", &tally.from_intended),
@@ -176,7 +182,7 @@ fn rows<'a>(workload: &Workload, tally: &'a Tally) -> impl Iterator<Item = Row<'
         ("first byte", &tally.first_byte),
         ("connect", &tally.connect),
     ];
-    rows.into_iter().chain(lag)
+    rows.into_iter().chain(handshake).chain(lag)
 }
 
 fn latencies(workload: &Workload, tally: &Tally) -> String {

@@ -15,6 +15,7 @@ use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::sources;
 use crate::tally::{Second, Tally};
+use crate::tls_client::TlsClient;
 use crate::workload::{Load, Workload};
 
 /// What came of a run.
@@ -44,6 +45,8 @@ pub enum StartError {
         error: io::Error,
     },
     NoThread(io::Error),
+    /// TLS cannot be spoken as it was asked for.
+    NoTls(String),
     /// The machine has no room for what is asked.
     NoRoom(String),
 }
@@ -52,6 +55,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Unreachable { target, error } => write!(f, "cannot connect to {target}: {error}"),
+            StartError::NoTls(why) => write!(f, "cannot speak TLS: {why}"),
             StartError::NoThread(error) => write!(f, "cannot start a thread: {error}"),
             StartError::NoRoom(why) => write!(f, "{why}"),
         }
@@ -73,6 +77,8 @@ pub fn run(
     }
     workload.threads = workload.threads.clamp(1, workload.users.max(1));
     sources::check(&workload, sources::port_range()).map_err(StartError::NoRoom)?;
+    let tls = workload.tls.as_ref().map(|settings| TlsClient::new(settings, b"http/1.1"));
+    let tls = tls.transpose().map_err(|error| StartError::NoTls(error.to_string()))?;
     look(&workload)?;
 
     let threads = workload.threads;
@@ -86,6 +92,7 @@ pub fn run(
         }),
         workload: Arc::new(workload),
         catalogue: Arc::new(catalogue),
+        tls,
         begun: Nanos::now(),
         stop: Arc::clone(stop),
         seconds: sender,

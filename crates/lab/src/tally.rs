@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 
 use crate::answer::Answer;
 use crate::error_kind::ErrorKind;
+use crate::handshake_tally::HandshakeTally;
 use crate::lab_clock::Nanos;
 use crate::limits::{
     FIRST_READ_BYTES_MAX, LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SAMPLES_BEYOND_MIN, SECOND_DIGITS,
@@ -51,6 +52,8 @@ pub struct Tally {
     /// … and from there to the first byte.
     pub first_byte: Histogram<u64>,
     pub connect: Histogram<u64>,
+    /// Of TLS, as soon as there was one.
+    pub handshakes: Option<Box<HandshakeTally>>,
     /// How late requests were sent.
     pub send_lag: Histogram<u64>,
     /// Of a load of sessions.
@@ -151,6 +154,7 @@ impl Default for Tally {
             from_send: latency(),
             first_byte: latency(),
             connect: latency(),
+            handshakes: None,
             send_lag: latency(),
             sessions: None,
             second: Second::default(),
@@ -318,6 +322,9 @@ impl Tally {
             self.first_read.clone_from(&other.first_read);
         }
         self.lives.add(&other.lives);
+        if let Some(theirs) = &other.handshakes {
+            self.handshakes.get_or_insert_default().add(theirs);
+        }
         if let Some(theirs) = other.memcached {
             let mine = self.memcached.get_or_insert_default();
             mine.hits += theirs.hits;

@@ -11,8 +11,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 
 use crate::agenda::{Next, Start};
@@ -24,6 +23,8 @@ use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
 use crate::limits::{CLOSE_GRACE, CONNECT_PAUSE};
 use crate::tally::{Life, Stamps};
+use crate::tls_client;
+use crate::transport::Transport;
 
 /// A request whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,7 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
     let _leaving = Leaving(&desk);
     // What was asked on a connection that the server then closed in good order is asked again on the next one.
     let mut asked = VecDeque::with_capacity(1);
+    let tls = desk.tls_of_user();
     loop {
         if asked.is_empty() {
             match poll_fn(|cx| desk.poll_next(user, cx)).await {
@@ -46,7 +48,7 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
                 Next::Leave => break,
             }
         }
-        match dial(&desk, user).await {
+        match dial(&desk, user, tls.as_ref()).await {
             Ok((stream, begun)) => {
                 let mut conversation = Conversation::new(&desk, user, stream, begun, asked);
                 poll_fn(|cx| conversation.poll(cx)).await;
@@ -73,7 +75,7 @@ impl Drop for Leaving<'_> {
 struct Conversation<'d> {
     desk: &'d Desk,
     user: usize,
-    stream: TcpStream,
+    stream: Transport,
     phase: Phase,
     /// Oldest first; the answers come in this order.
     asked: VecDeque<Asked>,
@@ -105,7 +107,7 @@ enum After {
 }
 
 impl<'d> Conversation<'d> {
-    fn new(desk: &'d Desk, user: usize, stream: TcpStream, begun: Nanos, asked: VecDeque<Asked>) -> Conversation<'d> {
+    fn new(desk: &'d Desk, user: usize, stream: Transport, begun: Nanos, asked: VecDeque<Asked>) -> Conversation<'d> {
         let alarm = Box::pin(tokio::time::sleep(desk.workload.timeout));
         let deadline = Nanos::now().after(desk.workload.timeout);
         let (reader, unsent) = (AnswerReader::of(&desk.catalogue), Vec::new());
@@ -162,11 +164,11 @@ impl<'d> Conversation<'d> {
             }
         }
         if self.unsent.is_empty() {
-            let written = write(&mut self.stream, &fresh, cx)?;
+            let written = self.stream.send(&fresh, cx)?;
             self.unsent.extend_from_slice(&fresh[written..]);
         } else {
             self.unsent.extend_from_slice(&fresh);
-            let written = write(&mut self.stream, &self.unsent, cx)?;
+            let written = self.stream.send(&self.unsent, cx)?;
             self.unsent.drain(..written);
         }
         Ok(())
@@ -178,16 +180,21 @@ impl<'d> Conversation<'d> {
         let mut buffer = ReadBuf::new(&mut scratch);
         Poll::Ready(match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
             Ok(()) if buffer.filled().is_empty() => {
-                self.closed();
+                self.closed(true);
                 After::Over
             }
             Ok(()) => self.take(buffer.filled(), Nanos::now()),
+            // TLS without its last word (RFC 8446 §6.1): somebody in between may have cut the connection.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.closed(false);
+                After::Over
+            }
             Err(error) => {
-                let kind = match error.kind() {
-                    io::ErrorKind::ConnectionReset => ErrorKind::ReadReset,
-                    _ => ErrorKind::Other,
-                };
-                self.broke(kind, &error.to_string());
+                let fault = tls_client::fault(&error).unwrap_or_else(|| {
+                    let reset = error.kind() == io::ErrorKind::ConnectionReset;
+                    Fault { kind: if reset { ErrorKind::ReadReset } else { ErrorKind::Other }, text: error.to_string() }
+                });
+                self.fail_all(&fault);
                 After::Over
             }
         })
@@ -234,10 +241,11 @@ impl<'d> Conversation<'d> {
         After::More
     }
 
-    /// The server has closed its side.
-    fn closed(&mut self) {
+    /// The server has closed its side; `in_order`: and said so, where its protocol has a way to say it.
+    fn closed(&mut self, in_order: bool) {
         let Some(&Asked { start, sent, first_byte }) = self.asked.front() else { return };
         match self.reader.end_of_input() {
+            Ok(_) if !in_order => self.broke(ErrorKind::ShortBody, "cut off: no close_notify of TLS came"),
             Ok(answer) => {
                 self.asked.pop_front();
                 let now = Nanos::now();
@@ -299,18 +307,7 @@ impl<'d> Conversation<'d> {
 /// However it ends, also when the run is over in the middle of it.
 impl Drop for Conversation<'_> {
     fn drop(&mut self) {
+        self.stream.say_goodbye();
         self.desk.note_connection_end(&self.life);
     }
-}
-
-/// As much as the socket takes now.
-fn write(stream: &mut TcpStream, bytes: &[u8], cx: &mut Context<'_>) -> io::Result<usize> {
-    let mut written = 0;
-    while written < bytes.len() {
-        match Pin::new(&mut *stream).poll_write(cx, &bytes[written..]) {
-            Poll::Ready(taken) => written += taken?,
-            Poll::Pending => break,
-        }
-    }
-    Ok(written)
 }

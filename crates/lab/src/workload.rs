@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::catalogue::Order;
 use crate::replay::Replay;
 use crate::script::Script;
+use crate::tls_settings::TlsSettings;
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -17,6 +18,8 @@ pub struct Workload {
     pub address: SocketAddr,
     /// … unless this UNIX socket is there for it.
     pub unix: Option<PathBuf>,
+    /// `None`: in the clear.
+    pub tls: Option<TlsSettings>,
     pub load: Load,
     pub length: Length,
     /// Users: each has at most one connection.
@@ -135,6 +138,7 @@ impl Workload {
         Workload {
             address,
             unix: None,
+            tls: None,
             load: Load::Closed,
             length: Length::Time(Duration::from_secs(10)),
             users: 10,

@@ -14,6 +14,8 @@ mod bench_command;
 mod bench_counts;
 #[path = "program/bench_latency.rs"]
 mod bench_latency;
+#[path = "program/bench_over_tls.rs"]
+mod bench_over_tls;
 #[path = "program/bench_paces.rs"]
 mod bench_paces;
 #[path = "program/browser_through_proxy.rs"]
@@ -66,6 +68,8 @@ mod raw_client;
 mod recording_origin;
 #[path = "program/rehearsed_and_real.rs"]
 mod rehearsed_and_real;
+#[path = "program/secure_site.rs"]
+mod secure_site;
 #[path = "program/site_folder.rs"]
 mod site_folder;
 #[path = "program/slow_and_many.rs"]

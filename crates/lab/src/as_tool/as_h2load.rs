@@ -59,7 +59,7 @@ pub(super) fn closing(run: &ToolRun<'_>) -> Printed {
     );
     let _ = writeln!(out, "{:>24}{:>12}{:>13}{:>11}{:>14}", "min", "max", "mean", "sd", "+/- sd");
     out.push_str(&row("time for request:", &tally.from_send, duration));
-    out.push_str(&row("time for connect:", &tally.connect, duration));
+    out.push_str(&row("time for connect:", run.connect_times(), duration));
     out.push_str(&row("time to 1st byte:", &tally.lives.first_byte, duration));
     out.push_str(&row("req/s           :", &tally.lives.rate, |rate| format!("{:.2}", rate / 1e3)));
     Printed { out, err: String::new() }

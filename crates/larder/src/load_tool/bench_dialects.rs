@@ -23,6 +23,8 @@ pub enum Becomes {
     /// Takes a value that changes nothing here.
     Harmless,
     Part(Part),
+    /// Takes no value: the URL that is put together of parts is one of https.
+    OverTls,
     /// What to do instead. It may take a value.
     Refused(&'static str),
 }
@@ -51,6 +53,8 @@ pub enum Part {
     FieldLines,
     /// Only HTTP/1.1.
     Protocol,
+    /// As ab names them.
+    TlsVersion,
 }
 
 const fn word(name: &'static str, becomes: Becomes) -> Word {
@@ -60,7 +64,7 @@ const fn word(name: &'static str, becomes: Becomes) -> Word {
 use Becomes::{Field, Flag, Harmless, Refused, Words};
 
 const NOTHING: Becomes = Words(&[]);
-const NO_TLS: Becomes = Refused("https is not asked for yet");
+const SUITES_OURS: Becomes = Refused("suites are offered as rustls has them; the report says which one was agreed on");
 const NO_SCRIPT: Becomes = Refused("there is no Lua here; see --urls, --wsess, --replay, -H and --body");
 const NUMBERS_AS_JSON: Becomes = Refused("--json gives these numbers to a program");
 const SEE_ONE: Becomes = Refused("curl -v shows one answer");
@@ -79,7 +83,7 @@ pub const COMMON: &[Word] = &[
     word("-verbose", NOTHING),
     word("-sip", Flag("--sources-file")),
     word("-throttle", Refused("bytes are read as fast as they come")),
-    word("-cipher", NO_TLS),
+    word("-cipher", SUITES_OURS),
     // httperf
     word("--hog", NOTHING),
     word("--server", Becomes::Part(Part::Server)),
@@ -102,7 +106,7 @@ pub const COMMON: &[Word] = &[
     word("--session-cookie", Refused("cookies are not kept; -H 'Cookie: …' sends one")),
     word("--session-cookies", Refused("cookies are not kept; -H 'Cookie: …' sends one")),
     word("--no-host-hdr", Refused("HTTP/1.1 has a Host field in each request")),
-    word("--ssl", NO_TLS),
+    word("--ssl", Becomes::OverTls),
     // siege
     word("--concurrent", Flag("--connections")),
     word("--reps", Becomes::Part(Part::Repetitions)),
@@ -158,9 +162,9 @@ const AB: &[Word] = &[
     word("-w", NUMBERS_AS_JSON),
     word("-e", NUMBERS_AS_JSON),
     word("-g", NUMBERS_AS_JSON),
-    word("-f", NO_TLS),
-    word("-Z", NO_TLS),
-    word("-E", NO_TLS),
+    word("-f", Becomes::Part(Part::TlsVersion)),
+    word("-Z", SUITES_OURS),
+    word("-E", Refused("a client certificate is not shown")),
 ];
 
 const SIEGE: &[Word] = &[

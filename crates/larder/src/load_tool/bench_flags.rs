@@ -8,11 +8,12 @@ use lab::{LabUrl, Tool, limits};
 
 use crate::load_tool::bench_memcached::MemcachedFlags;
 use crate::load_tool::bench_sources::SourceList;
+use crate::load_tool::bench_tls::TlsFlags;
 use crate::quantities::parse_duration;
 
 #[derive(Clone, Debug, Args)]
 pub struct BenchFlags {
-    /// What to ask for: http://HOST[:PORT][/PATH], or memcached://HOST[:PORT]
+    /// What to ask for: http://HOST[:PORT][/PATH], the same with https, or memcached://HOST[:PORT]
     #[arg(value_name = "URL", required_unless_present = "urls", value_parser = LabUrl::parse)]
     pub url: Option<LabUrl>,
 
@@ -170,6 +171,9 @@ pub struct BenchFlags {
     /// Print the latency distribution too, with --as wrk and wrk2
     #[arg(long, requires = "tool")]
     pub latency: bool,
+
+    #[command(flatten)]
+    pub tls: TlsFlags,
 
     #[command(flatten)]
     pub memcached: MemcachedFlags,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab::{
     Arrivals, AskMethod, Catalogue, CatalogueError, Checks, Connections, LabUrl, Length, Load, Order, RatePlan, Recipe,
-    Scheme, Script, StatusWanted, Tool, Workload, limits, read_replay_log, read_session_file,
+    Scheme, Script, StatusWanted, TlsSettings, Tool, Workload, limits, read_replay_log, read_session_file,
 };
 
 use crate::bounded_file;
@@ -41,12 +41,21 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
     };
     let sources = sources(flags)?;
     let users = users(flags, &load, sources.len())?;
-    let mut workload = Workload { sources, ..workload(flags, address, load, users) };
+    let mut workload = Workload { sources, tls: tls(flags, &url)?, ..workload(flags, address, load, users) };
     if url.scheme == Scheme::Memcached {
         workload.order = flags.memcached.order();
         workload.checks.status = bench_memcached::status_wanted(flags);
     }
     Ok(Job { url, workload, catalogue })
+}
+
+fn tls(flags: &BenchFlags, url: &LabUrl) -> Result<Option<TlsSettings>, String> {
+    match (url.scheme, flags.tls.given()) {
+        (Scheme::Https, _) if flags.proxy.is_some() => Err("https:// is not asked for through a --proxy".to_owned()),
+        (Scheme::Https, _) => flags.tls.settings(url).map(Some),
+        (_, Some(name)) => Err(format!("{name} is for https:// targets")),
+        (_, None) => Ok(None),
+    }
 }
 
 /// What is asked for, and when.

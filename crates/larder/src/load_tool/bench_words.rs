@@ -37,6 +37,7 @@ struct Translation {
     words: VecDeque<String>,
     ours: Vec<String>,
     parts: Vec<(Part, String)>,
+    over_tls: bool,
 }
 
 impl Translation {
@@ -44,7 +45,14 @@ impl Translation {
         let behind = words.iter().position(|word| word == "--as").and_then(|at| words.get(at + 1)).map(String::as_str);
         let named = behind.or_else(|| words.iter().find_map(|word| word.strip_prefix("--as=")));
         let bench = BenchFlags::augment_args(Command::new("bench"));
-        Translation { tool: named.and_then(Tool::named), bench, words, ours: Vec::new(), parts: Vec::new() }
+        Translation {
+            tool: named.and_then(Tool::named),
+            bench,
+            words,
+            ours: Vec::new(),
+            parts: Vec::new(),
+            over_tls: false,
+        }
     }
 
     fn run(mut self) -> Result<Vec<String>, String> {
@@ -96,7 +104,9 @@ impl Translation {
             let rest = &letters[at + letter.len_utf8()..];
             let value = (!rest.is_empty()).then(|| rest.trim_start_matches('=').to_owned());
             match self.find(&name) {
-                Some(becomes @ (Becomes::Words(_) | Becomes::Refused(_))) => self.become_ours(&name, becomes, None)?,
+                Some(becomes @ (Becomes::Words(_) | Becomes::OverTls | Becomes::Refused(_))) => {
+                    self.become_ours(&name, becomes, None)?
+                }
                 Some(becomes) => return self.become_ours(&name, becomes, value),
                 None => match self.our_flag(|flag| flag.get_short() == Some(letter)) {
                     Some(false) => self.ours.push(name),
@@ -136,6 +146,7 @@ impl Translation {
                 let value = self.value_of(name, value)?;
                 self.flag("--header", format!("{field}: {value}"));
             }
+            Becomes::OverTls => self.over_tls = true,
             Becomes::Harmless => drop(self.value_of(name, value)?),
             Becomes::Part(part) => {
                 let value = self.value_of(name, value)?;
@@ -179,6 +190,12 @@ impl Translation {
                 return Err(format!("{name} {value} is not spoken: only HTTP/1.1 yet"));
             }
             Part::Protocol => {}
+            Part::TlsVersion => match &*value.to_ascii_uppercase() {
+                "ALL" => {}
+                "TLS1.2" => self.flag("--tls-max", "1.2".to_owned()),
+                "TLS1.3" => self.flag("--tls-max", "1.3".to_owned()),
+                _ => return Err(format!("{name} {value} is not spoken: only TLS1.2 and TLS1.3")),
+            },
             _ => self.parts.push((part, value)),
         }
         Ok(())
@@ -215,7 +232,8 @@ impl Translation {
         if server.is_some() || port.is_some() || uri.is_some() {
             let host = server.unwrap_or_else(|| "localhost".to_owned());
             let port = port.map_or_else(String::new, |port| format!(":{port}"));
-            self.ours.push(format!("http://{host}{port}{}", uri.unwrap_or_else(|| "/".to_owned())));
+            let scheme = if self.over_tls { "https" } else { "http" };
+            self.ours.push(format!("{scheme}://{host}{port}{}", uri.unwrap_or_else(|| "/".to_owned())));
         }
         let connections = self.number(Part::NumConns, "--num-conns")?;
         let calls = self.number(Part::NumCalls, "--num-calls")?;

@@ -61,6 +61,8 @@ fn httperf_is_put_together() {
     check("--server a --period u1,2", "d or e, and seconds");
     check("--server a --num-conns x", "a number above 0");
     check("--server a --http-version 1.0", "only HTTP/1.1");
+    check("--server a --port 8443 --ssl", "https://a:8443/");
+    check("--as ab -f TLS1 http://a/", "only TLS1.2 and TLS1.3");
 }
 
 #[test]
