@@ -21,7 +21,9 @@ use crate::agenda::{Agenda, Habits, Next, Start};
 use crate::answer::{Answer, Reading};
 use crate::catalogue::Catalogue;
 use crate::error_kind::ErrorKind;
+use crate::frame_meter::FrameMeter;
 use crate::handshake_tally::Handshake;
+use crate::http2_requests::Http2Requests;
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
@@ -47,6 +49,8 @@ pub(crate) struct ThreadJob {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) learned: Arc<Learned>,
     pub(crate) tls: Option<TlsClient>,
+    /// `None`: HTTP/1 or memcached is spoken.
+    pub(crate) http2: Option<Arc<Http2Requests>>,
     pub(crate) begun: Nanos,
     pub(crate) stop: Arc<AtomicBool>,
     /// Where each second goes when it is over.
@@ -74,6 +78,7 @@ pub(crate) struct Desk {
     pub(crate) catalogue: Arc<Catalogue>,
     learned: Arc<Learned>,
     tls: Option<TlsClient>,
+    pub(crate) http2: Option<Arc<Http2Requests>>,
     thread: usize,
     ports: RefCell<Ports>,
     begun: Nanos,
@@ -211,6 +216,7 @@ impl Desk {
             catalogue: Arc::clone(&job.catalogue),
             learned: Arc::clone(&job.learned),
             tls: job.tls.clone(),
+            http2: job.http2.clone(),
             thread: job.thread,
             ports: RefCell::new(Ports::new(workload.sources.len(), sources::port_range(), of)),
             begun: job.begun,
@@ -236,7 +242,7 @@ impl Desk {
     #[inline]
     pub(crate) fn depth(&self) -> usize {
         match self.workload.connections {
-            Connections::Kept { pipeline } => self.burst_max.max(pipeline),
+            Connections::Kept { depth } => self.burst_max.max(depth),
             Connections::Short => 1,
         }
     }
@@ -307,6 +313,23 @@ impl Desk {
     #[inline]
     pub(crate) fn note_received(&self, bytes: &[u8]) {
         self.tally.borrow_mut().note_received(bytes);
+    }
+
+    /// Bytes of HTTP/2, of which nothing shows what an answer looks like …
+    pub(crate) fn note_frames(&self, count: usize) {
+        self.tally.borrow_mut().received_bytes += count as u64;
+    }
+
+    /// … but this does: the head of an answer, if it is the first one.
+    pub(crate) fn note_head(&self, text: impl FnOnce() -> Vec<u8>) {
+        self.tally.borrow_mut().note_head(text);
+    }
+
+    /// What a connection has shown. `allowed`: streams at once, as far as that is known.
+    pub(crate) fn note_http2(&self, frames: &FrameMeter, allowed: Option<usize>) {
+        let mut tally = self.tally.borrow_mut();
+        let wanted = self.depth();
+        tally.http2.get_or_insert_default().note(frames, allowed.filter(|&allowed| allowed < wanted));
     }
 
     /// How the answer to this request is to be read.

@@ -39,7 +39,10 @@ kinds! {
     IdleTimeout "idle-timeout" "the answer stood still for the time-out";
     ShortBody "short-body" "closed before the body's end: truncated";
     LongBody "long-body" "bytes behind the end of the answer";
-    ProtocolError "protocol-error" "not HTTP, or framed in a way that RFC 9112 forbids";
+    ProtocolError "protocol-error" "not HTTP, or framed in a way that RFC 9112 or 9113 forbids";
+    StreamReset "stream-reset" "the server reset the stream of HTTP/2";
+    StreamRefused "stream-refused" "the server refused the stream of HTTP/2: nothing of it was done";
+    GoAway "goaway" "the server ended the HTTP/2 connection by GOAWAY before it answered";
     BadStatus "bad-status" "another status than expected";
     BadLength "bad-length" "whole, but not as long as the first one of this URL";
     BadBytes "bad-bytes" "as long as the first one of this URL, but other bytes";

@@ -2,7 +2,7 @@
 //!
 //! A task of its own on its thread's runtime, with at most one connection, which it opens when there is something to
 //! ask. It knows requests as bytes and answers as `answer` defines them; when to ask is the agenda's business,
-//! what an answer is worth the desk's.
+//! what an answer is worth the desk's. Over HTTP/2 the same user has a `http2_conversation` on its connection.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -20,6 +20,7 @@ use crate::answer_reader::AnswerReader;
 use crate::client_thread::Desk;
 use crate::dialling::dial;
 use crate::error_kind::ErrorKind;
+use crate::http2_conversation::Http2Conversation;
 use crate::lab_clock::Nanos;
 use crate::limits::{CLOSE_GRACE, CONNECT_PAUSE};
 use crate::tally::{Life, Stamps};
@@ -30,8 +31,8 @@ use crate::transport::Transport;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) start: Start,
-    sent: Nanos,
-    first_byte: Option<Nanos>,
+    pub(crate) sent: Nanos,
+    pub(crate) first_byte: Option<Nanos>,
 }
 
 /// From the first start to the last.
@@ -48,16 +49,38 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
                 Next::Leave => break,
             }
         }
-        match dial(&desk, user, tls.as_ref()).await {
-            Ok((stream, begun)) => {
-                let mut conversation = Conversation::new(&desk, user, stream, begun, asked);
-                poll_fn(|cx| conversation.poll(cx)).await;
-                asked = std::mem::take(&mut conversation.asked);
-            }
-            Err(fault) => {
+        let ended = match dial(&desk, user, tls.as_ref()).await {
+            Ok(connection) => converse(&desk, user, connection, asked).await,
+            Err(fault) => Err((fault, asked)),
+        };
+        asked = match ended {
+            Ok(asked) => asked,
+            Err((fault, mut asked)) => {
                 asked.drain(..).for_each(|_| desk.note_failed(user, fault.kind, || fault.text.clone()));
                 tokio::time::sleep(CONNECT_PAUSE).await;
+                asked
             }
+        };
+    }
+}
+
+/// What is to be asked again, on the next connection; or why there was no conversation about it.
+async fn converse(
+    desk: &Desk,
+    user: usize,
+    connection: (Transport, Nanos),
+    asked: VecDeque<Asked>,
+) -> Result<VecDeque<Asked>, (Fault, VecDeque<Asked>)> {
+    match &desk.http2 {
+        None => {
+            let mut conversation = Conversation::new(desk, user, connection.0, connection.1, asked);
+            poll_fn(|cx| conversation.poll(cx)).await;
+            Ok(std::mem::take(&mut conversation.asked))
+        }
+        Some(requests) => {
+            let mut conversation = Http2Conversation::begin(desk, requests, user, connection, asked).await?;
+            poll_fn(|cx| conversation.poll(cx)).await;
+            Ok(std::mem::take(&mut conversation.asked))
         }
     }
 }

@@ -14,6 +14,8 @@ mod bench_command;
 mod bench_counts;
 #[path = "program/bench_latency.rs"]
 mod bench_latency;
+#[path = "program/bench_over_http2.rs"]
+mod bench_over_http2;
 #[path = "program/bench_over_tls.rs"]
 mod bench_over_tls;
 #[path = "program/bench_paces.rs"]
@@ -22,6 +24,8 @@ mod bench_paces;
 mod browser_through_proxy;
 #[path = "program/documented_examples.rs"]
 mod documented_examples;
+#[path = "program/fake_http2.rs"]
+mod fake_http2;
 #[path = "program/fake_memcached.rs"]
 mod fake_memcached;
 #[path = "program/faulty_origin.rs"]

@@ -39,6 +39,9 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
         Some(_) => ([0, 0, 0, 0], 0).into(),
         None => resolve(flags.proxy.as_ref().unwrap_or(&url))?,
     };
+    if flags.h2 && (flags.proxy.is_some() || url.scheme == Scheme::Memcached) {
+        return Err("--h2 is for http:// and https:// targets, without a --proxy".to_owned());
+    }
     let sources = sources(flags)?;
     let users = users(flags, &load, sources.len())?;
     let mut workload = Workload { sources, tls: tls(flags, &url)?, ..workload(flags, address, load, users) };
@@ -49,6 +52,7 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
     Ok(Job { url, workload, catalogue })
 }
 
+/// `None`: in the clear.
 fn tls(flags: &BenchFlags, url: &LabUrl) -> Result<Option<TlsSettings>, String> {
     match (url.scheme, flags.tls.given()) {
         (Scheme::Https, _) if flags.proxy.is_some() => Err("https:// is not asked for through a --proxy".to_owned()),
@@ -174,7 +178,7 @@ fn workload(flags: &BenchFlags, address: SocketAddr, load: Load, users: usize) -
         cpus: flags.cpus.clone(),
         connections: match flags.short {
             true => Connections::Short,
-            false => Connections::Kept { pipeline: flags.pipeline },
+            false => Connections::Kept { depth: flags.streams.unwrap_or(flags.pipeline) },
         },
         order: match flags.zipf {
             Some(alpha) => Order::Zipf { alpha },
@@ -187,6 +191,7 @@ fn workload(flags: &BenchFlags, address: SocketAddr, load: Load, users: usize) -
         think: flags.think.unwrap_or_default(),
         seed: flags.seed,
         unix: flags.unix.clone(),
+        http2: flags.h2,
         ..Workload::new(address)
     }
 }
