@@ -165,6 +165,9 @@ pub fn unsaid(tool: Tool, run: &ToolRun<'_>) -> Vec<String> {
     if matches!(tool, Tool::Wrk | Tool::Wrk2) {
         say(count(ErrorKind::ShortBody), "bodies were truncated");
     }
+    if run.workload.tls.as_ref().is_some_and(|settings| settings.authorities.is_none()) {
+        sentences.push("whose certificates these are was not verified".to_owned());
+    }
     sentences
 }
 

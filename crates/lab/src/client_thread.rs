@@ -30,6 +30,7 @@ use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
 use crate::pacer::{Alarm, pace};
 use crate::pauses::Pauses;
 use crate::pick::Pick;
+use crate::read_ahead::ReadPool;
 use crate::received_head::HeadMemo;
 use crate::sessions::Sessions;
 use crate::sources::{self, Ports};
@@ -89,6 +90,7 @@ pub(crate) struct Desk {
     /// Borrowed by whoever reads or writes, never across an await.
     pub(crate) scratch: RefCell<Box<[u8]>>,
     pub(crate) outgoing: RefCell<Vec<u8>>,
+    pub(crate) read_pool: ReadPool,
     pub(crate) memo: RefCell<HeadMemo>,
     /// Of sessions, whose agenda says how many of a burst go out at once; 0 without.
     burst_max: usize,
@@ -225,6 +227,7 @@ impl Desk {
             tally: RefCell::default(),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             outgoing: RefCell::default(),
+            read_pool: ReadPool::default(),
             memo: RefCell::default(),
             burst_max: match &workload.load {
                 Load::Sessions { script, .. } => script.burst_max() as usize,

@@ -13,6 +13,7 @@ use crate::client_thread::Desk;
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
 use crate::limits::{CONNECT_PAUSE, PORT_TRIES_MAX};
+use crate::read_ahead::ReadAhead;
 use crate::tls_client::UserTls;
 use crate::transport::Transport;
 
@@ -28,6 +29,7 @@ pub(crate) async fn dial(desk: &Desk, user: usize, tls: Option<&UserTls>) -> Res
     // Refused only for a socket that is already dead, which the first write then says.
     let _ = stream.set_nodelay(true);
     let connected = Nanos::now();
+    let stream = ReadAhead::new(stream, desk.read_pool.clone());
     desk.note_connected(begun, connected);
     let transport = match tls {
         None => Transport::Plain(stream),

@@ -55,6 +55,7 @@ mod pacer;
 mod pauses;
 mod pick;
 mod process_stat;
+mod read_ahead;
 mod received_head;
 mod replay;
 mod replay_log;

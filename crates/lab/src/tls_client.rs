@@ -6,7 +6,6 @@
 use std::io;
 use std::sync::Arc;
 
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::client::Resumption;
@@ -22,6 +21,7 @@ use crate::answer::Fault;
 use crate::error_kind::ErrorKind;
 use crate::handshake_tally::{Agreed, Handshake};
 use crate::limits::TICKETS_KEPT_MAX;
+use crate::read_ahead::ReadAhead;
 use crate::tls_settings::{TlsName, TlsSettings, TlsVersion};
 
 /// What all users of a run share.
@@ -70,7 +70,7 @@ impl TlsClient {
 }
 
 impl UserTls {
-    pub(crate) async fn begin(&self, stream: TcpStream) -> Result<(TlsStream<TcpStream>, Handshake), Fault> {
+    pub(crate) async fn begin(&self, stream: ReadAhead) -> Result<(TlsStream<ReadAhead>, Handshake), Fault> {
         let stream = self.connector.connect(self.name.0.clone(), stream).await;
         let stream = stream.map_err(|error| fault(&error).unwrap_or_else(|| closed(&error)))?;
         let connection = stream.get_ref().1;

@@ -8,13 +8,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+
+use crate::read_ahead::ReadAhead;
 
 #[derive(Debug)]
 pub(crate) enum Transport {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(ReadAhead),
+    Tls(Box<TlsStream<ReadAhead>>),
 }
 
 impl Transport {
@@ -46,7 +47,7 @@ impl Transport {
             let mut bytes = Vec::new();
             while connection.wants_write() && connection.write_tls(&mut bytes).is_ok() {}
             // A socket that has no room, or is gone, learns it from the end of the connection.
-            let _ = socket.try_write(&bytes);
+            let _ = socket.socket().try_write(&bytes);
         }
     }
 }
@@ -67,6 +68,24 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Transport::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             Transport::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Transport::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+            Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Transport::Plain(stream) => stream.is_write_vectored(),
+            Transport::Tls(stream) => stream.is_write_vectored(),
         }
     }
 

@@ -25,6 +25,8 @@ pub enum Becomes {
     Part(Part),
     /// Takes no value: the URL that is put together of parts is one of https.
     OverTls,
+    /// Takes no value: not HTTP/2, which h2load speaks unless it is told so.
+    Http1,
     /// What to do instead. It may take a value.
     Refused(&'static str),
 }
@@ -51,8 +53,10 @@ pub enum Part {
     Period,
     /// Header lines with their ends.
     FieldLines,
-    /// Only HTTP/1.1.
+    /// HTTP/1.1 or HTTP/2; of several the first.
     Protocol,
+    /// Requests under way at once, as streams or behind one another.
+    Depth,
     /// As ab names them.
     TlsVersion,
 }
@@ -127,13 +131,15 @@ pub const COMMON: &[Word] = &[
     word("--batch_latency", NOTHING),
     word("--u_latency", Refused("without --as the report shows both latencies, from intended and from send")),
     // h2load
-    word("--h1", NOTHING),
+    word("--h1", Becomes::Http1),
     word("--clients", Flag("--connections")),
-    word("--max-concurrent-streams", Flag("--pipeline")),
+    word("--max-concurrent-streams", Becomes::Part(Part::Depth)),
     word("--input-file", Flag("--urls")),
     word("--data", Flag("--body")),
     word("--rps", Becomes::Part(Part::RatePerUser)),
     word("--no-tls-proto", Becomes::Part(Part::Protocol)),
+    word("--npn-list", Becomes::Part(Part::Protocol)),
+    word("--alpn-list", Becomes::Part(Part::Protocol)),
     word("--connection-inactivity-timeout", Flag("--timeout")),
     word("--connection-active-timeout", Refused("a connection lives as long as it is needed")),
     word("--warm-up-time", Refused("run it once before it counts")),
@@ -199,7 +205,7 @@ const WRK: &[Word] = &[
 const H2LOAD: &[Word] = &[
     word("-t", Flag("--threads")),
     word("-D", Flag("--time")),
-    word("-m", Flag("--pipeline")),
+    word("-m", Becomes::Part(Part::Depth)),
     word("-i", Flag("--urls")),
     word("-d", Flag("--body")),
     word("-p", Becomes::Part(Part::Protocol)),
@@ -233,7 +239,7 @@ const ANY: &[Word] = &[
         ),
     ),
     word("-r", Refused("ab's and siege's mean two things: say --as ab or --as siege; -n is how many requests in all")),
-    word("-m", Refused("a method to ab, a depth to h2load: --method or --pipeline, or say --as TOOL")),
+    word("-m", Refused("a method to ab, streams to h2load: --method or --streams, or say --as TOOL")),
     word("-p", Refused("a body to ab, a protocol to h2load: --body, or say --as TOOL")),
     word("-T", Refused("a content type to ab and siege, a time to wrk: -H or --timeout, or say --as TOOL")),
     word("-A", Refused("an account to ab, a name to siege: -H sends either")),

@@ -56,7 +56,7 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
 fn tls(flags: &BenchFlags, url: &LabUrl) -> Result<Option<TlsSettings>, String> {
     match (url.scheme, flags.tls.given()) {
         (Scheme::Https, _) if flags.proxy.is_some() => Err("https:// is not asked for through a --proxy".to_owned()),
-        (Scheme::Https, _) => flags.tls.settings(url).map(Some),
+        (Scheme::Https, _) => flags.tls.settings(url, flags.tool.is_some()).map(Some),
         (_, Some(name)) => Err(format!("{name} is for https:// targets")),
         (_, None) => Ok(None),
     }

@@ -52,10 +52,12 @@ impl TlsFlags {
         given.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name)
     }
 
-    pub fn settings(&self, url: &LabUrl) -> Result<TlsSettings, String> {
+    /// `is_form`: of another tool, none of which verifies a certificate.
+    pub fn settings(&self, url: &LabUrl, is_form: bool) -> Result<TlsSettings, String> {
+        let anybody = self.insecure || (is_form && self.cacert.is_none());
         Ok(TlsSettings {
             name: TlsName::parse(&url.host)?,
-            authorities: if self.insecure { None } else { Some(authorities(self.cacert.as_deref())?) },
+            authorities: if anybody { None } else { Some(authorities(self.cacert.as_deref())?) },
             resume: self.tls_resume,
             groups: if self.tls_groups.is_empty() { TlsGroup::usual() } else { self.tls_groups.clone() },
             version_max: match self.tls_max {

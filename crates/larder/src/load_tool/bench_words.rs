@@ -38,6 +38,8 @@ struct Translation {
     ours: Vec<String>,
     parts: Vec<(Part, String)>,
     over_tls: bool,
+    /// What was said about it.
+    http2: Option<bool>,
 }
 
 impl Translation {
@@ -52,6 +54,7 @@ impl Translation {
             ours: Vec::new(),
             parts: Vec::new(),
             over_tls: false,
+            http2: None,
         }
     }
 
@@ -104,7 +107,7 @@ impl Translation {
             let rest = &letters[at + letter.len_utf8()..];
             let value = (!rest.is_empty()).then(|| rest.trim_start_matches('=').to_owned());
             match self.find(&name) {
-                Some(becomes @ (Becomes::Words(_) | Becomes::OverTls | Becomes::Refused(_))) => {
+                Some(becomes @ (Becomes::Words(_) | Becomes::OverTls | Becomes::Http1 | Becomes::Refused(_))) => {
                     self.become_ours(&name, becomes, None)?
                 }
                 Some(becomes) => return self.become_ours(&name, becomes, value),
@@ -147,6 +150,7 @@ impl Translation {
                 self.flag("--header", format!("{field}: {value}"));
             }
             Becomes::OverTls => self.over_tls = true,
+            Becomes::Http1 => self.http2 = Some(false),
             Becomes::Harmless => drop(self.value_of(name, value)?),
             Becomes::Part(part) => {
                 let value = self.value_of(name, value)?;
@@ -186,10 +190,11 @@ impl Translation {
                     self.flag("--header", line.to_owned());
                 }
             }
-            Part::Protocol if !matches!(&*value, "1.1" | "http/1.1") => {
-                return Err(format!("{name} {value} is not spoken: only HTTP/1.1 yet"));
-            }
-            Part::Protocol => {}
+            Part::Protocol => match value.split(',').next().unwrap_or_default() {
+                "1.1" | "http/1.1" => self.http2 = Some(false),
+                "2" | "h2" | "h2c" => self.http2 = Some(true),
+                _ => return Err(format!("{name} {value} is not spoken: only HTTP/1.1 and HTTP/2")),
+            },
             Part::TlsVersion => match &*value.to_ascii_uppercase() {
                 "ALL" => {}
                 "TLS1.2" => self.flag("--tls-max", "1.2".to_owned()),
@@ -243,6 +248,13 @@ impl Translation {
             if !self.has("--rate") && !self.has("-c") && !self.has("--connections") {
                 self.flag("--connections", "1".to_owned());
             }
+        }
+        let http2 = self.has("--h2") || self.http2.unwrap_or(self.tool == Some(Tool::H2load));
+        if let Some(depth) = self.take(Part::Depth) {
+            self.flag(if http2 { "--streams" } else { "--pipeline" }, depth);
+        }
+        if http2 && !self.has("--h2") {
+            self.ours.push("--h2".to_owned());
         }
         let users = self.users();
         if let Some(repetitions) = self.number(Part::Repetitions, "the number of repetitions")? {
