@@ -14,7 +14,6 @@ use http::Response;
 
 use crate::answer::{Answer, BodySeen, Fault};
 use crate::error_kind::ErrorKind;
-use crate::tls_client;
 
 #[derive(Debug)]
 pub(crate) enum Http2AnswerReader {
@@ -153,12 +152,11 @@ impl StreamBody {
 /// GOAWAY that came before.
 pub(crate) fn fault(error: &h2::Error, begun: bool, goaway: Option<u32>) -> Fault {
     let kind = match (error.get_io(), error.reason()) {
-        (Some(broken), _) => match tls_client::fault(broken) {
-            Some(fault) => return fault,
-            None if goaway.is_some_and(|reason| reason != 0 || !begun) => ErrorKind::GoAway,
-            None if broken.kind() == std::io::ErrorKind::ConnectionReset => ErrorKind::ReadReset,
-            None if begun => ErrorKind::ShortBody,
-            None => ErrorKind::NoAnswer,
+        (Some(broken), _) => match broken.kind() {
+            _ if goaway.is_some_and(|reason| reason != 0 || !begun) => ErrorKind::GoAway,
+            std::io::ErrorKind::ConnectionReset => ErrorKind::ReadReset,
+            _ if begun => ErrorKind::ShortBody,
+            _ => ErrorKind::NoAnswer,
         },
         (None, Some(reason)) if error.is_remote() => match (error.is_go_away(), reason) {
             (true, _) => ErrorKind::GoAway,

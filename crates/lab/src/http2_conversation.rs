@@ -144,7 +144,7 @@ impl<'d> Http2Conversation<'d> {
                 self.free.push(number);
                 let begun = stream.reader.has_begun();
                 let fault = match &ended {
-                    Err(error) => fault(error, begun, self.meter.frames.borrow().goaway),
+                    Err(error) => self.fault(error, begun),
                     Ok(()) => Fault { kind: ErrorKind::NoAnswer, text: "the connection was closed".to_owned() },
                 };
                 self.fail(stream.asked, &fault);
@@ -197,7 +197,7 @@ impl<'d> Http2Conversation<'d> {
                 // Where nothing was answered there is no order in the end, and asking again might never end.
                 match was_left_undone(&error) && self.life.answers > 0 {
                     true => self.asked.push_back(stream.asked),
-                    false => self.fail(stream.asked, &fault(&error, begun, self.meter.frames.borrow().goaway)),
+                    false => self.fail(stream.asked, &self.fault(&error, begun)),
                 }
                 if error.is_go_away() {
                     self.sender = None;
@@ -274,9 +274,16 @@ impl<'d> Http2Conversation<'d> {
             (Ok(_), None) => unreachable!("asked only while a stream is free"),
             (Err(error), number) => {
                 self.free.extend(number);
-                self.fail(asked, &fault(&error, false, self.meter.frames.borrow().goaway));
+                self.fail(asked, &self.fault(&error, false));
                 self.sender = None;
             }
+        }
+    }
+
+    fn fault(&self, error: &h2::Error, begun: bool) -> Fault {
+        match self.meter.tls_fault.borrow().as_ref().filter(|_| error.is_io()) {
+            Some(fault) => fault.clone(),
+            None => fault(error, begun, self.meter.frames.borrow().goaway),
         }
     }
 

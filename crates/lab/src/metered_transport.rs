@@ -8,9 +8,11 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::answer::Fault;
 use crate::client_thread::Desk;
 use crate::frame_meter::FrameMeter;
 use crate::lab_clock::Nanos;
+use crate::tls_client;
 use crate::transport::Transport;
 
 pub(crate) struct MeteredTransport<'d> {
@@ -25,11 +27,17 @@ pub(crate) struct ConnectionMeter {
     pub(crate) frames: RefCell<FrameMeter>,
     /// The last moment at which anything came.
     pub(crate) last_received: Cell<Nanos>,
+    /// What TLS said when it broke: the crate `h2` passes on only the text of an error.
+    pub(crate) tls_fault: RefCell<Option<Fault>>,
 }
 
 impl<'d> MeteredTransport<'d> {
     pub(crate) fn new(transport: Transport, desk: &'d Desk) -> (MeteredTransport<'d>, Rc<ConnectionMeter>) {
-        let meter = ConnectionMeter { frames: RefCell::default(), last_received: Cell::new(Nanos::now()) };
+        let meter = ConnectionMeter {
+            frames: RefCell::default(),
+            last_received: Cell::new(Nanos::now()),
+            tls_fault: RefCell::default(),
+        };
         let meter = Rc::new(meter);
         (MeteredTransport { transport, desk, meter: Rc::clone(&meter) }, meter)
     }
@@ -39,7 +47,10 @@ impl AsyncRead for MeteredTransport<'_> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
-        ready!(Pin::new(&mut this.transport).poll_read(cx, buf))?;
+        if let Err(error) = ready!(Pin::new(&mut this.transport).poll_read(cx, buf)) {
+            *this.meter.tls_fault.borrow_mut() = tls_client::fault(&error);
+            return Poll::Ready(Err(error));
+        }
         let new = &buf.filled()[before..];
         this.desk.note_frames(new.len());
         this.meter.frames.borrow_mut().take(new);

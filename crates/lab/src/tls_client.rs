@@ -55,6 +55,7 @@ impl TlsClient {
                 builder.dangerous().with_custom_certificate_verifier(anybody).with_no_client_auth()
             }
         };
+        warm_up(&config)?;
         config.alpn_protocols = vec![protocol.to_vec()];
         config.resumption = Resumption::disabled();
         Ok(TlsClient { config: Arc::new(config), name: settings.name.clone(), resume: settings.resume })
@@ -86,6 +87,12 @@ impl UserTls {
             }
         }
     }
+}
+
+/// AWS-LC gathers its first entropy for tens of milliseconds, which would be in the first handshake and in whatever waits
+/// behind it.
+fn warm_up(config: &ClientConfig) -> Result<(), Error> {
+    config.crypto_provider().secure_random.fill(&mut [0; 32]).map_err(|_| Error::FailedToGetRandomBytes)
 }
 
 fn handshake(connection: &ClientConnection) -> Handshake {

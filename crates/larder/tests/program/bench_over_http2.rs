@@ -1,7 +1,7 @@
 //! `larder bench --h2` before nginx and H2O, whose access logs are counts of their own, and before a server that ends streams and
 //! connections in every way that HTTP/2 has: each under its own name.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -146,6 +146,15 @@ fn a_stream_that_stands_still_fails_alone() {
     let server = FakeHttp2::start();
     let arguments = format!("-n 8 -c 1 --streams 3 --timeout 300ms --urls {list}");
     check_at(server.address, "/", &arguments, 6, &[("first-byte-timeout", 2)]);
+}
+
+/// One that says nothing at all is given up after a time-out, and not once for each stream.
+#[test]
+fn a_connection_that_stands_still_is_given_up() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
+    let address = silent.local_addr().expect("a bound listener has an address");
+    let json = check_at(address, "/", "-n 3 -c 1 --streams 2 --timeout 200ms", 0, &[("first-byte-timeout", 3)]);
+    assert_eq!(json["connections_opened"], 3, "{json:#}");
 }
 
 #[test]

@@ -3,11 +3,14 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::bench_command::bench;
-use crate::secure_site::SecureSite;
+use crate::peer_process::{Running, free_address, wait_until_it_listens};
+use crate::secure_site::{SecureSite, TestAuthority};
 
 /// The report, and whether the program was content.
 fn report(address: SocketAddr, path: &str, arguments: &str) -> (Value, bool) {
@@ -104,6 +107,42 @@ fn a_handshake_that_fails_is_counted_by_how_it_failed() {
         let _ = stream.read_to_end(&mut Vec::new());
     });
     check_failed(silent, "--insecure --timeout 200ms", "tls-timeout", "after 200ms");
+}
+
+/// In TLS 1.3 the client has ended its handshake when the server finds that a certificate of the client's is missing.
+#[test]
+fn an_alert_behind_the_handshake_is_an_alert() {
+    let authority = TestAuthority::new();
+    let certificate = authority.certificate("127.0.0.1", 2099);
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (chain, key) = (place.join(format!("alert-{}.pem", std::process::id())), place.join("alert.key"));
+    std::fs::write(&chain, certificate.chain).expect("the target folder can be written");
+    std::fs::write(&key, certificate.key).expect("the target folder can be written");
+    let address = free_address();
+    let mut server = Command::new("openssl");
+    server.args([
+        "s_server",
+        "-www",
+        "-Verify",
+        "1",
+        "-tls1_3",
+        "-alpn",
+        "h2,http/1.1",
+        "-accept",
+        &address.to_string(),
+    ]);
+    server.arg("-cert").arg(&chain).arg("-key").arg(&key);
+    let server = server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _server = Running(server.expect("openssl is installed: see ./setup"));
+    wait_until_it_listens(address);
+    for protocol in ["", "--h2"] {
+        let (json, _) = report(address, "/", &format!("-n 3 -c 1 --insecure {protocol}"));
+        let error = &json["errors"]["tls-alert"];
+        assert!(
+            error["count"] == 3 && error["sample"].as_str().is_some_and(|it| it.contains("CertificateRequired")),
+            "{json:#}"
+        );
+    }
 }
 
 /// Does this with each connection, until the tests end.
