@@ -165,6 +165,9 @@ pub fn unsaid(tool: Tool, run: &ToolRun<'_>) -> Vec<String> {
     if matches!(tool, Tool::Wrk | Tool::Wrk2) {
         say(count(ErrorKind::ShortBody), "bodies were truncated");
     }
+    if run.workload.tls.as_ref().is_some_and(|settings| settings.authorities.is_none()) {
+        sentences.push("whose certificates these are was not verified".to_owned());
+    }
     sentences
 }
 
@@ -177,10 +180,16 @@ const CONNECT_ERRORS: &[ErrorKind] = &[
     ErrorKind::ConnRefused,
     ErrorKind::ConnReset,
     ErrorKind::ConnTimeout,
+    ErrorKind::TlsCertificate,
+    ErrorKind::TlsAlert,
+    ErrorKind::TlsClosed,
+    ErrorKind::TlsTimeout,
+    ErrorKind::TlsProtocol,
     ErrorKind::FdUnavail,
     ErrorKind::AddrUnavail,
 ];
-const TIMEOUTS: &[ErrorKind] = &[ErrorKind::ConnTimeout, ErrorKind::FirstByteTimeout, ErrorKind::IdleTimeout];
+const TIMEOUTS: &[ErrorKind] =
+    &[ErrorKind::ConnTimeout, ErrorKind::TlsTimeout, ErrorKind::FirstByteTimeout, ErrorKind::IdleTimeout];
 /// The body has another length than it should.
 const LENGTH_ERRORS: &[ErrorKind] = &[ErrorKind::BadLength, ErrorKind::ShortBody, ErrorKind::LongBody];
 
@@ -191,6 +200,11 @@ impl ToolRun<'_> {
 
     fn seconds(&self) -> f64 {
         self.outcome.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// All of the tools count the handshake of TLS into the time of a connection.
+    fn connect_times(&self) -> &Histogram<u64> {
+        self.tally().handshakes.as_ref().map_or(&self.tally().connect, |handshakes| &handshakes.with_connect)
     }
 
     fn keeps_connections(&self) -> bool {

@@ -192,7 +192,7 @@ pub(crate) fn target_of_line<'a>(
     if proxied {
         return Ok((other.authority.into(), other.path.into()));
     }
-    if (&*other.host, other.port) != (&*url.host, url.port) {
+    if (&*other.host, other.port) != (&*url.host, url.port) || (text.contains("://") && other.scheme != url.scheme) {
         return Err(format!("{} is not the target, {}:{}", other.authority, url.host, url.port));
     }
     Ok((url.authority.as_str().into(), other.path.into()))

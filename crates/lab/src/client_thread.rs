@@ -21,17 +21,22 @@ use crate::agenda::{Agenda, Habits, Next, Start};
 use crate::answer::{Answer, Reading};
 use crate::catalogue::Catalogue;
 use crate::error_kind::ErrorKind;
+use crate::frame_meter::FrameMeter;
+use crate::handshake_tally::Handshake;
+use crate::http2_requests::Http2Requests;
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::limits::{SCRATCH_BYTES, STOP_LOOK};
 use crate::pacer::{Alarm, pace};
 use crate::pauses::Pauses;
 use crate::pick::Pick;
+use crate::read_ahead::ReadPool;
 use crate::received_head::HeadMemo;
 use crate::sessions::Sessions;
 use crate::sources::{self, Ports};
 use crate::tally::{Life, Second, Stamps, Tally};
 use crate::timetable::Timetable;
+use crate::tls_client::{TlsClient, UserTls};
 use crate::user;
 use crate::verdict::Measure;
 use crate::workload::{Connections, Load, Workload};
@@ -44,6 +49,9 @@ pub(crate) struct ThreadJob {
     pub(crate) workload: Arc<Workload>,
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) learned: Arc<Learned>,
+    pub(crate) tls: Option<TlsClient>,
+    /// `None`: HTTP/1 or memcached is spoken.
+    pub(crate) http2: Option<Arc<Http2Requests>>,
     pub(crate) begun: Nanos,
     pub(crate) stop: Arc<AtomicBool>,
     /// Where each second goes when it is over.
@@ -70,6 +78,8 @@ pub(crate) struct Desk {
     pub(crate) workload: Arc<Workload>,
     pub(crate) catalogue: Arc<Catalogue>,
     learned: Arc<Learned>,
+    tls: Option<TlsClient>,
+    pub(crate) http2: Option<Arc<Http2Requests>>,
     thread: usize,
     ports: RefCell<Ports>,
     begun: Nanos,
@@ -80,6 +90,7 @@ pub(crate) struct Desk {
     /// Borrowed by whoever reads or writes, never across an await.
     pub(crate) scratch: RefCell<Box<[u8]>>,
     pub(crate) outgoing: RefCell<Vec<u8>>,
+    pub(crate) read_pool: ReadPool,
     pub(crate) memo: RefCell<HeadMemo>,
     /// Of sessions, whose agenda says how many of a burst go out at once; 0 without.
     burst_max: usize,
@@ -206,6 +217,8 @@ impl Desk {
         Desk {
             catalogue: Arc::clone(&job.catalogue),
             learned: Arc::clone(&job.learned),
+            tls: job.tls.clone(),
+            http2: job.http2.clone(),
             thread: job.thread,
             ports: RefCell::new(Ports::new(workload.sources.len(), sources::port_range(), of)),
             begun: job.begun,
@@ -214,6 +227,7 @@ impl Desk {
             tally: RefCell::default(),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             outgoing: RefCell::default(),
+            read_pool: ReadPool::default(),
             memo: RefCell::default(),
             burst_max: match &workload.load {
                 Load::Sessions { script, .. } => script.burst_max() as usize,
@@ -231,9 +245,13 @@ impl Desk {
     #[inline]
     pub(crate) fn depth(&self) -> usize {
         match self.workload.connections {
-            Connections::Kept { pipeline } => self.burst_max.max(pipeline),
+            Connections::Kept { depth } => self.burst_max.max(depth),
             Connections::Short => 1,
         }
+    }
+
+    pub(crate) fn tls_of_user(&self) -> Option<UserTls> {
+        self.tls.as_ref().map(TlsClient::of_user)
     }
 
     /// Which of the sources the connections of a user come from.
@@ -269,11 +287,22 @@ impl Desk {
         }
     }
 
-    pub(crate) fn note_connection(&self, begun: Nanos) {
+    /// The socket is connected; a protocol may still have to begin on it.
+    pub(crate) fn note_connected(&self, begun: Nanos, connected: Nanos) {
         let mut tally = self.tally.borrow_mut();
         tally.connections += 1;
-        tally.lives.begin();
-        tally.connect.saturating_record(begun.micros_until(Nanos::now()));
+        tally.connect.saturating_record(begun.micros_until(connected));
+    }
+
+    /// `dialled`: when the connection was begun, `begun`: when TLS was.
+    pub(crate) fn note_handshake(&self, handshake: &Handshake, dialled: Nanos, begun: Nanos) {
+        let mut tally = self.tally.borrow_mut();
+        tally.handshakes.get_or_insert_default().note(handshake, dialled, begun, Nanos::now());
+    }
+
+    /// The connection can be used.
+    pub(crate) fn note_connection(&self) {
+        self.tally.borrow_mut().lives.begin();
     }
 
     pub(crate) fn note_connection_end(&self, life: &Life) {
@@ -287,6 +316,23 @@ impl Desk {
     #[inline]
     pub(crate) fn note_received(&self, bytes: &[u8]) {
         self.tally.borrow_mut().note_received(bytes);
+    }
+
+    /// Bytes of HTTP/2, of which nothing shows what an answer looks like …
+    pub(crate) fn note_frames(&self, count: usize) {
+        self.tally.borrow_mut().received_bytes += count as u64;
+    }
+
+    /// … but this does: the head of an answer, if it is the first one.
+    pub(crate) fn note_head(&self, text: impl FnOnce() -> Vec<u8>) {
+        self.tally.borrow_mut().note_head(text);
+    }
+
+    /// What a connection has shown. `allowed`: streams at once, as far as that is known.
+    pub(crate) fn note_http2(&self, frames: &FrameMeter, allowed: Option<usize>) {
+        let mut tally = self.tally.borrow_mut();
+        let wanted = self.depth();
+        tally.http2.get_or_insert_default().note(frames, allowed.filter(|&allowed| allowed < wanted));
     }
 
     /// How the answer to this request is to be read.

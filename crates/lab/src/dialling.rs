@@ -1,4 +1,4 @@
-//! A connection to the target, from the source address of its user; or why there is none.
+//! A connection to the target, from the source address of its user, with TLS on it if that is spoken; or why there is none.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,20 +13,35 @@ use crate::client_thread::Desk;
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
 use crate::limits::{CONNECT_PAUSE, PORT_TRIES_MAX};
+use crate::read_ahead::ReadAhead;
+use crate::tls_client::UserTls;
+use crate::transport::Transport;
 
 /// The connection, and when it was begun.
-pub(crate) async fn dial(desk: &Desk, user: usize) -> Result<(TcpStream, Nanos), Fault> {
+pub(crate) async fn dial(desk: &Desk, user: usize, tls: Option<&UserTls>) -> Result<(Transport, Nanos), Fault> {
     let (workload, begun) = (&desk.workload, Nanos::now());
-    match tokio::time::timeout(workload.timeout, connect(desk, user)).await {
-        Ok(Ok(stream)) => {
-            // Refused only for a socket that is already dead, which the first write then says.
-            let _ = stream.set_nodelay(true);
-            desk.note_connection(begun);
-            Ok((stream, begun))
+    let late = |kind| Fault { kind, text: format!("after {:?}", workload.timeout) };
+    let stream = match tokio::time::timeout(workload.timeout, connect(desk, user)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return Err(Fault { kind: connect_error(&error), text: error.to_string() }),
+        Err(_) => return Err(late(ErrorKind::ConnTimeout)),
+    };
+    // Refused only for a socket that is already dead, which the first write then says.
+    let _ = stream.set_nodelay(true);
+    let connected = Nanos::now();
+    let stream = ReadAhead::new(stream, desk.read_pool.clone());
+    desk.note_connected(begun, connected);
+    let transport = match tls {
+        None => Transport::Plain(stream),
+        Some(tls) => {
+            let secured = tokio::time::timeout(workload.timeout, tls.begin(stream)).await;
+            let (stream, handshake) = secured.map_err(|_| late(ErrorKind::TlsTimeout))??;
+            desk.note_handshake(&handshake, begun, connected);
+            Transport::Tls(Box::new(stream))
         }
-        Ok(Err(error)) => Err(Fault { kind: connect_error(&error), text: error.to_string() }),
-        Err(_) => Err(Fault { kind: ErrorKind::ConnTimeout, text: format!("after {:?}", workload.timeout) }),
-    }
+    };
+    desk.note_connection();
+    Ok((transport, begun))
 }
 
 async fn connect(desk: &Desk, user: usize) -> io::Result<TcpStream> {

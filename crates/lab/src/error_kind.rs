@@ -27,6 +27,11 @@ kinds! {
     ConnRefused "conn-refused" "nobody listens";
     ConnReset "conn-reset" "reset while connecting";
     ConnTimeout "conn-timeout" "no connection within the time-out";
+    TlsCertificate "tls-certificate" "the certificate does not prove that it is this server's";
+    TlsAlert "tls-alert" "the server ended TLS with an alert";
+    TlsClosed "tls-closed" "closed in the middle of a TLS handshake";
+    TlsTimeout "tls-timeout" "no end of a TLS handshake within the time-out";
+    TlsProtocol "tls-protocol" "no TLS, or none that both sides speak";
     WriteError "write-error" "the request could not be sent";
     ReadReset "read-reset" "reset while an answer was awaited";
     NoAnswer "no-answer" "closed before the end of an answer's head";
@@ -34,7 +39,10 @@ kinds! {
     IdleTimeout "idle-timeout" "the answer stood still for the time-out";
     ShortBody "short-body" "closed before the body's end: truncated";
     LongBody "long-body" "bytes behind the end of the answer";
-    ProtocolError "protocol-error" "not HTTP, or framed in a way that RFC 9112 forbids";
+    ProtocolError "protocol-error" "not HTTP, or framed in a way that RFC 9112 or 9113 forbids";
+    StreamReset "stream-reset" "the server reset the stream of HTTP/2";
+    StreamRefused "stream-refused" "the server refused the stream of HTTP/2: nothing of it was done";
+    GoAway "goaway" "the server ended the HTTP/2 connection by GOAWAY before it answered";
     BadStatus "bad-status" "another status than expected";
     BadLength "bad-length" "whole, but not as long as the first one of this URL";
     BadBytes "bad-bytes" "as long as the first one of this URL, but other bytes";

@@ -1,4 +1,4 @@
-//! The URLs that a load is made of: `http://HOST[:PORT][/PATH]` and `memcached://HOST[:PORT]`.
+//! The URLs that a load is made of: `http://HOST[:PORT][/PATH]`, the same with `https`, and `memcached://HOST[:PORT]`.
 //!
 //! Read strictly: a URL with a space or a control byte would change the request around it.
 
@@ -22,14 +22,18 @@ pub struct LabUrl {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     Http,
+    Https,
     /// The classic text protocol.
     Memcached,
 }
 
 impl Scheme {
+    const ALL: [Scheme; 3] = [Scheme::Http, Scheme::Https, Scheme::Memcached];
+
     pub const fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
+            Scheme::Https => "https",
             Scheme::Memcached => "memcached",
         }
     }
@@ -37,6 +41,7 @@ impl Scheme {
     const fn port(self) -> u16 {
         match self {
             Scheme::Http => 80,
+            Scheme::Https => 443,
             Scheme::Memcached => 11_211,
         }
     }
@@ -44,7 +49,7 @@ impl Scheme {
 
 impl fmt::Display for LabUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = if self.scheme == Scheme::Http { &*self.path } else { "" };
+        let path = if self.scheme == Scheme::Memcached { "" } else { &*self.path };
         write!(f, "{}://{}{path}", self.scheme.name(), self.authority)
     }
 }
@@ -53,9 +58,10 @@ impl LabUrl {
     pub fn parse(text: &str) -> Result<LabUrl, String> {
         check_bytes(text)?;
         let (scheme, rest) = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("memcached") => (Scheme::Memcached, rest),
-            Some((scheme, _)) => return Err(format!("`{scheme}` is not supported yet: http://HOST[:PORT]/PATH")),
+            Some((written, rest)) => match Scheme::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(written)) {
+                Some(scheme) => (scheme, rest),
+                None => return Err(format!("`{written}` is not supported: http://HOST[:PORT]/PATH, or https")),
+            },
             None => (Scheme::Http, text),
         };
         let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -131,7 +137,10 @@ mod tests {
         assert_eq!(LabUrl::parse("a?b").unwrap().to_string(), "http://a/?b");
         check("http://[::1", Err("needs a host"));
         check("http:///x", Err("needs a host"));
-        check("https://a/", Err("`https` is not supported yet"));
+        check("https://a/x", Ok(("a", 443, "/x")));
+        check("HTTPS://a:8443", Ok(("a", 8443, "/")));
+        assert_eq!(LabUrl::parse("https://a").unwrap().to_string(), "https://a/");
+        check("gopher://a/", Err("`gopher` is not supported"));
         check("http://a:0/", Err("`0` is no port"));
         check("http://a:99999/", Err("no port"));
         check("http://u:p@a/", Err("user name"));

@@ -72,6 +72,16 @@ pub const RATES_MAX: usize = 1_000;
 /// A percentile is shown when so many requests lie beyond it; with fewer it says more about luck than about the server.
 pub const SAMPLES_BEYOND_MIN: f64 = 100.0;
 
+/// HTTP/2: what may come of one answer, and of all on one connection, before we say that we took it. As h2load has it.
+pub const HTTP2_WINDOW_BYTES: u32 = (1 << 30) - 1;
+/// Streams at once on one connection.
+pub const STREAMS_MAX: usize = 10_000;
+
+/// Certificates of authorities are read whole.
+pub const AUTHORITIES_BYTES_MAX: u64 = 16 << 20;
+/// Tickets that one user keeps for its next connections.
+pub const TICKETS_KEPT_MAX: usize = 8;
+
 /// After an answer that announces the end of its connection, the server may take so long to close it.
 pub const CLOSE_GRACE: Duration = Duration::from_millis(200);
 /// After a connection that could not be opened, its user waits this long: a target that is down is no race.

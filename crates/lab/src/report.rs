@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::error_kind::ErrorKind;
 use crate::limits::{BUSY_SHARE_MAX, CLOSE_GRACE};
 use crate::report_of_load::{load_description, load_name, session_lines, sessions_json, things_started};
+use crate::report_of_tls::{tls_json, tls_lines};
 use crate::run::Outcome;
 use crate::tally::{MemcachedTally, Second, Tally, percentile_of};
 use crate::workload::{Arrivals, Checks, Connections, Load, StatusWanted, Workload};
@@ -49,6 +50,12 @@ pub fn text(url: &str, workload: &Workload, outcome: &Outcome) -> String {
         line("memcached", format!("{hits} hits, {misses} misses, {stored} stored"));
     }
     line("connections", format!("{} opened for {} users", tally.connections, workload.users));
+    if let Some(settings) = &workload.tls {
+        tls_lines(settings, tally, seconds).into_iter().for_each(|(name, what)| line(name, what));
+    }
+    if let Some(http2) = tally.http2.filter(|http2| http2.gone_away > 0) {
+        line("", format!("{} connections ended by GOAWAY", http2.gone_away));
+    }
     line("client", format!("{} of a core, {:.2} µs for each answer", shares(outcome), client_micros(outcome)));
     out.push_str(&latencies(workload, tally));
     out.push_str(&errors(tally));
@@ -104,6 +111,10 @@ pub fn json(url: &str, workload: &Workload, outcome: &Outcome) -> Value {
         "body_bytes": tally.body_bytes,
         "received_bytes": tally.received_bytes,
         "connections_opened": tally.connections,
+        "tls": workload.tls.as_ref().map(|settings| tls_json(settings, tally, seconds)),
+        "http2": tally.http2.map(|it| json!({
+            "field_block_bytes": it.field_block_bytes, "gone_away": it.gone_away, "streams_allowed": it.streams_allowed,
+        })),
         "sessions": tally.sessions.as_ref().map(|sessions| sessions_json(sessions, seconds)),
         "memcached": tally.memcached.as_ref()
             .map(|m| json!({ "hits": m.hits, "misses": m.misses, "stored": m.stored })),
@@ -127,8 +138,8 @@ fn workload_json(workload: &Workload) -> Value {
         Arrivals::Poisson => "poisson",
     });
     let rates = plan.filter(|plan| plan.per_second.len() > 1);
-    let pipeline = match workload.connections {
-        Connections::Kept { pipeline } => Some(pipeline),
+    let depth = match workload.connections {
+        Connections::Kept { depth } => Some(depth),
         Connections::Short => None,
     };
     json!({
@@ -137,7 +148,8 @@ fn workload_json(workload: &Workload) -> Value {
         "rates_per_second": rates.as_ref().map(|plan| &plan.per_second),
         "step_seconds": rates.as_ref().map(|plan| plan.step.as_secs_f64()),
         "ramp_seconds": workload.ramp.as_secs_f64(), "think_seconds": workload.think.as_secs_f64(),
-        "users": workload.users, "threads": workload.threads, "keep_alive": pipeline.is_some(), "pipeline": pipeline,
+        "users": workload.users, "threads": workload.threads, "keep_alive": depth.is_some(),
+        "http2": workload.http2, "pipeline": depth.filter(|_| !workload.http2), "streams": depth.filter(|_| workload.http2),
         "checks": checked(&workload.checks), "timeout_seconds": workload.timeout.as_secs_f64(), "seed": workload.seed,
     })
 }
@@ -169,6 +181,7 @@ pub(crate) fn histogram_json(values: &Histogram<u64>) -> Value {
 
 /// Which latencies there are, with the one that users feel first.
 fn rows<'a>(workload: &Workload, tally: &'a Tally) -> impl Iterator<Item = Row<'a>> {
+    let handshake = tally.handshakes.as_ref().map(|handshakes| ("handshake", &handshakes.micros));
     let lag = workload.load.is_open().then_some(("send lag", &tally.send_lag));
     let rows = [
         ("from intended", &tally.from_intended),
@@ -176,7 +189,7 @@ fn rows<'a>(workload: &Workload, tally: &'a Tally) -> impl Iterator<Item = Row<'
         ("first byte", &tally.first_byte),
         ("connect", &tally.connect),
     ];
-    rows.into_iter().chain(lag)
+    rows.into_iter().chain(handshake).chain(lag)
 }
 
 fn latencies(workload: &Workload, tally: &Tally) -> String {
@@ -234,6 +247,11 @@ fn warnings(workload: &Workload, outcome: &Outcome) -> Vec<String> {
             "{count} connections were announced to close and left open: each kept its user for {CLOSE_GRACE:?}"
         ));
     }
+    if let (Some(allowed), Connections::Kept { depth }) =
+        (tally.http2.and_then(|http2| http2.streams_allowed), workload.connections)
+    {
+        warnings.push(format!("the server allows {allowed} streams at once: there were never {depth} on a connection"));
+    }
     let dropped = tally.error(ErrorKind::Dropped).count;
     if dropped > 0 {
         let what = things_started(&workload.load);
@@ -251,12 +269,14 @@ fn warnings(workload: &Workload, outcome: &Outcome) -> Vec<String> {
 fn description(workload: &Workload) -> String {
     let load = load_description(workload);
     let connections = match workload.connections {
-        Connections::Kept { pipeline: 1 } => "connections kept".to_owned(),
-        Connections::Kept { pipeline } => format!("connections kept, {pipeline} requests deep"),
+        Connections::Kept { depth: 1 } => "connections kept".to_owned(),
+        Connections::Kept { depth } if workload.http2 => format!("connections kept, {depth} streams each"),
+        Connections::Kept { depth } => format!("connections kept, {depth} requests deep"),
         Connections::Short => "a connection for each request".to_owned(),
     };
+    let http2 = if workload.http2 { ", HTTP/2" } else { "" };
     let threads = if workload.threads == 1 { "thread" } else { "threads" };
-    format!("{load}, {} users, {connections}, {} {threads}", workload.users, workload.threads)
+    format!("{load}, {} users{http2}, {connections}, {} {threads}", workload.users, workload.threads)
 }
 
 fn checked(checks: &Checks) -> String {

@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use crate::catalogue::Catalogue;
 use crate::client_thread::{Brought, Part, ThreadJob, work};
+use crate::http2_requests::Http2Requests;
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::sources;
 use crate::tally::{Second, Tally};
+use crate::tls_client::TlsClient;
 use crate::workload::{Load, Workload};
 
 /// What came of a run.
@@ -44,6 +46,10 @@ pub enum StartError {
         error: io::Error,
     },
     NoThread(io::Error),
+    /// TLS cannot be spoken as it was asked for.
+    NoTls(String),
+    /// What is asked for cannot be asked over HTTP/2.
+    NoHttp2(String),
     /// The machine has no room for what is asked.
     NoRoom(String),
 }
@@ -52,6 +58,8 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Unreachable { target, error } => write!(f, "cannot connect to {target}: {error}"),
+            StartError::NoHttp2(why) => write!(f, "{why}"),
+            StartError::NoTls(why) => write!(f, "cannot speak TLS: {why}"),
             StartError::NoThread(error) => write!(f, "cannot start a thread: {error}"),
             StartError::NoRoom(why) => write!(f, "{why}"),
         }
@@ -73,6 +81,11 @@ pub fn run(
     }
     workload.threads = workload.threads.clamp(1, workload.users.max(1));
     sources::check(&workload, sources::port_range()).map_err(StartError::NoRoom)?;
+    let http2 = workload.http2.then(|| Http2Requests::of(&catalogue, workload.tls.is_some()).map(Arc::new));
+    let http2 = http2.transpose().map_err(StartError::NoHttp2)?;
+    let protocol = if http2.is_some() { &b"h2"[..] } else { b"http/1.1" };
+    let tls = workload.tls.as_ref().map(|settings| TlsClient::new(settings, protocol));
+    let tls = tls.transpose().map_err(|error| StartError::NoTls(error.to_string()))?;
     look(&workload)?;
 
     let threads = workload.threads;
@@ -86,6 +99,8 @@ pub fn run(
         }),
         workload: Arc::new(workload),
         catalogue: Arc::new(catalogue),
+        tls,
+        http2,
         begun: Nanos::now(),
         stop: Arc::clone(stop),
         seconds: sender,

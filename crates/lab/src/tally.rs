@@ -7,6 +7,8 @@ use hdrhistogram::Histogram;
 
 use crate::answer::Answer;
 use crate::error_kind::ErrorKind;
+use crate::frame_meter::FrameMeter;
+use crate::handshake_tally::HandshakeTally;
 use crate::lab_clock::Nanos;
 use crate::limits::{
     FIRST_READ_BYTES_MAX, LATENCY_DIGITS, LATENCY_MICROS_MAX, SAMPLE_BYTES_MAX, SAMPLES_BEYOND_MIN, SECOND_DIGITS,
@@ -51,6 +53,10 @@ pub struct Tally {
     /// … and from there to the first byte.
     pub first_byte: Histogram<u64>,
     pub connect: Histogram<u64>,
+    /// Of HTTP/2, as soon as it was spoken.
+    pub http2: Option<Http2Tally>,
+    /// Of TLS, as soon as there was one.
+    pub handshakes: Option<Box<HandshakeTally>>,
     /// How late requests were sent.
     pub send_lag: Histogram<u64>,
     /// Of a load of sessions.
@@ -80,6 +86,17 @@ pub struct MemcachedTally {
     pub hits: u64,
     pub misses: u64,
     pub stored: u64,
+}
+
+/// What is only HTTP/2's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Http2Tally {
+    /// Of answers' heads, as they were sent.
+    pub field_block_bytes: u64,
+    /// Connections that the server ended with a GOAWAY.
+    pub gone_away: u64,
+    /// The fewest streams that a server allowed, where they are fewer than were to be under way.
+    pub streams_allowed: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,6 +168,8 @@ impl Default for Tally {
             from_send: latency(),
             first_byte: latency(),
             connect: latency(),
+            http2: None,
+            handshakes: None,
             send_lag: latency(),
             sessions: None,
             second: Second::default(),
@@ -200,6 +219,19 @@ impl ConnectionTally {
     }
 }
 
+impl Http2Tally {
+    pub(crate) fn note(&mut self, frames: &FrameMeter, allowed: Option<usize>) {
+        let gone_away = u64::from(frames.goaway.is_some());
+        self.add(&Http2Tally { field_block_bytes: frames.field_block_bytes, gone_away, streams_allowed: allowed });
+    }
+
+    fn add(&mut self, other: &Http2Tally) {
+        self.field_block_bytes += other.field_block_bytes;
+        self.gone_away += other.gone_away;
+        self.streams_allowed = self.streams_allowed.into_iter().chain(other.streams_allowed).min();
+    }
+}
+
 impl Default for Second {
     fn default() -> Second {
         let errors = [0; ErrorKind::ALL.len()];
@@ -225,6 +257,13 @@ impl Tally {
             self.first_read = bytes[..bytes.len().min(FIRST_READ_BYTES_MAX)].to_vec();
         }
         self.received_bytes += bytes.len() as u64;
+    }
+
+    pub(crate) fn note_head(&mut self, text: impl FnOnce() -> Vec<u8>) {
+        if self.first_read.is_empty() {
+            self.first_read = text();
+            self.first_read.truncate(FIRST_READ_BYTES_MAX);
+        }
     }
 
     /// The statuses of a memcached by their own names.
@@ -318,6 +357,12 @@ impl Tally {
             self.first_read.clone_from(&other.first_read);
         }
         self.lives.add(&other.lives);
+        if let Some(theirs) = &other.http2 {
+            self.http2.get_or_insert_default().add(theirs);
+        }
+        if let Some(theirs) = &other.handshakes {
+            self.handshakes.get_or_insert_default().add(theirs);
+        }
         if let Some(theirs) = other.memcached {
             let mine = self.memcached.get_or_insert_default();
             mine.hits += theirs.hits;

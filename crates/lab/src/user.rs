@@ -2,7 +2,7 @@
 //!
 //! A task of its own on its thread's runtime, with at most one connection, which it opens when there is something to
 //! ask. It knows requests as bytes and answers as `answer` defines them; when to ask is the agenda's business,
-//! what an answer is worth the desk's.
+//! what an answer is worth the desk's. Over HTTP/2 the same user has a `http2_conversation` on its connection.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -11,8 +11,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 
 use crate::agenda::{Next, Start};
@@ -21,16 +20,19 @@ use crate::answer_reader::AnswerReader;
 use crate::client_thread::Desk;
 use crate::dialling::dial;
 use crate::error_kind::ErrorKind;
+use crate::http2_conversation::Http2Conversation;
 use crate::lab_clock::Nanos;
 use crate::limits::{CLOSE_GRACE, CONNECT_PAUSE};
 use crate::tally::{Life, Stamps};
+use crate::tls_client;
+use crate::transport::Transport;
 
 /// A request whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) start: Start,
-    sent: Nanos,
-    first_byte: Option<Nanos>,
+    pub(crate) sent: Nanos,
+    pub(crate) first_byte: Option<Nanos>,
 }
 
 /// From the first start to the last.
@@ -38,6 +40,7 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
     let _leaving = Leaving(&desk);
     // What was asked on a connection that the server then closed in good order is asked again on the next one.
     let mut asked = VecDeque::with_capacity(1);
+    let tls = desk.tls_of_user();
     loop {
         if asked.is_empty() {
             match poll_fn(|cx| desk.poll_next(user, cx)).await {
@@ -46,16 +49,38 @@ pub(crate) async fn live(desk: Rc<Desk>, user: usize) {
                 Next::Leave => break,
             }
         }
-        match dial(&desk, user).await {
-            Ok((stream, begun)) => {
-                let mut conversation = Conversation::new(&desk, user, stream, begun, asked);
-                poll_fn(|cx| conversation.poll(cx)).await;
-                asked = std::mem::take(&mut conversation.asked);
-            }
-            Err(fault) => {
+        let ended = match dial(&desk, user, tls.as_ref()).await {
+            Ok(connection) => converse(&desk, user, connection, asked).await,
+            Err(fault) => Err((fault, asked)),
+        };
+        asked = match ended {
+            Ok(asked) => asked,
+            Err((fault, mut asked)) => {
                 asked.drain(..).for_each(|_| desk.note_failed(user, fault.kind, || fault.text.clone()));
                 tokio::time::sleep(CONNECT_PAUSE).await;
+                asked
             }
+        };
+    }
+}
+
+/// What is to be asked again, on the next connection; or why there was no conversation about it.
+async fn converse(
+    desk: &Desk,
+    user: usize,
+    connection: (Transport, Nanos),
+    asked: VecDeque<Asked>,
+) -> Result<VecDeque<Asked>, (Fault, VecDeque<Asked>)> {
+    match &desk.http2 {
+        None => {
+            let mut conversation = Conversation::new(desk, user, connection.0, connection.1, asked);
+            poll_fn(|cx| conversation.poll(cx)).await;
+            Ok(std::mem::take(&mut conversation.asked))
+        }
+        Some(requests) => {
+            let mut conversation = Http2Conversation::begin(desk, requests, user, connection, asked).await?;
+            poll_fn(|cx| conversation.poll(cx)).await;
+            Ok(std::mem::take(&mut conversation.asked))
         }
     }
 }
@@ -73,7 +98,7 @@ impl Drop for Leaving<'_> {
 struct Conversation<'d> {
     desk: &'d Desk,
     user: usize,
-    stream: TcpStream,
+    stream: Transport,
     phase: Phase,
     /// Oldest first; the answers come in this order.
     asked: VecDeque<Asked>,
@@ -105,7 +130,7 @@ enum After {
 }
 
 impl<'d> Conversation<'d> {
-    fn new(desk: &'d Desk, user: usize, stream: TcpStream, begun: Nanos, asked: VecDeque<Asked>) -> Conversation<'d> {
+    fn new(desk: &'d Desk, user: usize, stream: Transport, begun: Nanos, asked: VecDeque<Asked>) -> Conversation<'d> {
         let alarm = Box::pin(tokio::time::sleep(desk.workload.timeout));
         let deadline = Nanos::now().after(desk.workload.timeout);
         let (reader, unsent) = (AnswerReader::of(&desk.catalogue), Vec::new());
@@ -162,11 +187,11 @@ impl<'d> Conversation<'d> {
             }
         }
         if self.unsent.is_empty() {
-            let written = write(&mut self.stream, &fresh, cx)?;
+            let written = self.stream.send(&fresh, cx)?;
             self.unsent.extend_from_slice(&fresh[written..]);
         } else {
             self.unsent.extend_from_slice(&fresh);
-            let written = write(&mut self.stream, &self.unsent, cx)?;
+            let written = self.stream.send(&self.unsent, cx)?;
             self.unsent.drain(..written);
         }
         Ok(())
@@ -178,16 +203,21 @@ impl<'d> Conversation<'d> {
         let mut buffer = ReadBuf::new(&mut scratch);
         Poll::Ready(match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
             Ok(()) if buffer.filled().is_empty() => {
-                self.closed();
+                self.closed(true);
                 After::Over
             }
             Ok(()) => self.take(buffer.filled(), Nanos::now()),
+            // TLS without its last word (RFC 8446 §6.1): somebody in between may have cut the connection.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.closed(false);
+                After::Over
+            }
             Err(error) => {
-                let kind = match error.kind() {
-                    io::ErrorKind::ConnectionReset => ErrorKind::ReadReset,
-                    _ => ErrorKind::Other,
-                };
-                self.broke(kind, &error.to_string());
+                let fault = tls_client::fault(&error).unwrap_or_else(|| {
+                    let reset = error.kind() == io::ErrorKind::ConnectionReset;
+                    Fault { kind: if reset { ErrorKind::ReadReset } else { ErrorKind::Other }, text: error.to_string() }
+                });
+                self.fail_all(&fault);
                 After::Over
             }
         })
@@ -234,10 +264,11 @@ impl<'d> Conversation<'d> {
         After::More
     }
 
-    /// The server has closed its side.
-    fn closed(&mut self) {
+    /// The server has closed its side; `in_order`: and said so, where its protocol has a way to say it.
+    fn closed(&mut self, in_order: bool) {
         let Some(&Asked { start, sent, first_byte }) = self.asked.front() else { return };
         match self.reader.end_of_input() {
+            Ok(_) if !in_order => self.broke(ErrorKind::ShortBody, "cut off: no close_notify of TLS came"),
             Ok(answer) => {
                 self.asked.pop_front();
                 let now = Nanos::now();
@@ -299,18 +330,7 @@ impl<'d> Conversation<'d> {
 /// However it ends, also when the run is over in the middle of it.
 impl Drop for Conversation<'_> {
     fn drop(&mut self) {
+        self.stream.say_goodbye();
         self.desk.note_connection_end(&self.life);
     }
-}
-
-/// As much as the socket takes now.
-fn write(stream: &mut TcpStream, bytes: &[u8], cx: &mut Context<'_>) -> io::Result<usize> {
-    let mut written = 0;
-    while written < bytes.len() {
-        match Pin::new(&mut *stream).poll_write(cx, &bytes[written..]) {
-            Poll::Ready(taken) => written += taken?,
-            Poll::Pending => break,
-        }
-    }
-    Ok(written)
 }

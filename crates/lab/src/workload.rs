@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::catalogue::Order;
 use crate::replay::Replay;
 use crate::script::Script;
+use crate::tls_settings::TlsSettings;
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -17,6 +18,10 @@ pub struct Workload {
     pub address: SocketAddr,
     /// … unless this UNIX socket is there for it.
     pub unix: Option<PathBuf>,
+    /// `None`: in the clear.
+    pub tls: Option<TlsSettings>,
+    /// HTTP/2: over TLS by ALPN, in the clear by prior knowledge.
+    pub http2: bool,
     pub load: Load,
     pub length: Length,
     /// Users: each has at most one connection.
@@ -103,8 +108,9 @@ impl Length {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
-    /// Kept as long as the server keeps them, with so many requests under way at once.
-    Kept { pipeline: usize },
+    /// Kept as long as the server keeps them, with so many requests under way at once: one behind another, or over HTTP/2
+    /// each in a stream of its own.
+    Kept { depth: usize },
     /// A new one for each request.
     Short,
 }
@@ -135,13 +141,15 @@ impl Workload {
         Workload {
             address,
             unix: None,
+            tls: None,
+            http2: false,
             load: Load::Closed,
             length: Length::Time(Duration::from_secs(10)),
             users: 10,
             threads: 1,
             sources: Vec::new(),
             cpus: Vec::new(),
-            connections: Connections::Kept { pipeline: 1 },
+            connections: Connections::Kept { depth: 1 },
             order: Order::InTurn,
             checks: Checks::ALL,
             known_bodies: None,

@@ -120,6 +120,8 @@ Examples:
   larder bench --rate 100,200,400 --step 30S http://127.0.0.1/  one rate after another
   larder bench --urls list.txt --random -c 100 http://127.0.0.1:8080/
   larder bench --urls list.txt --proxy 127.0.0.1:3128           URLs of many hosts, through a forward proxy
+  larder bench https://www.example.com/ --tls-resume            over TLS; sessions are resumed
+  larder bench --h2 --streams 10 -c 64 https://www.example.com/ HTTP/2, up to 640 requests under way
   larder bench --unix /run/app.sock http://app.example/         over a UNIX socket
   larder bench --wsess 2000,10,2 --rate 300 --timeout 5 http://127.0.0.1/   sessions, as with httperf
   larder bench --replay access.log --speed 2 http://127.0.0.1:8080/         what a log asked, twice as fast
@@ -447,7 +449,14 @@ mod tests {
         check(&["bench", "--urls", "list", "--zipf", "x"], Err("must be 0 to"));
         check(&["bench", "--urls", "list", "--zipf", "1", "--random"], Err("cannot be used with"));
         check(&["bench", "--zipf", "1", "http://a/"], Err("--urls"));
-        check(&["bench", "https://a/"], Err("not supported yet"));
+        check(&["bench", "gopher://a/"], Err("not supported"));
+        check(&["bench", "--tls-resume", "--tls-max", "1.2", "--tls-groups", "x25519", "https://a/"], Ok(()));
+        check(&["bench", "--h2", "--streams", "10", "https://a/"], Ok(()));
+        check(&["bench", "--streams", "10", "https://a/"], Err("--h2"));
+        check(&["bench", "--h2", "--pipeline", "2", "https://a/"], Err("cannot be used with"));
+        check(&["bench", "--h2", "--streams", "2", "--think", "1S", "https://a/"], Err("cannot be used with"));
+        check(&["bench", "--tls-groups", "x", "https://a/"], Err("one of X25519"));
+        check(&["bench", "--insecure", "--cacert", "f", "https://a/"], Err("cannot be used with"));
         check(&["lab", "origin", "--stall-every", "1s", "--stall-for", "200ms", "--log", "x"], Ok(()));
         check(&["lab", "origin", "--stall-every", "1s"], Err("--stall-for"));
         check(&["lab", "origin", "--mean-bytes", "0"], Err("must be 1 to"));

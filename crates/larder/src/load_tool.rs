@@ -8,6 +8,7 @@ mod bench_memcached;
 mod bench_screen;
 mod bench_show;
 mod bench_sources;
+mod bench_tls;
 mod bench_words;
 mod lab_command;
 mod lab_compare;

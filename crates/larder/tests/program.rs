@@ -14,12 +14,18 @@ mod bench_command;
 mod bench_counts;
 #[path = "program/bench_latency.rs"]
 mod bench_latency;
+#[path = "program/bench_over_http2.rs"]
+mod bench_over_http2;
+#[path = "program/bench_over_tls.rs"]
+mod bench_over_tls;
 #[path = "program/bench_paces.rs"]
 mod bench_paces;
 #[path = "program/browser_through_proxy.rs"]
 mod browser_through_proxy;
 #[path = "program/documented_examples.rs"]
 mod documented_examples;
+#[path = "program/fake_http2.rs"]
+mod fake_http2;
 #[path = "program/fake_memcached.rs"]
 mod fake_memcached;
 #[path = "program/faulty_origin.rs"]
@@ -66,6 +72,8 @@ mod raw_client;
 mod recording_origin;
 #[path = "program/rehearsed_and_real.rs"]
 mod rehearsed_and_real;
+#[path = "program/secure_site.rs"]
+mod secure_site;
 #[path = "program/site_folder.rs"]
 mod site_folder;
 #[path = "program/slow_and_many.rs"]

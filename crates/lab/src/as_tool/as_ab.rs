@@ -155,12 +155,12 @@ impl Row {
 
 fn times(run: &ToolRun<'_>) -> String {
     let tally = run.tally();
-    let total = &tally.from_intended;
+    let (total, connect) = (&tally.from_intended, run.connect_times());
     let rows = [
         (
             "Connect:",
             "the initial connection time",
-            Row::with_zeros(&tally.connect, total.len().saturating_sub(tally.connect.len())),
+            Row::with_zeros(connect, total.len().saturating_sub(connect.len())),
         ),
         ("Processing:", "the processing time", Row::of(&tally.from_send)),
         ("Waiting:", "the waiting time", Row::of(&tally.first_byte)),

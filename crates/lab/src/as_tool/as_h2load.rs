@@ -18,17 +18,41 @@ pub(super) fn opening(workload: &Workload) -> Printed {
         (Some(count), _) => format!("{count} total requests"),
         (None, time) => format!("{}s of main duration for measurements", time.unwrap_or_default().as_secs()),
     };
-    let out = format!(
-        "starting benchmark...\nlarder bench, in the form of h2load: {} total client(s). {length}\nApplication protocol: http/1.1\n",
+    let mut out = format!(
+        "starting benchmark...\nlarder bench, in the form of h2load: {} total client(s). {length}\n",
         workload.users
     );
+    match (&workload.tls, workload.http2) {
+        // Told when it was agreed on.
+        (Some(_), _) => {}
+        (None, true) => out.push_str("Application protocol: h2c\n"),
+        (None, false) => out.push_str("Application protocol: http/1.1\n"),
+    }
     Printed { out, err: String::new() }
+}
+
+/// What TLS agreed on, on the first connection.
+fn agreed(run: &ToolRun<'_>) -> String {
+    let Some((agreed, _)) = run.tally().handshakes.as_ref().and_then(|handshakes| handshakes.agreed.first()) else {
+        return String::new();
+    };
+    let mut out = format!("TLS Protocol: {}\nCipher: {}\n", agreed.version_name(), agreed.suite_name());
+    match agreed.group {
+        None => {}
+        Some("X25519") => out.push_str("Server Temp Key: X25519 253 bits\n"),
+        Some("secp256r1") => out.push_str("Server Temp Key: ECDH P-256 256 bits\n"),
+        Some("secp384r1") => out.push_str("Server Temp Key: ECDH P-384 384 bits\n"),
+        Some(other) => out.push_str(&format!("Server Temp Key: {other}\n")),
+    }
+    let protocol = if run.workload.http2 { "h2" } else { "http/1.1" };
+    out + &format!("Application protocol: {protocol}\n")
 }
 
 pub(super) fn closing(run: &ToolRun<'_>) -> Printed {
     let (tally, seconds) = (run.tally(), run.seconds());
     let (answers, received) = (tally.answers(), tally.received_bytes as f64);
-    let mut out = format!(
+    let mut out = agreed(run);
+    out += &format!(
         "\nfinished in {}, {:.2} req/s, {}B/s\n",
         duration(seconds * 1e6),
         answers as f64 / seconds,
@@ -48,10 +72,16 @@ pub(super) fn closing(run: &ToolRun<'_>) -> Printed {
     );
     let [two, three, four, five] = [2, 3, 4, 5].map(|digit| tally.status_class(digit));
     let _ = writeln!(out, "status codes: {two} 2xx, {three} 3xx, {four} 4xx, {five} 5xx");
-    let fields = field_bytes(run);
+    let (fields, savings) = match tally.http2 {
+        Some(http2) => {
+            let sent = http2.field_block_bytes;
+            (sent, 100.0 - sent as f64 * 100.0 / tally.head_bytes.max(1) as f64)
+        }
+        None => (field_bytes(run), 0.0),
+    };
     let _ = writeln!(
         out,
-        "traffic: {}B ({received}) total, {}B ({fields}) headers (space savings 0.00%), {}B ({}) data",
+        "traffic: {}B ({received}) total, {}B ({fields}) headers (space savings {savings:.2}%), {}B ({}) data",
         bytes(received),
         bytes(fields as f64),
         bytes(tally.answer_bytes as f64),
@@ -59,7 +89,7 @@ pub(super) fn closing(run: &ToolRun<'_>) -> Printed {
     );
     let _ = writeln!(out, "{:>24}{:>12}{:>13}{:>11}{:>14}", "min", "max", "mean", "sd", "+/- sd");
     out.push_str(&row("time for request:", &tally.from_send, duration));
-    out.push_str(&row("time for connect:", &tally.connect, duration));
+    out.push_str(&row("time for connect:", run.connect_times(), duration));
     out.push_str(&row("time to 1st byte:", &tally.lives.first_byte, duration));
     out.push_str(&row("req/s           :", &tally.lives.rate, |rate| format!("{:.2}", rate / 1e3)));
     Printed { out, err: String::new() }

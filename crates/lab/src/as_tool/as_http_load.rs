@@ -25,7 +25,7 @@ pub(super) fn closing(run: &ToolRun<'_>) -> Printed {
     }
     let rates = (general(fetches as f64 / seconds), general(bytes / seconds));
     let _ = writeln!(out, "{} fetches/sec, {} bytes/sec", rates.0, rates.1);
-    out.push_str(&times("msecs/connect", &tally.connect));
+    out.push_str(&times("msecs/connect", run.connect_times()));
     out.push_str(&times("msecs/first-response", &tally.first_byte));
     let bad = sum(tally, LENGTH_ERRORS) + tally.error(ErrorKind::BadBytes).count;
     for (count, what) in [(sum(tally, TIMEOUTS), "timeouts"), (bad, "bad byte counts")] {

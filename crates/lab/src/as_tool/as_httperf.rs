@@ -65,7 +65,8 @@ fn connection_lines(run: &ToolRun<'_>) -> String {
         true => (0.0, 0.0, 0.0),
         false => (lives.lifetime.min() as f64, lives.lifetime.mean(), lives.lifetime.value_at_quantile(0.5) as f64),
     };
-    let connect = if tally.connect.is_empty() { 0.0 } else { tally.connect.mean() };
+    let connect = run.connect_times();
+    let connect = if connect.is_empty() { 0.0 } else { connect.mean() };
     format!(
         "Connection rate: {:.1} conn/s ({:.1} ms/conn, <={} concurrent connections)\n\
          Connection time [ms]: min {:.1} avg {:.1} max {:.1} median {:.1} stddev {:.1}\n\

@@ -103,7 +103,7 @@ fn totals(run: &ToolRun<'_>) -> String {
     let answers = tally.answers();
     let elapsed = time(seconds * 1e6);
     let mut out = format!("  {answers} requests in {elapsed}, {}B read\n", binary(tally.received_bytes as f64));
-    let connect = sum(tally, CONNECT_ERRORS) - tally.error(ErrorKind::ConnTimeout).count;
+    let connect = sum(tally, CONNECT_ERRORS) - sum(tally, &[ErrorKind::ConnTimeout, ErrorKind::TlsTimeout]);
     let timeouts = sum(tally, TIMEOUTS);
     let write = tally.error(ErrorKind::WriteError).count;
     let read = sum(

@@ -111,7 +111,7 @@ impl<'a> Shot<'a> {
             length,
             users: used.connections,
             threads: self.threads.min(used.connections),
-            connections: if used.keep_alive { Connections::Kept { pipeline: 1 } } else { Connections::Short },
+            connections: if used.keep_alive { Connections::Kept { depth: 1 } } else { Connections::Short },
             order,
             checks: Checks::ALL,
             known_bodies: self.known.cloned(),

@@ -23,6 +23,10 @@ pub enum Becomes {
     /// Takes a value that changes nothing here.
     Harmless,
     Part(Part),
+    /// Takes no value: the URL that is put together of parts is one of https.
+    OverTls,
+    /// Takes no value: not HTTP/2, which h2load speaks unless it is told so.
+    Http1,
     /// What to do instead. It may take a value.
     Refused(&'static str),
 }
@@ -49,8 +53,12 @@ pub enum Part {
     Period,
     /// Header lines with their ends.
     FieldLines,
-    /// Only HTTP/1.1.
+    /// HTTP/1.1 or HTTP/2; of several the first.
     Protocol,
+    /// Requests under way at once, as streams or behind one another.
+    Depth,
+    /// As ab names them.
+    TlsVersion,
 }
 
 const fn word(name: &'static str, becomes: Becomes) -> Word {
@@ -60,7 +68,7 @@ const fn word(name: &'static str, becomes: Becomes) -> Word {
 use Becomes::{Field, Flag, Harmless, Refused, Words};
 
 const NOTHING: Becomes = Words(&[]);
-const NO_TLS: Becomes = Refused("https is not asked for yet");
+const SUITES_OURS: Becomes = Refused("suites are offered as rustls has them; the report says which one was agreed on");
 const NO_SCRIPT: Becomes = Refused("there is no Lua here; see --urls, --wsess, --replay, -H and --body");
 const NUMBERS_AS_JSON: Becomes = Refused("--json gives these numbers to a program");
 const SEE_ONE: Becomes = Refused("curl -v shows one answer");
@@ -79,7 +87,7 @@ pub const COMMON: &[Word] = &[
     word("-verbose", NOTHING),
     word("-sip", Flag("--sources-file")),
     word("-throttle", Refused("bytes are read as fast as they come")),
-    word("-cipher", NO_TLS),
+    word("-cipher", SUITES_OURS),
     // httperf
     word("--hog", NOTHING),
     word("--server", Becomes::Part(Part::Server)),
@@ -102,7 +110,7 @@ pub const COMMON: &[Word] = &[
     word("--session-cookie", Refused("cookies are not kept; -H 'Cookie: …' sends one")),
     word("--session-cookies", Refused("cookies are not kept; -H 'Cookie: …' sends one")),
     word("--no-host-hdr", Refused("HTTP/1.1 has a Host field in each request")),
-    word("--ssl", NO_TLS),
+    word("--ssl", Becomes::OverTls),
     // siege
     word("--concurrent", Flag("--connections")),
     word("--reps", Becomes::Part(Part::Repetitions)),
@@ -123,13 +131,15 @@ pub const COMMON: &[Word] = &[
     word("--batch_latency", NOTHING),
     word("--u_latency", Refused("without --as the report shows both latencies, from intended and from send")),
     // h2load
-    word("--h1", NOTHING),
+    word("--h1", Becomes::Http1),
     word("--clients", Flag("--connections")),
-    word("--max-concurrent-streams", Flag("--pipeline")),
+    word("--max-concurrent-streams", Becomes::Part(Part::Depth)),
     word("--input-file", Flag("--urls")),
     word("--data", Flag("--body")),
     word("--rps", Becomes::Part(Part::RatePerUser)),
     word("--no-tls-proto", Becomes::Part(Part::Protocol)),
+    word("--npn-list", Becomes::Part(Part::Protocol)),
+    word("--alpn-list", Becomes::Part(Part::Protocol)),
     word("--connection-inactivity-timeout", Flag("--timeout")),
     word("--connection-active-timeout", Refused("a connection lives as long as it is needed")),
     word("--warm-up-time", Refused("run it once before it counts")),
@@ -158,9 +168,9 @@ const AB: &[Word] = &[
     word("-w", NUMBERS_AS_JSON),
     word("-e", NUMBERS_AS_JSON),
     word("-g", NUMBERS_AS_JSON),
-    word("-f", NO_TLS),
-    word("-Z", NO_TLS),
-    word("-E", NO_TLS),
+    word("-f", Becomes::Part(Part::TlsVersion)),
+    word("-Z", SUITES_OURS),
+    word("-E", Refused("a client certificate is not shown")),
 ];
 
 const SIEGE: &[Word] = &[
@@ -195,7 +205,7 @@ const WRK: &[Word] = &[
 const H2LOAD: &[Word] = &[
     word("-t", Flag("--threads")),
     word("-D", Flag("--time")),
-    word("-m", Flag("--pipeline")),
+    word("-m", Becomes::Part(Part::Depth)),
     word("-i", Flag("--urls")),
     word("-d", Flag("--body")),
     word("-p", Becomes::Part(Part::Protocol)),
@@ -229,7 +239,7 @@ const ANY: &[Word] = &[
         ),
     ),
     word("-r", Refused("ab's and siege's mean two things: say --as ab or --as siege; -n is how many requests in all")),
-    word("-m", Refused("a method to ab, a depth to h2load: --method or --pipeline, or say --as TOOL")),
+    word("-m", Refused("a method to ab, streams to h2load: --method or --streams, or say --as TOOL")),
     word("-p", Refused("a body to ab, a protocol to h2load: --body, or say --as TOOL")),
     word("-T", Refused("a content type to ab and siege, a time to wrk: -H or --timeout, or say --as TOOL")),
     word("-A", Refused("an account to ab, a name to siege: -H sends either")),

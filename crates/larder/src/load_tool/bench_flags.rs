@@ -8,11 +8,12 @@ use lab::{LabUrl, Tool, limits};
 
 use crate::load_tool::bench_memcached::MemcachedFlags;
 use crate::load_tool::bench_sources::SourceList;
+use crate::load_tool::bench_tls::TlsFlags;
 use crate::quantities::parse_duration;
 
 #[derive(Clone, Debug, Args)]
 pub struct BenchFlags {
-    /// What to ask for: http://HOST[:PORT][/PATH], or memcached://HOST[:PORT]
+    /// What to ask for: http://HOST[:PORT][/PATH], the same with https, or memcached://HOST[:PORT]
     #[arg(value_name = "URL", required_unless_present = "urls", value_parser = LabUrl::parse)]
     pub url: Option<LabUrl>,
 
@@ -50,12 +51,12 @@ pub struct BenchFlags {
 
     /// Let a user wait before it asks again: a time drawn evenly between 0 and this
     #[arg(long, value_name = "TIME", value_parser = parse_time,
-        conflicts_with_all = ["rate", "wsess", "wsesslog", "replay", "pipeline"])]
+        conflicts_with_all = ["rate", "wsess", "wsesslog", "replay", "pipeline", "streams"])]
     pub think: Option<Duration>,
 
     /// Sessions: how many, calls of each, seconds to think between two bursts; --rate says how many begin a second,
     /// without it each begins when a user has ended the one before
-    #[arg(long, value_name = "N,CALLS,SECONDS", value_parser = Sessions::parse, conflicts_with_all = ["requests", "pipeline"])]
+    #[arg(long, value_name = "N,CALLS,SECONDS", value_parser = Sessions::parse, conflicts_with_all = ["requests", "pipeline", "streams"])]
     pub wsess: Option<Sessions>,
 
     /// Calls in a burst: the others follow at once when the first one was answered
@@ -64,7 +65,7 @@ pub struct BenchFlags {
 
     /// Sessions from a file in httperf's format: how many sessions, seconds to think, the file
     #[arg(long, value_name = "N,SECONDS,FILE", value_parser = SessionFile::parse,
-        conflicts_with_all = ["wsess", "requests", "pipeline", "urls"])]
+        conflicts_with_all = ["wsess", "requests", "pipeline", "streams", "urls"])]
     pub wsesslog: Option<SessionFile>,
 
     /// Repeat the requests of an access log, at the same intervals
@@ -102,6 +103,14 @@ pub struct BenchFlags {
     /// How many requests may be under way at once on one connection
     #[arg(long, value_name = "DEPTH", default_value = "1", value_parser = parse_depth, conflicts_with = "short")]
     pub pipeline: usize,
+
+    /// Speak HTTP/2: to https by ALPN, to http by prior knowledge
+    #[arg(long, conflicts_with = "pipeline")]
+    pub h2: bool,
+
+    /// How many requests may be under way at once on one HTTP/2 connection, each in a stream of its own [default: 1]
+    #[arg(long, value_name = "N", requires = "h2", value_parser = parse_streams, conflicts_with = "short")]
+    pub streams: Option<usize>,
 
     /// Ask for the URLs of a file: a path or a URL of the same server on each line; with --proxy, of any server
     #[arg(long, value_name = "FILE")]
@@ -170,6 +179,9 @@ pub struct BenchFlags {
     /// Print the latency distribution too, with --as wrk and wrk2
     #[arg(long, requires = "tool")]
     pub latency: bool,
+
+    #[command(flatten)]
+    pub tls: TlsFlags,
 
     #[command(flatten)]
     pub memcached: MemcachedFlags,
@@ -296,6 +308,10 @@ fn parse_threads(text: &str) -> Result<usize, String> {
 
 fn parse_depth(text: &str) -> Result<usize, String> {
     parse_count(text, limits::PIPELINE_MAX)
+}
+
+fn parse_streams(text: &str) -> Result<usize, String> {
+    parse_count(text, limits::STREAMS_MAX)
 }
 
 fn parse_count(text: &str, max: usize) -> Result<usize, String> {

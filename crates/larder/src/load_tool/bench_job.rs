@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab::{
     Arrivals, AskMethod, Catalogue, CatalogueError, Checks, Connections, LabUrl, Length, Load, Order, RatePlan, Recipe,
-    Scheme, Script, StatusWanted, Tool, Workload, limits, read_replay_log, read_session_file,
+    Scheme, Script, StatusWanted, TlsSettings, Tool, Workload, limits, read_replay_log, read_session_file,
 };
 
 use crate::bounded_file;
@@ -39,14 +39,27 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
         Some(_) => ([0, 0, 0, 0], 0).into(),
         None => resolve(flags.proxy.as_ref().unwrap_or(&url))?,
     };
+    if flags.h2 && (flags.proxy.is_some() || url.scheme == Scheme::Memcached) {
+        return Err("--h2 is for http:// and https:// targets, without a --proxy".to_owned());
+    }
     let sources = sources(flags)?;
     let users = users(flags, &load, sources.len())?;
-    let mut workload = Workload { sources, ..workload(flags, address, load, users) };
+    let mut workload = Workload { sources, tls: tls(flags, &url)?, ..workload(flags, address, load, users) };
     if url.scheme == Scheme::Memcached {
         workload.order = flags.memcached.order();
         workload.checks.status = bench_memcached::status_wanted(flags);
     }
     Ok(Job { url, workload, catalogue })
+}
+
+/// `None`: in the clear.
+fn tls(flags: &BenchFlags, url: &LabUrl) -> Result<Option<TlsSettings>, String> {
+    match (url.scheme, flags.tls.given()) {
+        (Scheme::Https, _) if flags.proxy.is_some() => Err("https:// is not asked for through a --proxy".to_owned()),
+        (Scheme::Https, _) => flags.tls.settings(url, flags.tool.is_some()).map(Some),
+        (_, Some(name)) => Err(format!("{name} is for https:// targets")),
+        (_, None) => Ok(None),
+    }
 }
 
 /// What is asked for, and when.
@@ -165,7 +178,7 @@ fn workload(flags: &BenchFlags, address: SocketAddr, load: Load, users: usize) -
         cpus: flags.cpus.clone(),
         connections: match flags.short {
             true => Connections::Short,
-            false => Connections::Kept { pipeline: flags.pipeline },
+            false => Connections::Kept { depth: flags.streams.unwrap_or(flags.pipeline) },
         },
         order: match flags.zipf {
             Some(alpha) => Order::Zipf { alpha },
@@ -178,6 +191,7 @@ fn workload(flags: &BenchFlags, address: SocketAddr, load: Load, users: usize) -
         think: flags.think.unwrap_or_default(),
         seed: flags.seed,
         unix: flags.unix.clone(),
+        http2: flags.h2,
         ..Workload::new(address)
     }
 }

@@ -98,8 +98,7 @@ impl Watch {
             .server_pid
             .map(|pid| use_of_tree(pid).ok_or_else(|| format!("--server-pid {pid}: there is no such process")));
         let server = server.transpose()?;
-        let name = format!("http://{}{}", job.url.authority, job.url.path);
-        let numbers = RunNumbers::of_nothing_yet(name, job.workload.threads);
+        let numbers = RunNumbers::of_nothing_yet(job.url.to_string(), job.workload.threads);
         let mut watch = Watch {
             screen: if flags.json || flags.plain { None } else { Screen::open() },
             numbers,

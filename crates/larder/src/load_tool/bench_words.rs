@@ -37,6 +37,9 @@ struct Translation {
     words: VecDeque<String>,
     ours: Vec<String>,
     parts: Vec<(Part, String)>,
+    over_tls: bool,
+    /// What was said about it.
+    http2: Option<bool>,
 }
 
 impl Translation {
@@ -44,7 +47,15 @@ impl Translation {
         let behind = words.iter().position(|word| word == "--as").and_then(|at| words.get(at + 1)).map(String::as_str);
         let named = behind.or_else(|| words.iter().find_map(|word| word.strip_prefix("--as=")));
         let bench = BenchFlags::augment_args(Command::new("bench"));
-        Translation { tool: named.and_then(Tool::named), bench, words, ours: Vec::new(), parts: Vec::new() }
+        Translation {
+            tool: named.and_then(Tool::named),
+            bench,
+            words,
+            ours: Vec::new(),
+            parts: Vec::new(),
+            over_tls: false,
+            http2: None,
+        }
     }
 
     fn run(mut self) -> Result<Vec<String>, String> {
@@ -96,7 +107,9 @@ impl Translation {
             let rest = &letters[at + letter.len_utf8()..];
             let value = (!rest.is_empty()).then(|| rest.trim_start_matches('=').to_owned());
             match self.find(&name) {
-                Some(becomes @ (Becomes::Words(_) | Becomes::Refused(_))) => self.become_ours(&name, becomes, None)?,
+                Some(becomes @ (Becomes::Words(_) | Becomes::OverTls | Becomes::Http1 | Becomes::Refused(_))) => {
+                    self.become_ours(&name, becomes, None)?
+                }
                 Some(becomes) => return self.become_ours(&name, becomes, value),
                 None => match self.our_flag(|flag| flag.get_short() == Some(letter)) {
                     Some(false) => self.ours.push(name),
@@ -136,6 +149,8 @@ impl Translation {
                 let value = self.value_of(name, value)?;
                 self.flag("--header", format!("{field}: {value}"));
             }
+            Becomes::OverTls => self.over_tls = true,
+            Becomes::Http1 => self.http2 = Some(false),
             Becomes::Harmless => drop(self.value_of(name, value)?),
             Becomes::Part(part) => {
                 let value = self.value_of(name, value)?;
@@ -175,10 +190,17 @@ impl Translation {
                     self.flag("--header", line.to_owned());
                 }
             }
-            Part::Protocol if !matches!(&*value, "1.1" | "http/1.1") => {
-                return Err(format!("{name} {value} is not spoken: only HTTP/1.1 yet"));
-            }
-            Part::Protocol => {}
+            Part::Protocol => match value.split(',').next().unwrap_or_default() {
+                "1.1" | "http/1.1" => self.http2 = Some(false),
+                "2" | "h2" | "h2c" => self.http2 = Some(true),
+                _ => return Err(format!("{name} {value} is not spoken: only HTTP/1.1 and HTTP/2")),
+            },
+            Part::TlsVersion => match &*value.to_ascii_uppercase() {
+                "ALL" => {}
+                "TLS1.2" => self.flag("--tls-max", "1.2".to_owned()),
+                "TLS1.3" => self.flag("--tls-max", "1.3".to_owned()),
+                _ => return Err(format!("{name} {value} is not spoken: only TLS1.2 and TLS1.3")),
+            },
             _ => self.parts.push((part, value)),
         }
         Ok(())
@@ -215,7 +237,8 @@ impl Translation {
         if server.is_some() || port.is_some() || uri.is_some() {
             let host = server.unwrap_or_else(|| "localhost".to_owned());
             let port = port.map_or_else(String::new, |port| format!(":{port}"));
-            self.ours.push(format!("http://{host}{port}{}", uri.unwrap_or_else(|| "/".to_owned())));
+            let scheme = if self.over_tls { "https" } else { "http" };
+            self.ours.push(format!("{scheme}://{host}{port}{}", uri.unwrap_or_else(|| "/".to_owned())));
         }
         let connections = self.number(Part::NumConns, "--num-conns")?;
         let calls = self.number(Part::NumCalls, "--num-calls")?;
@@ -225,6 +248,13 @@ impl Translation {
             if !self.has("--rate") && !self.has("-c") && !self.has("--connections") {
                 self.flag("--connections", "1".to_owned());
             }
+        }
+        let http2 = self.has("--h2") || self.http2.unwrap_or(self.tool == Some(Tool::H2load));
+        if let Some(depth) = self.take(Part::Depth) {
+            self.flag(if http2 { "--streams" } else { "--pipeline" }, depth);
+        }
+        if http2 && !self.has("--h2") {
+            self.ours.push("--h2".to_owned());
         }
         let users = self.users();
         if let Some(repetitions) = self.number(Part::Repetitions, "the number of repetitions")? {

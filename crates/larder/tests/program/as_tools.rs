@@ -17,13 +17,14 @@ struct Ground {
 }
 
 impl Ground {
-    fn new(name: &str) -> Ground {
+    /// `words`: behind nginx's `listen`.
+    fn new(name: &str, words: &str) -> Ground {
         let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("as-{name}-{}", std::process::id()));
         std::fs::create_dir_all(place.join("root")).expect("the target folder can be written");
         std::fs::write(place.join("root/page.txt"), "0123456789\n".repeat(200))
             .expect("the target folder can be written");
         let address = free_address();
-        let nginx = Nginx::start(&place, address);
+        let nginx = Nginx::start_with(&place, address, words, "");
         let (host, port) = (address.ip().to_string(), address.port().to_string());
         Ground { nginx, place, host, port, url: format!("http://{address}") }
     }
@@ -100,7 +101,7 @@ fn label(word: &str) -> &str {
 
 #[test]
 fn ab_prints_the_same() {
-    let ground = Ground::new("ab");
+    let ground = Ground::new("ab", "");
     let exact = [
         "Server Software:",
         "Server Hostname:",
@@ -124,7 +125,7 @@ fn ab_prints_the_same() {
 
 #[test]
 fn siege_prints_the_same() {
-    let ground = Ground::new("siege");
+    let ground = Ground::new("siege", "");
     let settings = |json: bool| {
         let path = ground.place.join(format!("siegerc-{json}"));
         let text =
@@ -144,7 +145,7 @@ fn siege_prints_the_same() {
 
 #[test]
 fn httperf_prints_the_same() {
-    let ground = Ground::new("httperf");
+    let ground = Ground::new("httperf", "");
     let exact = ["Connection length", "Reply status:", "Reply size", "Errors: total", "Errors: fd-unavail"];
     ground.check(
         "httperf --hog --server HOST --port PORT --uri /page.txt --num-conns 1 --num-calls 500",
@@ -160,7 +161,7 @@ fn httperf_prints_the_same() {
 
 #[test]
 fn h2load_prints_the_same() {
-    let ground = Ground::new("h2load");
+    let ground = Ground::new("h2load", "");
     let exact = ["requests:", "status codes:", "traffic:"];
     ground.check(
         "h2load --h1 -c 5 -n 500 URL/page.txt",
@@ -171,9 +172,20 @@ fn h2load_prints_the_same() {
     ground.check("h2load --h1 -c 5 -n 500 URL/none", "--h1 -c 5 -n 500 URL/none --as h2load", "Application", &exact);
 }
 
+/// Frame for frame: what it received is the same to the last byte.
+#[test]
+fn h2load_prints_the_same_over_http_2() {
+    let ground = Ground::new("h2load-2", "http2");
+    let exact = ["Application protocol:", "requests:", "status codes:", "traffic:"];
+    let asked = "h2load -c 5 -m 3 -n 500 URL/page.txt";
+    ground.check(asked, "-c 5 -m 3 -n 500 URL/page.txt --as h2load", "Application", &exact);
+    let asked = "h2load -p h2c -c 2 -n 500 URL/none";
+    ground.check(asked, "-p h2c -c 2 -n 500 URL/none --as h2load", "Application", &exact);
+}
+
 #[test]
 fn wrk_prints_the_same() {
-    let ground = Ground::new("wrk");
+    let ground = Ground::new("wrk", "");
     ground.check(
         "wrk --latency -t 1 -c 5 -d 1s URL/page.txt",
         "--latency -t 1 -c 5 -d 1s URL/page.txt --as wrk",

@@ -173,14 +173,19 @@ pub struct Nginx {
 
 impl Nginx {
     pub fn start(directory: &Path, address: SocketAddr) -> Nginx {
+        Nginx::start_with(directory, address, "", "")
+    }
+
+    /// `listen`: words behind the address; `settings`: of the server.
+    pub fn start_with(directory: &Path, address: SocketAddr, listen: &str, settings: &str) -> Nginx {
         let place = directory.display();
         let config = format!(
             "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log;\n\
              events {{ worker_connections 256; }}\n\
-             http {{ log_format f '$body_bytes_sent $request_method $status'; access_log {place}/access.log f;\n\
+             http {{ log_format f '$body_bytes_sent $server_protocol $ssl_session_reused $request_method $status'; access_log {place}/access.log f;\n\
              client_body_temp_path {place}/b; proxy_temp_path {place}/p;\n\
              fastcgi_temp_path {place}/f; uwsgi_temp_path {place}/u; scgi_temp_path {place}/s;\n\
-             server {{ listen {address}; keepalive_requests 1000; root {place}/root; }} }}\n"
+             server {{ listen {address} {listen}; keepalive_requests 1000; root {place}/root; {settings} }} }}\n"
         );
         let path = directory.join("nginx.conf");
         std::fs::write(&path, config).expect("the target folder can be written");
