@@ -20,6 +20,7 @@ use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
 use crate::edges::EdgeCounts;
 use crate::hit_history::HitHistory;
+use crate::instant_stream::StoredBlocks;
 use crate::limits::{CONNECTIONS_ALWAYS, STALLED_AFTER};
 use crate::log_buffer::LogBuffer;
 use crate::log_sink::LogSink;
@@ -115,6 +116,8 @@ pub(crate) struct Core {
     pub(crate) spans: RefCell<Vec<FieldSpan>>,
     /// Where heads of HTTP/2 are decoded.
     pub(crate) http2_heads: RefCell<HeadArena>,
+    /// Heads of stored responses as HTTP/2 has them.
+    pub(crate) http2_blocks: RefCell<StoredBlocks>,
     /// The changing end of a stored head is written here.
     pub(crate) tail: RefCell<Vec<u8>>,
     pub(crate) memcached_lanes: RefCell<LaneTable>,
@@ -154,6 +157,7 @@ impl Core {
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             spans: RefCell::new(Vec::with_capacity(128)),
             http2_heads: RefCell::default(),
+            http2_blocks: RefCell::default(),
             tail: RefCell::new(Vec::with_capacity(1024)),
             memcached_lanes: RefCell::default(),
             arena: RefCell::default(),

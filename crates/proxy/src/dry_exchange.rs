@@ -9,6 +9,8 @@ use message::Scheme;
 use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusals};
 
 use crate::access_log::CacheVerdict;
+use crate::client_identity::ClientIdentity;
+use crate::connection::Connection;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
@@ -48,8 +50,9 @@ pub(crate) async fn ask_as(core: &Rc<Core>, client: IpAddr, bytes: &[u8], manner
             let mut run = DryRun::with_body(body);
             run.leaves = manner.leaves;
             let asker = Asker { peer, at_proxy: manner.at_proxy, session: None };
-            let (tx, step) =
-                exchange_opening::open(core, asker, received, |client| Rc::new(addresses(client.ip, peer)));
+            let addresses = |client: &ClientIdentity| Rc::new(addresses(client.ip, peer));
+            let opened = exchange_opening::open(core, asker, received, addresses, None::<&mut Connection>);
+            let (tx, step) = opened.expect("nobody is there to be answered at once");
             story::run(tx, Downstream::DryRun(&mut run), step).await;
             run
         }

@@ -1,5 +1,5 @@
-//! The first half of an exchange whose every step is taken in the loop: a request that has been received becomes a transaction, and its
-//! first step. What an HTTP/1 connection may answer at once it receives by itself.
+//! The first half of an exchange of a stream, or of a dry run: a request that has been received is answered at once, or becomes a
+//! transaction with its first step. HTTP/1 connections do the same in `http1_serving.rs`, with the rest of their state.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,9 +11,11 @@ use crate::clock::Moment;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::forward::admission;
+use crate::instant_answer::{InstantClient, InstantOutcome};
+use crate::instant_hit;
 use crate::parsed_request::ParsedRequest;
 use crate::peer::Peer;
-use crate::receive;
+use crate::receive::{self, Verdict};
 use crate::records::request_records;
 use crate::records::session_records::SessionRecords;
 use crate::transaction::transaction_states::State;
@@ -33,13 +35,15 @@ pub(crate) struct Asker<'s> {
     pub(crate) session: Option<&'s SessionRecords>,
 }
 
-/// The transaction of a request, and its first step. `addresses` is asked where a program decides.
+/// The transaction of a request, and its first step; `None` where `client` was answered at once. `addresses` is asked where a program
+/// decides.
 pub(crate) fn open(
     core: &Rc<Core>,
     asker: Asker<'_>,
     received: ReceivedRequest<'_>,
     addresses: impl FnOnce(&ClientIdentity) -> Rc<ConnectionAddresses>,
-) -> (Box<Transaction>, Step) {
+    client: Option<&mut impl InstantClient>,
+) -> Option<(Box<Transaction>, Step)> {
     core.counters.requests.add(1);
     let moment = Moment::now();
     let named = if asker.at_proxy { None } else { receive::host_of_target(&received.request) };
@@ -49,7 +53,7 @@ pub(crate) fn open(
     if !asker.at_proxy {
         receive::at_origin(&mut received.request, named.as_ref());
         if let Some(program) = site.vcl.clone() {
-            return under_program(core, asker, (&received, moment), program, addresses);
+            return Some(under_program(core, asker, (&received, moment), program, addresses));
         }
     }
     let trimmed = receive::trimmed(&site.settings, &received);
@@ -60,9 +64,20 @@ pub(crate) fn open(
         false => receive::run(core, &site, &mut received, asker.peer),
         true => admission::run(core, &site, &mut received, asker.peer),
     };
-    let step = found.verdict.clone().into_step();
     let parsed = ParsedRequest { received: &received, seen: found.seen, client: found.client, persistent, moment };
-    (parsed.builtin(core, &found, (State::Receive, None, Outcome::NONE)), step)
+    let (outcome, key) = match (&found.verdict, client) {
+        (Verdict::Lookup(key), Some(client)) => {
+            core.edges.take(State::Receive, State::Lookup);
+            (instant_hit::run(client, core, &site, &parsed, (*key, found.backend)), Some(*key))
+        }
+        (verdict, _) => (InstantOutcome::Step((State::Receive, verdict.clone().into_step(), Outcome::NONE)), None),
+    };
+    match outcome {
+        InstantOutcome::Answered { .. } => None,
+        InstantOutcome::Step((state, step, outcome)) => {
+            Some((parsed.builtin(core, &found, (state, key, outcome)), step))
+        }
+    }
 }
 
 fn under_program(

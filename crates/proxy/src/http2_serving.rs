@@ -20,6 +20,7 @@ use crate::downstream::Downstream;
 use crate::downstream::http2_stream::Http2Stream;
 use crate::exchange_opening::{self, Asker};
 use crate::http2_streams::Http2Streams;
+use crate::instant_stream::InstantStream;
 use crate::limits::Limits;
 use crate::linger;
 use crate::peer::Peer;
@@ -188,14 +189,20 @@ impl Serving {
         }
     }
 
-    /// A request becomes a task of its own.
-    fn open(&self, connection: &Connection, id: StreamId, received: ReceivedRequest<'_>, is_whole: bool) {
+    /// A request is answered at once, or becomes a task of its own.
+    fn open(&mut self, connection: &Connection, id: StreamId, received: ReceivedRequest<'_>, is_whole: bool) {
         let core = Rc::clone(&self.core);
+        let asker = Asker { peer: connection.peer, at_proxy: connection.is_forward, session: connection.session() };
+        let streams = Rc::clone(&self.streams);
+        let mut framed = std::mem::take(&mut self.framed);
+        let mut instant = InstantStream { streams: &streams, framed: &mut framed, id };
+        let at_once = (is_whole && !asker.at_proxy).then_some(&mut instant);
+        let opened = exchange_opening::open(&core, asker, received, |client| self.addresses_of(client), at_once);
+        self.framed = framed;
+        connection.begins_transaction();
+        let Some((tx, step)) = opened else { return };
         self.streams.open(id, is_whole);
         let mut stream = Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole);
-        let asker = Asker { peer: connection.peer, at_proxy: connection.is_forward, session: connection.session() };
-        let (tx, step) = exchange_opening::open(&core, asker, received, |client| self.addresses_of(client));
-        connection.begins_transaction();
         tokio::task::spawn_local(async move {
             Box::pin(story::run(tx, Downstream::Http2(&mut stream), step)).await;
         });

@@ -11,8 +11,7 @@ use hashbrown::HashMap;
 use message::Fields;
 use wire::http2::{ErrorCode, Http2Connection, StreamId};
 
-/// Frames are made until so many bytes are there to be written at once: eight records of TLS.
-const FRAMED_BYTES_MAX: usize = 128 << 10;
+use crate::limits::STREAM_FRAMED_BYTES_MAX;
 
 /// One connection's.
 pub(crate) struct Http2Streams {
@@ -137,10 +136,8 @@ impl Http2Streams {
     pub(crate) fn frame(&self, out: &mut Vec<u8>) {
         let mut machine = self.machine.borrow_mut();
         let mut table = self.table.borrow_mut();
-        let control = machine.control().len();
-        out.extend_from_slice(machine.control());
-        machine.control_written(control);
-        while out.len() < FRAMED_BYTES_MAX {
+        take_control(&mut machine, out);
+        while out.len() < STREAM_FRAMED_BYTES_MAX {
             let needs_window = |id| table.get(&id).is_some_and(Stream::needs_window);
             let Some(id) = machine.next_to_write(needs_window) else { return };
             match table.get_mut(&id) {
@@ -148,6 +145,41 @@ impl Http2Streams {
                 None => machine.set_ready(id, false),
             }
         }
+    }
+}
+
+/// Answers that are framed at once.
+impl Http2Streams {
+    /// Frames a head of these parts, behind the connection's own frames. Returns how many bytes it has.
+    pub(crate) fn frame_at_once(&self, id: StreamId, head: [&[u8]; 2], is_last: bool, out: &mut Vec<u8>) -> usize {
+        let mut machine = self.machine.borrow_mut();
+        take_control(&mut machine, out);
+        let [stored, tail] = head;
+        let bytes = stored.len() + tail.len();
+        let Some(frames) = machine.head_frames(id, bytes, is_last) else { return 0 };
+        let mut at = 0;
+        for frame in frames {
+            let to = at + frame.block_bytes;
+            out.extend_from_slice(frame.bytes());
+            out.extend_from_slice(&stored[at.min(stored.len())..to.min(stored.len())]);
+            out.extend_from_slice(&tail[at.saturating_sub(stored.len())..to.saturating_sub(stored.len())]);
+            at = to;
+        }
+        bytes
+    }
+
+    /// Begins the one frame of a whole body, whose bytes follow. False: it may not be sent.
+    pub(crate) fn begin_body_at_once(&self, id: StreamId, length: usize, out: &mut Vec<u8>) -> bool {
+        let head = self.machine.borrow_mut().data_frame(id, length, true);
+        head.inspect(|head| out.extend_from_slice(head)).is_some()
+    }
+}
+
+fn take_control(machine: &mut Http2Connection, out: &mut Vec<u8>) {
+    let control = machine.control().len();
+    if control > 0 {
+        out.extend_from_slice(machine.control());
+        machine.control_written(control);
     }
 }
 

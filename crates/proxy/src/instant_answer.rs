@@ -7,10 +7,12 @@
 use std::cell::OnceCell;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
+use std::sync::Arc;
 
+use cache::{Now, Object};
 use message::Method;
 use smallvec::SmallVec;
-use wire::Event;
+use wire::{Event, Persistence};
 
 use crate::access_log::CacheVerdict;
 use crate::body::BodySource;
@@ -24,6 +26,7 @@ use crate::parsed_request::ParsedRequest;
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
 use crate::site::Site;
+use crate::stored_head;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, log};
 use crate::vcl_story::log_notes::LogNotes;
@@ -61,6 +64,45 @@ impl<'a> HitResponse<'a> {
     }
 }
 
+/// Who is answered at once, in the protocol that it speaks.
+pub(crate) trait InstantClient {
+    /// Can the whole of it go out at once, as far as is known before it is tried?
+    fn takes(&self, object: &Arc<Object>) -> bool;
+
+    /// Sends a stored response, whole and as it is held.
+    fn send(
+        &mut self,
+        core: &Core,
+        site: &Site,
+        parsed: &ParsedRequest<'_>,
+        object: &Arc<Object>,
+        now: Now,
+    ) -> InstantOutcome<BegunStep>;
+}
+
+impl InstantClient for Connection {
+    #[inline]
+    fn takes(&self, _: &Arc<Object>) -> bool {
+        true
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        core: &Core,
+        site: &Site,
+        parsed: &ParsedRequest<'_>,
+        object: &Arc<Object>,
+        now: Now,
+    ) -> InstantOutcome<BegunStep> {
+        let mut tail = core.tail.borrow_mut();
+        tail.clear();
+        let persistence = Persistence::of(parsed.persistent, parsed.received.request.version);
+        stored_head::write_tail(&mut tail, site, object, now, persistence);
+        send(self, core, site, &HitResponse::to(parsed), object, [object.rendered(), &tail])
+    }
+}
+
 /// The first write, and if that took all of it, the end of the story.
 #[inline]
 pub(crate) fn send(
@@ -80,24 +122,11 @@ pub(crate) fn send(
     let sent = written.unwrap_or(0);
     core.counters.bytes_out.add(sent as u64);
     if sent as u64 == total && !connection.socket.has_unsent() {
-        core.edges.take(State::Deliver, State::Transmit);
-        core.edges.take(State::Transmit, State::Log);
         connection.exchange(Event::AnswerEnded);
         if response.persistent {
             connection.exchange(Event::Reused);
         }
-        // What goes on in the loop is counted there.
-        count(held, core);
-        let ended = Moment::now();
-        core.counters.latency_hit.record(response.request.moment.micros_until(ended));
-        if let Some(records) = response.records {
-            let head_out = (head[0].len() + head[1].len()) as u64;
-            request_records::sent(records, head_out, total - head_out, response.persistent);
-            request_records::end(records, ended);
-        }
-        if core.shared.logs() {
-            log::instant_hit(core, site, response, held, total, ended);
-        }
+        end(core, site, response, held, ((head[0].len() + head[1].len()) as u64, total));
         return InstantOutcome::Answered { persistent: response.persistent };
     }
     if is_file(held) {
@@ -105,6 +134,29 @@ pub(crate) fn send(
         count(held, core);
     }
     rest_of(held, head, sent, response)
+}
+
+/// All of an answer is on its way. What goes on in the loop is counted there.
+#[inline]
+pub(crate) fn end(
+    core: &Core,
+    site: &Site,
+    response: &HitResponse<'_>,
+    held: &impl Whole,
+    (head_bytes, total): (u64, u64),
+) {
+    core.edges.take(State::Deliver, State::Transmit);
+    core.edges.take(State::Transmit, State::Log);
+    count(held, core);
+    let ended = Moment::now();
+    core.counters.latency_hit.record(response.request.moment.micros_until(ended));
+    if let Some(records) = response.records {
+        request_records::sent(records, head_bytes, total - head_bytes, response.persistent);
+        request_records::end(records, ended);
+    }
+    if core.shared.logs() {
+        log::instant_hit(core, site, response, held, total, ended);
+    }
 }
 
 fn is_file<T: Whole>(_: &T) -> bool {

@@ -9,16 +9,13 @@ use std::sync::Arc;
 use cache::{Key, Now, Object};
 use message::Method;
 use rules::Freshness;
-use wire::Persistence;
 
 use crate::answer_plan::{self, AnswerPlan, PlanRules, Representation};
-use crate::connection::Connection;
 use crate::core::Core;
-use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
+use crate::instant_answer::{BegunStep, InstantClient, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::policy;
 use crate::site::{Backend, Site};
-use crate::stored_head;
 use crate::transaction::lookup::{LookupOutcome, Question};
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, hit, lookup};
@@ -30,7 +27,7 @@ const CACHE_LINE_BYTES: usize = 64;
 /// Looks the request up and answers it if that can be done at once. The transaction is in state Lookup.
 #[inline]
 pub(crate) fn run(
-    connection: &mut Connection,
+    client: &mut impl InstantClient,
     core: &Rc<Core>,
     site: &Arc<Site>,
     parsed: &ParsedRequest<'_>,
@@ -44,7 +41,7 @@ pub(crate) fn run(
         && object.freshness(now, &directives) == Freshness::Fresh
     {
         prefetch(object);
-        return answer(connection, core, site, parsed, object, now);
+        return answer(client, core, site, parsed, object, now);
     }
     let question = Question {
         key,
@@ -63,7 +60,7 @@ pub(crate) fn run(
         LookupOutcome::Fresh(object) => {
             hot.remember(key, &object);
             drop(hot);
-            answer(connection, core, site, parsed, &object, now)
+            answer(client, core, site, parsed, &object, now)
         }
         LookupOutcome::Step(step, outcome) => InstantOutcome::Step((State::Lookup, step, outcome)),
     }
@@ -83,26 +80,21 @@ fn prefetch(object: &Arc<Object>) {
 /// Hit, deliver and the first write.
 #[inline]
 fn answer(
-    connection: &mut Connection,
+    client: &mut impl InstantClient,
     core: &Core,
     site: &Site,
     parsed: &ParsedRequest<'_>,
     object: &Arc<Object>,
     now: Now,
 ) -> InstantOutcome<BegunStep> {
-    let request = &parsed.received.request;
-    if !is_sent_whole(parsed, object) {
+    if !is_sent_whole(parsed, object) || !client.takes(object) {
         // Several pieces, or a head that is made anew: no hurry.
         return InstantOutcome::Step((State::Lookup, Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE));
     }
     core.edges.take(State::Lookup, State::Hit);
     core.edges.take(State::Hit, State::Deliver);
     object.touch(now);
-    let mut tail = core.tail.borrow_mut();
-    tail.clear();
-    stored_head::write_tail(&mut tail, site, object, now, Persistence::of(parsed.persistent, request.version));
-    let head = [object.rendered(), &tail];
-    instant_answer::send(connection, core, site, &HitResponse::to(parsed), object, head)
+    client.send(core, site, parsed, object, now)
 }
 
 /// Does the whole of it go out, or its head alone, as it was rendered?

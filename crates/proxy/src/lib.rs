@@ -95,6 +95,7 @@ mod http2_streams;
 mod instant_answer;
 mod instant_file;
 mod instant_hit;
+mod instant_stream;
 pub mod limits;
 mod linger;
 mod listener;

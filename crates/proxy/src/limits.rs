@@ -196,6 +196,11 @@ pub(crate) const DISK_LOOK_STEP_BYTES: u64 = 128 << 10;
 /// Bytes of an answer that the kernel may hold unsent for a connection while they are pages of a disk's file: they are no copies.
 pub(crate) const LEASED_UNSENT_BYTES_MAX: u32 = 1 << 20;
 
+/// Frames are made until so many bytes are there to be written at once: eight records of TLS.
+pub(crate) const STREAM_FRAMED_BYTES_MAX: usize = 128 << 10;
+/// Heads of stored responses that a core keeps as header blocks, and how long one of them may be.
+pub(crate) const HTTP2_BLOCKS: usize = 1 << 10;
+pub(crate) const HTTP2_BLOCK_BYTES_MAX: usize = 4 << 10;
 /// Of an answer to a stream, so much waits to be framed; more is not asked for before that has gone.
 pub(crate) const STREAM_QUEUED_BYTES_MAX: usize = 128 << 10;
 /// Text that is sealed for a client at once, as long as it takes what it is sent: eight records of TLS.

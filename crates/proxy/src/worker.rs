@@ -122,6 +122,7 @@ async fn tick(core: Rc<Core>) {
         gauges.connections_writing.set(census.writing);
         gauges.connections_active.set(core.shared.loads[core.index].load(Ordering::Relaxed) as u64);
         core.hot.borrow_mut().sweep();
+        core.http2_blocks.borrow_mut().sweep();
         core.bound_stalled();
         if core.index == 0 {
             core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
