@@ -93,6 +93,7 @@ impl Default for Plan {
                 log_format: LogFormat::Combined,
                 debug: false,
                 as_varnishd: false,
+                accepts_h2c: false,
             },
             workers: None,
             admin: AdminPlan {

@@ -81,6 +81,9 @@ const LIMITS: &[(&str, Effect)] = &[
         }),
     ),
     ("idle_send_timeout", PositiveTime(|plan, time| plan.settings.limits.send_timeout = time)),
+    ("h2_max_concurrent_streams", Count(1..=1_000, |plan, n| plan.settings.limits.http2_streams_max = n as u32)),
+    // What else it names larder does without a switch, or not at all.
+    ("feature", Text(|plan, words| plan.settings.accepts_h2c = has_http2(words))),
     ("http_req_size", Size(HEADS, |plan, n| plan.settings.limits.request_head.head_bytes_max = n as _)),
     ("http_req_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.request_head.field_bytes_max = n as _)),
     ("http_resp_size", Size(HEADS, |plan, n| plan.settings.limits.response_head.head_bytes_max = n as _)),
@@ -98,7 +101,7 @@ const THREADS: Effect = Nothing("larder has one thread for each core and none fo
 const WORKSPACES: Effect = Nothing("larder has no workspaces; what a transaction may take is bounded by itself");
 const SHARED_LOG: Effect = Nothing("larder writes whole transactions, as many as there are");
 const CLI: Effect = Nothing("larder's management port has limits of its own, which are fixed (docs/varnish.md)");
-const HTTP_2: Effect = Nothing("larder does not speak HTTP/2 yet");
+const HTTP_2: Effect = Nothing("larder's HTTP/2 has limits of its own, which are fixed");
 const GZIP: Effect = Nothing("larder does not compress yet: what origins send goes out as it is");
 const SOCKETS: Effect = Nothing("larder leaves it to the kernel's settings");
 const COMPILER: Effect = Nothing("larder needs no compiler for VCL");
@@ -131,7 +134,6 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("critbit_cooloff", DEBUG),
     ("debug", DEBUG),
     ("experimental", DEBUG),
-    ("feature", Nothing("what larder can do needs no switch")),
     ("fetch_chunksize", Nothing("larder's blocks are of fixed sizes")),
     ("fetch_maxchunksize", Nothing("larder's blocks are of fixed sizes")),
     ("gzip_buffer", GZIP),
@@ -140,7 +142,6 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("http_gzip_support", GZIP),
     ("h2_header_table_size", HTTP_2),
     ("h2_initial_window_size", HTTP_2),
-    ("h2_max_concurrent_streams", HTTP_2),
     ("h2_max_frame_size", HTTP_2),
     ("h2_max_header_list_size", HTTP_2),
     ("h2_rapid_reset", HTTP_2),
@@ -218,6 +219,19 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("workspace_session", WORKSPACES),
     ("workspace_thread", WORKSPACES),
 ];
+
+/// Is HTTP/2 switched on by a list of features, of which the last word counts?
+fn has_http2(words: &str) -> bool {
+    let mut is_on = false;
+    for word in words.split([',', ' ', '\n', '\t']) {
+        match word {
+            "+http2" | "http2" | "all" => is_on = true,
+            "-http2" | "none" | "default" => is_on = false,
+            _ => {}
+        }
+    }
+    is_on
+}
 
 /// Every parameter.
 pub fn all() -> impl Iterator<Item = &'static (&'static str, Effect)> {

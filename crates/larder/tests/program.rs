@@ -32,6 +32,8 @@ mod fake_memcached;
 mod faulty_origin;
 #[path = "program/forward_proxy.rs"]
 mod forward_proxy;
+#[path = "program/http2_clients.rs"]
+mod http2_clients;
 #[path = "program/imported_memcached.rs"]
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]

@@ -135,6 +135,11 @@ impl Connection {
         self.socket.tls().is_some_and(|tls| tls.session().protocol() == Some(tls::Protocol::Http2))
     }
 
+    /// May the client begin with HTTP/2? `here`: by what its listener says.
+    pub(crate) fn accepts_h2c(&self, here: bool) -> bool {
+        self.socket.tls().is_none() && !self.is_forward && (here || self.core.site_ref().settings.accepts_h2c)
+    }
+
     /// From here on it is a transaction, and each step sets the deadline of what it waits for.
     pub(crate) fn begins_transaction(&self) {
         self.slot.phase.set(Phase::Writing);

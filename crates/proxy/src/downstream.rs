@@ -5,8 +5,10 @@
 //! of HTTP/2 is one of many at a time; a dry run happens in memory.
 
 pub(crate) mod dry_run;
+
 pub(crate) mod http2_stream;
 mod sending;
+mod stream_sending;
 
 use std::rc::Rc;
 use std::task::{Context, Poll};

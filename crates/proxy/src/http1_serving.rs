@@ -73,7 +73,9 @@ fn serve(mut connection: Connection, proxy_protocol: bool, h2c: bool) -> impl Fu
         if connection.socket.tls().is_some() && !Box::pin(tls_greeting::run(&mut connection)).await {
             return;
         }
-        if connection.speaks_http2() || (h2c && Box::pin(connection.has_prior_knowledge()).await) {
+        if connection.speaks_http2()
+            || (connection.accepts_h2c(h2c) && Box::pin(connection.has_prior_knowledge()).await)
+        {
             return Box::pin(http2_serving::run(&mut connection)).await;
         }
         loop {

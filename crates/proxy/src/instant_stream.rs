@@ -1,17 +1,17 @@
 //! An answer to an HTTP/2 stream that goes out at once: a stored head as a header block that is made once, a short tail, and the body as
 //! it lies, framed behind whatever the connection has framed before. Many of them leave in one write.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use cache::{Charge, Now, Object};
-use message::{FieldName, Fields, Method};
+use cache::{Now, Object};
+use message::{FieldName, Method};
 use wire::has_length;
 use wire::http2::{StreamId, hpack};
 
 use crate::core::Core;
 use crate::http2_streams::Http2Streams;
 use crate::instant_answer::{self, BegunStep, HitResponse, InstantClient, InstantOutcome};
-use crate::limits::{HTTP2_BLOCK_BYTES_MAX, HTTP2_BLOCKS, STREAM_FRAMED_BYTES_MAX};
+use crate::limits::STREAM_FRAMED_BYTES_MAX;
 use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
 use crate::stored_head;
@@ -54,7 +54,7 @@ impl InstantClient for InstantStream<'_> {
         tail.clear();
         write_tail(&mut tail, site, object, now);
         let mut blocks = core.http2_blocks.borrow_mut();
-        let head = [blocks.of(core, object), &tail];
+        let head = [blocks.of(&core.shared.cache, object), &tail];
         let head_bytes = self.streams.frame_at_once(self.id, head, length == 0, self.framed) as u64;
         if length > 0 {
             let (body, framed) = (object.body(), &mut *self.framed);
@@ -80,70 +80,4 @@ fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now) {
     let mut status = Vec::with_capacity(TAIL_BYTES);
     stored_head::write_hit_status(&mut status, site, object, now);
     hpack::write_known_field(FieldName::CacheStatus, &status, out);
-}
-
-/// Heads of stored responses as header blocks, made when the first client of HTTP/2 asks for one; one core's. An object finds its place
-/// by its address, which nobody else has while the table knows it.
-#[derive(Default)]
-pub(crate) struct StoredBlocks {
-    places: Vec<Option<StoredBlock>>,
-    /// A head that is too long to be kept.
-    long: Vec<u8>,
-}
-
-struct StoredBlock {
-    object: Weak<Object>,
-    block: Box<[u8]>,
-    _held: Charge,
-}
-
-impl StoredBlocks {
-    fn of(&mut self, core: &Core, object: &Arc<Object>) -> &[u8] {
-        if self.places.is_empty() {
-            self.places.resize_with(HTTP2_BLOCKS, || None);
-        }
-        let place = &mut self.places[place_of(object)];
-        let is_it = place.as_ref().is_some_and(|known| known.object.as_ptr() == Arc::as_ptr(object));
-        if !is_it {
-            let block = block(object);
-            if block.len() > HTTP2_BLOCK_BYTES_MAX {
-                self.long = block;
-                return &self.long;
-            }
-            let held = core.shared.cache.account().charge(block.len() + size_of::<StoredBlock>());
-            let object = Arc::downgrade(object);
-            *place = Some(StoredBlock { object, block: block.into_boxed_slice(), _held: held });
-        }
-        place.as_ref().map_or(&[], |known| &known.block)
-    }
-
-    /// Lets go of those whose objects are gone.
-    pub(crate) fn sweep(&mut self) {
-        for place in &mut self.places {
-            if place.as_ref().is_some_and(|known| known.object.strong_count() == 0) {
-                *place = None;
-            }
-        }
-    }
-}
-
-fn place_of(object: &Arc<Object>) -> usize {
-    // Objects lie at multiples of some power of two.
-    let address = Arc::as_ptr(object) as usize;
-    ((address >> 6) ^ (address >> 16)) % HTTP2_BLOCKS
-}
-
-/// Status and fields as they were rendered.
-fn block(object: &Arc<Object>) -> Vec<u8> {
-    let mut fields = Fields::default();
-    for line in object.rendered().split(|&byte| byte == b'\n').skip(1) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if let Some(colon) = line.iter().position(|&byte| byte == b':') {
-            fields.push_named(&line[..colon], line[colon + 1..].trim_ascii());
-        }
-    }
-    let mut block = Vec::new();
-    hpack::write_status(object.status(), &mut block);
-    hpack::write_fields(fields.view(), &mut block);
-    block
 }

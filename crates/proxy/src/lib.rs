@@ -40,6 +40,7 @@
 //!     log_format: LogFormat::Combined,
 //!     debug: false,
 //!     as_varnishd: false,
+//!     accepts_h2c: false,
 //! };
 //! let world = Arc::new(vcl::NoWorld);
 //! let start = Start { settings, workers: 1, log: None, records: None, world, vcl: None, disk: None, memory: None };
@@ -136,6 +137,7 @@ mod slots;
 mod socket;
 mod static_files;
 mod stderr_line;
+mod stored_blocks;
 mod stored_head;
 #[cfg(test)]
 mod story_tests;

@@ -59,6 +59,8 @@ pub struct Settings {
     /// We stand in the place of varnishd, for those who rely on what it does where larder would be stricter. How heads are read
     /// then is `limits.request_head.lenient`'s to say, and the other's.
     pub as_varnishd: bool,
+    /// Without TLS, clients of all listeners may speak HTTP/2 at once, by prior knowledge.
+    pub accepts_h2c: bool,
 }
 
 /// What programs and their users know as `Server` of answers that no backend made.

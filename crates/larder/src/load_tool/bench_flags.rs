@@ -8,7 +8,7 @@ use lab::{LabUrl, Tool, limits};
 
 use crate::load_tool::bench_memcached::MemcachedFlags;
 use crate::load_tool::bench_sources::SourceList;
-use crate::load_tool::bench_tls::TlsFlags;
+use crate::load_tool::bench_tls::BenchTlsFlags;
 use crate::quantities::parse_duration;
 
 #[derive(Clone, Debug, Args)]
@@ -181,7 +181,7 @@ pub struct BenchFlags {
     pub latency: bool,
 
     #[command(flatten)]
-    pub tls: TlsFlags,
+    pub tls: BenchTlsFlags,
 
     #[command(flatten)]
     pub memcached: MemcachedFlags,

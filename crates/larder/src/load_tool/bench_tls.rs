@@ -9,7 +9,7 @@ use crate::bounded_file;
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "For https:// targets")]
-pub struct TlsFlags {
+pub struct BenchTlsFlags {
     /// Believe the authorities in this PEM file too, besides the system's
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub cacert: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub enum VersionFlag {
     Tls13,
 }
 
-impl TlsFlags {
+impl BenchTlsFlags {
     /// The first of them that was given.
     pub fn given(&self) -> Option<&'static str> {
         let given = [

@@ -71,6 +71,13 @@ impl TlsSite {
         });
     }
 
+    /// Where the second listener is, if there is one.
+    pub fn second(&self) -> SocketAddr {
+        let text = std::fs::read_to_string(self.directory.join("ports")).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("listen.1 ")).expect("there is a second listener");
+        line.trim().parse().expect("it is an address")
+    }
+
     pub fn signal(&self, name: &str) {
         let id = self.child.as_ref().expect("it runs").0.id().to_string();
         let sent = Command::new("kill").args([&format!("-{name}"), &id]).status().expect("kill can be called");

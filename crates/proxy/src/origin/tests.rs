@@ -103,6 +103,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         log_format: LogFormat::Combined,
         debug: true,
         as_varnishd: false,
+        accepts_h2c: false,
     }
 }
 

@@ -144,6 +144,8 @@ pub struct Http2Connection {
     pub(super) floods: FloodScore,
     /// The last incremental stream that had its turn.
     pub(super) turn_had: StreamId,
+    /// The client has not been told yet that all its streams may send more together.
+    pub(super) owes_window: bool,
     control: Vec<u8>,
     failure: Option<ConnectionError>,
 }
@@ -172,7 +174,9 @@ impl Http2Connection {
 
     fn begin(role: Role, awaited: Awaited, mut control: Vec<u8>) -> Http2Connection {
         let default_window = PeerSettings::DEFAULT.initial_window;
-        write_window_update(StreamId::CONNECTION, (CONNECTION_WINDOW_BYTES - default_window) as u32, &mut control);
+        if role == Role::Client {
+            write_wider_window(&mut control);
+        }
         Http2Connection {
             role,
             awaited,
@@ -187,6 +191,7 @@ impl Http2Connection {
             receive_window: ReceiveWindow::new(CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX),
             floods: FloodScore::default(),
             turn_had: StreamId::CONNECTION,
+            owes_window: role == Role::Server,
             control,
             failure: None,
         }
@@ -306,6 +311,13 @@ impl Http2Connection {
         let fragments = self.fragments.as_ref().map_or(0, |fragments| fragments.block.capacity());
         self.decoder.heap_bytes() + self.streams.heap_bytes() + self.control.capacity() + fragments
     }
+}
+
+/// What all streams may send together is more than the 65,535 bytes that a connection begins with (RFC 9113 §6.9.2). A client hears it
+/// behind the ACK of its SETTINGS: some expect nothing else between ours and that.
+pub(super) fn write_wider_window(out: &mut Vec<u8>) {
+    let given = CONNECTION_WINDOW_BYTES - PeerSettings::DEFAULT.initial_window;
+    write_window_update(StreamId::CONNECTION, given as u32, out);
 }
 
 fn list_bytes_max(options: &Http2Options<'_>) -> u32 {

@@ -15,6 +15,7 @@ use super::frame::{
 use super::header_fragments::{HeaderFragments, check_dependency, fragment_of};
 use super::http2_connection::{
     Awaited, ConnectionEvent, Http2Connection, Http2Options, Leaving, PREFACE, Received, Role, UnreadData,
+    write_wider_window,
 };
 use super::open_streams::{BodyLeft, StreamFault};
 use super::priority::Priority;
@@ -340,6 +341,9 @@ impl Http2Connection {
         let window_before = self.peer.initial_window;
         self.peer.take(payload, self.role == Role::Client)?;
         self.queue(write_settings_ack)?;
+        if std::mem::take(&mut self.owes_window) {
+            self.queue(write_wider_window)?;
+        }
         let by = i64::from(self.peer.initial_window) - i64::from(window_before);
         for stream in self.streams.iter_mut() {
             let shifted = stream.send_window.shift(by);
