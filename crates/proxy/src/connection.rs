@@ -11,7 +11,7 @@ use crate::client_permits::ClientPermit;
 use crate::clock::deadline_now_ms;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
-use crate::limits::{CONNECTION_BYTES, Limits};
+use crate::limits::{CONNECTION_BYTES, Limits, TLS_CONNECTION_BYTES};
 use crate::peer::Peer;
 use crate::records::session_records::{SessionEnd, SessionRecords};
 use crate::request_body::UnreadBody;
@@ -81,7 +81,7 @@ impl Connection {
                 return None;
             }
         };
-        core.shared.cache.account().take(CONNECTION_BYTES);
+        core.shared.cache.account().take(connection_bytes(&socket));
         let addresses = || ConnectionAddresses::of(&socket, accepted.peer.text());
         let session = SessionRecords::begin(&core, addresses, accepted.name.as_ref(), accepted.proxy_protocol);
         let has_more = session.is_some() || accepted.permit.is_some();
@@ -179,6 +179,11 @@ impl Connection {
     }
 }
 
+/// What the account is charged for it.
+fn connection_bytes(socket: &Socket) -> usize {
+    CONNECTION_BYTES + if socket.tls().is_some() { TLS_CONNECTION_BYTES } else { 0 }
+}
+
 /// Gives a connection's places back.
 fn give_back(core: &Core, slot: &Slot) {
     core.slots.close(slot);
@@ -194,7 +199,7 @@ impl Drop for Connection {
         {
             tls.say_end();
         }
-        core.shared.cache.account().give_back(CONNECTION_BYTES);
+        core.shared.cache.account().give_back(connection_bytes(&self.socket));
         give_back(&core, &self.slot);
         if std::thread::panicking() {
             core.counters.panics.add(1);

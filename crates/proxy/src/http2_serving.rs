@@ -51,7 +51,7 @@ pub(crate) async fn run(connection: &mut Connection) {
     let machine = Http2Connection::of_client(&options(&core.site_ref().settings.limits, connection));
     let addresses = Rc::new(ConnectionAddresses::of(&connection.socket, connection.peer.text()));
     let addresses = connection.addresses.clone().unwrap_or(addresses);
-    let streams = Rc::new(Http2Streams::new(machine));
+    let streams = Rc::new(Http2Streams::new(machine, &core.shared.cache));
     let mut serving = Serving {
         core: Rc::clone(&core),
         streams: Rc::clone(&streams),
@@ -246,8 +246,13 @@ impl Serving {
             match connection.socket.poll_write(cx, &[std::io::IoSlice::new(&self.framed)]) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(_)) => return Poll::Ready(Err(())),
-                Poll::Ready(Ok(written)) if written == self.framed.len() => self.framed.clear(),
-                Poll::Ready(Ok(written)) => drop(self.framed.drain(..written)),
+                Poll::Ready(Ok(written)) => {
+                    self.framed.drain(..written);
+                    if !self.streams.is_empty() {
+                        // The socket has taken something: its time begins anew.
+                        connection.slot.set_deadline(u64::MAX);
+                    }
+                }
             }
         }
     }
@@ -260,6 +265,10 @@ impl Serving {
             self.streams.machine.borrow_mut().shrink();
             slot.set_idle(now_ms + connection.idle_ms(&self.core.site_ref().settings.limits));
         }
+        if (!self.framed.is_empty() || connection.socket.has_unsent()) && slot.deadline() == u64::MAX {
+            // Its streams have limits of their own; this one is for a client that takes nothing at all.
+            slot.set_deadline(now_ms + self.core.site_ref().settings.limits.send_timeout.as_millis() as u64);
+        }
         match slot.close_reason() {
             CloseReason::Now | CloseReason::Memory => return Poll::Ready(()),
             CloseReason::Late if is_idle => {
@@ -267,7 +276,8 @@ impl Serving {
                 return self.say_last(connection, cx);
             }
             CloseReason::Drain => self.leave(),
-            CloseReason::Late | CloseReason::None => {}
+            CloseReason::Late => return Poll::Ready(()),
+            CloseReason::None => {}
         }
         if let Some(since_ms) = self.leaving_since_ms {
             if now_ms >= since_ms + DRAIN_IDLE_MS {

@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 use std::task::{Context, Waker};
 
 use bytes::{Buf, Bytes};
+use cache::{Cache, Charge};
 use hashbrown::HashMap;
 use message::Fields;
 use wire::http2::{ErrorCode, Http2Connection, StreamId};
 
-use crate::limits::STREAM_FRAMED_BYTES_MAX;
+use crate::limits::{HTTP2_CONNECTION_BYTES, STREAM_FRAMED_BYTES_MAX, STREAM_QUEUED_BYTES_MAX};
 
 /// One connection's.
 pub(crate) struct Http2Streams {
@@ -19,6 +20,9 @@ pub(crate) struct Http2Streams {
     table: RefCell<HashMap<StreamId, Stream>>,
     /// Of the connection's task.
     waker: Cell<Option<Waker>>,
+    /// What the connection costs beside the account's usual: its machine, and bodies that have come and were not taken.
+    held: RefCell<Charge>,
+    came_bytes: Cell<usize>,
 }
 
 /// What came for a stream, and what it has to say.
@@ -62,6 +66,17 @@ impl Queued {
     }
 }
 
+/// How far an answer has come.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sending {
+    /// Of its parts, what waits to be framed.
+    pub(crate) queued_bytes: usize,
+    /// Of its body, what has been framed.
+    pub(crate) framed_bytes: u64,
+    /// Its end has been framed.
+    pub(crate) is_sent: bool,
+}
+
 /// What a stream reads of its request's body.
 pub(crate) enum Came {
     Data(Bytes),
@@ -74,8 +89,20 @@ pub(crate) enum Came {
 
 /// The connection's side.
 impl Http2Streams {
-    pub(crate) fn new(machine: Http2Connection) -> Http2Streams {
-        Http2Streams { machine: RefCell::new(machine), table: RefCell::default(), waker: Cell::default() }
+    pub(crate) fn new(machine: Http2Connection, cache: &Cache) -> Http2Streams {
+        Http2Streams {
+            machine: RefCell::new(machine),
+            table: RefCell::default(),
+            waker: Cell::default(),
+            held: RefCell::new(cache.account().charge(HTTP2_CONNECTION_BYTES)),
+            came_bytes: Cell::new(0),
+        }
+    }
+
+    /// So many bytes of bodies wait to be taken.
+    fn set_came(&self, bytes: usize) {
+        self.came_bytes.set(bytes);
+        self.held.borrow_mut().resize(HTTP2_CONNECTION_BYTES + bytes);
     }
 
     /// Who is to be woken when a stream has something to be written.
@@ -103,6 +130,7 @@ impl Http2Streams {
         };
         if !bytes.is_empty() {
             stream.came.push_back(Bytes::copy_from_slice(bytes));
+            self.set_came(self.came_bytes.get() + bytes.len());
         }
         if is_last {
             stream.end = Some(None);
@@ -207,6 +235,7 @@ impl Http2Streams {
         let Some(stream) = table.get_mut(&id) else { return Came::Gone };
         if let Some(bytes) = stream.came.pop_front() {
             self.machine.borrow_mut().release(id, bytes.len());
+            self.set_came(self.came_bytes.get() - bytes.len());
             self.wake();
             return Came::Data(bytes);
         }
@@ -233,9 +262,17 @@ impl Http2Streams {
         true
     }
 
-    /// Bytes that wait to be framed, those that have been, and whether the end has.
-    pub(crate) fn sending(&self, id: StreamId) -> (usize, u64, bool) {
-        self.table.borrow().get(&id).map_or((0, 0, false), |it| (it.queued_bytes, it.framed_bytes, it.is_sent))
+    pub(crate) fn sending(&self, id: StreamId) -> Sending {
+        let sending =
+            |it: &Stream| Sending { queued_bytes: it.queued_bytes, framed_bytes: it.framed_bytes, is_sent: it.is_sent };
+        self.table.borrow().get(&id).map(sending).unwrap_or_default()
+    }
+
+    /// May more of the answer be queued? Where the client opens no window, one piece waits and no more.
+    pub(crate) fn has_room(&self, id: StreamId) -> bool {
+        let queued_bytes = self.sending(id).queued_bytes;
+        let bytes_max = if self.machine.borrow().sendable(id) > 0 { STREAM_QUEUED_BYTES_MAX } else { 1 };
+        queued_bytes < bytes_max
     }
 
     /// Ends a stream before its time.
@@ -256,6 +293,7 @@ impl Http2Streams {
         let unread: usize = stream.came.iter().map(Bytes::len).sum();
         if unread > 0 {
             machine.release(id, unread);
+            self.set_came(self.came_bytes.get() - unread);
         }
         if machine.may_send(id) {
             // It ended without an end of its answer.

@@ -148,6 +148,7 @@ mod transaction;
 mod tunnel_flow;
 mod unsent;
 mod unsliceable;
+mod upload_pace;
 mod url_variations;
 mod vcl_backends;
 mod vcl_parameters;

@@ -10,12 +10,14 @@ use tokio::time::{Instant, Sleep};
 use wire::Refusal;
 use wire::http2::{ErrorCode, StreamId};
 
+use crate::clock::deadline_now_ms;
 use crate::core::Core;
 use crate::fetch::broken::Broken;
 use crate::http2_streams::{Came, Http2Streams};
 use crate::records::task_records::TaskRecords;
 use crate::request_body::BodyRead;
 use crate::slots::Slot;
+use crate::upload_pace::{PaceLimits, UploadPace};
 
 /// One stream.
 pub(crate) struct Http2Stream {
@@ -25,8 +27,8 @@ pub(crate) struct Http2Stream {
     pub(super) slot: Rc<Slot>,
     pub(super) id: StreamId,
     unread: StreamBody,
-    /// How long the client may keep us waiting.
-    pub(super) patience: StreamPatience,
+    /// For when the client has kept us waiting for too long.
+    pub(super) alarm: StreamAlarm,
 }
 
 /// What is known of the request's body.
@@ -34,32 +36,31 @@ struct StreamBody {
     /// Some of it is still to be read.
     is_unread: bool,
     taken_bytes: u64,
+    pace: UploadPace,
     records: Option<Rc<TaskRecords>>,
 }
 
-/// A limit on waiting for a client that begins anew whenever something moves.
+/// Wakes a stream's task at a moment, if nothing else does before.
 #[derive(Default)]
-pub(super) struct StreamPatience {
-    moved: u64,
-    sleep: Option<Pin<Box<Sleep>>>,
-}
+pub(super) struct StreamAlarm(Option<Pin<Box<Sleep>>>);
 
-impl StreamPatience {
-    /// Is the time up? `moved` is what has moved so far; if that has not changed since the last look, the time goes on.
-    pub(super) fn is_over(&mut self, cx: &mut Context<'_>, moved: u64, time: Duration) -> bool {
-        if self.moved != moved || self.sleep.is_none() {
-            self.moved = moved;
-            let until = Instant::now() + time;
-            match &mut self.sleep {
-                Some(sleep) => sleep.as_mut().reset(until),
-                none => *none = Some(Box::pin(tokio::time::sleep_until(until))),
-            }
+impl StreamAlarm {
+    /// Has that moment come? In the milliseconds of `clock::deadline_now_ms`.
+    pub(super) fn has_rung(&mut self, cx: &mut Context<'_>, at_ms: u64) -> bool {
+        let left_ms = at_ms.saturating_sub(deadline_now_ms());
+        if left_ms == 0 {
+            return true;
         }
-        self.sleep.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready())
+        let until = Instant::now() + Duration::from_millis(left_ms);
+        match &mut self.0 {
+            Some(sleep) => sleep.as_mut().reset(until),
+            none => *none = Some(Box::pin(tokio::time::sleep_until(until))),
+        }
+        self.0.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready())
     }
 
-    pub(super) fn ends(&mut self) {
-        self.sleep = None;
+    pub(super) fn off(&mut self) {
+        self.0 = None;
     }
 }
 
@@ -76,8 +77,8 @@ impl Http2Stream {
             streams: Rc::clone(streams),
             slot: Rc::clone(slot),
             id,
-            unread: StreamBody { is_unread: !is_whole, taken_bytes: 0, records: None },
-            patience: StreamPatience::default(),
+            unread: StreamBody { is_unread: !is_whole, taken_bytes: 0, pace: UploadPace::default(), records: None },
+            alarm: StreamAlarm::default(),
         }
     }
 }
@@ -112,7 +113,7 @@ impl Http2Stream {
         }
         match self.streams.read(self.id, Some(cx)) {
             Came::Data(bytes) => {
-                self.patience.ends();
+                self.unread.pace.go_on(deadline_now_ms());
                 self.unread.taken_bytes += bytes.len() as u64;
                 let bytes_max = self.core.site_ref().settings.limits.request_body_bytes_max;
                 if self.unread.taken_bytes > bytes_max {
@@ -122,7 +123,7 @@ impl Http2Stream {
                 Poll::Ready(Ok(BodyRead::Data(bytes)))
             }
             Came::End(trailers) => {
-                self.patience.ends();
+                self.alarm.off();
                 self.unread.is_unread = false;
                 if let Some(records) = self.unread.records.take() {
                     records.stamp("ReqBody");
@@ -145,13 +146,20 @@ impl Http2Stream {
     }
 
     fn wait_for_body<T>(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Broken>> {
-        let time = self.core.site_ref().settings.limits.request_body_timeout;
+        let limits = {
+            let limits = &self.core.site_ref().settings.limits;
+            PaceLimits {
+                timeout_ms: limits.request_body_timeout.as_millis() as u64,
+                rate_min: limits.request_body_rate_min,
+            }
+        };
         if self.slot.must_end() {
             return Poll::Ready(Err(Broken::ClientLeft));
         }
-        if self.patience.is_over(cx, self.unread.taken_bytes, time) {
-            let (token, limit) = ("request-body-timeout", Some("limits.request_body_timeout"));
-            return Poll::Ready(Err(Broken::ClientFault(Refusal { status: 408, token, limit })));
+        let (now_ms, pace) = (deadline_now_ms(), &mut self.unread.pace);
+        let until_ms = pace.wait(now_ms, self.unread.taken_bytes, limits);
+        if self.alarm.has_rung(cx, until_ms) {
+            return Poll::Ready(Err(Broken::ClientFault(self.unread.pace.refusal(deadline_now_ms(), limits))));
         }
         Poll::Pending
     }

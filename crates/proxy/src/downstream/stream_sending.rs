@@ -2,19 +2,21 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use cache::Charge;
 use message::{FieldName, Fields};
 use wire::http2::{ErrorCode, hpack};
 use wire::{Content, has_length};
 
 use crate::answer_head::AnswerHead;
 use crate::body::{Body, BodyEvent, Wanted};
+use crate::clock::{Moment, deadline_now_ms};
 use crate::downstream::http2_stream::Http2Stream;
 use crate::http2_streams::Queued;
-use crate::limits::STREAM_QUEUED_BYTES_MAX;
 use crate::outgoing::{Outgoing, OutgoingHead};
+use crate::pace::Pace;
 use crate::send_outcome::{End, SendOutcome};
 
 impl Http2Stream {
@@ -25,89 +27,135 @@ impl Http2Stream {
     }
 
     pub(crate) async fn send(&mut self, outgoing: Outgoing) -> SendOutcome {
-        let Outgoing { head, mut body } = outgoing;
+        let Outgoing { head, body } = outgoing;
         let OutgoingHead::Whole { head, content, sends_content } = head else {
             unreachable!("only an HTTP/1 connection begins with a head and goes on elsewhere")
         };
         let block = block(&head, content);
         let head_bytes = block.len() as u64;
-        let is_last = !sends_content || content == Content::Length(0);
-        self.streams.queue(self.id, Queued::Head { block, is_last });
-        let mut left = match content {
+        let is_queued = !sends_content || content == Content::Length(0);
+        self.streams.queue(self.id, Queued::Head { block, is_last: is_queued });
+        let left = match content {
             Content::Length(length) => Some(length),
             Content::Unknown | Content::Unsaid => None,
         };
-        let mut pieces = VecDeque::new();
-        let mut is_queued = is_last;
-        let end = poll_fn(|cx| self.poll_send(&mut body, &mut pieces, &mut left, &mut is_queued, cx)).await;
-        self.patience.ends();
+        let (pace, began) = (Pace::default(), Moment::now());
+        let (moved, held) = ((0, deadline_now_ms()), None);
+        let mut transfer = StreamTransfer { body, pieces: VecDeque::new(), left, is_queued, pace, began, moved, held };
+        let end = poll_fn(|cx| transfer.poll_send(self, cx)).await;
+        self.alarm.off();
         if end != End::Sent {
             self.streams.reset(self.id, ErrorCode::InternalError);
         }
-        let (_, body_bytes, _) = self.streams.sending(self.id);
+        let body_bytes = self.streams.sending(self.id).framed_bytes;
         self.core.counters.bytes_out.add(head_bytes + body_bytes);
         SendOutcome { end, head_bytes, body_bytes, persistent: true }
     }
+}
 
-    fn poll_send(
-        &mut self,
-        body: &mut Body,
-        pieces: &mut VecDeque<Bytes>,
-        left: &mut Option<u64>,
-        is_queued: &mut bool,
-        cx: &mut Context<'_>,
-    ) -> Poll<End> {
-        if !self.streams.is_there(self.id, cx) {
+/// An answer while it is queued.
+struct StreamTransfer {
+    body: Body,
+    pieces: VecDeque<Bytes>,
+    /// Of what was promised, what has not been queued.
+    left: Option<u64>,
+    /// All of it is queued.
+    is_queued: bool,
+    pace: Pace,
+    began: Moment,
+    /// How much had been framed when that last changed, and when that was.
+    moved: (u64, u64),
+    /// What the queue costs, once it is waited for.
+    held: Option<Charge>,
+}
+
+impl StreamTransfer {
+    fn poll_send(&mut self, stream: &mut Http2Stream, cx: &mut Context<'_>) -> Poll<End> {
+        if !stream.streams.is_there(stream.id, cx) {
             return Poll::Ready(End::ClientLeft);
         }
-        let mut waits_for_body = false;
-        while !*is_queued && self.streams.sending(self.id).0 < STREAM_QUEUED_BYTES_MAX {
-            match body.poll_bytes(pieces, cx, Wanted::Bytes) {
-                Poll::Pending => {
-                    waits_for_body = true;
-                    break;
-                }
-                Poll::Ready(BodyEvent::More) => self.queue_pieces(pieces, left, is_queued),
-                Poll::Ready(BodyEvent::Broken(end)) => return Poll::Ready(end),
-                Poll::Ready(BodyEvent::End(_)) if left.is_some_and(|left| left > 0) => {
-                    return Poll::Ready(End::Cut("body-too-short"));
-                }
-                Poll::Ready(BodyEvent::End(trailers)) => {
-                    *is_queued = true;
-                    self.streams.queue(self.id, last_part(trailers.as_deref()));
-                }
-                Poll::Ready(BodyEvent::Pages) => unreachable!("bytes are wanted"),
-            }
-        }
-        let (queued_bytes, framed_bytes, is_sent) = self.streams.sending(self.id);
-        if is_sent {
+        let waits_for_body = match self.fill(stream, cx) {
+            Poll::Ready(Ok(())) => false,
+            Poll::Ready(Err(end)) => return Poll::Ready(end),
+            Poll::Pending => true,
+        };
+        let sending = stream.streams.sending(stream.id);
+        if sending.is_sent {
             return Poll::Ready(End::Sent);
         }
-        if self.slot.must_end() {
+        if stream.slot.must_end() {
             return Poll::Ready(End::ClientSlow);
         }
+        let at_micros = self.began.micros_until(Moment::now());
         // Who waits for an origin goes by its limits.
-        if waits_for_body && queued_bytes == 0 {
-            self.patience.ends();
+        if waits_for_body && sending.queued_bytes == 0 {
+            self.pace.starve(at_micros);
             return Poll::Pending;
         }
-        let time = self.core.site_ref().settings.limits.send_timeout;
-        if self.patience.is_over(cx, framed_bytes, time) { Poll::Ready(End::ClientSlow) } else { Poll::Pending }
+        self.pace.feed(at_micros);
+        self.account_for(stream, sending.queued_bytes);
+        self.wait_for_client(stream, cx, (sending.framed_bytes, at_micros))
+    }
+
+    /// Queues the body as far as the stream takes it: a piece, where its client opens no window. Pending where it waits for more of it.
+    fn fill(&mut self, stream: &Http2Stream, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        while !self.is_queued && stream.streams.has_room(stream.id) {
+            match ready!(self.body.poll_bytes(&mut self.pieces, cx, Wanted::Bytes)) {
+                BodyEvent::More => self.queue_pieces(stream),
+                BodyEvent::Broken(end) => return Poll::Ready(Err(end)),
+                BodyEvent::End(_) if self.left.is_some_and(|left| left > 0) => {
+                    return Poll::Ready(Err(End::Cut("body-too-short")));
+                }
+                BodyEvent::End(trailers) => {
+                    self.is_queued = true;
+                    stream.streams.queue(stream.id, last_part(trailers.as_deref()));
+                }
+                BodyEvent::Pages => unreachable!("bytes are wanted"),
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Queues pieces of the body, no more than was promised.
-    fn queue_pieces(&self, pieces: &mut VecDeque<Bytes>, left: &mut Option<u64>, is_queued: &mut bool) {
-        for mut bytes in pieces.drain(..) {
-            if let Some(left) = left {
+    fn queue_pieces(&mut self, stream: &Http2Stream) {
+        for mut bytes in self.pieces.drain(..) {
+            if let Some(left) = &mut self.left {
                 bytes.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= bytes.len() as u64;
             }
-            let is_last = *left == Some(0);
-            if !bytes.is_empty() && !*is_queued {
-                self.streams.queue(self.id, Queued::Data { bytes, is_last });
-                *is_queued = is_last;
+            let is_last = self.left == Some(0);
+            if !bytes.is_empty() && !self.is_queued {
+                stream.streams.queue(stream.id, Queued::Data { bytes, is_last });
+                self.is_queued = is_last;
             }
         }
+    }
+
+    /// A client that has to be waited for keeps what is queued for it.
+    fn account_for(&mut self, stream: &Http2Stream, queued_bytes: usize) {
+        let bytes = if self.body.is_accounted_for() { 0 } else { queued_bytes };
+        if bytes > 0 || self.held.is_some() {
+            let account = stream.core.shared.cache.account();
+            self.held.get_or_insert_with(|| account.charge(0)).resize(bytes);
+        }
+    }
+
+    fn wait_for_client(
+        &mut self,
+        stream: &mut Http2Stream,
+        cx: &mut Context<'_>,
+        (framed_bytes, at_micros): (u64, u64),
+    ) -> Poll<End> {
+        let (timeout_ms, rate_min) = {
+            let limits = &stream.core.site_ref().settings.limits;
+            (limits.send_timeout.as_millis() as u64, limits.send_rate_min)
+        };
+        if self.moved.0 != framed_bytes {
+            self.moved = (framed_bytes, deadline_now_ms());
+        }
+        let is_over = stream.alarm.has_rung(cx, self.moved.1 + timeout_ms);
+        let is_too_slow = self.pace.is_too_slow(at_micros, framed_bytes, rate_min, timeout_ms);
+        if is_over || is_too_slow { Poll::Ready(End::ClientSlow) } else { Poll::Pending }
     }
 }
 
