@@ -84,7 +84,7 @@ impl Default for Plan {
                 vcl: VclParameters::default(),
                 limits: Limits::default(),
                 resolver: ResolverSettings::default(),
-                authorities: authority_files::of_system().ok(),
+                authorities: || authority_files::of_system().ok(),
                 memory_bytes_max: limits::MEMORY_BYTES_DEFAULT as usize,
                 eviction: EvictionChoice::S3Fifo,
                 server_name: "larder".to_owned(),

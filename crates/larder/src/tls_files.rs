@@ -30,6 +30,8 @@ pub struct TlsFiles {
     pub suites: Option<Vec<String>>,
     /// Who signs certificates of clients, and must a client have one?
     pub clients: Option<(PathBuf, bool)>,
+    /// HTTP/1.1 alone is spoken inside.
+    pub without_http2: bool,
     /// What the keys of tickets are made of, for several processes to share. Without, a secret of this process.
     pub ticket_secret: Option<PathBuf>,
 }
@@ -78,7 +80,7 @@ impl TlsFiles {
             certificates: &certificates,
             version_min: self.version_min,
             suites: self.suites.as_deref(),
-            protocols: &[Protocol::Http2, Protocol::Http1],
+            protocols: if self.without_http2 { &[Protocol::Http1] } else { &[Protocol::Http2, Protocol::Http1] },
             clients: authorities.as_ref().map(|(known, is_required)| (known, *is_required)),
             tickets,
         };

@@ -31,7 +31,7 @@
 //!     vcl: VclParameters::default(),
 //!     limits: Limits::default(),
 //!     resolver: ResolverSettings::default(),
-//!     authorities: None,
+//!     authorities: || None,
 //!     memory_bytes_max: MEMORY_BYTES_MIN,
 //!     eviction: EvictionChoice::S3Fifo,
 //!     server_name: "larder".to_owned(),

@@ -43,8 +43,8 @@ pub struct Settings {
     pub vcl: VclParameters,
     pub limits: Limits,
     pub resolver: ResolverSettings,
-    /// Whom this system trusts to say who a server is; `None` where nobody is found.
-    pub authorities: Option<Arc<Authorities>>,
+    /// Says whom this system trusts to say who a server is; `None` where nobody is found. Asked only where that is needed: they are many.
+    pub authorities: fn() -> Option<Arc<Authorities>>,
     pub memory_bytes_max: usize,
     pub eviction: EvictionChoice,
     /// Our name in `Via` and `Cache-Status`; an instance id is added to it in `Via`.

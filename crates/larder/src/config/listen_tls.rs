@@ -3,16 +3,16 @@
 
 use std::path::PathBuf;
 
-use proxy::settings::ListenerTls;
+use proxy::settings::{ListenMode, ListenerTls};
 use tls::Version;
 
 use super::complaint::Complaint;
-use super::section::{Section, choice, parsed, text};
+use super::section::{Section, choice, parsed, switch, text};
 use super::sections::path;
 use crate::tls_files::{CertificateFiles, TlsFiles};
 
 /// What it says, and what came of reading it.
-pub fn read(listen: &mut Section<'_>) -> Option<(TlsFiles, ListenerTls)> {
+pub fn read(listen: &mut Section<'_>, mode: ListenMode) -> Option<(TlsFiles, ListenerTls)> {
     let mut section = listen.section("tls")?;
     let file = |node| parsed(node, "file", "a path", path);
     let certificates = section.read_list("cert", file).unwrap_or_default();
@@ -23,6 +23,8 @@ pub fn read(listen: &mut Section<'_>) -> Option<(TlsFiles, ListenerTls)> {
     let client_ca = section.read("client_ca", file);
     let required = section.read("client_cert", |node| choice(node, &[("required", true), ("optional", false)]));
     let ticket_secret = section.read("ticket_secret", file);
+    // A forward proxy is asked for tunnels, which HTTP/1.1 alone has here.
+    let http2 = section.read("http2", switch).unwrap_or(true) && mode == ListenMode::Accelerate;
     section.require("cert", "write cert = \"FILE\", a certificate and those that lead to its authority, in PEM");
     if certificates.len() != keys.len() {
         let what = format!("there are {} certificates and {} keys", certificates.len(), keys.len());
@@ -40,6 +42,7 @@ pub fn read(listen: &mut Section<'_>) -> Option<(TlsFiles, ListenerTls)> {
         version_min: version_min.unwrap_or_default(),
         suites,
         clients: client_ca.map(|file| (file, required.unwrap_or(true))),
+        without_http2: !http2,
         ticket_secret,
     };
     let (span, complaints) = (section.span(), section.complaints());

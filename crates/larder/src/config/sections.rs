@@ -40,7 +40,7 @@ pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(Lis
         let modes = [("accelerate", ListenMode::Accelerate), ("forward", ListenMode::Forward)];
         let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(ListenMode::Accelerate);
         let proxy_protocol = section.read("proxy_protocol", switch).unwrap_or(false);
-        let tls = super::listen_tls::read(&mut section);
+        let tls = super::listen_tls::read(&mut section, mode);
         let h2c = section.read("h2c", switch).unwrap_or(false);
         section.require("address", "write address = \"127.0.0.1:8080\"");
         if let Some(address) = address {

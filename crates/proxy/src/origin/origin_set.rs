@@ -25,11 +25,14 @@ pub struct Origins {
     account: Arc<IdleAccount>,
     resolver: Arc<Resolver>,
     /// Whom this system trusts to say who a server is.
-    authorities: Option<Arc<Authorities>>,
+    authorities: SystemAuthorities,
 }
 
 /// What origins have in common, whoever declared them.
-type InCommon = (Arc<IdleAccount>, Arc<Resolver>, Option<Arc<Authorities>>);
+type InCommon = (Arc<IdleAccount>, Arc<Resolver>, SystemAuthorities);
+
+/// Asked when an origin needs them.
+type SystemAuthorities = fn() -> Option<Arc<Authorities>>;
 
 impl Origins {
     pub fn new(settings: &Settings, previous: Option<&Origins>) -> Arc<Origins> {
@@ -38,7 +41,7 @@ impl Origins {
         account.set_limits(settings.limits.origin_idle_connections_max, idle_timeout_ms);
         let resolver = Resolver::new(settings.resolver.clone());
         let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
-        let shared = (account, Arc::new(resolver), settings.authorities.clone());
+        let shared = (account, Arc::new(resolver), settings.authorities);
         Origins::with(&settings.origins, Declared::InConfig, shared, inherited)
     }
 
@@ -48,7 +51,7 @@ impl Origins {
         let account = Arc::new(IdleAccount::new());
         account.set_limits(limits.origin_idle_connections_max, 1_000);
         let resolver = Arc::new(Resolver::new(resolver.clone()));
-        Origins::with(&[], Declared::InConfig, (account, resolver, None), Vec::new())
+        Origins::with(&[], Declared::InConfig, (account, resolver, || None), Vec::new())
     }
 
     /// The backends of a VCL, in their order. They share our limits of idle connections and our resolver, and go on with
@@ -65,7 +68,7 @@ impl Origins {
     /// may be connected to.
     pub fn of_target(&self, settings: &OriginSettings, gate: Arc<dyn AddressGate>) -> Arc<Origin> {
         let servers = Servers::new(settings.urls.clone(), settings.connections_max, &self.account, Some(gate));
-        let tls = TlsClients::new(settings, self.authorities.as_deref());
+        let tls = TlsClients::new(settings, self.authorities);
         Arc::new(Origin::new(settings, Declared::AsTarget, tls, servers, Arc::clone(&self.resolver)))
     }
 
@@ -82,7 +85,7 @@ impl Origins {
     }
 
     fn shared(&self) -> InCommon {
-        (Arc::clone(&self.account), Arc::clone(&self.resolver), self.authorities.clone())
+        (Arc::clone(&self.account), Arc::clone(&self.resolver), self.authorities)
     }
 
     fn with(
@@ -97,7 +100,7 @@ impl Origins {
             let servers = inherit(&mut inherited, origin, by_name_only)
                 .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, &account, None));
             servers.set_connections_max(origin.connections_max);
-            let tls = TlsClients::new(origin, authorities.as_deref());
+            let tls = TlsClients::new(origin, authorities);
             Arc::new(Origin::new(origin, declared, tls, servers, Arc::clone(&resolver)))
         });
         let origins = origins.collect();

@@ -94,7 +94,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         vcl: VclParameters::default(),
         limits: Limits::default(),
         resolver: ResolverSettings::default(),
-        authorities: None,
+        authorities: || None,
         memory_bytes_max: 0,
         eviction: EvictionChoice::S3Fifo,
         server_name: String::new(),

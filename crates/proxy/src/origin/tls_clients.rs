@@ -12,9 +12,9 @@ use crate::settings::{OriginSettings, OriginTls, OriginUrl, Verification};
 pub struct TlsClients(Vec<(Arc<str>, ClientTls)>);
 
 impl TlsClients {
-    /// `system`: whom this system trusts. What has no authority, or no name that a certificate can be for, is refused before it comes
+    /// `system` says whom this system trusts. What has no authority, or no name that a certificate can be for, is refused before it comes
     /// here, and no TLS is spoken with it.
-    pub fn new(settings: &OriginSettings, system: Option<&Authorities>) -> TlsClients {
+    pub fn new(settings: &OriginSettings, system: fn() -> Option<Arc<Authorities>>) -> TlsClients {
         let hosts = settings.urls.iter().filter_map(|url| match url {
             OriginUrl::Tls { host, .. } => Some(bare(host)),
             OriginUrl::Tcp { .. } | OriginUrl::Unix(_) | OriginUrl::Played(_) => None,
@@ -35,14 +35,14 @@ impl TlsClients {
     }
 }
 
-fn client(tls: &OriginTls, host: &str, system: Option<&Authorities>) -> Option<ClientTls> {
+fn client(tls: &OriginTls, host: &str, system: fn() -> Option<Arc<Authorities>>) -> Option<ClientTls> {
     let authorities = match &tls.verification {
-        Verification::System => Some(system?),
-        Verification::By(authorities) => Some(&**authorities),
+        Verification::System => Some(system()?),
+        Verification::By(authorities) => Some(Arc::clone(authorities)),
         Verification::Off => None,
     };
     ClientTls::new(&ClientSettings {
-        authorities,
+        authorities: authorities.as_deref(),
         name: tls.name.as_deref().unwrap_or(host),
         without_sni: tls.without_sni,
         certificate: tls.certificate.as_ref(),
