@@ -30,24 +30,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// A word for logs and metrics.
-    pub const fn token(&self) -> &'static str {
-        match self {
-            Fault::UnknownAuthority => "unknown-authority",
-            Fault::OtherName => "other-name",
-            Fault::Expired => "expired",
-            Fault::NotYetValid => "not-yet-valid",
-            Fault::Certificate => "certificate",
-            Fault::NoCertificate => "no-certificate",
-            Fault::Alert(_) => "alert",
-            Fault::NothingInCommon => "nothing-in-common",
-            Fault::NotTls => "not-tls",
-            Fault::TooLarge => "too-large",
-            Fault::Ended => "ended",
-            Fault::Protocol => "protocol",
-        }
-    }
-
     pub(crate) fn of(error: &Error) -> Fault {
         match error {
             Error::InvalidCertificate(why) => match why {

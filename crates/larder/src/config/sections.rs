@@ -22,8 +22,7 @@ use crate::varnish_parameters;
 pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(ListenAddress, TlsFiles)>) {
     let mut listeners: Vec<ListenerSettings> = Vec::new();
     let mut tls_files = Vec::new();
-    for section in sections {
-        let mut section = section;
+    for mut section in sections {
         let address = section.read("address", |node| {
             let written = text(node)?;
             let address = parse_listen(written)

@@ -158,6 +158,29 @@ pub fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
 }
 
+/// A body in chunks, and what stands behind the last.
+fn chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
+        let length = usize::from_str_radix(line.trim(), 16).ok()?;
+        if length == 0 {
+            break;
+        }
+        let at = body.len();
+        body.resize(at + length + 2, 0);
+        reader.read_exact(&mut body[at..]).ok()?;
+        body.truncate(at + length);
+    }
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
+    }
+    Some(body)
+}
+
 /// An origin: `/bytes/N` is so much, for a minute; `/cut` ends too early, of no known length; a POST comes back.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
@@ -175,7 +198,7 @@ fn answer_one(stream: &TcpStream) -> Option<()> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
     let target = line.split(' ').nth(1)?.to_owned();
-    let mut length = 0;
+    let (mut length, mut is_chunked) = (0, false);
     loop {
         let mut field = String::new();
         reader.read_line(&mut field).ok().filter(|&read| read > 0)?;
@@ -185,9 +208,13 @@ fn answer_one(stream: &TcpStream) -> Option<()> {
         if let Some(value) = field.to_ascii_lowercase().strip_prefix("content-length: ") {
             length = value.trim().parse().ok()?;
         }
+        is_chunked |= field.eq_ignore_ascii_case("transfer-encoding: chunked\r\n");
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
+    if is_chunked {
+        body = chunks(&mut reader)?;
+    }
     let mut out = stream;
     if target == "/cut" {
         let chunk = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf \r\n";
