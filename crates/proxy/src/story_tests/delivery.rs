@@ -80,12 +80,15 @@ fn an_age_that_came_with_the_answer_is_said_once() {
 }
 
 #[test]
-fn a_program_sees_the_answer_before_it_is_cut() {
-    let story = Story::vcl("sub vcl_deliver { set resp.http.X-Status = resp.status; }");
-    story.origin([answer(200, STORED, "0123456789")]);
-    story.get("/", &[]);
-    let reply = story.get("/", &["Range: bytes=2-4"]);
-    assert_eq!((reply.status(), reply.body(), reply.field("x-status")), (206, "234", "200".to_owned()));
+fn a_program_sees_the_answer_before_it_is_cut_and_may_leave_it_whole() {
+    let story = Story::vcl(
+        "sub vcl_deliver { set resp.http.X-Status = resp.status; if (req.http.whole) { unset req.http.Range; } }",
+    );
+    story.origin([fresh(60, "0123456789")]);
+    let part = story.get("/", &["Range: bytes=2-4"]);
+    assert_eq!((part.status(), part.body(), part.field("x-status")), (206, "234", "200".to_owned()));
+    let whole = story.get("/", &["Range: bytes=2-4", "whole: yes"]);
+    assert_eq!((whole.status(), whole.body()), (200, "0123456789"));
 }
 
 #[test]

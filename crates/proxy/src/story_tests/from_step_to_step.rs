@@ -23,8 +23,12 @@ fn an_origin_that_refuses_is_502() {
 #[test]
 fn only_if_cached_asks_nobody() {
     let story = Story::builtin();
-    let reply = story.get("/", &["Cache-Control: only-if-cached"]);
-    assert_eq!((reply.status(), reply.asked().len()), (504, 0));
+    story.origin([fresh(60, "hello")]);
+    let line = ["Cache-Control: only-if-cached"];
+    assert_eq!((story.get("/", &line).status(), story.get("/", &line).asked().len()), (504, 0));
+    assert_eq!(story.get("/", &[]).body(), "hello");
+    let stored = story.get("/", &line);
+    assert_eq!((stored.status(), stored.body(), stored.asked().len()), (200, "hello", 0));
 }
 
 #[test]

@@ -109,3 +109,19 @@ fn a_304_that_nobody_asked_for_is_503_under_a_program_and_leaves_its_connection_
     assert_eq!(story.get("/one", &[]).status(), 503);
     assert_eq!((story.get("/other", &[]).body(), opened(&story)), ("page", 1));
 }
+
+#[test]
+fn a_304_that_nobody_asked_for_is_502_and_not_stored() {
+    let story = Story::builtin();
+    story.origin([answer(304, &["Cache-Control: max-age=600", "ETag: \"a\""], "")]);
+    assert_eq!(story.get("/", &[]).status(), 502);
+    assert_eq!(story.get("/", &["Cache-Control: only-if-cached"]).status(), 504);
+}
+
+#[test]
+fn a_304_that_nobody_asked_for_goes_through_backend_error() {
+    let story = Story::vcl("sub vcl_backend_error { set beresp.http.by = \"error\"; }");
+    story.origin([answer(304, &["ETag: \"a\""], "")]);
+    let reply = story.get("/", &["If-None-Match: \"a\""]);
+    assert_eq!((reply.status(), reply.field("by"), reply.asked_with("if-none-match")), (503, "error".to_owned(), None));
+}

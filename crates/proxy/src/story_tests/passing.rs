@@ -47,11 +47,17 @@ fn a_pass_keeps_the_clients_conditions() {
 }
 
 #[test]
-fn head_of_what_is_not_stored_goes_to_the_origin_as_head() {
+fn head_of_what_is_not_stored_goes_to_the_origin_and_no_get_is_answered_from_it() {
     let story = Story::builtin();
-    story.origin([answer(200, &["Content-Length: 12"], "")]);
-    let reply = story.ask("HEAD /", &[], "");
-    assert_eq!((reply.asked(), reply.field("content-length")), (vec!["HEAD /".to_owned()], "12".to_owned()));
+    let lines = ["Cache-Control: max-age=60", "Content-Length: 5"];
+    story.origin([answer(200, &lines, ""), fresh(60, "hello")]);
+    let head = story.ask("HEAD /", &[], "");
+    assert_eq!(
+        (head.status(), head.field("content-length"), head.asked()),
+        (200, "5".into(), vec!["HEAD /".to_owned()])
+    );
+    let get = story.get("/", &[]);
+    assert_eq!((get.body(), get.asked()), ("hello", vec!["GET /".to_owned()]));
 }
 
 #[test]
@@ -127,4 +133,15 @@ fn a_pass_that_may_be_stored_after_all_is() {
     story.get("/", &[]);
     assert_eq!(story.get("/", &[]).body(), "yes");
     assert_eq!(story.get("/", &[]).verdict().0, CacheVerdict::Hit);
+}
+
+#[test]
+fn a_range_of_a_miss_is_cut_out_of_the_whole_which_is_stored() {
+    let story = Story::builtin();
+    story.origin([fresh(60, "0123456789")]);
+    let reply = story.get("/", &["Range: bytes=2-4"]);
+    assert_eq!((reply.status(), reply.body(), reply.asked_with("range")), (206, "234", None));
+    assert_eq!(reply.field("content-range"), "bytes 2-4/10");
+    let whole = story.get("/", &[]);
+    assert_eq!((whole.status(), whole.body(), whole.asked().len()), (200, "0123456789", 0));
 }

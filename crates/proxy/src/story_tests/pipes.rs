@@ -53,3 +53,10 @@ fn a_client_that_leaves_in_the_middle_of_a_body_that_the_program_reads_gets_noth
     let reply = story.send_as(bytes, Manner { leaves: true, ..Manner::default() });
     assert_eq!((reply.status(), reply.verdict().1, reply.asked().len()), (0, "client-left", 0));
 }
+
+#[test]
+fn an_origin_that_hangs_up_instead_of_switching_is_502() {
+    let story = Story::builtin();
+    story.origin([wire("", Then::Closes)]);
+    assert_eq!(story.get("/", &["Connection: Upgrade", "Upgrade: echo"]).status(), 502);
+}

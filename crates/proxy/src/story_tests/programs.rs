@@ -24,11 +24,19 @@ fn builtin_vcl_stores_and_hits() {
 }
 
 #[test]
-fn builtin_vcl_passes_what_has_a_cookie() {
-    let story = Story::vcl("");
-    story.origin([fresh(60, "first"), fresh(60, "second")]);
-    story.get("/", &["Cookie: a=b"]);
-    assert_eq!(story.get("/", &["Cookie: a=b"]).body(), "second");
+fn builtin_vcl_passes_cookies_and_credentials_and_leaves_what_is_stored_alone() {
+    for line in ["Cookie: a=b", "Authorization: Basic YTpi"] {
+        let story = Story::vcl("");
+        let public = |body| answer(200, &["Cache-Control: public, max-age=60"], body);
+        story.origin([public("own"), public("all"), public("own again")]);
+        let own = story.get("/", &[line]);
+        let (name, value) = line.split_once(": ").expect("a field");
+        assert_eq!((own.body(), own.asked_with(name)), ("own", Some(value)));
+        assert_eq!(story.get("/", &[]).body(), "all");
+        assert_eq!(story.get("/", &[line]).body(), "own again");
+        let all = story.get("/", &[]);
+        assert_eq!((all.body(), all.asked().len()), ("all", 0));
+    }
 }
 
 #[test]
@@ -125,11 +133,16 @@ fn purge_drops_and_goes_on_to_synth() {
 fn purge_may_restart_as_a_get() {
     let story = Story::vcl(
         "sub vcl_recv { if (req.method == \"PURGE\") { return (purge); } } \
-         sub vcl_purge { set req.method = \"GET\"; return (restart); }",
+         sub vcl_purge { set req.method = \"GET\"; set req.http.purged = \"yes\"; return (restart); } \
+         sub vcl_deliver { set resp.http.purged = req.http.purged; }",
     );
     story.origin([fresh(60, "first"), fresh(60, "second")]);
     story.get("/", &[]);
-    assert_eq!(story.ask("PURGE /", &[], "").body(), "second");
+    let reply = story.ask("PURGE /", &[], "");
+    assert_eq!((reply.status(), reply.body(), reply.field("purged")), (200, "second", "yes".to_owned()));
+    assert_eq!(reply.asked(), ["GET /"]);
+    let hit = story.get("/", &[]);
+    assert_eq!((hit.body(), hit.asked().len()), ("second", 0));
 }
 
 #[test]
@@ -202,17 +215,26 @@ fn backend_error_answers_in_place_of_an_origin() {
 }
 
 #[test]
-fn backend_error_may_try_again() {
-    let story = Story::vcl("sub vcl_backend_error { if (bereq.retries < 1) { return (retry); } }");
-    story.origin([PlayedAnswer::Refused, fresh(60, "yes")]);
-    assert_eq!(story.get("/", &[]).body(), "yes");
+fn backend_error_may_try_another_backend() {
+    let story = Story::vcl(
+        "backend other { .host = \"192.0.2.2\"; } \
+         sub vcl_backend_fetch { if (bereq.retries > 0) { set bereq.backend = other; } } \
+         sub vcl_backend_error { if (bereq.retries == 0) { return (retry); } } \
+         sub vcl_backend_response { set beresp.http.retries = bereq.retries; }",
+    );
+    story.origin([PlayedAnswer::Refused, fresh(60, "up")]);
+    let reply = story.get("/", &[]);
+    assert_eq!((reply.status(), reply.body(), reply.field("retries")), (200, "up", "1".to_owned()));
+    assert_eq!(reply.asked.iter().map(|sent| sent.backend.as_str()).collect::<Vec<_>>(), ["default", "other"]);
 }
 
 #[test]
-fn an_origin_that_refuses_is_a_503_by_builtin_vcl() {
+fn a_503_by_builtin_vcl_is_not_stored() {
     let story = Story::vcl("");
-    story.origin([PlayedAnswer::Refused]);
+    story.origin([wire("", Then::Closes), fresh(60, "page")]);
     assert_eq!(story.get("/", &[]).status(), 503);
+    let next = story.get("/", &[]);
+    assert_eq!((next.status(), next.body()), (200, "page"));
 }
 
 #[test]
@@ -293,11 +315,13 @@ fn a_body_that_was_kept_can_be_sent_again() {
 
 #[test]
 fn a_body_that_is_gone_is_not_sent_as_nothing() {
-    let text = "sub vcl_deliver { if (req.restarts == 0) { return (restart); } }";
+    let text = "sub vcl_recv { return (pass); } sub vcl_deliver { if (resp.status == 500 && req.restarts == 0) { return (restart); } } \
+                sub vcl_synth { set resp.http.restarts = req.restarts; }";
     let story = Story::vcl(text);
-    story.origin([answer(200, &[], "done")]);
-    let reply = story.ask("POST /", &[], "pie");
-    assert_eq!((reply.status(), reply.asked.len()), (503, 1));
+    story.origin([answer(500, &[], "")]);
+    let reply = story.ask("POST /", &[], "form");
+    assert_eq!((reply.status(), reply.field("restarts"), reply.asked.len()), (503, "1".to_owned(), 1));
+    assert_eq!(reply.asked[0].body, b"form");
 }
 
 #[test]
@@ -358,9 +382,32 @@ fn an_answer_that_a_program_makes_of_an_error_is_not_met_by_a_ban_from_before_th
 
 #[test]
 fn hash_always_miss_fetches_anew_and_stores() {
-    let story = Story::vcl("sub vcl_recv { if (req.http.X-Anew) { set req.hash_always_miss = true; } }");
+    let story = Story::vcl(
+        "sub vcl_recv { if (req.http.X-Anew) { set req.hash_always_miss = true; } } sub vcl_deliver { set resp.http.hits = obj.hits; }",
+    );
     story.origin([fresh(60, "first"), fresh(60, "second")]);
     story.get("/", &[]);
-    assert_eq!(story.get("/", &["X-Anew: 1"]).body(), "second");
-    assert_eq!(story.get("/", &[]).body(), "second");
+    assert_eq!(story.get("/", &[]).body(), "first");
+    let anew = story.get("/", &["X-Anew: 1"]);
+    assert_eq!((anew.body(), anew.field("hits")), ("second", "0".to_owned()));
+    let hit = story.get("/", &[]);
+    assert_eq!((hit.body(), hit.field("hits"), hit.asked().len()), ("second", "1".to_owned(), 0));
+}
+
+#[test]
+fn what_nothing_can_select_is_a_hit_for_miss_the_next_time() {
+    let story = Story::vcl("sub vcl_backend_response { set beresp.http.Met = bereq.is_hitmiss; return (deliver); }");
+    story.origin([answer(200, &["Vary: *", "Cache-Control: max-age=60"], "page")]);
+    assert_eq!([story.get("/", &[]), story.get("/", &[])].map(|reply| reply.field("met")), ["false", "true"]);
+}
+
+#[test]
+fn hash_may_leave_the_host_out_for_some_and_the_rest_to_builtin_vcl() {
+    let story = Story::vcl("sub vcl_hash { if (req.url ~ \"png$\") { hash_data(req.url); return (lookup); } }");
+    story.origin([fresh(60, "image"), fresh(60, "page")]);
+    let get = |path: &str, host: &str| story.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+    assert_eq!(get("/a.png", "one.test").body(), "image");
+    let other_host = get("/a.png", "two.test");
+    assert_eq!((other_host.body(), other_host.asked().len()), ("image", 0));
+    assert_eq!(get("/a", "www.test").body(), "page");
 }

@@ -26,10 +26,16 @@ fn options_of_the_server_itself_is_answered_here() {
 }
 
 #[test]
-fn options_of_a_page_goes_to_the_origin() {
+fn options_is_answered_here_for_the_server_and_by_the_origin_for_a_page() {
+    let ours = Story::builtin().send(b"OPTIONS * HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    assert_eq!((ours.status(), ours.body(), ours.asked().len()), (200, "", 0));
     let story = Story::builtin();
     story.origin([answer(204, &["Allow: GET"], "")]);
-    assert_eq!(story.ask("OPTIONS /", &[], "").asked(), ["OPTIONS /"]);
+    let theirs = story.ask("OPTIONS /page", &[], "");
+    assert_eq!(
+        (theirs.status(), theirs.field("allow"), theirs.asked()),
+        (204, "GET".into(), vec!["OPTIONS /page".into()])
+    );
 }
 
 #[test]
@@ -92,4 +98,13 @@ fn an_error_is_html_for_who_prefers_it() {
     story.origin([PlayedAnswer::Refused]);
     let reply = story.get("/", &["Accept: text/html, */*;q=0.1"]);
     assert!(reply.field("content-type").starts_with("text/html"));
+}
+
+#[test]
+fn an_operator_reads_which_origin_refused() {
+    let story = Story::with(|settings| settings.details_to = crate::settings::Network::LOOPBACK.to_vec());
+    story.origin([PlayedAnswer::Refused]);
+    let reply = story.get("/", &[]);
+    assert!(reply.body().contains("origin \"shop\"") && reply.body().contains(": connect failed"), "{}", reply.body());
+    assert!(reply.field("cache-status").starts_with("larder"), "{}", reply.field("cache-status"));
 }

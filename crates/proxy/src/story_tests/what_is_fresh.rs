@@ -38,19 +38,29 @@ fn a_confirmed_response_is_good_again_for_as_long_as_the_304_says() {
 
 #[test]
 fn another_representation_takes_the_place_of_the_old_one() {
-    let story = after(TAGGED, 2, fresh(60, "new"));
-    assert_eq!(story.get("/", &[]).body(), "new");
-    assert_eq!((story.get("/", &[]).body(), story.get("/", &[]).asked().len()), ("new", 0));
+    let new = answer(200, &["Cache-Control: max-age=600", "ETag: \"b\""], "new");
+    let story = after(&["Cache-Control: max-age=1", "ETag: \"a\"", "X-Old: 1"], 2, new);
+    let reply = story.get("/", &[]);
+    assert_eq!(
+        (reply.body(), reply.field("x-old"), reply.asked_with("if-none-match")),
+        ("new", String::new(), Some("\"a\""))
+    );
+    let hit = story.get("/", &[]);
+    assert_eq!((hit.body(), hit.field("etag"), hit.asked().len()), ("new", "\"b\"".to_owned(), 0));
 }
 
 #[test]
 fn a_304_about_something_else_is_asked_again_without_conditions() {
     let story = Story::builtin();
-    story.origin([answer(200, TAGGED, "old"), answer(304, &["ETag: \"b\""], ""), fresh(60, "new")]);
+    let new = answer(200, &["Cache-Control: max-age=60", "ETag: \"b\""], "new");
+    story.origin([answer(200, TAGGED, "old"), answer(304, &["ETag: \"b\""], ""), new]);
     story.get("/", &[]);
     story.pass_seconds(2);
     let reply = story.get("/", &[]);
-    assert_eq!((reply.body(), reply.asked().len()), ("new", 2));
+    assert_eq!((reply.status(), reply.body(), reply.field("etag")), (200, "new", "\"b\"".to_owned()));
+    let conditions =
+        [0, 1].map(|at: usize| reply.asked[at].request.as_ref().and_then(|sent| sent.field("if-none-match")));
+    assert_eq!(conditions, [Some("\"a\""), None]);
 }
 
 #[test]
@@ -136,4 +146,36 @@ fn head_is_answered_from_what_get_stored() {
     let story = after(&["Cache-Control: max-age=60"], 5, fresh(60, "new"));
     let reply = story.ask("HEAD /", &[], "");
     assert_eq!((reply.field("content-length"), reply.body(), reply.asked().len()), ("3".to_owned(), "", 0));
+}
+
+#[test]
+fn an_error_behind_the_window_of_stale_if_error_is_served_itself() {
+    for seconds in [5, 105] {
+        let lines = ["Cache-Control: max-age=1, stale-if-error=60"];
+        let reply = after(&lines, seconds, answer(500, &[], "bad")).get("/", &[]);
+        let expect = if seconds == 5 { (200, "old") } else { (500, "bad") };
+        assert_eq!((reply.status(), reply.body()), expect);
+    }
+}
+
+#[test]
+fn behind_the_window_of_stale_while_revalidate_clients_wait_for_the_origin() {
+    let lines = ["Cache-Control: max-age=1, stale-while-revalidate=10", "ETag: \"a\""];
+    let reply = after(&lines, 20, fresh(60, "new")).get("/", &[]);
+    assert_eq!((reply.body(), reply.asked_with("if-none-match")), ("new", Some("\"a\"")));
+}
+
+#[test]
+fn an_origin_that_hangs_up_is_answered_for_with_what_is_stale() {
+    let reply = after(&["Cache-Control: max-age=1"], 5, wire("", Then::Closes)).get("/", &[]);
+    assert_eq!((reply.status(), reply.body(), reply.field("age")), (200, "old", "5".to_owned()));
+}
+
+#[test]
+fn nothing_stale_is_served_under_must_revalidate_or_s_maxage() {
+    for lines in ["Cache-Control: max-age=1, must-revalidate", "Cache-Control: max-age=1, s-maxage=1"] {
+        let reply = after(&[lines], 5, wire("", Then::Closes)).get("/", &[]);
+        assert_eq!(reply.status(), 502, "{lines}");
+        assert!(!reply.body().contains("old"), "{lines}");
+    }
 }

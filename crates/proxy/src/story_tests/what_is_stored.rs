@@ -59,19 +59,26 @@ fn what_was_asked_with_a_cookie_is_shared_only_where_the_answer_says_so() {
 }
 
 #[test]
-fn what_was_asked_with_credentials_needs_public_or_s_maxage() {
-    let lines = ["Authorization: Basic YTpi"];
-    assert_eq!(asked_of_two(&["Cache-Control: max-age=9"], &lines), 2);
-    assert_eq!(asked_of_two(&["Cache-Control: public, max-age=9"], &lines), 1);
+fn what_credentials_brought_is_for_others_only_where_its_origin_says_so() {
+    let asked = |lines: &str| {
+        let story = Story::builtin();
+        story.origin([answer(200, &[lines], "page")]);
+        let first = story.get("/", &["Authorization: Basic YTpi"]);
+        assert_eq!(first.asked_with("authorization"), Some("Basic YTpi"));
+        story.get("/", &[]).asked().len()
+    };
+    assert_eq!((asked("Cache-Control: max-age=9"), asked("Cache-Control: public, max-age=9")), (1, 0));
 }
 
 #[test]
-fn a_404_that_says_how_long_is_stored() {
-    let story = Story::builtin();
-    story.origin([answer(404, &["Cache-Control: max-age=9"], "gone")]);
-    story.get("/", &[]);
-    let hit = story.get("/", &[]);
-    assert_eq!((hit.status(), hit.verdict().0, hit.asked().len()), (404, CacheVerdict::Hit, 0));
+fn an_error_that_says_how_long_is_stored() {
+    for status in [404, 503] {
+        let story = Story::builtin();
+        story.origin([answer(status, &["Cache-Control: max-age=9"], "gone")]);
+        story.get("/", &[]);
+        let hit = story.get("/", &[]);
+        assert_eq!((hit.status(), hit.body(), hit.asked().len()), (status, "gone", 0));
+    }
 }
 
 #[test]
@@ -135,7 +142,8 @@ fn a_client_that_wants_no_stored_answer_gets_none() {
     story.origin([fresh(60, "old"), fresh(60, "new")]);
     story.get("/", &[]);
     assert_eq!(story.get("/", &["Cache-Control: no-cache"]).body(), "new");
-    assert_eq!(story.get("/", &[]).body(), "new");
+    let hit = story.get("/", &[]);
+    assert_eq!((hit.body(), hit.asked().len()), ("new", 0));
 }
 
 #[test]
@@ -145,4 +153,28 @@ fn a_part_that_was_passed_answers_the_same_range_again() {
     story.origin([answer(206, &part, "part")]);
     let lines = ["Range: bytes=5000000-5000003"];
     assert_eq!((story.get("/", &lines).status(), story.get("/", &lines).asked().len()), (206, 0));
+}
+
+#[test]
+fn vary_star_among_other_names_is_for_nobody_else() {
+    check_not_stored(&["Cache-Control: max-age=60", "Vary: Accept, *"]);
+}
+
+#[test]
+fn a_cdn_cache_control_that_cannot_be_read_leaves_the_word_to_cache_control() {
+    check_stored(&["CDN-Cache-Control: no-store, &", "Cache-Control: max-age=9"]);
+}
+
+#[test]
+fn fields_that_connection_names_go_neither_way_and_are_not_stored() {
+    let story = Story::builtin();
+    let lines = ["Cache-Control: max-age=9", "Connection: X-Hop", "X-Hop: goes", "X-End: stays"];
+    story.origin([answer(200, &lines, "page")]);
+    let first = story.get("/", &["Connection: X-Hop", "X-Hop: goes", "X-End: stays"]);
+    assert_eq!((first.asked_with("x-hop"), first.asked_with("x-end")), (None, Some("stays")));
+    let hit = story.get("/", &[]);
+    assert_eq!(hit.asked().len(), 0);
+    for reply in [first, hit] {
+        assert_eq!((reply.field("x-hop"), reply.field("x-end")), (String::new(), "stays".to_owned()));
+    }
 }
