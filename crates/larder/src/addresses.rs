@@ -97,7 +97,7 @@ pub fn show_origin(url: &OriginUrl) -> String {
         OriginUrl::Tls { host, port: 443 } => format!("https://{host}"),
         OriginUrl::Tls { host, port } => format!("https://{host}:{port}"),
         OriginUrl::Unix(path) => format!("unix:{}", path.display()),
-        OriginUrl::Played(origin) => format!("played:{}", origin.backend()),
+        OriginUrl::Mocked(origin) => format!("mocked:{}", origin.backend()),
     }
 }
 

@@ -81,8 +81,8 @@ pub const TEST_CASES_MAX: usize = 1_000;
 pub const TESTS_BEFORE_MAX: usize = 16;
 /// A file with one request for `larder vcl explain`.
 pub const REQUEST_FILE_BYTES_MAX: u64 = 1 << 20;
-/// The store of a rehearsal.
-pub const REHEARSAL_MEMORY_BYTES: usize = 64 << 20;
+/// The store of a dry run.
+pub const DRY_RUN_MEMORY_BYTES: usize = 64 << 20;
 
 /// A run's results, which are read whole.
 pub const LAB_RESULTS_BYTES_MAX: u64 = 512 << 20;

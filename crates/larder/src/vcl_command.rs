@@ -1,9 +1,9 @@
 //! `larder vcl`: what is done with VCL files besides checking and serving them, and with those that a larder has loaded.
 
+mod dry_run_heads;
+mod dry_run_trace;
+mod dry_running;
 mod explained;
-mod rehearsal_heads;
-mod rehearsal_trace;
-mod rehearsing;
 mod vcl_expect;
 mod vcl_explain;
 mod vcl_fmt;

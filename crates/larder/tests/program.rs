@@ -24,6 +24,8 @@ mod bench_paces;
 mod browser_through_proxy;
 #[path = "program/documented_examples.rs"]
 mod documented_examples;
+#[path = "program/dry_run_and_real.rs"]
+mod dry_run_and_real;
 #[path = "program/fake_http2.rs"]
 mod fake_http2;
 #[path = "program/fake_memcached.rs"]
@@ -72,8 +74,6 @@ mod process_faults;
 mod raw_client;
 #[path = "program/recording_origin.rs"]
 mod recording_origin;
-#[path = "program/rehearsed_and_real.rs"]
-mod rehearsed_and_real;
 #[path = "program/secure_site.rs"]
 mod secure_site;
 #[path = "program/site_folder.rs"]

@@ -69,7 +69,7 @@ impl Clock {
         }
     }
 
-    /// One that shows the same at every moment: a rehearsal must not depend on how fast the machine is.
+    /// One that shows the same at every moment: a dry run must not depend on how fast the machine is.
     pub fn standing(mono_ms: u64, wall_ms: u64) -> Clock {
         let wall_ahead_ms = wall_ms - mono_ms;
         Clock { wall_ahead_ms, wall_ahead_us: wall_ahead_ms * 1_000, running: 0, stood_ms: mono_ms }

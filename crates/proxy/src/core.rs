@@ -18,6 +18,7 @@ use crate::access_log::DateCache;
 use crate::client_permits::ClientPermits;
 use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::counters::CoreCounters;
+use crate::dry_runner::watch::Watch;
 use crate::edges::EdgeCounts;
 use crate::hit_history::HitHistory;
 use crate::limits::{CONNECTIONS_ALWAYS, STALLED_AFTER};
@@ -28,7 +29,6 @@ use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memory_gate::MemoryGate;
 use crate::origin;
 use crate::records::RecordSink;
-use crate::rehearsal::watch::Watch;
 use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::Slots;
@@ -130,7 +130,7 @@ pub(crate) struct Core {
     log: RefCell<LogBuffer>,
     /// Somebody wants records of what happens.
     pub(crate) records: Option<Arc<dyn RecordSink>>,
-    /// Somebody looks at everything that programs do: a rehearsal.
+    /// Somebody looks at everything that programs do: a dry run.
     pub(crate) watch: Option<Rc<Watch>>,
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
@@ -178,7 +178,7 @@ impl Core {
         }
     }
 
-    /// The only core of a rehearsal, whose clock stands still.
+    /// The only core of a dry run, whose clock stands still.
     pub(crate) fn watched(shared: Arc<Shared>, watch: Rc<Watch>, clock: Clock) -> Core {
         let (clock, xids) = (Cell::new(clock), Cell::new(Xids::apart()));
         Core { watch: Some(watch), clock, xids, ..Core::new(0, shared) }

@@ -94,7 +94,8 @@ fn under_program(
     let mut state = ClientState::new(program, addresses(&client), xid, now_s);
     if core.records.is_some() {
         let asked = (received, None, moment);
-        state.records = request_records::begin(core, (asker.session, xid), &state.addresses, &state.site.name, asked);
+        state.records =
+            request_records::begin(core, (asker.session, xid), &state.addresses, &state.vcl_site.name, asked);
     }
     let step = refused.map_or(Step::Receive, Step::Synth);
     let on_its_way = OnItsWay::from_start(received, client, step);

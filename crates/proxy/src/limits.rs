@@ -11,10 +11,10 @@ pub(crate) const MARK_TTL_MIN_MS: i64 = 1_000;
 /// Lines that programs write by std.syslog on one core.
 pub(crate) const SYSLOG_LINES_PER_SECOND_MAX: u32 = 100;
 
-/// A body that a rehearsed origin makes by a Content-Length.
+/// A body that a mocked origin makes by a Content-Length.
 pub const PLAYED_BODY_BYTES_MAX: usize = 1 << 20;
-/// One rehearsed request, with the refresh that it may leave behind.
-pub const REHEARSAL_TIME_MAX: Duration = Duration::from_secs(10);
+/// One request of a dry run, with the refresh that it may leave behind.
+pub const DRY_RUN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What a process takes without any load, its first worker included: code, threads, tables. `memory.size` comes on top.
 pub const MEMORY_BASE_BYTES: u64 = 32 << 20;

@@ -12,10 +12,10 @@ use vcl::{Loaded, LogKind, World};
 
 use crate::backend_health::BackendHealth;
 use crate::clock::wall_now_ms;
+use crate::dry_runner::mocked_origins::Stage;
 use crate::origin::Origins;
 use crate::probe_window::ProbeWindow;
 use crate::prober::{Prober, Probes, Probing};
-use crate::rehearsal::played_origins::Stage;
 use crate::settings::VclParameters;
 use crate::vcl_backends;
 

@@ -17,6 +17,7 @@ use crate::clock::{Clock, Moment, deadline_now_ms};
 use crate::core::Shared;
 use crate::counters::CoreCounters;
 use crate::disks;
+use crate::dry_runner::mocked_origins::Stage;
 use crate::edges::{Edge, EdgeCounts};
 use crate::fetch::fetch_states::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
@@ -30,7 +31,6 @@ use crate::memory_warden::{self, ProcessMemory};
 use crate::origin::OriginStatus;
 use crate::records::RecordSink;
 use crate::records::expiry_records::ExpiryRecords;
-use crate::rehearsal::played_origins::Stage;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
 use crate::stderr_line::complain;
@@ -301,7 +301,7 @@ impl Proxy {
     }
 }
 
-/// What all cores share, before there is any. `stage`: in a rehearsal.
+/// What all cores share, before there is any. `stage`: in a dry run.
 pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
     let Start { settings, workers, log, records, world, vcl, disk, memory: _ } = start;
     let workers = workers.max(1);

@@ -11,6 +11,7 @@ use tls::{Authorities, Certificate};
 pub use wire::ProxyVersion;
 
 pub use crate::closed_paths::ClosedPaths;
+pub use crate::dry_runner::mocked_origins::MockedOrigin;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
@@ -21,7 +22,6 @@ pub use crate::memcached_gateway::gateway_settings::{
     BinaryKeys, LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode,
     MemcachedServer, MemcachedSettings, MemcachedTls, NextServer, RequestPart,
 };
-pub use crate::rehearsal::played_origins::PlayedOrigin;
 pub use crate::vcl_parameters::VclParameters;
 
 /// Everything that a reload may change, in one value.
@@ -315,8 +315,8 @@ pub enum OriginUrl {
         port: u16,
     },
     Unix(PathBuf),
-    /// Nowhere: a rehearsal plays it.
-    Played(PlayedOrigin),
+    /// Nowhere: a dry run plays it.
+    Mocked(MockedOrigin),
 }
 
 #[derive(Clone, Debug, Default)]

@@ -32,14 +32,14 @@ use crate::clock::Clock;
 use crate::core::Core;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::dry_exchange::{self, Manner};
+use crate::dry_runner::mocked_origins::Stage;
+use crate::dry_runner::watch::Watch;
+use crate::dry_runner::wire_answer::{Then, WireAnswer};
+use crate::dry_runner::{AnswerParts, Closed, MockedAnswer, Sent};
 use crate::log_sink::LogSink;
 use crate::origin::tests::settings;
 use crate::records::session_records::SessionEnd;
 use crate::records::{RecordSide, RecordSink, each_record};
-use crate::rehearsal::played_origins::Stage;
-use crate::rehearsal::watch::Watch;
-use crate::rehearsal::wire_answer::{Then, WireAnswer};
-use crate::rehearsal::{AnswerParts, Closed, PlayedAnswer, Sent};
 use crate::send_outcome::End;
 use crate::service::{Start, share};
 use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, RouteSettings, RouteTarget, Settings};
@@ -164,7 +164,7 @@ impl Story {
     }
 
     /// What origins answer from here on, one after the other; the last one again.
-    pub(crate) fn origin(&self, answers: impl IntoIterator<Item = PlayedAnswer>) {
+    pub(crate) fn origin(&self, answers: impl IntoIterator<Item = MockedAnswer>) {
         self.stage.begin(answers.into_iter().collect());
     }
 
@@ -297,25 +297,25 @@ impl Reply {
 }
 
 /// An origin's answer with this status line's number, field lines and body.
-pub(crate) fn answer(status: u16, lines: &[&str], body: &str) -> PlayedAnswer {
+pub(crate) fn answer(status: u16, lines: &[&str], body: &str) -> MockedAnswer {
     let fields = lines.iter().map(|line| line.split_once(": ").unwrap_or((line, "")));
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    PlayedAnswer::Given(AnswerParts { status, reason: "Mocked".to_owned(), fields, body: body.as_bytes().to_vec() })
+    MockedAnswer::Given(AnswerParts { status, reason: "Mocked".to_owned(), fields, body: body.as_bytes().to_vec() })
 }
 
 /// An origin's answer by its bytes, and what becomes of its connection.
-pub(crate) fn wire(text: &str, then: Then) -> PlayedAnswer {
-    PlayedAnswer::Wire(WireAnswer { bytes: text.as_bytes().to_vec(), then })
+pub(crate) fn wire(text: &str, then: Then) -> MockedAnswer {
+    MockedAnswer::Wire(WireAnswer { bytes: text.as_bytes().to_vec(), then })
 }
 
 /// A 200 on a connection that goes into the pool.
-pub(crate) fn pooled(lines: &[&str], body: &str, then: Then) -> PlayedAnswer {
+pub(crate) fn pooled(lines: &[&str], body: &str, then: Then) -> MockedAnswer {
     let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     wire(&format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len()), then)
 }
 
 /// One that may be stored for so many seconds.
-pub(crate) fn fresh(seconds: u32, body: &str) -> PlayedAnswer {
+pub(crate) fn fresh(seconds: u32, body: &str) -> MockedAnswer {
     answer(200, &[&format!("Cache-Control: max-age={seconds}")], body)
 }
 

@@ -10,16 +10,16 @@ use vcl::World;
 
 use crate::backend_health::HealthOrder;
 use crate::clock::deadline_now_ms;
+use crate::dry_runner::mocked_origins::Stage;
 use crate::limits::{VCL_LABELS_MAX, VCL_NAME_BYTES_MAX, VCL_PROGRAMS_MAX};
 use crate::prober::Prober;
-use crate::rehearsal::played_origins::Stage;
 use crate::site::Site;
 use crate::vcl_site::{Surroundings, VclLabel, VclProgram, VclSite};
 
 pub(crate) struct VclShelf {
     pub(crate) world: Arc<dyn World>,
     prober: Arc<Prober>,
-    /// In a rehearsal: who plays the backends.
+    /// In a dry run: who plays the backends.
     stage: Option<Arc<Stage>>,
     /// In the order in which they were loaded. Replaced whole, so that the cores' ticks need no lock.
     programs: ArcSwap<Vec<Arc<VclSite>>>,

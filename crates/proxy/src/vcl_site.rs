@@ -14,11 +14,11 @@ use vcl::{Loaded, Sources, World};
 
 use crate::backend_health::{BackendHealth, HealthOrder};
 use crate::clock::{Clock, Moment};
+use crate::dry_runner::mocked_origins::Stage;
 use crate::made_backends::MadeBackends;
 use crate::origin::{Origin, OriginStatus, Origins};
 use crate::probe_window::ProbeWindow;
 use crate::prober::{Prober, Probes, Probing};
-use crate::rehearsal::played_origins::Stage;
 use crate::settings::VclParameters;
 use crate::site::Site;
 use crate::vcl_backends;
@@ -64,7 +64,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) others: &'a [Arc<VclSite>],
     pub(crate) labels: Vec<Arc<VclLabel>>,
     pub(crate) prober: &'a Arc<Prober>,
-    /// In a rehearsal: who plays the backends. Nobody probes them then.
+    /// In a dry run: who plays the backends. Nobody probes them then.
     pub(crate) stage: Option<&'a Arc<Stage>>,
 }
 

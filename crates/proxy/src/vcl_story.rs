@@ -7,8 +7,8 @@
 //!   → scope_variables         what the variables are
 //!   → stored_view             obj
 //!   → bans, program_purge, program_log, log_notes
-//! foresight                   whether vcl_recv will want the request's body, before it runs
-//! watched_scope               the same with somebody looking: every fetch, and rehearsals
+//! body_forecast               whether vcl_recv will want the request's body, before it runs
+//! watched_scope               the same with somebody looking: every fetch, and dry runs
 //! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
 //! program_request             a request under a program, before it is copied
 //! program_at_once             vcl_recv and vcl_hash of most requests, and a hit in one scope, over the borrowed head
@@ -22,13 +22,13 @@
 
 pub(crate) mod backend_task;
 pub(crate) mod bans;
+pub(crate) mod body_forecast;
 pub(crate) mod builtin_hit;
 pub(crate) mod client_state;
 pub(crate) mod client_steps;
 pub(crate) mod completed_request;
 pub(crate) mod delivered;
 pub(crate) mod field_bits;
-pub(crate) mod foresight;
 pub(crate) mod hashed_parts;
 pub(crate) mod head_edits;
 pub(crate) mod listener_name;

@@ -1,4 +1,4 @@
-//! Conversations with the front over a played larder: what is said, what is refused, what is closed.
+//! Conversations with the front over a mocked larder: what is said, what is refused, what is closed.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::served::*;
 
 /// A larder that notes what it was asked to do.
 #[derive(Default)]
-struct Played {
+struct MockedLarder {
     done: Arc<Mutex<Vec<String>>>,
 }
 
-impl Played {
+impl MockedLarder {
     fn note(&self, what: String) -> Result<(), Refusal> {
         self.done.lock().push(what);
         Ok(())
@@ -36,7 +36,7 @@ fn row(name: &str, is_active: bool) -> VclRow {
     }
 }
 
-impl Served for Played {
+impl Served for MockedLarder {
     fn now_s(&self) -> f64 {
         1_795_385_947.631
     }
@@ -44,7 +44,7 @@ impl Served for Played {
         (7, Some(7))
     }
     fn platform(&self) -> String {
-        "Played".to_owned()
+        "MockedLarder".to_owned()
     }
     fn is_running(&self) -> bool {
         true
@@ -128,9 +128,9 @@ const CHALLENGE: &str = "abcdefghijklmnopqrstuvwxyzabcdef";
 
 /// What is said to these bytes, and how it ends. Nobody who knows the secret is asked for it here.
 fn say(bytes: &[u8], secret: Option<&str>) -> (String, Ended, Vec<String>) {
-    let played = Played::default();
-    let done = Arc::clone(&played.done);
-    let front = Arc::new(Front::new(Arc::new(played), ParameterBook::new(&[], &[]).unwrap()));
+    let mocked = MockedLarder::default();
+    let done = Arc::clone(&mocked.done);
+    let front = Arc::new(Front::new(Arc::new(mocked), ParameterBook::new(&[], &[]).unwrap()));
     let secret = secret.map(|secret| (Secret::new(secret.into()), CHALLENGE.to_owned()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (said, ended) = runtime.block_on(async {

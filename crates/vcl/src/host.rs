@@ -208,7 +208,7 @@ pub trait Host<'a> {
     fn late_100_continue(&self, _late: bool) {}
 
     /// Is this a run of which nothing must remain?
-    fn is_foreseeing(&self) -> bool {
+    fn is_dry_run(&self) -> bool {
         false
     }
 

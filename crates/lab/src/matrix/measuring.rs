@@ -27,7 +27,7 @@ use crate::tally::{Second, Tally, percentile_of};
 use crate::workload::{Arrivals, Checks, Connections, Length, Load, RatePlan, Workload};
 
 /// A load that can be repeated against any server.
-pub(crate) struct Shot<'a> {
+pub(crate) struct Measurement<'a> {
     pub(crate) row: &'a PlannedRow,
     /// The paths, a line each.
     pub(crate) list: &'a str,
@@ -67,15 +67,15 @@ const ZIPF_ALPHA: f64 = 1.0;
 /// Odd and large (2^64 by the golden ratio): neighbours in number are none in what is drawn.
 const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-impl<'a> Shot<'a> {
+impl<'a> Measurement<'a> {
     /// The same load with other luck: a slice that asked again for the pages of the one before would find a site of
     /// 50,000 pages in a cache that has room for the first few thousand.
-    pub(crate) fn drawn_anew(&self, number: u64) -> Shot<'a> {
-        Shot { seed: self.seed ^ (number + 1).wrapping_mul(SEED_STEP), ..*self }
+    pub(crate) fn drawn_anew(&self, number: u64) -> Measurement<'a> {
+        Measurement { seed: self.seed ^ (number + 1).wrapping_mul(SEED_STEP), ..*self }
     }
 
     /// Loads a server for a time, or with each path once (`time` is none); what came of it.
-    pub(crate) fn fire(
+    pub(crate) fn load(
         &self,
         address: SocketAddr,
         time: Option<Duration>,
@@ -141,7 +141,7 @@ impl<'a> Shot<'a> {
         let (begun, cpu_before) = (Nanos::now(), account.read(&processes));
         let mut samples = Vec::new();
         let mut last = (begun, cpu_before);
-        let outcome = self.fire(address, Some(time), &mut |_, second| {
+        let outcome = self.load(address, Some(time), &mut |_, second| {
             let (now, cpu) = (Nanos::now(), account.read(&processes));
             let passed = last.0.until(now).as_secs_f64().max(1e-3);
             samples.push(Sample {

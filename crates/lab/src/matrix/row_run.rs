@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::lab_clock::Nanos;
 use crate::matrix::held_connections::{HeldConnections, SETTLE};
-use crate::matrix::measuring::{Measured, Shot, Watched};
+use crate::matrix::measuring::{Measured, Measurement, Watched};
 use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::process_tree::{processes_of, pss_bytes};
 use crate::matrix::profiles::Role;
@@ -104,11 +104,11 @@ impl<'a> RowRun<'a> {
         self.saved.servers.entry(name).or_default()
     }
 
-    fn shot(&self, role: Role) -> Shot<'_> {
+    fn measurement(&self, role: Role) -> Measurement<'_> {
         let method = &self.stage.method;
         // The null server has one page; of a catalogue it knows nothing.
         let is_known = role != Role::Memcached && (role != Role::Null || matches!(self.row.pages, Pages::One(_)));
-        Shot {
+        Measurement {
             row: self.row,
             list: &self.list,
             speaks_memcached: role == Role::Memcached,
@@ -236,7 +236,7 @@ impl<'a> RowRun<'a> {
     /// What stands behind the gateways holds all of the row's items, set as a client of its own would.
     fn fill_memcached(&mut self) -> Result<(), String> {
         let address = self.stage.memcached_address()?;
-        let filled = self.shot(Role::Memcached).fire(address, None, &mut |_, _| {})?;
+        let filled = self.measurement(Role::Memcached).load(address, None, &mut |_, _| {})?;
         match (filled.tally.failed(), filled.tally.good) {
             (0, good) if good >= self.row.used.urls => Ok(()),
             (failed, good) => Err(format!("the memcached behind the gateways took {good} items and refused {failed}")),
@@ -253,8 +253,8 @@ impl<'a> RowRun<'a> {
         let watched = self.watched(server);
         let mut origin = self.stage.origin.take();
         let mut asked = || origin.as_mut().and_then(|origin| origin.requests());
-        let shot = Shot { is_warm_up: true, ..self.shot(role) };
-        let steady = warm_up(&shot, server.address, &watched, times, &mut asked);
+        let measurement = Measurement { is_warm_up: true, ..self.measurement(role) };
+        let steady = warm_up(&measurement, server.address, &watched, times, &mut asked);
         self.stage.origin = origin;
         steady
     }
@@ -266,8 +266,8 @@ impl<'a> RowRun<'a> {
         let begun = Nanos::now();
         let role = self.contestants[place].planned.profile.role;
         // All servers of a block are asked the same.
-        let shot = self.shot(role).drawn_anew(block as u64);
-        let measured = shot.measure(server.address, self.slice_time(), &self.watched(server));
+        let measurement = self.measurement(role).drawn_anew(block as u64);
+        let measured = measurement.measure(server.address, self.slice_time(), &self.watched(server));
         let seconds = begun.until(Nanos::now()).as_secs_f64();
         let after = origin.as_mut().map(|origin| (origin.cpu_nanos(), origin.requests()));
         self.stage.origin = origin;
@@ -293,9 +293,9 @@ impl<'a> RowRun<'a> {
         let pss_held_bytes = memory();
         let mut probe = self.row.clone();
         probe.used.connections = 1;
-        let shot = Shot { row: &probe, ..self.shot(self.contestants[place].planned.profile.role) };
-        let shot = shot.drawn_anew(block as u64);
-        let mut measured = shot.measure(server.address, self.slice_time(), &self.watched(server))?;
+        let measurement = Measurement { row: &probe, ..self.measurement(self.contestants[place].planned.profile.role) };
+        let measurement = measurement.drawn_anew(block as u64);
+        let mut measured = measurement.measure(server.address, self.slice_time(), &self.watched(server))?;
         let (asked, alive) = (self.row.used.connections as u64, held.alive());
         measured.block.held = Some(Held { asked, alive, pss_before_bytes, pss_held_bytes });
         // What is counted are connections; the probe's own failures stand among the errors.
@@ -321,8 +321,8 @@ impl<'a> RowRun<'a> {
             Err(what) => (self.say)(&format!("no ceiling for this row: {what}")),
             Ok(server) => {
                 for _ in 0..2 {
-                    let shot = self.shot(Role::Null).fire(server.address, Some(time), &mut |_, _| {});
-                    let reached = shot.map(|o| o.tally.good as f64 / o.elapsed.as_secs_f64().max(1e-9));
+                    let measurement = self.measurement(Role::Null).load(server.address, Some(time), &mut |_, _| {});
+                    let reached = measurement.map(|o| o.tally.good as f64 / o.elapsed.as_secs_f64().max(1e-9));
                     best = [best, reached.ok()].into_iter().flatten().reduce(f64::max);
                 }
                 (self.say)(&format!("the client reaches {:.0}/s with a server that does nothing", best.unwrap_or(0.0)));

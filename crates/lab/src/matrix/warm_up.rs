@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::lab_clock::Nanos;
 use crate::limits::{BLOCKS_MAX, WARM_SLOPE_SHARE_MAX, WARM_WINDOWS};
 use crate::matrix::cell_figures::wrong_bytes;
-use crate::matrix::measuring::{Shot, Watched, errors_of};
+use crate::matrix::measuring::{Measurement, Watched, errors_of};
 use crate::matrix::planned_rows::Pages;
 use crate::matrix::statistics::is_steady;
 
@@ -16,27 +16,27 @@ const WARM_DRAWS: u64 = BLOCKS_MAX as u64;
 
 /// Did it settle within the time it was given? `origin_requests` counts from the beginning of the run.
 pub(crate) fn warm_up(
-    shot: &Shot<'_>,
+    measurement: &Measurement<'_>,
     address: SocketAddr,
     watched: &Watched,
     (window, time_max): (Duration, Duration),
     origin_requests: &mut dyn FnMut() -> Option<u64>,
 ) -> Result<bool, String> {
-    if let Pages::Many { .. } | Pages::Items { .. } = shot.row.pages {
-        let filled = shot.fire(address, None, &mut |_, _| {})?;
+    if let Pages::Many { .. } | Pages::Items { .. } = measurement.row.pages {
+        let filled = measurement.load(address, None, &mut |_, _| {})?;
         if let Some(what) = wrong_bytes(&errors_of(&filled)) {
             return Err(what);
         }
-        if filled.tally.failed() > 0 || filled.tally.good < shot.row.used.urls {
+        if filled.tally.failed() > 0 || filled.tally.good < measurement.row.used.urls {
             return Ok(false);
         }
     }
     let deadline = Nanos::now().after(time_max);
-    let is_open = shot.row.used.rate_per_second.is_some();
+    let is_open = measurement.row.used.rate_per_second.is_some();
     let mut windows = Vec::new();
     let mut asked = origin_requests();
-    while Nanos::now() < deadline && !shot.stop.load(std::sync::atomic::Ordering::Relaxed) {
-        let drawn = shot.drawn_anew(WARM_DRAWS + windows.len() as u64);
+    while Nanos::now() < deadline && !measurement.stop.load(std::sync::atomic::Ordering::Relaxed) {
+        let drawn = measurement.drawn_anew(WARM_DRAWS + windows.len() as u64);
         let measured = drawn.measure(address, window, watched)?;
         if let Some(what) = wrong_bytes(&measured.errors) {
             return Err(what);
@@ -48,7 +48,7 @@ pub(crate) fn warm_up(
             false => block.good as f64 / block.elapsed_seconds.max(1e-9),
         });
         let asked_now = origin_requests();
-        let stands_still = !shot.row.hot || asked == asked_now;
+        let stands_still = !measurement.row.hot || asked == asked_now;
         asked = asked_now;
         let last = &windows[windows.len().saturating_sub(WARM_WINDOWS)..];
         if last.len() == WARM_WINDOWS && stands_still && is_steady(last, WARM_SLOPE_SHARE_MAX) {
@@ -88,7 +88,7 @@ mod tests {
         known(&mut bodies);
         let (list, bodies, stop) = (url_list(row), bodies.into(), Arc::new(AtomicBool::new(false)));
         let (known, cpus) = (Some(&bodies), &[][..]);
-        let shot = Shot {
+        let measurement = Measurement {
             row,
             list: &list,
             known,
@@ -101,7 +101,7 @@ mod tests {
             stop: &stop,
         };
         let watched = Watched { pid: std::process::id() as i32, cpus: 1 };
-        let came = warm_up(&shot, origin.address, &watched, (WINDOW, 4 * WINDOW), &mut || None);
+        let came = warm_up(&measurement, origin.address, &watched, (WINDOW, 4 * WINDOW), &mut || None);
         drop(origin);
         let text = std::fs::read_to_string(&log).unwrap();
         std::fs::remove_file(&log).unwrap();

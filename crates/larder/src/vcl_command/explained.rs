@@ -1,16 +1,16 @@
-//! What is said of one request that was rehearsed: for people, and as JSON.
+//! What is said of one request that was asked in a dry run: for people, and as JSON.
 
 use std::fmt::Write as _;
 
+use proxy::dry_runner::{DryRunOutcome, Event};
 use proxy::policy_columns::Life;
-use proxy::rehearsal::{Event, Played};
 use serde_json::{Value, json};
 
-use crate::vcl_command::rehearsal_trace::{TraceLine, trace};
+use crate::vcl_command::dry_run_trace::{TraceLine, trace};
 
-/// A rehearsal that is over, with the lines that ran.
+/// A dry run that is over, with the lines that ran.
 pub struct Explained<'p> {
-    pub played: &'p Played,
+    pub outcome: &'p DryRunOutcome,
     traces: Vec<Vec<TraceLine>>,
     /// What was wished for and could not be.
     note: Option<String>,
@@ -25,8 +25,8 @@ pub struct Style {
 }
 
 impl<'p> Explained<'p> {
-    pub fn of(played: &'p Played, note: Option<String>) -> Explained<'p> {
-        Explained { played, traces: played.ran.iter().map(trace).collect(), note }
+    pub fn of(outcome: &'p DryRunOutcome, note: Option<String>) -> Explained<'p> {
+        Explained { outcome, traces: outcome.ran.iter().map(trace).collect(), note }
     }
 
     pub fn show(&self, style: Style) -> String {
@@ -35,13 +35,13 @@ impl<'p> Explained<'p> {
         if let Some(note) = &self.note {
             let _ = writeln!(out, "note: {note}");
         }
-        for (ran, lines) in self.played.ran.iter().zip(&self.traces) {
+        for (ran, lines) in self.outcome.ran.iter().zip(&self.traces) {
             let aside = if ran.is_background { "  (in the background)" } else { "" };
             let _ = writeln!(out, "{bold}{}{plain}{aside}", ran.method.name());
             show_lines(&mut out, lines, style);
             let _ = writeln!(out, "  {bold}return ({}){plain}", ran.verdict);
         }
-        if self.played.ran.is_empty() {
+        if self.outcome.ran.is_empty() {
             out.push_str("no subroutine ran: the request was refused before the program\n");
         }
         let _ = writeln!(out);
@@ -51,7 +51,7 @@ impl<'p> Explained<'p> {
 
     /// What came of it.
     fn summary(&self, out: &mut String) {
-        for sent in &self.played.sent {
+        for sent in &self.outcome.sent {
             match &sent.request {
                 Some(request) => {
                     let host = request.field("host").map(|host| format!(" Host: {host}")).unwrap_or_default();
@@ -65,10 +65,10 @@ impl<'p> Explained<'p> {
         if let Some(key) = self.hashed() {
             let _ = writeln!(out, "hash     {}", key.join(", "));
         }
-        for settled in &self.played.settled {
+        for settled in &self.outcome.settled {
             life_lines(out, &settled.life, settled.is_background);
         }
-        match (&self.played.got, &self.played.closed) {
+        match (&self.outcome.got, &self.outcome.closed) {
             (Some(got), closed) => {
                 let _ = writeln!(out, "answer   {}: {} {}", self.outcome(), got.head.status, got.reason);
                 if let Some(why) = closed.map(|closed| closed.why).filter(|why| !why.is_empty()) {
@@ -87,12 +87,12 @@ impl<'p> Explained<'p> {
 
     /// As the access log says it.
     pub fn outcome(&self) -> &'static str {
-        self.played.closed.as_ref().map_or("refused", |closed| closed.verdict.token())
+        self.outcome.closed.as_ref().map_or("refused", |closed| closed.verdict.token())
     }
 
     /// What was hashed last, in order; texts in quotes.
     pub fn hashed(&self) -> Option<Vec<String>> {
-        let ran = self.played.ran.iter().rfind(|ran| ran.method.name() == "vcl_hash")?;
+        let ran = self.outcome.ran.iter().rfind(|ran| ran.method.name() == "vcl_hash")?;
         let part = |event: &Event| match event {
             Event::Hashed(part) => Some(part.as_ref().map_or("(absent)".to_owned(), |part| format!("{part:?}"))),
             _ => None,
@@ -102,7 +102,7 @@ impl<'p> Explained<'p> {
 
     /// How long what the client waited for lives; of several fetches the last.
     pub fn life(&self) -> Option<&Life> {
-        let settled = self.played.settled.iter();
+        let settled = self.outcome.settled.iter();
         settled.clone().rfind(|settled| !settled.is_background).or(settled.last()).map(|settled| &settled.life)
     }
 
@@ -117,7 +117,7 @@ impl<'p> Explained<'p> {
     }
 
     pub fn row(&self) -> Value {
-        let subroutines = self.played.ran.iter().zip(&self.traces).map(|(ran, lines)| {
+        let subroutines = self.outcome.ran.iter().zip(&self.traces).map(|(ran, lines)| {
             let lines = lines.iter().map(|line| {
                 json!({
                     "file": line.file, "line": line.line, "text": line.text, "held": line.held,
@@ -129,27 +129,27 @@ impl<'p> Explained<'p> {
                 "statements": lines.collect::<Vec<_>>(),
             })
         });
-        let sent = self.played.sent.iter().map(|sent| {
+        let sent = self.outcome.sent.iter().map(|sent| {
             let request = sent.request.as_ref();
             json!({
                 "backend": sent.backend, "method": request.map(|head| &head.method), "url": request.map(|head| &head.url),
                 "fields": request.map(|head| &head.fields),
             })
         });
-        let got = self.played.got.as_ref().map(|got| {
+        let got = self.outcome.got.as_ref().map(|got| {
             json!({
                 "status": got.head.status, "reason": got.reason, "fields": got.head.fields,
                 "body": String::from_utf8_lossy(&got.body),
             })
         });
-        let lives = self.played.settled.iter().map(|settled| life_row(&settled.life, settled.is_background));
+        let lives = self.outcome.settled.iter().map(|settled| life_row(&settled.life, settled.is_background));
         json!({
             "subroutines": subroutines.collect::<Vec<_>>(),
             "asked": sent.collect::<Vec<_>>(),
             "hash": self.hashed(),
             "lives": lives.collect::<Vec<_>>(),
             "outcome": self.outcome(),
-            "why": self.played.closed.as_ref().map(|closed| closed.why).filter(|why| !why.is_empty()),
+            "why": self.outcome.closed.as_ref().map(|closed| closed.why).filter(|why| !why.is_empty()),
             "answer": got,
             "note": self.note,
         })

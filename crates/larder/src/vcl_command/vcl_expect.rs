@@ -1,16 +1,16 @@
-//! What a case of `larder vcl test` expects, and where a rehearsal differs from it.
+//! What a case of `larder vcl test` expects, and where a dry run differs from it.
 
 use std::collections::BTreeMap;
 
+use proxy::dry_runner::{Event, RanHead};
 use proxy::policy_columns::Kept;
-use proxy::rehearsal::{Event, RanHead};
 use serde::Deserialize;
 use vcl::subroutines::Method;
 use vcl::{Loaded, LogKind, Pattern as VclPattern};
 
 use crate::quantities::parse_duration;
+use crate::vcl_command::dry_running::meant;
 use crate::vcl_command::explained::{Explained, show_seconds};
-use crate::vcl_command::rehearsing::meant;
 
 /// Everything is optional; what is not named is not looked at.
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -141,7 +141,7 @@ impl Expect {
             }
             differ(failures, "outcome", wanted, &found.explained.outcome());
         }
-        let got = found.explained.played.got.as_ref();
+        let got = found.explained.outcome.got.as_ref();
         let shown = |number: Option<u16>| number.map_or("none".to_owned(), |number| number.to_string());
         if self.status.is_some() {
             differ(failures, "status", &shown(self.status), &shown(got.map(|got| got.head.status)));
@@ -164,7 +164,7 @@ impl Expect {
                 Err(format!("there is no subroutine `{name}`{}", meant(&name, &names)))
             }
         };
-        let ran = || found.explained.played.ran.iter().filter(|ran| !ran.is_background);
+        let ran = || found.explained.outcome.ran.iter().filter(|ran| !ran.is_background);
         match &self.verdicts {
             None => {}
             Some(Verdicts::Some(some)) => {
@@ -207,7 +207,7 @@ impl Expect {
     }
 
     fn asked(&self, found: &Found<'_>, failures: &mut Failures) -> Result<(), String> {
-        let sent = &found.explained.played.sent;
+        let sent = &found.explained.outcome.sent;
         if let Some(wanted) = &self.backend {
             let names: Vec<&str> = found.loaded.backends().iter().map(|backend| backend.name.as_str()).collect();
             let got = sent.last().map_or("none", |sent| sent.backend.as_str());
@@ -223,12 +223,12 @@ impl Expect {
     }
 
     fn messages(&self, found: &Found<'_>, failures: &mut Failures) -> Result<(), String> {
-        let played = found.explained.played;
-        let is_client = |ran: &&proxy::rehearsal::Ran| !ran.method.name().starts_with("vcl_backend");
-        let req = played.ran.iter().rfind(is_client).map(|ran| &ran.request);
-        let bereq = played.sent.iter().rev().find_map(|sent| sent.request.as_ref());
-        let beresp = played.ran.iter().rfind(|ran| !is_client(ran)).and_then(|ran| ran.response.as_ref());
-        let resp = played.got.as_ref().map(|got| &got.head);
+        let outcome = found.explained.outcome;
+        let is_client = |ran: &&proxy::dry_runner::Ran| !ran.method.name().starts_with("vcl_backend");
+        let req = outcome.ran.iter().rfind(is_client).map(|ran| &ran.request);
+        let bereq = outcome.sent.iter().rev().find_map(|sent| sent.request.as_ref());
+        let beresp = outcome.ran.iter().rfind(|ran| !is_client(ran)).and_then(|ran| ran.response.as_ref());
+        let resp = outcome.got.as_ref().map(|got| &got.head);
         let all: [(&str, &BTreeMap<String, Wanted>, Option<&RanHead>); 4] = [
             ("req", &self.req, req),
             ("bereq", &self.bereq, bereq),
@@ -240,7 +240,7 @@ impl Expect {
                 wanted.compare(&format!("{message}.http.{name}"), head.and_then(|head| head.field(name)), failures)?;
             }
         }
-        let body = played.got.as_ref().map(|got| String::from_utf8_lossy(&got.body).into_owned());
+        let body = outcome.got.as_ref().map(|got| String::from_utf8_lossy(&got.body).into_owned());
         for (what, wanted, got) in [
             ("req.url", &self.url, req.map(|head| head.url.as_str())),
             ("bereq.url", &self.bereq_url, bereq.map(|head| head.url.as_str())),
@@ -324,7 +324,7 @@ impl Expect {
     }
 
     fn acts(&self, found: &Found<'_>, failures: &mut Failures) {
-        let events = || found.explained.played.ran.iter().flat_map(|ran| &ran.events);
+        let events = || found.explained.outcome.ran.iter().flat_map(|ran| &ran.events);
         if let Some(wanted) = &self.bans {
             let ban = |event: &Event| match event {
                 Event::Banned { expression, refused: None } => Some(expression.clone()),
@@ -343,7 +343,7 @@ impl Expect {
         }
         if let Some(wanted) = self.purged {
             let by_program = events().any(|event| matches!(event, Event::Purged { count: 1.., .. }));
-            let by_verdict = found.explained.played.ran.iter().any(|ran| ran.method == Method::Purge);
+            let by_verdict = found.explained.outcome.ran.iter().any(|ran| ran.method == Method::Purge);
             differ(failures, "purged", &wanted, &(by_program || by_verdict));
         }
     }
@@ -372,7 +372,7 @@ fn word(verdict: &str) -> &str {
 
 /// Fetches of the client's, each of which may try again.
 fn fetches_begun(found: &Found<'_>) -> usize {
-    let ran = found.explained.played.ran.iter().filter(|ran| !ran.is_background);
+    let ran = found.explained.outcome.ran.iter().filter(|ran| !ran.is_background);
     // vcl_miss and vcl_pass say fetch once for each; vcl_hit of old may ask for one, too.
     ran.filter(|ran| match ran.method {
         Method::Miss | Method::Pass => ran.verdict == "fetch",

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use proxy::rehearsal::PlayedAnswer;
+use proxy::dry_runner::MockedAnswer;
 
 use crate::limits::REQUEST_FILE_BYTES_MAX;
 use crate::varnish_parameters;
+use crate::vcl_command::dry_run_heads::{Asked, FieldLine, parse_answer, parse_field};
+use crate::vcl_command::dry_running::{CLIENT_DEFAULT, Cached, Company, play, scene};
 use crate::vcl_command::explained::{Explained, Style};
-use crate::vcl_command::rehearsal_heads::{Asked, FieldLine, parse_answer, parse_field};
-use crate::vcl_command::rehearsing::{CLIENT_DEFAULT, Cached, Company, play, scene};
 
 #[derive(Clone, Debug, Args)]
 pub struct ExplainFlags {
@@ -34,7 +34,7 @@ pub struct ExplainFlags {
 
     /// What the backend answers, or `fails`; repeatable: one answer for each try [default: 200]
     #[arg(long, value_name = "'200 Name: value'", value_parser = parse_answer)]
-    pub origin: Vec<PlayedAnswer>,
+    pub origin: Vec<MockedAnswer>,
 
     /// What the cache holds: miss (nothing), hit, stale, or what the same request left there a TIME ago
     #[arg(long, value_name = "miss|hit|stale|TIME", default_value = "miss", value_parser = Cached::parse)]
@@ -98,10 +98,10 @@ fn explained(flags: &ExplainFlags) -> Result<String, String> {
         parameters: flags.parameters.clone(),
         sick: flags.sick.clone(),
     };
-    let mut rehearsal = company.rehearse()?;
+    let mut runner = company.runner()?;
     let scene = scene(&asked, flags.client, &flags.origin);
-    let (played, note) = play(&mut rehearsal, &scene, flags.cached, &flags.sick).map_err(line)?;
-    let explained = Explained::of(&played, note);
+    let (outcome, note) = play(&mut runner, &scene, flags.cached, &flags.sick).map_err(line)?;
+    let explained = Explained::of(&outcome, note);
     Ok(match flags.json {
         true => format!("{}\n", explained.row()),
         false => explained.show(Style { colour: std::io::stdout().is_terminal(), all: flags.all }),

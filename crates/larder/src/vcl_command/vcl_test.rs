@@ -1,4 +1,4 @@
-//! `larder vcl test FILE.toml`: unit tests of a VCL program. Requests in, expectations out; each case is a rehearsal in a
+//! `larder vcl test FILE.toml`: unit tests of a VCL program. Requests in, expectations out; each case is a dry run in a
 //! place of its own.
 
 use std::io::{IsTerminal, Write};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use proxy::rehearsal::{Played, PlayedAnswer, Rehearsal};
+use proxy::dry_runner::{DryRunOutcome, DryRunner, MockedAnswer};
 use serde_json::{Value, json};
 
 use crate::limits::{TEST_CASES_MAX, TEST_FILE_BYTES_MAX, TESTS_BEFORE_MAX};
 use crate::quantities::parse_duration;
+use crate::vcl_command::dry_run_heads::{Asked, parse_answer};
+use crate::vcl_command::dry_running::{CLIENT_DEFAULT, Cached, Company, play, scene};
 use crate::vcl_command::explained::{Explained, Style};
-use crate::vcl_command::rehearsal_heads::{Asked, parse_answer};
-use crate::vcl_command::rehearsing::{CLIENT_DEFAULT, Cached, Company, play, scene};
 use crate::vcl_command::vcl_expect::{Found, Other};
 use crate::vcl_command::vcl_suite::{Before, Case, OneOrMany, Suite, read_suite};
 
@@ -140,22 +140,22 @@ fn one_case(case: &Case, company: &Company) -> Result<Judged, Broken> {
     if case.expect.is_empty() {
         return Err(Broken::Case("it expects nothing, so it cannot fail: write `expect = { … }`".to_owned()));
     }
-    let mut rehearsal = Company { sick: case.sick.clone(), ..company.clone() }.rehearse().map_err(Broken::Program)?;
+    let mut runner = Company { sick: case.sick.clone(), ..company.clone() }.runner().map_err(Broken::Program)?;
     let mut asked = Asked::parse(&case.request).map_err(Broken::Case)?;
     asked.fields.extend(case.fields.iter().map(|(name, value)| (name.clone(), value.clone())));
     asked.body = case.body.clone().unwrap_or_default().into_bytes();
     let answers = answers(case.origin.as_ref(), case.origin_body.as_deref()).map_err(Broken::Case)?;
     let client = case.client.unwrap_or(CLIENT_DEFAULT);
-    let (played, note) = perform(&mut rehearsal, case, &asked, client, &answers).map_err(Broken::Case)?;
+    let (outcome, note) = perform(&mut runner, case, &asked, client, &answers).map_err(Broken::Case)?;
     let others = case.expect.others().into_iter().map(|(request, is_same)| {
         let asked = Asked::parse(request)?;
-        let mut elsewhere = company.rehearse()?;
-        let played = elsewhere.ask(&scene(&asked, client, &answers))?;
-        Ok(Other { request: request.to_owned(), is_same, hashed: Explained::of(&played, None).hashed() })
+        let mut elsewhere = company.runner()?;
+        let outcome = elsewhere.ask(&scene(&asked, client, &answers))?;
+        Ok(Other { request: request.to_owned(), is_same, hashed: Explained::of(&outcome, None).hashed() })
     });
     let others = others.collect::<Result<Vec<_>, String>>().map_err(Broken::Case)?;
-    let explained = Explained::of(&played, note);
-    let loaded = rehearsal.loaded();
+    let explained = Explained::of(&outcome, note);
+    let loaded = runner.loaded();
     let found = Found { explained: &explained, loaded: &loaded, others };
     let failures = case.expect.failures(&found).map_err(Broken::Case)?;
     let trace = explained.show(Style::default());
@@ -168,12 +168,12 @@ fn one_case(case: &Case, company: &Company) -> Result<Judged, Broken> {
 
 /// What comes before, then the request itself.
 fn perform(
-    rehearsal: &mut Rehearsal,
+    runner: &mut DryRunner,
     case: &Case,
     asked: &Asked,
     client: IpAddr,
-    own_answers: &[PlayedAnswer],
-) -> Result<(Played, Option<String>), String> {
+    own_answers: &[MockedAnswer],
+) -> Result<(DryRunOutcome, Option<String>), String> {
     if case.before.len() > TESTS_BEFORE_MAX {
         return Err(format!(
             "{} requests before; there may be {TESTS_BEFORE_MAX} (TESTS_BEFORE_MAX)",
@@ -183,7 +183,7 @@ fn perform(
     for before in &case.before {
         let table = match before {
             Before::Request(request) => {
-                rehearsal.ask(&scene(&Asked::parse(request)?, client, own_answers))?;
+                runner.ask(&scene(&Asked::parse(request)?, client, own_answers))?;
                 continue;
             }
             Before::Table(table) => table,
@@ -192,24 +192,24 @@ fn perform(
             None => own_answers.to_vec(),
             Some(_) => answers(table.origin.as_ref(), None)?,
         };
-        rehearsal.ask(&scene(&Asked::parse(&table.request)?, table.client.unwrap_or(client), &answers))?;
+        runner.ask(&scene(&Asked::parse(&table.request)?, table.client.unwrap_or(client), &answers))?;
         if let Some(time) = &table.then_wait {
-            rehearsal.advance(parse_duration(time)?.as_millis() as u64);
+            runner.advance(parse_duration(time)?.as_millis() as u64);
         }
     }
     let cached = case.cached.as_deref().map_or(Ok(Cached::Miss), Cached::parse)?;
-    play(rehearsal, &scene(asked, client, own_answers), cached, &case.sick)
+    play(runner, &scene(asked, client, own_answers), cached, &case.sick)
 }
 
-fn answers(written: Option<&OneOrMany>, body: Option<&str>) -> Result<Vec<PlayedAnswer>, String> {
+fn answers(written: Option<&OneOrMany>, body: Option<&str>) -> Result<Vec<MockedAnswer>, String> {
     let mut answers = match written {
         None if body.is_none() => return Ok(Vec::new()),
-        None => vec![PlayedAnswer::default()],
+        None => vec![MockedAnswer::default()],
         Some(OneOrMany::One(text)) => vec![parse_answer(text)?],
         Some(OneOrMany::Many(texts)) => texts.iter().map(|text| parse_answer(text)).collect::<Result<_, _>>()?,
     };
     for answer in &mut answers {
-        if let (PlayedAnswer::Given(answer), Some(body)) = (answer, body) {
+        if let (MockedAnswer::Given(answer), Some(body)) = (answer, body) {
             answer.body = body.as_bytes().to_vec();
         }
     }

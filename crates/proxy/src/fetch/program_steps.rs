@@ -96,7 +96,7 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
     if !task.is_background && core.shared.logs() {
         task.log_notes = Some(Rc::clone(client.log_notes.get_or_init(Default::default)));
     }
-    let (client_records, program) = (client.records.as_deref(), &client.site.name);
+    let (client_records, program) = (client.records.as_deref(), &client.vcl_site.name);
     task.records = fetch_records::begin(&core, client_records, (xid, reason), program, &fetch.head.request());
     if client.body.is_some() {
         (fetch.body, fetch.carried) = (RequestBody::None, client.body.clone());

@@ -13,7 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::limits::UNIX_BACKLOG_PAUSE;
 use super::origin_error::OriginErrorKind;
-use crate::settings::PlayedOrigin;
+use crate::settings::MockedOrigin;
 use crate::socket::Socket;
 
 /// Where a connection can be opened to.
@@ -23,8 +23,8 @@ pub enum DialAddress {
     /// With TLS, to the server of this name.
     Tls(SocketAddr, Arc<str>),
     Unix(PathBuf),
-    /// A rehearsal's.
-    Played(PlayedOrigin),
+    /// A dry run's.
+    Mocked(MockedOrigin),
 }
 
 impl fmt::Display for DialAddress {
@@ -36,7 +36,7 @@ impl fmt::Display for DialAddress {
                 [0, name @ ..] => write!(f, "unix:@{}", String::from_utf8_lossy(name)),
                 _ => write!(f, "unix:{}", path.display()),
             },
-            DialAddress::Played(origin) => write!(f, "played:{}", origin.backend()),
+            DialAddress::Mocked(origin) => write!(f, "mocked:{}", origin.backend()),
         }
     }
 }
@@ -67,7 +67,7 @@ async fn connect(place: &DialAddress) -> io::Result<Socket> {
             stream.set_nodelay(true)?;
             Ok(stream.into())
         }
-        DialAddress::Played(origin) => Ok(origin.open()?.into()),
+        DialAddress::Mocked(origin) => Ok(origin.open()?.into()),
         DialAddress::Unix(path) => loop {
             match UnixStream::connect(path).await {
                 Ok(stream) => return Ok(stream.into()),

@@ -84,7 +84,7 @@ impl OriginNames {
         let admits = |ip| gate.as_ref().is_none_or(|gate| gate.admits(ip));
         let part = |url: &OriginUrl| match url {
             OriginUrl::Unix(path) => Part::Fixed(DialAddress::Unix(path.clone())),
-            OriginUrl::Played(origin) => Part::Fixed(DialAddress::Played(origin.clone())),
+            OriginUrl::Mocked(origin) => Part::Fixed(DialAddress::Mocked(origin.clone())),
             OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } => {
                 let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
                 let server = matches!(url, OriginUrl::Tls { .. }).then(|| Arc::from(bare));
@@ -161,7 +161,7 @@ impl OriginNames {
                 }
             }
         }
-        #[allow(clippy::mutable_key_type, reason = "a played place is told by its name, which does not change")]
+        #[allow(clippy::mutable_key_type, reason = "a mocked place is told by its name, which does not change")]
         let mut seen = HashSet::new();
         places.retain(|place| seen.insert(place.clone()));
         places

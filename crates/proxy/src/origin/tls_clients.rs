@@ -17,7 +17,7 @@ impl TlsClients {
     pub fn new(settings: &OriginSettings, system: fn() -> Option<Arc<Authorities>>) -> TlsClients {
         let hosts = settings.urls.iter().filter_map(|url| match url {
             OriginUrl::Tls { host, .. } => Some(bare(host)),
-            OriginUrl::Tcp { .. } | OriginUrl::Unix(_) | OriginUrl::Played(_) => None,
+            OriginUrl::Tcp { .. } | OriginUrl::Unix(_) | OriginUrl::Mocked(_) => None,
         });
         let mut clients: Vec<(Arc<str>, ClientTls)> = Vec::new();
         for host in hosts {

@@ -17,19 +17,19 @@ pub(super) fn in_slices() -> Story {
     })
 }
 
-fn whole() -> PlayedAnswer {
+fn whole() -> MockedAnswer {
     answer(200, &LINES, FILM)
 }
 
 /// The slice that begins there, of this version of the film.
-fn slice(from: usize, version: &str) -> PlayedAnswer {
+fn slice(from: usize, version: &str) -> MockedAnswer {
     let to = (from + 10).min(FILM.len());
     let (tag, range) = (format!("ETag: \"{version}\""), format!("Content-Range: bytes {from}-{}/36", to - 1));
     answer(206, &["Cache-Control: max-age=60", &tag, &range], &FILM[from..to])
 }
 
 /// A story in which the slice from byte 20 is stored, and no other.
-pub(super) fn third_slice_stored(next: impl IntoIterator<Item = PlayedAnswer>) -> Story {
+pub(super) fn third_slice_stored(next: impl IntoIterator<Item = MockedAnswer>) -> Story {
     let story = in_slices();
     story.origin([slice(20, "v1")].into_iter().chain(next));
     let reply = story.get("/film", &["Range: bytes=20-21"]);
@@ -118,7 +118,7 @@ fn an_origin_that_breaks_off_a_large_body_is_asked_for_the_rest_by_ranges() {
 #[test]
 fn a_stale_body_in_slices_is_served_whole_when_the_origin_refuses() {
     let story = in_slices();
-    story.origin([whole(), PlayedAnswer::Refused]);
+    story.origin([whole(), MockedAnswer::Refused]);
     story.get("/film", &[]);
     story.pass_seconds(61);
     let reply = story.get("/film", &[]);

@@ -47,11 +47,11 @@ fn walks() -> Vec<Story> {
         builtin.get(path, &[]);
     }
     builtin.pass_seconds(2);
-    builtin.origin([answer(304, &stale[..1], ""), PlayedAnswer::Refused]);
+    builtin.origin([answer(304, &stale[..1], ""), MockedAnswer::Refused]);
     builtin.get("/c", &[]);
     builtin.pass_seconds(2);
     builtin.get("/c", &[]);
-    builtin.origin([PlayedAnswer::Refused]);
+    builtin.origin([MockedAnswer::Refused]);
     builtin.get("/d", &[]);
     builtin.ask("POST /d", &[], "x");
     builtin.ask("PURGE /a", &[], "");
@@ -123,13 +123,13 @@ fn walks() -> Vec<Story> {
         answer(500, &[], "no"),
         answer(501, &[], "no"),
         answer(502, &[], "no"),
-        PlayedAnswer::Refused,
+        MockedAnswer::Refused,
         tagged(),
     ]);
     for path in ["/five", "/none", "/retry", "/six"] {
         program.get(path, &[]);
     }
-    program.origin([PlayedAnswer::Refused]);
+    program.origin([MockedAnswer::Refused]);
     program.get("/seven", &[]);
     program.get("/pass/refused", &[]);
     program.get("/none", &[]);

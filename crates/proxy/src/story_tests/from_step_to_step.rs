@@ -15,7 +15,7 @@ fn a_post_is_passed_and_its_body_arrives() {
 #[test]
 fn an_origin_that_refuses_is_502() {
     let story = Story::builtin();
-    story.origin([PlayedAnswer::Refused]);
+    story.origin([MockedAnswer::Refused]);
     let reply = story.get("/", &[]);
     assert_eq!((reply.status(), reply.verdict().0), (502, CacheVerdict::Error));
 }

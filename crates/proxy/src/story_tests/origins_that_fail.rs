@@ -3,7 +3,7 @@
 use super::*;
 
 /// A story whose connection to the origin lies in the pool, behind an answer that is not stored.
-fn with_a_pooled_connection(then: Then, next: impl IntoIterator<Item = PlayedAnswer>) -> Story {
+fn with_a_pooled_connection(then: Then, next: impl IntoIterator<Item = MockedAnswer>) -> Story {
     let story = Story::builtin();
     let first = pooled(&["Cache-Control: no-store"], "first", then);
     story.origin([first].into_iter().chain(next));
@@ -61,7 +61,7 @@ fn an_origin_that_closes_a_new_connection_without_an_answer_is_502_and_is_asked_
 const CUT: [&str; 2] = ["Content-Length: 10\r\n\r\n0123", "Transfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n"];
 
 /// An answer of which not all comes.
-fn cut(framed: &str) -> PlayedAnswer {
+fn cut(framed: &str) -> MockedAnswer {
     wire(&format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{framed}"), Then::Closes)
 }
 

@@ -209,7 +209,7 @@ fn uncacheable_is_a_miss_for_everybody() {
 fn backend_error_answers_in_place_of_an_origin() {
     let story =
         Story::vcl("sub vcl_backend_error { set beresp.status = 200; synthetic(\"sorry\"); return (deliver); }");
-    story.origin([PlayedAnswer::Refused]);
+    story.origin([MockedAnswer::Refused]);
     let reply = story.get("/", &[]);
     assert_eq!((reply.status(), reply.body()), (200, "sorry"));
 }
@@ -222,7 +222,7 @@ fn backend_error_may_try_another_backend() {
          sub vcl_backend_error { if (bereq.retries == 0) { return (retry); } } \
          sub vcl_backend_response { set beresp.http.retries = bereq.retries; }",
     );
-    story.origin([PlayedAnswer::Refused, fresh(60, "up")]);
+    story.origin([MockedAnswer::Refused, fresh(60, "up")]);
     let reply = story.get("/", &[]);
     assert_eq!((reply.status(), reply.body(), reply.field("retries")), (200, "up", "1".to_owned()));
     assert_eq!(reply.asked.iter().map(|sent| sent.backend.as_str()).collect::<Vec<_>>(), ["default", "other"]);
@@ -330,7 +330,7 @@ fn a_body_that_no_backend_could_be_sent_is_there_for_a_retry_and_for_a_restart()
     let restart = "sub vcl_deliver { if (req.restarts == 0) { return (restart); } }";
     for text in [retry, restart] {
         let story = Story::vcl(text);
-        story.origin([PlayedAnswer::Refused, answer(200, &[], "done")]);
+        story.origin([MockedAnswer::Refused, answer(200, &[], "done")]);
         let reply = story.ask("POST /", &[], "pie");
         assert_eq!((reply.status(), reply.body(), reply.asked.len()), (200, "done", 2), "{text}");
         assert_eq!(reply.asked[1].body, b"pie", "{text}");
@@ -350,7 +350,7 @@ fn a_body_that_was_taken_off_is_not_announced_again_by_a_rollback() {
 fn a_body_that_no_backend_could_be_sent_is_there_for_every_try_in_place_of_varnishd() {
     let text = "sub vcl_deliver { if (req.restarts < 2) { return (restart); } } sub vcl_synth { return (fail); }";
     let story = Story::vcl_with(text, |settings| settings.as_varnishd = true);
-    story.origin([PlayedAnswer::Refused, PlayedAnswer::Refused, PlayedAnswer::Refused]);
+    story.origin([MockedAnswer::Refused, MockedAnswer::Refused, MockedAnswer::Refused]);
     let reply = story.ask("POST /", &[], "pie");
     assert_eq!((reply.status(), reply.asked.len()), (503, 3));
 }

@@ -84,18 +84,18 @@ fn the_servers_numbers_are_a_page_of_text() {
 #[test]
 fn an_error_tells_strangers_a_number_and_operators_the_cause() {
     let stranger = Story::builtin();
-    stranger.origin([PlayedAnswer::Refused]);
+    stranger.origin([MockedAnswer::Refused]);
     let text = stranger.get("/", &[]).body().to_owned();
     assert!(text.contains("Request id: ") && !text.contains("shop"), "{text}");
     let operator = Story::with(|settings| settings.details_to = crate::settings::Network::LOOPBACK.to_vec());
-    operator.origin([PlayedAnswer::Refused]);
+    operator.origin([MockedAnswer::Refused]);
     assert!(operator.get("/", &[]).body().contains("shop"));
 }
 
 #[test]
 fn an_error_is_html_for_who_prefers_it() {
     let story = Story::builtin();
-    story.origin([PlayedAnswer::Refused]);
+    story.origin([MockedAnswer::Refused]);
     let reply = story.get("/", &["Accept: text/html, */*;q=0.1"]);
     assert!(reply.field("content-type").starts_with("text/html"));
 }
@@ -103,7 +103,7 @@ fn an_error_is_html_for_who_prefers_it() {
 #[test]
 fn an_operator_reads_which_origin_refused() {
     let story = Story::with(|settings| settings.details_to = crate::settings::Network::LOOPBACK.to_vec());
-    story.origin([PlayedAnswer::Refused]);
+    story.origin([MockedAnswer::Refused]);
     let reply = story.get("/", &[]);
     assert!(reply.body().contains("origin \"shop\"") && reply.body().contains(": connect failed"), "{}", reply.body());
     assert!(reply.field("cache-status").starts_with("larder"), "{}", reply.field("cache-status"));

@@ -5,7 +5,7 @@ use super::*;
 const TAGGED: &[&str] = &["Cache-Control: max-age=1", "ETag: \"a\""];
 
 /// A story in which `/` was stored with these lines, and so many seconds have passed.
-fn after(lines: &[&str], seconds: u64, next: PlayedAnswer) -> Story {
+fn after(lines: &[&str], seconds: u64, next: MockedAnswer) -> Story {
     let story = Story::builtin();
     story.origin([answer(200, lines, "old"), next]);
     story.get("/", &[]);
@@ -73,7 +73,7 @@ fn stale_while_revalidate_is_served_at_once_and_refreshed_behind() {
 
 #[test]
 fn stale_if_error_is_served_when_the_origin_refuses() {
-    let reply = after(&["Cache-Control: max-age=1, stale-if-error=9"], 2, PlayedAnswer::Refused).get("/", &[]);
+    let reply = after(&["Cache-Control: max-age=1, stale-if-error=9"], 2, MockedAnswer::Refused).get("/", &[]);
     assert_eq!((reply.status(), reply.body(), reply.verdict().0), (200, "old", CacheVerdict::Stale));
     assert!(reply.field("cache-status").contains("fwd=stale"), "{}", reply.field("cache-status"));
 }
@@ -88,7 +88,7 @@ fn stale_if_error_is_served_when_the_origin_answers_503() {
 #[test]
 fn must_revalidate_serves_nothing_stale() {
     let lines = ["Cache-Control: max-age=1, must-revalidate, stale-if-error=9"];
-    assert_eq!(after(&lines, 2, PlayedAnswer::Refused).get("/", &[]).status(), 502);
+    assert_eq!(after(&lines, 2, MockedAnswer::Refused).get("/", &[]).status(), 502);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_age_that_it_came_with_counts() {
 #[test]
 fn a_failure_is_not_told_to_others_before_a_second_one() {
     let story = Story::builtin();
-    story.origin([PlayedAnswer::Refused, fresh(60, "page")]);
+    story.origin([MockedAnswer::Refused, fresh(60, "page")]);
     assert_eq!(story.get("/", &[]).status(), 502);
     assert_eq!(story.get("/", &[]).body(), "page");
 }

@@ -36,7 +36,7 @@ pub(crate) struct MadeFor {
 impl MadeFor {
     pub(crate) fn of(client: &ClientState) -> Rc<MadeFor> {
         Rc::new(MadeFor {
-            site: Arc::clone(&client.site),
+            site: Arc::clone(&client.vcl_site),
             addresses: Rc::clone(&client.addresses),
             identity: client.identity.borrow().clone(),
             backend_hint: client.backend_hint.get(),

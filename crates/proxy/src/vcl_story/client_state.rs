@@ -29,7 +29,7 @@ pub(crate) enum Remembered {
 
 /// The state of one request under a program.
 pub(crate) struct ClientState {
-    pub(crate) site: Arc<VclSite>,
+    pub(crate) vcl_site: Arc<VclSite>,
     pub(crate) addresses: Rc<ConnectionAddresses>,
     pub(crate) xid: Cell<u64>,
     pub(crate) started_s: f64,
@@ -94,10 +94,15 @@ pub(crate) struct BodyWasRead {
 }
 
 impl ClientState {
-    pub(crate) fn new(site: Arc<VclSite>, addresses: Rc<ConnectionAddresses>, xid: u64, started_s: f64) -> ClientState {
-        let backend_hint = Cell::new(site.loaded.default_backend());
+    pub(crate) fn new(
+        vcl_site: Arc<VclSite>,
+        addresses: Rc<ConnectionAddresses>,
+        xid: u64,
+        started_s: f64,
+    ) -> ClientState {
+        let backend_hint = Cell::new(vcl_site.loaded.default_backend());
         ClientState {
-            site,
+            vcl_site,
             addresses,
             xid: Cell::new(xid),
             started_s,

@@ -54,7 +54,7 @@ fn within<R>(
 ) -> Option<R> {
     let (core, settings, head) = (Rc::clone(&tx.core), Arc::clone(&tx.site), Rc::clone(&tx.head));
     let state = tx.policy.program()?;
-    let program = Arc::clone(&state.site);
+    let program = Arc::clone(&state.vcl_site);
     let result = {
         let arena = core.fresh_arena();
         let request = head.request();
@@ -167,7 +167,7 @@ pub(crate) fn relabel(tx: &mut Transaction, label: &str) -> Step {
 
 /// Goes on under the program of a label, with the request as it came.
 fn change_program(tx: &mut Transaction, label: &str) -> bool {
-    let Some(site) = tx.policy.program().and_then(|state| state.site.labelled(label)) else { return false };
+    let Some(site) = tx.policy.program().and_then(|state| state.vcl_site.labelled(label)) else { return false };
     let Some(state) = tx.policy.program_mut() else { return false };
     if let Some(original) = &state.original {
         tx.head = Rc::clone(original);
@@ -181,7 +181,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
     next.log_notes = std::mem::take(&mut state.log_notes);
     next.records = state.records.take();
     if let Some(records) = &next.records {
-        records.put(RecordKind::VclUse, &[next.site.name.as_bytes(), b" via ", label.as_bytes()]);
+        records.put(RecordKind::VclUse, &[next.vcl_site.name.as_bytes(), b" via ", label.as_bytes()]);
     }
     *state = next;
     true

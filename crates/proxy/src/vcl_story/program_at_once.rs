@@ -64,7 +64,7 @@ struct RenderedHead {
     has_body: bool,
 }
 
-/// What the subroutines played to, before anything is written: an answer, whose head is in the core's tail, or where the request goes instead.
+/// What the subroutines led to, before anything is written: an answer, whose head is in the core's tail, or where the request goes instead.
 type HitVerdicts = Result<RenderedHead, (State, Step)>;
 
 pub(crate) fn run(
@@ -75,11 +75,11 @@ pub(crate) fn run(
     parsed: &ParsedRequest<'_>,
 ) -> InstantOutcome<Box<OnItsWay>> {
     let now = core.clock().at(parsed.moment);
-    let program = Arc::clone(&state.site);
+    let program = Arc::clone(&state.vcl_site);
     let request = &parsed.received.request;
     // Declared first: what the scope shows of the object must not outlive it.
     let found = OnceCell::new();
-    let played = {
+    let led_to = {
         let arena = core.fresh_arena();
         // Made where it stays: it is large.
         let url = url_of(request, &arena);
@@ -97,7 +97,7 @@ pub(crate) fn run(
     };
     let on_its_way =
         |head, (state, step, outcome)| InstantOutcome::Step(Box::new(OnItsWay { head, state, step, outcome }));
-    match (played, found.get()) {
+    match (led_to, found.get()) {
         (Ok(rendered), Some(object)) => match write(connection, core, site, (state, parsed), object, rendered) {
             InstantOutcome::Answered { persistent } => InstantOutcome::Answered { persistent },
             InstantOutcome::Step(begun) => on_its_way(request.to_head(), begun),
@@ -233,8 +233,8 @@ fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault
     };
     resp.set(X_VARNISH, xids);
     resp.set(AGE, scope.arena.copy(message::decimal(digits, object.age_s(scope.now)))?);
-    resp.add(VIA, scope.settings.via.as_bytes());
-    if object.status() == Status::OK && scope.settings.settings.vcl.http_range_support {
+    resp.add(VIA, scope.site.via.as_bytes());
+    if object.status() == Status::OK && scope.site.settings.vcl.http_range_support {
         resp.set(ACCEPT_RANGES, b"bytes");
     }
     if has_length(object.status()) {
@@ -265,7 +265,7 @@ fn render_as_stored(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, 
     out.clear();
     let (persistent, has_body) = (parsed.persistent, has_length(object.status()));
     let persistence = Persistence::of(persistent, parsed.received.request.version);
-    builtin_hit::write_tail(&mut out, scope.settings, object, state.xid.get(), scope.now, persistence);
+    builtin_hit::write_tail(&mut out, scope.site, object, state.xid.get(), scope.now, persistence);
     Ok(RenderedHead { persistent, starts_as_stored: true, has_body })
 }
 

@@ -83,7 +83,7 @@ impl Connection {
         let mut state = ClientState::new(program, self.addresses_for(&client), xid, now_s);
         if core.records.is_some() {
             let (session, asked) = (self.session(), (received, expected, moment));
-            state.records = request_records::begin(core, (session, xid), &state.addresses, &state.site.name, asked);
+            state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);
         }
         let on_its_way = match (rest_of_hit, refused) {
             (Some((state, step, outcome)), _) => {

@@ -41,7 +41,7 @@ const BODY_PARTS_USUAL: usize = 8;
 pub(crate) struct Scope<'a> {
     pub(crate) arena: &'a Arena,
     pub(crate) core: &'a Core,
-    pub(crate) settings: &'a Site,
+    pub(crate) site: &'a Site,
     pub(crate) side: Side<'a>,
     pub(crate) now: Now,
     pub(crate) req: RequestHalf<'a>,
@@ -64,7 +64,7 @@ impl<'a> Scope<'a> {
     #[inline(always)]
     pub(crate) fn new(
         core: &'a Core,
-        settings: &'a Site,
+        site: &'a Site,
         arena: &'a Arena,
         side: Side<'a>,
         req: RequestHalf<'a>,
@@ -73,7 +73,7 @@ impl<'a> Scope<'a> {
         Scope {
             arena,
             core,
-            settings,
+            site,
             side,
             now,
             req,
@@ -171,7 +171,7 @@ impl<'a> Host<'a> for Scope<'a> {
 
     fn world(&self) -> &dyn World {
         match self.side {
-            Side::Client(state) => state.site.world(),
+            Side::Client(state) => state.vcl_site.world(),
             Side::Fetch(task) => task.made_for.site.world(),
         }
     }
@@ -321,7 +321,7 @@ impl<'a> Host<'a> for Scope<'a> {
 
     fn backend_health(&self, of: BackendId) -> Health {
         match self.side {
-            Side::Client(state) => state.site.health(of),
+            Side::Client(state) => state.vcl_site.health(of),
             Side::Fetch(task) => task.made_for.site.health(of),
         }
     }

@@ -16,7 +16,7 @@ use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_state::BodyWasRead;
-use crate::vcl_story::{client_steps, foresight};
+use crate::vcl_story::{body_forecast, client_steps};
 
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
     if downstream.has_broken_body() {
@@ -49,7 +49,7 @@ fn body_wanted(tx: &mut Transaction, downstream: &Downstream<'_>) -> Option<u64>
     if !downstream.has_untouched_body() || state.body.is_some() {
         return None;
     }
-    foresight::foresee_body(tx)
+    body_forecast::forecast_body(tx)
 }
 
 /// Reads the body for the program. The error is where the request goes instead.

@@ -76,8 +76,7 @@ fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
             }
         }),
         V::LOCAL_SOCKET => {
-            let name =
-                listener_name(&scope.settings.settings.listeners, addresses.local, addresses.unix_path.as_deref());
+            let name = listener_name(&scope.site.settings.listeners, addresses.local, addresses.unix_path.as_deref());
             Plain::Text(scope.arena.copy(name.as_bytes()).ok())
         }
         _ => return None,
@@ -144,7 +143,7 @@ fn hash<'a>(scope: &Scope<'a>, hash: Option<[u8; 32]>) -> Plain<'a> {
 
 /// `bereq.*`.
 fn fetch<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Read<'a> {
-    let limits = &scope.settings.settings.limits;
+    let limits = &scope.site.settings.limits;
     let duration = |set: Option<f64>, usual: std::time::Duration| Plain::Duration(set.unwrap_or(usual.as_secs_f64()));
     Some(match of {
         V::BEREQ_METHOD => return text(scope.bereq().method.get()),
@@ -220,7 +219,7 @@ fn ttl_left_s(lives: &Lifetimes) -> f64 {
 
 /// `param.*` and `sess.*`.
 fn parameter<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
-    let (limits, vcl) = (&scope.settings.settings.limits, &scope.settings.settings.vcl);
+    let (limits, vcl) = (&scope.site.settings.limits, &scope.site.settings.vcl);
     let duration = |of: std::time::Duration| Some(Plain::Duration(of.as_secs_f64()));
     match of {
         V::PARAM_DEFAULT_TTL => duration(vcl.default_ttl),
@@ -330,7 +329,7 @@ pub(crate) fn rfc_ttl(scope: &Scope<'_>) -> Result<(), Fault> {
     };
     let head = scope.response.to_made().head;
     let now_s = (scope.now.wall_ms / 1_000) as i64;
-    let defaults = scope.settings.settings.vcl.lifetimes();
+    let defaults = scope.site.settings.vcl.lifetimes();
     let announced = announced(head.status, head.fields.view(), now_s, &defaults);
     state.lifetimes.set(announced.lifetimes);
     state.life_by.set(LifeBy::announced(&announced));

@@ -1,6 +1,6 @@
 //! A scope that somebody looks at while a subroutine runs over it.
 //!
-//! Every fetch runs over one, because the log says which statement decided how long a response lives. A rehearsal runs
+//! Every fetch runs over one, because the log says which statement decided how long a response lives. A dry run runs
 //! everything over one and hears of each statement, change and verdict; and where records are wanted, what a record is made of
 //! is told to them. It does nothing of its own: what it is asked for the scope does.
 
@@ -15,13 +15,13 @@ use vcl::{
     Task, UnixPeer, VariableId, World, header_value,
 };
 
+use crate::dry_runner::heard::{Event, Ran};
+use crate::dry_runner::mocked_exchange::RanHead;
+use crate::dry_runner::mocked_exchange::lossy;
+use crate::dry_runner::watch::Watch;
 use crate::records::record_kind::HeadPart;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, fetch_records, request_records};
-use crate::rehearsal::heard::{Event, Ran};
-use crate::rehearsal::played_exchange::RanHead;
-use crate::rehearsal::played_exchange::lossy;
-use crate::rehearsal::watch::Watch;
 use crate::vcl_story::log_notes::DecidedBy;
 use crate::vcl_story::program_scope::{Scope, Side};
 
@@ -116,7 +116,7 @@ impl<'s, 'a> Watched<'s, 'a> {
 
     fn loaded(&self) -> &std::sync::Arc<vcl::Loaded> {
         match self.scope.side {
-            Side::Client(state) => &state.site.loaded,
+            Side::Client(state) => &state.vcl_site.loaded,
             Side::Fetch(state) => &state.made_for.site.loaded,
         }
     }
@@ -349,7 +349,7 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         self.scope.late_100_continue(late);
     }
 
-    /// A rehearsal goes the same way every time.
+    /// A dry run goes the same way every time.
     fn random(&self) -> u64 {
         self.watch.map_or_else(|| self.scope.random(), Watch::draw)
     }

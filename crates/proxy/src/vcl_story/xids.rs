@@ -24,7 +24,7 @@ pub(crate) struct Xids {
 }
 
 impl Xids {
-    /// Of a core that counts by itself: a rehearsal's first number is always the same.
+    /// Of a core that counts by itself: a dry run's first number is always the same.
     pub(crate) fn apart() -> Xids {
         Xids { next: 2, end: u64::MAX, setting: SETTING.load(Ordering::Relaxed) }
     }

@@ -39,8 +39,8 @@ pub fn call<'a, H: Host<'a>>(
     let rate = Rate { key, limit: given.int(1), period_s: given.real(2), block_s: given.real(3) };
     let now_s = run.host.world().now_s();
     Ok(match function {
-        F::IsDenied if run.host.is_foreseeing() => Plain::Bool(BUCKETS.left(&rate, now_s) < 1),
-        F::ReturnToken | F::RemoveBucket if run.host.is_foreseeing() => NOTHING,
+        F::IsDenied if run.host.is_dry_run() => Plain::Bool(BUCKETS.left(&rate, now_s) < 1),
+        F::ReturnToken | F::RemoveBucket if run.host.is_dry_run() => NOTHING,
         F::IsDenied => Plain::Bool(ruled(run, BUCKETS.take(&rate, now_s))),
         F::ReturnToken => {
             ruled(run, BUCKETS.give_back(&rate, now_s));

@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
-use crate::rehearsal::played_origins::{PlayedOrigin, Stage};
+use crate::dry_runner::mocked_origins::{MockedOrigin, Stage};
 
 /// An answer that need not be a whole one, nor one at all.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ impl Stage {
     }
 }
 
-impl PlayedOrigin {
+impl MockedOrigin {
     pub(super) async fn go_on(&self, mut stream: UnixStream, answer: WireAnswer) -> io::Result<()> {
         stream.write_all(&answer.bytes).await?;
         match answer.then {

@@ -1,4 +1,4 @@
-//! From what was typed to a rehearsal that can be asked: the program and those of its labels are read and loaded, backends
+//! From what was typed to a dry run that can be asked: the program and those of its labels are read and loaded, backends
 //! made sick, and what the cache holds is brought there by asking.
 
 use std::net::IpAddr;
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use proxy::dry_runner::{DryRunOutcome, DryRunner, DryRunnerStart, MockedAnswer, Scene};
 use proxy::policy_columns::Kept;
-use proxy::rehearsal::{Played, PlayedAnswer, Rehearsal, RehearsalStart, Scene};
 use proxy::settings::ListenerSettings;
 
 use crate::config::nearest;
-use crate::limits::REHEARSAL_MEMORY_BYTES;
+use crate::limits::DRY_RUN_MEMORY_BYTES;
 use crate::plan::Plan;
 use crate::quantities::parse_duration;
 use crate::varnish_parameters;
-use crate::vcl_command::rehearsal_heads::Asked;
+use crate::vcl_command::dry_run_heads::Asked;
 use crate::vcl_loading;
 use crate::vcl_world::Machine;
 
 /// Who asks, unless somebody else is said to: an address for examples (RFC 5737).
 pub const CLIENT_DEFAULT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 
-/// What every rehearsal of one program is made of.
+/// What every dry run of one program is made of.
 #[derive(Clone, Debug, Default)]
 pub struct Company {
     pub vcl: PathBuf,
@@ -63,17 +63,17 @@ impl Cached {
 
 impl Company {
     /// A place with nothing in its store. The error is for people, and ends with a line's end.
-    pub fn rehearse(&self) -> Result<Rehearsal, String> {
+    pub fn runner(&self) -> Result<DryRunner, String> {
         let in_file = |why: String| format!("{}: error: {why}\n", self.vcl.display());
         let mut plan = Plan::default();
         for (name, value) in &self.parameters {
             varnish_parameters::set(&mut plan, name, value).map_err(in_file)?;
         }
-        plan.settings.memory_bytes_max = REHEARSAL_MEMORY_BYTES;
+        plan.settings.memory_bytes_max = DRY_RUN_MEMORY_BYTES;
         plan.settings.listeners = Vec::<ListenerSettings>::new();
         let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
         let load = |name: &str, path: &Path| vcl_loading::from_file(name, path, &self.vcl_path, colour);
-        let program = load("rehearsed", &self.vcl)?.program;
+        let program = load("dry-run", &self.vcl)?.program;
         let labels =
             self.labels.iter().map(|(label, path)| Ok((label.clone(), load(&format!("of-{label}"), path)?.program)));
         let labels = labels.collect::<Result<Vec<_>, String>>()?;
@@ -85,14 +85,14 @@ impl Company {
                 return Err(in_file(what));
             }
         }
-        let start = RehearsalStart { settings: plan.settings, machine: Arc::new(Machine::default()), program, labels };
-        let rehearsal = Rehearsal::start(start).map_err(|why| in_file(why.to_string()))?;
-        let loaded = rehearsal.loaded();
+        let start = DryRunnerStart { settings: plan.settings, machine: Arc::new(Machine::default()), program, labels };
+        let runner = DryRunner::start(start).map_err(|why| in_file(why.to_string()))?;
+        let loaded = runner.loaded();
         let names: Vec<&str> = loaded.backends().iter().map(|backend| backend.name.as_str()).collect();
         if let Some(name) = self.sick.iter().find(|name| !names.contains(&name.as_str())) {
             return Err(in_file(format!("there is no backend `{name}` to be sick{}", meant(name, &names))));
         }
-        Ok(rehearsal)
+        Ok(runner)
     }
 }
 
@@ -106,27 +106,27 @@ pub fn meant(word: &str, known: &[&str]) -> String {
 }
 
 /// A request with all that it meets.
-pub fn scene(asked: &Asked, client: IpAddr, answers: &[PlayedAnswer]) -> Scene {
+pub fn scene(asked: &Asked, client: IpAddr, answers: &[MockedAnswer]) -> Scene {
     Scene { client, request: asked.bytes(), answers: answers.to_vec() }
 }
 
 /// The request, in a store that holds what it is to hold. Behind it stands a note where that could not be brought about.
 pub fn play(
-    rehearsal: &mut Rehearsal,
+    runner: &mut DryRunner,
     scene: &Scene,
     cached: Cached,
     sick: &[String],
-) -> Result<(Played, Option<String>), String> {
-    let note = if cached == Cached::Miss { None } else { warm(rehearsal, scene, cached)? };
+) -> Result<(DryRunOutcome, Option<String>), String> {
+    let note = if cached == Cached::Miss { None } else { warm(runner, scene, cached)? };
     for name in sick {
-        rehearsal.set_health(name, false);
+        runner.set_health(name, false);
     }
-    Ok((rehearsal.ask(scene)?, note))
+    Ok((runner.ask(scene)?, note))
 }
 
 /// Brings into the store what the same request leaves there. Says so where that is not what was wished for.
-fn warm(rehearsal: &mut Rehearsal, scene: &Scene, cached: Cached) -> Result<Option<String>, String> {
-    let before = rehearsal.ask(scene)?;
+fn warm(runner: &mut DryRunner, scene: &Scene, cached: Cached) -> Result<Option<String>, String> {
+    let before = runner.ask(scene)?;
     let life = before.settled.last().map(|settled| &settled.life);
     let note = match life {
         Some(life) if life.kept == Kept::Stored => None,
@@ -134,10 +134,10 @@ fn warm(rehearsal: &mut Rehearsal, scene: &Scene, cached: Cached) -> Result<Opti
         None => Some("the same request asked before fetched nothing that could be in the cache".to_owned()),
     };
     match (cached, life) {
-        (Cached::Ago(time), _) => rehearsal.advance(time.as_millis() as u64),
+        (Cached::Ago(time), _) => runner.advance(time.as_millis() as u64),
         (Cached::Stale, Some(life)) => {
             // Into the middle of a short grace, a second into a long one.
-            rehearsal.advance(life.ttl_ms.max(0) as u64 + (life.grace_ms / 2).min(1_000));
+            runner.advance(life.ttl_ms.max(0) as u64 + (life.grace_ms / 2).min(1_000));
         }
         _ => {}
     }

@@ -1,9 +1,9 @@
-//! What is asked of a played backend, and what it answers.
+//! What is asked of a mocked backend, and what it answers.
 
 use message::{FieldsView, Request};
 
 #[cfg(test)]
-use crate::rehearsal::wire_answer::WireAnswer;
+use crate::dry_runner::wire_answer::WireAnswer;
 
 /// A head at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,14 +20,14 @@ pub struct RanHead {
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub backend: String,
-    /// `None` when it was played as one that refuses connections.
+    /// `None` when it was mocked as one that refuses connections.
     pub request: Option<RanHead>,
     pub body: Vec<u8>,
 }
 
 /// What a backend answers.
 #[derive(Clone, Debug, PartialEq)]
-pub enum PlayedAnswer {
+pub enum MockedAnswer {
     /// Nobody listens there.
     Refused,
     Given(AnswerParts),
@@ -51,9 +51,9 @@ impl Default for AnswerParts {
     }
 }
 
-impl Default for PlayedAnswer {
-    fn default() -> PlayedAnswer {
-        PlayedAnswer::Given(AnswerParts::default())
+impl Default for MockedAnswer {
+    fn default() -> MockedAnswer {
+        MockedAnswer::Given(AnswerParts::default())
     }
 }
 

@@ -1,8 +1,8 @@
-//! What ran in a rehearsal, as lines of the program: statements, whether conditions held, and what was changed.
+//! What ran in a dry run, as lines of the program: statements, whether conditions held, and what was changed.
 
 use std::collections::HashMap;
 
-use proxy::rehearsal::{Event, Ran};
+use proxy::dry_runner::{Event, Ran};
 use vcl::LogKind;
 use vcl::source_files::{Sources, Span};
 use vcl::typed_program::{Program, Statement, StatementKind};

@@ -7,8 +7,8 @@ use vcl::subroutines::Method as Subroutine;
 use vcl::{Loaded, LogKind};
 
 use crate::access_log::CacheVerdict;
+use crate::dry_runner::mocked_exchange::RanHead;
 use crate::policy_columns::Life;
-use crate::rehearsal::played_exchange::RanHead;
 
 /// What happens inside a subroutine, in order.
 #[derive(Clone, Debug, PartialEq)]

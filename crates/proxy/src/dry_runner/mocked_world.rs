@@ -1,5 +1,5 @@
-//! The machine as a rehearsed program may ask it: files and users are the real ones, but nothing is looked up, nobody
-//! waits, and the time is the rehearsal's.
+//! The machine as a program that runs dry may ask it: files and users are the real ones, but nothing is looked up, nobody
+//! waits, and the time is the dry run's.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use vcl::{LogKind, Plain, VariableId, World};
 
-pub(crate) struct RehearsalWorld {
+pub(crate) struct MockedWorld {
     pub(crate) machine: Arc<dyn World>,
     pub(crate) wall_ms: AtomicU64,
 }
 
-impl World for RehearsalWorld {
+impl World for MockedWorld {
     fn now_s(&self) -> f64 {
         self.wall_ms.load(Ordering::Relaxed) as f64 / 1_000.0
     }

@@ -1,4 +1,4 @@
-//! Origins that a rehearsal plays: what would be a connection to a backend ends here, and what is asked on it is written
+//! Origins that a dry run plays: what would be a connection to a backend ends here, and what is asked on it is written
 //! down and answered from a list.
 //!
 //! The other end is a pair of sockets of this process that has no name and no address. All above it is the real fetch.
@@ -14,8 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use wire::{BodyDecoder, Decoded, read_request};
 
+use crate::dry_runner::mocked_exchange::{AnswerParts, MockedAnswer, RanHead, Sent};
 use crate::limits::{Limits, PLAYED_BODY_BYTES_MAX};
-use crate::rehearsal::played_exchange::{AnswerParts, PlayedAnswer, RanHead, Sent};
 use crate::settings::{Greeting, OriginSettings, OriginUrl};
 
 /// All of them.
@@ -29,27 +29,27 @@ pub(crate) struct Stage {
 
 #[derive(Debug, Default)]
 struct Script {
-    answers: Vec<PlayedAnswer>,
+    answers: Vec<MockedAnswer>,
     answered_count: usize,
     sent: Vec<Sent>,
 }
 
 /// One of them, by its backend's name.
 #[derive(Clone, Debug)]
-pub struct PlayedOrigin {
+pub struct MockedOrigin {
     pub(super) stage: Arc<Stage>,
     backend: Arc<str>,
 }
 
-impl PartialEq for PlayedOrigin {
-    fn eq(&self, other: &PlayedOrigin) -> bool {
+impl PartialEq for MockedOrigin {
+    fn eq(&self, other: &MockedOrigin) -> bool {
         Arc::ptr_eq(&self.stage, &other.stage) && self.backend == other.backend
     }
 }
 
-impl Eq for PlayedOrigin {}
+impl Eq for MockedOrigin {}
 
-impl Hash for PlayedOrigin {
+impl Hash for MockedOrigin {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.backend.hash(state);
     }
@@ -60,7 +60,7 @@ impl Stage {
     pub(crate) fn take_over(self: &Arc<Stage>, backend: &mut OriginSettings) {
         let backend_name: Arc<str> = backend.name.as_str().into();
         for url in &mut backend.urls {
-            *url = OriginUrl::Played(PlayedOrigin { stage: Arc::clone(self), backend: Arc::clone(&backend_name) });
+            *url = OriginUrl::Mocked(MockedOrigin { stage: Arc::clone(self), backend: Arc::clone(&backend_name) });
         }
         backend.greeting = Greeting::default();
         // A test of failing answers is no reason to leave the next ones out.
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     /// One after another; the last one again when they are used up.
-    pub(crate) fn begin(&self, answers: Vec<PlayedAnswer>) {
+    pub(crate) fn begin(&self, answers: Vec<MockedAnswer>) {
         *self.script.lock() = Script { answers, ..Script::default() };
     }
 
@@ -76,7 +76,7 @@ impl Stage {
         std::mem::take(&mut self.script.lock().sent)
     }
 
-    fn next_answer(&self) -> PlayedAnswer {
+    fn next_answer(&self) -> MockedAnswer {
         let mut script = self.script.lock();
         let at = script.answered_count.min(script.answers.len().saturating_sub(1));
         script.answered_count += 1;
@@ -88,7 +88,7 @@ impl Stage {
     }
 }
 
-impl PlayedOrigin {
+impl MockedOrigin {
     pub fn backend(&self) -> &str {
         &self.backend
     }
@@ -96,7 +96,7 @@ impl PlayedOrigin {
     /// A connection. One that is to fail is refused, as by a machine where nobody listens.
     pub(crate) fn open(&self) -> io::Result<UnixStream> {
         let answer = self.stage.next_answer();
-        if answer == PlayedAnswer::Refused {
+        if answer == MockedAnswer::Refused {
             self.stage.note(Sent { backend: self.backend.to_string(), request: None, body: Vec::new() });
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
@@ -110,15 +110,15 @@ impl PlayedOrigin {
     }
 
     /// Without an answer the next one is given.
-    pub(super) async fn converse(&self, mut stream: UnixStream, answer: Option<PlayedAnswer>) -> io::Result<()> {
+    pub(super) async fn converse(&self, mut stream: UnixStream, answer: Option<MockedAnswer>) -> io::Result<()> {
         let Some((request, method, body)) = read(&mut stream).await? else { return Ok(()) };
         self.stage.note(Sent { backend: self.backend.to_string(), request: Some(request), body });
         match answer.unwrap_or_else(|| self.stage.next_answer()) {
             // There is a connection already: it is closed.
-            PlayedAnswer::Refused => {}
-            PlayedAnswer::Given(answer) => stream.write_all(&render(&answer, method)).await?,
+            MockedAnswer::Refused => {}
+            MockedAnswer::Given(answer) => stream.write_all(&render(&answer, method)).await?,
             #[cfg(test)]
-            PlayedAnswer::Wire(answer) => return self.go_on(stream, answer).await,
+            MockedAnswer::Wire(answer) => return self.go_on(stream, answer).await,
         }
         stream.shutdown().await
     }

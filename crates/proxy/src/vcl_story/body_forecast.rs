@@ -22,65 +22,65 @@ use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::RequestHalf;
 
 /// How much of the request's body vcl_recv is going to ask for, if it is.
-pub(crate) fn foresee_body(tx: &Transaction) -> Option<u64> {
+pub(crate) fn forecast_body(tx: &Transaction) -> Option<u64> {
     let state = tx.policy.program()?;
-    let mut site = Arc::clone(&state.site);
+    let mut site = Arc::clone(&state.vcl_site);
     for labels_left in [1, 0] {
         if site.loaded.request_body_bytes_usual().is_none() && site.loaded.labels().is_empty() {
             return None;
         }
-        match foresee(tx, state, &site)? {
-            Foreseen::Body(wanted) => return wanted,
-            Foreseen::Label(label) if labels_left == 1 => site = site.labelled(&label)?,
-            Foreseen::Label(_) => return None,
+        match forecast(tx, state, &site)? {
+            Forecast::Body(wanted) => return wanted,
+            Forecast::Label(label) if labels_left == 1 => site = site.labelled(&label)?,
+            Forecast::Label(_) => return None,
         }
     }
     None
 }
 
-enum Foreseen {
+enum Forecast {
     Body(Option<u64>),
     Label(String),
 }
 
-fn foresee(tx: &Transaction, state: &ClientState, site: &Arc<VclSite>) -> Option<Foreseen> {
-    let mut played = ClientState::new(Arc::clone(site), Rc::clone(&state.addresses), state.xid.get(), state.started_s);
-    played.restarts = state.restarts.clone();
-    played.backend_hint = state.backend_hint.clone();
+fn forecast(tx: &Transaction, state: &ClientState, site: &Arc<VclSite>) -> Option<Forecast> {
+    let mut trial = ClientState::new(Arc::clone(site), Rc::clone(&state.addresses), state.xid.get(), state.started_s);
+    trial.restarts = state.restarts.clone();
+    trial.backend_hint = state.backend_hint.clone();
     let arena = tx.core.fresh_arena();
     let (request, program) = (tx.head.request(), &site.loaded);
     let mut scope = Scope::new(
         &tx.core,
         &tx.site,
         &arena,
-        Side::Client(&played),
+        Side::Client(&trial),
         RequestHalf::of(&request, &arena).ok()?,
         tx.core.now(),
     );
     scope.request = Some(request.clone());
     scope.original = state.original.as_ref().map(|original| original.request());
-    let foresight = Foresight::over(&scope, program.request_body_bytes_usual().unwrap_or_default());
-    match program.recv(&foresight) {
-        RecvVerdict::Vcl(label) => return Some(Foreseen::Label(label.to_owned())),
+    let host = ForecastHost::over(&scope, program.request_body_bytes_usual().unwrap_or_default());
+    match program.recv(&host) {
+        RecvVerdict::Vcl(label) => return Some(Forecast::Label(label.to_owned())),
         RecvVerdict::Fail(_) => {}
         _ => {
-            program.hash(&foresight);
+            program.hash(&host);
         }
     }
-    Some(Foreseen::Body(foresight.body_bytes_wanted()))
+    Some(Forecast::Body(host.body_bytes_wanted()))
 }
 
 /// A run without consequences. The scope is over a state of its own, which is thrown away.
-struct Foresight<'s, 'a> {
+struct ForecastHost<'s, 'a> {
     scope: &'s Scope<'a>,
     /// What is asked for where nobody says how much.
     bytes_usual: u64,
     wanted: Cell<Option<u64>>,
 }
 
-impl<'s, 'a> Foresight<'s, 'a> {
-    fn over(scope: &'s Scope<'a>, bytes_usual: u64) -> Foresight<'s, 'a> {
-        Foresight { scope, bytes_usual, wanted: Cell::new(None) }
+impl<'s, 'a> ForecastHost<'s, 'a> {
+    fn over(scope: &'s Scope<'a>, bytes_usual: u64) -> ForecastHost<'s, 'a> {
+        ForecastHost { scope, bytes_usual, wanted: Cell::new(None) }
     }
 
     /// How much of the body is wanted, if it is.
@@ -89,7 +89,7 @@ impl<'s, 'a> Foresight<'s, 'a> {
     }
 }
 
-impl<'a> Host<'a> for Foresight<'_, 'a> {
+impl<'a> Host<'a> for ForecastHost<'_, 'a> {
     fn arena(&self) -> &'a Arena {
         self.scope.arena
     }
@@ -102,7 +102,7 @@ impl<'a> Host<'a> for Foresight<'_, 'a> {
         self.scope.world()
     }
 
-    fn is_foreseeing(&self) -> bool {
+    fn is_dry_run(&self) -> bool {
         true
     }
 

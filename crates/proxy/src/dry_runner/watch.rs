@@ -1,4 +1,4 @@
-//! What a rehearsal hears while the story goes on: statements, changes, verdicts, lives and the closing record.
+//! What a dry run hears while the story goes on: statements, changes, verdicts, lives and the closing record.
 //!
 //! One core, one request at a time, but for the refresh that a stale hit leaves behind: subroutines never interleave,
 //! because nothing is awaited inside one.
@@ -7,8 +7,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::access_log::Record;
+use crate::dry_runner::heard::{Closed, Event, GivenLife, Ran};
 use crate::policy_columns::Life;
-use crate::rehearsal::heard::{Closed, Event, GivenLife, Ran};
 
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
@@ -49,7 +49,7 @@ impl Watch {
         Rc::strong_count(&self.fetches) > 1
     }
 
-    /// The same numbers in every rehearsal, spread over all.
+    /// The same numbers in every dry run, spread over all.
     pub(crate) fn draw(&self) -> u64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         self.drawn.set(self.drawn.get().wrapping_add(STEP));

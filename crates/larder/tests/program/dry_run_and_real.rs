@@ -1,4 +1,4 @@
-//! The same requests under the same programs, rehearsed by `larder vcl explain` and served by a real larder over loopback:
+//! The same requests under the same programs, run dry by `larder vcl explain` and served by a real larder over loopback:
 //! what the client gets, what the origin is asked and what the log says must be the same.
 
 use std::fmt::Write as _;
@@ -66,10 +66,10 @@ const ROWS: [Row; 16] = [
 ];
 
 #[test]
-fn a_rehearsal_and_a_real_larder_say_the_same() {
+fn a_dry_run_and_a_real_larder_say_the_same() {
     let mut different = String::new();
     for row in &ROWS {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("rehearsed").join(row.name);
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dry-run").join(row.name);
         let _ = std::fs::remove_dir_all(&folder); // it may not be there
         std::fs::create_dir_all(&folder).expect("the folder can be made");
         let origin = Origin::start(row.answers);
@@ -79,9 +79,9 @@ fn a_rehearsal_and_a_real_larder_say_the_same() {
             row.program
         );
         std::fs::write(folder.join("p.vcl"), text).expect("a file can be written");
-        let (real, rehearsed) = (really(row, &folder, &origin), rehearsed(row, &folder));
-        if real != rehearsed {
-            let _ = writeln!(different, "{}: really {}\nrehearsed {}", row.name, show(&real), show(&rehearsed));
+        let (real, run_dry) = (really(row, &folder, &origin), run_dry(row, &folder));
+        if real != run_dry {
+            let _ = writeln!(different, "{}: really {}\ndry run {}", row.name, show(&real), show(&run_dry));
         }
     }
     assert!(different.is_empty(), "{different}");
@@ -115,7 +115,7 @@ fn seen(answer: Value, asked: Value, outcome: &Value, life: &Value) -> Value {
     })
 }
 
-fn rehearsed(row: &Row, folder: &Path) -> Value {
+fn run_dry(row: &Row, folder: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
     command.args(["vcl", "explain", "p.vcl", "--json", "--client", "127.0.0.1", "--request", row.request]);
     for answer in row.answers {
@@ -227,7 +227,7 @@ fn fields<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<[&'t str; 2]> {
     lines.filter_map(|line| line.split_once(": ").map(|(name, value)| [name, value])).collect()
 }
 
-/// Answers as the played one does, a connection each.
+/// Answers as the mocked one does, a connection each.
 struct Origin {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Value>>>,

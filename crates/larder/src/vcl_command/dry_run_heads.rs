@@ -1,9 +1,9 @@
-//! Requests and responses as people type them for a rehearsal: in one line (`GET /x Host: a Cookie: b=c`,
+//! Requests and responses as people type them for a dry run: in one line (`GET /x Host: a Cookie: b=c`,
 //! `301 Moved Location: /y`), or a request as it goes over the wire, in a file.
 //!
 //! In a line a word that ends with a colon begins the next field, so that no quoting is needed.
 
-use proxy::rehearsal::{AnswerParts, PlayedAnswer};
+use proxy::dry_runner::{AnswerParts, MockedAnswer};
 
 /// Name and value.
 pub type FieldLine = (String, String);
@@ -75,9 +75,9 @@ impl Asked {
 }
 
 /// What a backend answers: `STATUS [reason] [Name: value]…`, or `fails` for one where nobody listens.
-pub fn parse_answer(text: &str) -> Result<PlayedAnswer, String> {
+pub fn parse_answer(text: &str) -> Result<MockedAnswer, String> {
     if text.trim() == "fails" {
-        return Ok(PlayedAnswer::Refused);
+        return Ok(MockedAnswer::Refused);
     }
     let wrong = || {
         format!(
@@ -91,7 +91,7 @@ pub fn parse_answer(text: &str) -> Result<PlayedAnswer, String> {
         1 => message::Status(status).reason().to_owned(),
         _ => words[1..].join(" "),
     };
-    Ok(PlayedAnswer::Given(AnswerParts { status, reason, fields, ..AnswerParts::default() }))
+    Ok(MockedAnswer::Given(AnswerParts { status, reason, fields, ..AnswerParts::default() }))
 }
 
 /// `Name: value`, for one field by itself.
@@ -167,8 +167,8 @@ mod tests {
     fn answers_are_read_from_one_line() {
         let check = |text: &str, expect: &str| {
             let shown = match parse_answer(text) {
-                Ok(PlayedAnswer::Given(answer)) => format!("{} {} {:?}", answer.status, answer.reason, answer.fields),
-                Ok(PlayedAnswer::Refused) => "refused".to_owned(),
+                Ok(MockedAnswer::Given(answer)) => format!("{} {} {:?}", answer.status, answer.reason, answer.fields),
+                Ok(MockedAnswer::Refused) => "refused".to_owned(),
                 Err(why) => why,
             };
             assert!(shown.starts_with(expect), "{text}: {shown}");

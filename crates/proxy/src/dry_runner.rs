@@ -1,15 +1,15 @@
-//! A rehearsal: requests through a program with nobody there. What `larder vcl explain` shows and `larder vcl test`
+//! A dry run: requests through a program with nobody there. What `larder vcl explain` shows and `larder vcl test`
 //! judges.
 //!
 //! It is the story itself, on one core of its own: transaction, fetch, store and log are those of a served
-//! request. Only the ends are played: the client is in memory (`downstream/dry_run.rs`); the backends are
-//! `played_origins`; the clock stands still until it is moved (`Rehearsal::advance`); names are not looked up
-//! (`rehearsal_world`). `watch` hears what the programs do.
+//! request. Only the ends are mocked: the client is in memory (`downstream/dry_run.rs`); the backends are
+//! `mocked_origins`; the clock stands still until it is moved (`DryRunner::advance`); names are not looked up
+//! (`mocked_world`). `watch` hears what the programs do.
 
 pub(crate) mod heard;
-pub(crate) mod played_exchange;
-pub(crate) mod played_origins;
-mod rehearsal_world;
+pub(crate) mod mocked_exchange;
+pub(crate) mod mocked_origins;
+mod mocked_world;
 pub(crate) mod watch;
 #[cfg(test)]
 pub(crate) mod wire_answer;
@@ -27,19 +27,19 @@ use crate::clock::Clock;
 use crate::core::Core;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::dry_exchange;
-use crate::limits::REHEARSAL_TIME_MAX;
+pub use crate::dry_runner::heard::{Closed, Event, GivenLife, Ran};
+pub use crate::dry_runner::mocked_exchange::{AnswerParts, MockedAnswer, RanHead, Sent};
+use crate::dry_runner::mocked_origins::Stage;
+use crate::dry_runner::mocked_world::MockedWorld;
+use crate::dry_runner::watch::Watch;
+use crate::limits::DRY_RUN_TIME_MAX;
 use crate::log_sink::LogSink;
-pub use crate::rehearsal::heard::{Closed, Event, GivenLife, Ran};
-pub use crate::rehearsal::played_exchange::{AnswerParts, PlayedAnswer, RanHead, Sent};
-use crate::rehearsal::played_origins::Stage;
-use crate::rehearsal::rehearsal_world::RehearsalWorld;
-use crate::rehearsal::watch::Watch;
 use crate::service::{Start, StartError, share};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::vcl_site::VclProgram;
 
-/// Noon of the first day of 2026: when every rehearsal begins.
+/// Noon of the first day of 2026: when every dry run begins.
 const BEGINS_WALL_MS: u64 = 1_767_268_800_000;
 /// Any moment long after a boot.
 const BEGINS_MONO_MS: u64 = 1_000_000_000;
@@ -59,12 +59,12 @@ pub struct Scene {
     /// Head and body, as they go over the wire.
     pub request: Vec<u8>,
     /// One after another; the last one again. None: 200 without fields.
-    pub answers: Vec<PlayedAnswer>,
+    pub answers: Vec<MockedAnswer>,
 }
 
 /// A request that is over.
 #[derive(Debug)]
-pub struct Played {
+pub struct DryRunOutcome {
     pub ran: Vec<Ran>,
     pub settled: Vec<GivenLife>,
     pub sent: Vec<Sent>,
@@ -73,18 +73,18 @@ pub struct Played {
     pub closed: Option<Closed>,
 }
 
-/// A place to rehearse in: a program, an empty store, and time that stands still.
-pub struct Rehearsal {
+/// A place for dry runs: a program, an empty store, and time that stands still.
+pub struct DryRunner {
     runtime: tokio::runtime::LocalRuntime,
     core: Rc<Core>,
     watch: Rc<Watch>,
     stage: Arc<Stage>,
-    world: Arc<RehearsalWorld>,
+    world: Arc<MockedWorld>,
     advanced_ms: u64,
 }
 
-/// What a rehearsal starts with.
-pub struct RehearsalStart {
+/// What a dry run starts with.
+pub struct DryRunnerStart {
     pub settings: Settings,
     pub machine: Arc<dyn World>,
     pub program: VclProgram,
@@ -101,12 +101,12 @@ impl LogSink for Unread {
     }
 }
 
-impl Rehearsal {
-    pub fn start(start: RehearsalStart) -> Result<Rehearsal, StartError> {
-        let RehearsalStart { mut settings, machine, program, labels } = start;
+impl DryRunner {
+    pub fn start(start: DryRunnerStart) -> Result<DryRunner, StartError> {
+        let DryRunnerStart { mut settings, machine, program, labels } = start;
         settings.listeners = Vec::new();
         let wall_ms = AtomicU64::new(BEGINS_WALL_MS);
-        let world = Arc::new(RehearsalWorld { machine, wall_ms });
+        let world = Arc::new(MockedWorld { machine, wall_ms });
         let stage = Arc::new(Stage::default());
         let empty = Start {
             records: None,
@@ -118,7 +118,7 @@ impl Rehearsal {
             disk: None,
             memory: None,
         };
-        let instance: Arc<str> = "rehearsal".into();
+        let instance: Arc<str> = "dry-run".into();
         let shared = share(empty, &instance, Some(Arc::clone(&stage)))?;
         let mut site = Site::new(settings, &instance, Some(&shared.site.load_full()));
         let shelf = &shared.shelf;
@@ -131,7 +131,7 @@ impl Rehearsal {
         }
         let ready = shelf.prepare(program, &site).map_err(StartError::Vcl)?;
         let vcl = shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?;
-        // Probes are not played: who is sick is the scene's to say.
+        // Probes are not mocked: who is sick is the scene's to say.
         for backend in vcl.loaded.backends() {
             vcl.order_health(&backend.name, HealthOrder::Healthy);
         }
@@ -141,13 +141,13 @@ impl Rehearsal {
         let core = Rc::new(Core::watched(shared, Rc::clone(&watch), clock_after(0)));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
         let runtime = runtime.map_err(StartError::Thread)?;
-        Ok(Rehearsal { runtime, core, watch, stage, world, advanced_ms: 0 })
+        Ok(DryRunner { runtime, core, watch, stage, world, advanced_ms: 0 })
     }
 
     /// The program as it is loaded.
     pub fn loaded(&self) -> Arc<Loaded> {
         let site = self.core.site();
-        Arc::clone(&site.vcl.as_ref().expect("a rehearsal has a program").loaded)
+        Arc::clone(&site.vcl.as_ref().expect("a dry run has a program").loaded)
     }
 
     /// From here on the backend is sick, or well. False when there is none of that name.
@@ -164,10 +164,10 @@ impl Rehearsal {
     }
 
     /// Plays one request to its end, and to that of the refresh that it leaves behind. The error is for people.
-    pub fn ask(&mut self, scene: &Scene) -> Result<Played, String> {
+    pub fn ask(&mut self, scene: &Scene) -> Result<DryRunOutcome, String> {
         self.stage.begin(scene.answers.clone());
         let (core, watch) = (Rc::clone(&self.core), Rc::clone(&self.watch));
-        let played = self.runtime.block_on(async {
+        let outcome = self.runtime.block_on(async {
             let whole = async {
                 let run = dry_exchange::ask(&core, scene.client, &scene.request).await;
                 while watch.has_fetches() {
@@ -175,17 +175,17 @@ impl Rehearsal {
                 }
                 got(run)
             };
-            tokio::time::timeout(REHEARSAL_TIME_MAX, whole).await
+            tokio::time::timeout(DRY_RUN_TIME_MAX, whole).await
         });
         let (ran, settled, closed) = self.watch.take();
-        let got = match played {
+        let got = match outcome {
             Ok(got) => got,
             Err(_) => {
-                let seconds = REHEARSAL_TIME_MAX.as_secs();
-                return Err(format!("the rehearsal did not end within {seconds} s (REHEARSAL_TIME_MAX)"));
+                let seconds = DRY_RUN_TIME_MAX.as_secs();
+                return Err(format!("the dry run did not end within {seconds} s (DRY_RUN_TIME_MAX)"));
             }
         };
-        Ok(Played { ran, settled, sent: self.stage.take_sent(), got, closed })
+        Ok(DryRunOutcome { ran, settled, sent: self.stage.take_sent(), got, closed })
     }
 }
 
