@@ -27,6 +27,7 @@ pub use nearest::nearest;
 use section::{Complaints, Section, count, parsed, text};
 
 use crate::bounded_file;
+use crate::hsts::{HSTS_FORM, parse_hsts};
 use crate::limits;
 use crate::plan::Plan;
 
@@ -102,6 +103,8 @@ fn read_top(top: Section<'_>) -> Plan {
     if let Some(networks) = top.read_list("trusted_proxies", sections::network) {
         plan.settings.trusted_proxies = networks;
     }
+    plan.settings.hsts =
+        top.read("hsts", |node| parsed(node, "value of Strict-Transport-Security", HSTS_FORM, parse_hsts));
     plan.workers = top.read("workers", workers);
 
     let (listeners, tls_files) = sections::listeners(top.sections("listen"));

@@ -294,6 +294,9 @@ impl ServeFlags {
             settings.listeners = self.listeners(with_tls);
             plan.tls_files = self.tls.files_of_each();
         }
+        if self.tls.hsts.is_some() {
+            settings.hsts.clone_from(&self.tls.hsts);
+        }
         if let Some(bytes) = self.memory {
             settings.memory_bytes_max = bytes;
         }

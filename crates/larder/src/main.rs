@@ -10,6 +10,7 @@ mod config;
 mod demo;
 mod edge_report;
 mod flags;
+mod hsts;
 mod import;
 mod limits;
 mod load_tool;

@@ -94,6 +94,7 @@ impl Default for Plan {
                 debug: false,
                 as_varnishd: false,
                 accepts_h2c: false,
+                hsts: None,
             },
             workers: None,
             admin: AdminPlan {
@@ -135,7 +136,7 @@ impl Plan {
 
     /// Is there anybody to answer?
     pub fn serves_something(&self) -> bool {
-        self.accelerates_something() || self.settings.listeners.iter().any(|l| l.mode == ListenMode::Forward)
+        self.accelerates_something() || self.settings.listeners.iter().any(|l| l.mode != ListenMode::Accelerate)
     }
 
     /// Is there anything that a listener could stand in front of?
@@ -149,6 +150,10 @@ impl Plan {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.clone();
         warnings.extend(self.tls_files.iter().flat_map(|(_, files)| files.open_to_others()));
+        if self.settings.hsts.is_some() && !self.settings.listeners.iter().any(|listener| listener.tls.is_some()) {
+            let why = "hsts changes nothing: it is said over TLS of ours alone, and no listener speaks that (tls of [[listen]], --tls)";
+            warnings.push(why.to_owned());
+        }
         if self.vcl_file.is_none() {
             let is_idle = |name: &&str| {
                 format!(
@@ -162,16 +167,25 @@ impl Plan {
 
     /// What can never come to be used, and was surely meant to be.
     pub fn contradiction(&self) -> Option<&'static str> {
-        let forwards_alone = self.settings.listeners.iter().all(|listener| listener.mode == ListenMode::Forward);
-        (self.vcl_file.is_some() && forwards_alone).then_some(
-            "a VCL decides for the servers behind larder, and all listeners are forward proxies, which go by [forward]: \
-             add a [[listen]] or --listen that accelerates, or leave the VCL out",
+        let accelerates = self.settings.listeners.iter().any(|listener| listener.mode == ListenMode::Accelerate);
+        (self.vcl_file.is_some() && !accelerates).then_some(
+            "a VCL decides for the servers behind larder, and all listeners are forward proxies, which go by [forward], or \
+             redirect: add a [[listen]] or --listen that accelerates, or leave the VCL out",
         )
     }
 
     pub fn workers_count(&self) -> usize {
         self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
+}
+
+/// Where https:// is spoken, for those who are sent there.
+pub fn https_port_of(listeners: &[ListenerSettings]) -> u16 {
+    let port = |listener: &ListenerSettings| match listener.address {
+        ListenAddress::Tcp(address) if listener.tls.is_some() => Some(address.port()),
+        _ => None,
+    };
+    listeners.iter().find_map(port).unwrap_or(443)
 }
 
 pub fn listener_by_default() -> ListenerSettings {

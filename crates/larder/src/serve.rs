@@ -131,6 +131,7 @@ fn introduce(running: &Running) {
         match settings.mode {
             ListenMode::Accelerate => say!("listening on {url}{note}"),
             ListenMode::Forward => say!("a forward proxy on {url}{note}"),
+            ListenMode::Redirect { https_port } => say!("{url}{note} leads to https://, port {https_port}"),
         }
     }
     let settings = &running.plan.settings;

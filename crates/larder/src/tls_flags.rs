@@ -1,11 +1,14 @@
-//! `--tls`, `--cert` and `--key`: where `larder serve` speaks TLS, and with which certificates.
+//! `--tls`, `--cert`, `--key` and what goes with them: where `larder serve` speaks TLS, with which certificates, and who is sent there.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
-use proxy::settings::{ListenAddress, ListenerSettings, ListenerTls};
+use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, ListenerTls};
 
 use crate::addresses::{parse_listen, show_listen};
+use crate::hsts::{HSTS_FORM, parse_hsts};
+use crate::plan::https_port_of;
 use crate::tls_files::{CertificateFiles, TlsFiles};
 
 #[derive(Clone, Debug, Default, Args)]
@@ -21,6 +24,18 @@ pub struct TlsFlags {
     /// The key of each --cert, in the same order [default: in the file of the certificate]
     #[arg(long = "key", value_name = "FILE", requires = "certificates")]
     pub keys: Vec<PathBuf>,
+
+    /// Where to answer http:// with a redirect to https:// at the first --tls; repeatable
+    #[arg(long = "redirect-http", value_name = "ADDRESS", value_parser = parse_listen, requires = "tls")]
+    pub redirect_http: Vec<ListenAddress>,
+
+    /// Say Strict-Transport-Security: VALUE in every answer over TLS, such as max-age=31536000
+    #[arg(long, value_name = "VALUE", value_parser = hsts_value)]
+    pub hsts: Option<Arc<str>>,
+}
+
+fn hsts_value(written: &str) -> Result<Arc<str>, String> {
+    parse_hsts(written).ok_or_else(|| format!("write it {HSTS_FORM}"))
 }
 
 impl TlsFlags {
@@ -35,7 +50,12 @@ impl TlsFlags {
             let tls = Some(ListenerTls::new(files.load().map_err(wrong)?));
             Ok(ListenerSettings { tls, ..ListenerSettings::at(address) })
         };
-        self.files_of_each().into_iter().map(listener).collect()
+        let with_tls: Result<Vec<_>, String> = self.files_of_each().into_iter().map(listener).collect();
+        let mut listeners = with_tls?;
+        let mode = ListenMode::Redirect { https_port: https_port_of(&listeners) };
+        let redirects = self.redirect_http.iter();
+        listeners.extend(redirects.map(|address| ListenerSettings { mode, ..ListenerSettings::at(address.clone()) }));
+        Ok(listeners)
     }
 
     /// Every address shows all the certificates.
@@ -61,6 +81,7 @@ mod tests {
             addresses: vec![parse_listen("127.0.0.1:0").unwrap()],
             certificates: certificates.iter().map(PathBuf::from).collect(),
             keys: keys.iter().map(PathBuf::from).collect(),
+            ..TlsFlags::default()
         };
         let why = flags(&["/a", "/b"], &["/c"]).load().unwrap_err();
         assert_eq!(why, "2 --cert and 1 --key: each certificate has a key");

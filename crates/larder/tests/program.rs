@@ -88,6 +88,8 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/tls_knowledge.rs"]
+mod tls_knowledge;
 #[path = "program/tls_origins.rs"]
 mod tls_origins;
 #[path = "program/tls_serving.rs"]

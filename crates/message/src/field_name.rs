@@ -73,6 +73,7 @@ pub enum FieldName {
     CacheGroupInvalidation,
     NoVarySearch,
     Http2Settings,
+    StrictTransportSecurity,
     /// Any other name.
     Other,
 }
@@ -160,6 +161,7 @@ impl FieldName {
             (19, b'p') if same(name, b"proxy-authorization") => ProxyAuthorization,
             (22, b'x') if same(name, b"x-http-method-override") => XHttpMethodOverride,
             (24, b'c') if same(name, b"cache-group-invalidation") => CacheGroupInvalidation,
+            (25, b's') if same(name, b"strict-transport-security") => StrictTransportSecurity,
             (25, b'p') if same(name, b"proxy-authentication-info") => ProxyAuthenticationInfo,
             _ => Other,
         }
@@ -235,6 +237,7 @@ impl FieldName {
             CacheGroupInvalidation => "Cache-Group-Invalidation",
             NoVarySearch => "No-Vary-Search",
             Http2Settings => "HTTP2-Settings",
+            StrictTransportSecurity => "Strict-Transport-Security",
             Other => "",
         }
     }
@@ -345,6 +348,7 @@ const ALL: &[FieldName] = {
         CacheGroupInvalidation,
         NoVarySearch,
         Http2Settings,
+        StrictTransportSecurity,
     ]
 };
 

@@ -84,6 +84,11 @@ impl AnswerHead {
         AnswerHead { fields, ..AnswerHead::new(status_of(plan, whole)) }
     }
 
+    /// The fields of what was rendered.
+    pub(crate) fn rendered_fields(&self) -> Option<FieldsView<'_>> {
+        self.rendered.as_ref().map(Rendered::fields)
+    }
+
     /// What was rendered, as HTTP/1.1 text.
     pub(crate) fn rendered_text(&self) -> Option<&[u8]> {
         match self.rendered.as_ref()? {

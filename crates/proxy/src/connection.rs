@@ -7,6 +7,7 @@ use message::Scheme;
 use wire::Afterwards;
 
 use crate::accepted::Accepted;
+use crate::asker::Asker;
 use crate::client_permits::ClientPermit;
 use crate::clock::deadline_now_ms;
 use crate::connection_addresses::ConnectionAddresses;
@@ -19,6 +20,7 @@ use crate::settings::ListenMode;
 use crate::slots::{ClientWatch, Phase, Slot};
 use crate::socket::Socket;
 use crate::stderr_line::complain;
+use crate::tls_socket::TlsSocket;
 
 /// During a drain an idle connection may send one more request for so long; its answer says close. Closing at once
 /// would cut off clients whose next request is on its way.
@@ -37,8 +39,8 @@ pub(crate) struct Connection {
     /// Bytes of `pending` that have been looked at and were not a whole head.
     pub(crate) looked_at: u32,
     pub(crate) peer: Peer,
-    /// It came to a listener where a proxy is asked, not a server.
-    pub(crate) is_forward: bool,
+    /// What is asked where it came.
+    pub(crate) mode: ListenMode,
     /// What a program was told of the connection's ends.
     pub(crate) addresses: Option<Rc<ConnectionAddresses>>,
     pub(crate) requests_count: u32,
@@ -93,7 +95,7 @@ impl Connection {
             pending: Vec::new(),
             looked_at: 0,
             peer: accepted.peer,
-            is_forward: accepted.mode == ListenMode::Forward,
+            mode: accepted.mode,
             addresses: None,
             requests_count: 0,
             exchange: wire::Exchange::new(),
@@ -124,6 +126,11 @@ impl Connection {
         self.core.site_ref().settings.as_varnishd
     }
 
+    #[inline]
+    pub(crate) fn asker(&self) -> Asker<'_> {
+        Asker { peer: self.peer, mode: self.mode, tls: self.socket.tls().map(TlsSocket::session) }
+    }
+
     /// How what is asked for here is named.
     #[inline]
     pub(crate) fn scheme(&self) -> Scheme {
@@ -137,7 +144,7 @@ impl Connection {
 
     /// May the client begin with HTTP/2? `here`: by what its listener says.
     pub(crate) fn accepts_h2c(&self, here: bool) -> bool {
-        self.socket.tls().is_none() && !self.is_forward && (here || self.core.site_ref().settings.accepts_h2c)
+        self.socket.tls().is_none() && !self.asker().asks_proxy() && (here || self.core.site_ref().settings.accepts_h2c)
     }
 
     /// From here on it is a transaction, and each step sets the deadline of what it waits for.

@@ -9,6 +9,7 @@ use vcl::UnixPeer;
 use wire::proxy_triples::ProxyTriples;
 
 use crate::socket::Socket;
+use crate::tls_facts;
 
 /// The ends of a client's connection, for `client.ip` and its like. A UNIX socket has no address: 0.0.0.0, port 0.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub(crate) struct ConnectionAddresses {
     /// Who is at the other end of a UNIX socket, and where ours lies.
     pub(crate) unix_peer: Option<UnixPeer>,
     pub(crate) unix_path: Option<PathBuf>,
-    /// What a PROXY header says beside addresses.
+    /// What is known of the client's TLS: of ours, or of a proxy's by its header.
     pub(crate) said: Option<Rc<ProxyTriples>>,
     /// How long the connection may be idle, if a program set it.
     pub(crate) idle_s: Rc<Cell<Option<f64>>>,
@@ -33,7 +34,7 @@ pub(crate) struct ConnectionAddresses {
 }
 
 impl ConnectionAddresses {
-    /// Without a PROXY header.
+    /// Without a PROXY header. Of TLS nothing is said before its handshake is over.
     pub(crate) fn of(socket: &Socket, peer: Box<[u8]>) -> ConnectionAddresses {
         let (remote, local) = socket.addresses();
         let (unix_peer, descriptor) = (socket.unix_peer(), socket.descriptor());
@@ -45,7 +46,10 @@ impl ConnectionAddresses {
             peer,
             unix_peer,
             unix_path: socket.unix_path(),
-            said: None,
+            said: socket
+                .tls()
+                .filter(|tls| !tls.session().is_handshaking())
+                .map(|tls| Rc::new(tls_facts::triples(tls.session()))),
             descriptor,
             idle_s: Rc::default(),
         }

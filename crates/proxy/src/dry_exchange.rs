@@ -9,23 +9,31 @@ use message::Scheme;
 use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusals};
 
 use crate::access_log::CacheVerdict;
+use crate::asker::Asker;
 use crate::client_identity::ClientIdentity;
 use crate::connection::Connection;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
-use crate::exchange_opening::{self, Asker};
+use crate::exchange_opening;
 use crate::peer::Peer;
+use crate::settings::ListenMode;
 use crate::transaction::{log, story, synthesis};
 
 /// What a client does that most do not.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Manner {
     /// It leaves as soon as it has to wait.
     pub(crate) leaves: bool,
-    /// It came to a listener of the forward proxy.
-    pub(crate) at_proxy: bool,
+    /// What is asked where it came.
+    pub(crate) mode: ListenMode,
+}
+
+impl Default for Manner {
+    fn default() -> Manner {
+        Manner { leaves: false, mode: ListenMode::Accelerate }
+    }
 }
 
 /// Asks as this client does, with a head and, behind it, a whole body.
@@ -49,9 +57,9 @@ pub(crate) async fn ask_as(core: &Rc<Core>, client: IpAddr, bytes: &[u8], manner
         Ok((received, body)) => {
             let mut run = DryRun::with_body(body);
             run.leaves = manner.leaves;
-            let asker = Asker { peer, at_proxy: manner.at_proxy, session: None };
+            let asker = Asker { peer, mode: manner.mode, tls: None };
             let addresses = |client: &ClientIdentity| Rc::new(addresses(client.ip, peer));
-            let opened = exchange_opening::open(core, asker, received, addresses, None::<&mut Connection>);
+            let opened = exchange_opening::open(core, (asker, None), received, addresses, None::<&mut Connection>);
             let (tx, step) = opened.expect("nobody is there to be answered at once");
             story::run(tx, Downstream::DryRun(&mut run), step).await;
             run

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use wire::ReceivedRequest;
 
+use crate::asker::Asker;
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::connection_addresses::ConnectionAddresses;
@@ -14,7 +15,6 @@ use crate::forward::admission;
 use crate::instant_answer::{InstantClient, InstantOutcome};
 use crate::instant_hit;
 use crate::parsed_request::ParsedRequest;
-use crate::peer::Peer;
 use crate::receive::{self, Verdict};
 use crate::records::request_records;
 use crate::records::session_records::SessionRecords;
@@ -25,46 +25,43 @@ use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::program_at_once::OnItsWay;
 use crate::vcl_story::xids;
 
-/// Who asks, and where.
-#[derive(Clone, Copy)]
-pub(crate) struct Asker<'s> {
-    pub(crate) peer: Peer,
-    /// It came to a listener of the forward proxy.
-    pub(crate) at_proxy: bool,
-    /// Where records are wanted.
-    pub(crate) session: Option<&'s SessionRecords>,
-}
-
 /// The transaction of a request, and its first step; `None` where `client` was answered at once. `addresses` is asked where a program
-/// decides.
+/// decides. `session`: where records are wanted.
 pub(crate) fn open(
     core: &Rc<Core>,
-    asker: Asker<'_>,
+    (asker, session): (Asker<'_>, Option<&SessionRecords>),
     received: ReceivedRequest<'_>,
     addresses: impl FnOnce(&ClientIdentity) -> Rc<ConnectionAddresses>,
     client: Option<&mut impl InstantClient>,
 ) -> Option<(Box<Transaction>, Step)> {
     core.counters.requests.add(1);
     let moment = Moment::now();
-    let named = if asker.at_proxy { None } else { receive::host_of_target(&received.request) };
+    let site = core.site();
+    let rewritten = receive::rewritten_fields(&site, &asker, &received.request);
     let mut received = received;
     let persistent = received.persistent;
-    let site = core.site();
-    if !asker.at_proxy {
-        receive::at_origin(&mut received.request, named.as_ref());
+    if !asker.asks_proxy() {
+        receive::at_origin(&mut received.request, rewritten.as_ref());
         if let Some(program) = site.vcl.clone() {
-            return Some(under_program(core, asker, (&received, moment), program, addresses));
+            return Some(under_program(core, (asker, session), (&received, moment), program, addresses));
         }
     }
     let trimmed = receive::trimmed(&site.settings, &received);
     if let Some(query) = &trimmed {
         received.request.query = (!query.is_empty()).then_some(query);
     }
-    let found = match asker.at_proxy {
-        false => receive::run(core, &site, &mut received, asker.peer),
+    let found = match asker.asks_proxy() {
+        false => receive::run(core, &site, &mut received, &asker),
         true => admission::run(core, &site, &mut received, asker.peer),
     };
-    let parsed = ParsedRequest { received: &received, seen: found.seen, client: found.client, persistent, moment };
+    let parsed = ParsedRequest {
+        received: &received,
+        seen: found.seen,
+        client: found.client,
+        persistent,
+        is_secure: asker.is_secure(),
+        moment,
+    };
     let (outcome, key) = match (&found.verdict, client) {
         (Verdict::Lookup(key), Some(client)) => {
             core.edges.take(State::Receive, State::Lookup);
@@ -82,23 +79,23 @@ pub(crate) fn open(
 
 fn under_program(
     core: &Rc<Core>,
-    asker: Asker<'_>,
+    (asker, session): (Asker<'_>, Option<&SessionRecords>),
     (received, moment): (&ReceivedRequest<'_>, Moment),
     program: Arc<VclSite>,
     addresses: impl FnOnce(&ClientIdentity) -> Rc<ConnectionAddresses>,
 ) -> (Box<Transaction>, Step) {
     let site = core.site();
-    let (client, seen, refused) = receive::before_policy(&site, received, asker.peer);
+    let (client, seen, refused) = receive::before_policy(&site, received, &asker);
     let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
     let xid = xids::next(&core.xids);
     let mut state = ClientState::new(program, addresses(&client), xid, now_s);
     if core.records.is_some() {
         let asked = (received, None, moment);
-        state.records =
-            request_records::begin(core, (asker.session, xid), &state.addresses, &state.vcl_site.name, asked);
+        state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);
     }
     let step = refused.map_or(Step::Receive, Step::Synth);
     let on_its_way = OnItsWay::from_start(received, client, step);
-    let parsed = ParsedRequest { received, seen, client, persistent: received.persistent, moment };
+    let (persistent, is_secure) = (received.persistent, asker.is_secure());
+    let parsed = ParsedRequest { received, seen, client, persistent, is_secure, moment };
     parsed.under_program(core, site, state, on_its_way)
 }

@@ -303,10 +303,11 @@ impl Connection {
         core.counters.requests.add(1);
         self.requests_count += 1;
         let site = core.site_ref();
-        let named = if self.is_forward { None } else { receive::host_of_target(&received.request) };
+        let asker = self.asker();
+        let rewritten = receive::rewritten_fields(&site, &asker, &received.request);
         let mut received = received;
-        if !self.is_forward {
-            receive::at_origin(&mut received.request, named.as_ref());
+        if !asker.asks_proxy() {
+            receive::at_origin(&mut received.request, rewritten.as_ref());
             if let Some(program) = core.site_ref().vcl.clone() {
                 return self.take_program_request(core, &received, program, moment);
             }
@@ -315,12 +316,14 @@ impl Connection {
         if let Some(query) = &trimmed {
             received.request.query = (!query.is_empty()).then_some(query);
         }
-        let found = match self.is_forward {
-            false => receive::run(core, &site, &mut received, self.peer),
-            true => admission::run(core, &site, &mut received, self.peer),
+        let found = match asker.asks_proxy() {
+            false => receive::run(core, &site, &mut received, &asker),
+            true => admission::run(core, &site, &mut received, asker.peer),
         };
+        let is_secure = asker.is_secure();
         let persistent = self.begins_exchange(core, &site, &received);
-        let parsed = ParsedRequest { received: &received, seen: found.seen, client: found.client, persistent, moment };
+        let (seen, client) = (found.seen, found.client);
+        let parsed = ParsedRequest { received: &received, seen, client, persistent, is_secure, moment };
         let (outcome, key) = match found.verdict {
             Verdict::Lookup(key) => {
                 core.edges.take(State::Receive, State::Lookup);

@@ -18,7 +18,7 @@ use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::http2_stream::Http2Stream;
-use crate::exchange_opening::{self, Asker};
+use crate::exchange_opening;
 use crate::http2_streams::Http2Streams;
 use crate::instant_stream::InstantStream;
 use crate::limits::Limits;
@@ -51,7 +51,7 @@ pub(crate) async fn run(connection: &mut Connection) {
     let machine = Http2Connection::of_client(&options(&core.site_ref().settings.limits, connection));
     let addresses = Rc::new(ConnectionAddresses::of(&connection.socket, connection.peer.text()));
     let addresses = connection.addresses.clone().unwrap_or(addresses);
-    let streams = Rc::new(Http2Streams::new(machine, &core.shared.cache));
+    let streams = Rc::new(Http2Streams::new(machine, &core.shared.cache, connection.asker().is_secure()));
     let mut serving = Serving {
         core: Rc::clone(&core),
         streams: Rc::clone(&streams),
@@ -192,12 +192,18 @@ impl Serving {
     /// A request is answered at once, or becomes a task of its own.
     fn open(&mut self, connection: &Connection, id: StreamId, received: ReceivedRequest<'_>, is_whole: bool) {
         let core = Rc::clone(&self.core);
-        let asker = Asker { peer: connection.peer, at_proxy: connection.is_forward, session: connection.session() };
+        let asker = connection.asker();
         let streams = Rc::clone(&self.streams);
         let mut framed = std::mem::take(&mut self.framed);
         let mut instant = InstantStream { streams: &streams, framed: &mut framed, id };
-        let at_once = (is_whole && !asker.at_proxy).then_some(&mut instant);
-        let opened = exchange_opening::open(&core, asker, received, |client| self.addresses_of(client), at_once);
+        let at_once = (is_whole && !asker.asks_proxy()).then_some(&mut instant);
+        let opened = exchange_opening::open(
+            &core,
+            (asker, connection.session()),
+            received,
+            |client| self.addresses_of(client),
+            at_once,
+        );
         self.framed = framed;
         connection.begins_transaction();
         let Some((tx, step)) = opened else { return };

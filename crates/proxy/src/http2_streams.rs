@@ -23,6 +23,8 @@ pub(crate) struct Http2Streams {
     /// What the connection costs beside the account's usual: its machine, and bodies that have come and were not taken.
     held: RefCell<Charge>,
     came_bytes: Cell<usize>,
+    /// The connection is one over TLS of ours.
+    pub(crate) is_secure: bool,
 }
 
 /// What came for a stream, and what it has to say.
@@ -89,13 +91,14 @@ pub(crate) enum Came {
 
 /// The connection's side.
 impl Http2Streams {
-    pub(crate) fn new(machine: Http2Connection, cache: &Cache) -> Http2Streams {
+    pub(crate) fn new(machine: Http2Connection, cache: &Cache, is_secure: bool) -> Http2Streams {
         Http2Streams {
             machine: RefCell::new(machine),
             table: RefCell::default(),
             waker: Cell::default(),
             held: RefCell::new(cache.account().charge(HTTP2_CONNECTION_BYTES)),
             came_bytes: Cell::new(0),
+            is_secure,
         }
     }
 

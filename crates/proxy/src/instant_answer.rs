@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cache::{Now, Object};
 use message::Method;
 use smallvec::SmallVec;
-use wire::{Event, Persistence};
+use wire::Event;
 
 use crate::access_log::CacheVerdict;
 use crate::body::BodySource;
@@ -97,8 +97,7 @@ impl InstantClient for Connection {
     ) -> InstantOutcome<BegunStep> {
         let mut tail = core.tail.borrow_mut();
         tail.clear();
-        let persistence = Persistence::of(parsed.persistent, parsed.received.request.version);
-        stored_head::write_tail(&mut tail, site, object, now, persistence);
+        stored_head::write_tail(&mut tail, site, object, now, parsed);
         send(self, core, site, &HitResponse::to(parsed), object, [object.rendered(), &tail])
     }
 }

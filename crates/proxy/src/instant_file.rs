@@ -1,7 +1,7 @@
 //! The fast way of a file: when it is in the table of open files and nothing is asked of it but the whole, it is answered
 //! like a hit, synchronously over the borrowed head. Everything else is a transaction in the state Files.
 
-use wire::{Persistence, write_field, write_head_end, write_number_field};
+use wire::{write_field, write_number_field};
 
 use crate::connection::Connection;
 use crate::core::Core;
@@ -36,6 +36,6 @@ pub(crate) fn run(
     write_field(&mut tail, b"Date", &stored_head::date(now));
     let file = file.chosen(request.fields);
     write_number_field(&mut tail, "Content-Length", file.length());
-    write_head_end(&mut tail, Persistence::of(parsed.persistent, request.version));
+    stored_head::write_end(&mut tail, site, file.head().fields.view(), parsed);
     instant_answer::send(connection, core, site, &HitResponse::to(parsed), file, [file.rendered(), &tail])
 }

@@ -15,6 +15,7 @@ use crate::limits::STREAM_FRAMED_BYTES_MAX;
 use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
 use crate::stored_head;
+use crate::transport_security;
 
 /// Room for length, Age and Cache-Status.
 const TAIL_BYTES: usize = 128;
@@ -52,7 +53,7 @@ impl InstantClient for InstantStream<'_> {
         let length = if head_only { 0 } else { object.body().len() };
         let mut tail = core.tail.borrow_mut();
         tail.clear();
-        write_tail(&mut tail, site, object, now);
+        write_tail(&mut tail, site, object, now, self.streams.is_secure);
         let mut blocks = core.http2_blocks.borrow_mut();
         let head = [blocks.of(&core.shared.cache, object), &tail];
         let head_bytes = self.streams.frame_at_once(self.id, head, length == 0, self.framed) as u64;
@@ -72,7 +73,7 @@ impl InstantClient for InstantStream<'_> {
 }
 
 /// What differs from answer to answer: length, Age, Cache-Status.
-fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now) {
+fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now, is_secure: bool) {
     if has_length(object.status()) {
         hpack::write_known_number(FieldName::ContentLength, object.length(), out);
     }
@@ -80,4 +81,8 @@ fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now) {
     let mut status = Vec::with_capacity(TAIL_BYTES);
     stored_head::write_hit_status(&mut status, site, object, now);
     hpack::write_known_field(FieldName::CacheStatus, &status, out);
+    let is_said = || transport_security::is_said_by(object.fields());
+    if let Some(value) = transport_security::to_say(site, is_secure, is_said) {
+        hpack::write_known_field(FieldName::StrictTransportSecurity, value.as_bytes(), out);
+    }
 }

@@ -25,6 +25,11 @@ impl ListenerTls {
         self.0.store(other.0.load_full());
     }
 
+    /// Are clients asked who they are?
+    pub(crate) fn asks_clients(&self) -> bool {
+        self.0.load().asks_clients()
+    }
+
     pub(crate) fn begin(&self) -> Session {
         self.0.load().begin()
     }

@@ -14,6 +14,8 @@ pub(crate) struct ParsedRequest<'a> {
     pub(crate) client: ClientIdentity,
     /// May the client ask again the same way?
     pub(crate) persistent: bool,
+    /// It came over TLS of ours.
+    pub(crate) is_secure: bool,
     pub(crate) moment: Moment,
 }
 

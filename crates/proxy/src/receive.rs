@@ -2,17 +2,19 @@
 //! anything is copied.
 
 use cache::Key;
-use message::{FieldName, Fields, Request, TargetForm};
+use message::{Field, FieldName, Fields, Request, TargetForm};
 use rules::forwarded::{self};
 use wire::ReceivedRequest;
 
+use crate::asker::Asker;
+use crate::client_certificates::{self, Claims};
 use crate::client_identity::{ClientIdentity, is_in};
 use crate::closed_paths::WhyNot;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::peer::Peer;
 use crate::policy::{self, BuiltinVerdict, trimmed_query};
-use crate::settings::{RouteTarget, Settings};
+use crate::settings::{ListenMode, RouteTarget, Settings};
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::KnownFile;
 use crate::stub_status;
@@ -61,12 +63,13 @@ impl Verdict {
 
 /// Runs the step. May change the request's scheme, on a trusted proxy's word.
 #[inline]
-pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, peer: Peer) -> Received {
+pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, asker: &Asker<'_>) -> Received {
     let settings = &site.settings;
     let seen = FieldSet::of(received.request.fields);
-    let client = client_of_hop(settings, received, seen, peer);
+    let client = client_of_hop(settings, received, seen, asker.peer);
     let target = site.route(&received.request).map(|route| route.target);
     let verdict = match site.why_closed(&received.request) {
+        _ if let Some(synth) = sent_elsewhere(asker, &received.request) => Verdict::Synth(synth),
         None => judge(core, site, received, seen, client, target),
         Some(WhyNot::Closed) => Verdict::Synth(Synth::closed()),
         Some(WhyNot::Meaningless) => Verdict::Synth(Synth::path_malformed().refused_outright()),
@@ -120,21 +123,36 @@ fn judge(
 pub(crate) fn before_policy(
     site: &Site,
     received: &ReceivedRequest<'_>,
-    peer: Peer,
+    asker: &Asker<'_>,
 ) -> (ClientIdentity, FieldSet, Option<Synth>) {
     let seen = FieldSet::of(received.request.fields);
     let client = match site.settings.trusted_proxies.is_empty() && !seen.has_any(RELAYED) {
-        true => ClientIdentity::of_peer(peer),
-        false => client_of_hop(&site.settings, &mut received.clone(), seen, peer),
+        true => ClientIdentity::of_peer(asker.peer),
+        false => client_of_hop(&site.settings, &mut received.clone(), seen, asker.peer),
     };
-    (client, seen, refusal(site, received, seen))
+    (client, seen, sent_elsewhere(asker, &received.request).or_else(|| refusal(site, received, seen)))
 }
 
-/// The fields of a request that names its host in its target, if it does: that one counts, and whatever Host says does not (RFC
-/// 9112 §3.2.2).
+/// The answer to who has to ask somewhere else: over TLS, or on another connection.
 #[inline]
-pub(crate) fn host_of_target(request: &Request<'_>) -> Option<Fields> {
-    (request.form == TargetForm::Absolute).then(|| with_host_of_target(request))
+fn sent_elsewhere(asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
+    if let ListenMode::Redirect { https_port } = asker.mode {
+        return Some(Synth::to_https(request, https_port));
+    }
+    let host = asker.tls.and(std::str::from_utf8(&request.authority.host).ok())?;
+    asker.tls.is_some_and(|session| session.misdirects(host)).then(Synth::misdirected)
+}
+
+/// The fields of a request at a server, where they are not to be read as they came: its target names the host, and then whatever Host
+/// says does not count (RFC 9112 §3.2.2); or it is known whose certificate the client has shown.
+#[inline]
+pub(crate) fn rewritten_fields(site: &Site, asker: &Asker<'_>, request: &Request<'_>) -> Option<Fields> {
+    if asker.asks_proxy() {
+        return None;
+    }
+    let names_host = request.form == TargetForm::Absolute;
+    let claims = Claims::of(site, asker, request.fields);
+    (names_host || claims.is_some()).then(|| rewrite(request, names_host, claims))
 }
 
 /// A request as it is asked of an origin's server: by its path, with the fields that name its host.
@@ -147,24 +165,28 @@ pub(crate) fn at_origin<'a>(request: &mut Request<'a>, named: Option<&'a Fields>
 }
 
 #[cold]
-fn with_host_of_target(request: &Request<'_>) -> Fields {
-    let mut fields = without(request, FieldName::Host);
-    let mut host = Vec::new();
-    request.authority.write_to(&mut host);
-    fields.push(FieldName::Host, host);
+fn rewrite(request: &Request<'_>, names_host: bool, claims: Option<Claims>) -> Fields {
+    let is_dropped = |field: &Field<'_>| {
+        names_host && field.name == FieldName::Host || claims.is_some() && client_certificates::is_claim(field)
+    };
+    let mut fields = Fields::default();
+    request.fields.iter().filter(|field| !is_dropped(field)).for_each(|field| fields.push_field(&field));
+    if names_host {
+        let mut host = Vec::new();
+        request.authority.write_to(&mut host);
+        fields.push(FieldName::Host, host);
+    }
+    if let Some(Claims::Replaced(certificate)) = claims {
+        fields.push_named(client_certificates::CLIENT_CERT, &certificate);
+    }
     fields
 }
 
 /// The fields of a request whose client waits for 100.
 pub(crate) fn without_expect(request: &Request<'_>) -> Fields {
-    without(request, FieldName::Expect)
-}
-
-fn without(request: &Request<'_>, name: FieldName) -> Fields {
     let mut fields = Fields::default();
-    for field in request.fields.iter().filter(|field| field.name != name) {
-        fields.push_named(field.name_text, field.value);
-    }
+    let others = request.fields.iter().filter(|field| field.name != FieldName::Expect);
+    others.for_each(|field| fields.push_field(&field));
     fields
 }
 

@@ -61,6 +61,8 @@ pub struct Settings {
     pub as_varnishd: bool,
     /// Without TLS, clients of all listeners may speak HTTP/2 at once, by prior knowledge.
     pub accepts_h2c: bool,
+    /// The value of Strict-Transport-Security (RFC 6797), in every answer over TLS of ours that does not have one already.
+    pub hsts: Option<Arc<str>>,
 }
 
 /// What programs and their users know as `Server` of answers that no backend made.
@@ -131,6 +133,8 @@ pub enum ListenMode {
     Accelerate,
     /// A proxy: the request itself says where it is to go.
     Forward,
+    /// Nothing: whoever asks is sent to https://, at this port of the same host.
+    Redirect { https_port: u16 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

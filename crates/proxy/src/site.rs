@@ -11,7 +11,7 @@ use crate::forward::parents::Ways;
 use crate::forward::{Forward, Taken};
 use crate::memcached_gateway::gateway_routes::Gateways;
 use crate::origin::Origins;
-use crate::settings::{RouteSettings, RouteTarget, Settings};
+use crate::settings::{ListenerSettings, ListenerTls, RouteSettings, RouteTarget, Settings};
 use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
 
@@ -41,6 +41,8 @@ pub(crate) struct Site {
     routes: Vec<RouteSettings>,
     /// Some route is closed, or some of its paths are.
     closes_paths: bool,
+    /// Some listener asks its clients for certificates.
+    pub(crate) asks_for_client_certificates: bool,
 }
 
 impl Site {
@@ -62,6 +64,7 @@ impl Site {
             memcached: Arc::new(memcached),
             vcl: previous.and_then(|site| site.vcl.clone()),
             closes_paths: routes.iter().any(RouteSettings::closes_paths),
+            asks_for_client_certificates: asks_for_client_certificates(&settings.listeners),
             routes,
             settings,
         }
@@ -81,6 +84,7 @@ impl Site {
             hit_status: site.hit_status.clone(),
             routes: site.routes.clone(),
             closes_paths: site.closes_paths,
+            asks_for_client_certificates: site.asks_for_client_certificates,
         }
     }
 
@@ -190,6 +194,10 @@ fn path_fits(prefix: &[u8], path: &[u8]) -> bool {
         Some(rest) => prefix.ends_with(b"/") || matches!(rest.first(), None | Some(b'/')),
         None => false,
     }
+}
+
+fn asks_for_client_certificates(listeners: &[ListenerSettings]) -> bool {
+    listeners.iter().filter_map(|listener| listener.tls.as_ref()).any(ListenerTls::asks_clients)
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 
 use bytes::Bytes;
 use cache::{Now, Object};
-use message::{Field, FieldName, Fields, ResponseHead, Version, write_decimal};
+use message::{Field, FieldName, Fields, FieldsView, ResponseHead, Version, write_decimal};
 use wire::{Persistence, has_length, write_field, write_head_end, write_number_field, write_status_line};
 
+use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
+use crate::transport_security;
 use crate::vcl_story::scope_heads::usual_reason;
 
 /// Room for what we say of an answer: Via, Age, Cache-Status, Date.
@@ -66,12 +68,19 @@ pub(crate) fn is_of_connection(name: FieldName) -> bool {
 
 /// What a whole answer from the store ends its head with: length, Age, Cache-Status, Connection, the empty line.
 #[inline]
-pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now, persistence: Persistence) {
+pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now, parsed: &ParsedRequest<'_>) {
     if has_length(object.status()) {
         write_number_field(out, "Content-Length", object.length());
     }
     write_freshness(out, site, object, now);
-    write_head_end(out, persistence);
+    write_end(out, site, object.fields(), parsed);
+}
+
+/// What is said of the connection, behind these fields, and the empty line.
+#[inline]
+pub(crate) fn write_end(out: &mut Vec<u8>, site: &Site, fields: FieldsView<'_>, parsed: &ParsedRequest<'_>) {
+    transport_security::write(out, site, parsed.is_secure, fields);
+    write_head_end(out, Persistence::of(parsed.persistent, parsed.received.request.version));
 }
 
 /// Date, in answers of our own.

@@ -14,6 +14,7 @@ use crate::connection::{Connection, DRAIN_IDLE_MS};
 use crate::counters::CoreCounters;
 use crate::records::session_records::SessionEnd;
 use crate::slots::Phase;
+use crate::tls_facts;
 
 /// What somebody reads who speaks HTTP where TLS is spoken.
 const SPEAK_TLS: &str = "This address speaks HTTPS. Write https:// in front of it.\n";
@@ -49,6 +50,10 @@ pub(crate) async fn run(connection: &mut Connection) -> bool {
     core.counters.tls_handshakes.add(1);
     if connection.socket.tls().is_some_and(|tls| tls.session().agreement().is_resumed) {
         core.counters.tls_resumed.add(1);
+    }
+    if let (Some(addresses), Some(tls)) = (&mut connection.addresses, connection.socket.tls()) {
+        // Of what a proxy told beside addresses nothing is nearer to the client than this.
+        Rc::make_mut(addresses).said = Some(Rc::new(tls_facts::triples(tls.session())));
     }
     connection.slot.phase.set(Phase::Waiting);
     let patience_ms = if core.draining() { DRAIN_IDLE_MS } else { head_ms };

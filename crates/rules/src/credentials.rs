@@ -11,9 +11,7 @@ use crate::why_not_stored::WhyNotStored;
 /// Fields of a request by which applications and the proxies before them name a client, beside Cookie and
 /// Authorization: certificates as a TLS terminator forwards them (RFC 9440 and its forerunners), keys and tokens of
 /// programming interfaces, and the user that a login before us found out.
-const OTHER_CREDENTIALS: [&str; 27] = [
-    "Client-Cert",
-    "Client-Cert-Chain",
+const OTHER_CREDENTIALS: [&str; 25] = [
     "X-Client-Cert",
     "X-Client-Certificate",
     "X-SSL-Cert",
@@ -41,16 +39,20 @@ const OTHER_CREDENTIALS: [&str; 27] = [
     "X-Auth-Request-User",
 ];
 
+/// A certificate that its client has shown to us, or to a proxy before us (RFC 9440): as strong as a password.
+const CERTIFICATE: [&str; 2] = ["Client-Cert", "Client-Cert-Chain"];
+
 /// What credentials a request carries, by the reason for which its response is not stored: `None` for a request that says
 /// nothing of who asks.
 pub fn of_request(fields: FieldsView<'_>) -> Option<WhyNotStored> {
-    if fields.contains(FieldName::Authorization) {
+    let has = |is_it: fn(&Field<'_>) -> bool| fields.iter().any(|field| is_it(&field));
+    if fields.contains(FieldName::Authorization) || has(is_certificate) {
         return Some(WhyNotStored::Authorization);
     }
     if fields.contains(FieldName::Cookie) {
         return Some(WhyNotStored::Cookie);
     }
-    fields.iter().any(|field| is_credential(&field)).then_some(WhyNotStored::Credentials)
+    has(is_credential).then_some(WhyNotStored::Credentials)
 }
 
 /// Does this field of a request say who asks?
@@ -59,9 +61,13 @@ pub fn is_credential(field: &Field<'_>) -> bool {
     let is_known = |known: &&str| reads_as(field.name_text, known);
     match field.name {
         FieldName::Authorization | FieldName::Cookie => true,
-        FieldName::Other => OTHER_CREDENTIALS.iter().any(is_known),
+        FieldName::Other => OTHER_CREDENTIALS.iter().any(is_known) || is_certificate(field),
         _ => false,
     }
+}
+
+fn is_certificate(field: &Field<'_>) -> bool {
+    field.name == FieldName::Other && CERTIFICATE.iter().any(|known| reads_as(field.name_text, known))
 }
 
 /// Does a response give its client a cookie?
@@ -86,6 +92,8 @@ mod tests {
         check("Cookie: a=b", Some(WhyNotStored::Cookie));
         check("Authorization: Basic x", Some(WhyNotStored::Authorization));
         check("Cookie: a=b\nAuthorization: Basic x", Some(WhyNotStored::Authorization));
+        check("Client-Cert: :eA==:", Some(WhyNotStored::Authorization));
+        check("Cookie: a=b\nclient_cert_chain: :eA==:", Some(WhyNotStored::Authorization));
         for name in OTHER_CREDENTIALS {
             check(&format!("{name}: x"), Some(WhyNotStored::Credentials));
             check(&format!("{}: x", name.to_ascii_uppercase()), Some(WhyNotStored::Credentials));

@@ -15,7 +15,7 @@ use webpki::EndEntityCert;
 pub struct Certificate {
     pub(crate) key: Arc<CertifiedKey>,
     /// Those it is for, in lower case; `*.` in front of one stands for one label.
-    names: Vec<String>,
+    names: Arc<[String]>,
     /// Smaller and cheaper than RSA: shown to whoever knows it.
     pub(crate) is_elliptic: bool,
 }
@@ -79,13 +79,24 @@ impl Certificate {
             _ => CertificateFault::KeyUnreadable,
         })?;
         let is_elliptic = key.key.algorithm() != SignatureAlgorithm::RSA;
-        Ok(Certificate { key: Arc::new(key), names, is_elliptic })
+        Ok(Certificate { key: Arc::new(key), names: names.into(), is_elliptic })
+    }
+
+    /// Is it for this name, in lower case?
+    pub fn covers(&self, name: &str) -> bool {
+        let is_known = |name: &str| self.names.iter().any(|own| own == name);
+        is_known(name) || parent_of(name).is_some_and(|parent| is_known(&format!("*.{parent}")))
     }
 
     /// The names it is for, in lower case.
     pub fn names(&self) -> &[String] {
         &self.names
     }
+}
+
+/// What a `*.` stands in front of, for this name.
+pub(crate) fn parent_of(name: &str) -> Option<&str> {
+    name.split_once('.').map(|(_, parent)| parent)
 }
 
 fn names(certificate: &CertificateDer<'_>) -> Option<Vec<String>> {

@@ -7,7 +7,8 @@ use rustls::SignatureScheme;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::certificate::Certificate;
+use crate::certificate::{Certificate, parent_of};
+use crate::hello::Hello;
 
 /// The certificates of one listener.
 #[derive(Debug)]
@@ -37,10 +38,7 @@ impl CertificateTable {
     fn of(&self, name: Option<&str>) -> &[Certificate] {
         let Some(name) = name else { return &self.default };
         let exact = self.by_name.get(name);
-        let wildcard = || {
-            let (_, parent) = name.split_once('.')?;
-            self.by_name.get(&format!("*.{parent}"))
-        };
+        let wildcard = || self.by_name.get(&format!("*.{}", parent_of(name)?));
         exact.or_else(wildcard).unwrap_or(&self.default)
     }
 
@@ -53,7 +51,7 @@ impl CertificateTable {
     /// Is one of the certificates for this name?
     pub(crate) fn covers(&self, name: &str) -> bool {
         let is_known = |name: &str| self.by_name.contains_key(name);
-        is_known(name) || name.split_once('.').is_some_and(|(_, parent)| is_known(&format!("*.{parent}")))
+        is_known(name) || parent_of(name).is_some_and(|parent| is_known(&format!("*.{parent}")))
     }
 }
 
@@ -61,6 +59,7 @@ impl ResolvesServerCert for CertificateTable {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         // It comes in lower case.
         let chosen = self.choose(hello.server_name(), hello.signature_schemes())?;
+        Hello { server_name: hello.server_name().map(Into::into), shown: chosen.clone() }.leave();
         Some(Arc::clone(&chosen.key))
     }
 }

@@ -60,6 +60,7 @@ impl fmt::Display for SettingsFault {
 pub struct ServerTls {
     config: Arc<ServerConfig>,
     table: Arc<CertificateTable>,
+    asks_clients: bool,
 }
 
 impl fmt::Debug for ServerTls {
@@ -98,13 +99,18 @@ impl ServerTls {
         config.ticketer = Arc::clone(&settings.tickets) as Arc<_>;
         // Browsers keep several connections, and each ticket is for one of them; two is what others give.
         config.send_tls13_tickets = 2;
-        Ok(ServerTls { config: Arc::new(config), table })
+        Ok(ServerTls { config: Arc::new(config), table, asks_clients: settings.clients.is_some() })
+    }
+
+    /// May clients show certificates?
+    pub fn asks_clients(&self) -> bool {
+        self.asks_clients
     }
 
     /// A session with a client that has just come.
     pub fn begin(&self) -> Session {
         let connection = UnbufferedServerConnection::new(Arc::clone(&self.config));
-        Session::server(connection.expect("the settings were accepted before"))
+        Session::server(connection.expect("the settings were accepted before"), Arc::clone(&self.table))
     }
 
     /// Is one of the certificates for this name, in lower case?

@@ -2,13 +2,17 @@
 //! a message of the handshake, that is not whole yet.
 
 use std::io::IoSlice;
+use std::sync::Arc;
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedConnectionCommon, UnbufferedStatus};
 use rustls::{CommonState, HandshakeKind, ProtocolVersion};
 
+use crate::certificate_table::CertificateTable;
+use crate::client_certificate::{CertificateFacts, ClientCertificate};
 use crate::fault::Fault;
+use crate::hello::Hello;
 use crate::limits::{HANDSHAKE_BYTES_MAX, RECORD_OVERHEAD_BYTES, RECORD_TEXT_BYTES_MAX};
 use crate::spoken::{Protocol, Version, suite_name};
 
@@ -17,10 +21,12 @@ pub struct Session {
     end: End,
     /// What came and is not done with. rustls remembers where in it the pieces of a message lie, and wants to see it each time.
     pending: Vec<u8>,
+    /// What a client said first, of a server's session.
+    hello: Option<Box<Hello>>,
 }
 
 enum End {
-    Server(UnbufferedServerConnection),
+    Server(UnbufferedServerConnection, Arc<CertificateTable>),
     Client(UnbufferedClientConnection),
 }
 
@@ -44,17 +50,27 @@ pub struct Agreement {
 }
 
 impl Session {
-    pub(crate) fn server(connection: UnbufferedServerConnection) -> Session {
-        Session { end: End::Server(connection), pending: Vec::new() }
+    /// `table`: what others are shown.
+    pub(crate) fn server(connection: UnbufferedServerConnection, table: Arc<CertificateTable>) -> Session {
+        Session { end: End::Server(connection, table), pending: Vec::new(), hello: None }
     }
 
     pub(crate) fn client(connection: UnbufferedClientConnection) -> Session {
-        Session { end: End::Client(connection), pending: Vec::new() }
+        Session { end: End::Client(connection), pending: Vec::new(), hello: None }
     }
 
     /// Takes what came, and opens it in place. Text is given to `text` piece by piece; what has to be sent is appended to `out`, also
     /// where this fails: the other side is told why. True: it sends no more.
     pub fn open(&mut self, records: &mut [u8], text: &mut impl FnMut(&[u8]), out: &mut Vec<u8>) -> Result<bool, Fault> {
+        let was_handshaking = self.is_handshaking();
+        let ended = self.take(records, text, out);
+        if was_handshaking && let Some(hello) = Hello::take() {
+            self.hello = Some(hello);
+        }
+        ended
+    }
+
+    fn take(&mut self, records: &mut [u8], text: &mut impl FnMut(&[u8]), out: &mut Vec<u8>) -> Result<bool, Fault> {
         if self.pending.is_empty() {
             let opened = self.end.take(records, text, out)?;
             self.pending = records[opened.consumed..].to_vec();
@@ -100,7 +116,7 @@ impl Session {
             return Ok(0);
         }
         let is_sealed = match &mut self.end {
-            End::Server(connection) => seal(connection, &mut self.pending, text, out),
+            End::Server(connection, _) => seal(connection, &mut self.pending, text, out),
             End::Client(connection) => seal(connection, &mut self.pending, text, out),
         }?;
         Ok(if is_sealed { text.len() } else { 0 })
@@ -109,13 +125,37 @@ impl Session {
     /// Appends the word that nothing more comes from us.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         match &mut self.end {
-            End::Server(connection) => close(connection, &mut self.pending, out),
+            End::Server(connection, _) => close(connection, &mut self.pending, out),
             End::Client(connection) => close(connection, &mut self.pending, out),
         }
     }
 
     pub fn is_handshaking(&self) -> bool {
         self.common().is_handshaking()
+    }
+
+    /// Which server the client asked for, in lower case (RFC 6066 §3).
+    pub fn server_name(&self) -> Option<&str> {
+        self.hello.as_ref()?.server_name.as_deref()
+    }
+
+    /// What the certificate says that the client was shown.
+    pub fn shown_facts(&self) -> Option<CertificateFacts> {
+        self.hello.as_ref()?.shown.key.cert.first().map(|der| CertificateFacts::of(der))
+    }
+
+    /// Who the client is, where it showed that: in this session or in the one that this resumes.
+    pub fn client_certificate(&self) -> Option<ClientCertificate> {
+        self.common().peer_certificates().and_then(<[_]>::first).map(|der| ClientCertificate::of(der))
+    }
+
+    /// Must this host, in lower case, be asked for over a connection of its own? So it is where the certificate that was shown is not for
+    /// it, and another one of ours is (RFC 9110 §15.5.20, RFC 9113 §9.1.2).
+    pub fn misdirects(&self, host: &str) -> bool {
+        let (End::Server(_, table), Some(hello)) = (&self.end, &self.hello) else { return false };
+        // Who names no server has no other connection to ask on.
+        let named = hello.server_name.as_deref();
+        named.is_some_and(|name| name != host) && !hello.shown.covers(host) && table.covers(host)
     }
 
     /// What is spoken inside, if both sides said.
@@ -140,7 +180,7 @@ impl Session {
 
     fn common(&self) -> &CommonState {
         match &self.end {
-            End::Server(connection) => connection,
+            End::Server(connection, _) => connection,
             End::Client(connection) => connection,
         }
     }
@@ -156,7 +196,7 @@ struct Taken {
 impl End {
     fn take(&mut self, records: &mut [u8], text: &mut impl FnMut(&[u8]), out: &mut Vec<u8>) -> Result<Taken, Fault> {
         match self {
-            End::Server(connection) => take(connection, records, text, out),
+            End::Server(connection, _) => take(connection, records, text, out),
             End::Client(connection) => take(connection, records, text, out),
         }
     }

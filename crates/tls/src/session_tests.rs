@@ -8,6 +8,7 @@ use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use crate::authorities::Authorities;
 use crate::certificate::{Certificate, CertificateFault};
 use crate::client::{ClientSettings, ClientTls};
+use crate::client_certificate::CertificateFacts;
 use crate::fault::Fault;
 use crate::limits::RECORD_TEXT_BYTES_MAX;
 use crate::server::{ServerSettings, ServerTls, SettingsFault};
@@ -307,6 +308,57 @@ fn a_client_shows_who_it_is_where_that_is_asked() {
         let (_, of_server) = converse(&mut client, &mut Party::of(server.begin()), usize::MAX);
         assert_eq!(of_server, expect);
     }
+}
+
+#[test]
+fn a_server_knows_who_its_client_is_also_when_it_comes_again() {
+    let signer = Signer::new();
+    let (certificate, authorities) = (signer.signs("a.example", |_| {}), signer.authorities());
+    let shown = signer.signs("client.example", |params| params.distinguished_name.push(DnType::CommonName, "Ann"));
+    let clients = Some((&authorities, true));
+    let server = ServerTls::new(&ServerSettings { clients, ..settings(&certificate, &tickets()) }).unwrap();
+    let settings = ClientSettings { certificate: Some(&shown), ..ClientSettings::verifying(&authorities, "a.example") };
+    let client = ClientTls::new(&settings).unwrap();
+    for comes_again in [false, true] {
+        let (_, server) = meet(&client, &server);
+        assert_eq!(server.session.agreement().is_resumed, comes_again);
+        assert_eq!(server.session.server_name(), Some("a.example"));
+        let known = server.session.client_certificate().expect("it was shown");
+        assert_eq!(known.der(), shown.key.cert[0].as_ref());
+        let facts = CertificateFacts {
+            name: Some("Ann".to_owned()),
+            signature: Some("ecdsa-with-SHA256"),
+            key: Some("EC256".to_owned()),
+        };
+        assert_eq!(known.facts(), facts);
+    }
+}
+
+#[test]
+fn a_host_with_a_certificate_of_its_own_is_not_served_beneath_another_ones() {
+    let signer = Signer::new();
+    let certificates = ["a.example", "b.example", "*.c.example"].map(|name| signer.signs(name, |_| {}));
+    let authorities = signer.authorities();
+    let server =
+        ServerTls::new(&ServerSettings { certificates: &certificates, ..settings(&certificates[0], &tickets()) })
+            .unwrap();
+    let session = |name, without_sni| {
+        let settings = ClientSettings { without_sni, ..ClientSettings::verifying(&authorities, name) };
+        meet(&ClientTls::new(&settings).unwrap(), &server).1.session
+    };
+    for (name, host, expect) in [
+        ("a.example", "a.example", false),
+        ("a.example", "b.example", true),
+        ("b.example", "a.example", true),
+        ("a.example", "x.c.example", true),
+        ("x.c.example", "y.c.example", false),
+        // Nobody is for that one, whoever asks.
+        ("a.example", "d.example", false),
+    ] {
+        assert_eq!(session(name, false).misdirects(host), expect, "{name} {host}");
+    }
+    let unnamed = session("a.example", true);
+    assert!(unnamed.server_name().is_none() && !unnamed.misdirects("b.example"), "it cannot ask elsewhere");
 }
 
 #[test]

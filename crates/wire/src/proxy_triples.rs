@@ -25,7 +25,29 @@ const HEAD_BYTES: usize = 16;
 const PROXY: u8 = 0x21;
 const TLS_HEAD_BYTES: usize = 5;
 
-/// The type-length-value triples of one header.
+/// What a server knows of the TLS that ends with it, in the words of the specification.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ToldTls<'a> {
+    pub alpn: Option<&'a str>,
+    /// Which server the client asked for.
+    pub authority: Option<&'a str>,
+    pub version: &'a str,
+    pub cipher: &'a str,
+    /// The client has shown a certificate: when this connection began, or one before it that this one resumes.
+    pub certificate: Option<ToldCertificate<'a>>,
+    /// How the server's own certificate is signed, and the kind of its key.
+    pub signature: Option<&'a str>,
+    pub key: Option<&'a str>,
+}
+
+/// A client's certificate.
+#[derive(Clone, Copy, Debug)]
+pub struct ToldCertificate<'a> {
+    pub name: Option<&'a str>,
+    pub is_of_this_connection: bool,
+}
+
+/// The type-length-value triples of one header, or as many of a session of our own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyTriples(Box<[u8]>);
 
@@ -35,6 +57,27 @@ impl ProxyTriples {
         let body = header.get(HEAD_BYTES..).filter(|_| header.starts_with(V2_SIGNATURE) && header[12] == PROXY)?;
         let triples = body.get(address_bytes(header[13])?..).filter(|triples| !triples.is_empty())?;
         Some(ProxyTriples(triples.into()))
+    }
+
+    /// The same of a session that ended here: who asks about one need not ask how it came.
+    pub fn of_tls(told: &ToldTls<'_>) -> ProxyTriples {
+        let flags = IS_TLS
+            | told.certificate.map_or(0, |shown| match shown.is_of_this_connection {
+                true => HAS_CERTIFICATE_IN_CONNECTION | HAS_CERTIFICATE_IN_SESSION,
+                false => HAS_CERTIFICATE_IN_SESSION,
+            });
+        // Who was not verified is not here.
+        let mut tls = vec![flags, 0, 0, 0, 0];
+        put(&mut tls, TLS_VERSION, Some(told.version));
+        put(&mut tls, TLS_CERTIFICATE_NAME, told.certificate.and_then(|shown| shown.name));
+        put(&mut tls, TLS_CIPHER, Some(told.cipher));
+        put(&mut tls, TLS_SIGNATURE, told.signature);
+        put(&mut tls, TLS_KEY, told.key);
+        let mut all = Vec::new();
+        put(&mut all, ALPN, told.alpn);
+        put(&mut all, AUTHORITY, told.authority);
+        put(&mut all, TLS, Some(tls));
+        ProxyTriples(all.into())
     }
 
     /// The value of that kind.
@@ -56,6 +99,17 @@ impl ProxyTriples {
     pub fn tls_verify_result(&self) -> u32 {
         let bytes = self.value(TLS).and_then(|tls| tls.get(1..TLS_HEAD_BYTES)?.try_into().ok());
         bytes.map_or(0, u32::from_be_bytes)
+    }
+}
+
+/// What is longer than a length can say is not said.
+fn put(out: &mut Vec<u8>, kind: u8, value: Option<impl AsRef<[u8]>>) {
+    let Some(value) = &value else { return };
+    let value = value.as_ref();
+    if let Ok(length) = u16::try_from(value.len()) {
+        out.push(kind);
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(value);
     }
 }
 
@@ -98,6 +152,28 @@ mod tests {
         assert!(ProxyTriples::of(&local).is_some());
         local[12] = 0x20;
         assert_eq!(ProxyTriples::of(&local), None);
+    }
+
+    #[test]
+    fn a_session_of_our_own_is_told_as_a_proxy_would() {
+        let told = ToldTls {
+            alpn: Some("h2"),
+            authority: Some("a.example"),
+            version: "TLSv1.3",
+            cipher: "TLS_AES_128_GCM_SHA256",
+            certificate: Some(ToldCertificate { name: Some("Ann"), is_of_this_connection: false }),
+            signature: Some("RSA-SHA256"),
+            key: None,
+        };
+        let triples = ProxyTriples::of_tls(&told);
+        assert_eq!(triples.value(ALPN), Some(&b"h2"[..]));
+        assert_eq!(triples.value(AUTHORITY), Some(&b"a.example"[..]));
+        assert_eq!((triples.tls_flags(), triples.tls_verify_result()), (IS_TLS | HAS_CERTIFICATE_IN_SESSION, 0));
+        let kinds = [TLS_VERSION, TLS_CERTIFICATE_NAME, TLS_CIPHER, TLS_SIGNATURE, TLS_KEY];
+        let values = kinds.map(|kind| triples.tls_value(kind).map(|value| str::from_utf8(value).unwrap()));
+        let expect = [Some("TLSv1.3"), Some("Ann"), Some("TLS_AES_128_GCM_SHA256"), Some("RSA-SHA256"), None];
+        assert_eq!(values, expect);
+        assert_eq!(ProxyTriples::of_tls(&ToldTls { certificate: None, ..told }).tls_flags(), IS_TLS);
     }
 
     #[test]

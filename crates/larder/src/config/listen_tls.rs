@@ -11,9 +11,14 @@ use super::section::{Section, choice, parsed, switch, text};
 use super::sections::path;
 use crate::tls_files::{CertificateFiles, TlsFiles};
 
-/// What it says, and what came of reading it.
-pub fn read(listen: &mut Section<'_>, mode: ListenMode) -> Option<(TlsFiles, ListenerTls)> {
+/// What it says, and what came of reading it. `mode` is `None` where redirects go to a port that is not known yet.
+pub fn read(listen: &mut Section<'_>, mode: Option<ListenMode>) -> Option<(TlsFiles, ListenerTls)> {
     let mut section = listen.section("tls")?;
+    if matches!(mode, None | Some(ListenMode::Redirect { .. })) {
+        let complaint =
+            Complaint::new(section.span(), "whoever asks here is redirected to TLS", "they would come again");
+        section.complaints().add(complaint.suggest("leave tls out, or mode = \"redirect\""));
+    }
     let file = |node| parsed(node, "file", "a path", path);
     let certificates = section.read_list("cert", file).unwrap_or_default();
     let keys = section.read_list("key", file).unwrap_or_else(|| certificates.clone());
@@ -24,7 +29,7 @@ pub fn read(listen: &mut Section<'_>, mode: ListenMode) -> Option<(TlsFiles, Lis
     let required = section.read("client_cert", |node| choice(node, &[("required", true), ("optional", false)]));
     let ticket_secret = section.read("ticket_secret", file);
     // A forward proxy is asked for tunnels, which HTTP/1.1 alone has here.
-    let http2 = section.read("http2", switch).unwrap_or(true) && mode == ListenMode::Accelerate;
+    let http2 = section.read("http2", switch).unwrap_or(true) && mode == Some(ListenMode::Accelerate);
     section.require("cert", "write cert = \"FILE\", a certificate and those that lead to its authority, in PEM");
     if certificates.len() != keys.len() {
         let what = format!("there are {} certificates and {} keys", certificates.len(), keys.len());

@@ -14,7 +14,7 @@ use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
 use crate::addresses::{parse_admin, parse_listen, parse_origin};
 use crate::limits::DISK_SENDFILE_MIN;
-use crate::plan::{LogTarget, Plan, check_disk, check_memory, origin_with_defaults};
+use crate::plan::{LogTarget, Plan, check_disk, check_memory, https_port_of, origin_with_defaults};
 use crate::tls_files::TlsFiles;
 use crate::varnish_parameters;
 
@@ -36,8 +36,7 @@ pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(Lis
                 false => Ok(address),
             }
         });
-        let modes = [("accelerate", ListenMode::Accelerate), ("forward", ListenMode::Forward)];
-        let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(ListenMode::Accelerate);
+        let mode = listen_mode(&mut section);
         let proxy_protocol = section.read("proxy_protocol", switch).unwrap_or(false);
         let tls = super::listen_tls::read(&mut section, mode);
         let h2c = section.read("h2c", switch).unwrap_or(false);
@@ -45,11 +44,32 @@ pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(Lis
         if let Some(address) = address {
             let (files, tls) = tls.unzip();
             tls_files.extend(files.map(|files| (address.clone(), files)));
+            // Where that is not said, it is known when all are.
+            let mode = mode.unwrap_or(ListenMode::Redirect { https_port: 0 });
             listeners.push(ListenerSettings { proxy_protocol, mode, tls, h2c, ..ListenerSettings::at(address) });
         }
         section.end();
     }
+    let https_port = https_port_of(&listeners);
+    for listener in &mut listeners {
+        if listener.mode == (ListenMode::Redirect { https_port: 0 }) {
+            listener.mode = ListenMode::Redirect { https_port };
+        }
+    }
     (listeners, tls_files)
+}
+
+/// `None`: it redirects to the port of the first listener that speaks TLS.
+fn listen_mode(section: &mut Section<'_>) -> Option<ListenMode> {
+    let modes =
+        [("accelerate", Some(ListenMode::Accelerate)), ("forward", Some(ListenMode::Forward)), ("redirect", None)];
+    let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(Some(ListenMode::Accelerate));
+    let port = section.read("https_port", |node| {
+        let port = u16::try_from(count(node)?).ok().filter(|&port| port > 0 && mode.is_none());
+        let why = "a port, 1 to 65535, of a [[listen]] with mode = \"redirect\"";
+        port.ok_or_else(|| Complaint::new(node.span(), "no such port can be redirected to", why))
+    });
+    mode.or(port.map(|https_port| ListenMode::Redirect { https_port }))
 }
 
 /// `[origin.NAME]`

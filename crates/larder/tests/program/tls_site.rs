@@ -25,6 +25,7 @@ pub struct TlsSite {
     config: String,
     child: Option<Running>,
     pub tls: SocketAddr,
+    pub origin: SocketAddr,
     admin: SocketAddr,
 }
 
@@ -42,7 +43,7 @@ impl TlsSite {
             directory.display()
         );
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
-        let mut site = TlsSite { directory, config, child: None, tls: nowhere, admin: nowhere };
+        let mut site = TlsSite { directory, config, child: None, tls: nowhere, origin, admin: nowhere };
         site.run();
         site
     }
@@ -69,6 +70,12 @@ impl TlsSite {
             (self.tls, self.admin) = (tls, admin);
             true
         });
+    }
+
+    /// Starts again with another config.
+    pub fn change(&mut self, change: impl FnOnce(String) -> String) {
+        self.config = change(std::mem::take(&mut self.config));
+        self.run();
     }
 
     /// Where the second listener is, if there is one.
@@ -181,7 +188,8 @@ fn chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// An origin: `/bytes/N` is so much, for a minute; `/cut` ends too early, of no known length; a POST comes back.
+/// An origin: `/bytes/N` is so much, for a minute; `/fields` and what begins so is what was asked; `/sts` says
+/// Strict-Transport-Security; `/cut` ends too early, of no known length; a POST comes back.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
     let address = listener.local_addr().expect("a bound listener has an address");
@@ -198,7 +206,7 @@ fn answer_one(stream: &TcpStream) -> Option<()> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
     let target = line.split(' ').nth(1)?.to_owned();
-    let (mut length, mut is_chunked) = (0, false);
+    let (mut length, mut is_chunked, mut fields) = (0, false, String::new());
     loop {
         let mut field = String::new();
         reader.read_line(&mut field).ok().filter(|&read| read > 0)?;
@@ -209,6 +217,7 @@ fn answer_one(stream: &TcpStream) -> Option<()> {
             length = value.trim().parse().ok()?;
         }
         is_chunked |= field.eq_ignore_ascii_case("transfer-encoding: chunked\r\n");
+        fields.push_str(&field);
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
@@ -223,9 +232,14 @@ fn answer_one(stream: &TcpStream) -> Option<()> {
         std::thread::sleep(Duration::from_millis(300));
         return None;
     }
+    if target.starts_with("/fields") {
+        body = fields.into_bytes();
+    }
     if let Some(length) = target.strip_prefix("/bytes/") {
         body = pattern(length.parse().ok()?);
     }
-    write!(out, "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {}\r\n\r\n", body.len()).ok()?;
+    let own = if target == "/sts" { "Strict-Transport-Security: max-age=1\r\n" } else { "" };
+    let length = body.len();
+    write!(out, "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{own}Content-Length: {length}\r\n\r\n").ok()?;
     out.write_all(&body).ok()
 }

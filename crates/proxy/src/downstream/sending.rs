@@ -33,6 +33,8 @@ impl Downstream<'_> {
 
     /// The final answer. `persistent`: the client may ask again the same way, as far as the request goes.
     pub(crate) async fn send(&mut self, outgoing: Outgoing, version: Version, persistent: bool) -> SendOutcome {
+        let mut outgoing = outgoing;
+        self.add_transport_security(&mut outgoing);
         match self {
             Downstream::Http1(connection) => {
                 // The instant run has begun already what it could not finish.
@@ -45,6 +47,17 @@ impl Downstream<'_> {
             }
             Downstream::Http2(stream) => stream.send(outgoing).await,
             Downstream::DryRun(run) => run.take_answer(outgoing, persistent).await,
+        }
+    }
+
+    fn add_transport_security(&self, outgoing: &mut Outgoing) {
+        let (core, is_secure) = match self {
+            Downstream::Http1(connection) => (&connection.core, connection.asker().is_secure()),
+            Downstream::Http2(stream) => (&stream.core, stream.streams.is_secure),
+            Downstream::DryRun(_) => return,
+        };
+        if let OutgoingHead::Whole { head, .. } = &mut outgoing.head {
+            head.add_transport_security(&core.site_ref(), is_secure);
         }
     }
 

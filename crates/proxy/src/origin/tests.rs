@@ -104,6 +104,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         debug: true,
         as_varnishd: false,
         accepts_h2c: false,
+        hsts: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use base64::Engine;
 
 use super::*;
-use crate::settings::ParentSettings;
+use crate::settings::{ListenMode, ParentSettings};
 use crate::static_files::finding::tests::TestFolder;
 
 /// `htpasswd -nbB -C 4 ann secret`, behind the name.
@@ -30,7 +30,7 @@ pub(super) fn ask(story: &Story, line: &str, user: &str, leaves: bool) -> Reply 
     let login = base64::engine::general_purpose::STANDARD.encode(format!("{user}:secret"));
     let login = if user.is_empty() { String::new() } else { format!("Proxy-Authorization: Basic {login}\r\n") };
     let bytes = format!("{line} HTTP/1.1\r\nHost: a.test\r\n{login}\r\n");
-    story.send_as(bytes.as_bytes(), Manner { leaves, at_proxy: true })
+    story.send_as(bytes.as_bytes(), Manner { leaves, mode: ListenMode::Forward })
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use cache::Failure;
+use message::{Method, Request};
 use vcl::Fault;
 use wire::Refusal;
 
@@ -225,6 +226,32 @@ impl Synth {
         Synth { close: true, ..Synth::new(413, "request-body-not-kept", CacheVerdict::Refused, text) }
     }
 
+    /// To the same at https://, for good. What is not only read must not become a GET on the way (RFC 9110 §15.4.9).
+    pub(crate) fn to_https(request: &Request<'_>, https_port: u16) -> Synth {
+        if request.authority.host.is_empty() {
+            let text = "This address leads to https:// and to the host that a request names; this one names none.";
+            return Synth { close: true, ..Synth::new(400, "redirect-without-host", CacheVerdict::Refused, text) };
+        }
+        let mut location = [b"https://", &request.authority.host[..]].concat();
+        if https_port != HTTPS_PORT {
+            location.extend_from_slice(format!(":{https_port}").as_bytes());
+        }
+        match request.path.starts_with(b"/") {
+            true => request.write_target(&mut location),
+            false => location.push(b'/'),
+        }
+        let is_read = matches!(request.method, Method::Get | Method::Head);
+        let synth = Synth::open(if is_read { 301 } else { 308 }, "to-https", CacheVerdict::Synth, "It is at https://.");
+        // No program answers for what is no listener of its own.
+        Synth { also: Also::Location(location.into()), close: true, ..synth }
+    }
+
+    /// RFC 9110 §15.5.20.
+    pub(crate) fn misdirected() -> Synth {
+        let text = "This host has a certificate of its own. Ask for it on a connection that begins with its name.";
+        Synth { close: true, ..Synth::open(421, "misdirected", CacheVerdict::Refused, text) }
+    }
+
     pub(crate) fn no_route() -> Synth {
         Synth::new(404, "no-route", CacheVerdict::Synth, "No [[route]] matches this host and path.")
     }
@@ -362,4 +389,5 @@ pub(crate) const VCL_FAILED: &str = "vcl-failed";
 pub(crate) const MEMORY_SHORT: &str = "memory-short";
 
 /// What a reverse proxy lets through, CONNECT and TRACE aside.
+const HTTPS_PORT: u16 = 443;
 const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";

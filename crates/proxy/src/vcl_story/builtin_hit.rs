@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cache::{Key, Now, Object};
 use message::{FieldName, Method, Request, Status};
 use rules::{Freshness, RequestDirectives};
-use wire::{Persistence, has_length, write_field, write_head_end, write_number_field};
+use wire::{has_length, write_field, write_number_field};
 
 use crate::connection::Connection;
 use crate::core::Core;
@@ -17,6 +17,7 @@ use crate::field_set::FieldSet;
 use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
+use crate::stored_head;
 use crate::transaction::transaction_states::State;
 use crate::vcl_story::hashed_parts::HashedParts;
 
@@ -53,7 +54,7 @@ pub(crate) fn run(
     object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    write_tail(&mut tail, site, object, xid, now, Persistence::of(parsed.persistent, request.version));
+    write_tail(&mut tail, site, object, xid, now, parsed);
     let response = HitResponse::to(parsed);
     let head_only = response.head_only || !has_length(object.status());
     let response = HitResponse { head_only, ..response };
@@ -89,7 +90,7 @@ pub(crate) fn write_tail(
     object: &Object,
     xid: u64,
     now: Now,
-    persistence: Persistence,
+    parsed: &ParsedRequest<'_>,
 ) {
     let (status, fields) = (object.status(), object.fields());
     if has_length(status) {
@@ -108,5 +109,5 @@ pub(crate) fn write_tail(
     } else {
         fields.get_all(FieldName::AcceptRanges).for_each(|line| write_field(out, b"Accept-Ranges", line));
     }
-    write_head_end(out, persistence);
+    stored_head::write_end(out, site, fields, parsed);
 }

@@ -14,7 +14,8 @@ use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerd
 use vcl::subroutines::Method as Subroutine;
 use vcl::{Fault, Loaded};
 use wire::{
-    Persistence, ReceivedRequest, has_length, says_close, write_head_end, write_number_field, write_status_line,
+    Persistence, ReceivedRequest, has_length, says_close, write_field, write_head_end, write_number_field,
+    write_status_line,
 };
 
 use crate::client_identity::ClientIdentity;
@@ -29,6 +30,7 @@ use crate::stored_head::OF_CONNECTION;
 use crate::transaction::synth::Synth;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step};
+use crate::transport_security;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::completed_request;
 use crate::vcl_story::field_bits::{FieldBits, Name};
@@ -217,6 +219,7 @@ const X_VARNISH: Name<'static> = Name::classified(FieldName::Other, b"X-Varnish"
 const AGE: Name<'static> = Name::of_known(FieldName::Age);
 const VIA: Name<'static> = Name::of_known(FieldName::Via);
 const ACCEPT_RANGES: Name<'static> = Name::of_known(FieldName::AcceptRanges);
+const STRICT_TRANSPORT_SECURITY: Name<'static> = Name::of_known(FieldName::StrictTransportSecurity);
 const CONTENT_LENGTH: Name<'static> = Name::of_known(FieldName::ContentLength);
 const CONNECTION: Name<'static> = Name::of_known(FieldName::Connection);
 
@@ -264,8 +267,7 @@ fn render_as_stored(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, 
     let mut out = core.tail.borrow_mut();
     out.clear();
     let (persistent, has_body) = (parsed.persistent, has_length(object.status()));
-    let persistence = Persistence::of(persistent, parsed.received.request.version);
-    builtin_hit::write_tail(&mut out, scope.site, object, state.xid.get(), scope.now, persistence);
+    builtin_hit::write_tail(&mut out, scope.site, object, state.xid.get(), scope.now, parsed);
     Ok(RenderedHead { persistent, starts_as_stored: true, has_body })
 }
 
@@ -286,6 +288,10 @@ fn render(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &O
         write_number_field(&mut out, "Content-Length", object.body_len());
     }
     let persistent = parsed.persistent && !closes;
+    let is_said = || fields.first(STRICT_TRANSPORT_SECURITY).is_some();
+    if let Some(value) = transport_security::to_say(scope.site, parsed.is_secure, is_said) {
+        write_field(&mut out, STRICT_TRANSPORT_SECURITY.text, value.as_bytes());
+    }
     write_head_end(&mut out, Persistence::of(persistent, parsed.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     if let Some(records) = &state.records {

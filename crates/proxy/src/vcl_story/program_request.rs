@@ -65,10 +65,10 @@ impl Connection {
         let site = core.site();
         // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
         let persistent = self.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
-        let (client, seen, refused) = receive::before_policy(&site, received, self.peer);
+        let (client, seen, refused) = receive::before_policy(&site, received, &self.asker());
         // Who has a body does not get an answer at once: it may have to be read first.
         let has_body = self.unread.is_some();
-        let parsed = ParsedRequest { received, seen, client, persistent, moment };
+        let parsed = ParsedRequest { received, seen, client, persistent, is_secure: self.asker().is_secure(), moment };
         let xid = xids::next(&core.xids);
         let mut rest_of_hit = None;
         if refused.is_none() && !has_body && program.leaves_hits_to_builtin && !core.is_heard() {

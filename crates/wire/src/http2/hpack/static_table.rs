@@ -119,7 +119,7 @@ const STATIC_LINES: [StaticLine; STATIC_LINES_COUNT] = {
         Field(RetryAfter), "retry-after", "";
         Field(Server), "server", "";
         Field(SetCookie), "set-cookie", "";
-        Field(Other), "strict-transport-security", "";
+        Field(StrictTransportSecurity), "strict-transport-security", "";
         Field(TransferEncoding), "transfer-encoding", "";
         Field(UserAgent), "user-agent", "";
         Field(Vary), "vary", "";
