@@ -41,6 +41,7 @@
 //!     debug: false,
 //!     as_varnishd: false,
 //!     accepts_h2c: false,
+//!     hsts: None,
 //! };
 //! let world = Arc::new(vcl::NoWorld);
 //! let start = Start { settings, workers: 1, log: None, records: None, world, vcl: None, disk: None, memory: None };
