@@ -20,6 +20,8 @@ mod bench_over_http2;
 mod bench_over_tls;
 #[path = "program/bench_paces.rs"]
 mod bench_paces;
+#[path = "program/browser_over_tls.rs"]
+mod browser_over_tls;
 #[path = "program/browser_through_proxy.rs"]
 mod browser_through_proxy;
 #[path = "program/documented_examples.rs"]
