@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -67,18 +67,19 @@ impl HttpClient for HttpsClient {
         &self,
         request: Request<BodyWrapper<Bytes>>,
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
-        let host = request.uri().host().unwrap_or_default().to_owned();
+        let (host, is_post) = (request.uri().host().unwrap_or_default().to_owned(), request.method() == Method::POST);
         let (asked, put_off) = (self.client.request(request), self.put_off.clone());
         let whole = async move {
             let (head, body) = asked.await.map_err(|error| Error::Other(Box::new(error)))?.into_parts();
-            let said = head.headers.get(RETRY_AFTER).filter(|_| !head.status.is_success());
+            let is_failure = head.status.is_client_error() || head.status.is_server_error();
+            let said = head.headers.get(RETRY_AFTER).filter(|_| is_failure);
             let said = said.and_then(|value| value.to_str().ok()).map(str::to_owned);
             *put_off.0.lock().unwrap_or_else(PoisonError::into_inner) = said;
+            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(Error::Other)?.to_bytes();
             let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
             let is_problem = kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json"));
-            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(Error::Other)?.to_bytes();
-            if (head.status.is_client_error() || head.status.is_server_error()) && !is_problem {
-                // A server in front of it that fails speaks HTML, and no JSON.
+            // What stands in front of it speaks HTML when it fails; and of what is not posted instant-acme reads no problem.
+            if is_failure && !(is_problem && is_post) {
                 return Err(Error::Other(format!("{host} answered {}", head.status).into()));
             }
             Ok(BytesResponse::from(Response::from_parts(head, Full::new(body))))

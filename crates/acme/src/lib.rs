@@ -15,6 +15,8 @@ mod acme_directory;
 mod certificate_authority;
 mod challenge;
 mod conversation;
+#[cfg(test)]
+mod conversation_tests;
 mod https_client;
 pub mod limits;
 mod names;

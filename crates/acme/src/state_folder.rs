@@ -69,7 +69,9 @@ impl StateFolder {
     /// Makes what is missing of the folder.
     pub(crate) fn make(&self) -> Result<(), String> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.path);
-        made.map_err(|error| format!("the folder {} cannot be made: {error}", self.path.display()))
+        made.map_err(|error| {
+            format!("the folder {} cannot be made ([acme] folder, --acme-folder): {error}", self.path.display())
+        })
     }
 
     pub(crate) fn challenges(&self) -> ChallengeFolder {
