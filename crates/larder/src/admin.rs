@@ -29,6 +29,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::AbortHandle;
 use wire::{Persistence, whole_answer};
 
+use crate::acme_board::AcmeBoard;
 use crate::limits;
 use crate::log_writer::LogWriter;
 use crate::say::say;
@@ -52,6 +53,8 @@ pub struct Admin {
     pub log: Option<Arc<LogWriter>>,
     pub started: Moment,
     pub rights: Mutex<Rights>,
+    /// How the certificates stand that are ordered.
+    pub acme: Arc<AcmeBoard>,
 }
 
 /// Who may do what.
@@ -250,6 +253,8 @@ impl Admin {
             server_name: self.rights.lock().server_name.clone(),
             uptime_ms: self.started.micros_until(Moment::now()) / 1_000,
             log_lines_lost: self.log.as_ref().map_or(0, |log| log.lines_lost()),
+            acme: self.acme.statuses(),
+            acme_counts: self.acme.counts(),
         };
         Observation::of(&self.proxy, circumstances)
     }

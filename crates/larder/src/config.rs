@@ -3,6 +3,7 @@
 //! What each section may say stands in `config/sections.rs` and `config/limits_section.rs`; this file knows the top
 //! level and how the parts refer to each other. Nothing is opened or resolved here: `larder check` runs the same code.
 
+mod acme_section;
 mod complaint;
 mod forward_section;
 mod limits_section;
@@ -107,11 +108,13 @@ fn read_top(top: Section<'_>) -> Plan {
         top.read("hsts", |node| parsed(node, "value of Strict-Transport-Security", HSTS_FORM, parse_hsts));
     plan.workers = top.read("workers", workers);
 
-    let (listeners, tls_files) = sections::listeners(top.sections("listen"));
-    plan.tls_files = tls_files;
-    if !listeners.is_empty() {
-        plan.settings.listeners = listeners;
+    let acme = top.section("acme").and_then(acme_section::read);
+    let listeners = sections::listeners(top.sections("listen"), acme.as_ref());
+    plan.tls_files = listeners.tls_files;
+    if !listeners.settings.is_empty() {
+        plan.settings.listeners = listeners.settings;
     }
+    plan.order(acme, listeners.ordered);
     plan.settings.origins = sections::origins(top.section("origin"));
     let routes = top.sections("route");
     let routes = routes::read(&top, routes, &plan.settings.origins);

@@ -74,6 +74,7 @@ Examples:
   larder serve --root /srv/www --listen '*:80'
   larder serve --forward 127.0.0.1:3128           curl -x http://127.0.0.1:3128 http://example.org/
   larder serve --origin http://127.0.0.1:3000 --tls '*:443' --cert site.pem --key site.key
+  larder serve --origin http://127.0.0.1:3000 --tls '*:443' --acme-domain www.example.org --acme-agree-terms
   larder serve --config larder.toml
   larder serve --vcl /etc/varnish/default.vcl --listen '*:80' -p default_ttl=1h
 
@@ -288,17 +289,23 @@ impl ServeFlags {
     /// The config's plan, or the default one, with these flags on top.
     pub fn plan(&self) -> Result<Plan, ConfigError> {
         let mut plan = self.config.as_deref().map_or_else(|| Ok(Plan::default()), config::load)?;
-        let settings = &mut plan.settings;
-        let with_tls = self.tls.load().map_err(|why| ConfigError::Unreadable(format!("error: {why}")))?;
+        let wrong = |why: String| ConfigError::Unreadable(format!("error: {why}"));
+        let acme = self.tls.acme.read().map_err(wrong)?;
+        let ordered = acme.as_ref().map(|(settings, names)| settings.certificate_path(names));
+        let with_tls = self.tls.load(ordered.as_deref()).map_err(wrong)?;
         if !self.listen.is_empty() || !with_tls.is_empty() || !self.forward.is_empty() {
-            settings.listeners = self.listeners(with_tls);
-            plan.tls_files = self.tls.files_of_each();
+            plan.settings.listeners = self.listeners(with_tls);
+            plan.tls_files = self.tls.files_of_each(ordered.as_deref());
+            // The listeners of the config are gone, and with them what was ordered for them.
+            plan.acme = None;
+            let (settings, names) = acme.unzip();
+            plan.order(settings, names.into_iter().collect());
         }
         if self.tls.hsts.is_some() {
             settings.hsts.clone_from(&self.tls.hsts);
         }
         if let Some(bytes) = self.memory {
-            settings.memory_bytes_max = bytes;
+            plan.settings.memory_bytes_max = bytes;
         }
         if !self.disks.is_empty() {
             plan.disks.clone_from(&self.disks);
@@ -415,6 +422,14 @@ mod tests {
         check(&["serve", "-p", "max_retries=many"], Err("must be a number"));
         check(&["serve", "--tls", "*:443", "--cert", "a.pem", "--key", "a.key", "--tls", "[::]:443"], Ok(()));
         check(&["serve", "--tls", "*:443"], Err("--cert"));
+        check(&["serve", "--tls", "*:443", "--acme-domain", "a.example", "--acme-agree-terms"], Ok(()));
+        check(&["serve", "--acme-domain", "a.example"], Err("--tls"));
+        check(&["serve", "--tls", "*:443", "--acme-email", "a@b.example"], Err("--acme-domain"));
+        check(
+            &["serve", "--tls", "*:443", "--acme-domain", "a.example", "--acme-email", "a"],
+            Err("admin@example.org"),
+        );
+        check(&["serve", "--tls", "*:443", "--acme-domain", "a.example", "--acme-directory", "x"], Err("letsencrypt"));
         check(&["serve", "--cert", "a.pem"], Err("--tls"));
         check(&["serve", "--server-name", "a b"], Err("a letter, then"));
         check(&["check"], Err("FILE"));

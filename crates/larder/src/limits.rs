@@ -29,6 +29,10 @@ pub const TOKEN_FILE_BYTES_MAX: u64 = 4 << 10;
 pub const TICKET_SECRET_BYTES_MAX: u64 = 4 << 10;
 /// How often the files of certificates are looked at.
 pub const CERTIFICATE_LOOK_EVERY: Duration = Duration::from_secs(2);
+/// What goes on for days, such as an authority that fails, is said again after so long.
+pub const SAID_AGAIN_S: u64 = 86_400;
+/// So long before its end, at most, a certificate is spoken of.
+pub const EXPIRY_WARNING_S: u64 = 14 * 86_400;
 /// Name and password for a parent proxy.
 pub const LOGIN_FILE_BYTES_MAX: u64 = 1 << 10;
 /// Mistakes of one file that are shown.

@@ -1,5 +1,9 @@
 //! larder: an HTTP accelerator. The program reads what the operator typed and starts the rest.
 
+mod acme_board;
+mod acme_flags;
+mod acme_plan;
+mod acme_service;
 mod addresses;
 mod admin;
 mod authority_files;
@@ -9,6 +13,7 @@ mod check_vcl;
 mod config;
 mod demo;
 mod edge_report;
+mod expiry_watch;
 mod flags;
 mod hsts;
 mod import;

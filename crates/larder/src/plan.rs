@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use acme::NameSet;
 use cache::{Admission, DiskFile};
 use proxy::limits::Limits;
 use proxy::settings::{
@@ -12,6 +13,7 @@ use proxy::settings::{
     RouteSettings, RouteTarget, Settings, VclParameters,
 };
 
+use crate::acme_plan::{AcmePlan, AcmeSettings};
 use crate::addresses::AdminAddress;
 use crate::authority_files;
 use crate::limits;
@@ -38,6 +40,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// The files of listeners that speak TLS.
     pub tls_files: Vec<(ListenAddress, TlsFiles)>,
+    /// The certificates that are ordered from an authority.
+    pub acme: Option<AcmePlan>,
     /// Parameters that were set and that only a VCL reads.
     pub of_programs: Vec<&'static str>,
 }
@@ -110,6 +114,7 @@ impl Default for Plan {
             vcl_path: Vec::new(),
             warnings: Vec::new(),
             tls_files: Vec::new(),
+            acme: None,
             of_programs: Vec::new(),
         }
     }
@@ -132,6 +137,20 @@ impl Plan {
         self.settings.status_pages = Vec::new();
         self.settings.memcached = Vec::new();
         self.settings.routes = vec![everything(RouteTarget::Root(0))];
+    }
+
+    /// Certificates for these names come from an authority. The listeners are known by now.
+    pub fn order(&mut self, settings: Option<AcmeSettings>, sets: Vec<NameSet>) {
+        let Some(settings) = settings else { return };
+        if sets.is_empty() {
+            let why = "[acme] is not used: no [listen.tls] says acme = [\"NAME\"]";
+            return self.warnings.push(why.to_owned());
+        }
+        let is_plain = |listener: &ListenerSettings| listener.tls.is_none() && listener.mode != ListenMode::Forward;
+        let listens_plain = self.settings.listeners.iter().any(is_plain);
+        let mut plan = AcmePlan { settings, sets };
+        self.warnings.extend(plan.fit(listens_plain));
+        self.acme = Some(plan);
     }
 
     /// Is there anybody to answer?

@@ -9,15 +9,18 @@ use std::sync::Arc;
 
 use cache::Disk;
 use parking_lot::Mutex;
-use proxy::Moment;
 use proxy::memcached_gateway::connections_of_core_max;
 use proxy::settings::{ListenAddress, ListenMode, OriginUrl};
 use proxy::{LogSink, Proxy, RecordSink, Start, StartError, VclProgram};
+use proxy::{Moment, wall_now_ms};
+use tls::Certificate;
 use tokio::sync::oneshot;
 
+use crate::acme_service::AcmeService;
 use crate::addresses::{AdminAddress, show_listen};
 use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
 use crate::edge_report;
+use crate::expiry_watch::ExpiryWatch;
 use crate::limits;
 use crate::log_writer::LogWriter;
 use crate::open_files::{connections_and_tunnels_that_fit, connections_that_fit, files_beside, raise_limit};
@@ -41,6 +44,9 @@ pub struct Running {
     from_file: Vec<String>,
     files_max: Option<u64>,
     watched_tls: Vec<(ListenAddress, WatchedTls)>,
+    expiry: ExpiryWatch,
+    /// Who orders certificates, once there were any to order.
+    acme: Option<AcmeService>,
     _admin_path: SocketPath,
 }
 
@@ -86,8 +92,13 @@ impl Running {
             memory: Some(Arc::new(Process)),
         };
         let proxy = Proxy::start(start).map_err(|e| e.to_string())?;
-        let admin =
-            Arc::new(Admin { proxy: proxy.clone(), log: log.clone(), started, rights: Mutex::new(rights(&plan)) });
+        let admin = Arc::new(Admin {
+            proxy: proxy.clone(),
+            log: log.clone(),
+            started,
+            rights: Mutex::new(rights(&plan)),
+            acme: Arc::default(),
+        });
         let admin_address = admin_socket.as_ref().map(|socket| socket.address().clone());
         if let Some(socket) = admin_socket {
             let failed =
@@ -99,7 +110,7 @@ impl Running {
             _ => SocketPath(None),
         };
         let watched_tls = watched(&plan);
-        Ok(Running {
+        let mut running = Running {
             plan,
             proxy,
             admin,
@@ -109,8 +120,31 @@ impl Running {
             from_file,
             files_max,
             watched_tls,
+            expiry: ExpiryWatch::default(),
+            acme: None,
             _admin_path: admin_path,
-        })
+        };
+        running.order_certificates()?;
+        Ok(running)
+    }
+
+    /// Has those ordered that the plan wants to be. The listeners are there, so an authority is answered.
+    fn order_certificates(&mut self) -> Result<(), String> {
+        if self.acme.is_none() && self.plan.acme.is_some() {
+            let started = AcmeService::start(Arc::clone(&self.admin.acme), self.proxy.http_challenges());
+            self.acme = Some(started.map_err(|e| format!("cannot start the thread that orders certificates: {e}"))?);
+        }
+        if let Some(acme) = &self.acme {
+            acme.take_over(self.plan.acme.clone());
+        }
+        let listeners = self.proxy.listeners_tls().into_iter();
+        for (address, _) in listeners.filter(|(_, tls)| tls.certificates().is_empty()) {
+            say!(
+                "https on {} begins when the first certificate has come; until then handshakes are refused",
+                show_listen(&address)
+            );
+        }
+        Ok(())
     }
 
     /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are.
@@ -153,7 +187,7 @@ impl Running {
         plan.disk_leases_from = self.plan.disk_leases_from;
         self.watched_tls = watched(&plan);
         self.plan = plan;
-        Ok(())
+        self.order_certificates()
     }
 
     pub fn watches_certificates(&self) -> bool {
@@ -175,6 +209,10 @@ impl Running {
                 }
             }
         }
+        let shown = self.proxy.listeners_tls().into_iter().flat_map(|(_, tls)| tls.certificates());
+        let shown: Vec<Certificate> = shown.collect();
+        let sentences = self.expiry.look(shown.iter(), wall_now_ms() / 1_000);
+        sentences.iter().for_each(|sentence| say!("warning: {sentence}"));
     }
 
     /// For the next program of the file: operators may have taken any name.

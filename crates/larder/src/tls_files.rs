@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use proxy::limits::CERTIFICATES_BYTES_MAX;
-use tls::{Authorities, Certificate, Protocol, ServerSettings, ServerTls, TicketKeys, Version};
+use tls::{AlpnChallenges, Authorities, Certificate, Protocol, ServerSettings, ServerTls, TicketKeys, Version};
 
 use crate::bounded_file;
 use crate::limits::TICKET_SECRET_BYTES_MAX;
@@ -26,6 +26,8 @@ pub struct CertificateFiles {
 pub struct TlsFiles {
     /// The first is for clients that name no server, or one that nobody knows.
     pub certificates: Vec<CertificateFiles>,
+    /// Files that come from an authority, each with a certificate and its key. They may not be there yet.
+    pub ordered: Vec<PathBuf>,
     pub version_min: Version,
     pub suites: Option<Vec<String>>,
     /// Who signs certificates of clients, and must a client have one?
@@ -56,9 +58,10 @@ impl fmt::Display for TlsFault {
 type FileMark = Option<(u64, u64, i64, i64)>;
 
 impl TlsFiles {
-    /// Reads everything.
+    /// Reads everything. An ordered certificate that is not there yet, or is broken, is left out: whoever orders it sees to that.
     pub fn load(&self) -> Result<ServerTls, TlsFault> {
-        let certificates = self.certificates.iter().map(certificate).collect::<Result<Vec<_>, _>>()?;
+        let mut certificates = self.certificates.iter().map(certificate).collect::<Result<Vec<_>, _>>()?;
+        certificates.extend(self.ordered.iter().filter_map(|file| ordered_certificate(file).ok()));
         let authorities = match &self.clients {
             None => None,
             Some((file, is_required)) => {
@@ -83,6 +86,7 @@ impl TlsFiles {
             protocols: if self.without_http2 { &[Protocol::Http1] } else { &[Protocol::Http2, Protocol::Http1] },
             clients: authorities.as_ref().map(|(known, is_required)| (known, *is_required)),
             tickets,
+            challenges: (!self.ordered.is_empty()).then(challenges_of_process),
         };
         ServerTls::new(&settings).map_err(|fault| TlsFault { file: None, why: fault.to_string() })
     }
@@ -100,7 +104,7 @@ impl TlsFiles {
     /// What the files are like now.
     pub fn marks(&self) -> Vec<FileMark> {
         let certificates = self.certificates.iter().flat_map(|files| [&files.certificate, &files.key]);
-        let others = self.clients.iter().map(|(file, _)| file).chain(&self.ticket_secret);
+        let others = self.clients.iter().map(|(file, _)| file).chain(&self.ticket_secret).chain(&self.ordered);
         let mark = |path: &PathBuf| {
             let file = std::fs::metadata(path).ok()?;
             Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
@@ -119,6 +123,11 @@ pub fn certificate(files: &CertificateFiles) -> Result<Certificate, TlsFault> {
     })
 }
 
+/// One that an authority has signed: both are in one file.
+fn ordered_certificate(file: &Path) -> Result<Certificate, TlsFault> {
+    certificate(&CertificateFiles { certificate: file.to_owned(), key: file.to_owned() })
+}
+
 fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, TlsFault> {
     bounded_file::read(path, bytes_max).map_err(|why| of_file(path, &why))
 }
@@ -133,16 +142,24 @@ fn tickets_of_process() -> Arc<TicketKeys> {
     Arc::clone(KEYS.get_or_init(|| Arc::new(TicketKeys::random())))
 }
 
+/// What authorities are answered over TLS, by all listeners that have certificates from one.
+pub fn challenges_of_process() -> Arc<AlpnChallenges> {
+    static CHALLENGES: OnceLock<Arc<AlpnChallenges>> = OnceLock::new();
+    Arc::clone(CHALLENGES.get_or_init(Arc::default))
+}
+
 /// Files that are looked at every now and then.
 #[derive(Debug)]
 pub struct WatchedTls {
     files: TlsFiles,
     marks: Vec<FileMark>,
+    /// Of the ordered ones, those that were there.
+    shown: Vec<PathBuf>,
 }
 
 impl WatchedTls {
     pub fn new(files: &TlsFiles) -> WatchedTls {
-        WatchedTls { marks: files.marks(), files: files.clone() }
+        WatchedTls { marks: files.marks(), files: files.clone(), shown: good_of(&files.ordered) }
     }
 
     /// What the files say now, if one of them has changed since the last look.
@@ -152,8 +169,17 @@ impl WatchedTls {
             return None;
         }
         self.marks = marks;
+        // That one is gone, or broken, is no reason to show none.
+        if let Some(fault) = self.shown.iter().find_map(|file| ordered_certificate(file).err()) {
+            return Some(Err(fault));
+        }
+        self.shown = good_of(&self.files.ordered);
         Some(self.files.load())
     }
+}
+
+fn good_of(ordered: &[PathBuf]) -> Vec<PathBuf> {
+    ordered.iter().filter(|file| ordered_certificate(file).is_ok()).cloned().collect()
 }
 
 #[cfg(test)]
@@ -238,6 +264,31 @@ mod tests {
         let renewed = watched.look().expect("it has changed").expect("it is good");
         assert!(renewed.covers("b.example") && watched.look().is_none());
         room.write("a.key", "half");
+        assert!(watched.look().expect("it has changed").is_err() && watched.look().is_none());
+    }
+
+    #[test]
+    fn an_ordered_certificate_is_shown_when_it_comes_and_stays_when_its_file_goes() {
+        let room = Room::new("ordered");
+        let both = |name: &str| {
+            let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+            format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem())
+        };
+        let file = room.0.join("ordered.pem");
+        let files = TlsFiles { ordered: vec![file.clone()], ..TlsFiles::default() };
+        assert!(files.load().expect("it may come later").certificates().is_empty());
+        let mut watched = WatchedTls::new(&files);
+        room.write("ordered.pem", "half");
+        assert!(watched.look().expect("it has changed").unwrap().certificates().is_empty());
+        for name in ["a.example", "b.example"] {
+            // By a rename, as it is stored.
+            let beside = room.write("beside", &both(name));
+            std::fs::rename(beside, &file).unwrap();
+            assert!(watched.look().expect("it has changed").unwrap().covers(name));
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert!(watched.look().expect("it has changed").is_err() && watched.look().is_none());
+        room.write("ordered.pem", "half");
         assert!(watched.look().expect("it has changed").is_err() && watched.look().is_none());
     }
 

@@ -1,20 +1,22 @@
 //! `--tls`, `--cert`, `--key` and what goes with them: where `larder serve` speaks TLS, with which certificates, and who is sent there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, ListenerTls};
 
+use crate::acme_flags::AcmeFlags;
 use crate::addresses::{parse_listen, show_listen};
 use crate::hsts::{HSTS_FORM, parse_hsts};
 use crate::plan::https_port_of;
 use crate::tls_files::{CertificateFiles, TlsFiles};
 
 #[derive(Clone, Debug, Default, Args)]
+#[command(group(ArgGroup::new("shown").args(["certificates", "domains"]).multiple(true)))]
 pub struct TlsFlags {
-    /// Where to listen with TLS, for https://; with --cert; repeatable
-    #[arg(id = "tls", long = "tls", value_name = "ADDRESS", value_parser = parse_listen, requires = "certificates")]
+    /// Where to listen with TLS, for https://; with --cert or --acme-domain; repeatable
+    #[arg(id = "tls", long = "tls", value_name = "ADDRESS", value_parser = parse_listen, requires = "shown")]
     pub addresses: Vec<ListenAddress>,
 
     /// A certificate for --tls with those that lead to its authority, in PEM; repeatable: the client's server name chooses
@@ -32,6 +34,9 @@ pub struct TlsFlags {
     /// Say Strict-Transport-Security: VALUE in every answer over TLS, such as max-age=31536000
     #[arg(long, value_name = "VALUE", value_parser = hsts_value)]
     pub hsts: Option<Arc<str>>,
+
+    #[command(flatten)]
+    pub acme: AcmeFlags,
 }
 
 fn hsts_value(written: &str) -> Result<Arc<str>, String> {
@@ -39,8 +44,8 @@ fn hsts_value(written: &str) -> Result<Arc<str>, String> {
 }
 
 impl TlsFlags {
-    /// Those who listen there. What is wrong with the files is a sentence.
-    pub fn load(&self) -> Result<Vec<ListenerSettings>, String> {
+    /// Those who listen there. What is wrong with the files is a sentence. `ordered`: where a certificate will be.
+    pub fn load(&self, ordered: Option<&Path>) -> Result<Vec<ListenerSettings>, String> {
         if !self.keys.is_empty() && self.keys.len() != self.certificates.len() {
             let (certificates, keys) = (self.certificates.len(), self.keys.len());
             return Err(format!("{certificates} --cert and {keys} --key: each certificate has a key"));
@@ -50,7 +55,7 @@ impl TlsFlags {
             let tls = Some(ListenerTls::new(files.load().map_err(wrong)?));
             Ok(ListenerSettings { tls, ..ListenerSettings::at(address) })
         };
-        let with_tls: Result<Vec<_>, String> = self.files_of_each().into_iter().map(listener).collect();
+        let with_tls: Result<Vec<_>, String> = self.files_of_each(ordered).into_iter().map(listener).collect();
         let mut listeners = with_tls?;
         let mode = ListenMode::Redirect { https_port: https_port_of(&listeners) };
         let redirects = self.redirect_http.iter();
@@ -59,14 +64,15 @@ impl TlsFlags {
     }
 
     /// Every address shows all the certificates.
-    pub fn files_of_each(&self) -> Vec<(ListenAddress, TlsFiles)> {
+    pub fn files_of_each(&self, ordered: Option<&Path>) -> Vec<(ListenAddress, TlsFiles)> {
         let keys = if self.keys.is_empty() { &self.certificates } else { &self.keys };
         let pair = |(certificate, key): (&PathBuf, &PathBuf)| CertificateFiles {
             certificate: certificate.clone(),
             key: key.clone(),
         };
         let certificates: Vec<_> = self.certificates.iter().zip(keys).map(pair).collect();
-        let files = TlsFiles { certificates, ..TlsFiles::default() };
+        let ordered = ordered.map(Path::to_owned).into_iter().collect();
+        let files = TlsFiles { certificates, ordered, ..TlsFiles::default() };
         self.addresses.iter().map(|address| (address.clone(), files.clone())).collect()
     }
 }
@@ -83,11 +89,11 @@ mod tests {
             keys: keys.iter().map(PathBuf::from).collect(),
             ..TlsFlags::default()
         };
-        let why = flags(&["/a", "/b"], &["/c"]).load().unwrap_err();
+        let why = flags(&["/a", "/b"], &["/c"]).load(None).unwrap_err();
         assert_eq!(why, "2 --cert and 1 --key: each certificate has a key");
-        let why = flags(&["/nowhere/a"], &[]).load().unwrap_err();
+        let why = flags(&["/nowhere/a"], &[]).load(None).unwrap_err();
         assert_eq!(why, "--tls 127.0.0.1:0: /nowhere/a: No such file or directory (os error 2)");
-        let (_, files) = flags(&["/a"], &[]).files_of_each().remove(0);
+        let (_, files) = flags(&["/a"], &[]).files_of_each(None).remove(0);
         assert_eq!(files.certificates[0].key, PathBuf::from("/a"), "one file may have both");
     }
 }

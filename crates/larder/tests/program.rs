@@ -2,6 +2,8 @@
 //! machine, and the load generator before origins that fail. One binary, so that it is linked once. What the rows of
 //! the tables mean stands in spec/bad-input.
 
+#[path = "program/acme_orders.rs"]
+mod acme_orders;
 #[path = "program/answer_stream.rs"]
 mod answer_stream;
 #[path = "program/as_tools.rs"]
@@ -66,6 +68,8 @@ mod memory_limit;
 mod notation;
 #[path = "program/origin_process.rs"]
 mod origin_process;
+#[path = "program/pebble.rs"]
+mod pebble;
 #[path = "program/peer_process.rs"]
 mod peer_process;
 #[path = "program/process_checks.rs"]

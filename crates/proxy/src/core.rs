@@ -21,6 +21,7 @@ use crate::counters::CoreCounters;
 use crate::dry_runner::watch::Watch;
 use crate::edges::EdgeCounts;
 use crate::hit_history::HitHistory;
+use crate::http_challenges::HttpChallenges;
 use crate::limits::{CONNECTIONS_ALWAYS, STALLED_AFTER};
 use crate::log_buffer::LogBuffer;
 use crate::log_sink::LogSink;
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     /// CONNECT tunnels, over all cores.
     pub(crate) tunnels_open: AtomicUsize,
     pub(crate) hit_history: HitHistory,
+    pub(crate) http_challenges: Arc<HttpChallenges>,
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
     /// Held while a manifest is made.

@@ -81,8 +81,11 @@ counters! {
     tls_failed_nothing_in_common: Total, "Handshakes with clients that know no version, suite or group that is spoken";
     tls_failed_client_certificate: Total, "Handshakes with clients whose certificate is not accepted, or missing";
     tls_failed_not_tls: Total, "Connections that do not speak TLS where it is spoken";
+    tls_failed_no_certificate: Total, "Handshakes that were refused because no certificate has come from its authority yet";
     tls_failed_left: Total, "Handshakes that clients did not end, or not within limits.tls_handshake_timeout";
     tls_failed_protocol: Total, "Handshakes that broke the rules of TLS";
+    acme_challenges_tls: Total, "Handshakes in which a certificate authority looked whether we are who we say (TLS-ALPN-01)";
+    acme_challenges_http: Total, "Requests in which one did (HTTP-01)";
     http2_connections: Total, "Client connections that speak HTTP/2";
     http2_failed: Total, "Of these, those ended because what came broke the rules, or a limit";
     requests: Total, "Requests read";

@@ -85,7 +85,7 @@ fn under_program(
     addresses: impl FnOnce(&ClientIdentity) -> Rc<ConnectionAddresses>,
 ) -> (Box<Transaction>, Step) {
     let site = core.site();
-    let (client, seen, refused) = receive::before_policy(&site, received, &asker);
+    let (client, seen, refused) = receive::before_policy(core, &site, received, &asker);
     let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
     let xid = xids::next(&core.xids);
     let mut state = ClientState::new(program, addresses(&client), xid, now_s);

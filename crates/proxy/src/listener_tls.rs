@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tls::{ServerTls, Session};
+use tls::{Certificate, ServerTls, Session};
 
 /// What clients of a listener are shown and asked. Clones are the same one.
 #[derive(Clone)]
@@ -28,6 +28,11 @@ impl ListenerTls {
     /// Are clients asked who they are?
     pub(crate) fn asks_clients(&self) -> bool {
         self.0.load().asks_clients()
+    }
+
+    /// What clients are shown at this moment.
+    pub fn certificates(&self) -> Vec<Certificate> {
+        self.0.load().certificates().to_vec()
     }
 
     pub(crate) fn begin(&self) -> Session {

@@ -69,6 +69,7 @@ pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, 
     let client = client_of_hop(settings, received, seen, asker.peer);
     let target = site.route(&received.request).map(|route| route.target);
     let verdict = match site.why_closed(&received.request) {
+        _ if let Some(synth) = challenge_answered(core, &received.request) => Verdict::Synth(synth),
         _ if let Some(synth) = sent_elsewhere(asker, &received.request) => Verdict::Synth(synth),
         None => judge(core, site, received, seen, client, target),
         Some(WhyNot::Closed) => Verdict::Synth(Synth::closed()),
@@ -80,6 +81,14 @@ pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, 
         _ => None,
     };
     Received { verdict, seen, client, backend }
+}
+
+/// The answer to an authority that asks whether we are who we say.
+#[inline]
+fn challenge_answered(core: &Core, request: &Request<'_>) -> Option<Synth> {
+    let text = core.shared.http_challenges.answer(request)?;
+    core.counters.acme_challenges_http.add(1);
+    Some(Synth::challenge_answered(text))
 }
 
 #[inline]
@@ -119,8 +128,9 @@ fn judge(
     }
 }
 
-/// Who asks, and what is refused whatever a program might say of it.
+/// Who asks, and what is answered or refused whatever a program might say of it.
 pub(crate) fn before_policy(
+    core: &Core,
     site: &Site,
     received: &ReceivedRequest<'_>,
     asker: &Asker<'_>,
@@ -130,7 +140,9 @@ pub(crate) fn before_policy(
         true => ClientIdentity::of_peer(asker.peer),
         false => client_of_hop(&site.settings, &mut received.clone(), seen, asker.peer),
     };
-    (client, seen, sent_elsewhere(asker, &received.request).or_else(|| refusal(site, received, seen)))
+    let answered = challenge_answered(core, &received.request);
+    let answered = answered.or_else(|| sent_elsewhere(asker, &received.request));
+    (client, seen, answered.or_else(|| refusal(site, received, seen)))
 }
 
 /// The answer to who has to ask somewhere else: over TLS, or on another connection.

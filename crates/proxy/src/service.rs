@@ -22,8 +22,10 @@ use crate::edges::{Edge, EdgeCounts};
 use crate::fetch::fetch_states::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
 use crate::hit_history::{HitHistory, HitRatios};
+use crate::http_challenges::HttpChallenges;
 use crate::limits::DISK_CLOSE_MAX;
 use crate::listener;
+use crate::listener_tls::ListenerTls;
 use crate::log_sink::LogSink;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::memory_gate::{MemoryGate, MemoryStatus};
@@ -198,6 +200,19 @@ impl Proxy {
         }
     }
 
+    /// Where TLS is spoken, and how.
+    pub fn listeners_tls(&self) -> Vec<(ListenAddress, ListenerTls)> {
+        let bound = self.bound.lock();
+        let with_tls =
+            |(settings, address): &(ListenerSettings, ListenAddress)| Some((address.clone(), settings.tls.clone()?));
+        bound.iter().filter_map(with_tls).collect()
+    }
+
+    /// What certificate authorities are answered over HTTP.
+    pub fn http_challenges(&self) -> Arc<HttpChallenges> {
+        Arc::clone(&self.shared.http_challenges)
+    }
+
     /// Stops accepting and finishes what is in flight, for at most `limits.drain_grace`.
     pub fn drain(&self) {
         self.shared.draining.store(true, Ordering::Relaxed);
@@ -344,6 +359,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         memcached_values_bytes: AtomicUsize::new(0),
         tunnels_open: AtomicUsize::new(0),
         hit_history: HitHistory::new(deadline_now_ms()),
+        http_challenges: Arc::default(),
         variations: UrlVariations::default(),
         unsliceable: Unsliceable::default(),
         making_manifest: parking_lot::Mutex::default(),

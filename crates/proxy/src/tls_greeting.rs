@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use message::Status;
-use tls::Fault;
+use tls::{Fault, Protocol};
 use wire::{Persistence, whole_answer};
 
 use crate::access_log::CacheVerdict;
@@ -48,6 +48,12 @@ pub(crate) async fn run(connection: &mut Connection) -> bool {
         return false;
     }
     core.counters.tls_handshakes.add(1);
+    if connection.socket.tls().is_some_and(|tls| tls.session().protocol() == Some(Protocol::AcmeChallenge)) {
+        // RFC 8737 §3: there is nothing to be spoken inside.
+        core.counters.acme_challenges_tls.add(1);
+        connection.closes(SessionEnd::Response);
+        return false;
+    }
     if connection.socket.tls().is_some_and(|tls| tls.session().agreement().is_resumed) {
         core.counters.tls_resumed.add(1);
     }
@@ -70,6 +76,7 @@ fn failed(connection: &mut Connection, counters: &CoreCounters, fault: Option<Fa
     match fault {
         Fault::NotTls => counters.tls_failed_not_tls.add(1),
         Fault::NothingInCommon => counters.tls_failed_nothing_in_common.add(1),
+        Fault::NothingToShow => counters.tls_failed_no_certificate.add(1),
         Fault::Ended => counters.tls_failed_left.add(1),
         // What a client says that does not believe us.
         Fault::Alert(_) => counters.tls_failed_alert.add(1),

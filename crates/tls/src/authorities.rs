@@ -29,6 +29,11 @@ impl Authorities {
         if all.is_empty() { Err("there is no certificate in it") } else { Ok(Authorities(all)) }
     }
 
+    /// Each in DER.
+    pub fn certificates(&self) -> &[Vec<u8>] {
+        &self.0
+    }
+
     pub(crate) fn roots(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(self.0.iter().map(|der| CertificateDer::from(der.clone())));

@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{Error, SignatureAlgorithm};
 use webpki::EndEntityCert;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// What a server, or a client, shows of itself.
 #[derive(Clone, Debug)]
@@ -18,6 +19,14 @@ pub struct Certificate {
     names: Arc<[String]>,
     /// Smaller and cheaper than RSA: shown to whoever knows it.
     pub(crate) is_elliptic: bool,
+    validity: Validity,
+}
+
+/// From when to when a certificate is good, in seconds since 1970, both included (RFC 5280 §4.1.2.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    pub from_s: u64,
+    pub until_s: u64,
 }
 
 impl PartialEq for Certificate {
@@ -70,6 +79,7 @@ impl Certificate {
             .map_err(|_| CertificateFault::CertificateNotPem)?;
         let own = chain.first().ok_or(CertificateFault::NoCertificate)?;
         let names = names(own).ok_or(CertificateFault::CertificateUnreadable)?;
+        let validity = validity(own).ok_or(CertificateFault::CertificateUnreadable)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|fault| match fault {
             rustls::pki_types::pem::Error::NoItemsFound => CertificateFault::NoKey,
             _ => CertificateFault::KeyNotPem,
@@ -79,7 +89,7 @@ impl Certificate {
             _ => CertificateFault::KeyUnreadable,
         })?;
         let is_elliptic = key.key.algorithm() != SignatureAlgorithm::RSA;
-        Ok(Certificate { key: Arc::new(key), names: names.into(), is_elliptic })
+        Ok(Certificate { key: Arc::new(key), names: names.into(), is_elliptic, validity })
     }
 
     /// Is it for this name, in lower case?
@@ -92,6 +102,10 @@ impl Certificate {
     pub fn names(&self) -> &[String] {
         &self.names
     }
+
+    pub fn validity(&self) -> Validity {
+        self.validity
+    }
 }
 
 /// What a `*.` stands in front of, for this name.
@@ -102,4 +116,11 @@ pub(crate) fn parent_of(name: &str) -> Option<&str> {
 fn names(certificate: &CertificateDer<'_>) -> Option<Vec<String>> {
     let certificate = EndEntityCert::try_from(certificate).ok()?;
     Some(certificate.valid_dns_names().map(str::to_ascii_lowercase).collect())
+}
+
+fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    let validity = certificate.validity();
+    let [from_s, until_s] = [&validity.not_before, &validity.not_after].map(|time| time.timestamp().max(0) as u64);
+    Some(Validity { from_s, until_s })
 }

@@ -15,6 +15,8 @@ pub enum Fault {
     Certificate,
     /// It shows no certificate, though it has to.
     NoCertificate,
+    /// We have no certificate to show yet.
+    NothingToShow,
     /// The other side ended it, and said why: the alert's name.
     Alert(&'static str),
     /// No version, suite, group or signature that both know.
@@ -40,6 +42,7 @@ impl Fault {
                 CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Fault::NotYetValid,
                 _ => Fault::Certificate,
             },
+            Error::General(why) if why == NOTHING_TO_SHOW => Fault::NothingToShow,
             Error::NoCertificatesPresented => Fault::NoCertificate,
             Error::AlertReceived(alert) => Fault::Alert(alert_name(*alert)),
             Error::PeerIncompatible(_) | Error::NoApplicationProtocol => Fault::NothingInCommon,
@@ -50,6 +53,9 @@ impl Fault {
         }
     }
 }
+
+/// How rustls says it; `session_tests.rs` holds it against that.
+const NOTHING_TO_SHOW: &str = "no server certificate chain resolved";
 
 /// Those that tell somebody something (RFC 8446 §6).
 fn alert_name(alert: AlertDescription) -> &'static str {

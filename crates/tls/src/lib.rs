@@ -13,6 +13,7 @@
 //! # let _ = |authorities: &Authorities| ClientTls::new(&ClientSettings::verifying(authorities, "www.example.org"));
 //! ```
 
+mod alpn_challenges;
 mod authorities;
 mod certificate;
 mod certificate_table;
@@ -28,8 +29,9 @@ mod session_tests;
 mod spoken;
 mod ticket_keys;
 
+pub use alpn_challenges::AlpnChallenges;
 pub use authorities::{Authorities, is_server_name};
-pub use certificate::{Certificate, CertificateFault};
+pub use certificate::{Certificate, CertificateFault, Validity};
 pub use client::{ClientSettings, ClientTls};
 pub use client_certificate::{CertificateFacts, ClientCertificate};
 pub use fault::Fault;

@@ -8,6 +8,7 @@ use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection, WebPkiC
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 
+use crate::alpn_challenges::{AlpnChallenges, WithChallenges};
 use crate::authorities::Authorities;
 use crate::certificate::Certificate;
 use crate::certificate_table::CertificateTable;
@@ -28,6 +29,8 @@ pub struct ServerSettings<'a> {
     /// Who signs the certificates of clients, and whether a client must have one.
     pub clients: Option<(&'a Authorities, bool)>,
     pub tickets: Arc<TicketKeys>,
+    /// What authorities are answered that ask whether we are who we say. Then there may be no certificate yet.
+    pub challenges: Option<Arc<AlpnChallenges>>,
 }
 
 /// Why there can be no such server.
@@ -61,6 +64,9 @@ pub struct ServerTls {
     config: Arc<ServerConfig>,
     table: Arc<CertificateTable>,
     asks_clients: bool,
+    certificates: Arc<[Certificate]>,
+    /// Settings of the moments in which an authority may ask.
+    challenged: Option<(Arc<AlpnChallenges>, Arc<ServerConfig>)>,
 }
 
 impl fmt::Debug for ServerTls {
@@ -71,7 +77,7 @@ impl fmt::Debug for ServerTls {
 
 impl ServerTls {
     pub fn new(settings: &ServerSettings<'_>) -> Result<ServerTls, SettingsFault> {
-        if settings.certificates.is_empty() {
+        if settings.certificates.is_empty() && settings.challenges.is_none() {
             return Err(SettingsFault::NoCertificate);
         }
         let provider = Arc::new(provider(settings.suites)?);
@@ -99,7 +105,14 @@ impl ServerTls {
         config.ticketer = Arc::clone(&settings.tickets) as Arc<_>;
         // Browsers keep several connections, and each ticket is for one of them; two is what others give.
         config.send_tls13_tickets = 2;
-        Ok(ServerTls { config: Arc::new(config), table, asks_clients: settings.clients.is_some() })
+        let challenged = settings.challenges.as_ref().map(|challenges| {
+            let mut config = config.clone();
+            config.alpn_protocols.push(Protocol::AcmeChallenge.name().to_vec());
+            config.cert_resolver =
+                Arc::new(WithChallenges { table: Arc::clone(&table), challenges: Arc::clone(challenges) });
+            (Arc::clone(challenges), Arc::new(config))
+        });
+        Ok(ServerTls { config: Arc::new(config), table, certificates: settings.certificates.into(), asks_clients: settings.clients.is_some(), challenged })
     }
 
     /// May clients show certificates?
@@ -109,8 +122,17 @@ impl ServerTls {
 
     /// A session with a client that has just come.
     pub fn begin(&self) -> Session {
-        let connection = UnbufferedServerConnection::new(Arc::clone(&self.config));
+        let config = match &self.challenged {
+            Some((challenges, config)) if challenges.is_any() => config,
+            _ => &self.config,
+        };
+        let connection = UnbufferedServerConnection::new(Arc::clone(config));
         Session::server(connection.expect("the settings were accepted before"), Arc::clone(&self.table))
+    }
+
+    /// What is shown, in the order in which it was given.
+    pub fn certificates(&self) -> &[Certificate] {
+        &self.certificates
     }
 
     /// Is one of the certificates for this name, in lower case?

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
+use crate::alpn_challenges::AlpnChallenges;
 use crate::authorities::Authorities;
-use crate::certificate::{Certificate, CertificateFault};
+use crate::certificate::{Certificate, CertificateFault, Validity};
 use crate::client::{ClientSettings, ClientTls};
 use crate::client_certificate::CertificateFacts;
 use crate::fault::Fault;
@@ -53,6 +54,7 @@ fn settings<'a>(certificate: &'a Certificate, tickets: &Arc<TicketKeys>) -> Serv
         protocols: &[Protocol::Http2, Protocol::Http1],
         clients: None,
         tickets: Arc::clone(tickets),
+        challenges: None,
     }
 }
 
@@ -308,6 +310,61 @@ fn a_client_shows_who_it_is_where_that_is_asked() {
         let (_, of_server) = converse(&mut client, &mut Party::of(server.begin()), usize::MAX);
         assert_eq!(of_server, expect);
     }
+}
+
+/// A server that an authority may ask, and how it went for a client that offers these protocols.
+fn asked(server: &ServerTls, protocols: &[Protocol]) -> (Result<(), Fault>, Option<Protocol>) {
+    let settings =
+        ClientSettings { authorities: None, name: "a.example", without_sni: false, certificate: None, protocols };
+    let mut client = Party::of(ClientTls::new(&settings).unwrap().begin());
+    let mut server = Party::of(server.begin());
+    let (_, of_server) = converse(&mut client, &mut server, usize::MAX);
+    (of_server, server.session.protocol())
+}
+
+#[test]
+fn an_authority_is_answered_while_it_asks_and_nobody_else_is() {
+    const CHALLENGE: &[Protocol] = &[Protocol::AcmeChallenge];
+    const USUAL: &[Protocol] = &[Protocol::Http2, Protocol::Http1];
+    let signer = Signer::new();
+    let certificate = signer.signs("a.example", |_| {});
+    let challenges = Arc::new(AlpnChallenges::default());
+    let with = |certificates| {
+        let challenges = Some(Arc::clone(&challenges));
+        ServerTls::new(&ServerSettings { certificates, challenges, ..settings(&certificate, &tickets()) }).unwrap()
+    };
+    let (full, empty) = (with(std::slice::from_ref(&certificate)), with(&[]));
+    assert_eq!(asked(&full, CHALLENGE), (Err(Fault::NothingInCommon), None), "nobody has been asked for anything");
+    assert_eq!(asked(&full, USUAL), (Ok(()), Some(Protocol::Http2)));
+    assert_eq!(asked(&empty, USUAL).0, Err(Fault::NothingToShow));
+
+    let key = KeyPair::generate().unwrap();
+    let answer = CertificateParams::new(vec!["a.example".to_owned()]).unwrap().self_signed(&key).unwrap();
+    challenges.offer("a.example", answer.der(), &key.serialize_der()).unwrap();
+    for server in [&full, &empty] {
+        assert_eq!(asked(server, CHALLENGE), (Ok(()), Some(Protocol::AcmeChallenge)));
+    }
+    assert_eq!(asked(&full, USUAL), (Ok(()), Some(Protocol::Http2)), "others are served meanwhile");
+    // Theirs is no offer of the challenge alone.
+    assert_eq!(asked(&full, &[Protocol::AcmeChallenge, Protocol::Http1]), (Ok(()), Some(Protocol::Http1)));
+    assert_eq!(asked(&empty, USUAL).0, Err(Fault::NothingToShow));
+    challenges.withdraw("a.example");
+    challenges.offer("b.example", answer.der(), &key.serialize_der()).unwrap();
+    assert_eq!(asked(&full, CHALLENGE).0, Err(Fault::NothingToShow), "another name is asked for");
+    challenges.withdraw("b.example");
+    assert_eq!(asked(&full, CHALLENGE).0, Err(Fault::NothingInCommon));
+}
+
+#[test]
+fn a_certificate_says_how_long_it_is_good() {
+    let certificate = Signer::new().signs("a.example", |params| {
+        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2060, 1, 1);
+    });
+    let day_s = 86_400;
+    // Between 1970 and these days lie 12 and 22 leap days.
+    let expect = Validity { from_s: (50 * 365 + 12) * day_s, until_s: (90 * 365 + 22) * day_s };
+    assert_eq!(certificate.validity(), expect);
 }
 
 #[test]

@@ -5,6 +5,8 @@
 pub enum Protocol {
     Http1,
     Http2,
+    /// Nothing: an authority looks at the certificate, and leaves (RFC 8737).
+    AcmeChallenge,
 }
 
 impl Protocol {
@@ -12,11 +14,12 @@ impl Protocol {
         match self {
             Protocol::Http1 => b"http/1.1",
             Protocol::Http2 => b"h2",
+            Protocol::AcmeChallenge => b"acme-tls/1",
         }
     }
 
     pub(crate) fn of(name: &[u8]) -> Option<Protocol> {
-        [Protocol::Http1, Protocol::Http2].into_iter().find(|one| one.name() == name)
+        [Protocol::Http1, Protocol::Http2, Protocol::AcmeChallenge].into_iter().find(|one| one.name() == name)
     }
 }
 

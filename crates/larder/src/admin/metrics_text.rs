@@ -31,6 +31,7 @@ pub fn metrics(seen: &Observation) -> String {
     page.disks(seen);
     page.origins(seen);
     page.vcls(seen);
+    page.certificates(seen);
     page.family("larder_edge_total", "counter", "How often each edge of the state machines was taken");
     for edge in &seen.edges {
         page.sample(
@@ -83,6 +84,28 @@ impl Page {
         }
         self.sample(&format!("{name}_sum"), &[("result", result)], Micros(latencies.sum_micros));
         self.sample(&format!("{name}_count"), &[("result", result)], below);
+    }
+
+    fn certificates(&mut self, seen: &Observation) {
+        const EXPIRES: &str = "larder_tls_certificate_expires_timestamp_seconds";
+        self.family(EXPIRES, "gauge", "Until when a certificate is good that clients are shown, in seconds since 1970");
+        let mut before: Vec<(&str, &str)> = Vec::new();
+        for certificate in &seen.certificates {
+            // One name tells it apart, and those of two kinds have the same: the first is the one that most clients see.
+            let name = certificate.names.first().map_or("", String::as_str);
+            if !before.contains(&(&certificate.listener, name)) {
+                before.push((&certificate.listener, name));
+                self.sample(EXPIRES, &[("listener", &certificate.listener), ("name", name)], certificate.until_s);
+            }
+        }
+        let (orders, failures) = seen.acme_counts;
+        self.one("larder_acme_orders_total", "counter", "Certificates that were ordered from an authority", orders);
+        self.one("larder_acme_orders_failed_total", "counter", "Of these orders, those that failed", failures);
+        const FAILING: &str = "larder_acme_failures_in_a_row";
+        self.family(FAILING, "gauge", "Orders for a set of names that failed since one last went well");
+        for status in &seen.acme {
+            self.sample(FAILING, &[("name", status.names.first())], status.failures);
+        }
     }
 
     fn cache(&mut self, seen: &Observation) {
@@ -303,6 +326,10 @@ mod tests {
         assert_eq!(samples["larder_memory_used_bytes"], 77.0);
         assert_eq!((samples["larder_memory_limit_bytes"], samples["larder_memory_refuses"]), (3145728.0, 1.0));
         assert_eq!(samples["larder_uptime_seconds"], 61.5);
+        let expires = "larder_tls_certificate_expires_timestamp_seconds{listener=\"0.0.0.0:443\",name=\"a.example\"}";
+        assert_eq!(samples[expires], 1_259_207.0);
+        assert_eq!((samples["larder_acme_orders_total"], samples["larder_acme_orders_failed_total"]), (6.0, 5.0));
+        assert_eq!(samples["larder_acme_failures_in_a_row{name=\"a.example\"}"], 4.0);
         assert_eq!(samples["larder_edge_total{machine=\"fetch\",from=\"Send\",to=\"Reply\"}"], 9.0);
     }
 

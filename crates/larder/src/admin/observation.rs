@@ -4,8 +4,11 @@
 
 use cache::{CacheStats, DiskStats};
 use proxy::counters::{COUNTERS, CounterKind, HISTOGRAM_BUCKETS, Histogram};
-use proxy::{Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, VclStatus};
+use proxy::settings::{ListenAddress, ListenerTls};
+use proxy::{Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, VclStatus, wall_now_ms};
 
+use crate::acme_board::AcmeStatus;
+use crate::addresses::show_listen;
 use crate::process_memory;
 
 /// The figures of one moment.
@@ -29,9 +32,36 @@ pub struct Observation {
     pub edges: Vec<Edge>,
     /// Lines that the log took and could not write.
     pub log_lines_lost: u64,
+    /// The time of day, in seconds since 1970.
+    pub now_s: u64,
+    /// What clients of TLS are shown.
+    pub certificates: Vec<CertificateStatus>,
+    pub acme: Vec<AcmeStatus>,
+    /// Orders, and those of them that failed.
+    pub acme_counts: (u64, u64),
     /// As the kernel counts it for the process.
     pub resident_bytes: Option<u64>,
     pub memory: MemoryStatus,
+}
+
+/// A certificate of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateStatus {
+    pub listener: String,
+    pub names: Vec<String>,
+    /// Until when it is good, in seconds since 1970.
+    pub until_s: u64,
+}
+
+fn certificates(proxy: &Proxy) -> Vec<CertificateStatus> {
+    let of_listener = |(address, tls): (ListenAddress, ListenerTls)| {
+        tls.certificates().into_iter().map(move |certificate| CertificateStatus {
+            listener: show_listen(&address),
+            names: certificate.names().to_vec(),
+            until_s: certificate.validity().until_s,
+        })
+    };
+    proxy.listeners_tls().into_iter().flat_map(of_listener).collect()
 }
 
 /// A histogram over all cores.
@@ -82,6 +112,8 @@ pub struct Circumstances {
     pub server_name: String,
     pub uptime_ms: u64,
     pub log_lines_lost: u64,
+    pub acme: Vec<AcmeStatus>,
+    pub acme_counts: (u64, u64),
 }
 
 impl Observation {
@@ -112,6 +144,10 @@ impl Observation {
             vcls: proxy.vcls_status(),
             edges: proxy.edges(),
             log_lines_lost: circumstances.log_lines_lost,
+            now_s: wall_now_ms() / 1_000,
+            certificates: certificates(proxy),
+            acme: circumstances.acme,
+            acme_counts: circumstances.acme_counts,
             resident_bytes: process_memory::resident_bytes(),
             memory: proxy.memory_status(),
         }
@@ -142,6 +178,7 @@ impl Observation {
 pub mod tests {
     use std::sync::Arc;
 
+    use acme::NameSet;
     use proxy::origin::{AddressState, AddressStatus};
     use proxy::{BackendStatus, HealthOrder, ProbeStatus};
 
@@ -212,6 +249,21 @@ pub mod tests {
             }],
             edges: vec![Edge { machine: "fetch", from: "Send".to_owned(), to: "Reply".to_owned(), taken: 9 }],
             log_lines_lost: 2,
+            now_s: 1_000_000,
+            certificates: vec![CertificateStatus {
+                listener: "0.0.0.0:443".to_owned(),
+                names: vec!["a.example".to_owned(), "b.example".to_owned()],
+                until_s: 1_000_000 + 3 * 86_400 + 7,
+            }],
+            acme: vec![AcmeStatus {
+                names: NameSet::new(["a.example", "b.example"]).unwrap(),
+                directory: "https://ca.example/dir".to_owned(),
+                until_s: Some(1_000_000 + 3 * 86_400 + 7),
+                renew_at_s: Some(900_000),
+                failures: 4,
+                last_failure: Some("connection refused".to_owned()),
+            }],
+            acme_counts: (6, 5),
             resident_bytes: Some(4096),
             memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
         }

@@ -5,7 +5,8 @@
 //! `misses` …); `hit_percent`; `memory` (limit_bytes, base_bytes, occupied_bytes, share_bytes, refuses, used_bytes, leaving_bytes, file_bytes, resident_bytes), `objects`, `keys`,
 //! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and origin: count, p50, p90, p99, mean); `origins`;
 //! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` as `origins`;
-//! `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
+//! `certificates` that clients of TLS are shown (listener, names, expires, expires_in_seconds); `acme`, those that are ordered (names,
+//! directory, expires, renews, failures, last_failure); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
 
 use cache::DiskStats;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::observation::{Latencies, Observation};
 use super::vcl_requests::vcls_json;
+use crate::expiry_watch::show_date;
 
 /// The object as text, ended by a line feed.
 pub fn status(seen: &Observation) -> String {
@@ -69,6 +71,26 @@ pub fn status(seen: &Observation) -> String {
     top.insert("parents".to_owned(), seen.parents.iter().map(origin).collect());
     top.insert("origins".to_owned(), seen.origins.iter().map(origin).collect());
     top.insert("vcls".to_owned(), vcls_json(&seen.vcls));
+    let certificates = seen.certificates.iter().map(|certificate| {
+        json!({
+            "listener": certificate.listener,
+            "names": certificate.names,
+            "expires": show_date(certificate.until_s),
+            "expires_in_seconds": certificate.until_s as i64 - seen.now_s as i64,
+        })
+    });
+    top.insert("certificates".to_owned(), certificates.collect());
+    let ordered = seen.acme.iter().map(|status| {
+        json!({
+            "names": status.names.names(),
+            "directory": status.directory,
+            "expires": status.until_s.map(show_date),
+            "renews": status.renew_at_s.map(show_date),
+            "failures": status.failures,
+            "last_failure": status.last_failure,
+        })
+    });
+    top.insert("acme".to_owned(), ordered.collect());
     format!("{}\n", Value::Object(top))
 }
 
@@ -199,6 +221,11 @@ mod tests {
         assert_eq!(status["hit_ratios"]["60min"]["request_percent"], Value::Null);
         assert_eq!(status["origins"][0]["addresses"][1]["state"], "ejected");
         assert_eq!(status["origins"][0]["addresses"][1]["back_in_ms"], 1_500);
+        let (certificate, ordered) = (&status["certificates"][0], &status["acme"][0]);
+        assert_eq!(certificate["names"], json!(["a.example", "b.example"]));
+        assert_eq!(certificate["expires_in_seconds"], 3 * 86_400 + 7);
+        assert_eq!((&ordered["failures"], &ordered["last_failure"]), (&json!(4), &json!("connection refused")));
+        assert_eq!(ordered["renews"], "Sun, 11 Jan 1970 10:00:00 GMT");
         let vcl = &status["vcls"][0];
         assert_eq!((&vcl["name"], &vcl["under_way"], &vcl["labels"]), (&json!("boot"), &json!(3), &json!(["shop"])));
         assert_eq!((&vcl["backends"][0]["healthy"], &vcl["backends"][0]["probe"]["good"]), (&json!(true), &json!(4)));

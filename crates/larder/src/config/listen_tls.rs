@@ -1,18 +1,25 @@
 //! `tls` of a `[[listen]]`: the certificates that clients are shown, and what is asked of them. The files are read here, so that what is
-//! wrong with one is a complaint about a line.
+//! wrong with one is a complaint about a line. Those that are ordered from an authority come later.
 
 use std::path::PathBuf;
 
+use acme::NameSet;
 use proxy::settings::{ListenMode, ListenerTls};
 use tls::Version;
 
+use super::acme_section;
 use super::complaint::Complaint;
-use super::section::{Section, choice, parsed, switch, text};
-use super::sections::path;
+use super::section::{Section, choice, parsed, path, switch, text};
+use crate::acme_plan::AcmeSettings;
 use crate::tls_files::{CertificateFiles, TlsFiles};
 
-/// What it says, and what came of reading it. `mode` is `None` where redirects go to a port that is not known yet.
-pub fn read(listen: &mut Section<'_>, mode: Option<ListenMode>) -> Option<(TlsFiles, ListenerTls)> {
+/// What it says, and what came of reading it; and the names for which certificates are ordered. `mode` is `None` where redirects go to a
+/// port that is not known yet.
+pub fn read(
+    listen: &mut Section<'_>,
+    mode: Option<ListenMode>,
+    acme: Option<&AcmeSettings>,
+) -> Option<(TlsFiles, ListenerTls, Vec<NameSet>)> {
     let mut section = listen.section("tls")?;
     if matches!(mode, None | Some(ListenMode::Redirect { .. })) {
         let complaint =
@@ -30,7 +37,19 @@ pub fn read(listen: &mut Section<'_>, mode: Option<ListenMode>) -> Option<(TlsFi
     let ticket_secret = section.read("ticket_secret", file);
     // A forward proxy is asked for tunnels, which HTTP/1.1 alone has here.
     let http2 = section.read("http2", switch).unwrap_or(true) && mode == Some(ListenMode::Accelerate);
-    section.require("cert", "write cert = \"FILE\", a certificate and those that lead to its authority, in PEM");
+    let sets = acme_section::name_sets(&mut section);
+    let is_ordered = section.get("acme").is_some();
+    if !is_ordered {
+        section.require(
+            "cert",
+            "write cert = \"FILE\", a certificate and those that lead to its authority, in PEM; or acme = [\"NAME\"]",
+        );
+    }
+    if let (Some(_), None) = (&sets, acme) {
+        let complaint = Complaint::new(section.span(), "`acme` needs [acme]", "from whom is it to come?");
+        section.complaints().add(complaint.suggest("add a section [acme] with terms_agreed = true and email = \"…\""));
+    }
+    let sets = sets.unwrap_or_default();
     if certificates.len() != keys.len() {
         let what = format!("there are {} certificates and {} keys", certificates.len(), keys.len());
         let complaint = Complaint::new(section.span(), what, "each certificate has a key");
@@ -44,6 +63,7 @@ pub fn read(listen: &mut Section<'_>, mode: Option<ListenMode>) -> Option<(TlsFi
     let pair = |(certificate, key): (PathBuf, PathBuf)| CertificateFiles { certificate, key };
     let files = TlsFiles {
         certificates: certificates.into_iter().zip(keys).map(pair).collect(),
+        ordered: acme.map_or(Vec::new(), |acme| sets.iter().map(|names| acme.certificate_path(names)).collect()),
         version_min: version_min.unwrap_or_default(),
         suites,
         clients: client_ca.map(|file| (file, required.unwrap_or(true))),
@@ -52,11 +72,11 @@ pub fn read(listen: &mut Section<'_>, mode: Option<ListenMode>) -> Option<(TlsFi
     };
     let (span, complaints) = (section.span(), section.complaints());
     section.end();
-    if files.certificates.is_empty() {
+    if files.certificates.is_empty() && files.ordered.is_empty() {
         return None;
     }
     match files.load() {
-        Ok(tls) => Some((files, ListenerTls::new(tls))),
+        Ok(tls) => Some((files, ListenerTls::new(tls), sets)),
         Err(fault) => {
             complaints.add(Complaint::new(span, fault.to_string(), "no TLS can be spoken with this"));
             None

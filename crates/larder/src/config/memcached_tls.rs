@@ -5,8 +5,7 @@ use proxy::settings::{MemcachedServer, MemcachedTls};
 use tls::is_server_name;
 
 use super::complaint::Complaint;
-use super::section::{Section, parsed, switch};
-use super::sections::path;
+use super::section::{Section, parsed, path, switch};
 use crate::authority_files;
 
 /// `tls`, `ca` and `tls_name`.

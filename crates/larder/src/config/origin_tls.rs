@@ -7,8 +7,7 @@ use proxy::settings::{OriginTls, OriginUrl, Verification};
 use tls::is_server_name;
 
 use super::complaint::Complaint;
-use super::section::{Section, parsed, switch};
-use super::sections::path;
+use super::section::{Section, parsed, path, switch};
 use crate::authority_files;
 use crate::tls_files::{CertificateFiles, certificate};
 

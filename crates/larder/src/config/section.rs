@@ -7,6 +7,7 @@ use std::cell::RefCell;
 #[cfg(test)]
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toml::Spanned;
@@ -259,6 +260,11 @@ pub fn parsed<'a, T>(
 ) -> Result<T, Complaint> {
     let written = text(node)?;
     parse(written).ok_or_else(|| Complaint::new(node.span(), format!("`{written}` is no {what}"), form.to_owned()))
+}
+
+/// For [`parsed`]: a file or a folder, wherever it is.
+pub fn path(written: &str) -> Option<PathBuf> {
+    (!written.is_empty()).then(|| PathBuf::from(written))
 }
 
 /// One of a few words.

@@ -1,8 +1,8 @@
 //! What each section of larder.toml may say, one function a section.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 
+use acme::NameSet;
 use cache::{Admission, DiskFile};
 use message::{Authority, Scheme};
 use proxy::settings::{
@@ -11,17 +11,27 @@ use proxy::settings::{
 };
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
+use super::section::{Node, Section, choice, count, duration, parsed, path, size, switch, text};
+use crate::acme_plan::AcmeSettings;
 use crate::addresses::{parse_admin, parse_listen, parse_origin};
 use crate::limits::DISK_SENDFILE_MIN;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, https_port_of, origin_with_defaults};
 use crate::tls_files::TlsFiles;
 use crate::varnish_parameters;
 
+/// What all `[[listen]]` come to.
+#[derive(Default)]
+pub struct Listeners {
+    pub settings: Vec<ListenerSettings>,
+    pub tls_files: Vec<(ListenAddress, TlsFiles)>,
+    /// The names for which certificates are ordered.
+    pub ordered: Vec<NameSet>,
+}
+
 /// `[[listen]]`
-pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(ListenAddress, TlsFiles)>) {
+pub fn listeners(sections: Vec<Section<'_>>, acme: Option<&AcmeSettings>) -> Listeners {
     let mut listeners: Vec<ListenerSettings> = Vec::new();
-    let mut tls_files = Vec::new();
+    let (mut tls_files, mut ordered) = (Vec::new(), Vec::new());
     for mut section in sections {
         let address = section.read("address", |node| {
             let written = text(node)?;
@@ -38,12 +48,15 @@ pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(Lis
         });
         let mode = listen_mode(&mut section);
         let proxy_protocol = section.read("proxy_protocol", switch).unwrap_or(false);
-        let tls = super::listen_tls::read(&mut section, mode);
+        let tls = super::listen_tls::read(&mut section, mode, acme);
         let h2c = section.read("h2c", switch).unwrap_or(false);
         section.require("address", "write address = \"127.0.0.1:8080\"");
         if let Some(address) = address {
-            let (files, tls) = tls.unzip();
-            tls_files.extend(files.map(|files| (address.clone(), files)));
+            let tls = tls.map(|(files, tls, sets)| {
+                tls_files.push((address.clone(), files));
+                ordered.extend(sets);
+                tls
+            });
             // Where that is not said, it is known when all are.
             let mode = mode.unwrap_or(ListenMode::Redirect { https_port: 0 });
             listeners.push(ListenerSettings { proxy_protocol, mode, tls, h2c, ..ListenerSettings::at(address) });
@@ -56,7 +69,14 @@ pub fn listeners(sections: Vec<Section<'_>>) -> (Vec<ListenerSettings>, Vec<(Lis
             listener.mode = ListenMode::Redirect { https_port };
         }
     }
-    (listeners, tls_files)
+    // Two addresses may show the same.
+    let mut sets: Vec<NameSet> = Vec::new();
+    ordered.into_iter().for_each(|set| {
+        if !sets.contains(&set) {
+            sets.push(set)
+        }
+    });
+    Listeners { settings: listeners, tls_files, ordered: sets }
 }
 
 /// `None`: it redirects to the port of the first listener that speaks TLS.
@@ -187,10 +207,6 @@ pub fn policy(mut section: Section<'_>, plan: &mut Plan) {
         });
     }
     builtin_policy(section, &mut plan.settings.policy);
-}
-
-pub fn path(written: &str) -> Option<PathBuf> {
-    (!written.is_empty()).then(|| PathBuf::from(written))
 }
 
 /// A parameter as it would stand behind `-p`.

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use proxy::settings::{Listing, NamedTypes, RootSettings};
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, parsed, switch};
-use super::sections::path;
+use super::section::{Node, Section, parsed, path, switch};
 
 /// Keys that mean nothing without a root.
 const OF_ROOTS: [&str; 9] =

@@ -140,6 +140,23 @@ mod tests {
     }
 
     #[test]
+    fn that_a_certificate_ends_soon_is_said_wherever_an_operator_looks() {
+        let site = TlsSite::start("", "");
+        let until_s = proxy::wall_now_ms() / 1_000 + 3 * 86_400;
+        let mut params = rcgen::CertificateParams::new(vec![NAME.to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(until_s);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap().pem();
+        for (file, text) in [("site.key", key.serialize_pem()), ("site.pem", certificate)] {
+            std::fs::write(site.directory.join("fresh"), text).unwrap();
+            std::fs::rename(site.directory.join("fresh"), site.directory.join(file)).unwrap();
+        }
+        site.wait_for_word("warning: the certificate for site.test ends in 2 days (");
+        let labels = format!("{{listener=\"{}\",name=\"{NAME}\"}}", site.tls);
+        assert_eq!(site.metric(&format!("larder_tls_certificate_expires_timestamp_seconds{labels}")), until_s);
+    }
+
+    #[test]
     fn certificates_that_change_are_shown_without_a_failed_handshake_and_broken_ones_are_not() {
         const ROUNDS: u32 = 12;
         let site = TlsSite::start("", "");

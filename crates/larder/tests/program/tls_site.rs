@@ -190,7 +190,7 @@ fn chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {
 
 /// An origin: `/bytes/N` is so much, for a minute; `/fields` and what begins so is what was asked; `/sts` says
 /// Strict-Transport-Security; `/cut` ends too early, of no known length; a POST comes back.
-fn echo() -> SocketAddr {
+pub fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
     let address = listener.local_addr().expect("a bound listener has an address");
     std::thread::spawn(move || {

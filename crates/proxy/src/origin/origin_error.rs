@@ -203,7 +203,9 @@ fn tls_fault(fault: tls::Fault) -> (String, &'static str) {
         Fault::NothingInCommon => ("it speaks no version or suite of TLS that larder does", "urls"),
         Fault::NotTls => ("it does not speak TLS", "urls"),
         Fault::Ended => ("it ended the connection in the handshake of TLS", "urls"),
-        Fault::NoCertificate | Fault::TooLarge | Fault::Protocol => ("it broke the rules of TLS", "urls"),
+        Fault::NoCertificate | Fault::NothingToShow | Fault::TooLarge | Fault::Protocol => {
+            ("it broke the rules of TLS", "urls")
+        }
     };
     (what.to_owned(), setting)
 }

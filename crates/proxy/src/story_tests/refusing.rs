@@ -71,6 +71,24 @@ fn a_closed_route_is_403() {
 }
 
 #[test]
+fn an_authority_is_answered_before_a_closed_route_and_nobody_else_is() {
+    let story = Story::with(|settings| settings.routes[0].target = RouteTarget::Closed);
+    let challenges = std::sync::Arc::clone(&story.core.shared.http_challenges);
+    let path = "/.well-known/acme-challenge/token-1";
+    assert_eq!(story.get(path, &[]).status(), 403);
+    challenges.offer("token-1", "token-1.thumb");
+    let reply = story.get(path, &[]);
+    assert_eq!((reply.status(), reply.body(), reply.asked().len()), (200, "token-1.thumb", 0));
+    assert_eq!(reply.field("content-type"), "application/octet-stream");
+    for other in ["/.well-known/acme-challenge/token-2", "/.well-known/acme-challenge/", "/token-1"] {
+        assert_eq!(story.get(other, &[]).status(), 403, "{other}");
+    }
+    assert_eq!(story.ask(&format!("POST {path}"), &[], "").status(), 403);
+    challenges.withdraw("token-1");
+    assert_eq!(story.get(path, &[]).status(), 403);
+}
+
+#[test]
 fn the_servers_numbers_are_a_page_of_text() {
     let story = Story::with(|settings| {
         settings.status_pages = vec![StatusPageSettings::default()];

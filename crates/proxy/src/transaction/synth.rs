@@ -51,6 +51,8 @@ pub(super) enum Text {
     Detail(Arc<str>),
     /// A sentence for whoever gets the answer.
     Sentence(Arc<str>),
+    /// These bytes and no others, for a program that compares them.
+    Exact(Arc<str>),
     /// The numbers of the moment at which it is sent.
     StubStatus,
 }
@@ -127,7 +129,7 @@ impl Synth {
     /// The same for all who wait.
     pub(crate) fn as_failure(&self) -> Failure {
         let text = match &self.text {
-            Text::Detail(text) | Text::Sentence(text) => Arc::clone(text),
+            Text::Detail(text) | Text::Sentence(text) | Text::Exact(text) => Arc::clone(text),
             Text::StubStatus => "".into(),
         };
         Failure { status: self.status, token: self.token, text, remember_ms: 0 }
@@ -317,6 +319,11 @@ impl Synth {
     pub(crate) fn only_reading() -> Synth {
         let text = "Files are only read here.";
         Synth { also: Also::Allow("GET, HEAD"), ..Synth::new(405, "method-not-allowed", CacheVerdict::Refused, text) }
+    }
+
+    /// What an authority asked for (RFC 8555 §8.3). That the connection ends keeps a program from making its own answer of it.
+    pub(crate) fn challenge_answered(text: Arc<str>) -> Synth {
+        Synth { text: Text::Exact(text), close: true, ..Synth::new(200, "acme-challenge", CacheVerdict::Synth, "") }
     }
 
     pub(crate) fn stub_status() -> Synth {

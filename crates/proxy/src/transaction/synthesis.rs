@@ -93,6 +93,7 @@ impl Synth {
             Text::Detail(text) | Text::Sentence(text) if text.is_empty() => None,
             Text::Detail(text) => Some(error_text::said_to(reader, self.status, text)),
             Text::Sentence(text) => Some(error_text::said_to_all(self.status, text)),
+            Text::Exact(text) => Some(ErrorText { kind: "application/octet-stream", text: text.to_string() }),
             Text::StubStatus => Some(ErrorText { kind: "text/plain", text: stub_status::text(core) }),
         }
     }

@@ -65,7 +65,7 @@ impl Connection {
         let site = core.site();
         // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
         let persistent = self.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
-        let (client, seen, refused) = receive::before_policy(&site, received, &self.asker());
+        let (client, seen, refused) = receive::before_policy(core, &site, received, &self.asker());
         // Who has a body does not get an answer at once: it may have to be read first.
         let has_body = self.unread.is_some();
         let parsed = ParsedRequest { received, seen, client, persistent, is_secure: self.asker().is_secure(), moment };
