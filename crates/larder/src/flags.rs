@@ -302,7 +302,7 @@ impl ServeFlags {
             plan.order(settings, names.into_iter().collect());
         }
         if self.tls.hsts.is_some() {
-            settings.hsts.clone_from(&self.tls.hsts);
+            plan.settings.hsts.clone_from(&self.tls.hsts);
         }
         if let Some(bytes) = self.memory {
             plan.settings.memory_bytes_max = bytes;

@@ -69,8 +69,7 @@ pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, 
     let client = client_of_hop(settings, received, seen, asker.peer);
     let target = site.route(&received.request).map(|route| route.target);
     let verdict = match site.why_closed(&received.request) {
-        _ if let Some(synth) = challenge_answered(core, &received.request) => Verdict::Synth(synth),
-        _ if let Some(synth) = sent_elsewhere(asker, &received.request) => Verdict::Synth(synth),
+        _ if let Some(synth) = settled(core, asker, &received.request) => Verdict::Synth(synth),
         None => judge(core, site, received, seen, client, target),
         Some(WhyNot::Closed) => Verdict::Synth(Synth::closed()),
         Some(WhyNot::Meaningless) => Verdict::Synth(Synth::path_malformed().refused_outright()),
@@ -81,6 +80,12 @@ pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, 
         _ => None,
     };
     Received { verdict, seen, client, backend }
+}
+
+/// What is answered before closed paths and any policy have their say.
+#[inline]
+fn settled(core: &Core, asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
+    challenge_answered(core, request).or_else(|| sent_elsewhere(asker, request))
 }
 
 /// The answer to an authority that asks whether we are who we say.
@@ -140,9 +145,8 @@ pub(crate) fn before_policy(
         true => ClientIdentity::of_peer(asker.peer),
         false => client_of_hop(&site.settings, &mut received.clone(), seen, asker.peer),
     };
-    let answered = challenge_answered(core, &received.request);
-    let answered = answered.or_else(|| sent_elsewhere(asker, &received.request));
-    (client, seen, answered.or_else(|| refusal(site, received, seen)))
+    let refused = settled(core, asker, &received.request).or_else(|| refusal(site, received, seen));
+    (client, seen, refused)
 }
 
 /// The answer to who has to ask somewhere else: over TLS, or on another connection.

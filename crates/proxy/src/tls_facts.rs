@@ -13,6 +13,7 @@ pub(crate) fn triples(session: &Session) -> ProxyTriples {
         alpn: agreement.protocol.map(|protocol| match protocol {
             Protocol::Http1 => "http/1.1",
             Protocol::Http2 => "h2",
+            Protocol::AcmeChallenge => "acme-tls/1",
         }),
         authority: session.server_name(),
         version: agreement.version.map_or("", |version| match version {

@@ -112,7 +112,13 @@ impl ServerTls {
                 Arc::new(WithChallenges { table: Arc::clone(&table), challenges: Arc::clone(challenges) });
             (Arc::clone(challenges), Arc::new(config))
         });
-        Ok(ServerTls { config: Arc::new(config), table, certificates: settings.certificates.into(), asks_clients: settings.clients.is_some(), challenged })
+        Ok(ServerTls {
+            config: Arc::new(config),
+            table,
+            certificates: settings.certificates.into(),
+            asks_clients: settings.clients.is_some(),
+            challenged,
+        })
     }
 
     /// May clients show certificates?
