@@ -17,6 +17,8 @@ pub struct Session {
     end: End,
     /// What came and is not done with. rustls remembers where in it the pieces of a message lie, and wants to see it each time.
     pending: Vec<u8>,
+    /// Why it is over. rustls remembers more of what came than is there then: it is asked nothing more, or it panics.
+    fault: Option<Fault>,
 }
 
 enum End {
@@ -45,16 +47,28 @@ pub struct Agreement {
 
 impl Session {
     pub(crate) fn server(connection: UnbufferedServerConnection) -> Session {
-        Session { end: End::Server(connection), pending: Vec::new() }
+        Session { end: End::Server(connection), pending: Vec::new(), fault: None }
     }
 
     pub(crate) fn client(connection: UnbufferedClientConnection) -> Session {
-        Session { end: End::Client(connection), pending: Vec::new() }
+        Session { end: End::Client(connection), pending: Vec::new(), fault: None }
     }
 
     /// Takes what came, and opens it in place. Text is given to `text` piece by piece; what has to be sent is appended to `out`, also
     /// where this fails: the other side is told why. True: it sends no more.
     pub fn open(&mut self, records: &mut [u8], text: &mut impl FnMut(&[u8]), out: &mut Vec<u8>) -> Result<bool, Fault> {
+        match self.fault {
+            Some(fault) => Err(fault),
+            None => self.open_next(records, text, out).inspect_err(|fault| self.fault = Some(*fault)),
+        }
+    }
+
+    fn open_next(
+        &mut self,
+        records: &mut [u8],
+        text: &mut impl FnMut(&[u8]),
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Fault> {
         if self.pending.is_empty() {
             let opened = self.end.take(records, text, out)?;
             self.pending = records[opened.consumed..].to_vec();
@@ -99,18 +113,23 @@ impl Session {
         if text.is_empty() {
             return Ok(0);
         }
-        let is_sealed = match &mut self.end {
-            End::Server(connection) => seal(connection, &mut self.pending, text, out),
-            End::Client(connection) => seal(connection, &mut self.pending, text, out),
-        }?;
-        Ok(if is_sealed { text.len() } else { 0 })
+        let is_sealed = match (self.fault, &mut self.end) {
+            (Some(fault), _) => Err(fault),
+            (None, End::Server(connection)) => seal(connection, &mut self.pending, text, out),
+            (None, End::Client(connection)) => seal(connection, &mut self.pending, text, out),
+        };
+        match is_sealed.inspect_err(|fault| self.fault = Some(*fault))? {
+            true => Ok(text.len()),
+            false => Ok(0),
+        }
     }
 
-    /// Appends the word that nothing more comes from us.
+    /// Appends the word that nothing more comes from us; nothing after a fault, of which the other side was told.
     pub fn close(&mut self, out: &mut Vec<u8>) {
-        match &mut self.end {
-            End::Server(connection) => close(connection, &mut self.pending, out),
-            End::Client(connection) => close(connection, &mut self.pending, out),
+        match (self.fault, &mut self.end) {
+            (Some(_), _) => {}
+            (None, End::Server(connection)) => close(connection, &mut self.pending, out),
+            (None, End::Client(connection)) => close(connection, &mut self.pending, out),
         }
     }
 
