@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::project::Project;
-use crate::suite::{Tally, make_folder, tail};
+use crate::step_tally::{Tally, make_folder, tail};
 use crate::{edge_counts, ports};
 
 const AT_A_TIME: usize = 2;

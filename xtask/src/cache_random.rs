@@ -19,7 +19,7 @@ use crate::cache_model::{Asked, Given, HEAD_SLACK_MS, Model, Reuse, Said};
 use crate::dice::Dice;
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
-use crate::suite::Tally;
+use crate::step_tally::Tally;
 use crate::{process_signal, seeded_run, started_larder};
 
 const ANSWERS_IN_TESTS: u64 = 3_000;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::project::{Project, Stopwatch};
-use crate::suite::Tally;
+use crate::step_tally::Tally;
 use crate::verdicts::{Kind, Test, Verdict, Verdicts, list};
 use crate::{edge_counts, ports};
 

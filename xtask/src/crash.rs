@@ -20,7 +20,7 @@ use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
 use crate::seeded_run;
 use crate::started_larder;
-use crate::suite::Tally;
+use crate::step_tally::Tally;
 
 /// Of `cargo xtask test`.
 const RUNS_IN_TESTS: usize = 5;

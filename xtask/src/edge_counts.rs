@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::project::Project;
-use crate::suite::{Tally, make_folder};
+use crate::step_tally::{Tally, make_folder};
 use crate::{ports, process_signal};
 
 /// Tells the program where to leave its counts.

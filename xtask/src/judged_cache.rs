@@ -134,7 +134,7 @@ impl JudgedCache {
     /// How its log ends.
     pub fn last_words(&self) -> String {
         let log = std::fs::read(self.folder.join("log")).unwrap_or_default();
-        crate::suite::tail(&String::from_utf8_lossy(&log), 6).join(" / ")
+        crate::step_tally::tail(&String::from_utf8_lossy(&log), 6).join(" / ")
     }
 }
 

@@ -17,7 +17,7 @@ use crate::memory::{self, FileInMemory};
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
 use crate::started_larder;
-use crate::suite::Tally;
+use crate::step_tally::Tally;
 
 /// Of `cargo xtask test`.
 const MIB_IN_TESTS: u64 = 512;

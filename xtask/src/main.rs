@@ -20,6 +20,7 @@ mod edge_counts;
 mod findings;
 mod fuzzing;
 mod glossary;
+mod h2spec;
 mod homonyms;
 mod imports;
 mod judged_cache;
@@ -49,6 +50,7 @@ mod seeded_run;
 mod sites;
 mod source;
 mod started_larder;
+mod step_tally;
 mod suite;
 mod tidy;
 mod vcl_corpus;
@@ -73,6 +75,7 @@ usage: cargo xtask TASK
   conformance --against URL --origin-port PORT
                            the same suite against another proxy that listens at URL and forwards to 127.0.0.1:PORT
   conformance --list       like the first, and prints the rows that docs/conformance.md should hold
+  h2spec                   the public conformance test of HTTP/2 against larder, over TLS and in the clear
   vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
                            and do whole files do the same in both, by the scenarios of xtask/originals/?
   originals DIR [NAME…]    only the second half of that, all scenarios or these
@@ -129,6 +132,7 @@ fn main() -> ExitCode {
         ["tidy", "--circles", crates @ ..] => circles::task(&project, crates),
         ["behaviours", files @ ..] => behaviours::task(&project, files),
         ["conformance", options @ ..] => conformance::task(&project, options),
+        ["h2spec"] => h2spec::task(&project),
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["vtc", folder, named @ ..] => vtc::task(&project, folder, named),

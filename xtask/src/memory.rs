@@ -22,7 +22,7 @@ use crate::memory_site::Site;
 use crate::memory_stalled::{self, Stalled};
 use crate::project::{Project, Stopwatch};
 use crate::started_larder;
-use crate::suite::Tally;
+use crate::step_tally::Tally;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// 10 million in 20 minutes.

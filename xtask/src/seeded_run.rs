@@ -1,7 +1,7 @@
 //! What the tasks that play at random have in common: how they are told the amount and the seed, and how they end.
 
 use crate::dice::Dice;
-use crate::suite::Tally;
+use crate::step_tally::Tally;
 
 /// Runs `play` with the amount and the seed that `options` give. `amount` is the option of the amount with its default.
 /// Without `--seed` the seed is drawn.

@@ -13,7 +13,7 @@ use crate::seeded_run;
 use crate::sites::php_site::PhpSite;
 use crate::sites::private_judge::{Report, Site};
 use crate::started_larder;
-use crate::suite::Tally;
+use crate::step_tally::Tally;
 
 mod mediawiki;
 mod nginx_configs;

@@ -2,36 +2,13 @@
 //! fails does not stop the others; the run fails at the end, and says there once more what failed: of a long log, people
 //! and CI keep the end. The last line is the one that CI reads.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::project::{IntegrationTest, Project, Stopwatch};
-use crate::{behaviours, cache_random, conformance, crash, edge_counts, large, memory, mutants, tidy, vcl_random};
-
-/// What a step did: how many things it looked at, and what was wrong with which.
-#[derive(Debug, Default)]
-pub struct Tally {
-    pub passed: usize,
-    pub failed: usize,
-    /// One line each, shown under the step.
-    pub remarks: Vec<String>,
-}
-
-impl Tally {
-    pub fn of(complaints: Vec<String>) -> Tally {
-        Tally { passed: usize::from(complaints.is_empty()), failed: complaints.len(), remarks: complaints }
-    }
-
-    pub fn add(&mut self, other: Tally) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.remarks.extend(other.remarks);
-    }
-
-    fn broken(why: String) -> Tally {
-        Tally { passed: 0, failed: 1, remarks: vec![why] }
-    }
-}
+use crate::step_tally::{Tally, make_folder, tail};
+use crate::{
+    behaviours, cache_random, conformance, crash, edge_counts, h2spec, large, memory, mutants, tidy, vcl_random,
+};
 
 type Step = (&'static str, fn(&Project) -> Result<Tally, String>);
 
@@ -39,7 +16,7 @@ const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_st
 /// What needs the toolchain and nothing else.
 const UNIT: [Step; 3] =
     [("unit tests", unit_tests), ("in-memory tests", in_memory_tests), ("doc examples", documented_examples)];
-const SLOW: [Step; 11] = [
+const SLOW: [Step; 12] = [
     ("build", build),
     ("integration tests", integration_tests),
     ("behaviours", behaviours::run),
@@ -50,6 +27,7 @@ const SLOW: [Step; 11] = [
     ("large objects", large::run),
     ("memory", memory::run),
     ("conformance", conformance::run),
+    ("h2spec", h2spec::run),
     ("edges all taken", edge_counts::run),
 ];
 
@@ -233,16 +211,6 @@ fn capture(project: &Project, name: &str, command: &mut Command) -> Result<(bool
     let status = command.stdin(Stdio::null()).stdout(log).stderr(both).status().map_err(said)?;
     let output = String::from_utf8_lossy(&std::fs::read(&path).map_err(said)?).into_owned();
     Ok((status.success(), output, path.display().to_string()))
-}
-
-pub fn make_folder(path: &Path) -> Result<&Path, String> {
-    std::fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok(path)
-}
-
-pub fn tail(output: &str, lines_max: usize) -> Vec<String> {
-    let lines: Vec<&str> = output.lines().collect();
-    lines[lines.len().saturating_sub(lines_max)..].iter().map(|line| line.to_string()).collect()
 }
 
 #[cfg(test)]

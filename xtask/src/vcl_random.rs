@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use crate::dice::Dice;
 use crate::project::{Project, Stopwatch};
-use crate::suite::Tally;
+use crate::step_tally::Tally;
 
 mod answer_comparison;
 mod argued_differences;

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::project::Project;
-use crate::suite::make_folder;
+use crate::step_tally::make_folder;
 use crate::vtc_kinds::needs_only_the_wire;
 use crate::vtc_leftovers::OwnFolder;
 

@@ -38,8 +38,16 @@ mod fake_memcached;
 mod faulty_origin;
 #[path = "program/forward_proxy.rs"]
 mod forward_proxy;
+#[path = "program/frame_notation.rs"]
+mod frame_notation;
+#[path = "program/http2_answers.rs"]
+mod http2_answers;
 #[path = "program/http2_clients.rs"]
 mod http2_clients;
+#[path = "program/http2_inputs.rs"]
+mod http2_inputs;
+#[path = "program/http2_limits.rs"]
+mod http2_limits;
 #[path = "program/imported_memcached.rs"]
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]
@@ -94,6 +102,8 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/tls_faults.rs"]
+mod tls_faults;
 #[path = "program/tls_knowledge.rs"]
 mod tls_knowledge;
 #[path = "program/tls_origins.rs"]

@@ -200,18 +200,18 @@ fn give_back(core: &Core, slot: &Slot) {
 impl Drop for Connection {
     fn drop(&mut self) {
         let core = Rc::clone(&self.core);
+        // First of all, so that whatever goes wrong behind it takes no place for ever.
         self.charge(&core, 0);
+        core.shared.cache.account().give_back(connection_bytes(&self.socket));
+        give_back(&core, &self.slot);
+        if std::thread::panicking() {
+            return core.counters.panics.add(1);
+        }
+        core.counters.connections_handled.add(1);
         if self.exchange.afterwards() != Afterwards::Abort
             && let Some(tls) = self.socket.tls_mut()
         {
             tls.say_end();
-        }
-        core.shared.cache.account().give_back(connection_bytes(&self.socket));
-        give_back(&core, &self.slot);
-        if std::thread::panicking() {
-            core.counters.panics.add(1);
-        } else {
-            core.counters.connections_handled.add(1);
         }
     }
 }

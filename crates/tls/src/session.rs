@@ -23,6 +23,8 @@ pub struct Session {
     pending: Vec<u8>,
     /// What a client said first, of a server's session.
     hello: Option<Box<Hello>>,
+    /// Why it is over. rustls remembers more of what came than is there then: it is asked nothing more, or it panics.
+    fault: Option<Fault>,
 }
 
 enum End {
@@ -52,25 +54,39 @@ pub struct Agreement {
 impl Session {
     /// `table`: what others are shown.
     pub(crate) fn server(connection: UnbufferedServerConnection, table: Arc<CertificateTable>) -> Session {
-        Session { end: End::Server(connection, table), pending: Vec::new(), hello: None }
+        Session::of(End::Server(connection, table))
     }
 
     pub(crate) fn client(connection: UnbufferedClientConnection) -> Session {
-        Session { end: End::Client(connection), pending: Vec::new(), hello: None }
+        Session::of(End::Client(connection))
+    }
+
+    fn of(end: End) -> Session {
+        Session { end, pending: Vec::new(), hello: None, fault: None }
     }
 
     /// Takes what came, and opens it in place. Text is given to `text` piece by piece; what has to be sent is appended to `out`, also
     /// where this fails: the other side is told why. True: it sends no more.
     pub fn open(&mut self, records: &mut [u8], text: &mut impl FnMut(&[u8]), out: &mut Vec<u8>) -> Result<bool, Fault> {
-        let was_handshaking = self.is_handshaking();
-        let ended = self.take(records, text, out);
-        if was_handshaking && let Some(hello) = Hello::take() {
-            self.hello = Some(hello);
+        match self.fault {
+            Some(fault) => Err(fault),
+            None => {
+                let was_handshaking = self.is_handshaking();
+                let ended = self.open_next(records, text, out).inspect_err(|fault| self.fault = Some(*fault));
+                if was_handshaking && let Some(hello) = Hello::take() {
+                    self.hello = Some(hello);
+                }
+                ended
+            }
         }
-        ended
     }
 
-    fn take(&mut self, records: &mut [u8], text: &mut impl FnMut(&[u8]), out: &mut Vec<u8>) -> Result<bool, Fault> {
+    fn open_next(
+        &mut self,
+        records: &mut [u8],
+        text: &mut impl FnMut(&[u8]),
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Fault> {
         if self.pending.is_empty() {
             let opened = self.end.take(records, text, out)?;
             self.pending = records[opened.consumed..].to_vec();
@@ -115,18 +131,23 @@ impl Session {
         if text.is_empty() {
             return Ok(0);
         }
-        let is_sealed = match &mut self.end {
-            End::Server(connection, _) => seal(connection, &mut self.pending, text, out),
-            End::Client(connection) => seal(connection, &mut self.pending, text, out),
-        }?;
-        Ok(if is_sealed { text.len() } else { 0 })
+        let is_sealed = match (self.fault, &mut self.end) {
+            (Some(fault), _) => Err(fault),
+            (None, End::Server(connection, _)) => seal(connection, &mut self.pending, text, out),
+            (None, End::Client(connection)) => seal(connection, &mut self.pending, text, out),
+        };
+        match is_sealed.inspect_err(|fault| self.fault = Some(*fault))? {
+            true => Ok(text.len()),
+            false => Ok(0),
+        }
     }
 
-    /// Appends the word that nothing more comes from us.
+    /// Appends the word that nothing more comes from us; nothing after a fault, of which the other side was told.
     pub fn close(&mut self, out: &mut Vec<u8>) {
-        match &mut self.end {
-            End::Server(connection, _) => close(connection, &mut self.pending, out),
-            End::Client(connection) => close(connection, &mut self.pending, out),
+        match (self.fault, &mut self.end) {
+            (Some(_), _) => {}
+            (None, End::Server(connection, _)) => close(connection, &mut self.pending, out),
+            (None, End::Client(connection)) => close(connection, &mut self.pending, out),
         }
     }
 

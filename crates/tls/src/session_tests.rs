@@ -444,3 +444,33 @@ fn files_that_are_no_certificate_are_told_apart() {
     assert_eq!(read(&pem, &pem), CertificateFault::NoKey);
     assert_eq!(read(&pem, &other), CertificateFault::KeyOfAnother);
 }
+
+/// rustls remembers what it has seen of bytes that are gone with a fault: nothing may be asked of it any more.
+#[test]
+fn a_hello_that_is_broken_anywhere_is_a_fault_and_no_more() {
+    let signer = Signer::new();
+    let (certificate, authorities) = (signer.signs("a.example", |_| ()), signer.authorities());
+    let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
+    let server = server(&certificate, &tickets());
+    let mut hello = Vec::new();
+    Party::of(client.begin()).open(&mut hello).unwrap();
+    let mut faults = 0;
+    for at in 0..hello.len() {
+        for bits in [0x01, 0x80, 0xff] {
+            let mut broken = hello.clone();
+            broken[at] ^= bits;
+            let (mut party, mut out) = (Party::of(server.begin()), Vec::new());
+            let whole = broken.chunks(at.max(1)).try_for_each(|piece| {
+                party.came = piece.to_vec();
+                party.open(&mut out)
+            });
+            faults += usize::from(whole.is_err());
+            party.came = b"\x17\x03\x03\0\x01a".to_vec();
+            let again = party.open(&mut out);
+            assert!(whole.is_ok() || again == whole, "a session does not recover");
+            let _ = party.session.seal(&[IoSlice::new(b"text")], usize::MAX, &mut out);
+            party.session.close(&mut out);
+        }
+    }
+    assert!(faults > 100, "{faults} faults of {} bytes", hello.len());
+}

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::suite;
+use crate::step_tally;
 
 /// Reads a process group a line until its input ends, kills them all, and takes the folder away.
 const KEEPER: &str = "\
@@ -86,7 +86,7 @@ impl SiteProcesses {
     /// How what a program said ends.
     pub fn last_words(&self, name: &str) -> String {
         let log = fs::read(self.log(name)).unwrap_or_default();
-        suite::tail(&String::from_utf8_lossy(&log), 6).join(" / ")
+        step_tally::tail(&String::from_utf8_lossy(&log), 6).join(" / ")
     }
 
     fn log(&self, name: &str) -> PathBuf {
@@ -112,7 +112,7 @@ impl SiteProcesses {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false => {
                 let said = [output.stdout, output.stderr].concat();
-                Err(format!("{name}: {}", suite::tail(&String::from_utf8_lossy(&said), 8).join(" / ")))
+                Err(format!("{name}: {}", step_tally::tail(&String::from_utf8_lossy(&said), 8).join(" / ")))
             }
         }
     }

@@ -247,7 +247,7 @@ pub const GROUPS: &[Group] = &[
     ("d", "D", 21, &[(1, 2), (2, 2), (3, 4), (4, 2), (5, 3), (6, 2), (10, 3), (11, 2), (12, 2), (13, 5), (14, 2)]),
     ("e", "E", 24, &[(1, 4), (2, 4), (3, 10), (4, 4), (5, 2), (9, 2), (10, 4), (11, 3), (12, 2), (13, 7), (14, 3)]),
     ("f", "F", 21, &[(4, 2), (8, 3), (9, 3), (12, 6), (16, 2), (19, 3)]),
-    ("i", "I", 11, &[]),
+    ("i", "I", 11, &[(1, 2), (2, 2), (3, 2), (4, 2), (8, 6)]),
     ("j", "J", 21, &[(1, 3), (2, 6), (4, 5), (5, 8), (6, 7), (8, 2), (9, 2), (10, 4), (11, 2), (19, 4), (21, 3)]),
     (
         "k",
@@ -335,6 +335,9 @@ mod tests {
     fn every_function_that_a_row_names_is_there() {
         const SOURCES: &[&str] = &[
             include_str!("slow_and_many.rs"),
+            include_str!("http2_limits.rs"),
+            include_str!("tls_faults.rs"),
+            include_str!("tls_serving.rs"),
             include_str!("process_faults.rs"),
             include_str!("log_faults.rs"),
             include_str!("static_faults.rs"),

@@ -2,9 +2,12 @@
 //!
 //! `¶` CR LF, `·` space, `→` tab, `\r \n \0 \t \\ \" \' \{ \} \xNN` single bytes, `{text*N}` repetition (nestable; `{i}`
 //! inside it counts from 0), `{n}` the run's six digits, `{#S}` the length of macro S, `{#xS}` in hex, `{wait}` until everything is at
-//! rest, `{o}` the origin of a forward proxy, `{eof}` half-close, `{rst}` reset, and the macros below. It knows nothing of HTTP.
+//! rest, `{o}` the origin of a forward proxy, `{eof}` half-close, `{rst}` reset, and the macros below. Frames of HTTP/2 and the lines
+//! of a header block are written as `frame_notation` says. It knows nothing of what the bytes mean.
 
 use std::collections::VecDeque;
+
+use crate::frame_notation;
 
 /// What one side of a connection does, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +31,11 @@ const MACROS: &[(&str, &str)] = &[
     ("M", "GET /marker{n} HTTP/1.1¶Host: t.test¶¶"),
     ("S", "GET /smuggled{n} HTTP/1.1¶Host: t.test¶¶"),
     ("good", "GET /good{n} HTTP/1.1¶Host: t.test¶¶"),
+    // HTTP/2: what a connection begins with, and the lines of requests.
+    ("preface", "PRI * HTTP/2.0¶¶SM¶¶{SETTINGS - 0|}"),
+    ("to", "{= :method|GET}{= :scheme|http}{= :authority|t.test}"),
+    ("get", "{to}{= :path|/r{n}}"),
+    ("post", "{= :method|POST}{= :scheme|http}{= :authority|t.test}{= :path|/p{n}}"),
     // Answers of the origin: one that may be stored, and one that may not.
     ("H", "HTTP/1.1 200 OK¶Cache-Control: max-age=600¶"),
     ("U", "HTTP/1.1 200 OK¶Cache-Control: no-store¶"),
@@ -176,6 +184,15 @@ impl Reader<'_> {
                         Some(target) => self.read(&text.replacen(" /", &target, 1), out)?,
                         None => self.read(text, out)?,
                     }
+                } else if let Some((head, payload)) = frame_notation::split(inner) {
+                    let payload = self.read_plain(payload)?;
+                    push_bytes(out, &frame_notation::frame(head, &payload, self.counters.last().copied())?);
+                } else if let Some((form, name, value)) = frame_notation::split_line(inner) {
+                    let (name, value) = (self.read_plain(name)?, self.read_plain(value)?);
+                    push_bytes(out, &frame_notation::line(form, &name, &value));
+                } else if let Some(number) = inner.strip_prefix("u32 ") {
+                    let number: u32 = number.parse().map_err(|_| format!("{number:?} has no 32 bits"))?;
+                    push_bytes(out, &number.to_be_bytes());
                 } else if let Some((text, count)) = inner.rsplit_once('*') {
                     self.repeat(text, count, out)?;
                 } else {
@@ -186,9 +203,20 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Text that must be bytes only.
+    fn read_plain(&mut self, text: &str) -> Result<Vec<u8>, String> {
+        let mut script = Script::new();
+        self.read(text, &mut script)?;
+        match (script.pop_front(), script.pop_front()) {
+            (None, _) => Ok(Vec::new()),
+            (Some(Step::Bytes(bytes)), None) => Ok(bytes),
+            _ => Err(format!("{text:?} pauses, but only bytes can stand here")),
+        }
+    }
+
     fn repeat(&mut self, text: &str, count: &str, out: &mut Script) -> Result<(), String> {
         let count: usize = count.parse().map_err(|_| format!("{count:?} is no number of repetitions"))?;
-        if !text.contains("{i}") && !text.contains("{wait}") {
+        if !["{i}", "{wait}", "+i"].iter().any(|changes| text.contains(changes)) {
             let mut once = Script::new();
             self.read(text, &mut once)?;
             let Some(Step::Bytes(bytes)) = once.front() else { return Err(format!("nothing to repeat in {text:?}")) };

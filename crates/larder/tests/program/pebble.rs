@@ -33,7 +33,7 @@ fn tools() -> Option<PathBuf> {
     if tools.join("bin/pebble").exists() {
         return Some(tools.join("bin"));
     }
-    assert!(tools.join("pebble-cannot-be-built").exists(), "Pebble is not there: ./setup all builds it");
+    assert!(tools.join("go-is-missing").exists(), "Pebble is not there: ./setup all builds it");
     use std::io::Write;
     let said = "NOT RUN: a test of ACME needs Pebble, which ./setup could not build for want of Go\n";
     std::io::stderr().write_all(said.as_bytes()).expect("standard error can be written");

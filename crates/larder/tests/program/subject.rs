@@ -223,6 +223,12 @@ impl Subject {
         Subject { kind, address, proxied: None, admin: None, stillness, directory, log: None, child: None, config }
     }
 
+    /// Where another listener of larder's is, by its name in the ports file.
+    pub fn listener(&self, name: &str) -> Option<SocketAddr> {
+        let text = std::fs::read_to_string(self.directory.join("ports")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+    }
+
     pub fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
