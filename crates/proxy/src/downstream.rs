@@ -4,11 +4,13 @@
 //! a stream
 //! of HTTP/2 is one of many at a time; a dry run happens in memory.
 
+mod connection_tunnel;
 pub(crate) mod dry_run;
 
 pub(crate) mod http2_stream;
 mod sending;
 mod stream_sending;
+mod stream_tunnel;
 
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -157,9 +159,17 @@ impl Downstream<'_> {
         }
     }
 
-    /// May bytes flow freely? A stream has no such end.
+    /// May bytes flow freely?
     pub(crate) fn can_tunnel(&self) -> bool {
-        !matches!(self, Downstream::Http2(_))
+        match self {
+            Downstream::Http2(stream) => stream.wants_tunnel,
+            Downstream::Http1(_) | Downstream::DryRun(_) => true,
+        }
+    }
+
+    /// Would any success say to the client that its tunnel is there (RFC 8441 §5)?
+    pub(crate) fn takes_success_for_tunnel(&self) -> bool {
+        matches!(self, Downstream::Http2(stream) if stream.wants_tunnel)
     }
 
     /// Somebody else is waited for, who has limits of his own.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use message::Fields;
-use wire::http2::{ConnectionEvent, Http2Connection, Http2Options, StreamId};
+use wire::http2::{ConnectionEvent, Http2Connection, Http2Options, Http2Request, StreamId};
 use wire::{ReceivedRequest, Refusal};
 
 use crate::access_log::CacheVerdict;
@@ -19,6 +19,7 @@ use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::http2_stream::Http2Stream;
 use crate::exchange_opening;
+use crate::extended_connect;
 use crate::http2_streams::Http2Streams;
 use crate::instant_stream::InstantStream;
 use crate::limits::Limits;
@@ -75,8 +76,19 @@ fn options<'l>(limits: &'l Limits, connection: &Connection) -> Http2Options<'l> 
         trailer_limits: &limits.chunked,
         scheme: connection.scheme(),
         streams_max: limits.http2_streams_max,
-        extended_connect: false,
+        // In place of varnishd, and of a forward proxy, what pipes and tunnels carry is HTTP/1.
+        extended_connect: !connection.is_varnishd_s() && !connection.asker().asks_proxy(),
     }
+}
+
+/// What stands behind a head.
+#[derive(Clone, Copy)]
+enum Follows {
+    Body {
+        is_whole: bool,
+    },
+    /// Bytes that flow freely, once the tunnel is there.
+    Tunnel,
 }
 
 impl Serving {
@@ -172,7 +184,7 @@ impl Serving {
                 if connection.requests_count >= limits_max {
                     self.leave();
                 }
-                self.open(connection, stream, head.received, is_whole);
+                self.open(connection, stream, &head, is_whole);
             }
             ConnectionEvent::Refused { stream, refusal, is_whole } => {
                 self.refuse(connection, stream, refusal, is_whole)
@@ -190,12 +202,24 @@ impl Serving {
     }
 
     /// A request is answered at once, or becomes a task of its own.
-    fn open(&mut self, connection: &Connection, id: StreamId, received: ReceivedRequest<'_>, is_whole: bool) {
+    fn open(&mut self, connection: &Connection, id: StreamId, head: &Http2Request<'_>, is_whole: bool) {
+        match head.protocol.map(|protocol| extended_connect::upgrade_fields(&head.received.request, protocol)) {
+            None => self.begin(connection, id, head.received.clone(), Follows::Body { is_whole }),
+            Some(Ok(fields)) => {
+                let upgrade = extended_connect::as_upgrade(&head.received, &fields);
+                self.begin(connection, id, upgrade, Follows::Tunnel);
+            }
+            Some(Err(refusal)) => self.refuse(connection, id, refusal, is_whole),
+        }
+    }
+
+    fn begin(&mut self, connection: &Connection, id: StreamId, received: ReceivedRequest<'_>, follows: Follows) {
         let core = Rc::clone(&self.core);
         let asker = connection.asker();
         let streams = Rc::clone(&self.streams);
         let mut framed = std::mem::take(&mut self.framed);
         let mut instant = InstantStream { streams: &streams, framed: &mut framed, id };
+        let is_whole = matches!(follows, Follows::Body { is_whole: true });
         let at_once = (is_whole && !asker.asks_proxy()).then_some(&mut instant);
         let opened = exchange_opening::open(
             &core,
@@ -208,7 +232,10 @@ impl Serving {
         connection.begins_transaction();
         let Some((tx, step)) = opened else { return };
         self.streams.open(id, is_whole);
-        let mut stream = Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole);
+        let mut stream = match follows {
+            Follows::Body { is_whole } => Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole),
+            Follows::Tunnel => Http2Stream::for_tunnel(&core, &self.streams, &connection.slot, id),
+        };
         tokio::task::spawn_local(async move {
             Box::pin(story::run(tx, Downstream::Http2(&mut stream), step)).await;
         });

@@ -265,6 +265,11 @@ impl Http2Streams {
         true
     }
 
+    /// Has neither side reset it?
+    pub(crate) fn exists(&self, id: StreamId) -> bool {
+        self.table.borrow().get(&id).is_some_and(|stream| !stream.is_gone)
+    }
+
     pub(crate) fn sending(&self, id: StreamId) -> Sending {
         let sending =
             |it: &Stream| Sending { queued_bytes: it.queued_bytes, framed_bytes: it.framed_bytes, is_sent: it.is_sent };

@@ -87,6 +87,7 @@ mod error_note;
 mod error_pages;
 mod exchange_opening;
 mod exchanges;
+mod extended_connect;
 mod fetch;
 mod field_set;
 mod first_bytes;

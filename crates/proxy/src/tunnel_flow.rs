@@ -1,4 +1,4 @@
-//! The bytes of a tunnel, both ways, between a client's HTTP/1 connection and an origin's.
+//! The bytes of a tunnel, both ways, between a client and an origin's connection.
 
 use std::future::poll_fn;
 use std::io;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::clock::deadline_now_ms;
-use crate::connection::Connection;
+use crate::core::Core;
 use crate::origin::OriginConnection;
 
 /// One direction's buffer.
@@ -84,35 +84,39 @@ impl Flow {
     }
 }
 
+/// The client's end of a tunnel.
+pub(crate) trait TunnelEnd: AsyncRead + AsyncWrite + Unpin {
+    /// Has this moment come, or must the client's connection end? If not, the task is woken when that changes.
+    fn must_end(&mut self, cx: &mut Context<'_>, deadline_ms: u64) -> bool;
+}
+
 /// Carries bytes both ways until both sides have ended, one broke, or nothing moved for `limits.tunnel_idle_timeout`,
-/// `limits.tunnel_half_closed_timeout` once one of them has ended: many that end never say so. Returns how many went to the
-/// client.
-pub(crate) async fn carry(connection: &mut Connection, tunnel: Tunnel) -> u64 {
+/// `limits.tunnel_half_closed_timeout` once one of them has ended: many that end never say so. `early`: what the client sent
+/// already. Returns how many went to the client.
+pub(crate) async fn carry(core: &Core, client: &mut impl TunnelEnd, early: Vec<u8>, tunnel: Tunnel) -> u64 {
     let (idle_ms, half_closed_ms) = {
-        let limits = &connection.core.site_ref().settings.limits;
+        let limits = &core.site_ref().settings.limits;
         (limits.tunnel_idle_timeout.as_millis() as u64, limits.tunnel_half_closed_timeout.as_millis() as u64)
     };
-    let mut up = Flow::new(std::mem::take(&mut connection.pending));
+    let mut up = Flow::new(early);
     let mut down = Flow::new(tunnel.early);
     let mut origin = tunnel.origin;
-    connection.slot.set_deadline(deadline_now_ms() + idle_ms);
+    let mut deadline_ms = deadline_now_ms() + idle_ms;
     poll_fn(|cx| {
-        let went_up = up.poll_move(cx, &mut connection.socket, &mut origin.stream);
-        let went_down = down.poll_move(cx, &mut origin.stream, &mut connection.socket);
+        let went_up = up.poll_move(cx, client, &mut origin.stream);
+        let went_down = down.poll_move(cx, &mut origin.stream, client);
         let (Ok(went_up), Ok(went_down)) = (went_up, went_down) else { return Poll::Ready(()) };
-        if (up.shut && down.shut) || connection.slot.must_end() {
+        if up.shut && down.shut {
             return Poll::Ready(());
         }
         if went_up || went_down {
             let patience_ms = if up.shut || down.shut { idle_ms.min(half_closed_ms) } else { idle_ms };
-            connection.slot.set_deadline(deadline_now_ms() + patience_ms);
+            deadline_ms = deadline_now_ms() + patience_ms;
         }
-        connection.slot.park(cx.waker());
-        Poll::Pending
+        if client.must_end(cx, deadline_ms) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    let counters = &connection.core.counters;
-    counters.tunnel_bytes_up.add(up.bytes);
-    counters.tunnel_bytes_down.add(down.bytes);
+    core.counters.tunnel_bytes_up.add(up.bytes);
+    core.counters.tunnel_bytes_down.add(down.bytes);
     down.bytes
 }

@@ -3,8 +3,9 @@
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpStream;
+    use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::process::Command;
+    use std::sync::mpsc;
     use std::time::Duration;
 
     use bytes::Bytes;
@@ -240,5 +241,133 @@ mod tests {
         let site = TlsSite::start("", H2C);
         let answer = crate::subject::get(site.second(), "/bytes/5").unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+
+    /// An origin that switches protocols for `/socket` and sends back what it hears in capitals, until it hears a full stop; that answers
+    /// 200 in place of it for `/stays`, and 403 else. What it was asked comes through the channel.
+    fn switching_origin() -> (SocketAddr, mpsc::Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, (asked, heard)) = (listener.local_addr().unwrap(), mpsc::channel());
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let (mut head, mut byte) = (Vec::new(), [0]);
+                while !head.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8_lossy(&head).into_owned();
+                let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+                asked.send(head).unwrap();
+                let answer = match path.as_str() {
+                    "/socket" => {
+                        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                         Sec-WebSocket-Accept: x\r\nSec-WebSocket-Protocol: chat\r\n\r\nHELLO"
+                    }
+                    "/stays" => "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage",
+                    _ => "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno",
+                };
+                stream.write_all(answer.as_bytes()).unwrap();
+                let mut piece = [0; 8 << 10];
+                while path == "/socket" {
+                    let length = stream.read(&mut piece).unwrap_or(0);
+                    if length == 0
+                        || stream.write_all(&piece[..length].to_ascii_uppercase()).is_err()
+                        || piece[length - 1] == b'.'
+                    {
+                        break;
+                    }
+                }
+            }
+        });
+        (address, heard)
+    }
+
+    fn extended_connect(path: &str, protocol: &'static str) -> Request<()> {
+        let mut request = request("CONNECT", path);
+        request.headers_mut().insert("sec-websocket-version", "13".parse().unwrap());
+        request.extensions_mut().insert(h2::ext::Protocol::from_static(protocol));
+        request
+    }
+
+    #[test]
+    fn a_websocket_goes_through_a_stream_beside_others() {
+        let (origin, heard) = switching_origin();
+        let mut site = TlsSite::start("", H2C);
+        let echo = site.origin.to_string();
+        site.change(|config| config.replace(&echo, &origin.to_string()));
+        runtime().block_on(async {
+            let client = connect(&site, 1 << 16).await;
+            // Behind an answer the client has read the settings.
+            assert_eq!(get(&client, "/other").await.unwrap().0, 403);
+            heard.recv().unwrap();
+            assert!(client.is_extended_connect_protocol_enabled());
+            let open = |path: &'static str, protocol| {
+                let client = client.clone();
+                async move {
+                    let (response, stream) =
+                        client.ready().await.unwrap().send_request(extended_connect(path, protocol), false).unwrap();
+                    (response.await.unwrap(), stream)
+                }
+            };
+            let (response, mut up) = open("/socket", "websocket").await;
+            assert_eq!(response.status(), 200);
+            assert_eq!(response.headers().get("sec-websocket-protocol").unwrap(), "chat");
+            assert!(response.headers().get("sec-websocket-accept").is_none(), "of a key that the client did not send");
+            let asked = heard.recv().unwrap().to_ascii_lowercase();
+            for line in
+                ["get /socket http/1.1", "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13"]
+            {
+                assert!(asked.contains(&format!("{line}\r\n")), "{asked}");
+            }
+            let key = asked.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).expect("a key");
+            assert_eq!(key.len(), 24, "sixteen bytes");
+
+            // More than any window, in both directions at once; then the origin's end, which is a stream's end.
+            let said = Bytes::from(vec![b'a'; 300_000]);
+            let sends = async {
+                let mut rest = said.clone();
+                while !rest.is_empty() {
+                    up.reserve_capacity(rest.len());
+                    let room = std::future::poll_fn(|cx| up.poll_capacity(cx)).await.unwrap().unwrap();
+                    up.send_data(rest.split_to(room.min(rest.len())), false).unwrap();
+                }
+                up.send_data(Bytes::from_static(b"."), false).unwrap();
+            };
+            let (_, came) = tokio::join!(sends, whole(response));
+            let (_, came, _) = came.unwrap();
+            assert_eq!(came.len(), 5 + 300_000 + 1);
+            assert!(came.starts_with(b"HELLOAAAA") && came.ends_with(b"AAA."));
+
+            // An origin that does not switch: its success would say that the tunnel is there.
+            let (response, _up) = open("/stays", "websocket").await;
+            assert_eq!(response.status(), 502);
+            let (response, _up) = open("/other", "websocket").await;
+            assert_eq!(whole(response).await.unwrap().1, b"no");
+            let (response, _up) = open("/socket", "other").await;
+            assert_eq!(response.status(), 501);
+        });
+        assert_eq!(site.metric("larder_pipes_total"), 1);
+    }
+
+    #[test]
+    fn a_websocket_ends_with_its_client_and_with_its_time() {
+        let (origin, heard) = switching_origin();
+        let mut site = TlsSite::start("", &format!("{H2C}\n[limits]\ntunnel_idle_timeout = \"1s\""));
+        let echo = site.origin.to_string();
+        site.change(|config| config.replace(&echo, &origin.to_string()));
+        runtime().block_on(async {
+            let client = connect(&site, 1 << 16).await;
+            for leaves in [true, false] {
+                let mut client = client.clone().ready().await.unwrap();
+                let (response, mut up) = client.send_request(extended_connect("/socket", "websocket"), false).unwrap();
+                let response = response.await.unwrap();
+                heard.recv().unwrap();
+                if leaves {
+                    up.send_reset(h2::Reason::CANCEL);
+                } else {
+                    assert!(whole(response).await.is_err(), "it was not ended by either side");
+                }
+                wait_for("the tunnel is closed", || site.metric("larder_tunnels_open") == 0);
+            }
+        });
     }
 }

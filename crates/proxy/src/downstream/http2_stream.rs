@@ -27,6 +27,8 @@ pub(crate) struct Http2Stream {
     pub(super) slot: Rc<Slot>,
     pub(super) id: StreamId,
     unread: StreamBody,
+    /// It asks for a tunnel: what comes is no body.
+    pub(super) wants_tunnel: bool,
     /// For when the client has kept us waiting for too long.
     pub(super) alarm: StreamAlarm,
 }
@@ -78,8 +80,16 @@ impl Http2Stream {
             slot: Rc::clone(slot),
             id,
             unread: StreamBody { is_unread: !is_whole, taken_bytes: 0, pace: UploadPace::default(), records: None },
+            wants_tunnel: false,
             alarm: StreamAlarm::default(),
         }
+    }
+
+    /// The same of an extended CONNECT.
+    pub(crate) fn for_tunnel(core: &Rc<Core>, streams: &Rc<Http2Streams>, slot: &Rc<Slot>, id: StreamId) -> Self {
+        let mut stream = Http2Stream::new(core, streams, slot, id, true);
+        stream.wants_tunnel = true;
+        stream
     }
 }
 

@@ -16,7 +16,7 @@ use crate::http1_sending;
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::records::session_records::SessionEnd;
 use crate::send_outcome::{End, SendOutcome};
-use crate::tunnel_flow::{self, Tunnel};
+use crate::tunnel_flow::Tunnel;
 
 impl Downstream<'_> {
     /// An interim response, unless the client speaks HTTP/1.0 (RFC 9110 §15.2). False: the client left.
@@ -76,7 +76,9 @@ impl Downstream<'_> {
                 connection.unread = None;
                 true
             }
-            (Downstream::Http2(_), _) => false,
+            (Downstream::Http2(stream), Some(head)) => stream.begin_tunnel(&head),
+            // Without a head bytes of HTTP/1 would flow.
+            (Downstream::Http2(_), None) => false,
             (Downstream::DryRun(run), head) => {
                 head.iter().for_each(|head| run.take_interim(head));
                 true
@@ -87,9 +89,9 @@ impl Downstream<'_> {
     /// Carries bytes both ways until both sides have ended, one broke, or nothing moved for too long. Returns how many went to the client.
     pub(crate) async fn carry(&mut self, tunnel: Tunnel) -> u64 {
         match self {
-            Downstream::Http1(connection) => tunnel_flow::carry(connection, tunnel).await,
+            Downstream::Http1(connection) => connection.carry(tunnel).await,
+            Downstream::Http2(stream) => stream.carry(tunnel).await,
             // Whoever is at the other end of a tunnel is none of a dry run's.
-            Downstream::Http2(_) => 0,
             Downstream::DryRun(_) => 0,
         }
     }

@@ -172,7 +172,7 @@ fn last_part(trailers: Option<&Fields>) -> Queued {
 }
 
 /// A head as a header block, with what is said of the content.
-fn block(head: &AnswerHead, content: Content) -> Vec<u8> {
+pub(super) fn block(head: &AnswerHead, content: Content) -> Vec<u8> {
     let mut fields = Fields::default();
     head.each_field(|name, value| fields.push_named(name, value));
     let mut block = Vec::new();
