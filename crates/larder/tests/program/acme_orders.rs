@@ -37,6 +37,8 @@ mod tests {
     struct Site {
         directory: PathBuf,
         state: PathBuf,
+        /// Of the listener in the clear.
+        of_plain: &'static str,
         child: Option<Running>,
         plain: SocketAddr,
         tls: SocketAddr,
@@ -54,16 +56,17 @@ mod tests {
             std::fs::create_dir_all(&directory).unwrap();
             let state = directory.join("state");
             let (plain, tls, admin) = (pebble.plain, pebble.secure, free_address());
-            Site { directory, state, child: None, plain, tls, admin, origin: echo() }
+            Site { directory, state, of_plain: "", child: None, plain, tls, admin, origin: echo() }
         }
 
         /// With lines for `[acme]`, and others for the end of the config.
         fn config(&self, pebble: &Pebble, of_acme: &str, others: &str) -> Vec<String> {
             let config = format!(
-                "[[listen]]\naddress = \"{}\"\n[[listen]]\naddress = \"{}\"\n[listen.tls]\nacme = [\"{NAME}\", \"www.{NAME}\"]\n\
+                "[[listen]]\naddress = \"{}\"\n{}\n[[listen]]\naddress = \"{}\"\n[listen.tls]\nacme = [\"{NAME}\", \"www.{NAME}\"]\n\
                  [acme]\nterms_agreed = true\nemail = \"admin@{NAME}\"\ndirectory = \"{}\"\nca = \"{}\"\nfolder = \"{}\"\n\
                  retry = \"1s\"\n{of_acme}\n[origin.echo]\nurls = [\"http://{}\"]\n{others}\n",
                 self.plain,
+                self.of_plain,
                 self.tls,
                 pebble.url(),
                 pebble.ca(),
@@ -298,8 +301,9 @@ mod tests {
     fn who_is_not_found_is_told_how_he_was_looked_for_and_the_other_way_is_tried() {
         let Some(pebble) = Pebble::start(YEAR_S) else { return };
         let mut site = Site::new(&pebble);
-        // The authority looks for TLS where nobody listens.
+        // The authority looks for TLS where nobody listens; and who comes in the clear is sent on, but for itself.
         site.tls = free_address();
+        site.of_plain = "mode = \"redirect\"";
         let words = site.config(&pebble, "", "");
         site.run(&words);
         let believer = pebble.believer();
@@ -308,5 +312,6 @@ mod tests {
         assert!(said.contains("did not find us at ") && said.contains(", asked by tls-alpn-01: "), "{said}");
         assert_eq!(site.metric("larder_acme_orders_failed_total"), 1.0);
         assert!(site.metric("larder_acme_challenges_http_total") >= 2.0);
+        assert_eq!(ask_plain(site.plain, "/.well-known/acme-challenge/none-of-ours").0, 301);
     }
 }
