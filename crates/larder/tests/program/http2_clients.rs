@@ -243,6 +243,17 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     }
 
+    fn echo_in_capitals(stream: &mut TcpStream) {
+        let mut piece = [0; 8 << 10];
+        loop {
+            let length = stream.read(&mut piece).unwrap_or(0);
+            let is_over = length == 0 || piece[length - 1] == b'.';
+            if stream.write_all(&piece[..length].to_ascii_uppercase()).is_err() || is_over {
+                return;
+            }
+        }
+    }
+
     /// An origin that switches protocols for `/socket` and sends back what it hears in capitals, until it hears a full stop; that answers
     /// 200 in place of it for `/stays`, and 403 else. What it was asked comes through the channel.
     fn switching_origin() -> (SocketAddr, mpsc::Receiver<String>) {
@@ -266,15 +277,8 @@ mod tests {
                     _ => "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno",
                 };
                 stream.write_all(answer.as_bytes()).unwrap();
-                let mut piece = [0; 8 << 10];
-                while path == "/socket" {
-                    let length = stream.read(&mut piece).unwrap_or(0);
-                    if length == 0
-                        || stream.write_all(&piece[..length].to_ascii_uppercase()).is_err()
-                        || piece[length - 1] == b'.'
-                    {
-                        break;
-                    }
+                if path == "/socket" {
+                    echo_in_capitals(&mut stream);
                 }
             }
         });
