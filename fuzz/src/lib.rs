@@ -5,9 +5,13 @@
 
 pub mod cache_control;
 pub mod chunked;
+pub mod hpack_vs_h2;
+pub mod http2_connection;
+pub mod http2_frames;
 pub mod range;
 pub mod request_head;
 pub mod request_vs_hyper;
 pub mod response_head;
+pub mod tls_hello;
 pub mod vcl_program;
 pub mod vcl_text;

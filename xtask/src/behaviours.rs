@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::project::Project;
 use crate::step_tally::{Tally, make_folder, tail};
-use crate::{edge_counts, ports};
+use crate::{edge_counts, ports, test_certificate};
 
 const AT_A_TIME: usize = 2;
 /// A file that takes longer hangs; the slowest takes a second or two.
@@ -23,6 +23,9 @@ const SECONDS_MAX: u32 = 30;
 const PORTS_EACH: usize = 3;
 /// Of what a shell that failed said, this is shown.
 const SHELL_LINES_SHOWN: usize = 3;
+const LIST: &str = "xtask/over/tls.toml";
+/// `cargo xtask test` runs every so many of the files over TLS, too.
+const SAMPLE_EVERY: usize = 8;
 const PANIC: &str = "panicked at";
 
 /// All files, or those named.
@@ -32,7 +35,20 @@ pub fn task(project: &Project, named: &[&str]) -> Result<(), String> {
         [] => files(project)?,
         named => named.iter().map(PathBuf::from).collect(),
     };
-    let tally = run_files(project, &files)?;
+    said(run_files(project, &files, Over::Clear)?)
+}
+
+/// The same with TLS between the files' clients and larder. What is listed with a reason runs only when it is named.
+pub fn task_over_tls(project: &Project, named: &[&str]) -> Result<(), String> {
+    project.build_larder()?;
+    let files = match named {
+        [] => over_tls(project)?,
+        named => named.iter().map(PathBuf::from).collect(),
+    };
+    said(run_files(project, &files, Over::Tls)?)
+}
+
+fn said(tally: Tally) -> Result<(), String> {
     for remark in &tally.remarks {
         println!("{remark}");
     }
@@ -41,7 +57,37 @@ pub fn task(project: &Project, named: &[&str]) -> Result<(), String> {
 }
 
 pub fn run(project: &Project) -> Result<Tally, String> {
-    run_files(project, &files(project)?)
+    let mut tally = run_files(project, &files(project)?, Over::Clear)?;
+    let sample = over_tls(project)?.into_iter().step_by(SAMPLE_EVERY).collect::<Vec<_>>();
+    tally.add(run_files(project, &sample, Over::Tls)?);
+    Ok(tally)
+}
+
+/// What is between a file's clients and larder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Clear,
+    Tls,
+}
+
+/// All files but those that xtask/over/tls.toml gives a reason for.
+fn over_tls(project: &Project) -> Result<Vec<PathBuf>, String> {
+    let text = project.read(LIST)?;
+    let list: ExcusedFiles = toml::from_str(&text).map_err(|e| format!("{LIST}: {e}"))?;
+    let mut files = files(project)?;
+    for (path, reason) in &list.files {
+        if !files.iter().any(|file| file == Path::new(path)) || reason.split_whitespace().count() < 3 {
+            return Err(format!("{LIST}: {path}: there is no such file, or no reason"));
+        }
+    }
+    files.retain(|file| !list.files.contains_key(&*file.to_string_lossy()));
+    Ok(files)
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExcusedFiles {
+    files: std::collections::BTreeMap<String, String>,
 }
 
 fn files(project: &Project) -> Result<Vec<PathBuf>, String> {
@@ -54,7 +100,7 @@ fn pending(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|folder| folder.to_string_lossy().ends_with(".pending"))
 }
 
-fn run_files(project: &Project, files: &[PathBuf]) -> Result<Tally, String> {
+fn run_files(project: &Project, files: &[PathBuf], over: Over) -> Result<Tally, String> {
     if !project.larder().is_file() {
         return Err(format!("{} is not there: cargo build --release --package larder", project.larder().display()));
     }
@@ -62,13 +108,17 @@ fn run_files(project: &Project, files: &[PathBuf]) -> Result<Tally, String> {
         return Err("varnishtest is not installed: ./setup".to_string());
     }
     make_folder(&project.edges_folder())?;
+    let certificates = project.scratch("over-tls")?;
+    if over == Over::Tls {
+        test_certificate::make(&certificates)?;
+    }
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
                 while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = run_file(project, path);
+                    let result = run_file(project, path, over, &certificates);
                     results.lock().expect("no thread panics with the lock").push((path, result));
                 }
             });
@@ -82,7 +132,8 @@ fn run_files(project: &Project, files: &[PathBuf]) -> Result<Tally, String> {
             Ok(()) => tally.passed += 1,
             Err(why) => {
                 tally.failed += 1;
-                tally.remarks.push(format!("{} failed", path.display()));
+                let how = if over == Over::Tls { " over TLS" } else { "" };
+                tally.remarks.push(format!("{}{how} failed", path.display()));
                 tally.remarks.extend(why.into_iter().map(|line| format!("    {line}")));
             }
         }
@@ -91,11 +142,18 @@ fn run_files(project: &Project, files: &[PathBuf]) -> Result<Tally, String> {
 }
 
 /// Runs one file; what it says when it fails are the lines that matter of its log.
-fn run_file(project: &Project, path: &Path) -> Result<(), Vec<String>> {
+fn run_file(project: &Project, path: &Path, over: Over, certificates: &Path) -> Result<(), Vec<String>> {
     let mut command = Command::new("varnishtest");
     command.arg("-v").arg("-t").arg(SECONDS_MAX.to_string());
     let larder = project.larder().display().to_string();
-    command.arg(format!("-Dserve={larder} serve --listen unix:l.sock --admin unix:a.sock --ports-file up"));
+    let behind = match over {
+        Over::Clear => String::new(),
+        Over::Tls => {
+            let own = std::env::current_exe().map_err(|e| vec![format!("the shim: {e}")])?;
+            format!("{} over-tls {} ", own.display(), certificates.display())
+        }
+    };
+    command.arg(format!("-Dserve={behind}{larder} serve --listen unix:l.sock --admin unix:a.sock --ports-file up"));
     command.arg(format!("-Dlarder={larder}"));
     command.arg(format!("-Dspec={}", project.root.join("spec").display()));
     for number in 1..=PORTS_EACH {

@@ -8,7 +8,7 @@ use crate::original_scenario::Answer;
 use crate::project::Project;
 use crate::scenario_origin::RecordingOrigin;
 use crate::step_tally::Tally;
-use crate::{edge_counts, ports};
+use crate::{edge_counts, ports, test_certificate};
 
 const PROGRAM: &str = "target/tools/h2spec/h2spec";
 
@@ -45,7 +45,7 @@ pub fn run(project: &Project) -> Result<Tally, String> {
         };
     }
     let folder = project.scratch("h2spec")?;
-    make_certificate(&folder)?;
+    test_certificate::make(&folder)?;
     // It reads a request to its end before it answers: what comes behind an answer is judged by other rules.
     let page = Answer {
         headers: vec!["Cache-Control: max-age=600".to_string()],
@@ -125,19 +125,6 @@ fn read_report(text: &str) -> Verdict {
         }
     }
     verdict
-}
-
-/// `site.pem` and `site.key`. h2spec does not look at whose it is.
-fn make_certificate(folder: &Path) -> Result<(), String> {
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30"])
-        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
-        .args(["-keyout", "site.key", "-out", "site.pem"])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if made.as_ref().is_ok_and(|status| status.success()) { Ok(()) } else { Err(format!("openssl: {made:?}")) }
 }
 
 /// The larder under test.

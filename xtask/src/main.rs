@@ -18,6 +18,9 @@ mod dice;
 mod disk_fill;
 mod edge_counts;
 mod findings;
+mod flood_attack;
+mod flood_client;
+mod floods;
 mod fuzzing;
 mod glossary;
 mod h2spec;
@@ -52,7 +55,9 @@ mod source;
 mod started_larder;
 mod step_tally;
 mod suite;
+mod test_certificate;
 mod tidy;
+mod tls_shim;
 mod vcl_corpus;
 mod vcl_load_time;
 mod vcl_random;
@@ -71,10 +76,13 @@ usage: cargo xtask TASK
   tidy                     the rules of ARCHITECTURE.md and of the house, as a test
   tidy --circles [CRATE…]  the largest circle of imports of every crate, or of these, and which edges would open it
   behaviours [FILE.vtc…]   the behaviour files, all or these
+  behaviours --over tls [FILE.vtc…]
+                           the same with a larder that speaks TLS, but for what xtask/over/tls.toml gives a reason for
   conformance              the public HTTP cache test suite against larder, held against docs/conformance.md
   conformance --against URL --origin-port PORT
                            the same suite against another proxy that listens at URL and forwards to 127.0.0.1:PORT
   conformance --list       like the first, and prints the rows that docs/conformance.md should hold
+  floods [--seconds N]     larder, HAProxy and nginx flooded over HTTP/2 in seven ways: what is resident, what does a good client wait for?
   h2spec                   the public conformance test of HTTP/2 against larder, over TLS and in the clear
   vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
                            and do whole files do the same in both, by the scenarios of xtask/originals/?
@@ -120,6 +128,12 @@ usage: cargo xtask TASK
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // These are started by behaviour files, in folders of their own and often.
+    match arguments.as_slice() {
+        ["over-tls", certificates, larder, rest @ ..] => return ended(tls_shim::start(certificates, larder, rest)),
+        ["tls-shim", certificates] => return ended(tls_shim::run(certificates)),
+        _ => {}
+    }
     let project = match Project::locate() {
         Ok(project) => project,
         Err(why) => return fail(&why),
@@ -130,8 +144,10 @@ fn main() -> ExitCode {
         ["unit"] => suite::unit(&project),
         ["tidy"] => tidy::task(&project),
         ["tidy", "--circles", crates @ ..] => circles::task(&project, crates),
+        ["behaviours", "--over", "tls", files @ ..] => behaviours::task_over_tls(&project, files),
         ["behaviours", files @ ..] => behaviours::task(&project, files),
         ["conformance", options @ ..] => conformance::task(&project, options),
+        ["floods", options @ ..] => floods::task(&project, options),
         ["h2spec"] => h2spec::task(&project),
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
@@ -158,6 +174,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    ended(outcome)
+}
+
+fn ended(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => fail(&why),

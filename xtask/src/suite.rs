@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::project::{IntegrationTest, Project, Stopwatch};
 use crate::step_tally::{Tally, make_folder, tail};
 use crate::{
-    behaviours, cache_random, conformance, crash, edge_counts, h2spec, large, memory, mutants, tidy, vcl_random,
+    behaviours, cache_random, conformance, crash, edge_counts, floods, h2spec, large, memory, mutants, tidy, vcl_random,
 };
 
 type Step = (&'static str, fn(&Project) -> Result<Tally, String>);
@@ -16,7 +16,7 @@ const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_st
 /// What needs the toolchain and nothing else.
 const UNIT: [Step; 3] =
     [("unit tests", unit_tests), ("in-memory tests", in_memory_tests), ("doc examples", documented_examples)];
-const SLOW: [Step; 12] = [
+const SLOW: [Step; 13] = [
     ("build", build),
     ("integration tests", integration_tests),
     ("behaviours", behaviours::run),
@@ -28,6 +28,7 @@ const SLOW: [Step; 12] = [
     ("memory", memory::run),
     ("conformance", conformance::run),
     ("h2spec", h2spec::run),
+    ("floods", floods::run),
     ("edges all taken", edge_counts::run),
 ];
 

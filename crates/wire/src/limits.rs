@@ -162,6 +162,9 @@ pub const DATA_BYTES_PER_UPDATE: usize = 2 << 10;
 pub const FLOOD_IGNORED_MAX: u32 = 2_000;
 pub const FLOOD_CONTINUATIONS_MAX: u32 = 120;
 
+/// Lines beyond what a head may have. A reference to the table is one byte, so that a block of 64 KiB could be as many.
+pub const FLOOD_LINES_OVER_MAX: u32 = 4_000;
+
 const _: () = {
     assert!(STREAM_WINDOW_BYTES <= STREAM_WINDOW_BYTES_MAX && STREAM_WINDOW_BYTES_MAX <= CONNECTION_WINDOW_BYTES_MAX);
     assert!(

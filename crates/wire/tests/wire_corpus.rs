@@ -5,6 +5,12 @@
 
 #[path = "../../../fuzz/src/chunked.rs"]
 mod chunked;
+#[path = "../../../fuzz/src/hpack_vs_h2.rs"]
+mod hpack_vs_h2;
+#[path = "../../../fuzz/src/http2_connection.rs"]
+mod http2_connection;
+#[path = "../../../fuzz/src/http2_frames.rs"]
+mod http2_frames;
 #[path = "../../../fuzz/src/request_head.rs"]
 mod request_head;
 #[path = "../../../fuzz/src/request_vs_hyper.rs"]
@@ -43,6 +49,21 @@ fn response_head_keeps_its_laws() {
 #[test]
 fn chunked_keeps_its_laws() {
     check("chunked", chunked::run);
+}
+
+#[test]
+fn http2_connection_keeps_its_laws() {
+    check("http2_connection", http2_connection::run);
+}
+
+#[test]
+fn http2_frames_keep_the_same_laws() {
+    check("http2_frames", http2_frames::run);
+}
+
+#[test]
+fn h2_reads_the_requests_that_we_read() {
+    check("hpack_vs_h2", hpack_vs_h2::run);
 }
 
 #[test]

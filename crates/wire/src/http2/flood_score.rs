@@ -26,9 +26,11 @@ pub enum FloodKind {
     Ignored,
     /// CONTINUATION frames.
     Continuation,
+    /// Lines of heads that are over their limits: each is decoded, for the table must follow.
+    LinesOver,
 }
 
-const KINDS_COUNT: usize = FloodKind::Continuation as usize + 1;
+const KINDS_COUNT: usize = FloodKind::LinesOver as usize + 1;
 
 impl FloodKind {
     /// How much of it a period may bring, and what the peer is told when it brings more.
@@ -44,6 +46,7 @@ impl FloodKind {
             FloodKind::WindowUpdate => (FLOOD_WINDOW_UPDATES_MAX, "flood-of-window-updates"),
             FloodKind::Ignored => (FLOOD_IGNORED_MAX, "flood-of-ignored-frames"),
             FloodKind::Continuation => (FLOOD_CONTINUATIONS_MAX, "flood-of-continuations"),
+            FloodKind::LinesOver => (FLOOD_LINES_OVER_MAX, "flood-of-header-lines"),
         }
     }
 }

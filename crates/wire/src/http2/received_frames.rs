@@ -75,15 +75,26 @@ impl Http2Connection {
                     };
                     if is_dropped {
                         self.drop_block(block, arena)?;
+                        self.pay_for_lines(now_ms)?;
                         continue;
                     }
                     let event = match self.role {
                         Role::Server => self.read_request_block(stream, ends_stream, block, arena, options, now_ms)?,
                         Role::Client => self.read_response_block(stream, ends_stream, block, arena, options, now_ms)?,
                     };
+                    self.pay_for_lines(now_ms)?;
                     return Ok(Received { consumed, event: Some(event) });
                 }
             }
+        }
+    }
+
+    /// RFC 9113 §10.5.1: what is over the limits of a head is decoded all the same, so that the table follows.
+    #[inline]
+    fn pay_for_lines(&mut self, now_ms: u64) -> Result<(), ConnectionError> {
+        match self.decoder.take_lines_over() {
+            0 => Ok(()),
+            lines => self.floods.spend(FloodKind::LinesOver, lines, now_ms),
         }
     }
 

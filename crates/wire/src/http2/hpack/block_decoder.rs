@@ -64,6 +64,8 @@ const NAME_TOO_LONG: CompressionFault = fault("hpack-name-too-long");
 #[derive(Debug)]
 pub struct BlockDecoder {
     table: DynamicTable,
+    /// Lines that had no place within their limits, since they were taken last.
+    lines_over: u32,
 }
 
 /// What of a block is still to be read.
@@ -99,15 +101,20 @@ struct Budget {
     bytes_left: usize,
     lines_left: usize,
     excess: Option<Excess>,
+    lines_over: u32,
 }
 
 impl Budget {
     /// Is there room for a line of this size?
     #[inline]
     fn admits(&mut self, size: usize) -> bool {
-        if self.excess.is_some() {
-            return false;
-        }
+        let is_admitted = self.excess.is_none() && self.takes(size);
+        self.lines_over += u32::from(!is_admitted);
+        is_admitted
+    }
+
+    #[inline]
+    fn takes(&mut self, size: usize) -> bool {
         match (self.bytes_left.checked_sub(size), self.lines_left.checked_sub(1)) {
             (Some(bytes), Some(lines)) => {
                 (self.bytes_left, self.lines_left) = (bytes, lines);
@@ -133,11 +140,16 @@ impl Default for BlockDecoder {
 
 impl BlockDecoder {
     pub const fn new() -> BlockDecoder {
-        BlockDecoder { table: DynamicTable::new(HPACK_TABLE_BYTES_MAX) }
+        BlockDecoder { table: DynamicTable::new(HPACK_TABLE_BYTES_MAX), lines_over: 0 }
     }
 
     pub fn heap_bytes(&self) -> usize {
         self.table.heap_bytes()
+    }
+
+    /// How many lines were decoded for the table's sake alone. Each may have been a byte, and is some work.
+    pub fn take_lines_over(&mut self) -> u32 {
+        std::mem::take(&mut self.lines_over)
     }
 
     /// Decodes a whole block, and appends the lines to `text`. `take` is given each with all of the text, and says whether the
@@ -150,7 +162,8 @@ impl BlockDecoder {
         text: &mut Vec<u8>,
         mut take: impl FnMut(HeaderLine, &[u8]) -> bool,
     ) -> Result<Option<Excess>, CompressionFault> {
-        let mut budget = Budget { bytes_left: limits.list_bytes_max, lines_left: limits.lines_max, excess: None };
+        let mut budget =
+            Budget { bytes_left: limits.list_bytes_max, lines_left: limits.lines_max, excess: None, lines_over: 0 };
         let mut unread = Unread(block);
         self.read_size_updates(&mut unread)?;
         while let Some(&first) = unread.0.first() {
@@ -165,6 +178,7 @@ impl BlockDecoder {
                 text.truncate(at);
             }
         }
+        self.lines_over = self.lines_over.saturating_add(budget.lines_over);
         Ok(budget.excess)
     }
 

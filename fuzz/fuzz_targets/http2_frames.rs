@@ -1,0 +1,4 @@
+//! libFuzzer's entry to `fuzz::http2_frames`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::http2_frames::run(data));
