@@ -14,8 +14,8 @@ use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerd
 use vcl::subroutines::Method as Subroutine;
 use vcl::{Fault, Loaded};
 use wire::{
-    Persistence, ReceivedRequest, has_length, is_nominated, says_close, write_field, write_head_end, write_number_field,
-    write_status_line,
+    Persistence, ReceivedRequest, has_length, is_nominated, says_close, write_field, write_head_end,
+    write_number_field, write_status_line,
 };
 
 use crate::client_identity::ClientIdentity;
