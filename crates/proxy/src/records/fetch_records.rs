@@ -52,10 +52,12 @@ pub(crate) fn begin(
     records.write(RecordKind::Begin, format_args!("bereq {} {reason}", client.map_or(0, TaskRecords::xid)));
     records.put(RecordKind::VclUse, &[program.as_bytes()]);
     records.stamp("Start");
-    asked(&records, request, request.version);
-    // What we ask is HTTP/1.1, whatever we were asked.
-    if request.version != Version::Http11 {
+    // What we ask is HTTP/1.1, whatever we were asked; as in Varnish, where that was HTTP/2 it is there, too.
+    if request.version == Version::Http2 {
+        asked(&records, request, Version::Http2);
         records.put(RecordKind::BereqProtocol, &[request_records::version_text(Version::Http11)]);
+    } else {
+        asked(&records, request, Version::Http11);
     }
     Some(records)
 }
