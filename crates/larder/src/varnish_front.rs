@@ -27,6 +27,7 @@ use tokio::sync::oneshot;
 use varnishd::{CommandLine, Front, ParameterBook, Secret, Served, Task, VclState, VclText};
 
 use crate::check_vcl;
+use crate::limits::CERTIFICATE_LOOK_EVERY;
 use crate::say::say;
 use crate::signals::{Signals, Told};
 use front_doors::Doors;
@@ -89,7 +90,7 @@ fn print(text: &str) -> ExitCode {
 
 fn usage() -> String {
     "Usage: varnishd [options], as Varnish 7.1 has them (docs/varnish.md)\n\
-     \n  -a [NAME=]ADDRESS[:PORT][,HTTP|PROXY]  where clients come in; or a path [,user=U][,group=G][,mode=M]\n  \
+     \n  -a [NAME=]ADDRESS[:PORT][,HTTP|PROXY|HTTPS]  where clients come in; or a path [,user=U][,group=G][,mode=M]\n  \
      -b ADDRESS[:PORT]|PATH|none            the backend, without a VCL\n  \
      -f FILE                                the VCL; several are loaded as boot0 …, the last one as boot\n  \
      -s [NAME=]malloc,SIZE | file,PATH,SIZE the memory, and files beneath it\n  \
@@ -105,7 +106,8 @@ fn usage() -> String {
      -C, -V, -x WORD, -?                    check the VCL; the version; documentation; this\n\
      \nlarder's own:\n  \
      --admin ADDRESS|off                    the dashboard, /status and /metrics [default: off]\n  \
-     --log PATH|-                           an access log [default: off]\n"
+     --log PATH|-                           an access log [default: off]\n  \
+     --cert FILE, --key FILE                what -a with HTTPS shows; repeatable\n"
         .to_owned()
 }
 
@@ -196,10 +198,11 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
 /// What signals ask for, until nothing is left to do.
 fn obey(signals: &mut Signals, finished: &mut oneshot::Receiver<()>, service: &FrontService) -> ExitCode {
     let is_told_to_finish = loop {
-        match signals.wait(finished, None) {
+        let patience = service.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
+        match signals.wait(finished, patience) {
             // Varnish takes no notice of it either, but for its log.
             Told::Reload => service.reopen_log(),
-            Told::Nothing => {}
+            Told::Nothing => service.look_at_certificates(),
             Told::Ended if service.has_died() => {
                 return fail("all workers have ended, and nobody asked for it; the lines above may say why");
             }

@@ -88,7 +88,9 @@ counters! {
     acme_challenges_http: Total, "Requests in which one did (HTTP-01)";
     http2_connections: Total, "Client connections that speak HTTP/2";
     http2_failed: Total, "Of these, those ended because what came broke the rules, or a limit";
+    http2_resets: Total, "Requests over HTTP/2 that clients took back before their answer was over";
     requests: Total, "Requests read";
+    requests_active: Gauge, "Requests being worked on; those that are answered at once never show";
     requests_pipelined: Total, "Of these, those whose first bytes had come with the request before";
     hits: Total, "Answered from the store, with what was fresh";
     files: Total, "Answered with a file beneath a root";

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use message::Version;
+use wire::http2::PREFACE;
 use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
 
 use crate::accepted::Accepted;
@@ -37,7 +38,6 @@ use crate::slots::{CloseReason, Phase};
 use crate::tls_greeting;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, Transaction, log, story, synthesis};
-use crate::vcl_story::xids;
 
 /// What the read loop came upon.
 pub(crate) enum Turn {
@@ -258,6 +258,14 @@ impl Connection {
             let mut spans = core.spans.borrow_mut();
             match read_request(&bytes[at..], &mut spans, &limits, scheme) {
                 Ok(None) => break,
+                Err(_) if self.is_varnishd_s() && begins_http2(&bytes[at..]) => {
+                    if bytes.len() - at < PREFACE.len() {
+                        break;
+                    }
+                    // As Varnish, which says nothing to who speaks HTTP/2 where it is switched off.
+                    self.closes(SessionEnd::Http2Refused);
+                    return (at, Some(Turn::Close));
+                }
                 Err(refusal) => match unfolded(&bytes[at..]).filter(|_| limits.lenient) {
                     Some(text) => match self.take_unfolded(core, &text, moment) {
                         Ok((head_bytes, turn)) => {
@@ -385,6 +393,11 @@ impl Connection {
     }
 }
 
+/// What is no request: nothing else begins like that.
+fn begins_http2(bytes: &[u8]) -> bool {
+    bytes.iter().zip(PREFACE).all(|(came, known)| came == known)
+}
+
 /// How much to read behind a partial head: the buffer grows 1, 4, 16, 32 KiB, never past the limit.
 fn next_room(had: usize, head_bytes_max: usize) -> usize {
     const SIZES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 32 << 10];
@@ -401,14 +414,14 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     connection.exchange(Event::AnswerBegun);
     let (outgoing, note) = synthesis::answer_refusal(&core, connection.peer, &connection.pending, &refusal);
     // Who is refused asks anew at once: that one comes later.
-    let xid = core.records.is_some().then(|| xids::next(&core.xids));
+    let records =
+        request_records::begin_refused(&core, (connection.session(), Version::Http11), &refusal, &connection.pending);
     let sent = http1_sending::send(connection, outgoing, Version::Http11, false).await;
     connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
     log::refused(&core, connection.peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
-    if let Some(xid) = xid {
+    if let Some(records) = records {
         connection.closes(SessionEnd::of_refusal(&refusal));
-        let session = (connection.session(), xid);
-        request_records::refused(&core, session, &refusal, (&connection.pending, sent.head_bytes));
+        request_records::end_refused(&records, sent.head_bytes);
     }
     if sent.end == End::Sent {
         linger::close(connection).await;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use message::Fields;
+use message::{Fields, Version};
 use wire::http2::{ConnectionEvent, Http2Connection, Http2Options, Http2Request, StreamId};
 use wire::{ReceivedRequest, Refusal};
 
@@ -25,7 +25,10 @@ use crate::instant_stream::InstantStream;
 use crate::limits::Limits;
 use crate::linger;
 use crate::peer::Peer;
-use crate::records::session_records::SessionEnd;
+use crate::records::frame_records::FrameRecords;
+use crate::records::request_records;
+use crate::records::session_records::{SessionEnd, SessionRecords};
+use crate::records::task_records::TaskRecords;
 use crate::slots::{CloseReason, Phase};
 use crate::transaction::{log, story, synthesis};
 
@@ -44,6 +47,10 @@ struct Serving {
     /// The machine takes nothing more.
     has_failed: bool,
     is_over: bool,
+    /// The client has said that it leaves.
+    client_leaves: bool,
+    /// Where records are wanted.
+    frames: Option<Box<FrameRecords>>,
 }
 
 /// Serves a connection of which nothing has been read but what is pending.
@@ -61,12 +68,16 @@ pub(crate) async fn run(connection: &mut Connection) {
         leaving_since_ms: None,
         has_failed: false,
         is_over: false,
+        client_leaves: false,
+        frames: connection.session().map(|_| Box::new(FrameRecords::new())),
     };
     core.counters.http2_connections.add(1);
     let early = std::mem::take(&mut connection.pending);
+    serving.record(connection, |frames, session| frames.came(session, &early));
     serving.take(connection, &early);
     poll_fn(|cx| serving.poll(connection, cx)).await;
     streams.end_all();
+    serving.record(connection, |frames, session| session.account(frames.carried()));
     linger::close(connection).await;
 }
 
@@ -133,6 +144,7 @@ impl Serving {
             Poll::Ready(Ok(read)) => {
                 core.counters.bytes_in.add(read as u64);
                 connection.pending.clear();
+                self.record(connection, |frames, session| frames.came(session, &scratch[had..had + read]));
                 self.take(connection, &scratch[..had + read]);
                 true
             }
@@ -153,9 +165,11 @@ impl Serving {
             let received = self.streams.machine.borrow_mut().receive(&bytes[at..], &mut heads, &options, now_ms);
             let received = match received {
                 Ok(received) => received,
-                Err(_) => {
+                Err(error) => {
                     core.counters.http2_failed.add(1);
-                    connection.closes(SessionEnd::Junk);
+                    if let Some(session) = connection.session() {
+                        session.broke(&error);
+                    }
                     (self.has_failed, self.is_over) = (true, true);
                     return;
                 }
@@ -194,9 +208,19 @@ impl Serving {
                 fields.iter().for_each(|field| trailers.push_field(&field));
                 self.streams.take_trailers(stream, trailers);
             }
-            ConnectionEvent::StreamEnded { stream, .. } => self.streams.take_reset(stream),
+            ConnectionEvent::StreamEnded { stream, token, .. } => {
+                if let Some(session) = connection.session() {
+                    session.debug(format_args!("H2: stream {}: {token}", stream.0));
+                }
+                match self.streams.take_reset(stream) {
+                    true => self.core.counters.http2_resets.add(1),
+                    false => self.malformed(connection, token),
+                }
+            }
+            // RFC 9113 §6.8: what it has asked for is answered, and nothing more comes.
+            ConnectionEvent::GoneAway { .. } => self.client_leaves = true,
             // What may be written now is looked at after every read.
-            ConnectionEvent::WindowOpened { .. } | ConnectionEvent::GoneAway { .. } => {}
+            ConnectionEvent::WindowOpened { .. } => {}
             ConnectionEvent::Response { .. } | ConnectionEvent::Data { .. } => {}
         }
     }
@@ -250,12 +274,28 @@ impl Serving {
         Rc::new(ConnectionAddresses { client, ..ConnectionAddresses::clone(&self.addresses) })
     }
 
+    /// Of what is recorded where records are wanted.
+    fn record(&mut self, connection: &Connection, note: impl FnOnce(&mut FrameRecords, &SessionRecords)) {
+        if let (Some(frames), Some(session)) = (&mut self.frames, connection.session()) {
+            note(frames, session);
+        }
+    }
+
+    /// What was no request: its stream is reset already.
+    fn malformed(&self, connection: &Connection, token: &'static str) {
+        let (core, refusal) = (&self.core, Refusal { status: 400, token, limit: None });
+        core.counters.answered(CacheVerdict::Refused);
+        log::refused(core, connection.peer, (&refusal, None), CacheVerdict::Refused);
+        request_records::malformed(core, connection.session(), &refusal);
+    }
+
     fn refuse(&self, connection: &Connection, id: StreamId, refusal: Refusal, is_whole: bool) {
         let (core, peer) = (Rc::clone(&self.core), connection.peer);
+        let records = request_records::begin_refused(&core, (connection.session(), Version::Http2), &refusal, &[]);
         self.streams.open(id, is_whole);
         let stream = Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole);
         connection.begins_transaction();
-        tokio::task::spawn_local(answer_refusal(core, peer, stream, refusal));
+        tokio::task::spawn_local(answer_refusal(core, peer, stream, refusal, records));
     }
 
     /// The client is told that this connection takes no more requests for long.
@@ -280,6 +320,9 @@ impl Serving {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(_)) => return Poll::Ready(Err(())),
                 Poll::Ready(Ok(written)) => {
+                    let framed = std::mem::take(&mut self.framed);
+                    self.record(connection, |frames, session| frames.went(session, &framed[..written]));
+                    self.framed = framed;
                     self.framed.drain(..written);
                     if !self.streams.is_empty() {
                         // The socket has taken something: its time begins anew.
@@ -308,6 +351,7 @@ impl Serving {
                 connection.closes(SessionEnd::Timeout);
                 return self.say_last(connection, cx);
             }
+            _ if self.client_leaves && is_idle && self.framed.is_empty() => return Poll::Ready(()),
             CloseReason::Drain => self.leave(),
             CloseReason::Late => return Poll::Ready(()),
             CloseReason::None => {}
@@ -336,9 +380,18 @@ impl Serving {
 }
 
 /// Answers what was read and is refused: a request over a limit.
-async fn answer_refusal(core: Rc<Core>, peer: Peer, mut stream: Http2Stream, refusal: Refusal) {
+async fn answer_refusal(
+    core: Rc<Core>,
+    peer: Peer,
+    mut stream: Http2Stream,
+    refusal: Refusal,
+    records: Option<Rc<TaskRecords>>,
+) {
     core.counters.answered(CacheVerdict::Refused);
     let (outgoing, note) = synthesis::answer_refusal(&core, peer, &[], &refusal);
-    stream.send(outgoing).await;
+    let sent = stream.send(outgoing).await;
     log::refused(&core, peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+    if let Some(records) = records {
+        request_records::end_refused(&records, sent.head_bytes);
+    }
 }

@@ -148,11 +148,13 @@ impl Http2Streams {
         }
     }
 
-    pub(crate) fn take_reset(&self, id: StreamId) {
-        if let Some(stream) = self.table.borrow_mut().get_mut(&id) {
-            stream.is_gone = true;
-            stream.wake();
-        }
+    /// It was reset. False: there was no request on it.
+    pub(crate) fn take_reset(&self, id: StreamId) -> bool {
+        let mut table = self.table.borrow_mut();
+        let Some(stream) = table.get_mut(&id) else { return false };
+        stream.is_gone = true;
+        stream.wake();
+        true
     }
 
     /// The connection is over, and all its streams.

@@ -150,7 +150,8 @@ pub(crate) fn end(
     let ended = Moment::now();
     core.counters.latency_hit.record(response.request.moment.micros_until(ended));
     if let Some(records) = response.records {
-        request_records::sent(records, head_bytes, total - head_bytes, response.persistent);
+        let version = response.request.received.request.version;
+        request_records::sent(records, version, (head_bytes, total - head_bytes), response.persistent);
         request_records::end(records, ended);
     }
     if core.shared.logs() {

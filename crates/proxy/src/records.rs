@@ -6,6 +6,7 @@
 
 pub(crate) mod expiry_records;
 pub(crate) mod fetch_records;
+pub(crate) mod frame_records;
 pub(crate) mod record_kind;
 pub(crate) mod request_records;
 pub(crate) mod session_records;
@@ -51,11 +52,12 @@ pub(crate) fn append(to: &mut Vec<u8>, kind: RecordKind, parts: &[&[u8]]) {
     close(to, frame_at);
 }
 
-/// Says how long the record that begins at `frame_at` has become. A control byte in it is escaped as in the access log: a line of
-/// the log is one line, whatever a program was given to write.
+/// Says how long the record that begins at `frame_at` has become. A control byte in a text is escaped as in the access log: a line
+/// of the log is one line, whatever a program was given to write.
 pub(crate) fn close(to: &mut Vec<u8>, frame_at: usize) {
     let text_at = frame_at + FRAME_BYTES;
-    if to[text_at..].iter().fold(false, |bad, &byte| bad | is_control(byte)) {
+    let is_text = !RecordKind::ALL.get(usize::from(to[frame_at])).is_some_and(|kind| kind.is_binary());
+    if is_text && to[text_at..].iter().fold(false, |bad, &byte| bad | is_control(byte)) {
         let text = to.split_off(text_at);
         for &byte in &text {
             match is_control(byte) {
@@ -96,6 +98,13 @@ mod tests {
         each_record(&bytes, |_, text| {
             assert_eq!(text, b"a\\x0d\\x0a- ReqURL /forged\\x1b\tb\xc3\xa9\\x7f");
         });
+    }
+
+    #[test]
+    fn frames_stay_as_they_are() {
+        let mut bytes = Vec::new();
+        append(&mut bytes, RecordKind::H2TxHdr, &[b"\0\0\x08\x06"]);
+        each_record(&bytes, |_, frame| assert_eq!(frame, b"\0\0\x08\x06"));
     }
 
     #[test]

@@ -156,6 +156,23 @@ pub(crate) struct Transaction {
     pub(crate) own_fields: Fields,
     /// What it costs, in the account of the process.
     pub(crate) _held: Charge,
+    pub(crate) _counted: ActiveRequest,
+}
+
+/// Counts a request as long as it is worked on.
+pub(crate) struct ActiveRequest(Rc<Core>);
+
+impl ActiveRequest {
+    fn begin(core: &Rc<Core>) -> ActiveRequest {
+        core.counters.requests_active.add(1);
+        ActiveRequest(Rc::clone(core))
+    }
+}
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        self.0.counters.requests_active.sub(1);
+    }
 }
 
 /// What has become of the request: for the log, Cache-Status and the counters. `deliver` and `log` compare `why`. What the log will say.

@@ -53,6 +53,9 @@ pub struct CommandLine {
     /// `--admin` and `--log`, which are larder's own.
     pub admin: Option<String>,
     pub log: Option<String>,
+    /// `--cert` and `--key`, larder's own too: what listeners with HTTPS show. Without a key it is in the same file.
+    pub certificates: Vec<String>,
+    pub keys: Vec<String>,
     /// `--ready`, which a daemon is given by its parent.
     pub tells_when_ready: bool,
     /// `--jailed`, which who was root gives to who it becomes.
@@ -103,6 +106,8 @@ impl CommandLine {
         match name {
             "admin" => self.admin = Some(value()?),
             "log" => self.log = Some(value()?),
+            "cert" => self.certificates.push(value()?),
+            "key" => self.keys.push(value()?),
             "ready" => self.tells_when_ready = true,
             "jailed" => self.is_jailed = true,
             "help" => self.task = Task::Usage,
@@ -194,6 +199,12 @@ impl CommandLine {
             Task::Check if !has_vcl => "-C needs either -b <backend> or -f <vcl_file>",
             Task::Serve if !has_vcl && !self.is_debug && self.callers.is_empty() => {
                 "Neither -b nor -f given. (use -f '' to override)"
+            }
+            _ if !self.keys.is_empty() && self.keys.len() != self.certificates.len() => {
+                "each --cert has a --key, in the same order, or none has one"
+            }
+            _ if self.certificates.is_empty() && self.listen.iter().any(|listen| listen.is_tls) => {
+                "-a with HTTPS needs a certificate: --cert FILE, and --key FILE unless its key is in the same file"
             }
             _ => return self.check_names(),
         };

@@ -7,6 +7,8 @@ pub struct ListenArgument {
     pub name: String,
     pub place: ListenPlace,
     pub is_proxy_protocol: bool,
+    /// As in Varnish 9.
+    pub is_tls: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +44,14 @@ impl ListenArgument {
             Some(_) => return Err(wrong("a name is a letter, then letters, digits and _")),
             None => (format!("a{index}"), first),
         };
-        let mut is_proxy_protocol = false;
+        let (mut is_proxy_protocol, mut is_tls) = (false, false);
         let mut owner = SocketOwner::default();
         for part in parts {
             match part.split_once('=') {
                 None if part.eq_ignore_ascii_case("PROXY") => is_proxy_protocol = true,
+                None if part.eq_ignore_ascii_case("HTTPS") => is_tls = true,
                 None if part.eq_ignore_ascii_case("HTTP") || part == "HTTP/1" => {}
-                None => return Err(wrong(&format!("`{part}` is no protocol: HTTP or PROXY"))),
+                None => return Err(wrong(&format!("`{part}` is no protocol: HTTP, HTTPS or PROXY"))),
                 Some(_) if !place.starts_with(['/', '@']) => {
                     return Err(wrong("user, group and mode are for UNIX sockets, whose path begins with /"));
                 }
@@ -70,7 +73,7 @@ impl ListenArgument {
                 ListenPlace::Port { host, port }
             }
         };
-        Ok(ListenArgument { name, place, is_proxy_protocol })
+        Ok(ListenArgument { name, place, is_proxy_protocol, is_tls })
     }
 }
 
@@ -135,10 +138,18 @@ mod tests {
         check("", Err("is missing"));
         check("a:b:c", Err("stands in [ ]"));
         check("a:99999", Err("no port"));
-        check(":80,HTTPS", Err("no protocol"));
+        check(":80,HTTP/3", Err("no protocol"));
         check(":80,mode=660", Err("for UNIX sockets"));
         check("9=:80", Err("a name is a letter"));
         check("@abstract", Err("abstract"));
+    }
+
+    #[test]
+    fn tls_may_stand_behind_an_address_and_behind_a_path() {
+        for written in [":443,https", ":443,HTTPS", "/run/l.sock,PROXY,HTTPS"] {
+            assert!(ListenArgument::parse(written, 0).unwrap().is_tls, "{written}");
+        }
+        assert!(!ListenArgument::parse(":80,HTTP", 0).unwrap().is_tls);
     }
 
     #[test]

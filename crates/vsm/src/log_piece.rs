@@ -51,7 +51,7 @@ impl LogPiece {
 
     /// A record that belongs to no batch.
     pub fn alone(&mut self, tag: LogTag, xid: u32, side: LogSide, text: &[u8]) {
-        self.put(tag.number(), xid & XID_BITS | side.bits(), text);
+        self.put(tag, xid & XID_BITS | side.bits(), text);
     }
 
     /// Records of one transaction, which readers see together.
@@ -61,9 +61,9 @@ impl LogPiece {
         Batch { at, transaction: xid & XID_BITS | side.bits() }
     }
 
-    /// A text without its NUL, which is added.
+    /// A text without its NUL, which is added; or bytes as they are, where the tag is one of such.
     pub fn record(&mut self, batch: &Batch, tag: LogTag, text: &[u8]) {
-        self.put(tag.number(), batch.transaction, text);
+        self.put(tag, batch.transaction, text);
     }
 
     /// One without records is none.
@@ -78,13 +78,14 @@ impl LogPiece {
         head[WORD_BYTES..].copy_from_slice(&(bytes as u32).to_ne_bytes());
     }
 
-    fn put(&mut self, tag: u8, transaction: u32, text: &[u8]) {
+    fn put(&mut self, tag: LogTag, transaction: u32, text: &[u8]) {
         let text = &text[..text.len().min(usize::from(u16::MAX) - 1)];
-        let first = u32::from(tag) << 24 | (text.len() as u32 + 1);
+        let nul: &[u8] = if tag.is_binary() { b"" } else { b"\0" };
+        let first = u32::from(tag.number()) << 24 | (text.len() + nul.len()) as u32;
         self.bytes.extend_from_slice(&first.to_ne_bytes());
         self.bytes.extend_from_slice(&transaction.to_ne_bytes());
         self.bytes.extend_from_slice(text);
-        self.bytes.push(0);
+        self.bytes.extend_from_slice(nul);
         self.bytes.resize(self.bytes.len().next_multiple_of(WORD_BYTES), 0);
     }
 }
@@ -113,6 +114,14 @@ mod tests {
         assert_eq!((words[2], words[3]), (u32::from(begin.number()) << 24 | 15, 1 << 30 | 1001));
         assert_eq!(&piece.bytes()[16..32], b"req 1000 rxreq\0\0");
         assert_eq!((words[8], words[9], words[10]), (u32::from(end.number()) << 24 | 1, 1 << 30 | 1001, 0));
+    }
+
+    #[test]
+    fn bytes_are_as_many_as_there_are() {
+        let mut piece = LogPiece::default();
+        piece.alone(LogTag::named("H2RxHdr").unwrap(), 7, LogSide::Client, &[0, 0, 8, 6, 0, 0, 0, 0, 0]);
+        assert_eq!(words(&piece)[0] & 0xffff, 9);
+        assert_eq!(&piece.bytes()[8..], [0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -132,6 +132,11 @@ impl LogTag {
         Some(LogTag(at as u8 + 1))
     }
 
+    /// Is what such a record holds no text? Readers show it as hexadecimal digits, and it has no NUL behind it.
+    pub fn is_binary(self) -> bool {
+        matches!(self.name(), "H2RxHdr" | "H2RxBody" | "H2TxHdr" | "H2TxBody")
+    }
+
     pub fn numbered(number: u8) -> Option<LogTag> {
         (1..=NAMES.len()).contains(&usize::from(number)).then_some(LogTag(number))
     }

@@ -18,11 +18,16 @@ pub struct HopByHop<'a> {
 
 impl<'a> HopByHop<'a> {
     pub fn of(fields: FieldsView<'a>) -> HopByHop<'a> {
-        let nominated = fields.members(FieldName::Connection).filter(|option| {
-            let known = [&b"keep-alive"[..], b"close", b"upgrade", b"te"];
-            !known.iter().any(|text| option.eq_ignore_ascii_case(text))
-        });
+        let nominated = fields.members(FieldName::Connection).filter(|option| is_nominated(option));
         HopByHop { nominated: nominated.collect() }
+    }
+
+    /// Takes out of fields that are ours what `Connection` nominates, and nothing else.
+    pub fn drop_nominated(fields: &mut Fields) {
+        let nominated: Vec<Vec<u8>> = HopByHop::of(fields.view()).nominated.iter().map(|name| name.to_vec()).collect();
+        if !nominated.is_empty() {
+            fields.retain(|field| !nominated.iter().any(|name| field.name_text.eq_ignore_ascii_case(name)));
+        }
     }
 
     /// A copy of the fields without those that are left out: what concerns more than one connection.
@@ -57,6 +62,12 @@ impl<'a> HopByHop<'a> {
     fn nominates(&self, name: &[u8]) -> bool {
         self.nominated.iter().any(|option| option.eq_ignore_ascii_case(name))
     }
+}
+
+/// Is this option of a `Connection` field the name of another field, which then is of one connection, too?
+pub fn is_nominated(option: &[u8]) -> bool {
+    let known = [&b"keep-alive"[..], b"close", b"upgrade", b"te"];
+    !known.iter().any(|text| option.eq_ignore_ascii_case(text))
 }
 
 /// Proxy-Authorization is consumed by the first proxy that wants it (RFC 9110 §11.7.2): that is us, and so with the
@@ -123,6 +134,17 @@ mod tests {
         let lines = |fields: &Fields| fields.view().iter().map(|it| (it.name, it.value.to_vec())).collect::<Vec<_>>();
         assert_eq!(lines(&fields), lines(&copy));
         assert_eq!(lines(&fields), [(FieldName::Via, b"1.1 a".to_vec()), (FieldName::Other, b"2".to_vec())]);
+    }
+
+    #[test]
+    fn what_a_program_nominates_goes_and_nothing_else() {
+        let mut fields = Fields::default();
+        for (name, value) in [("Connection", "close, x-own"), ("X-OWN", "1"), ("Trailer", "t"), ("Close", "2")] {
+            fields.push_named(name.as_bytes(), value.as_bytes());
+        }
+        HopByHop::drop_nominated(&mut fields);
+        let left: Vec<&[u8]> = fields.view().iter().map(|field| field.name_text).collect();
+        assert_eq!(left, [&b"Connection"[..], b"Trailer", b"Close"]);
     }
 
     #[test]

@@ -102,7 +102,7 @@ pub use body_decoder::{BodyDecoder, Decoded, Truncated};
 pub use chunk_encoder::{CHUNK_END, CHUNK_HEAD_BYTES_MAX, LAST_CHUNK, LAST_CHUNK_AND_END, chunk_head, write_trailers};
 pub use exchange::{Afterwards, EDGES, Edge, Event, Exchange, IllegalEdge, KeepAlive, Reading, Writing};
 pub use framing::{RequestBody, ResponseBody};
-pub use hop_by_hop::HopByHop;
+pub use hop_by_hop::{HopByHop, is_nominated};
 pub use limits::{ChunkedLimits, HeadLimits};
 pub use proxy_complaint::proxy_complaint;
 pub use proxy_protocol::{ProxyHeader, read_proxy_header};

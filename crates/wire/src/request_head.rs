@@ -31,7 +31,7 @@ pub struct ReceivedRequest<'a> {
     pub expects_continue: bool,
     /// It asks for another protocol (RFC 9110 §7.8): HTTP/1.1, no body, and not h2c.
     pub upgrade: bool,
-    /// Bytes of the head, a skipped empty line included: the body begins here.
+    /// Bytes of the head, a skipped empty line included: the body begins here. Over HTTP/2, those of its header block.
     pub head_bytes: usize,
 }
 

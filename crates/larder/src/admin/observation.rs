@@ -3,7 +3,7 @@
 //! The only file of the admin that looks at the running proxy.
 
 use cache::{CacheStats, DiskStats};
-use proxy::counters::{COUNTERS, CounterKind, HISTOGRAM_BUCKETS, Histogram};
+use proxy::counters::{COUNTERS, CoreCounters, CounterKind, HISTOGRAM_BUCKETS, Histogram};
 use proxy::settings::{ListenAddress, ListenerTls};
 use proxy::{Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, VclStatus, wall_now_ms};
 
@@ -16,6 +16,8 @@ use crate::process_memory;
 pub struct Observation {
     pub server_name: String,
     pub workers: usize,
+    /// By worker.
+    pub loads: Vec<WorkerLoad>,
     pub uptime_ms: u64,
     /// In the order of `COUNTERS`, summed over the cores.
     pub counters: Vec<u64>,
@@ -62,6 +64,19 @@ fn certificates(proxy: &Proxy) -> Vec<CertificateStatus> {
         })
     };
     proxy.listeners_tls().into_iter().flat_map(of_listener).collect()
+}
+
+/// What one worker has to do with.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerLoad {
+    pub connections: u64,
+    pub requests: u64,
+}
+
+impl WorkerLoad {
+    fn of(core: &CoreCounters) -> WorkerLoad {
+        WorkerLoad { connections: core.connections_active.get(), requests: core.requests_active.get() }
+    }
 }
 
 /// A histogram over all cores.
@@ -132,6 +147,7 @@ impl Observation {
         Observation {
             server_name: circumstances.server_name,
             workers: cores.len(),
+            loads: cores.iter().map(|core| WorkerLoad::of(core)).collect(),
             uptime_ms: circumstances.uptime_ms,
             counters,
             latency_hit: Latencies::of(cores.iter().map(|core| &core.latency_hit)),
@@ -193,6 +209,7 @@ pub mod tests {
         Observation {
             server_name: "lar\"der".to_owned(),
             workers: 2,
+            loads: vec![WorkerLoad { connections: 3, requests: 1 }, WorkerLoad { connections: 4, requests: 0 }],
             uptime_ms: 61_500,
             counters: (100..100 + COUNTERS.len() as u64).collect(),
             latency_origin: Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 },

@@ -77,6 +77,8 @@ pub const MAIN: &[Row<Observation>] = &[
     (Counter::total("vcl_fail", "Failures of programs"), |it| of(it, &["vcl_errors"])),
     (Counter::gauge("bans", "Bans in force"), |it| it.cache.bans),
     (Counter::total("bans_obj_killed", "Objects that bans hit"), |it| it.cache.banned),
+    (Counter::total("req_reset", "Requests over HTTP/2 that clients took back"), |it| of(it, &["http2_resets"])),
+    (Counter::total("larder_sess_h2", "Client connections that speak HTTP/2"), |it| of(it, &["http2_connections"])),
     (Counter::total("n_purges", "Purges carried out"), |it| of(it, &["purges"])),
     (Counter::total("n_obj_purged", "Objects that left by purges and unsafe methods"), |it| it.cache.invalidated),
     (Counter::total("larder_bytes_in", "Bytes read from clients").bytes(), |it| of(it, &["bytes_in"])),
@@ -87,6 +89,9 @@ pub const MAIN: &[Row<Observation>] = &[
         of(it, &["origin_bytes_in"])
     }),
 ];
+
+/// Of what one worker has in use: sessions, or requests.
+pub const POOL: &[Row<u64>] = &[(Counter::gauge("live", "In use"), |it| *it)];
 
 /// Of the memory.
 pub const SMA: &[Row<Observation>] = &[

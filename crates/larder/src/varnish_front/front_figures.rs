@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vsm::{CounterSegment, Meaning, SegmentSet};
 
 use super::fetch_tally::TALLIED_OF_BACKENDS;
-use super::front_counters::{MAIN, MGT, SMA, SMF, VBE, class_of, figures_of};
+use super::front_counters::{MAIN, MGT, POOL, SMA, SMF, VBE, class_of, figures_of};
 use super::front_log::{FrontLog, Writing};
 use super::log_tally::TALLIED;
 use crate::admin::observation::Observation;
@@ -28,6 +28,8 @@ pub struct Figures {
     /// Nothing goes through it, and that is what it shows.
     _transient: CounterSegment,
     disks: Vec<CounterSegment>,
+    /// Of each worker: its sessions and its requests.
+    pools: Vec<[CounterSegment; 2]>,
     backend: Meaning,
     /// By `PROGRAM.BACKEND`.
     backends: BTreeMap<String, CounterSegment>,
@@ -42,6 +44,7 @@ impl Figures {
         sets: &SharedSets,
         storages: &[(String, String)],
         (log, log_bytes): &(Arc<FrontLog>, u64),
+        workers: usize,
     ) -> io::Result<Figures> {
         let (management, work) = (&sets.management, &sets.work);
         let of_kind =
@@ -56,6 +59,9 @@ impl Figures {
         let main = Meaning::publish(work, &served, 2)?;
         let memories = Meaning::publish(work, &class_of("sma", "The memory", 40, SMA), 3)?;
         let files = Meaning::publish(work, &class_of("smf", "A disk", 42, SMF), 4)?;
+        let pool = Meaning::publish(work, &class_of("mempool", "What a worker has in use", 80, POOL), 6)?;
+        let pool_of = |of: &str, worker: usize| pool.counters(work, &format!("MEMPOOL.{of}{worker}"));
+        let pools = (0..workers).map(|worker| Ok([pool_of("sess", worker)?, pool_of("req", worker)?]));
         let disks = of_kind("file").map(|name| files.counters(work, &format!("SMF.{name}")));
         Ok(Figures {
             management: process.counters(management, "MGT")?,
@@ -63,6 +69,7 @@ impl Figures {
             _transient: memories.counters(work, "SMA.Transient")?,
             memory: memories.counters(work, &format!("SMA.{memory}"))?,
             disks: disks.collect::<io::Result<_>>()?,
+            pools: pools.collect::<io::Result<_>>()?,
             backend: Meaning::publish(work, &of_backends, 5)?,
             backends: BTreeMap::new(),
             work: work.clone(),
@@ -79,6 +86,10 @@ impl Figures {
         self.memory.show(&figures_of(SMA, now))?;
         for (shown, disk) in self.disks.iter().zip(&now.disks) {
             shown.show(&figures_of(SMF, disk))?;
+        }
+        for ([sessions, requests], load) in self.pools.iter().zip(&now.loads) {
+            sessions.show(&figures_of(POOL, &load.connections))?;
+            requests.show(&figures_of(POOL, &load.requests))?;
         }
         let mut seen = BTreeSet::new();
         // As in Varnish, a program that is cold has no counters.

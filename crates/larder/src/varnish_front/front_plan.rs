@@ -4,13 +4,14 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use cache::DiskFile;
-use proxy::settings::{ListenAddress, ListenerSettings};
+use proxy::settings::{ListenAddress, ListenerSettings, ListenerTls};
 use varnishd::{CommandLine, ListenArgument, ListenPlace, ParameterBook, SocketOwner, StorageKind};
 
 use crate::addresses::{AdminAddress, parse_admin};
 use crate::config::is_server_name;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory};
 use crate::quantities::{parse_size, show_size};
+use crate::tls_files::{CertificateFiles, TlsFiles};
 use crate::varnish_parameters;
 
 /// What Varnish takes when no `-s` says otherwise.
@@ -45,7 +46,7 @@ pub fn plan(line: &CommandLine, book: &ParameterBook) -> Result<FrontPlan, Strin
     plan.settings.as_varnishd = true;
     plan.settings.limits.request_head.lenient = true;
     plan.settings.limits.response_head.lenient = true;
-    let listen = listeners(line)?;
+    let listen = listeners(line, &mut plan)?;
     plan.settings.listeners = listen.iter().map(|listener| listener.settings.clone()).collect();
     let storages = take_storages(line, &mut plan, &mut notes)?;
     plan.admin.address = AdminAddress::Off;
@@ -92,7 +93,7 @@ fn take_parameters(
     Ok(())
 }
 
-fn listeners(line: &CommandLine) -> Result<Vec<FrontListener>, String> {
+fn listeners(line: &CommandLine, plan: &mut Plan) -> Result<Vec<FrontListener>, String> {
     let by_default = [ListenArgument::parse(":80", 0)?];
     let arguments = if line.listen.is_empty() { &by_default[..] } else { &line.listen };
     let mut listeners: Vec<FrontListener> = Vec::new();
@@ -109,10 +110,28 @@ fn listeners(line: &CommandLine) -> Result<Vec<FrontListener>, String> {
             let mut settings = ListenerSettings::at(address);
             settings.proxy_protocol = argument.is_proxy_protocol;
             settings.name = Some(argument.name.as_str().into());
+            if argument.is_tls {
+                let files = certificates(line, plan);
+                let tls = files.load().map_err(|fault| format!("--cert, for -a {}: {fault}", argument.name))?;
+                settings.tls = Some(ListenerTls::new(tls));
+                plan.tls_files.push((settings.address.clone(), files));
+            }
             listeners.push(FrontListener { name: argument.name.clone(), settings, owner: owner.clone() });
         }
     }
     Ok(listeners)
+}
+
+/// What every listener with TLS shows. Inside HTTP/2 is spoken where a client in the clear may speak it, too.
+fn certificates(line: &CommandLine, plan: &Plan) -> TlsFiles {
+    let keys = if line.keys.is_empty() { &line.certificates } else { &line.keys };
+    let pair =
+        |(certificate, key): (&String, &String)| CertificateFiles { certificate: certificate.into(), key: key.into() };
+    TlsFiles {
+        certificates: line.certificates.iter().zip(keys).map(pair).collect(),
+        without_http2: !plan.settings.accepts_h2c,
+        ..TlsFiles::default()
+    }
 }
 
 fn addresses(host: Option<&str>, port: u16) -> Result<Vec<ListenAddress>, String> {
@@ -282,6 +301,9 @@ mod tests {
         check("-b none -a 127.0.0.1:81 -a 127.0.0.1:81", "same address");
         check("-b none -p default_ttl=x", "Invalid number (x)");
         check("-b none -p nonesuch=x", "no parameter");
+        check("-b none -a :0,HTTPS --cert /nonexistent.pem", "--cert, for -a a0: /nonexistent.pem");
+        check("-b none -a :0,HTTPS", "needs a certificate");
+        check("-b none -a :0,HTTPS --cert a --cert b --key c", "each --cert has a --key");
         check("-b none --admin nowhere", "--admin nowhere");
     }
 

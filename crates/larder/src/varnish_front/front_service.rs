@@ -120,6 +120,16 @@ impl FrontService {
         }
     }
 
+    pub fn watches_certificates(&self) -> bool {
+        self.state.lock().life.as_ref().is_some_and(|life| life.running.watches_certificates())
+    }
+
+    pub fn look_at_certificates(&self) {
+        if let Some(life) = &mut self.state.lock().life {
+            life.running.look_at_certificates();
+        }
+    }
+
     /// Finishes what is in flight. `None` if nothing is served.
     pub fn drain(&self) -> Option<oneshot::Receiver<()>> {
         let mut state = self.state.lock();

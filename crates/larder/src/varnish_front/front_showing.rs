@@ -70,7 +70,7 @@ fn show_now(
     };
     let figures = match shown {
         Some(figures) => figures,
-        None => shown.insert(Figures::publish(sets, &service.storages(), log)?),
+        None => shown.insert(Figures::publish(sets, &service.storages(), log, now.loads.len())?),
     };
     figures.show(&now)
 }

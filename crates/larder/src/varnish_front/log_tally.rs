@@ -52,10 +52,14 @@ tallied! {
     SendFailed "sc_tx_error" "Sessions closed because nothing could be sent",
     ResponseCloses "sc_resp_close" "Sessions whose last answer said that it was",
     ProgramFailed "sc_vcl_failure" "Sessions closed because a program failed",
+    RangeShort "sc_range_short" "Sessions closed because not all of a range came from the backend",
+    Http2Refused "sc_req_http20" "Sessions closed because HTTP/2 is switched off",
+    Overload "sc_overload" "Sessions closed because of a limit of HTTP/2",
+    RapidReset "sc_rapid_reset" "Sessions closed because streams ended too soon and too often",
 }
 
 /// By the first word of how a session closed.
-const CLOSINGS: [(At, &str); 10] = [
+const CLOSINGS: [(At, &str); 14] = [
     (At::RemoteClosed, "REM_CLOSE"),
     (At::RequestCloses, "REQ_CLOSE"),
     (At::Junk, "RX_JUNK"),
@@ -66,15 +70,25 @@ const CLOSINGS: [(At, &str); 10] = [
     (At::SendFailed, "TX_ERROR"),
     (At::ResponseCloses, "RESP_CLOSE"),
     (At::ProgramFailed, "VCL_FAILURE"),
+    (At::RangeShort, "RANGE_SHORT"),
+    (At::Http2Refused, "REQ_HTTP20"),
+    (At::Overload, "OVERLOAD"),
+    (At::RapidReset, "RAPID_RESET"),
 ];
 
 /// Varnish's parameter `shortlived` by default, in seconds.
 const SHORT_LIFE_S: f64 = 10.0;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LogTally {
     served: [AtomicU64; TALLIED.len()],
     fetches: Mutex<FetchTally>,
+}
+
+impl Default for LogTally {
+    fn default() -> LogTally {
+        LogTally { served: [const { AtomicU64::new(0) }; TALLIED.len()], fetches: Mutex::default() }
+    }
 }
 
 impl LogTally {

@@ -137,6 +137,8 @@ impl Http2Stream {
                 self.unread.is_unread = false;
                 if let Some(records) = self.unread.records.take() {
                     records.stamp("ReqBody");
+                    // Its head need not have said how long it is.
+                    records.count(|carried| carried.body_in = self.unread.taken_bytes);
                 }
                 Poll::Ready(Ok(BodyRead::End(trailers)))
             }

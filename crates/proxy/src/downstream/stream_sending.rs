@@ -44,8 +44,11 @@ impl Http2Stream {
         let mut transfer = StreamTransfer { body, pieces: VecDeque::new(), left, is_queued, pace, began, moved, held };
         let end = poll_fn(|cx| transfer.poll_send(self, cx)).await;
         self.alarm.off();
-        if end != End::Sent {
-            self.streams.reset(self.id, ErrorCode::InternalError);
+        match end {
+            End::Sent => {}
+            // It was not wanted, or not enough; our answer is as good as ever.
+            End::ClientSlow => self.streams.reset(self.id, ErrorCode::Cancel),
+            _ => self.streams.reset(self.id, ErrorCode::InternalError),
         }
         let body_bytes = self.streams.sending(self.id).framed_bytes;
         self.core.counters.bytes_out.add(head_bytes + body_bytes);

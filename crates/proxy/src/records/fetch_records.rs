@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use cache::{Failure, Now};
-use message::{FieldName, FieldsView, Request, ResponseHead};
+use message::{FieldName, FieldsView, Request, ResponseHead, Version};
 use rules::date::parse_date;
 use rules::{Lifetimes, ResponseDirectives};
 use vcl::Message;
@@ -52,13 +52,19 @@ pub(crate) fn begin(
     records.write(RecordKind::Begin, format_args!("bereq {} {reason}", client.map_or(0, TaskRecords::xid)));
     records.put(RecordKind::VclUse, &[program.as_bytes()]);
     records.stamp("Start");
-    asked(&records, request);
+    // What we ask is HTTP/1.1, whatever we were asked; as in Varnish, where that was HTTP/2 it is there, too.
+    if request.version == Version::Http2 {
+        asked(&records, request, Version::Http2);
+        records.put(RecordKind::BereqProtocol, &[request_records::version_text(Version::Http11)]);
+    } else {
+        asked(&records, request, Version::Http11);
+    }
     Some(records)
 }
 
 /// The request as vcl_backend_fetch first sees it.
-pub(crate) fn asked(records: &TaskRecords, request: &Request<'_>) {
-    request_records::request_line(records, Message::Bereq, request);
+fn asked(records: &TaskRecords, request: &Request<'_>, version: Version) {
+    request_records::request_line(records, Message::Bereq, request, version);
     request_records::fields(records, RecordKind::BereqHeader, request.fields);
 }
 
@@ -207,7 +213,7 @@ pub(crate) fn again(records: &TaskRecords, xid: u64, request: &Request<'_>) {
     records.stamp("Retry");
     records.go_on_as(xid, "bereq", "retry");
     records.stamp("Start");
-    asked(records, request);
+    asked(records, request, Version::Http11);
     records.field(RecordKind::BereqUnset, NAME, before.to_string().as_bytes());
     records.field(RecordKind::BereqHeader, NAME, xid.to_string().as_bytes());
 }

@@ -26,6 +26,8 @@ macro_rules! record_kinds {
 }
 
 record_kinds! {
+    Debug "Debug", H2RxHdr "H2RxHdr", H2RxBody "H2RxBody", H2TxHdr "H2TxHdr", H2TxBody "H2TxBody",
+    BogoHeader "BogoHeader",
     Error "Error", SessOpen "SessOpen", SessClose "SessClose", Proxy "Proxy", ProxyGarbage "ProxyGarbage",
     BackendOpen "BackendOpen", BackendClose "BackendClose", BackendHealth "Backend_health", HttpGarbage "HttpGarbage",
     Length "Length", FetchError "FetchError", Ttl "TTL", FetchBody "Fetch_Body", Filters "Filters", Storage "Storage",
@@ -42,6 +44,13 @@ record_kinds! {
     Link "Link", Begin "Begin", End "End", Timestamp "Timestamp",
     ExpKill "ExpKill",
     ReqAcct "ReqAcct", PipeAcct "PipeAcct", BereqAcct "BereqAcct",
+}
+
+impl RecordKind {
+    /// Frames of HTTP/2: bytes and no text.
+    pub(crate) fn is_binary(self) -> bool {
+        matches!(self, RecordKind::H2RxHdr | RecordKind::H2RxBody | RecordKind::H2TxHdr | RecordKind::H2TxBody)
+    }
 }
 
 /// A part of a message's head.

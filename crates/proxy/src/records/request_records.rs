@@ -16,6 +16,7 @@ use crate::records::session_records::SessionRecords;
 use crate::records::task_records::TaskRecords;
 use crate::vcl_story::scope_heads::usual_reason;
 use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::xids;
 
 /// Where Varnish keeps what it does not store.
 pub(crate) const TRANSIENT: &[u8] = b"malloc Transient";
@@ -37,14 +38,14 @@ pub(crate) fn begin(
     (received, expected, moment): (&ReceivedRequest<'_>, Option<&[u8]>, Moment),
 ) -> Option<Rc<TaskRecords>> {
     let records = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xid, moment)?;
-    let listener = announce(&records, session, moment);
+    let request = &received.request;
+    let listener = announce(&records, session, request.version, moment);
     records.put(RecordKind::VclUse, &[program.as_bytes()]);
     if let Some(expected) = expected {
         records.field(RecordKind::ReqUnset, b"Expect", expected);
     }
     started(&records, addresses.client, listener);
-    let request = &received.request;
-    request_line(&records, Message::Req, request);
+    request_line(&records, Message::Req, request, request.version);
     fields(&records, RecordKind::ReqHeader, request.fields);
     completion(&records, request.fields, &addresses.peer);
     records.count(|carried| {
@@ -62,13 +63,21 @@ pub(crate) fn started(records: &TaskRecords, client: SocketAddr, listener: &str)
 }
 
 /// Returns the listener's name.
-fn announce<'s>(records: &TaskRecords, session: Option<&'s SessionRecords>, moment: Moment) -> &'s str {
+fn announce<'s>(
+    records: &TaskRecords,
+    session: Option<&'s SessionRecords>,
+    version: Version,
+    moment: Moment,
+) -> &'s str {
     let xid = records.xid();
     if let Some(session) = session {
         session.link(xid);
     }
     records.write(RecordKind::Begin, format_args!("req {} rxreq", session.map_or(0, SessionRecords::xid)));
     records.stamp_at("Start", moment);
+    if version == Version::Http2 {
+        records.put(RecordKind::ReqProtocol, &[version_text(version)]);
+    }
     records.stamp_at("Req", moment);
     session.map_or("a0", SessionRecords::listener)
 }
@@ -87,7 +96,7 @@ fn completion(records: &TaskRecords, view: FieldsView<'_>, peer: &[u8]) {
 }
 
 /// Method, URL and protocol of `req` or `bereq`.
-pub(crate) fn request_line(records: &TaskRecords, of: Message, request: &Request<'_>) {
+pub(crate) fn request_line(records: &TaskRecords, of: Message, request: &Request<'_>, version: Version) {
     let put = |kind: RecordKind, parts: &[&[u8]]| records.put(kind, parts);
     let (method, url, protocol) = match of {
         Message::Bereq => (RecordKind::BereqMethod, RecordKind::BereqUrl, RecordKind::BereqProtocol),
@@ -98,8 +107,6 @@ pub(crate) fn request_line(records: &TaskRecords, of: Message, request: &Request
         None => put(url, &[request.path]),
         Some(query) => put(url, &[request.path, b"?", query]),
     }
-    // What we ask is HTTP/1.1, whatever we were asked.
-    let version = if of == Message::Bereq { Version::Http11 } else { request.version };
     put(protocol, &[version_text(version)]);
 }
 
@@ -177,9 +184,12 @@ pub(crate) fn marked(records: &TaskRecords, kind: RecordKind, mark: &StoredView<
 }
 
 /// It went out.
-pub(crate) fn sent(records: &TaskRecords, head_bytes: u64, body_bytes: u64, persistent: bool) {
-    let fate: &[u8] = if persistent { b"keep-alive" } else { b"close" };
-    records.field(RecordKind::RespHeader, b"Connection", fate);
+pub(crate) fn sent(records: &TaskRecords, version: Version, (head_bytes, body_bytes): (u64, u64), persistent: bool) {
+    match (version, persistent) {
+        (Version::Http2, _) => records.put(RecordKind::RespProtocol, &[version_text(version)]),
+        (_, true) => records.field(RecordKind::RespHeader, b"Connection", b"keep-alive"),
+        (_, false) => records.field(RecordKind::RespHeader, b"Connection", b"close"),
+    }
     records.count(|carried| (carried.head_out, carried.body_out) = (head_bytes, body_bytes));
 }
 
@@ -189,22 +199,43 @@ pub(crate) fn end(records: &TaskRecords, ended: Moment) {
     records.end();
 }
 
-/// Bytes that are no request, and the answer to them.
-pub(crate) fn refused(
+/// Bytes that are no request, or one over a limit, and the answer to them.
+pub(crate) fn begin_refused(
     core: &Core,
-    (session, xid): (Option<&SessionRecords>, u64),
+    (session, version): (Option<&SessionRecords>, Version),
     refusal: &Refusal,
-    (garbage, head_out): (&[u8], u64),
-) {
-    let moment = Moment::now();
-    let Some(records) = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xid, moment) else { return };
-    announce(&records, session, moment);
+    garbage: &[u8],
+) -> Option<Rc<TaskRecords>> {
+    let records = begin_none(core, session, version)?;
     let line_end = garbage.iter().position(|&byte| byte == b'\r' || byte == b'\n').unwrap_or(garbage.len());
     if line_end > 0 {
         records.put(RecordKind::HttpGarbage, &[&garbage[..line_end]]);
     }
     records.write(RecordKind::Error, format_args!("{}", refusal.token));
     response(&records, Message::Resp, (refusal.status, None), std::iter::empty());
-    records.count(|carried| (carried.head_in, carried.head_out) = (garbage.len() as u64, head_out));
-    end(&records, Moment::now());
+    records.count(|carried| carried.head_in = garbage.len() as u64);
+    Some(records)
+}
+
+/// The answer went out.
+pub(crate) fn end_refused(records: &TaskRecords, head_out: u64) {
+    records.count(|carried| carried.head_out = head_out);
+    end(records, Moment::now());
+}
+
+/// A head that is none, of a stream that is reset without an answer.
+pub(crate) fn malformed(core: &Core, session: Option<&SessionRecords>, refusal: &Refusal) {
+    if let Some(records) = begin_none(core, session, Version::Http2) {
+        records.put(RecordKind::BogoHeader, &[refusal.token.as_bytes()]);
+        records.end();
+    }
+}
+
+/// Something came that is no request.
+fn begin_none(core: &Core, session: Option<&SessionRecords>, version: Version) -> Option<Rc<TaskRecords>> {
+    core.records.as_ref()?;
+    let moment = Moment::now();
+    let records = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xids::next(&core.xids), moment)?;
+    announce(&records, session, version, moment);
+    Some(records)
 }

@@ -1,17 +1,19 @@
 //! The records of a client's connection, each handed over as it happens: a session may last for hours.
 
 use std::cell::Cell;
+use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use wire::Refusal;
+use wire::http2::{ConnectionError, ErrorCode};
 
 use crate::clock::Moment;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::records::RecordKind;
-use crate::records::task_records::TaskRecords;
+use crate::records::task_records::{Carried, TaskRecords};
 use crate::vcl_story::xids;
 
 /// Why a session ends, in Varnish's words.
@@ -31,7 +33,15 @@ pub(crate) enum SessionEnd {
     Body,
     TransmitFailed,
     Pipe,
+    /// Of a range that was promised not all came.
+    RangeShort,
     ProgramFailed,
+    /// HTTP/2 where it is not spoken.
+    Http2Refused,
+    /// Over a limit of HTTP/2.
+    Overload,
+    /// Streams that were reset too soon and too often.
+    RapidReset,
 }
 
 impl SessionEnd {
@@ -39,6 +49,15 @@ impl SessionEnd {
         match refusal.status {
             408 => SessionEnd::Timeout,
             431 | 414 => SessionEnd::Overflow,
+            _ => SessionEnd::Junk,
+        }
+    }
+
+    /// Of an HTTP/2 connection that broke the rules.
+    pub(crate) fn of_http2(error: &ConnectionError) -> SessionEnd {
+        match error.code {
+            _ if error.is_rapid_reset() => SessionEnd::RapidReset,
+            ErrorCode::FlowControlError | ErrorCode::EnhanceYourCalm => SessionEnd::Overload,
             _ => SessionEnd::Junk,
         }
     }
@@ -54,7 +73,11 @@ impl SessionEnd {
             SessionEnd::Body => "RX_BODY",
             SessionEnd::TransmitFailed => "TX_ERROR",
             SessionEnd::Pipe => "TX_PIPE",
+            SessionEnd::RangeShort => "RANGE_SHORT",
             SessionEnd::ProgramFailed => "VCL_FAILURE",
+            SessionEnd::Http2Refused => "REQ_HTTP20",
+            SessionEnd::Overload => "OVERLOAD",
+            SessionEnd::RapidReset => "RAPID_RESET",
         }
     }
 }
@@ -132,6 +155,47 @@ impl SessionRecords {
         self.task.hand_over();
     }
 
+    /// Does anybody read such records?
+    pub(crate) fn wants(&self, kind: RecordKind) -> bool {
+        self.task.wants(kind)
+    }
+
+    /// A frame, as far as anybody reads them. It is handed over with others. False: nobody does.
+    pub(crate) fn frame(&self, (head_kind, head): (RecordKind, &[u8]), (body_kind, body): (RecordKind, &[u8])) -> bool {
+        let (wants_head, wants_body) = (self.wants(head_kind), self.wants(body_kind) && !body.is_empty());
+        if wants_head {
+            self.task.put(head_kind, &[head]);
+        }
+        if wants_body {
+            self.task.put(body_kind, &[body]);
+        }
+        wants_head || wants_body
+    }
+
+    /// Something for those who look for a fault, unless nobody does.
+    pub(crate) fn debug(&self, text: fmt::Arguments<'_>) {
+        if self.wants(RecordKind::Debug) {
+            self.task.write(RecordKind::Debug, text);
+            self.task.hand_over();
+        }
+    }
+
+    /// Why an HTTP/2 connection was ended.
+    pub(crate) fn broke(&self, error: &ConnectionError) {
+        self.task.put(RecordKind::Error, &[b"HTTP/2: ", error.token.as_bytes()]);
+        self.closes(SessionEnd::of_http2(error));
+    }
+
+    /// What was carried beside the requests.
+    pub(crate) fn account(&self, carried: Carried) {
+        self.task.count(|account| *account = carried);
+        self.task.say_account(RecordKind::ReqAcct);
+    }
+
+    pub(crate) fn hand_over(&self) {
+        self.task.hand_over();
+    }
+
     /// The last word counts.
     pub(crate) fn closes(&self, why: SessionEnd) {
         self.closing.set(why);
@@ -145,5 +209,24 @@ impl Drop for SessionRecords {
         self.task
             .write(RecordKind::SessClose, format_args!("{name} {}.{:03}", micros / 1_000_000, micros / 1_000 % 1_000));
         self.task.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_http2_connection_ends_for_varnish_s_reasons() {
+        for (code, token, name) in [
+            (ErrorCode::EnhanceYourCalm, "flood-of-resets", "RAPID_RESET"),
+            (ErrorCode::EnhanceYourCalm, "flood-of-stream-errors", "RAPID_RESET"),
+            (ErrorCode::EnhanceYourCalm, "flood-of-pings", "OVERLOAD"),
+            (ErrorCode::FlowControlError, "stream-window-overflow", "OVERLOAD"),
+            (ErrorCode::CompressionError, "index-unknown", "RX_JUNK"),
+            (ErrorCode::ProtocolError, "push-unasked", "RX_JUNK"),
+        ] {
+            assert_eq!(SessionEnd::of_http2(&ConnectionError { code, token }).name(), name, "{token}");
+        }
     }
 }

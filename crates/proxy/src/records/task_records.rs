@@ -116,14 +116,16 @@ impl TaskRecords {
     /// The last record; what comes later is nobody's.
     pub(crate) fn end(&self) {
         if !self.is_over.replace(true) {
-            self.say_account();
+            if let Some(kind) = self.account {
+                self.say_account(kind);
+            }
             self.put(RecordKind::End, &[]);
             self.hand_over();
         }
     }
 
-    fn say_account(&self) {
-        let Some(kind) = self.account else { return };
+    /// What it carried so far.
+    pub(crate) fn say_account(&self, kind: RecordKind) {
         let Carried { head_in, body_in, head_out, body_out } = self.carried.get();
         let ([head, body], [head_after, body_after]) = match kind {
             RecordKind::BereqAcct => ([head_out, body_out], [head_in, body_in]),
@@ -131,6 +133,11 @@ impl TaskRecords {
         };
         let (sum, sum_after) = (head + body, head_after + body_after);
         self.write(kind, format_args!("{head} {body} {sum} {head_after} {body_after} {sum_after}"));
+    }
+
+    /// Does anybody read such records?
+    pub(crate) fn wants(&self, kind: RecordKind) -> bool {
+        self.sink.wants(kind)
     }
 
     /// What its storage is called.

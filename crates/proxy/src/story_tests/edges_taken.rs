@@ -25,6 +25,7 @@ const ELSEWHERE: &[(&str, &[(State, State)])] = &[
             (State::Memcached, State::Log),
         ],
     ),
+    ("a stream of HTTP/2: spec/varnishd/http2_log.vtc", &[(State::Pipe, State::Pass)]),
     (
         "a disk: spec/disk",
         &[

@@ -73,6 +73,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
 fn session_end(tx: &Transaction, end: End) -> SessionEnd {
     match end {
         End::TunnelClosed => SessionEnd::Pipe,
+        End::Cut(_) if tx.outcome.status == 206 => SessionEnd::RangeShort,
         End::ClientSlow | End::MemoryNeeded | End::Cut(_) => SessionEnd::TransmitFailed,
         End::Unanswered(_) => SessionEnd::Body,
         End::Sent if tx.client_closes => SessionEnd::Request,

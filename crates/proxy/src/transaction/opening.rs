@@ -15,7 +15,7 @@ use crate::policy::{self, Policy};
 use crate::receive::{Received, Verdict};
 use crate::site::{Backend, Site};
 use crate::transaction::transaction_states::State;
-use crate::transaction::{Outcome, Step, Transaction};
+use crate::transaction::{ActiveRequest, Outcome, Step, Transaction};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::client_steps;
 use crate::vcl_story::program_at_once::OnItsWay;
@@ -93,6 +93,7 @@ impl ParsedRequest<'_> {
             leased: None,
             own_fields: Fields::default(),
             _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
+            _counted: ActiveRequest::begin(core),
             site,
         })
     }

@@ -31,7 +31,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 74] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 75] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -105,6 +105,8 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 74] = {
         // The origin did not switch protocols.
         (Pipe, Deliver),
         (Pipe, Synth),
+        // A stream of HTTP/2 is no tunnel.
+        (Pipe, Pass),
         (Pipe, Log),
         (Purge, Synth),
         (Synth, Deliver),

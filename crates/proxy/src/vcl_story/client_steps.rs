@@ -220,7 +220,8 @@ pub(crate) fn restart(tx: &mut Transaction) -> Step {
         let listeners = &tx.site.settings.listeners;
         let listener = listener_name(listeners, state.addresses.local, state.addresses.unix_path.as_deref());
         request_records::started(records, state.addresses.client, &listener);
-        request_records::request_line(records, Message::Req, &tx.head.request());
+        let request = tx.head.request();
+        request_records::request_line(records, Message::Req, &request, request.version);
         request_records::fields(records, RecordKind::ReqHeader, tx.head.fields());
     }
     state.restart(xid);

@@ -28,6 +28,8 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<UnplannedAns
     let facts = facts.unwrap_or_else(|| program_answer::dates(&made.head, tx.core.now()));
     let ResponseHead { status, reason, mut fields, .. } = made.head;
     let length_said = deliver::length_said(fields.view());
+    // Its Connection is not what goes out, so nothing would say that these are of one connection.
+    HopByHop::drop_nominated(&mut fields);
     fields.retain(|field| !is_of_connection(field.name));
     Ok(UnplannedAnswer {
         status,

@@ -8,14 +8,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::{Key, Object};
-use message::{FieldName, Method, Request, Status};
+use message::{FieldName, Method, Request, Status, list_members};
 use rules::{Freshness, RequestDirectives};
 use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerdict};
 use vcl::subroutines::Method as Subroutine;
 use vcl::{Fault, Loaded};
 use wire::{
-    Persistence, ReceivedRequest, has_length, says_close, write_field, write_head_end, write_number_field,
-    write_status_line,
+    Persistence, ReceivedRequest, has_length, is_nominated, says_close, write_field, write_head_end,
+    write_number_field, write_status_line,
 };
 
 use crate::client_identity::ClientIdentity;
@@ -281,8 +281,13 @@ fn render(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &O
     let mut out = core.tail.borrow_mut();
     out.clear();
     write_status_line(&mut out, Status(status), Some(scope.response.reason_text()));
-    let (mut closes, fields) = (false, &scope.response.fields);
-    fields.lines(CONNECTION, &mut |value| closes |= says_close(value));
+    let (mut closes, mut nominated, fields) = (false, Vec::new(), &scope.response.fields);
+    fields.lines(CONNECTION, &mut |value| {
+        closes |= says_close(value);
+        nominated.extend(list_members(value).filter(|option| is_nominated(option)));
+    });
+    // Its Connection is not what goes out, so nothing would say that these are of one connection.
+    nominated.into_iter().for_each(|name| fields.unset(Name::of(name)));
     fields.write(&mut out, WRITTEN_BY_US);
     if has_length(Status(status)) {
         write_number_field(&mut out, "Content-Length", object.body_len());

@@ -6,10 +6,12 @@
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 
+use message::Version;
 use rules::Lifetimes;
 use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
+use crate::records::request_records;
 use crate::server_names::{server_hostname, server_identity};
 use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::client_state::Remembered;
@@ -110,7 +112,10 @@ fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::REQ_HASH_IGNORE_VARY => Plain::Bool(state.hash_ignore_vary.get()),
         V::REQ_IS_HITMISS => Plain::Bool(state.remembered.get() == Remembered::HitForMiss),
         V::REQ_IS_HITPASS => Plain::Bool(state.remembered.get() == Remembered::HitForPass),
-        V::REQ_TRANSPORT => return text(b"HTTP/1"),
+        V::REQ_TRANSPORT => {
+            let is_http2 = scope.req.proto() == request_records::version_text(Version::Http2);
+            return text(if is_http2 { b"HTTP/2" } else { b"HTTP/1" });
+        }
         V::REQ_ESI => Plain::Bool(state.esi.get()),
         V::REQ_HASH => hash(scope, state.hash.get()),
         // Without a bereq nothing of it is empty: its method is.

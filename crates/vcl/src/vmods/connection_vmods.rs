@@ -54,8 +54,10 @@ functions! {
     }
 }
 
-/// Varnish's default for the number of quick resets that a connection may do.
-const RAPID_RESETS: i64 = 100;
+/// How many requests a connection may take back in a period, as `wire` has it.
+const RAPID_RESETS: i64 = 200;
+/// In seconds.
+const RAPID_RESET_PERIOD: f64 = 60.0;
 
 pub fn unix<'a, H: Host<'a>>(run: &Run<'a, '_, H>, function: UnixFunction) -> Result<Plain<'a>, Fault> {
     let Some(peer) = run.host.unix_peer() else {
@@ -114,13 +116,16 @@ pub fn tls<'a, H: Host<'a>>(run: &Run<'a, '_, H>, function: TlsFunction) -> Plai
     )
 }
 
-/// The budget for quick resets is not counted here; what is set is taken and without effect.
+/// Outside of HTTP/2 all is -1. What is set is taken and without effect: the budget is that of all floods, and no program sees
+/// what is left of it.
 pub fn h2<'a, H: Host<'a>>(run: &Run<'a, '_, H>, function: H2Function) -> Plain<'a> {
+    let is_http2 = run.host.variable(VariableId::REQ_TRANSPORT).text() == Some(b"HTTP/2");
+    let or_none = |value: f64| if is_http2 { value } else { -1.0 };
     match function {
-        H2Function::Is => Plain::Bool(run.host.variable(VariableId::REQ_PROTO).text() == Some(b"HTTP/2.0")),
-        H2Function::RapidReset => Plain::Duration(1.0),
-        H2Function::RapidResetLimit => Plain::Int(RAPID_RESETS),
-        H2Function::RapidResetPeriod => Plain::Duration(60.0),
-        H2Function::RapidResetBudget => Plain::Real(RAPID_RESETS as f64),
+        H2Function::Is => Plain::Bool(is_http2),
+        // However late one comes, it counts as long as the request is not answered.
+        H2Function::RapidReset | H2Function::RapidResetPeriod => Plain::Duration(or_none(RAPID_RESET_PERIOD)),
+        H2Function::RapidResetLimit => Plain::Int(if is_http2 { RAPID_RESETS } else { -1 }),
+        H2Function::RapidResetBudget => Plain::Real(or_none(RAPID_RESETS as f64)),
     }
 }

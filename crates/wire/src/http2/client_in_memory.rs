@@ -30,11 +30,12 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Greetings have been exchanged.
+    /// Greetings have been exchanged, and the window that comes with a first body has been said.
     pub(super) fn new() -> Client {
         let mut client = Client::silent();
         client.send(&[PREFACE, &frame(FrameType::Settings, 0, 0, &[])].concat());
         client.connection.control_written(usize::MAX);
+        client.connection.owes_window = false;
         client.heard.clear();
         client
     }

@@ -1,5 +1,7 @@
 //! Why a stream or a connection ended: the codes of RFC 9113 §7, and the error that ends a connection.
 
+use super::flood_score::FloodKind;
+
 /// RFC 9113 §7; a code that is not defined there counts as INTERNAL_ERROR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -61,6 +63,11 @@ pub struct ConnectionError {
 }
 
 impl ConnectionError {
+    /// Did streams end too soon and too often, by the peer's resets or by its mistakes?
+    pub fn is_rapid_reset(&self) -> bool {
+        [FloodKind::PeerReset, FloodKind::ForcedReset].iter().any(|kind| kind.token() == self.token)
+    }
+
     pub(crate) const fn protocol(token: &'static str) -> ConnectionError {
         ConnectionError { code: ErrorCode::ProtocolError, token }
     }

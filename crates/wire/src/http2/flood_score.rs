@@ -51,6 +51,13 @@ impl FloodKind {
     }
 }
 
+impl FloodKind {
+    /// What the peer is told.
+    pub(crate) const fn token(self) -> &'static str {
+        self.budget().1
+    }
+}
+
 /// What one connection has spent in this period.
 #[derive(Clone, Debug, Default)]
 pub struct FloodScore {

@@ -314,7 +314,7 @@ impl Http2Connection {
 }
 
 /// What all streams may send together is more than the 65,535 bytes that a connection begins with (RFC 9113 §6.9.2). A client hears it
-/// behind the ACK of its SETTINGS: some expect nothing else between ours and that.
+/// when the first of what it has to send has come.
 pub(super) fn write_wider_window(out: &mut Vec<u8>) {
     let given = CONNECTION_WINDOW_BYTES - PeerSettings::DEFAULT.initial_window;
     write_window_update(StreamId::CONNECTION, given as u32, out);

@@ -52,7 +52,7 @@ impl Http2Connection {
         let mut consumed = 0;
         loop {
             let unread = &input[consumed..];
-            match self.read_step(unread, now_ms)? {
+            match self.read_step(unread, options, now_ms)? {
                 Step::More => return Ok(Received { consumed, event: None }),
                 Step::Done(bytes) => consumed += bytes,
                 Step::Told(bytes, mut event) => {
@@ -99,7 +99,7 @@ impl Http2Connection {
     }
 
     #[inline]
-    fn read_step(&mut self, unread: &[u8], now_ms: u64) -> Result<Step, ConnectionError> {
+    fn read_step(&mut self, unread: &[u8], options: &Http2Options<'_>, now_ms: u64) -> Result<Step, ConnectionError> {
         match self.awaited {
             Awaited::Head => self.read_frame(unread, now_ms),
             Awaited::Data(data) => Ok(self.read_data(data, unread)),
@@ -109,7 +109,7 @@ impl Http2Connection {
                 Ok(if bytes == 0 && left > 0 { Step::More } else { Step::Done(bytes) })
             }
             Awaited::Preface { matched } => self.read_preface(usize::from(matched), unread),
-            Awaited::FirstHead => self.read_first_head(unread),
+            Awaited::FirstHead => self.read_first_head(unread, options),
         }
     }
 
@@ -129,9 +129,11 @@ impl Http2Connection {
         Ok(Step::Done(bytes))
     }
 
-    fn read_first_head(&mut self, unread: &[u8]) -> Result<Step, ConnectionError> {
+    /// Who leaves his settings as they are by default may say nothing of them, where heads are read leniently.
+    fn read_first_head(&mut self, unread: &[u8], options: &Http2Options<'_>) -> Result<Step, ConnectionError> {
         let Some(head) = FrameHead::read(unread) else { return Ok(Step::More) };
-        if head.frame_type != FrameType::Settings || head.has(ACK) {
+        let says_settings = head.frame_type == FrameType::Settings && !head.has(ACK);
+        if !says_settings && !options.head_limits.lenient {
             return Err(ConnectionError::protocol("settings-missing"));
         }
         self.awaited = Awaited::Head;
@@ -170,6 +172,9 @@ impl Http2Connection {
             FrameType::PriorityUpdate => self.take_priority_update(payload, now_ms)?,
             _ => {
                 self.floods.spend(FloodKind::Priority, 1, now_ms)?;
+                if head.stream.0.is_multiple_of(2) {
+                    return Err(ConnectionError::protocol("stream-number-even"));
+                }
                 check_dependency(head.stream, payload)?;
                 None
             }
@@ -227,6 +232,9 @@ impl Http2Connection {
         let left = head.payload_bytes.checked_sub(overhead).ok_or(ConnectionError::protocol("padding-too-long"))?;
         if self.receive_window.spend(head.payload_bytes).is_err() {
             return Err(ConnectionError::flow_control("connection-window-exceeded"));
+        }
+        if std::mem::take(&mut self.owes_window) {
+            self.queue_unasked(write_wider_window);
         }
         let ends_stream = head.has(END_STREAM);
         if let Err(fault) = self.admit_data(head, left, ends_stream, now_ms)? {
@@ -352,9 +360,6 @@ impl Http2Connection {
         let window_before = self.peer.initial_window;
         self.peer.take(payload, self.role == Role::Client)?;
         self.queue(write_settings_ack)?;
-        if std::mem::take(&mut self.owes_window) {
-            self.queue(write_wider_window)?;
-        }
         let by = i64::from(self.peer.initial_window) - i64::from(window_before);
         for stream in self.streams.iter_mut() {
             let shifted = stream.send_window.shift(by);

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::HeadLimits;
 use crate::http2::client_in_memory::*;
 use crate::http2::frame::PRIORITY_GIVEN;
 use crate::limits::CONNECTION_WINDOW_BYTES;
@@ -40,8 +41,20 @@ fn a_greeting_is_exchanged() {
     client.send(&[setting(3, 5), frame(FrameType::Settings, ACK, 0, &[]), get(1)].concat());
     assert_eq!(
         (client.heard.join(", "), client.control().join(", ")),
-        ("request 1 GET / whole".into(), "SETTINGS 1 0, WINDOW 0 983041".into())
+        ("request 1 GET / whole".into(), "SETTINGS 1 0".into())
     );
+    client.send(&[post(3), data(3, 0, 1), data(3, 0, 1)].concat());
+    assert_eq!(client.control(), ["WINDOW 0 983041"], "once, when there is something to send");
+}
+
+#[test]
+fn where_heads_are_read_leniently_settings_may_be_left_out() {
+    let limits = HeadLimits { lenient: true, ..HeadLimits::REQUEST };
+    let options = Http2Options { head_limits: &limits, ..OPTIONS };
+    let (mut connection, mut arena) = (Http2Connection::of_client(&options), HeadArena::default());
+    let bytes = [PREFACE, &get(1)].concat();
+    let received = connection.receive(&bytes, &mut arena, &options, 0).expect("it is taken");
+    assert_eq!((received.consumed, received.event.is_some()), (bytes.len(), true));
 }
 
 /// bad-inputs G01.

@@ -109,7 +109,11 @@ pub fn read_request_block<'a>(
     if lines.cookies_count > 1 {
         join_cookies(text, spans);
     }
-    Ok(judge(lines, text, spans, context))
+    let mut judged = judge(lines, text, spans, context);
+    if let Ok(head) = &mut judged {
+        head.received.head_bytes = block.len();
+    }
+    Ok(judged)
 }
 
 fn too_much(excess: Excess) -> Refusal {
@@ -138,7 +142,7 @@ impl Lines {
         spans: &mut Vec<FieldSpan>,
     ) -> Result<bool, Refusal> {
         let LineName::Field(name) = line.facts.name else {
-            self.take_pseudo(line)?;
+            self.take_pseudo(line, limits)?;
             return Ok(true);
         };
         self.has_fields = true;
@@ -163,8 +167,9 @@ impl Lines {
         Ok(true)
     }
 
-    /// RFC 9113 §8.3: each at most once, before all fields, and none that is not defined.
-    fn take_pseudo(&mut self, line: HeaderLine) -> Result<(), Refusal> {
+    /// RFC 9113 §8.3: each at most once, before all fields, and none that is not defined. The head is judged when all of it is there, so
+    /// their place changes nothing of what it says: where heads are read leniently it may be any.
+    fn take_pseudo(&mut self, line: HeaderLine, limits: &HeadLimits) -> Result<(), Refusal> {
         let known = match line.facts.name {
             LineName::Method => &mut self.method,
             LineName::Scheme => &mut self.scheme,
@@ -173,7 +178,7 @@ impl Lines {
             LineName::Protocol => &mut self.protocol,
             _ => return Err(refusals::PSEUDO_FIELD_UNKNOWN),
         };
-        if self.has_fields {
+        if self.has_fields && !limits.lenient {
             return Err(refusals::PSEUDO_FIELD_LATE);
         }
         if line.facts.value_kinds & NOT_IN_VALUE != 0 {
@@ -247,7 +252,7 @@ fn judge<'a>(
         (Method::Connect, None) => connect_target(&lines, text)?,
         _ => target_of(&lines, method, text, context)?,
     };
-    let authority = authority_of(lines.authority.map(at), facts.host, context.scheme)?;
+    let authority = authority_of(lines.authority.map(at), facts.host, context)?;
     match (facts.host, lines.authority) {
         (None, Some(place)) => (spans[0].value_at, spans[0].value_len) = (place.0, place.1 - place.0),
         _ => drop(spans.remove(0)),
@@ -341,11 +346,18 @@ fn check_scheme(given: &[u8], scheme: Scheme) -> Result<(), Refusal> {
     Err(if is_known { refusals::TARGET_SCHEME_MISMATCH } else { refusals::TARGET_SCHEME_UNSUPPORTED })
 }
 
-/// RFC 9113 §8.3.1: Host beside `:authority` says the same, or two readers may follow one each.
-fn authority_of<'a>(given: Option<&'a [u8]>, host: Option<&'a [u8]>, scheme: Scheme) -> Result<Authority<'a>, Refusal> {
+/// RFC 9113 §8.3.1: Host beside `:authority` says the same, or two readers may follow one each. Without either it is an error as it
+/// is over HTTP/1.1, and left to the program where that is.
+fn authority_of<'a>(
+    given: Option<&'a [u8]>,
+    host: Option<&'a [u8]>,
+    context: BlockContext<'_>,
+) -> Result<Authority<'a>, Refusal> {
+    let scheme = context.scheme;
     let of_host = host.map(|host| Authority::parse_as_given(host).ok_or(refusals::HOST_INVALID)).transpose()?;
     let Some(given) = given else {
-        return of_host.ok_or(refusals::HOST_MISSING);
+        let unnamed = if context.limits.lenient { Ok(Authority::EMPTY) } else { Err(refusals::HOST_MISSING) };
+        return of_host.map_or(unnamed, Ok);
     };
     if given.contains(&b'@') {
         return Err(refusals::TARGET_USERINFO);

@@ -92,6 +92,22 @@ fn pseudo_fields_are_there_once_and_first() {
     check(&[], &[(":protocol", "websocket")], Err("extended-connect-invalid"));
 }
 
+#[test]
+fn where_heads_are_read_leniently_the_place_of_pseudo_fields_is_free_and_nobody_need_be_named() {
+    const LENIENT: BlockContext<'_> =
+        BlockContext { limits: &HeadLimits { lenient: true, ..HeadLimits::REQUEST }, ..CONTEXT };
+    let lenient =
+        |fields: &[(&str, &str)]| with(&block_of(fields), LENIENT, |head| head.received.request.authority.host.len());
+    let late = [("x-own", "1"), (":path", "/"), (":method", "GET"), (":scheme", "https")];
+    assert_eq!(lenient(&late), Ok(0));
+    assert_eq!(lenient(&[&late[..], &[(":authority", "t.test")]].concat()), Ok(6));
+    assert_eq!(lenient(&[&late[..], &[(":path", "/b")]].concat()), Err("pseudo-field-repeated"));
+    assert_eq!(
+        lenient(&[&late[..], &[(":authority", "t.test"), ("host", "o.test")]].concat()),
+        Err("host-differs-from-authority")
+    );
+}
+
 /// bad-inputs G17 to G19.
 #[test]
 fn targets_methods_and_schemes_are_checked() {
