@@ -83,8 +83,13 @@ pub fn run(data: &[u8]) {
 
 fn ours(block: &[u8]) -> Reading {
     let (mut decoder, mut arena) = (BlockDecoder::new(), HeadArena::default());
-    let context =
-        BlockContext { limits: &HeadLimits::REQUEST, scheme: Scheme::Http, ends_stream: true, extended_connect: false };
+    let context = BlockContext {
+        limits: &HeadLimits::REQUEST,
+        scheme: Scheme::Http,
+        believes_scheme: false,
+        ends_stream: true,
+        extended_connect: false,
+    };
     match read_request_block(&mut decoder, block, context, &mut arena) {
         Err(_) => Reading::Broken,
         Ok(Err(Refusal { token, .. })) => Reading::Refused(token.to_string()),

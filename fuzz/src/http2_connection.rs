@@ -17,6 +17,7 @@ const OPTIONS: Http2Options<'static> = Http2Options {
     head_limits: &HeadLimits::REQUEST,
     trailer_limits: &ChunkedLimits::DEFAULT,
     scheme: Scheme::Http,
+    believes_scheme: false,
     streams_max: STREAMS_MAX,
     extended_connect: false,
 };

@@ -8,6 +8,7 @@ use wire::Afterwards;
 
 use crate::accepted::Accepted;
 use crate::asker::Asker;
+use crate::client_identity::is_in;
 use crate::client_permits::ClientPermit;
 use crate::clock::deadline_now_ms;
 use crate::connection_addresses::ConnectionAddresses;
@@ -135,6 +136,12 @@ impl Connection {
     #[inline]
     pub(crate) fn scheme(&self) -> Scheme {
         if self.socket.tls().is_some() { Scheme::Https } else { Scheme::Http }
+    }
+
+    /// Does a proxy that is believed speak for its clients here: by a PROXY header, or as one of `trusted_proxies`?
+    pub(crate) fn is_led_by_proxy(&self) -> bool {
+        let trusted = || is_in(&self.core.site_ref().settings.trusted_proxies, self.peer.ip());
+        self.addresses.as_ref().is_some_and(|addresses| addresses.is_by_header) || trusted()
     }
 
     /// Did both sides agree upon HTTP/2 when TLS began?

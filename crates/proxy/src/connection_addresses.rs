@@ -27,6 +27,8 @@ pub(crate) struct ConnectionAddresses {
     pub(crate) unix_path: Option<PathBuf>,
     /// What is known of the client's TLS: of ours, or of a proxy's by its header.
     pub(crate) said: Option<Rc<ProxyTriples>>,
+    /// A PROXY header said who asks.
+    pub(crate) is_by_header: bool,
     /// How long the connection may be idle, if a program set it.
     pub(crate) idle_s: Rc<Cell<Option<f64>>>,
     /// The socket's number in this process.
@@ -50,6 +52,7 @@ impl ConnectionAddresses {
                 .tls()
                 .filter(|tls| !tls.session().is_handshaking())
                 .map(|tls| Rc::new(tls_facts::triples(tls.session()))),
+            is_by_header: false,
             descriptor,
             idle_s: Rc::default(),
         }

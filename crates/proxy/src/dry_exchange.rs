@@ -98,6 +98,7 @@ fn addresses(client: IpAddr, peer: Peer) -> ConnectionAddresses {
         unix_peer: None,
         unix_path: None,
         said: None,
+        is_by_header: false,
         idle_s: Rc::default(),
         descriptor: -1,
     }

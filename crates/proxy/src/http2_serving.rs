@@ -47,8 +47,8 @@ struct Serving {
     /// The machine takes nothing more.
     has_failed: bool,
     is_over: bool,
-    /// The client has said that it leaves.
-    client_leaves: bool,
+    /// Since when the client has said that it leaves.
+    client_leaves_since_ms: Option<u64>,
     /// Where records are wanted.
     frames: Option<Box<FrameRecords>>,
 }
@@ -68,7 +68,7 @@ pub(crate) async fn run(connection: &mut Connection) {
         leaving_since_ms: None,
         has_failed: false,
         is_over: false,
-        client_leaves: false,
+        client_leaves_since_ms: None,
         frames: connection.session().map(|_| Box::new(FrameRecords::new())),
     };
     core.counters.http2_connections.add(1);
@@ -86,6 +86,7 @@ fn options<'l>(limits: &'l Limits, connection: &Connection) -> Http2Options<'l> 
         head_limits: &limits.request_head,
         trailer_limits: &limits.chunked,
         scheme: connection.scheme(),
+        believes_scheme: connection.is_led_by_proxy(),
         streams_max: limits.http2_streams_max,
         // In place of varnishd, and of a forward proxy, what pipes and tunnels carry is HTTP/1.
         extended_connect: !connection.is_varnishd_s() && !connection.asker().asks_proxy(),
@@ -217,8 +218,10 @@ impl Serving {
                     false => self.malformed(connection, token),
                 }
             }
-            // RFC 9113 §6.8: what it has asked for is answered, and nothing more comes.
-            ConnectionEvent::GoneAway { .. } => self.client_leaves = true,
+            // RFC 9113 §6.8: what it asks for is answered, also behind that.
+            ConnectionEvent::GoneAway { .. } => {
+                self.client_leaves_since_ms.get_or_insert(deadline_now_ms());
+            }
             // What may be written now is looked at after every read.
             ConnectionEvent::WindowOpened { .. } => {}
             ConnectionEvent::Response { .. } | ConnectionEvent::Data { .. } => {}
@@ -345,13 +348,18 @@ impl Serving {
             // Its streams have limits of their own; this one is for a client that takes nothing at all.
             slot.set_deadline(now_ms + self.core.site_ref().settings.limits.send_timeout.as_millis() as u64);
         }
+        if let Some(since_ms) = self.client_leaves_since_ms.filter(|_| is_idle && self.framed.is_empty()) {
+            if now_ms >= since_ms + DRAIN_IDLE_MS {
+                return Poll::Ready(());
+            }
+            slot.set_deadline(slot.deadline().min(since_ms + DRAIN_IDLE_MS));
+        }
         match slot.close_reason() {
             CloseReason::Now | CloseReason::Memory => return Poll::Ready(()),
             CloseReason::Late if is_idle => {
                 connection.closes(SessionEnd::Timeout);
                 return self.say_last(connection, cx);
             }
-            _ if self.client_leaves && is_idle && self.framed.is_empty() => return Poll::Ready(()),
             CloseReason::Drain => self.leave(),
             CloseReason::Late => return Poll::Ready(()),
             CloseReason::None => {}

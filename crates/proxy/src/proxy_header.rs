@@ -57,6 +57,7 @@ fn take(connection: &mut Connection, header: &ProxyHeader) {
         }
         addresses.server = header.destination.unwrap_or(addresses.server);
         addresses.said = said.map(Rc::new);
+        addresses.is_by_header = !header.is_local;
         connection.addresses = Some(Rc::new(addresses));
     }
 }

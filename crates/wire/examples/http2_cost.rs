@@ -106,6 +106,7 @@ fn answer_by_ours(blocks: &[Vec<u8>; 2], count: u32) -> usize {
         head_limits: &HeadLimits::REQUEST,
         trailer_limits: &ChunkedLimits::DEFAULT,
         scheme: Scheme::Https,
+        believes_scheme: false,
         streams_max: 100,
         extended_connect: false,
     };

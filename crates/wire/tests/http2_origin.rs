@@ -11,6 +11,7 @@ const OPTIONS: Http2Options<'static> = Http2Options {
     head_limits: &HeadLimits::RESPONSE,
     trailer_limits: &ChunkedLimits::DEFAULT,
     scheme: Scheme::Https,
+    believes_scheme: false,
     streams_max: 100,
     extended_connect: false,
 };

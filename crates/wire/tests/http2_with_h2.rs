@@ -18,6 +18,7 @@ const OPTIONS: Http2Options<'static> = Http2Options {
     head_limits: &HeadLimits::REQUEST,
     trailer_limits: &ChunkedLimits::DEFAULT,
     scheme: Scheme::Https,
+    believes_scheme: false,
     streams_max: 100,
     extended_connect: false,
 };

@@ -32,6 +32,8 @@ const SLOW_ROW_MS: u64 = 1_500;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FrameRow {
+    /// It has said so: behind its last answer the connection ends.
+    client_leaves: bool,
     pub id: String,
     pub why: String,
     /// Where the row is tested instead, or why it is not: as in the other tables.
@@ -308,7 +310,7 @@ fn judge_ending(lane: &Lane, row: &FrameRow, way: Way, ending: &Ending, client: 
             return judge_origin(lane, row, false);
         }
         _ if said.is_some() => return Wrong(said.unwrap_or_default()),
-        _ if client.end.is_some() => return Wrong("the connection was closed".into()),
+        _ if client.end.is_some() && !row.client_leaves => return Wrong("the connection was closed".into()),
         Ending::Reset(codes) => match reset {
             None => {
                 return NotYet(format!(
@@ -343,6 +345,9 @@ fn judge_ending(lane: &Lane, row: &FrameRow, way: Way, ending: &Ending, client: 
     let marker = of_stream(&seen, MARKER_STREAM);
     if way != Way::Alone && !(marker.status == Some(200) && marker.is_whole) {
         return NotYet(format!("the marker is not answered: {:?} {:?}", marker.status, marker.reset.map(code_name)));
+    }
+    if row.client_leaves && client.end.is_none() {
+        return NotYet("the connection is not closed".into());
     }
     judge_origin(lane, row, way != Way::Alone)
 }

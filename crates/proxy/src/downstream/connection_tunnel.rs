@@ -43,7 +43,10 @@ impl AsyncWrite for ConnectionEnd<'_> {
 impl TunnelEnd for ConnectionEnd<'_> {
     fn must_end(&mut self, cx: &mut Context<'_>, deadline_ms: u64) -> bool {
         let slot = &self.0.slot;
-        slot.set_deadline(deadline_ms);
+        // What is set anew is not over.
+        if slot.deadline() != deadline_ms {
+            slot.set_deadline(deadline_ms);
+        }
         let must_end = slot.must_end();
         if !must_end {
             slot.park(cx.waker());

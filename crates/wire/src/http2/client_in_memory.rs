@@ -10,6 +10,7 @@ pub(super) const OPTIONS: Http2Options<'static> = Http2Options {
     head_limits: &HeadLimits::REQUEST,
     trailer_limits: &ChunkedLimits::DEFAULT,
     scheme: Scheme::Https,
+    believes_scheme: false,
     streams_max: 100,
     extended_connect: false,
 };

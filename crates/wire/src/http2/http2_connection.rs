@@ -32,8 +32,10 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub struct Http2Options<'l> {
     pub head_limits: &'l HeadLimits,
     pub trailer_limits: &'l ChunkedLimits,
-    /// Of the connection, or what a trusted proxy said of it.
+    /// Of the connection.
     pub scheme: Scheme,
+    /// Who speaks to us may say that its client came by the other one: it ended the client's TLS.
+    pub believes_scheme: bool,
     /// How many streams may be open at a time: the client's, or, as long as the origin says nothing, ours.
     pub streams_max: u32,
     /// Announce and accept extended CONNECT (RFC 8441).

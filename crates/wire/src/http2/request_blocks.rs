@@ -86,6 +86,7 @@ impl Http2Connection {
             limits: options.head_limits,
             scheme: options.scheme,
             ends_stream,
+            believes_scheme: options.believes_scheme,
             extended_connect: options.extended_connect,
         };
         match read_request_block(&mut self.decoder, block, context, arena).map_err(lost)? {

@@ -51,12 +51,26 @@ impl HeadArena {
 #[derive(Clone, Copy, Debug)]
 pub struct BlockContext<'l> {
     pub limits: &'l HeadLimits,
-    /// That of the connection, or what a trusted proxy said of it.
+    /// That of the connection.
     pub scheme: Scheme,
+    /// `:scheme` may name the other one, and then counts.
+    pub believes_scheme: bool,
     /// No DATA follows.
     pub ends_stream: bool,
     /// We have announced extended CONNECT.
     pub extended_connect: bool,
+}
+
+impl BlockContext<'_> {
+    /// With the scheme by which the client came.
+    fn hearing(self, said: Option<&[u8]>) -> Self {
+        let is = |known: Scheme| said.is_some_and(|said| said.eq_ignore_ascii_case(known.text().as_bytes()));
+        match self.believes_scheme {
+            true if is(Scheme::Http) => BlockContext { scheme: Scheme::Http, ..self },
+            true if is(Scheme::Https) => BlockContext { scheme: Scheme::Https, ..self },
+            _ => self,
+        }
+    }
 }
 
 type Place = (u32, u32);
@@ -235,6 +249,7 @@ fn judge<'a>(
     context: BlockContext<'_>,
 ) -> Result<Http2Request<'a>, Refusal> {
     let at = |place: Place| &text[place.0 as usize..place.1 as usize];
+    let context = context.hearing(lines.scheme.map(at));
     let method_text = lines.method.map(at).ok_or(refusals::PSEUDO_FIELD_MISSING)?;
     if method_text.len() > METHOD_BYTES_MAX {
         return Err(refusals::METHOD_TOO_LONG);

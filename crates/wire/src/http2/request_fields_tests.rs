@@ -3,8 +3,13 @@
 use super::*;
 use crate::bytes_of::bytes_of;
 
-const CONTEXT: BlockContext<'_> =
-    BlockContext { limits: &HeadLimits::REQUEST, scheme: Scheme::Https, ends_stream: true, extended_connect: false };
+const CONTEXT: BlockContext<'_> = BlockContext {
+    limits: &HeadLimits::REQUEST,
+    scheme: Scheme::Https,
+    believes_scheme: false,
+    ends_stream: true,
+    extended_connect: false,
+};
 
 /// Lines as a block of literals, each name and value as it stands.
 fn block_of(lines: &[(&str, &str)]) -> Vec<u8> {
@@ -109,6 +114,19 @@ fn where_heads_are_read_leniently_the_place_of_pseudo_fields_is_free_and_nobody_
 }
 
 /// bad-inputs G17 to G19.
+#[test]
+fn who_ended_the_clients_tls_may_say_so() {
+    let said = |scheme: &str, believes_scheme: bool| {
+        let lines = [(":method", "GET"), (":scheme", scheme), (":path", "/"), (":authority", "t.test:80")];
+        let context = BlockContext { scheme: Scheme::Http, believes_scheme, ..CONTEXT };
+        with(&block_of(&lines), context, |head| (head.received.request.scheme, head.received.request.authority.port))
+    };
+    assert_eq!(said("http", true), Ok((Scheme::Http, None)));
+    assert_eq!(said("https", true), Ok((Scheme::Https, Some(80))), "80 is not the port of https");
+    assert_eq!(said("https", false), Err("target-scheme-mismatch"));
+    assert_eq!(said("ftp", true), Err("target-scheme-unsupported"));
+}
+
 #[test]
 fn targets_methods_and_schemes_are_checked() {
     for (path, expect) in [

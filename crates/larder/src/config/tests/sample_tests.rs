@@ -92,10 +92,20 @@ fn the_sample_has_every_key_and_no_other() {
     let no_site = "/etc/larder/site.pem: No such file or directory (os error 2)";
     let no_origins = no_site.replace("site", "origins");
     let (no_tls, no_us) = ("`tls` is for https:// URLs", no_site.replace("site", "us"));
+    let no_redirect = "no such port can be redirected to";
     let (no_acme, no_ca) = ("`acme` needs [acme]", no_site.replace("site", "our-authority"));
     assert_eq!(
         wrong,
-        [no_acme, no_site, &no_ca, no_tls, &no_origins, &no_us, "/dev/null: there is no certificate in it"]
+        [
+            no_redirect,
+            no_acme,
+            no_site,
+            &no_ca,
+            no_tls,
+            &no_origins,
+            &no_us,
+            "/dev/null: there is no certificate in it"
+        ]
     );
 }
 
