@@ -29,11 +29,14 @@ impl Claims {
 
     #[cold]
     fn judged(site: &Site, asker: &Asker<'_>, fields: FieldsView<'_>) -> Option<Claims> {
-        if let Some(shown) = asker.tls.and_then(|session| session.client_certificate()) {
-            return Some(Claims::Replaced(as_field(&shown)));
+        let claims = fields.iter().any(|field| is_claim(&field));
+        if claims && is_in(&site.settings.trusted_proxies, asker.peer.ip()) {
+            return None;
         }
-        let is_believed = is_in(&site.settings.trusted_proxies, asker.peer.ip());
-        (!is_believed && fields.iter().any(|field| is_claim(&field))).then_some(Claims::Dropped)
+        match asker.tls.and_then(|session| session.client_certificate()) {
+            Some(shown) => Some(Claims::Replaced(as_field(&shown))),
+            None => claims.then_some(Claims::Dropped),
+        }
     }
 }
 

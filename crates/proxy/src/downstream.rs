@@ -167,11 +167,6 @@ impl Downstream<'_> {
         }
     }
 
-    /// Would any success say to the client that its tunnel is there (RFC 8441 §5)?
-    pub(crate) fn takes_success_for_tunnel(&self) -> bool {
-        matches!(self, Downstream::Http2(stream) if stream.wants_tunnel)
-    }
-
     /// Somebody else is waited for, who has limits of his own.
     pub(crate) fn set_no_deadline(&mut self) {
         if let Downstream::Http1(connection) = self {

@@ -374,4 +374,41 @@ mod tests {
             }
         });
     }
+
+    #[test]
+    fn no_success_of_a_program_passes_for_a_tunnel() {
+        let vcl = std::env::temp_dir().join(format!("larder-tunnel-{}.vcl", std::process::id()));
+        std::fs::write(&vcl, "vcl 4.1; backend default none; sub vcl_recv { return (synth(200)); }").unwrap();
+        let site = TlsSite::start("", &format!("{H2C}\n[policy]\nvcl = \"{}\"", vcl.display()));
+        runtime().block_on(async {
+            let client = connect(&site, 1 << 16).await;
+            assert_eq!(get(&client, "/").await.unwrap().0, 200);
+            let mut client = client.ready().await.unwrap();
+            let (response, _up) = client.send_request(extended_connect("/", "websocket"), false).unwrap();
+            let (status, body, _) = whole(response.await.unwrap()).await.unwrap();
+            assert_eq!((status, body.len()), (502, 0));
+        });
+        std::fs::remove_file(&vcl).unwrap();
+    }
+
+    #[test]
+    fn who_ended_the_clients_tls_says_so_and_strangers_do_not() {
+        for (trusted, is_believed) in [("", false), ("trusted_proxies = [\"127.0.0.1\"]\n", true)] {
+            let mut site = TlsSite::start("", H2C);
+            site.change(|config| format!("{trusted}{config}"));
+            runtime().block_on(async {
+                let mut client = connect(&site, 1 << 16).await.ready().await.unwrap();
+                let request = Request::builder().uri(format!("https://{NAME}/fields")).body(()).unwrap();
+                let (response, _) = client.send_request(request, true).unwrap();
+                match response.await {
+                    Err(refused) => assert!(!is_believed && refused.reason() == Some(h2::Reason::PROTOCOL_ERROR)),
+                    Ok(answer) => {
+                        let (_, asked, _) = whole(answer).await.unwrap();
+                        let asked = String::from_utf8_lossy(&asked).into_owned();
+                        assert!(is_believed && asked.contains("X-Forwarded-Proto: https"), "{asked}");
+                    }
+                }
+            });
+        }
+    }
 }

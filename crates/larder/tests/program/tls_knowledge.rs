@@ -133,6 +133,11 @@ mod tests {
             let asked = curl(&url, &claims);
             assert!(asked.contains(" 200 ") && !asked.contains("AAAA") && !asked.contains("BBBB"), "{asked}");
         }
+        // A proxy that is believed shows its own certificate, and says whose it was shown.
+        let mut site = site;
+        site.change(|config| format!("trusted_proxies = [\"127.0.0.1\"]\n{config}"));
+        let asked = curl(&sealed(&site, "/fields/proxied"), &[&known[..], &["-H", "Client-Cert: :AAAA:"]].concat());
+        assert_eq!(field(&asked, "client-cert"), Some(":AAAA:"), "{asked}");
         ["pem", "key"].iter().for_each(|end| std::fs::remove_file(file(end)).unwrap());
     }
 

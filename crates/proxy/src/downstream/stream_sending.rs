@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use cache::Charge;
-use message::{FieldName, Fields};
+use message::{FieldName, Fields, Status};
 use wire::http2::{ErrorCode, hpack};
 use wire::{Content, has_length};
 
@@ -26,8 +26,18 @@ impl Http2Stream {
         poll_fn(|cx| Poll::Ready(self.streams.is_there(self.id, cx))).await
     }
 
+    /// To who asks for a tunnel any success says that it is there (RFC 8441 §5), and what follows would be read as frames of a
+    /// WebSocket: whatever answers in its place, a page, a file or a program, does not succeed.
+    fn without_false_tunnel(&self, outgoing: Outgoing) -> Outgoing {
+        let succeeds = matches!(&outgoing.head, OutgoingHead::Whole { head, .. } if head.status.is_success());
+        match self.wants_tunnel && succeeds {
+            true => Outgoing::without_body(AnswerHead::new(Status(502)), Content::Length(0)),
+            false => outgoing,
+        }
+    }
+
     pub(crate) async fn send(&mut self, outgoing: Outgoing) -> SendOutcome {
-        let Outgoing { head, body } = outgoing;
+        let Outgoing { head, body } = self.without_false_tunnel(outgoing);
         let OutgoingHead::Whole { head, content, sends_content } = head else {
             unreachable!("only an HTTP/1 connection begins with a head and goes on elsewhere")
         };

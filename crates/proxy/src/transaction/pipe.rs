@@ -48,9 +48,6 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
     }
     match fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => switch(tx, downstream, reply).await,
-        Ok(reply) if downstream.takes_success_for_tunnel() && reply.head.status.is_success() => {
-            Step::Synth(Synth::upgrade_refused(reply.head.status.0))
-        }
         Ok(reply) => {
             let body = reply.body.into_passed(&mut fetch);
             let answer = Answer::Origin { head: reply.head, body: Box::new(body) };

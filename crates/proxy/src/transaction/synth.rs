@@ -183,12 +183,6 @@ impl Synth {
         Synth { close: true, ..Synth::new(503, MEMORY_SHORT, CacheVerdict::Error, text) }
     }
 
-    /// An origin that stays with HTTP, in words that would say the contrary.
-    pub(crate) fn upgrade_refused(status: u16) -> Synth {
-        let text = format!("The origin does not switch protocols: it answers {status} to the Upgrade.");
-        Synth::new(502, "upgrade-refused", CacheVerdict::Error, text)
-    }
-
     pub(crate) fn tunnels_too_many() -> Synth {
         let text = "All tunnels are in use (limits.tunnels_max).";
         Synth { close: true, ..Synth::new(503, "tunnels-too-many", CacheVerdict::Error, text) }
