@@ -34,6 +34,8 @@ mod dry_run_and_real;
 mod fake_http2;
 #[path = "program/fake_memcached.rs"]
 mod fake_memcached;
+#[path = "program/faults_behind_tls.rs"]
+mod faults_behind_tls;
 #[path = "program/faulty_origin.rs"]
 mod faulty_origin;
 #[path = "program/forward_proxy.rs"]
