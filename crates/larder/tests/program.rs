@@ -62,6 +62,8 @@ mod input_table;
 mod judge;
 #[path = "program/lab_matrix.rs"]
 mod lab_matrix;
+#[path = "program/lab_over_tls.rs"]
+mod lab_over_tls;
 #[path = "program/lane.rs"]
 mod lane;
 #[path = "program/log_faults.rs"]
