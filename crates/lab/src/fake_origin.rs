@@ -2,19 +2,29 @@
 //!
 //! It stands behind what is measured, or before a client whose counts are to be proved. The path says which bytes the
 //! body has, the query what else is to happen (`fake_origin/origin_plan.rs`); a few things, such as stalls, concern
-//! the whole origin and are settings. Requests are read with `wire`, the program's own codec: what the client's own
-//! reader of answers gets wrong, this one does not get wrong in the same way.
+//! the whole origin and are settings. Requests of HTTP/1 are read with `wire`, the program's own codec: what the client's own
+//! reader of answers gets wrong, this one does not get wrong in the same way. HTTP/2 is the crate `h2`'s and TLS is
+//! rustls's: of what they are to judge they share no code.
 //!
 //! A thread has one runtime and its own listener; threads share counters only.
 
+mod body_blocks;
 mod catalogue_sizes;
 mod delay_rule;
+mod frame_socket;
+mod origin_certificates;
 mod origin_conversation;
 mod origin_delivery;
 mod origin_desk;
+mod origin_http2;
+#[cfg(test)]
+mod origin_http2_tests;
 mod origin_log;
+mod origin_opening;
 mod origin_plan;
 mod origin_reply;
+mod origin_socket;
+mod origin_stream;
 #[cfg(test)]
 mod origin_tests;
 mod prepared_answers;
@@ -33,13 +43,14 @@ use tokio::net::TcpListener;
 use tokio::runtime::LocalRuntime;
 use tokio::time::sleep;
 
-use crate::limits::{ACCEPT_PAUSE, ORIGIN_CONNECTIONS_MAX, STOP_LOOK};
+use crate::limits::{ACCEPT_PAUSE, ORIGIN_CONNECTIONS_MAX, ORIGIN_STREAMS_USUAL, ORIGIN_WINDOW_BYTES_USUAL, STOP_LOOK};
 use crate::listening::listeners;
-use origin_conversation::Conversation;
 use origin_desk::{OriginDesk, OriginShared};
 use origin_log::OriginLog;
+use origin_opening::serve_connection;
 
 pub use catalogue_sizes::catalogue_size;
+pub use origin_certificates::{OriginTlsSettings, TlsFault};
 pub use origin_log::LOG_COLUMNS;
 pub use origin_plan::WORDS;
 pub use stall_schedule::Stalls;
@@ -59,16 +70,35 @@ pub struct OriginSettings {
     pub stalls: Option<Stalls>,
     /// Where each request is written down.
     pub log: Option<PathBuf>,
+    /// None: it is served in the clear.
+    pub tls: Option<OriginTlsSettings>,
+    /// None: HTTP/1 alone is spoken. Otherwise HTTP/2 too, over TLS where the client chooses it by ALPN, in the clear where
+    /// it begins so.
+    pub http2: Option<OriginHttp2Settings>,
+}
+
+/// What an origin's SETTINGS say (RFC 9113 §6.5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OriginHttp2Settings {
+    /// Streams at once on a connection.
+    pub streams_max: u32,
+    /// What of a request's body may come before it was read.
+    pub window_bytes: u32,
+}
+
+impl Default for OriginHttp2Settings {
+    fn default() -> OriginHttp2Settings {
+        OriginHttp2Settings { streams_max: ORIGIN_STREAMS_USUAL, window_bytes: ORIGIN_WINDOW_BYTES_USUAL }
+    }
 }
 
 impl Default for OriginSettings {
     fn default() -> OriginSettings {
-        OriginSettings { threads: 1, seed: 1, mean_bytes: 11_000, stalls: None, log: None }
+        OriginSettings { threads: 1, seed: 1, mean_bytes: 11_000, stalls: None, log: None, tls: None, http2: None }
     }
 }
 
 /// Serves from threads of its own until it is dropped; then its log is whole.
-#[derive(Debug)]
 pub struct FakeOrigin {
     pub address: SocketAddr,
     shared: Arc<OriginShared>,
@@ -79,7 +109,7 @@ impl FakeOrigin {
     pub fn start(address: SocketAddr, settings: OriginSettings) -> io::Result<FakeOrigin> {
         let log = settings.log.as_deref().map(origin_log::create).transpose()?;
         let (address, listeners) = listeners(address, settings.threads)?;
-        let shared = Arc::new(OriginShared::new(settings));
+        let shared = Arc::new(OriginShared::new(settings)?);
         let mut origin = FakeOrigin { address, shared, threads: Vec::new() };
         for (thread, listener) in listeners.into_iter().enumerate() {
             let (shared, log) = (Arc::clone(&origin.shared), OriginLog::new(log.clone()));
@@ -96,6 +126,11 @@ impl FakeOrigin {
             told.recv().unwrap_or_else(|_| Err(io::Error::other("a thread of the origin panicked")))?;
         }
         Ok(origin)
+    }
+
+    /// The certificate of who signs those that it shows over TLS, in PEM.
+    pub fn authority(&self) -> Option<&str> {
+        self.shared.tls.as_ref().map(|tls| tls.authority.as_str())
     }
 
     /// Requests so far, but for those for `/lab-requests`.
@@ -151,9 +186,9 @@ async fn accept(listener: &TcpListener, desk: &Rc<OriginDesk>) {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
-        let conversation = Conversation::new(Rc::clone(desk), stream, accepted);
+        let serving = serve_connection(Rc::clone(desk), stream, accepted);
         tokio::task::spawn_local(async move {
-            conversation.live().await;
+            serving.await;
             shared.connections.fetch_sub(1, Ordering::Relaxed);
         });
     }

@@ -52,6 +52,10 @@ impl FrameMeter {
         }
     }
 
+    pub(crate) fn is_between_frames(&self) -> bool {
+        self.left == 0 && self.head_bytes == 0
+    }
+
     fn begin_frame(&mut self) {
         let [a, b, c, kind, ..] = self.head;
         self.head_bytes = 0;
@@ -108,7 +112,9 @@ mod tests {
             let mut meter = FrameMeter::default();
             all.chunks(step).for_each(|part| meter.take(part));
             assert_eq!((meter.field_block_bytes, meter.goaway), (25, Some(11)), "{step}");
-            assert_eq!((meter.left, meter.head_bytes), (0, 0), "{step}");
+            assert!(meter.is_between_frames(), "{step}");
+            meter.take(&[0]);
+            assert!(!meter.is_between_frames(), "{step}");
         }
     }
 }

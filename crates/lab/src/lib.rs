@@ -38,6 +38,7 @@ mod http2_answer;
 mod http2_conversation;
 mod http2_requests;
 mod http_answer;
+mod lab_certificate;
 mod lab_clock;
 pub mod lab_report;
 mod lab_url;
@@ -87,7 +88,10 @@ pub use as_tool::{Printed, Progress, Tool, ToolRun, unsaid};
 pub use catalogue::{AskMethod, Catalogue, CatalogueError, Order, Recipe};
 pub use constructed_body::{append_constructed, body_seed};
 pub use error_kind::ErrorKind;
-pub use fake_origin::{FakeOrigin, LOG_COLUMNS, OriginSettings, Stalls, WORDS as ORIGIN_WORDS, catalogue_size};
+pub use fake_origin::{
+    FakeOrigin, LOG_COLUMNS, OriginHttp2Settings, OriginSettings, OriginTlsSettings, Stalls, TlsFault,
+    WORDS as ORIGIN_WORDS, catalogue_size,
+};
 pub use handshake_tally::{Agreed, HandshakeTally};
 pub use lab_url::{LabUrl, Scheme};
 pub use log_line::{LogLine, parse_line as parse_log_line};

@@ -121,6 +121,16 @@ pub const ORIGIN_IDLE: Duration = Duration::from_secs(600);
 pub const ORIGIN_WRITE_PATIENCE: Duration = Duration::from_secs(60);
 /// What a client may still be sending after the last answer is read for so long.
 pub const ORIGIN_LINGER: Duration = Duration::from_secs(1);
+/// For a client's hello, and for what follows it.
+pub const ORIGIN_HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
+/// Streams that the origin allows at once on a connection unless it is told otherwise, and how many it can be told.
+pub const ORIGIN_STREAMS_USUAL: u32 = 100;
+pub const ORIGIN_STREAMS_MAX: u32 = 10_000;
+/// What of a request's body may come before it was read, unless it is told otherwise: RFC 9113's own.
+pub const ORIGIN_WINDOW_BYTES_USUAL: u32 = 65_535;
+pub const ORIGIN_WINDOW_BYTES_MAX: u32 = 1 << 30;
+/// What of a stream's body the origin gives away before the client has room for it.
+pub const ORIGIN_SEND_BUFFER_BYTES: usize = 128 << 10;
 /// When a connection could not be accepted.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// A delay that a query asks for.
@@ -168,6 +178,8 @@ pub const CEILING_SHARE_MAX: f64 = 0.7;
 pub const BOUND_SHARE_MIN: f64 = 0.95;
 /// Of the answers of a row that should be hits: so many may reach the origin all the same.
 pub const MISS_SHARE_MAX: f64 = 0.001;
+/// Where sessions are to be resumed: so many of the handshakes may be full ones all the same, each user's first apart.
+pub const FULL_HANDSHAKES_SHARE_MAX: f64 = 0.01;
 /// How far apart two copies of one server may be before the machine is called unfit.
 pub const NOISE_FIT_MAX: f64 = 0.05;
 /// Rows that are named when it is: all figures of all rows stand under `noise`.

@@ -11,6 +11,7 @@
 pub(crate) mod cell_figures;
 mod cpu_sets;
 pub(crate) mod differences;
+mod direct_asking;
 mod group_keeper;
 mod held_connections;
 mod lab_file;
@@ -19,13 +20,17 @@ mod made_results;
 mod matrix_plan;
 mod measuring;
 mod plain_fetch;
+mod plain_http2;
 mod planned_rows;
 mod planned_servers;
 mod process_tree;
 mod profiles;
+mod row_protocol;
 mod row_run;
+mod run_certificate;
 mod saved_run;
 mod server_process;
+mod server_profile;
 mod server_stage;
 mod site_pages;
 pub(crate) mod statistics;
@@ -44,6 +49,8 @@ use crate::matrix::lab_file::OriginChoice;
 use crate::matrix::machine_facts::{Ticks, load_average};
 use crate::matrix::made_results::{Told, results};
 use crate::matrix::matrix_plan::{Plan, plan};
+use crate::matrix::planned_rows::PlannedRow;
+use crate::matrix::row_protocol::Spoken;
 use crate::matrix::row_run::{RowEnd, RowRun};
 use crate::matrix::saved_run::{SavedRow, SavedRun};
 use crate::matrix::server_stage::{Contestant, Stage};
@@ -174,7 +181,11 @@ fn contestants(
                 (None, planned.skipped(Some(why)))
             }
             Ok(binary) => {
-                let used = planned.used(&binary, work);
+                let behind = planned.behind().and_then(|behind| {
+                    let binary = behind.find_binary(&order.larder, &order.search).ok()?;
+                    Some(Box::new(behind.used(&binary, work)))
+                });
+                let used = ServerUsed { behind, ..planned.used(&binary, work) };
                 (Some(binary), used)
             }
         };
@@ -188,7 +199,8 @@ fn contestants(
     }
 }
 
-/// A server that does not start is a mistake to be mended before hours of measuring, not after.
+/// A server that does not start is a mistake to be mended before hours of measuring, not after: each in every way in which
+/// it is asked.
 fn try_all(
     stage: &mut Stage,
     contestants: &mut [Contestant],
@@ -199,12 +211,14 @@ fn try_all(
         if stage.is_stopped() {
             return Ok(());
         }
-        let row = plan.rows.iter().find(|row| contestant.absence(row).is_none());
-        if let Some(row) = row {
+        for spoken in Spoken::ALL {
+            let is_so = |row: &&PlannedRow| Spoken::of(&row.used) == spoken && contestant.absence(row).is_none();
+            let Some(row) = plan.rows.iter().find(is_so) else { continue };
             let begun = Nanos::now();
             let server = stage.start(contestant, row)?;
             let millis = begun.until(Nanos::now()).as_millis();
-            say(&format!("{} starts in {millis} ms: {}", contestant.planned.name, contestant.used.version));
+            let (name, manner) = (&contestant.planned.name, spoken.in_few_words());
+            say(&format!("{name} starts in {millis} ms ({manner}): {}", contestant.used.version));
             drop(server);
         }
     }
@@ -219,7 +233,10 @@ fn begin(
     out: &Path,
     say: &mut dyn FnMut(&str),
 ) -> Result<SavedRun, String> {
-    let binary = |used: &ServerUsed| (used.name.clone(), used.binary_sha256.clone(), used.skipped.is_some());
+    let binary = |used: &ServerUsed| {
+        let behind = used.behind.as_ref().map(|behind| behind.binary_sha256.clone());
+        (used.name.clone(), used.binary_sha256.clone(), behind, used.skipped.is_some())
+    };
     let now: Vec<_> = contestants.iter().map(|contestant| binary(&contestant.used)).collect();
     let fresh = SavedRun {
         fingerprint: plan.fingerprint.clone(),

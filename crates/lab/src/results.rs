@@ -111,6 +111,9 @@ pub struct ServerUsed {
     pub twin_of: Option<String>,
     /// Why it took no part, and what would change that.
     pub skipped: Option<String>,
+    /// The server behind it that is a part of it, as a cache is behind what ends TLS for it: what both use is counted.
+    #[serde(default)]
+    pub behind: Option<Box<ServerUsed>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -124,6 +127,18 @@ pub struct RowUsed {
     pub urls: u64,
     pub connections: usize,
     pub keep_alive: bool,
+    /// Over TLS; otherwise in the clear.
+    #[serde(default)]
+    pub tls: bool,
+    /// Over HTTP/2; otherwise over HTTP/1.1, or as the kind of the servers has it.
+    #[serde(default)]
+    pub http2: bool,
+    /// Requests under way at once on each connection of HTTP/2.
+    #[serde(default)]
+    pub streams: Option<usize>,
+    /// A user's next connection resumes the TLS session of its last one.
+    #[serde(default)]
+    pub resume: bool,
     /// Starts a second of an open loop; none in a closed one.
     pub rate_per_second: Option<f64>,
     /// The whole load in words.
@@ -256,6 +271,8 @@ pub struct Block {
     pub held: Option<Held>,
     #[serde(default)]
     pub sessions: Option<SessionsSeen>,
+    #[serde(default)]
+    pub handshakes: Option<HandshakesSeen>,
     /// What was sampled while it ran, oldest first.
     pub samples: Vec<Sample>,
 }
@@ -278,6 +295,17 @@ pub struct SessionsSeen {
     pub completed: u64,
     /// Ended at their first request that failed.
     pub failed: u64,
+}
+
+/// Of a row over TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HandshakesSeen {
+    pub made: u64,
+    /// Those that went on with an earlier session.
+    pub resumed: u64,
+    /// From the first byte of TLS to when the connection can be used.
+    pub p50_micros: Option<u64>,
+    pub p99_micros: Option<u64>,
 }
 
 /// What the server's processes used in a slice.

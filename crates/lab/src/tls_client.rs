@@ -61,6 +61,11 @@ impl TlsClient {
         Ok(TlsClient { config: Arc::new(config), name: settings.name.clone(), resume: settings.resume })
     }
 
+    /// A session with nothing below it, for who reads and writes by himself.
+    pub(crate) fn session(&self) -> io::Result<ClientConnection> {
+        ClientConnection::new(Arc::clone(&self.config), self.name.0.clone()).map_err(io::Error::other)
+    }
+
     pub(crate) fn of_user(&self) -> UserTls {
         let mut config = Arc::clone(&self.config);
         if self.resume {

@@ -148,11 +148,12 @@ const LAB_EXAMPLES: &str = "\
 Examples:
   larder lab origin --listen 127.0.0.1:9001               curl 'http://127.0.0.1:9001/?s=20k&t=500&r=404'
   larder lab origin --stall-every 1s --stall-for 200ms    answers nothing every now and then
+  larder lab origin --tls --h2 --authority ca.pem         over TLS and HTTP/2; https://expired.localhost:8081/ fails
   larder lab null --listen 127.0.0.1:9000 --size 6221     the least that a server can do for an answer
   larder lab report results.json --html report.html       the table and the page of a run that is over
   larder lab compare before.json after.json               what became better or worse, beyond the noise
 
-docs/lab-origin.md lists what the path and query of a request to `lab origin` mean. TERM or INT ends the servers.
+docs/lab-origin.md lists what host, path and query of a request to `lab origin` mean. TERM or INT ends the servers.
 
 Exit codes: 0 ended in good order; 1 an address in use, no results file, or something became worse; 2 wrong flags.";
 

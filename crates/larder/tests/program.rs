@@ -34,6 +34,8 @@ mod dry_run_and_real;
 mod fake_http2;
 #[path = "program/fake_memcached.rs"]
 mod fake_memcached;
+#[path = "program/faults_behind_tls.rs"]
+mod faults_behind_tls;
 #[path = "program/faulty_origin.rs"]
 mod faulty_origin;
 #[path = "program/forward_proxy.rs"]
@@ -60,6 +62,8 @@ mod input_table;
 mod judge;
 #[path = "program/lab_matrix.rs"]
 mod lab_matrix;
+#[path = "program/lab_over_tls.rs"]
+mod lab_over_tls;
 #[path = "program/lane.rs"]
 mod lane;
 #[path = "program/log_faults.rs"]

@@ -1,4 +1,4 @@
-//! One connection of the origin: requests are read, each is answered as its plan says, until somebody closes.
+//! One connection of the origin over HTTP/1: requests are read, each is answered as its plan says, until somebody closes.
 //!
 //! A task on its thread's runtime. It knows the order of the steps; what an answer is stands in `origin_reply`, how
 //! it is sent in `origin_delivery`.
@@ -9,24 +9,23 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::ready;
 
-use message::{Method, Scheme, Version};
+use message::{Method, Version};
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use wire::{BodyDecoder, ChunkedLimits, Decoded, HeadLimits, RequestBody, may_end_now, read_request};
 
-use crate::fake_origin::origin_delivery::{Delivered, Ended, deliver, end_by_fault, linger, send, wait_for_stall};
-use crate::fake_origin::origin_desk::{OriginDesk, PLAIN_GET};
+use crate::fake_origin::origin_delivery::{Delivered, Ended, deliver, send, wait_for_stall};
+use crate::fake_origin::origin_desk::{OriginDesk, Wanted};
 use crate::fake_origin::origin_log::LogLine;
-use crate::fake_origin::origin_plan::{COUNT_PATH, Plan};
+use crate::fake_origin::origin_plan::{Ending, Protocol};
 use crate::fake_origin::origin_reply::{Asked, Conditions, Reply};
-use crate::fake_origin::prepared_answers::Prepared;
+use crate::fake_origin::origin_socket::OriginSocket;
 use crate::lab_clock::Nanos;
 use crate::limits::ORIGIN_IDLE;
 
 pub(crate) struct Conversation {
     desk: Rc<OriginDesk>,
-    stream: TcpStream,
+    socket: OriginSocket,
     number: u64,
     /// What came and was not read yet.
     inbox: Vec<u8>,
@@ -35,20 +34,13 @@ pub(crate) struct Conversation {
 /// What is to be done about a request, with nothing of it borrowed.
 struct Task {
     asked: Asked,
-    what: What,
+    wanted: Wanted,
     head_bytes: usize,
     body: RequestBody,
     expects_continue: bool,
     /// Of its text in the log.
     method: String,
     target: String,
-}
-
-enum What {
-    Answer(Rc<Prepared>),
-    Count,
-    /// The plan has a word with a wrong value.
-    Refuse(String),
 }
 
 /// What the front of the inbox is.
@@ -63,14 +55,15 @@ enum Front {
 enum Next {
     Go,
     Close,
-    Fail(crate::fake_origin::origin_plan::Ending),
+    Fail(Ending),
     /// The client may still be sending.
     Linger,
 }
 
 impl Conversation {
-    pub(crate) fn new(desk: Rc<OriginDesk>, stream: TcpStream, number: u64) -> Conversation {
-        Conversation { desk, stream, number, inbox: Vec::new() }
+    /// `inbox`: what was read of it already.
+    pub(crate) fn new(desk: Rc<OriginDesk>, socket: OriginSocket, inbox: Vec<u8>, number: u64) -> Conversation {
+        Conversation { desk, socket, number, inbox }
     }
 
     pub(crate) async fn live(mut self) {
@@ -84,7 +77,7 @@ impl Conversation {
                     looked_at = self.inbox.len();
                     match self.receive().await {
                         true => continue,
-                        false => return,
+                        false => return self.socket.close().await,
                     }
                 }
                 Front::Task(task) => self.answer(task).await,
@@ -93,20 +86,20 @@ impl Conversation {
             looked_at = 0;
             match next {
                 Next::Go => {}
-                Next::Close if self.inbox.is_empty() => return,
-                Next::Close | Next::Linger => return linger(self.stream).await,
-                Next::Fail(ending) => return end_by_fault(self.stream, ending).await,
+                Next::Close if self.inbox.is_empty() => return self.socket.close().await,
+                Next::Close | Next::Linger => return self.socket.linger().await,
+                Next::Fail(ending) => return self.socket.end_by_fault(ending).await,
             }
         }
     }
 
     /// More into the inbox. False: nothing more will come, or not for long.
     async fn receive(&mut self) -> bool {
-        let Conversation { desk, stream, inbox, .. } = self;
+        let Conversation { desk, socket, inbox, .. } = self;
         let reading = poll_fn(|cx| {
             let mut scratch = desk.scratch.borrow_mut();
             let mut room = ReadBuf::new(&mut scratch);
-            let outcome = ready!(Pin::new(&mut *stream).poll_read(cx, &mut room));
+            let outcome = ready!(Pin::new(&mut *socket).poll_read(cx, &mut room));
             inbox.extend_from_slice(room.filled());
             outcome.map(|()| room.filled().len()).into()
         });
@@ -115,7 +108,7 @@ impl Conversation {
 
     fn read_front(&self) -> Front {
         let (mut spans, desk) = (self.desk.spans.borrow_mut(), &*self.desk);
-        let received = match read_request(&self.inbox, &mut spans, &HeadLimits::REQUEST, Scheme::Http) {
+        let received = match read_request(&self.inbox, &mut spans, &HeadLimits::REQUEST, self.socket.scheme()) {
             Ok(Some(received)) => received,
             Ok(None) => return Front::Part,
             Err(refusal) => return Front::Rubbish(refusal.token.to_owned()),
@@ -128,29 +121,18 @@ impl Conversation {
             method: request.method,
             version: request.version,
             persistent: received.persistent,
-            conditions: Conditions::of(request.fields),
+            conditions: Conditions::of_view(request.fields),
         };
         let mut target = Vec::with_capacity(64);
         request.write_target(&mut target);
-        let prepared = desk.prepared.borrow().get(&target);
-        let what = match prepared {
-            Some(prepared) => What::Answer(prepared),
-            None if request.path == COUNT_PATH.as_bytes() => What::Count,
-            None => {
-                let (path, query) = (String::from_utf8_lossy(request.path), request.query.unwrap_or_default());
-                match Plan::read(&path, &String::from_utf8_lossy(query), desk.shared.settings.mean_bytes) {
-                    Ok(plan) => What::Answer(desk.prepared.borrow_mut().add(&target, plan, &PLAIN_GET)),
-                    Err(sentence) => What::Refuse(sentence),
-                }
-            }
-        };
+        let wanted = desk.wanted(&target, request.path, request.query.unwrap_or_default(), Protocol::Http1);
         let text = |bytes: &[u8]| match desk.log.borrow().is_on() {
             true => String::from_utf8_lossy(bytes).into_owned(),
             false => String::new(),
         };
         Front::Task(Task {
             asked,
-            what,
+            wanted,
             head_bytes: received.head_bytes,
             body: received.body,
             expects_continue: received.expects_continue,
@@ -162,10 +144,10 @@ impl Conversation {
     async fn answer(&mut self, task: Task) -> Next {
         let received = Nanos::now();
         self.take(task.head_bytes);
-        let prepared = match &task.what {
-            What::Answer(prepared) => Rc::clone(prepared),
-            What::Count => return self.tell_count(task).await,
-            What::Refuse(sentence) => {
+        let prepared = match &task.wanted {
+            Wanted::Answer(prepared) => Rc::clone(prepared),
+            Wanted::Count => return self.tell_count(task).await,
+            Wanted::Refuse(sentence) => {
                 self.desk.shared.requests.fetch_add(1, Ordering::Relaxed);
                 return self.refuse(sentence).await;
             }
@@ -185,18 +167,18 @@ impl Conversation {
         let (status, delivered, closes) = match &prepared.plain {
             Some(plain) if is_plain => {
                 let answered = if self.desk.log.borrow().is_on() { Nanos::now() } else { received };
-                let outcome = send(&mut self.stream, [&plain.head, &self.desk.date_and_end(), &plain.body]).await;
+                let outcome = send(&mut self.socket, [&plain.head, &self.desk.date_and_end(), &plain.body]).await;
                 let ended = outcome.map_or(Ended::Gone, |()| Ended::Whole);
                 (plain.status, Delivered { ended, body_bytes: plain.body.len() as u64, answered }, false)
             }
             _ => {
                 let reply = Reply::new(plan, &task.asked, &self.desk.draw(plan));
-                (reply.status, deliver(&mut self.stream, &self.desk, &reply).await, reply.closes)
+                (reply.status, deliver(&mut self.socket, &self.desk, &reply).await, reply.closes)
             }
         };
         self.note(&task, received, status, &delivered);
         match delivered.ended {
-            Ended::Gone => Next::Close,
+            Ended::Gone | Ended::Undone => Next::Close,
             Ended::Faulty(ending) => Next::Fail(ending),
             Ended::Whole if plan.answers_first && !self.drain(task.body, false).await => Next::Close,
             Ended::Whole if closes => Next::Close,
@@ -205,19 +187,16 @@ impl Conversation {
     }
 
     fn note(&self, task: &Task, received: Nanos, status: u16, delivered: &Delivered) {
-        let mut log = self.desk.log.borrow_mut();
-        if log.is_on() {
-            log.note(&LogLine {
-                received,
-                answered: delivered.answered,
-                connection: self.number,
-                method: &task.method,
-                target: &task.target,
-                status,
-                body_bytes: delivered.body_bytes,
-                ending: delivered.ended.name(),
-            });
-        }
+        self.desk.note(&LogLine {
+            received,
+            answered: delivered.answered,
+            connection: self.number,
+            method: &task.method,
+            target: &task.target,
+            status,
+            body_bytes: delivered.body_bytes,
+            ending: delivered.ended.name(),
+        });
     }
 
     fn take(&mut self, bytes: usize) {
@@ -229,7 +208,7 @@ impl Conversation {
         if matches!(body, RequestBody::None) {
             return true;
         }
-        if expects_continue && send(&mut self.stream, [b"HTTP/1.1 100 Continue\r\n\r\n", &[], &[]]).await.is_err() {
+        if expects_continue && send(&mut self.socket, [b"HTTP/1.1 100 Continue\r\n\r\n", &[], &[]]).await.is_err() {
             return false;
         }
         let mut decoder = BodyDecoder::for_request(body, &ChunkedLimits::DEFAULT);
@@ -275,6 +254,6 @@ impl Conversation {
             text.len()
         );
         let body = if is_head { "" } else { text };
-        send(&mut self.stream, [head.as_bytes(), &self.desk.date_and_end(), body.as_bytes()]).await.is_ok()
+        send(&mut self.socket, [head.as_bytes(), &self.desk.date_and_end(), body.as_bytes()]).await.is_ok()
     }
 }

@@ -1,4 +1,4 @@
-//! Sending a reply, and all that can be done to it on the way: cut, reset, stopped, dripped, wrong, too much.
+//! Sending a reply over HTTP/1.1, and all that can be done to it on the way: cut, reset, stopped, dripped, wrong, too much.
 //!
 //! A body is made by the block while it is sent. Whoever reads nothing for long is given up.
 
@@ -6,20 +6,18 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::ready;
-use std::time::Duration;
 
-use rustix::net::sockopt::set_socket_linger;
-use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::AsyncWrite;
 use tokio::time::{sleep, timeout};
 use wire::{CHUNK_END, LAST_CHUNK_AND_END};
 
-use crate::constructed_body::append_constructed;
+use crate::fake_origin::body_blocks::BodyBlocks;
 use crate::fake_origin::origin_desk::OriginDesk;
 use crate::fake_origin::origin_plan::{Ending, Place};
 use crate::fake_origin::origin_reply::Reply;
+use crate::fake_origin::origin_socket::OriginSocket;
 use crate::lab_clock::Nanos;
-use crate::limits::{DRIP_STEP, ORIGIN_BLOCK_BYTES, ORIGIN_IDLE, ORIGIN_LINGER, ORIGIN_WRITE_PATIENCE};
+use crate::limits::ORIGIN_WRITE_PATIENCE;
 
 /// How an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +28,8 @@ pub(crate) enum Ended {
     Faulty(Ending),
     /// The client left, or reads nothing.
     Gone,
+    /// Over HTTP/2: refused, or left undone by a GOAWAY.
+    Undone,
 }
 
 impl Ended {
@@ -40,6 +40,7 @@ impl Ended {
             Ended::Faulty(Ending::Reset) => "reset",
             Ended::Faulty(Ending::Stop) => "stopped",
             Ended::Gone => "gone",
+            Ended::Undone => "undone",
         }
     }
 }
@@ -53,23 +54,18 @@ pub(crate) struct Delivered {
     pub(crate) answered: Nanos,
 }
 
-/// Sends it, but for an end by fault, which is `end_by_fault`'s.
-pub(crate) async fn deliver(stream: &mut TcpStream, desk: &OriginDesk, reply: &Reply) -> Delivered {
+/// Sends it, but for an end by fault, which is the socket's.
+pub(crate) async fn deliver(socket: &mut OriginSocket, desk: &OriginDesk, reply: &Reply) -> Delivered {
     let answered = Nanos::now();
     if let Some((ending, Place::Head)) = reply.faults.ending {
         return Delivered { ended: Ended::Faulty(ending), body_bytes: 0, answered };
     }
     let date_and_end = desk.date_and_end();
-    if send(stream, [&reply.head, &date_and_end, &[]]).await.is_err() {
+    if send(socket, [&reply.head, &date_and_end, &[]]).await.is_err() {
         return Delivered { ended: Ended::Gone, body_bytes: 0, answered };
     }
-    let whole = reply.to - reply.from;
-    let most = match reply.faults.ending {
-        Some((_, Place::Body(most))) => whole.min(most),
-        _ => whole,
-    };
     let mut delivered = Delivered { ended: Ended::Whole, body_bytes: 0, answered };
-    let outcome = send_body(stream, desk, reply, most, &mut delivered).await;
+    let outcome = send_body(socket, desk, reply, &mut delivered).await;
     delivered.ended = match (outcome, reply.faults.ending) {
         (Err(_), _) => Ended::Gone,
         (Ok(()), Some((ending, _))) => Ended::Faulty(ending),
@@ -79,51 +75,31 @@ pub(crate) async fn deliver(stream: &mut TcpStream, desk: &OriginDesk, reply: &R
 }
 
 async fn send_body(
-    stream: &mut TcpStream,
+    socket: &mut OriginSocket,
     desk: &OriginDesk,
     reply: &Reply,
-    most: u64,
     delivered: &mut Delivered,
 ) -> io::Result<()> {
-    let block_bytes = match reply.faults.drip {
-        Some(rate) => ((rate as f64 * DRIP_STEP.as_secs_f64()) as u64).clamp(1, ORIGIN_BLOCK_BYTES),
-        None => ORIGIN_BLOCK_BYTES,
-    };
-    let begun = Nanos::now();
-    let (mut sent, mut block) = (0, Vec::new());
-    if most == 0 && reply.faults.ending.is_none() {
+    let (mut body, mut block) = (BodyBlocks::of(reply), Vec::new());
+    if body.is_empty() && reply.faults.ending.is_none() {
         append_end(&mut block, reply);
-        return send(stream, [&block, &[], &[]]).await;
+        return send(socket, [&block, &[], &[]]).await;
     }
-    while sent < most {
-        if let Some(rate) = reply.faults.drip {
-            let due = begun.after(Duration::from_secs_f64(sent as f64 / rate as f64));
-            sleep(Nanos::now().until(due)).await;
-        }
-        if sent > 0 {
-            wait_for_stall(desk).await;
-        }
-        let from = reply.from + sent;
-        let to = from + block_bytes.min(most - sent);
+    while let Some(length) = body.due(desk).await {
         block.clear();
         if reply.chunked {
-            block.extend_from_slice(format!("{:x}\r\n", to - from).as_bytes());
+            block.extend_from_slice(format!("{length:x}\r\n").as_bytes());
         }
-        let data_at = block.len();
-        append_constructed(&mut block, reply.seed, from, to);
-        if let Some(flip) = reply.faults.flip.filter(|flip| (from..to).contains(flip)) {
-            block[data_at + (flip - from) as usize] ^= 1;
-        }
+        body.append(length, &mut block);
         if reply.chunked {
             block.extend_from_slice(CHUNK_END);
         }
-        if to == reply.to && reply.faults.ending.is_none() {
+        if body.is_whole() {
             append_end(&mut block, reply);
         }
         delivered.answered = Nanos::now();
-        send(stream, [&block, &[], &[]]).await?;
-        sent = to - reply.from;
-        delivered.body_bytes = sent;
+        send(socket, [&block, &[], &[]]).await?;
+        delivered.body_bytes = body.sent;
     }
     Ok(())
 }
@@ -144,45 +120,20 @@ pub(crate) async fn wait_for_stall(desk: &OriginDesk) {
     }
 }
 
-/// The end of a connection, as a fault has it.
-pub(crate) async fn end_by_fault(mut stream: TcpStream, ending: Ending) {
-    match ending {
-        // A reset may overtake what was sent, if that is still on its way: the client must read it first.
-        Ending::Cut => linger(stream).await,
-        Ending::Reset => {
-            let _ = set_socket_linger(&stream, Some(Duration::ZERO));
-        }
-        Ending::Stop => {
-            let mut rest = [0; 1_024];
-            let until_gone = async { while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
-            let _ = timeout(ORIGIN_IDLE, until_gone).await;
-        }
-    }
-}
-
-/// Closes so that what was sent arrives, although the client may still be sending.
-pub(crate) async fn linger(mut stream: TcpStream) {
-    let mut rest = [0; 1_024];
-    let closing = async {
-        let _ = stream.shutdown().await;
-        while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
-    };
-    let _ = timeout(ORIGIN_LINGER, closing).await;
-}
-
 /// All of the parts, as one segment where that is possible.
 #[inline]
-pub(crate) async fn send(stream: &mut TcpStream, mut parts: [&[u8]; 3]) -> io::Result<()> {
+pub(crate) async fn send(socket: &mut OriginSocket, mut parts: [&[u8]; 3]) -> io::Result<()> {
     let all = poll_fn(|cx| {
         while parts.iter().any(|part| !part.is_empty()) {
-            let mut written = ready!(Pin::new(&mut *stream).poll_write_vectored(cx, &parts.map(IoSlice::new)))?;
+            let mut written = ready!(Pin::new(&mut *socket).poll_write_vectored(cx, &parts.map(IoSlice::new)))?;
             for part in &mut parts {
                 let of_this = written.min(part.len());
                 *part = &part[of_this..];
                 written -= of_this;
             }
         }
-        io::Result::Ok(()).into()
+        // What TLS has taken, the kernel may not have yet.
+        Pin::new(&mut *socket).poll_flush(cx)
     });
     timeout(ORIGIN_WRITE_PATIENCE, all).await?
 }

@@ -3,6 +3,8 @@
 //! Nothing here is borrowed across an await.
 
 use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,18 +12,20 @@ use std::time::Duration;
 use message::{FieldSpan, Method, Version};
 
 use crate::fake_origin::OriginSettings;
-use crate::fake_origin::origin_log::OriginLog;
-use crate::fake_origin::origin_plan::{Faults, Hit, Plan, Size};
+use crate::fake_origin::origin_certificates::OriginTls;
+use crate::fake_origin::origin_log::{LogLine, OriginLog};
+use crate::fake_origin::origin_plan::{COUNT_PATH, Faults, Hit, Plan, Protocol, Size};
 use crate::fake_origin::origin_reply::{Asked, Drawn};
-use crate::fake_origin::prepared_answers::PreparedAnswers;
+use crate::fake_origin::prepared_answers::{Prepared, PreparedAnswers};
 use crate::lab_clock::{Nanos, wall_seconds};
 use crate::limits::SCRATCH_BYTES;
 use crate::usual_fields::append_date;
 
 /// Of all threads.
-#[derive(Debug)]
 pub(crate) struct OriginShared {
     pub(crate) settings: OriginSettings,
+    /// None: it is served in the clear.
+    pub(crate) tls: Option<OriginTls>,
     pub(crate) begun: Nanos,
     pub(crate) requests: AtomicU64,
     /// Requests with `every`.
@@ -31,21 +35,31 @@ pub(crate) struct OriginShared {
 }
 
 impl OriginShared {
-    pub(crate) fn new(settings: OriginSettings) -> OriginShared {
-        OriginShared {
+    pub(crate) fn new(settings: OriginSettings) -> io::Result<OriginShared> {
+        let tls = settings.tls.as_ref().map(|tls| OriginTls::new(tls, settings.http2.is_some())).transpose()?;
+        Ok(OriginShared {
             settings,
+            tls,
             begun: Nanos::now(),
             requests: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
-        }
+        })
     }
+}
+
+/// What a target asks for.
+pub(crate) enum Wanted {
+    Answer(Rc<Prepared>),
+    Count,
+    /// The plan has a word with a value that it cannot have, or one that its protocol has no fault for.
+    Refuse(String),
 }
 
 pub(crate) struct OriginDesk {
     pub(crate) shared: Arc<OriginShared>,
-    pub(crate) prepared: RefCell<PreparedAnswers>,
+    prepared: RefCell<PreparedAnswers>,
     pub(crate) scratch: RefCell<Box<[u8]>>,
     pub(crate) spans: RefCell<Vec<FieldSpan>>,
     pub(crate) log: RefCell<OriginLog>,
@@ -88,6 +102,34 @@ impl OriginDesk {
         let text = text.try_into().expect("every date has the same length");
         self.date.set((now, text));
         text
+    }
+
+    /// Reads a target, or knows it already.
+    pub(crate) fn wanted(&self, target: &[u8], path: &[u8], query: &[u8], protocol: Protocol) -> Wanted {
+        let known = self.prepared.borrow().get(target);
+        let prepared = match known {
+            Some(prepared) => prepared,
+            None if path == COUNT_PATH.as_bytes() => return Wanted::Count,
+            None => {
+                let (path, query) = (String::from_utf8_lossy(path), String::from_utf8_lossy(query));
+                match Plan::read(&path, &query, self.shared.settings.mean_bytes) {
+                    Ok(plan) => self.prepared.borrow_mut().add(target, plan, &PLAIN_GET),
+                    Err(sentence) => return Wanted::Refuse(sentence),
+                }
+            }
+        };
+        match prepared.plan.faults.misfit(protocol) {
+            None => Wanted::Answer(prepared),
+            Some(sentence) => Wanted::Refuse(sentence.to_owned()),
+        }
+    }
+
+    /// Writes a request down, if anybody wants that.
+    pub(crate) fn note(&self, line: &LogLine<'_>) {
+        let mut log = self.log.borrow_mut();
+        if log.is_on() {
+            log.note(line);
+        }
     }
 
     /// How long this request has to wait.

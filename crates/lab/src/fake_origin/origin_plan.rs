@@ -21,7 +21,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("t", "t=500", "wait before the answer, in ms: a number, uniform:FROM:TO, exp:MEAN, or pause:SHARE:MS"),
     ("r", "r=404", "the status, 200 to 599"),
     ("c", "c=0", "0: no-store instead of max-age"),
-    ("C", "C=1", "close after the answer"),
+    ("C", "C=1", "close after the answer; over HTTP/2 by a GOAWAY"),
     ("K", "K=1", "keep the connection, even where the client did not ask for it"),
     ("k", "k=1", "chunked, without a length"),
     ("R", "R=1", "other bytes in each answer, instead of those that belong to the path"),
@@ -33,12 +33,19 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("vary", "vary=accept-encoding", "a Vary field of this value"),
     ("drip", "drip=10k", "the body flows at so many bytes a second"),
     ("cut", "cut=100", "close after so many bytes of the body, or before the head: cut=head"),
-    ("rst", "rst=100", "the same with a reset"),
+    ("rst", "rst=100", "the same with a reset; over HTTP/2 of the stream alone"),
     ("stop", "stop=100", "say nothing more after so many bytes of the body, or at all: stop=head"),
     ("lie", "lie=-10", "announce so many bytes more than are sent, or fewer"),
     ("flip", "flip=7", "the byte at this place is another one"),
     ("extra", "extra=5", "so many bytes behind the end of the answer"),
     ("garble", "garble=line", "a head that is none: line, field, nul or lengths, which is two of them that disagree"),
+    ("refuse", "refuse=1", "over HTTP/2: the stream is reset with REFUSED_STREAM, so nothing was done of the request"),
+    (
+        "goaway",
+        "goaway=before",
+        "over HTTP/2 the connection ends by a GOAWAY: before this request, which it leaves undone; after its answer; or error, in its place",
+    ),
+    ("starve", "starve=1", "over HTTP/2: the request's body is never read, and nothing is answered"),
     ("every", "every=10", "drip and all faults above hit each such request only, counted over the whole origin"),
     ("share", "share=0.1", "drip and all faults above hit this share of the requests, drawn by dice"),
 ];
@@ -91,6 +98,41 @@ pub(crate) struct Faults {
     pub(crate) flip: Option<u64>,
     pub(crate) extra: u64,
     pub(crate) garble: Option<Garble>,
+    pub(crate) refuse: bool,
+    pub(crate) goaway: Option<GoAway>,
+    pub(crate) starve: bool,
+}
+
+/// When a connection of HTTP/2 ends by a GOAWAY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GoAway {
+    /// Before the request, of which nothing is done.
+    Before,
+    After,
+    /// In the place of an answer, with ENHANCE_YOUR_CALM.
+    Error,
+}
+
+/// What a request came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http1,
+    Http2,
+}
+
+impl Faults {
+    /// What of it this protocol has no way to do: nobody would see it.
+    pub(crate) fn misfit(&self, protocol: Protocol) -> Option<&'static str> {
+        match protocol {
+            Protocol::Http1 if self.refuse || self.goaway.is_some() || self.starve => {
+                Some("`refuse`, `goaway` and `starve` are faults of HTTP/2, and this is HTTP/1")
+            }
+            Protocol::Http2 if self.garble.is_some() || self.extra > 0 => {
+                Some("`garble` and `extra` are faults of HTTP/1, and this is HTTP/2")
+            }
+            Protocol::Http1 | Protocol::Http2 => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,6 +261,16 @@ impl Plan {
                     _ => return None,
                 })
             }
+            "refuse" => faults.refuse = switch(value)?,
+            "goaway" => {
+                faults.goaway = Some(match value {
+                    "before" => GoAway::Before,
+                    "after" => GoAway::After,
+                    "error" => GoAway::Error,
+                    _ => return None,
+                })
+            }
+            "starve" => faults.starve = switch(value)?,
             "every" => self.hit = Hit::Every(value.parse().ok().filter(|&n| n > 0)?),
             "share" => self.hit = Hit::Share(share(value)?),
             _ => {}
@@ -357,6 +409,9 @@ mod tests {
             "flip=x",
             "extra=9g",
             "garble=x",
+            "refuse=x",
+            "goaway=x",
+            "starve=2",
             "every=0",
             "share=1.1",
         ] {
@@ -377,7 +432,9 @@ mod tests {
     #[test]
     fn the_manual_says_the_same() {
         let manual = include_str!("../../../../docs/lab-origin.md");
-        let rows = manual.lines().filter(|line| line.starts_with("| `"));
+        let rows = manual
+            .lines()
+            .filter(|line| line.starts_with("| `") && line.contains("=") && !line.contains(".localhost`"));
         let expect = WORDS.iter().map(|(word, example, what)| format!("| `{word}` | `{example}` | {what} |"));
         assert_eq!(rows.collect::<Vec<_>>(), expect.collect::<Vec<_>>());
     }

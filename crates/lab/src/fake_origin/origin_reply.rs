@@ -30,19 +30,23 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    pub(crate) fn of(fields: FieldsView<'_>) -> Option<Box<Conditions>> {
+    pub(crate) fn of_view(fields: FieldsView<'_>) -> Option<Box<Conditions>> {
         use FieldName::{IfModifiedSince, IfNoneMatch, IfRange, Range};
         let some = |name| matches!(name, IfNoneMatch | IfModifiedSince | IfRange | Range);
         if !fields.names().any(some) {
             return None;
         }
-        let text = |name| fields.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
-        Some(Box::new(Conditions {
-            if_none_match: text(IfNoneMatch),
-            if_modified_since: text(IfModifiedSince),
-            range: text(Range),
-            if_range: text(IfRange),
-        }))
+        Conditions::of([IfNoneMatch, IfModifiedSince, Range, IfRange].map(|name| fields.get(name)))
+    }
+
+    /// Of the values of If-None-Match, If-Modified-Since, Range and If-Range.
+    pub(crate) fn of(values: [Option<&[u8]>; 4]) -> Option<Box<Conditions>> {
+        if values.iter().all(Option::is_none) {
+            return None;
+        }
+        let [if_none_match, if_modified_since, range, if_range] =
+            values.map(|value| value.map(|value| String::from_utf8_lossy(value).into_owned()));
+        Some(Box::new(Conditions { if_none_match, if_modified_since, range, if_range }))
     }
 }
 
@@ -113,6 +117,16 @@ impl Reply {
         let bodiless = is_unframed || asked.method == Method::Head;
         let to = if bodiless { from } else { to };
         Reply { status, head, seed: drawn.seed, bodiless, from, to, chunked, closes, faults: drawn.faults }
+    }
+
+    /// The head's fields as HTTP/2 has them: names and values, without those that speak of a connection (RFC 9113 §8.2.2).
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let lines = self.head.split(|&b| b == b'\n').skip(1);
+        let fields = lines.filter_map(|line| {
+            let colon = line.iter().position(|&b| b == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        });
+        fields.filter(|(name, _)| *name != b"Connection" && *name != b"Transfer-Encoding")
     }
 }
 

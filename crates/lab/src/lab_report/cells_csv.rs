@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use super::ranking::{Places, places};
-use crate::results::{Block, Cell, Estimate, LabResults, RowUsed, ServerUsed};
+use crate::results::{Block, Cell, Estimate, HandshakesSeen, LabResults, RowUsed, ServerUsed};
 
 /// The first line; a new column goes to the end.
 const COLUMNS: &str = "\
@@ -19,7 +19,7 @@ const COLUMNS: &str = "\
     connections_opened,client_busy_share,server_busy_share,server_cpu_seconds,server_user_seconds,\
     server_system_seconds,server_pss_bytes,server_fds,server_threads,server_voluntary_switches,\
     server_involuntary_switches,origin_requests,restarted,errors,why,steady,bytes_per_connection,bytes_per_connection_low,bytes_per_connection_high,send_lag_p99_micros,\
-    server_died";
+    server_died,tls,http2,streams,resume,handshakes,handshakes_resumed,handshake_p50_micros";
 
 /// A line with the names of the columns, then the records.
 pub fn csv(results: &LabResults) -> String {
@@ -29,9 +29,12 @@ pub fn csv(results: &LabResults) -> String {
         let server = results.servers.iter().find(|server| server.name == cell.server);
         let row = results.rows.iter().find(|row| row.name == cell.row);
         let subject = subject(cell, server, row);
-        line(&mut out, [vec!["cell".to_owned()], subject.clone(), cell_fields(cell, places)].concat());
+        let mut record = |kind: &str, fields: Vec<String>, handshakes: [String; 3]| {
+            line(&mut out, [vec![kind.to_owned()], subject.clone(), fields, spoken(row), handshakes.to_vec()].concat());
+        };
+        record("cell", cell_fields(cell, places), handshakes_of(&cell.blocks));
         for block in &cell.blocks {
-            line(&mut out, [vec!["block".to_owned()], subject.clone(), block_fields(block)].concat());
+            record("block", block_fields(block), handshakes_of(std::slice::from_ref(block)));
         }
     }
     out
@@ -59,6 +62,27 @@ fn subject(cell: &Cell, server: Option<&ServerUsed>, row: Option<&RowUsed>) -> V
         optional(row.map(|row| row.keep_alive)),
         optional(row.and_then(|row| row.rate_per_second)),
     ]
+}
+
+/// The columns from `tls` to `resume`.
+fn spoken(row: Option<&RowUsed>) -> Vec<String> {
+    vec![
+        optional(row.map(|row| row.tls)),
+        optional(row.map(|row| row.http2)),
+        optional(row.and_then(|row| row.streams)),
+        optional(row.map(|row| row.resume)),
+    ]
+}
+
+/// Sums; the median time of one block alone.
+fn handshakes_of(blocks: &[Block]) -> [String; 3] {
+    let seen: Vec<&HandshakesSeen> = blocks.iter().filter_map(|block| block.handshakes.as_ref()).collect();
+    let sum = |of: fn(&HandshakesSeen) -> u64| (!seen.is_empty()).then(|| seen.iter().map(|one| of(one)).sum::<u64>());
+    let p50 = match seen[..] {
+        [one] => one.p50_micros,
+        _ => None,
+    };
+    [optional(sum(|one| one.made)), optional(sum(|one| one.resumed)), optional(p50)]
 }
 
 /// From `colour` on.

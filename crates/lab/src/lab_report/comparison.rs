@@ -11,7 +11,7 @@ use crate::limits::{BOOTSTRAP_ROUNDS, INTERVAL_VALUES_MIN};
 use crate::matrix::cell_figures::value;
 use crate::matrix::differences::verdict;
 use crate::matrix::statistics::{distance_from_one, median};
-use crate::results::{Cell, Colour, Estimate, LabResults, Metric, RowUsed, Verdict};
+use crate::results::{Cell, Colour, Estimate, LabResults, Metric, RowUsed, ServerUsed, Verdict};
 
 /// Of the JSON; the number grows when a reader would have to change.
 pub const COMPARISON_FORMAT: &str = "larder-lab-comparison/1";
@@ -218,8 +218,8 @@ fn warnings(before: &LabResults, after: &LabResults) -> Vec<String> {
     differs("the client's threads", was.client_threads.to_string(), now.client_threads.to_string());
     differs("the slice", format!("{} s", was.slice_seconds), format!("{} s", now.slice_seconds));
     differs("how often servers are started anew", was.restart_every.to_string(), now.restart_every.to_string());
-    for server in &after.servers {
-        let Some(was) = before.servers.iter().find(|was| was.name == server.name) else { continue };
+    for server in with_those_behind(after) {
+        let Some(was) = with_those_behind(before).find(|was| was.name == server.name) else { continue };
         differs(&format!("the version of {}", server.name), was.version.clone(), server.version.clone());
         differs(&format!("the binary of {}", server.name), was.binary_sha256.clone(), server.binary_sha256.clone());
     }
@@ -230,10 +230,15 @@ fn warnings(before: &LabResults, after: &LabResults) -> Vec<String> {
 
 /// Only that they differ: what in them is in both results, for those who want it.
 fn other_configs(before: &LabResults, after: &LabResults) -> impl Iterator<Item = String> {
-    after.servers.iter().filter_map(|server| {
-        let was = before.servers.iter().find(|was| was.name == server.name)?;
+    with_those_behind(after).filter_map(|server| {
+        let was = with_those_behind(before).find(|was| was.name == server.name)?;
         (was.configs != server.configs).then(|| format!("the configuration of {} differs", server.name))
     })
+}
+
+/// The servers that were measured, and those that are a part of one.
+fn with_those_behind(results: &LabResults) -> impl Iterator<Item = &ServerUsed> {
+    results.servers.iter().flat_map(|server| std::iter::once(server).chain(server.behind.as_deref()))
 }
 
 fn unfit(results: &LabResults, name: &str) -> Vec<String> {

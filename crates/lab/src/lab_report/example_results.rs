@@ -101,6 +101,7 @@ fn servers() -> Vec<ServerUsed> {
             binary_sha256: "4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d".to_owned(),
             twin_of: name.contains("again").then(|| "larder".to_owned()),
             skipped: None,
+            behind: None,
         })
         .collect();
     servers[3].configs[0].text.push_str(HOSTILE);

@@ -65,7 +65,8 @@ function serverDetails(server) {
     ["command", server.command.length ? make("code", "", server.command.map(shellWord).join(" ")) : ""],
   ]);
   const configs = server.configs.map(config => [make("h4", "", config.name), make("pre", "", config.text)]);
-  return folded(`${server.name}: ${server.version || server.skipped || ""}`, facts, configs);
+  const behind = server.behind ? [make("h4", "", "behind it, and counted with it"), serverDetails(server.behind)] : [];
+  return folded(`${server.name}: ${server.version || server.skipped || ""}`, facts, configs, behind);
 }
 
 // ---- Choices

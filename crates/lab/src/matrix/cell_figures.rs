@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::limits::{BOUND_SHARE_MIN, BUSY_SHARE_MAX, CEILING_SHARE_MAX, MISS_SHARE_MAX};
-use crate::matrix::profiles::Role;
+use crate::limits::{BOUND_SHARE_MIN, BUSY_SHARE_MAX, CEILING_SHARE_MAX, FULL_HANDSHAKES_SHARE_MAX, MISS_SHARE_MAX};
 use crate::matrix::saved_run::SavedCell;
+use crate::matrix::server_profile::Role;
 use crate::matrix::statistics::{estimate, median};
-use crate::results::{Block, Bound, Cell, Colour, ErrorSeen, Estimate, Metric, RowKind, RowUsed};
+use crate::results::{Block, Bound, Cell, Colour, ErrorSeen, Estimate, HandshakesSeen, Metric, RowKind, RowUsed};
 use crate::tally::percentile_of;
 
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
@@ -77,6 +77,9 @@ pub(crate) fn cell(server: &str, judged: &Judged<'_>, saved: &SavedCell) -> Cell
     if let Some(what) = misses(judged, saved) {
         cell.why.push(what);
     }
+    if let Some(what) = not_resumed(judged, &saved.blocks) {
+        cell.why.push(what);
+    }
     if saved.steady == Some(false) {
         cell.why.push("not steady: it had not settled when the warm-up was over".to_owned());
     }
@@ -109,7 +112,8 @@ pub(crate) fn may_compare(metric: Metric, cell: &Cell, judged: &Judged<'_>) -> b
     let is_sound = matches!(cell.colour, Colour::Clean | Colour::LightYellow)
         && cell.steady != Some(false)
         && !cell.blocks.is_empty()
-        && misses_share(judged, &cell.blocks) <= MISS_SHARE_MAX;
+        && misses_share(judged, &cell.blocks) <= MISS_SHARE_MAX
+        && not_resumed(judged, &cell.blocks).is_none();
     let fits = match metric {
         // In an open loop all that keep up are as fast as the timetable.
         Metric::Goodput => !is_open && judged.row.kind != RowKind::Idle && cell.bound != Bound::Client,
@@ -235,6 +239,18 @@ fn misses_share(judged: &Judged<'_>, blocks: &[Block]) -> f64 {
     asked as f64 / good.max(1) as f64
 }
 
+/// Where sessions are to be resumed, each user's first handshake of a slice is a full one, and next to no other.
+fn not_resumed(judged: &Judged<'_>, blocks: &[Block]) -> Option<String> {
+    let of = |what: fn(&HandshakesSeen) -> u64| -> u64 {
+        blocks.iter().filter_map(|b| b.handshakes.as_ref()).map(what).sum()
+    };
+    let (made, resumed) = (of(|seen| seen.made), of(|seen| seen.resumed));
+    let first = (judged.row.connections * blocks.len()) as u64;
+    let full = made.saturating_sub(resumed).saturating_sub(first);
+    let is_too_many = judged.row.resume && full as f64 > made as f64 * FULL_HANDSHAKES_SHARE_MAX;
+    is_too_many.then(|| format!("sessions were not resumed: {full} of {made} handshakes were full ones all the same"))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -323,6 +339,21 @@ pub(crate) mod tests {
         assert_eq!(cell("s", &judged, &late).bound, Bound::Client);
         late.send_lag = Default::default();
         assert_eq!(cell("s", &judged, &late).bound, Bound::Latency);
+    }
+
+    #[test]
+    fn a_row_of_resumed_sessions_is_one() {
+        let row = RowUsed { resume: true, connections: 10, ..row() };
+        let judged = Judged { row: &row, role: Role::Cache, hot: true, seed: 1 };
+        let seen = |made, resumed| {
+            let handshakes = Some(HandshakesSeen { made, resumed, ..HandshakesSeen::default() });
+            cell("s", &judged, &saved(&[Block { handshakes, ..block(500, 0) }]))
+        };
+        // The first of each of ten users, and one in a hundred.
+        assert!(seen(1_000, 980).ranks_throughput);
+        let cell = seen(1_000, 979);
+        assert!(!cell.ranks_throughput && cell.comparable_in.is_empty(), "{:?}", cell.why);
+        assert_eq!(cell.why, ["sessions were not resumed: 11 of 1000 handshakes were full ones all the same"]);
     }
 
     #[test]

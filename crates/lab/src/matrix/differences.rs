@@ -66,8 +66,8 @@ pub(crate) fn verdict(metric: Metric, ratio: &Estimate, noise: Option<f64>, bloc
 mod tests {
     use super::*;
     use crate::matrix::cell_figures::{cell, tests::row};
-    use crate::matrix::profiles::Role;
     use crate::matrix::saved_run::SavedCell;
+    use crate::matrix::server_profile::Role;
     use crate::results::{Block, RowUsed, ServerCost};
 
     fn check(costs: &[f64], again: &[f64], other: &[f64], expect: Verdict) {

@@ -110,6 +110,15 @@ pub(crate) struct RowSection {
     /// Asked of forward proxies: the whole URL stands in each request, and the origin is named there.
     #[serde(default)]
     pub(crate) forward: bool,
+    #[serde(default)]
+    pub(crate) tls: bool,
+    #[serde(default)]
+    pub(crate) http2: bool,
+    /// Requests under way at once on a connection of HTTP/2; 1 where it is missing.
+    pub(crate) streams: Option<OneOrMany<usize>>,
+    /// Does a user's next connection go on with the TLS session of its last one?
+    #[serde(default)]
+    pub(crate) resume: bool,
     pub(crate) timeout: Option<Span>,
     /// Must all answers of a cache be hits? As the kind says where it is missing.
     pub(crate) hot: Option<bool>,

@@ -185,4 +185,21 @@ mod tests {
         check(order("[method]\nclient_cpus = []\n"), "names no processor");
         check(order("[method]\nthreads = 0\n"), "threads must be");
     }
+
+    /// The lab file that comes with larder: every server that a row names can do it.
+    #[test]
+    fn the_rows_of_the_bench_are_asked_of_those_who_can_answer_them() {
+        let text = include_str!("../../../../lab/bench.toml").to_owned();
+        let lab_file = NamedText { name: "lab/bench.toml".to_owned(), text };
+        let plan = plan(&MatrixOrder { lab_file, ..order("") }).unwrap();
+        for row in &plan.rows {
+            let named = plan.servers.iter().filter(|server| row.only.is_empty() || row.only.contains(&server.name));
+            for server in named {
+                assert_eq!(server.profile.refusal(row), None, "{}", row.used.name);
+            }
+        }
+        for (tls, http2) in [(true, false), (false, true), (true, true)] {
+            assert!(plan.rows.iter().any(|row| (row.used.tls, row.used.http2) == (tls, http2)));
+        }
+    }
 }

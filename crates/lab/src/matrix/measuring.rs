@@ -14,16 +14,17 @@ use hdrhistogram::Histogram;
 use crate::catalogue::{Catalogue, Order, Recipe};
 use crate::error_kind::ErrorKind;
 use crate::lab_clock::Nanos;
-use crate::lab_url::LabUrl;
 use crate::limits::FILL_TIME_MAX;
+use crate::matrix::direct_asking::site;
 use crate::matrix::lab_file::{SessionsSection, UrlOrder};
 use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::process_tree::{CpuAccount, Usage, processes_of, pss_bytes};
 use crate::memcached_catalogue::MemcachedItems;
-use crate::results::{Block, ErrorSeen, Sample, SessionsSeen};
+use crate::results::{Block, ErrorSeen, HandshakesSeen, Sample, SessionsSeen};
 use crate::run::{Outcome, run};
 use crate::script::Script;
 use crate::tally::{Second, Tally, percentile_of};
+use crate::tls_settings::TlsSettings;
 use crate::workload::{Arrivals, Checks, Connections, Length, Load, RatePlan, Workload};
 
 /// A load that can be repeated against any server.
@@ -33,6 +34,8 @@ pub(crate) struct Measurement<'a> {
     pub(crate) list: &'a str,
     /// Is a memcached's item asked for by its own protocol? A gateway has it under a path.
     pub(crate) speaks_memcached: bool,
+    /// Of a row over TLS.
+    pub(crate) tls: Option<&'a TlsSettings>,
     /// Length and CRC-32 of what stands behind each of them.
     pub(crate) known: Option<&'a Arc<[(u64, u32)]>>,
     /// Sessions are not what a server is warmed up with: they think most of the time.
@@ -47,7 +50,8 @@ pub(crate) struct Measurement<'a> {
 
 /// Whose costs are counted.
 pub(crate) struct Watched {
-    pub(crate) pid: i32,
+    /// The first processes of all that are counted, each with its descendants.
+    pub(crate) roots: Vec<i32>,
     pub(crate) cpus: usize,
 }
 
@@ -82,8 +86,7 @@ impl<'a> Measurement<'a> {
         on_second: &mut dyn FnMut(usize, &Second),
     ) -> Result<Outcome, String> {
         let (used, proxied) = (&self.row.used, self.row.forward);
-        let site = self.origin.filter(|_| proxied).unwrap_or(address);
-        let url = LabUrl::parse(&format!("http://{site}/"))?;
+        let url = site(self.origin.filter(|_| proxied).unwrap_or(address), used.tls)?;
         let recipe = Recipe { fields: self.row.fields.clone(), short: !used.keep_alive, proxied, ..Recipe::default() };
         let catalogue = match self.row.pages {
             // Each key once is each key set.
@@ -111,7 +114,12 @@ impl<'a> Measurement<'a> {
             length,
             users: used.connections,
             threads: self.threads.min(used.connections),
-            connections: if used.keep_alive { Connections::Kept { depth: 1 } } else { Connections::Short },
+            connections: match used.keep_alive {
+                true => Connections::Kept { depth: used.streams.unwrap_or(1) },
+                false => Connections::Short,
+            },
+            tls: self.tls.cloned(),
+            http2: used.http2,
             order,
             checks: Checks::ALL,
             known_bodies: self.known.cloned(),
@@ -135,7 +143,7 @@ impl<'a> Measurement<'a> {
     }
 
     pub(crate) fn measure(&self, address: SocketAddr, time: Duration, watched: &Watched) -> Result<Measured, String> {
-        let processes = processes_of(watched.pid);
+        let processes = processes_of(&watched.roots);
         let mut account = CpuAccount::default();
         let before = Usage::read(&processes);
         let (begun, cpu_before) = (Nanos::now(), account.read(&processes));
@@ -154,8 +162,8 @@ impl<'a> Measurement<'a> {
             });
             last = (now, cpu);
         })?;
-        let (ended, cpu_after) = (Nanos::now(), account.read(&processes_of(watched.pid)));
-        let mut cost = before.cost_until(&Usage::read(&processes_of(watched.pid)));
+        let (ended, cpu_after) = (Nanos::now(), account.read(&processes_of(&watched.roots)));
+        let mut cost = before.cost_until(&Usage::read(&processes_of(&watched.roots)));
         cost.cpu_seconds = (cpu_after - cpu_before) as f64 / 1e9;
         cost.busy_share = cost.cpu_seconds / begun.until(ended).as_secs_f64().max(1e-9) / watched.cpus as f64;
         let block = Block { server: cost, samples, ..block_of(&outcome) };
@@ -190,6 +198,12 @@ pub(crate) fn block_of(outcome: &Outcome) -> Block {
             begun: all.begun,
             completed: all.completed,
             failed: all.failed,
+        }),
+        handshakes: tally.handshakes.as_ref().map(|all| HandshakesSeen {
+            made: all.made,
+            resumed: all.resumed,
+            p50_micros: percentile_of(&all.micros, 50.0),
+            p99_micros: percentile_of(&all.micros, 99.0),
         }),
         ..Block::default()
     }

@@ -1,20 +1,28 @@
 //! One request, one answer, nothing shared with the load: how the lab looks at a page, and asks the origin what it saw.
 //!
-//! It frames answers by itself, so that a mistake of the load's reader cannot hide from it.
+//! It frames answers of HTTP/1.1 by itself, so that a mistake of the load's reader cannot hide from it.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::io::{self, ErrorKind, Read, Write};
 
 use crate::limits::PLAIN_FETCH_BYTES_MAX;
+use crate::matrix::direct_asking::Asking;
+use crate::matrix::plain_http2;
 
 pub(crate) struct Fetched {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }
 
-pub(crate) fn fetch(address: SocketAddr, path: &str, fields: &[String], patience: Duration) -> Result<Fetched, String> {
-    let raw = exchange(address, path, fields, patience).map_err(|error| error.to_string())?;
+pub(crate) fn fetch(asking: &Asking, target: &str, fields: &[String]) -> Result<Fetched, String> {
+    match asking.spoken.http2 {
+        true => plain_http2::fetch(asking, target, fields),
+        false => fetch_http1(asking, target, fields),
+    }
+}
+
+fn fetch_http1(asking: &Asking, target: &str, fields: &[String]) -> Result<Fetched, String> {
+    let host = asking.site()?.authority;
+    let (raw, is_whole) = exchange(asking, &host, target, fields).map_err(|error| error.to_string())?;
     let head_end = raw.windows(4).position(|four| four == b"\r\n\r\n").ok_or("no whole head came")?;
     let head = String::from_utf8_lossy(&raw[..head_end]).into_owned();
     let status = head.split_whitespace().nth(1).and_then(|word| word.parse().ok()).ok_or("no status line came")?;
@@ -29,21 +37,26 @@ pub(crate) fn fetch(address: SocketAddr, path: &str, fields: &[String], patience
         Some(Ok(length)) if !is_chunked && length != body.len() => {
             Err(format!("{} bytes came of the {length} that were announced", body.len()))
         }
+        None if !is_chunked && !is_whole => {
+            Err("TLS ended without a close_notify, in a body without a length".to_owned())
+        }
         _ => Ok(Fetched { status, body }),
     }
 }
 
-fn exchange(address: SocketAddr, path: &str, fields: &[String], patience: Duration) -> std::io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&address, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
-    let mut request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+/// All that came, and whether its end was said: TLS has a word for it, which servers whose bodies have a length may leave out.
+fn exchange(asking: &Asking, host: &str, target: &str, fields: &[String]) -> io::Result<(Vec<u8>, bool)> {
+    let mut stream = asking.connect()?;
+    let mut request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
     fields.iter().for_each(|field| request.push_str(&format!("{field}\r\n")));
     request.push_str("\r\n");
     stream.write_all(request.as_bytes())?;
     let mut raw = Vec::new();
-    stream.take(PLAIN_FETCH_BYTES_MAX).read_to_end(&mut raw)?;
-    Ok(raw)
+    match stream.take(PLAIN_FETCH_BYTES_MAX).read_to_end(&mut raw) {
+        Ok(_) => Ok((raw, true)),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok((raw, false)),
+        Err(error) => Err(error),
+    }
 }
 
 fn dechunk(mut rest: &[u8]) -> Result<Vec<u8>, String> {
@@ -65,8 +78,10 @@ fn dechunk(mut rest: &[u8]) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::net::TcpListener;
+    use std::time::Duration;
+
+    use super::*;
 
     fn check(answer: &'static str, expect: Result<(u16, &str), &str>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -77,7 +92,7 @@ mod tests {
             let _ = stream.read(&mut request);
             stream.write_all(answer.as_bytes()).unwrap();
         });
-        let got = fetch(address, "/", &[], Duration::from_secs(5));
+        let got = fetch(&Asking::clear(address, Duration::from_secs(5)), "/", &[]);
         server.join().unwrap();
         match (got, expect) {
             (Ok(got), Ok((status, body))) => assert_eq!((got.status, got.body.as_slice()), (status, body.as_bytes())),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::limits::{CONNECTIONS_MAX, RATE_MAX, ROW_PAGE_BYTES_MAX, ROW_URLS_MAX, ROWS_MAX};
 use crate::matrix::lab_file::{ItemsSection, RowSection, SessionsSection, Source, UrlOrder};
-use crate::matrix::profiles::GATEWAY_PATH;
+use crate::matrix::row_protocol::{self, Spoken};
 use crate::memcached_catalogue::MemcachedItems;
 use crate::results::{RowKind, RowUsed};
 
@@ -93,7 +93,15 @@ pub(crate) fn planned_rows(
     }
 }
 
-type Variant = (Pages, bool, Option<f64>, usize);
+/// One row of those that a section stands for.
+#[derive(Clone, Copy)]
+struct Variant {
+    pages: Pages,
+    keep_alive: bool,
+    rate: Option<f64>,
+    streams: usize,
+    connections: usize,
+}
 
 fn variants(section: &RowSection) -> Vec<Variant> {
     let pages: Vec<Pages> = match (&section.size, &section.urls) {
@@ -106,11 +114,15 @@ fn variants(section: &RowSection) -> Vec<Variant> {
     };
     let keeps = section.keep_alive.as_ref().map_or(vec![true], |keep| keep.all());
     let rates = section.rate.as_ref().map_or(vec![None], |rate| rate.all().into_iter().map(Some).collect());
+    let all_streams = section.streams.as_ref().map_or(vec![1], |streams| streams.all());
     let mut all = Vec::new();
-    for &page in &pages {
-        for &keep in &keeps {
+    for &pages in &pages {
+        for &keep_alive in &keeps {
             for &rate in &rates {
-                all.extend(section.connections.all().into_iter().map(|connections| (page, keep, rate, connections)));
+                for &streams in &all_streams {
+                    let of = |connections| Variant { pages, keep_alive, rate, streams, connections };
+                    all.extend(section.connections.all().into_iter().map(of));
+                }
             }
         }
     }
@@ -177,13 +189,17 @@ fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
     if section.requests.is_some() && section.kind != RowKind::Idle {
         return refuse("requests is for idle rows".to_owned());
     }
+    if let Some(why) = row_protocol::refusal(section) {
+        return refuse(why);
+    }
     if variants(section).is_empty() || section.blocks == Some(0) || section.requests == Some(0) {
         return refuse("an empty list, or a count of 0".to_owned());
     }
     Ok(())
 }
 
-fn planned(section: &RowSection, (pages, keep_alive, rate, connections): Variant, is_alone: bool) -> PlannedRow {
+fn planned(section: &RowSection, variant: Variant, is_alone: bool) -> PlannedRow {
+    let Variant { pages, keep_alive, rate, streams, connections } = variant;
     let (what, size_bytes, urls) = match pages {
         Pages::One(size) => (format!("{size} B"), Some(size), 1),
         Pages::Many { count, mean_bytes, .. } => (format!("{count} URLs of {mean_bytes} B on average"), None, count),
@@ -194,6 +210,7 @@ fn planned(section: &RowSection, (pages, keep_alive, rate, connections): Variant
     };
     let kept = if keep_alive { "kept" } else { "short" };
     let at = rate.map_or(String::new(), |rate| format!(", {rate}/s"));
+    let at = if section.streams.is_some() { format!("{at}, {streams} streams") } else { at };
     let name = section.name.as_ref();
     let family = if is_alone { name.clone() } else { format!("{name}: {what}, {kept}{at}") };
     let row_name =
@@ -210,6 +227,10 @@ fn planned(section: &RowSection, (pages, keep_alive, rate, connections): Variant
             urls: urls as u64,
             connections,
             keep_alive,
+            tls: section.tls,
+            http2: section.http2,
+            streams: section.http2.then_some(streams),
+            resume: section.resume,
             rate_per_second: rate.or(section.sessions.as_ref().and_then(|sessions| sessions.rate)),
             load: String::new(),
             kind: section.kind,
@@ -238,6 +259,9 @@ impl Pages {
     }
 }
 
+/// Where a gateway is asked: the key is the argument `key`.
+pub(crate) const GATEWAY_PATH: &str = "/memc";
+
 /// Where a gateway has the value of a key.
 pub(crate) fn asked_of_a_gateway(key: &str) -> String {
     format!("{GATEWAY_PATH}?key={key}")
@@ -247,8 +271,10 @@ impl PlannedRow {
     fn in_words(&self, what: &str, browser: bool) -> String {
         let used = &self.used;
         let connections = used.connections;
+        let spoken = Spoken::of(used).in_words(used.streams.unwrap_or(1));
         if used.kind == RowKind::Idle {
-            return format!("{connections} connections ask for {what} {} times each and are held", self.requests_each);
+            let each = self.requests_each;
+            return format!("{connections} connections ask for {what} {each} times each and are held{spoken}");
         }
         let pace = match (&self.sessions, used.rate_per_second) {
             (Some(sessions), rate) => format!(
@@ -264,7 +290,11 @@ impl PlannedRow {
             }
             (None, None) => format!("{connections} connections, each asks again when it was answered"),
         };
-        let kept = if used.keep_alive { "connections kept" } else { "a connection for each request" };
+        let kept = match (used.keep_alive, used.resume) {
+            (true, _) => "connections kept",
+            (false, false) => "a connection for each request",
+            (false, true) => "a connection for each request, which resumes the session of the one before",
+        };
         let order = match self.pages {
             Pages::One(_) | Pages::Items { .. } => "",
             Pages::Many { order: UrlOrder::Random, .. } => " in random order",
@@ -276,7 +306,7 @@ impl PlannedRow {
         let own = self.fields.len() - if browser { BROWSER_FIELDS.len() } else { 0 };
         let own: String = self.fields[..own].iter().map(|field| format!(", with `{field}`")).collect();
         let through = if self.forward { ", as from a forward proxy" } else { "" };
-        format!("{pace}; {kept}; {what}{order}{kind}{head}{own}{through}")
+        format!("{pace}; {kept}; {what}{order}{kind}{head}{own}{through}{spoken}")
     }
 
     /// Of a catalogue's pages.
@@ -333,6 +363,15 @@ mod tests {
         let many =
             rows("[[row]]\nname = \"m\"\nurls = { count = 3, mean_bytes = 9, order = \"zipf\" }\nconnections = 1\n");
         assert_eq!(many.unwrap()[0].paths(), ["/u/0.html", "/u/1.html", "/u/2.html"]);
+        let spoken = "tls = true\nhttp2 = true\nstreams = [10, 1]\n";
+        let made = rows(&format!("[[row]]\nname = \"h2\"\nsize = 10\nconnections = 2\n{spoken}")).unwrap();
+        assert_eq!(made[1].used.name, "h2: 10 B, 2 connections, kept, 1 streams");
+        assert_eq!((made[0].used.streams, Spoken::of(&made[0].used)), (Some(10), Spoken::H2));
+        assert!(
+            made[0].used.load.ends_with(", over TLS, over HTTP/2 with 10 streams at once"),
+            "{}",
+            made[0].used.load
+        );
     }
 
     fn check_refused(row: &str, part: &str) {
@@ -357,5 +396,6 @@ mod tests {
         let long = items.replace("key_bytes = 8", "key_bytes = 1000");
         check_refused(&format!("{head}connections = 1\n{long}"), "a key has 250 bytes at most");
         check_refused(&format!("{head}kind = \"idle\"\nsize = 1\nconnections = 1\nrate = 1\n"), "no rate");
+        check_refused(&format!("{head}size = 1\nconnections = 1\nstreams = 2\n"), "row `a`: streams need http2");
     }
 }

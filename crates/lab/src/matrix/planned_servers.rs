@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::matrix::lab_file::{LabFile, Source};
-use crate::matrix::profiles::{PROFILES, Profile, profile};
+use crate::matrix::profiles::{PROFILES, profile};
 use crate::matrix::server_process::run_tool;
+use crate::matrix::server_profile::Profile;
 use crate::results::ServerUsed;
 
 #[derive(Clone, Debug)]
@@ -113,8 +114,16 @@ impl PlannedServer {
         }
     }
 
-    /// The program that it is, or the words on why it is not here.
+    /// What stands behind it and is a part of it.
+    pub(crate) fn behind(&self) -> Option<PlannedServer> {
+        self.profile.behind.map(|profile| PlannedServer::plain(&format!("{}-behind", self.name), profile))
+    }
+
+    /// The program that it is, or the words on why it, or what stands behind it, is not here.
     pub(crate) fn find_binary(&self, ours: &Path, directories: &[PathBuf]) -> Result<PathBuf, String> {
+        if let Some(behind) = self.behind() {
+            behind.find_binary(ours, directories)?;
+        }
         match (&self.binary, self.profile.binary) {
             (Some(path), _) => {
                 let path = fs::canonicalize(path).map_err(|error| format!("{}: {path}: {error}", self.name))?;

@@ -28,9 +28,9 @@ pub(crate) struct CpuAccount {
     nanos_by_thread: HashMap<(i32, u32), u64>,
 }
 
-/// `root` and its descendants, parents first; empty when it is gone.
-pub(crate) fn processes_of(root: i32) -> Vec<i32> {
-    tree_of(root as u32).into_iter().map(|id| id as i32).collect()
+/// Each root and its descendants, parents first; nothing of one that is gone.
+pub(crate) fn processes_of(roots: &[i32]) -> Vec<i32> {
+    roots.iter().flat_map(|&root| tree_of(root as u32)).map(|id| id as i32).collect()
 }
 
 impl CpuAccount {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn we_are_a_process_that_uses_time_and_memory() {
         let us = std::process::id() as i32;
-        let tree = processes_of(us);
+        let tree = processes_of(&[us]);
         assert_eq!(tree[0], us);
         let mut account = CpuAccount::default();
         let before = account.read(&tree);
@@ -129,7 +129,7 @@ mod tests {
         }
         let usage = Usage::read(&tree);
         assert!(usage.pss_bytes > 100_000 && usage.threads >= 1 && usage.fds >= 3, "{usage:?} {sum}");
-        assert!(processes_of(i32::MAX).is_empty());
+        assert!(processes_of(&[i32::MAX]).is_empty());
     }
 
     #[test]

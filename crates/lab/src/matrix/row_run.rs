@@ -9,17 +9,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lab_clock::Nanos;
+use crate::matrix::direct_asking::Asking;
 use crate::matrix::held_connections::{HeldConnections, SETTLE};
 use crate::matrix::measuring::{Measured, Measurement, Watched};
 use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::process_tree::{processes_of, pss_bytes};
-use crate::matrix::profiles::Role;
+use crate::matrix::row_protocol::Spoken;
 use crate::matrix::saved_run::{Counts, SavedCell, SavedRow};
 use crate::matrix::server_process::ServerProcess;
+use crate::matrix::server_profile::Role;
 use crate::matrix::server_stage::{Contestant, Stage};
 use crate::matrix::site_pages::{gate, known_bodies, url_list, write_files};
 use crate::matrix::warm_up::warm_up;
-use crate::results::{Block, ErrorSeen, Held, RowKind};
+use crate::results::{Block, ErrorSeen, Gate, Held, RowKind};
+use crate::tls_settings::TlsSettings;
 
 pub(crate) struct RowRun<'a> {
     pub(crate) stage: &'a mut Stage,
@@ -30,6 +33,8 @@ pub(crate) struct RowRun<'a> {
     pub(crate) at: &'a dyn Fn() -> f64,
     pub(crate) say: &'a mut dyn FnMut(&str),
     origin_address: Option<SocketAddr>,
+    /// How the load speaks TLS, if it does.
+    tls: Option<TlsSettings>,
     list: String,
     known: Arc<[(u64, u32)]>,
     /// By the place of its contestant.
@@ -59,7 +64,8 @@ impl<'a> RowRun<'a> {
         let up = contestants.iter().map(|_| None).collect();
         let known = known_bodies(row);
         let origin_address = stage.origin_address();
-        RowRun { stage, contestants, row, saved, at, say, origin_address, list, known, up }
+        let tls = stage.certificate.as_ref().filter(|_| row.used.tls).map(|made| made.client(row.used.resume));
+        RowRun { stage, contestants, row, saved, at, say, origin_address, tls, list, known, up }
     }
 
     /// `keep` is called after each block, with what there is then.
@@ -112,6 +118,7 @@ impl<'a> RowRun<'a> {
             row: self.row,
             list: &self.list,
             speaks_memcached: role == Role::Memcached,
+            tls: self.tls.as_ref(),
             known: is_known.then_some(&self.known),
             is_warm_up: false,
             cpus: &method.client_cpus,
@@ -194,9 +201,12 @@ impl<'a> RowRun<'a> {
         }
         // What a memcached says by its own protocol is compared as it comes.
         if role != Role::Null && role != Role::Memcached {
-            let seen = gate(self.row, server.address, self.origin_address, &|| {
-                stop.load(std::sync::atomic::Ordering::Relaxed)
-            });
+            let asking = self.asking(server.address);
+            let is_stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);
+            let seen = asking.map_or_else(
+                |what| Gate { bad: vec![what], ..Gate::default() },
+                |asking| gate(self.row, &asking, self.origin_address, &is_stopped),
+            );
             let is_good = seen.bad.is_empty();
             let cell = self.cell(place);
             cell.is_lost = !is_good;
@@ -244,7 +254,12 @@ impl<'a> RowRun<'a> {
     }
 
     fn watched(&self, server: &ServerProcess) -> Watched {
-        Watched { pid: server.pid(), cpus: self.stage.method.server_cpus.len() }
+        Watched { roots: server.roots(), cpus: self.stage.method.server_cpus.len() }
+    }
+
+    /// How we ask a server apart from the load, as the row has it.
+    fn asking(&self, address: SocketAddr) -> Result<Asking, String> {
+        Asking::new(address, self.tls.as_ref(), self.row.used.http2, self.row.timeout)
     }
 
     fn warm(&mut self, server: &ServerProcess, role: Role) -> Result<bool, String> {
@@ -286,10 +301,10 @@ impl<'a> RowRun<'a> {
         let server = self.up[place].as_ref().ok_or("it is not up")?;
         let memory = || {
             std::thread::sleep(SETTLE);
-            pss_bytes(&processes_of(server.pid()))
+            pss_bytes(&processes_of(&server.roots()))
         };
         let pss_before_bytes = memory();
-        let mut held = HeldConnections::open(self.row, server.address, &self.stage.stop);
+        let mut held = HeldConnections::open(self.row, &self.asking(server.address)?, &self.stage.stop)?;
         let pss_held_bytes = memory();
         let mut probe = self.row.clone();
         probe.used.connections = 1;
@@ -312,7 +327,9 @@ impl<'a> RowRun<'a> {
     /// it, because whatever else the machine does only makes it smaller.
     fn measure_ceiling(&mut self) {
         let is_closed = self.row.used.rate_per_second.is_none() && self.row.sessions.is_none();
-        if !is_closed || self.row.used.kind == RowKind::Idle || self.row.is_of_memcached() {
+        // The null server speaks neither TLS nor HTTP/2.
+        let is_plain = Spoken::of(&self.row.used) == Spoken::CLEAR;
+        if !is_closed || !is_plain || self.row.used.kind == RowKind::Idle || self.row.is_of_memcached() {
             return;
         }
         let (mut null, time) = (self.stage.null(), self.slice_time());
@@ -378,7 +395,11 @@ fn line(name: &str, number: usize, block: &Block) -> String {
     let good = block.good as f64 / block.elapsed_seconds.max(1e-9);
     let micros = block.server.cpu_seconds * 1e6 / block.good.max(1) as f64;
     let (busy, failed) = (block.server.busy_share * 100.0, block.failed);
+    let handshakes = block.handshakes.map_or(String::new(), |seen| {
+        let time = seen.p50_micros.map_or(String::new(), |micros| format!(" of {micros} µs"));
+        format!("  {} handshakes{time}, {} resumed", seen.made, seen.resumed)
+    });
     format!(
-        "block {number:>2}  {name:<18} {good:>9.0} good/s  {micros:>8.2} µs each  server {busy:>3.0} %  {failed} failed"
+        "block {number:>2}  {name:<18} {good:>9.0} good/s  {micros:>8.2} µs each  server {busy:>3.0} %  {failed} failed{handshakes}"
     )
 }

@@ -31,6 +31,8 @@ pub(crate) struct ServerProcess {
     /// Those that were there when it had begun to listen.
     first_children: Vec<i32>,
     keeper: Option<Arc<GroupKeeper>>,
+    /// What stands behind it and is a part of it; ended after it.
+    behind: Option<Box<ServerProcess>>,
 }
 
 const LOOK: Duration = Duration::from_millis(10);
@@ -70,7 +72,8 @@ impl ServerProcess {
         });
         let child = spawned.map_err(|error| format!("{name} cannot be started: {}: {error}", start.command[0]))?;
         let keeper = start.keeper.map(Arc::clone);
-        let mut server = ServerProcess { child, address: start.address, first_children: Vec::new(), keeper };
+        let (address, first_children) = (start.address, Vec::new());
+        let mut server = ServerProcess { child, address, first_children, keeper, behind: None };
         server.keeper.as_ref().map_or(Ok(()), |keeper| keeper.watch(server.pid()))?;
         let said = || tail_of(std::iter::once(&log).chain(start.logs));
         server.wait_until_it_listens(start).map_err(|what| format!("{name} {what}{}", said()))?;
@@ -95,13 +98,26 @@ impl ServerProcess {
         Ok(())
     }
 
-    pub(crate) fn pid(&self) -> i32 {
+    /// With what stands behind it.
+    pub(crate) fn standing_before(mut self, behind: Option<ServerProcess>) -> ServerProcess {
+        self.behind = behind.map(Box::new);
+        self
+    }
+
+    /// Its own first process, and that of what stands behind it.
+    pub(crate) fn roots(&self) -> Vec<i32> {
+        let behind = self.behind.iter().flat_map(|behind| behind.roots());
+        std::iter::once(self.pid()).chain(behind).collect()
+    }
+
+    fn pid(&self) -> i32 {
         self.child.id() as i32
     }
 
     /// It has its children now: a master may open its port before it has them.
     pub(crate) fn settle(&mut self) {
-        self.first_children = processes_of(self.pid());
+        self.first_children = processes_of(&[self.pid()]);
+        self.behind.iter_mut().for_each(|behind| behind.settle());
     }
 
     /// Is it gone, or is a child gone that should have stayed?
@@ -109,12 +125,13 @@ impl ServerProcess {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return true;
         }
-        let now = processes_of(self.pid());
-        keeps_children && self.first_children.iter().any(|pid| !now.contains(pid))
+        let now = processes_of(&[self.pid()]);
+        let lost_a_child = keeps_children && self.first_children.iter().any(|pid| !now.contains(pid));
+        lost_a_child || self.behind.as_mut().is_some_and(|behind| behind.has_died(keeps_children))
     }
 
     fn end(&mut self) {
-        let all = processes_of(self.pid());
+        let all = processes_of(&[self.pid()]);
         let group = Pid::from_child(&self.child);
         // Each of these fails only for what has gone already.
         let _ = kill_process(group, Signal::TERM);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::limits::PORTS_RESTED_MAX;
 use crate::matrix::MatrixOrder;
+use crate::matrix::direct_asking::Asking;
 use crate::matrix::group_keeper::GroupKeeper;
 use crate::matrix::lab_file::OriginChoice;
 use crate::matrix::matrix_plan::Plan;
@@ -18,9 +19,12 @@ use crate::matrix::plain_fetch::fetch;
 use crate::matrix::planned_rows::PlannedRow;
 use crate::matrix::planned_servers::PlannedServer;
 use crate::matrix::process_tree::{CpuAccount, processes_of};
-use crate::matrix::profiles::{LAB_ORIGIN, NGINX_ORIGIN, Profile, Role, Site, open_directory, profile};
+use crate::matrix::profiles::{LAB_ORIGIN, NGINX_ORIGIN, profile};
+use crate::matrix::row_protocol::Spoken;
+use crate::matrix::run_certificate::RunCertificate;
 use crate::matrix::server_process::{ServerProcess, Start, free_port, run_tool};
-use crate::results::{MethodUsed, RowKind, ServerUsed};
+use crate::matrix::server_profile::{Frontend, Launch, Profile, Role, Site, open_directory};
+use crate::results::{MethodUsed, NamedText, RowKind, ServerUsed};
 
 /// One that may take part.
 pub(crate) struct Contestant {
@@ -39,6 +43,8 @@ pub(crate) struct Stage {
     ports: Vec<u16>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) origin: Option<Origin>,
+    /// What servers show over TLS; there when a row speaks it.
+    pub(crate) certificate: Option<RunCertificate>,
     /// What stands behind the gateways: all of a run have the same one.
     memcached: Option<ServerProcess>,
     ours: PathBuf,
@@ -72,7 +78,9 @@ impl Stage {
         for directory in [&work, &docroot] {
             open_directory(directory)?;
         }
+        let speaks_tls = plan.rows.iter().any(|row| row.used.tls);
         Ok(Stage {
+            certificate: speaks_tls.then(|| RunCertificate::make(&work)).transpose()?,
             method: plan.method.clone(),
             docroot,
             work,
@@ -111,7 +119,7 @@ impl Stage {
         let used = planned.used(&binary, &self.work);
         let mut origin = Contestant { used, binary: Some(binary), planned };
         let cpus = self.method.client_cpus.clone();
-        let process = self.start_on(&mut origin, None, &cpus)?;
+        let process = self.start_on(&mut origin, StartFor::UNMEASURED, &cpus)?;
         self.origin =
             Some(Origin { process, account: CpuAccount::default(), choice, mean_bytes, used: origin.used, looks: 0 });
         Ok(())
@@ -138,7 +146,7 @@ impl Stage {
         let binary = planned.find_binary(&self.ours, &self.search).map_err(|why| format!("behind it: {why}"))?;
         let mut behind = Contestant { used: planned.skipped(None), binary: Some(binary), planned };
         let cpus = self.method.server_cpus.clone();
-        let started = self.start_on(&mut behind, None, &cpus)?;
+        let started = self.start_on(&mut behind, StartFor::UNMEASURED, &cpus)?;
         Ok(self.memcached.insert(started).address)
     }
 
@@ -152,7 +160,7 @@ impl Stage {
         if contestant.planned.profile.role == Role::Gateway {
             self.memcached_address()?;
         }
-        self.start_on(contestant, Some(row), &cpus)
+        self.start_on(contestant, StartFor::of(row), &cpus)
     }
 
     /// A server that nobody has named: the ceiling.
@@ -164,9 +172,10 @@ impl Stage {
     fn start_on(
         &mut self,
         contestant: &mut Contestant,
-        row: Option<&PlannedRow>,
+        turn: StartFor<'_>,
         cpus: &[usize],
     ) -> Result<ServerProcess, String> {
+        let behind = self.start_behind(contestant, turn, cpus)?;
         let planned = &contestant.planned;
         let name = planned.name.as_str();
         let binary = contestant.binary.as_ref().ok_or_else(|| format!("{name} is skipped"))?;
@@ -175,21 +184,18 @@ impl Stage {
             fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         }
         open_directory(&dir)?;
-        let port = match planned.port {
-            Some(port) => port,
-            None => free_port(&mut self.dice, &self.ports)?,
-        };
-        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
-        let origin = match planned.profile.role {
-            Role::Gateway => self.memcached.as_ref().map(|behind| behind.address),
-            _ => self.origin.as_ref().map(|origin| origin.process.address),
-        };
-        let origin = origin.unwrap_or(nowhere);
+        let port = self.port_for(planned)?;
+        let origin = behind.as_ref().map_or_else(|| self.origin_of(planned.profile.role), |behind| behind.address);
+        let row = turn.row;
         let site = Site {
             dir: &dir,
             docroot: &self.docroot,
             port,
             origin,
+            front: Frontend {
+                tls: self.certificate.as_ref().filter(|_| turn.spoken.tls).map(|made| &made.files),
+                http2: turn.spoken.http2,
+            },
             workers: planned.workers.unwrap_or(cpus.len()),
             open_files: self.open_files,
             passes: row.is_some_and(|row| row.used.kind == RowKind::Pass),
@@ -202,17 +208,8 @@ impl Stage {
             run_tool(tool, &dir).map_err(|what| format!("{name}: {what}"))?;
         }
         let mut command = vec![binary.to_string_lossy().into_owned()];
-        command.extend(launch.arguments);
+        command.extend(launch.arguments.clone());
         command.extend(planned.args.iter().map(|argument| site.filled_in(argument)));
-        // As a shell would be told.
-        let words = planned.environment.iter().map(|(name, value)| format!("{name}={value}")).chain(command.clone());
-        contestant.used.command = words.collect();
-        contestant.used.configs = launch.configs;
-        self.ports.retain(|used| *used != port);
-        self.ports.push(port);
-        if self.ports.len() > PORTS_RESTED_MAX {
-            self.ports.remove(0);
-        }
         let start = Start {
             name,
             command: &command,
@@ -224,7 +221,64 @@ impl Stage {
             stop: &self.stop,
             keeper: Some(&self.keeper),
         };
-        ServerProcess::start(&start)
+        let started = ServerProcess::start(&start);
+        contestant.note_start(&command, launch, turn.spoken);
+        Ok(started?.standing_before(behind))
+    }
+
+    /// What stands behind a server and is a part of it: started first, and asked in the clear.
+    fn start_behind(
+        &mut self,
+        front: &mut Contestant,
+        turn: StartFor<'_>,
+        cpus: &[usize],
+    ) -> Result<Option<ServerProcess>, String> {
+        let Some(planned) = front.planned.behind() else { return Ok(None) };
+        let binary = planned.find_binary(&self.ours, &self.search)?;
+        let used = front.used.behind.take().map_or_else(|| planned.used(&binary, &self.work), |used| *used);
+        let mut behind = Contestant { used, binary: Some(binary), planned };
+        let spoken = Spoken { tls: false, ..turn.spoken };
+        let started = self.start_on(&mut behind, StartFor { spoken, ..turn }, cpus);
+        front.used.behind = Some(Box::new(behind.used));
+        started.map(Some)
+    }
+
+    /// That of the lab file, or a free one that nobody had for long.
+    fn port_for(&mut self, planned: &PlannedServer) -> Result<u16, String> {
+        let port = match planned.port {
+            Some(port) => port,
+            None => free_port(&mut self.dice, &self.ports)?,
+        };
+        self.ports.retain(|used| *used != port);
+        self.ports.push(port);
+        if self.ports.len() > PORTS_RESTED_MAX {
+            self.ports.remove(0);
+        }
+        Ok(port)
+    }
+
+    fn origin_of(&self, role: Role) -> SocketAddr {
+        let origin = match role {
+            Role::Gateway => self.memcached.as_ref().map(|behind| behind.address),
+            _ => self.origin.as_ref().map(|origin| origin.process.address),
+        };
+        origin.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 9)))
+    }
+}
+
+/// For what a server is started.
+#[derive(Clone, Copy)]
+struct StartFor<'a> {
+    /// None: it is not measured.
+    row: Option<&'a PlannedRow>,
+    spoken: Spoken,
+}
+
+impl<'a> StartFor<'a> {
+    const UNMEASURED: StartFor<'static> = StartFor { row: None, spoken: Spoken::CLEAR };
+
+    fn of(row: &'a PlannedRow) -> StartFor<'a> {
+        StartFor { row: Some(row), spoken: Spoken::of(&row.used) }
     }
 }
 
@@ -245,7 +299,7 @@ impl Site<'_> {
 impl Origin {
     /// Requests of others that it has seen so far.
     pub(crate) fn requests(&mut self) -> Option<u64> {
-        let got = fetch(self.process.address, "/lab-requests", &[], ORIGIN_PATIENCE).ok()?;
+        let got = fetch(&Asking::clear(self.process.address, ORIGIN_PATIENCE), "/lab-requests", &[]).ok()?;
         self.looks += 1;
         let text = String::from_utf8_lossy(&got.body).into_owned();
         match self.choice {
@@ -260,13 +314,37 @@ impl Origin {
 
     /// Nanoseconds of processor time so far.
     pub(crate) fn cpu_nanos(&mut self) -> u64 {
-        self.account.read(&processes_of(self.process.pid()))
+        self.account.read(&processes_of(&self.process.roots()))
     }
 }
 
 impl Contestant {
     pub(crate) fn is_cache(&self) -> bool {
         matches!(self.planned.profile.role, Role::Cache | Role::Forward)
+    }
+
+    /// How it was started: the same again takes the place of the last time; what is spoken otherwise stands beside it.
+    fn note_start(&mut self, command: &[String], launch: Launch, spoken: Spoken) {
+        // As a shell would be told.
+        let environment = self.planned.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        let words: Vec<String> = environment.chain(command.iter().cloned()).collect();
+        let mut texts = launch.configs;
+        if spoken != Spoken::CLEAR {
+            let manner = spoken.in_few_words();
+            texts.push(NamedText { name: "command".to_owned(), text: words.join(" ") });
+            texts.iter_mut().for_each(|text| text.name = format!("{} ({manner})", text.name));
+        } else {
+            self.used.command.clone_from(&words);
+        }
+        if self.used.command.is_empty() {
+            self.used.command = words;
+        }
+        for text in texts {
+            match self.used.configs.iter_mut().find(|known| known.name == text.name) {
+                Some(known) => *known = text,
+                None => self.used.configs.push(text),
+            }
+        }
     }
 
     /// Why it does not take part in a row.

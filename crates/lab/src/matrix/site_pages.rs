@@ -9,9 +9,9 @@ use std::sync::Arc;
 use crate::catalogue_size;
 use crate::constructed_body::{append_constructed, body_seed};
 use crate::limits::GATE_URLS_MAX;
+use crate::matrix::direct_asking::Asking;
 use crate::matrix::plain_fetch::fetch;
-use crate::matrix::planned_rows::{Pages, PlannedRow};
-use crate::matrix::profiles::GATEWAY_PATH;
+use crate::matrix::planned_rows::{GATEWAY_PATH, Pages, PlannedRow};
 use crate::results::Gate;
 
 /// Of an error's list in a gate.
@@ -60,7 +60,7 @@ pub(crate) fn known_bodies(row: &PlannedRow) -> Arc<[(u64, u32)]> {
 
 /// Asks for each page once, up to a limit, and compares every byte with the rule that makes it.
 /// A forward proxy is asked for the pages of the origin.
-pub(crate) fn gate(row: &PlannedRow, address: SocketAddr, origin: Option<SocketAddr>, stop: &dyn Fn() -> bool) -> Gate {
+pub(crate) fn gate(row: &PlannedRow, asking: &Asking, origin: Option<SocketAddr>, stop: &dyn Fn() -> bool) -> Gate {
     let site = origin.filter(|_| row.forward).map_or(String::new(), |origin| format!("http://{origin}"));
     let mut gate = Gate::default();
     for (index, path) in row.paths().iter().enumerate().take(GATE_URLS_MAX) {
@@ -68,7 +68,7 @@ pub(crate) fn gate(row: &PlannedRow, address: SocketAddr, origin: Option<SocketA
             break;
         }
         let wanted = body_of(path, size_of(row.pages, index));
-        let what = match fetch(address, &format!("{site}{path}"), &row.fields, row.timeout) {
+        let what = match fetch(asking, &format!("{site}{path}"), &row.fields) {
             Ok(got) if got.status != 200 => Some(format!("{path}: status {}", got.status)),
             Ok(got) => {
                 gate.bytes += got.body.len() as u64;

@@ -93,6 +93,7 @@ mod tests {
             list: &list,
             known,
             speaks_memcached: false,
+            tls: None,
             is_warm_up: true,
             cpus,
             threads: 1,
@@ -100,7 +101,7 @@ mod tests {
             seed: 1,
             stop: &stop,
         };
-        let watched = Watched { pid: std::process::id() as i32, cpus: 1 };
+        let watched = Watched { roots: vec![std::process::id() as i32], cpus: 1 };
         let came = warm_up(&measurement, origin.address, &watched, (WINDOW, 4 * WINDOW), &mut || None);
         drop(origin);
         let text = std::fs::read_to_string(&log).unwrap();

@@ -44,9 +44,17 @@ A lab file:
   name = \"hit\"
   size = [6221, 75356]                  # or urls = { count = 10000, mean_bytes = 12000, order = \"zipf\" }
   connections = [64, 1000]              # also rate, sessions, keep_alive, headers, kind = \"pass\" or \"idle\"
+  [[row]]
+  name = \"over TLS and HTTP/2\"         # one of the two alone, too; each server shows a certificate made for the run
+  size = 6221
+  connections = 64
+  tls = true                            # with keep_alive = false: handshakes; resume = true: resumed ones
+  http2 = true
+  streams = [10, 1]                     # requests under way at once on each connection
 
-Profiles: larder, larder-static, larder-forward, larder-memc, nginx-cache, nginx-static, nginx-memc, varnish, squid,
-squid-forward, haproxy, apache, apache-static, h2o, lighttpd, trafficserver, memcached, null. Servers that are not installed are skipped.
+Profiles: larder, larder-static, larder-forward, larder-memc, nginx-cache, nginx-static, nginx-memc, varnish, hitch-varnish, squid,
+squid-forward, haproxy, apache, apache-static, h2o, caddy, lighttpd, trafficserver, memcached, null. Servers that are not installed are
+skipped. Over TLS and HTTP/2: larder, nginx, haproxy, h2o, caddy; hitch-varnish over TLS, varnish over HTTP/2 in the clear.
 
 Exit codes: 0 measured; 1 a bad file, a server that does not start, interrupted; 2 wrong flags.";
 

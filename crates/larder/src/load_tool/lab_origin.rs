@@ -1,13 +1,14 @@
 //! `larder lab origin` and `larder lab null`: the lab's own servers, until a signal ends them. What they answer is
 //! `lab`'s.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use lab::{FakeOrigin, NullServer, OriginSettings, Stalls, limits};
+use lab::{FakeOrigin, NullServer, OriginHttp2Settings, OriginSettings, OriginTlsSettings, Stalls, TlsFault, limits};
 use proxy::settings::ListenAddress;
 use tokio::sync::oneshot;
 
@@ -67,6 +68,34 @@ pub struct OriginFlags {
     /// Write a line for each request: when it was read, when its answer was given away, and what that was
     #[arg(long, value_name = "PATH")]
     pub log: Option<PathBuf>,
+
+    /// Speak TLS, with certificates that are made at the start; https://expired.localhost/ and others show bad ones
+    #[arg(long)]
+    pub tls: bool,
+
+    /// Write the certificate of who has signed them to this file, for those who are to believe them
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub authority: Option<PathBuf>,
+
+    /// Another host that the certificates are for, beside localhost, 127.0.0.1 and ::1; repeatable
+    #[arg(long, value_name = "HOST", requires = "tls")]
+    pub name: Vec<String>,
+
+    /// What is wrong with every handshake: expired, other-name, self-signed, stall, hang-up, alert or rubbish
+    #[arg(long, value_name = "WORD", requires = "tls", value_parser = TlsFault::parse)]
+    pub tls_fault: Option<TlsFault>,
+
+    /// Speak HTTP/2 too: over TLS by ALPN, in the clear to clients that begin with it
+    #[arg(long)]
+    pub h2: bool,
+
+    /// Streams that a client may have at once on a connection
+    #[arg(long, value_name = "N", requires = "h2", value_parser = parse_streams, default_value_t = limits::ORIGIN_STREAMS_USUAL)]
+    pub h2_streams: u32,
+
+    /// How much of a request's body may come over HTTP/2 before it was read
+    #[arg(long, value_name = "SIZE", requires = "h2", value_parser = parse_window, default_value_t = limits::ORIGIN_WINDOW_BYTES_USUAL)]
+    pub h2_window: u32,
 }
 
 pub fn origin(flags: &OriginFlags) -> ExitCode {
@@ -81,19 +110,33 @@ pub fn origin(flags: &OriginFlags) -> ExitCode {
         mean_bytes: flags.mean_bytes,
         stalls,
         log: flags.log.clone(),
+        tls: flags.tls.then(|| OriginTlsSettings { names: flags.name.clone(), fault: flags.tls_fault }),
+        http2: flags.h2.then_some(OriginHttp2Settings { streams_max: flags.h2_streams, window_bytes: flags.h2_window }),
     };
-    serve(&flags.server, |address| FakeOrigin::start(address, settings).map(|origin| (origin.address, origin)))
+    let scheme = if flags.tls { "https" } else { "http" };
+    serve(&flags.server, scheme, |address| {
+        let origin = FakeOrigin::start(address, settings)?;
+        if let (Some(path), Some(pem)) = (&flags.authority, origin.authority()) {
+            lab::write_whole(path, pem.as_bytes())
+                .map_err(|error| io::Error::other(format!("--authority: {error}")))?;
+        }
+        Ok((origin.address, origin))
+    })
 }
 
 pub fn null(flags: &NullFlags) -> ExitCode {
-    serve(&flags.server, |address| {
+    serve(&flags.server, "http", |address| {
         let server = NullServer::start(address, flags.size, flags.server.threads)?;
         Ok((server.address, server))
     })
 }
 
 /// Starts what `start` starts, says where it listens, and keeps it until a signal comes.
-fn serve<S>(flags: &ServerFlags, start: impl FnOnce(SocketAddr) -> std::io::Result<(SocketAddr, S)>) -> ExitCode {
+fn serve<S>(
+    flags: &ServerFlags,
+    scheme: &str,
+    start: impl FnOnce(SocketAddr) -> io::Result<(SocketAddr, S)>,
+) -> ExitCode {
     let started = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}")).and_then(|signals| {
         open_files::raise_limit();
         let (address, server) = start(flags.listen).map_err(|e| format!("cannot serve at {}: {e}", flags.listen))?;
@@ -107,7 +150,7 @@ fn serve<S>(flags: &ServerFlags, start: impl FnOnce(SocketAddr) -> std::io::Resu
             return ExitCode::FAILURE;
         }
     };
-    say!("answers at http://{address}/");
+    say!("answers at {scheme}://{address}/");
     let (_running, mut never) = oneshot::channel();
     while signals.wait(&mut never, None) != Told::End {}
     drop(server);
@@ -133,6 +176,17 @@ fn parse_mean(text: &str) -> Result<u64, String> {
         mean if (1..=max).contains(&mean) => Ok(mean),
         _ => Err(format!("must be 1 to {max} bytes")),
     })
+}
+
+fn parse_streams(text: &str) -> Result<u32, String> {
+    let max = limits::ORIGIN_STREAMS_MAX;
+    text.parse().ok().filter(|n| (1..=max).contains(n)).ok_or_else(|| format!("must be 1 to {max}"))
+}
+
+fn parse_window(text: &str) -> Result<u32, String> {
+    let max = limits::ORIGIN_WINDOW_BYTES_MAX;
+    let bytes = parse_size(text)?;
+    u32::try_from(bytes).ok().filter(|bytes| *bytes <= max).ok_or_else(|| format!("must be 0 to {max} bytes"))
 }
 
 fn parse_threads(text: &str) -> Result<usize, String> {

@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A directory of one test; gone when the test is.
-struct Place(PathBuf);
+pub struct Place(PathBuf);
 
 impl Place {
-    fn new(name: &str) -> Place {
+    pub fn new(name: &str) -> Place {
         let path = std::env::temp_dir().join(format!("larder-lab-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).expect("the temporary directory can be written");
         Place(path)
@@ -26,22 +26,27 @@ impl Place {
         let file = self.0.join("lab.toml");
         fs::write(&file, text).expect("the lab file can be written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["lab", "run"]).arg(file).arg("--out").arg(self.0.join("out")).stdin(Stdio::null());
+        command.args(["lab", "run"]).arg(file).arg("--out").arg(self.out()).stdin(Stdio::null());
         command
     }
 
-    fn run(&self, text: &str, arguments: &[&str]) -> Output {
+    /// Where a run writes.
+    pub fn out(&self) -> PathBuf {
+        self.0.join("out")
+    }
+
+    pub fn run(&self, text: &str, arguments: &[&str]) -> Output {
         self.command(text).args(arguments).output().expect("larder can be started")
     }
 
-    fn results(&self) -> Value {
-        let text = fs::read(self.0.join("out/results.json")).expect("there are results");
+    pub fn results(&self) -> Value {
+        let text = fs::read(self.out().join("results.json")).expect("there are results");
         serde_json::from_slice(&text).expect("they are JSON")
     }
 
     /// Every server runs in a directory of its own below this one.
     #[track_caller]
-    fn nothing_is_left(&self) {
+    pub fn nothing_is_left(&self) {
         let processes = fs::read_dir("/proc").expect("there is /proc").flatten();
         let inside = |path: PathBuf| fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&self.0));
         let left: Vec<PathBuf> = processes.map(|entry| entry.path()).filter(|path| inside(path.clone())).collect();
@@ -89,7 +94,7 @@ connections = 50
 only = ["larder"]
 "#;
 
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

@@ -1,6 +1,6 @@
 //! Apache with the event MPM: as a cache on disk, and as a server of files.
 
-use super::{Launch, Profile, Role, Site, words};
+use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, is_root, words};
 
 pub(super) const APACHE: Profile = Profile {
     name: "apache",
@@ -8,6 +8,8 @@ pub(super) const APACHE: Profile = Profile {
     install: "apt-get install apache2",
     version_argument: "-v",
     role: Role::Cache,
+    speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    behind: None,
     options: &[("threads", "1024"), ("extra", "")],
     keeps_children: false,
     launch: cache,
@@ -39,7 +41,7 @@ fn files(site: &Site<'_>) -> Result<Launch, String> {
 fn apache(site: &Site<'_>, modules: &[&str], own: &str) -> Result<Launch, String> {
     let load = |name: &str| format!("LoadModule {name}_module modules/mod_{name}.so\n");
     let all: String = ["mpm_event", "authz_core", "mime"].iter().chain(modules).map(|name| load(name)).collect();
-    let user = if rustix::process::geteuid().is_root() { "User www-data\nGroup www-data\n" } else { "" };
+    let user = if is_root() { "User www-data\nGroup www-data\n" } else { "" };
     let threads: usize = site.option("threads").parse().map_err(|_| "options.threads is no number".to_owned())?;
     let limit = threads.div_ceil(64).max(1);
     let config = format!(

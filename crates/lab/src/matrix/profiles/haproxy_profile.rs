@@ -1,6 +1,6 @@
 //! HAProxy with its small-object cache.
 
-use super::{Launch, Profile, Role, Site, words};
+use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, words};
 
 pub(super) const HAPROXY: Profile = Profile {
     name: "haproxy",
@@ -8,6 +8,8 @@ pub(super) const HAPROXY: Profile = Profile {
     install: "apt-get install haproxy",
     version_argument: "-v",
     role: Role::Cache,
+    speaks: Speaks::EVERYTHING,
+    behind: None,
     options: &[("cache_megabytes", "512"), ("extra", "")],
     keeps_children: true,
     launch: haproxy,
@@ -16,10 +18,17 @@ pub(super) const HAPROXY: Profile = Profile {
 fn haproxy(site: &Site<'_>) -> Result<Launch, String> {
     // A connection may need a second file, to the origin.
     let connections = (site.open_files / 2).saturating_sub(100).max(100);
+    let front = match (site.front.tls, site.front.http2) {
+        (None, false) => String::new(),
+        (None, true) => " proto h2".to_owned(),
+        (Some(files), false) => format!(" ssl crt {} alpn http/1.1", files.both.display()),
+        (Some(files), true) => format!(" ssl crt {} alpn h2,http/1.1", files.both.display()),
+    };
     let config = format!(
         "global
   nbthread {workers}
   maxconn {connections}
+  tune.ssl.default-dh-param 2048
 {extra}
 defaults
   mode http
@@ -32,7 +41,7 @@ cache c
   max-object-size 2000000
   max-age 3600
 frontend f
-  bind 127.0.0.1:{port}
+  bind 127.0.0.1:{port}{front}
   http-request cache-use c
   http-response cache-store c
   default_backend b

@@ -1,6 +1,8 @@
 //! larder itself, the null server that is the ceiling of the load, and the lab's own origin: one binary, ours.
 
-use super::{GATEWAY_PATH, Launch, Profile, Role, Site, words};
+use crate::matrix::planned_rows::GATEWAY_PATH;
+use crate::matrix::row_protocol::Spoken;
+use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, words};
 
 pub(super) const LARDER: Profile = Profile {
     name: "larder",
@@ -8,6 +10,8 @@ pub(super) const LARDER: Profile = Profile {
     install: "it is the program that runs the lab",
     version_argument: "--version",
     role: Role::Cache,
+    speaks: Speaks::EVERYTHING,
+    behind: None,
     options: &[("memory", "512MiB")],
     keeps_children: true,
     launch: larder,
@@ -18,12 +22,23 @@ pub(super) const LARDER_STATIC: Profile =
     Profile { name: "larder-static", role: Role::Static, options: &[], launch: files, ..LARDER };
 
 /// Whichever origin a request names; on loopback, where nobody is led unless it is opened.
-pub(super) const LARDER_FORWARD: Profile =
-    Profile { name: "larder-forward", role: Role::Forward, launch: forward_proxy, ..LARDER };
+pub(super) const LARDER_FORWARD: Profile = Profile {
+    name: "larder-forward",
+    role: Role::Forward,
+    speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    launch: forward_proxy,
+    ..LARDER
+};
 
 /// `mode` is larder's own or `nginx-memc`, which answers as the module does.
-pub(super) const LARDER_MEMC: Profile =
-    Profile { name: "larder-memc", role: Role::Gateway, options: &[("mode", "clean")], launch: gateway, ..LARDER };
+pub(super) const LARDER_MEMC: Profile = Profile {
+    name: "larder-memc",
+    role: Role::Gateway,
+    speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    options: &[("mode", "clean")],
+    launch: gateway,
+    ..LARDER
+};
 
 pub(super) const NULL: Profile = Profile {
     name: "null",
@@ -31,6 +46,8 @@ pub(super) const NULL: Profile = Profile {
     install: "it is the program that runs the lab",
     version_argument: "--version",
     role: Role::Null,
+    speaks: Speaks { all: &[Spoken::CLEAR], no_more: "speaks neither TLS nor HTTP/2" },
+    behind: None,
     options: &[],
     keeps_children: true,
     launch: null,
@@ -43,25 +60,37 @@ pub(crate) const LAB_ORIGIN: Profile = Profile {
     install: "it is the program that runs the lab",
     version_argument: "--version",
     role: Role::Static,
+    speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    behind: None,
     options: &[],
     keeps_children: true,
     launch: origin,
 };
 
 fn larder(site: &Site<'_>) -> Result<Launch, String> {
-    let (listen, origin) = (site.address().to_string(), format!("http://{}", site.origin));
-    let workers = site.workers.to_string();
-    let front = ["serve", "--listen", &listen, "--origin", &origin, "--memory", site.option("memory")];
-    let mut arguments = words(front);
-    arguments.extend(words(["--workers", &workers, "--admin", "off"]));
-    Ok(Launch { arguments, ..Launch::default() })
+    let (origin, workers) = (format!("http://{}", site.origin), site.workers.to_string());
+    let rest = ["--origin", &origin, "--memory", site.option("memory"), "--workers", &workers, "--admin", "off"];
+    Ok(Launch { arguments: [front(site), words(rest)].concat(), ..Launch::default() })
 }
 
 fn files(site: &Site<'_>) -> Result<Launch, String> {
-    let (listen, root) = (site.address().to_string(), site.docroot.display().to_string());
-    let workers = site.workers.to_string();
-    let arguments = ["serve", "--listen", &listen, "--root", &root, "--workers", &workers, "--admin", "off"];
-    Ok(Launch { arguments: words(arguments), ..Launch::default() })
+    let (root, workers) = (site.docroot.display().to_string(), site.workers.to_string());
+    let rest = ["--root", &root, "--workers", &workers, "--admin", "off"];
+    Ok(Launch { arguments: [front(site), words(rest)].concat(), ..Launch::default() })
+}
+
+/// The command, and where it meets clients.
+fn front(site: &Site<'_>) -> Vec<String> {
+    let address = site.address().to_string();
+    match (site.front.tls, site.front.http2) {
+        (None, false) => words(["serve", "--listen", &address]),
+        (None, true) => words(["serve", "--listen", &address, "--h2c"]),
+        // Clients agree on HTTP/2 by ALPN, if they want it.
+        (Some(files), _) => {
+            let [chain, key] = [&files.chain, &files.key].map(|path| path.display().to_string());
+            words(["serve", "--tls", &address, "--cert", &chain, "--key", &key])
+        }
+    }
 }
 
 fn forward_proxy(site: &Site<'_>) -> Result<Launch, String> {

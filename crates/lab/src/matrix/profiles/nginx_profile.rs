@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{GATEWAY_PATH, Launch, Profile, Role, Site, words};
+use crate::matrix::planned_rows::GATEWAY_PATH;
+use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, is_root, words};
 
 pub(super) const NGINX_CACHE: Profile = Profile {
     name: "nginx-cache",
@@ -10,6 +11,8 @@ pub(super) const NGINX_CACHE: Profile = Profile {
     install: "apt-get install nginx",
     version_argument: "-v",
     role: Role::Cache,
+    speaks: Speaks::EVERYTHING,
+    behind: None,
     options: &[("max_size", "4g"), ("extra", "")],
     // Its cache loader ends by itself.
     keeps_children: false,
@@ -22,6 +25,8 @@ pub(super) const NGINX_STATIC: Profile = Profile {
     install: "apt-get install nginx",
     version_argument: "-v",
     role: Role::Static,
+    speaks: Speaks::EVERYTHING,
+    behind: None,
     options: &[("extra", "")],
     keeps_children: true,
     launch: files,
@@ -32,13 +37,15 @@ pub(super) const NGINX_MEMC: Profile = Profile {
     name: "nginx-memc",
     install: "apt-get install nginx libnginx-mod-http-memc memcached",
     role: Role::Gateway,
+    speaks: Speaks::HTTP1_IN_THE_CLEAR,
     options: &[("module", "/usr/lib/nginx/modules/ngx_http_memc_module.so"), ("keepalive", "2048"), ("extra", "")],
     launch: gateway,
     ..NGINX_STATIC
 };
 
 /// Not to be measured: what stands behind those that are.
-pub(crate) const NGINX_ORIGIN: Profile = Profile { name: "origin", launch: origin, ..NGINX_STATIC };
+pub(crate) const NGINX_ORIGIN: Profile =
+    Profile { name: "origin", speaks: Speaks::HTTP1_IN_THE_CLEAR, launch: origin, ..NGINX_STATIC };
 
 fn cache(site: &Site<'_>) -> Result<Launch, String> {
     let lock = if site.passes { "off" } else { "on" };
@@ -46,7 +53,7 @@ fn cache(site: &Site<'_>) -> Result<Launch, String> {
         "    proxy_cache_path {cache} levels=1:2 keys_zone=z:50m max_size={max_size} inactive=24h use_temp_path=off;
     upstream o {{ server {origin}; keepalive 256; }}
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        {listen}
         {extra}
         location / {{
             proxy_pass http://o;
@@ -60,7 +67,7 @@ fn cache(site: &Site<'_>) -> Result<Launch, String> {
         cache = site.directory("cache")?,
         max_size = site.option("max_size"),
         origin = site.origin,
-        port = site.port,
+        listen = listen(site),
         extra = site.option("extra"),
     );
     nginx(site, "", &server)
@@ -92,14 +99,26 @@ fn gateway(site: &Site<'_>) -> Result<Launch, String> {
 }
 
 fn files(site: &Site<'_>) -> Result<Launch, String> {
-    let (port, docroot, extra) = (site.port, site.docroot.display(), site.option("extra"));
-    nginx(
-        site,
-        "",
-        &format!(
-            "    server {{\n        listen 127.0.0.1:{port} backlog=4096;\n        root {docroot};\n        {extra}\n    }}\n"
+    let (listen, docroot, extra) = (listen(site), site.docroot.display(), site.option("extra"));
+    nginx(site, "", &format!("    server {{\n        {listen}\n        root {docroot};\n        {extra}\n    }}\n"))
+}
+
+/// Where a server meets its clients; a listener for HTTP/2 in the clear understands nothing else before nginx 1.25.
+fn listen(site: &Site<'_>) -> String {
+    let (port, http2) = (site.port, if site.front.http2 { " http2" } else { "" });
+    match site.front.tls {
+        None => format!("listen 127.0.0.1:{port} backlog=4096{http2};"),
+        Some(files) => format!(
+            "listen 127.0.0.1:{port} backlog=4096 ssl{http2};
+        ssl_certificate {};
+        ssl_certificate_key {};
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_session_cache shared:s:10m;
+        ssl_session_timeout 1h;",
+            files.chain.display(),
+            files.key.display(),
         ),
-    )
+    }
 }
 
 fn origin(site: &Site<'_>) -> Result<Launch, String> {
@@ -121,7 +140,7 @@ fn nginx(site: &Site<'_>, modules: &str, http: &str) -> Result<Launch, String> {
     let temporary = site.directory("temporary")?;
     let (error_log, pid) = (site.path("error.log"), site.path("nginx.pid"));
     let (files, connections) = (site.open_files, site.open_files.saturating_sub(site.open_files / 10).max(64));
-    let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
+    let user = if is_root() { "user root;\n" } else { "" };
     let config = format!(
         "daemon off;
 {modules}{user}worker_processes {workers};

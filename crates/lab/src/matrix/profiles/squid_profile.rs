@@ -1,6 +1,7 @@
 //! Squid, one process, everything in memory: as an accelerator, and as the forward proxy that people know it for.
 
-use super::{Launch, Profile, Role, Site, words};
+use crate::matrix::row_protocol::Spoken;
+use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, words};
 
 pub(super) const SQUID: Profile = Profile {
     name: "squid",
@@ -8,6 +9,8 @@ pub(super) const SQUID: Profile = Profile {
     install: "apt-get install squid",
     version_argument: "-v",
     role: Role::Cache,
+    speaks: Speaks { all: &[Spoken::CLEAR], no_more: "is started without TLS, and speaks no HTTP/2" },
+    behind: None,
     options: &[("cache_mem", "512 MB"), ("extra", "")],
     keeps_children: true,
     launch: accelerator,

@@ -1,6 +1,7 @@
 //! Servers of files that need little: H2O and lighttpd; and memcached, which is started and stopped, no more.
 
-use super::{Launch, Profile, Role, Site, words};
+use crate::matrix::row_protocol::Spoken;
+use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, is_root, words};
 
 pub(super) const H2O: Profile = Profile {
     name: "h2o",
@@ -8,6 +9,8 @@ pub(super) const H2O: Profile = Profile {
     install: "apt-get install h2o",
     version_argument: "--version",
     role: Role::Static,
+    speaks: Speaks::EVERYTHING,
+    behind: None,
     options: &[("extra", "")],
     keeps_children: true,
     launch: h2o,
@@ -19,6 +22,8 @@ pub(super) const LIGHTTPD: Profile = Profile {
     install: "apt-get install lighttpd",
     version_argument: "-v",
     role: Role::Static,
+    speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    behind: None,
     options: &[("extra", "")],
     keeps_children: true,
     launch: lighttpd,
@@ -30,22 +35,28 @@ pub(super) const MEMCACHED: Profile = Profile {
     install: "apt-get install memcached",
     version_argument: "--version",
     role: Role::Memcached,
+    speaks: Speaks { all: &[Spoken::CLEAR], no_more: "speaks neither TLS nor HTTP/2" },
+    behind: None,
     options: &[("megabytes", "512")],
     keeps_children: true,
     launch: memcached,
 };
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
 fn h2o(site: &Site<'_>) -> Result<Launch, String> {
     let user = if is_root() { "user: root\n" } else { "" };
+    // It speaks HTTP/2 to whoever does, in the clear too. It would ask for OCSP by a process that ends.
+    let tls = site.front.tls.map_or(String::new(), |files| {
+        let (chain, key) = (files.chain.display(), files.key.display());
+        format!(
+            ", ssl: {{ certificate-file: {chain}, key-file: {key}, minimum-version: TLSv1.2, ocsp-update-interval: 0 }}"
+        )
+    });
     let config = format!(
-        "listen: {{ host: 127.0.0.1, port: {port} }}
+        "listen: {{ host: 127.0.0.1, port: {port}{tls} }}
 {user}num-threads: {workers}
 max-connections: {connections}
 http1-request-timeout: 3600
+http2-idle-timeout: 3600
 pid-file: {pid}
 error-log: {log}
 {extra}

@@ -1,7 +1,7 @@
 //! Apache Traffic Server: its process without the manager, in a layout of its own, with the memory cache in front of a
 //! small volume on disk, without which it does not cache.
 
-use super::{Launch, Profile, Role, Site, words};
+use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, is_root, words};
 
 pub(super) const TRAFFIC_SERVER: Profile = Profile {
     name: "trafficserver",
@@ -9,6 +9,8 @@ pub(super) const TRAFFIC_SERVER: Profile = Profile {
     install: "apt-get install trafficserver",
     version_argument: "--version",
     role: Role::Cache,
+    speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    behind: None,
     options: &[("memory_bytes", "536870912"), ("disk", "1G")],
     keeps_children: true,
     launch: traffic_server,
@@ -27,7 +29,7 @@ fn traffic_server(site: &Site<'_>) -> Result<Launch, String> {
     let etc = site.directory("etc")?;
     let cache = site.directory("cache")?;
     let (log, run) = (site.directory("log")?, site.directory("run")?);
-    let user = if rustix::process::geteuid().is_root() { "CONFIG proxy.config.admin.user_id STRING #-1\n" } else { "" };
+    let user = if is_root() { "CONFIG proxy.config.admin.user_id STRING #-1\n" } else { "" };
     let records = format!(
         "{user}CONFIG proxy.config.http.server_ports STRING {port}:ip-in=127.0.0.1
 CONFIG proxy.config.exec_thread.autoconfig INT 0

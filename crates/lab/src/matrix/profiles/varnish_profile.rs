@@ -1,6 +1,7 @@
 //! Varnish: its memory store, the default rules, thread pools for as many clients as the open files allow.
 
-use super::{Launch, Profile, Role, Site, words};
+use crate::matrix::row_protocol::Spoken;
+use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, words};
 
 pub(super) const VARNISH: Profile = Profile {
     name: "varnish",
@@ -8,6 +9,11 @@ pub(super) const VARNISH: Profile = Profile {
     install: "apt-get install varnish",
     version_argument: "-V",
     role: Role::Cache,
+    speaks: Speaks {
+        all: &[Spoken::CLEAR, Spoken::H2C],
+        no_more: "ends no TLS by itself: hitch-varnish has hitch before it",
+    },
+    behind: None,
     options: &[("storage", "malloc,512M"), ("vcl", ""), ("thread_pool_max", "5000")],
     // The manager starts a worker that has crashed again.
     keeps_children: true,
@@ -25,5 +31,8 @@ fn varnish(site: &Site<'_>) -> Result<Launch, String> {
     let front = ["-F", "-f", &vcl, "-a", &listen, "-s", site.option("storage"), "-n", &work];
     let mut arguments = words(front);
     arguments.extend(words(["-p", &pools, "-p", "thread_pool_min=100", "-p", &max, "-p", "timeout_idle=3600"]));
+    if site.front.http2 {
+        arguments.extend(words(["-p", "feature=+http2"]));
+    }
     Ok(Launch { arguments, configs, ..Launch::default() })
 }
