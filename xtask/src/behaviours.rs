@@ -6,6 +6,8 @@
 //! to `${port3}`, free TCP ports; `${spec}`, the folder with `ready`, `managed`, `reaches` and
 //! `advance`.
 //!
+//! `--over tls` and `--over h2` run the same files with a shim between their clients and larder (`shim.rs`).
+//!
 //! What larder does not do yet waits in a folder whose name ends in `.pending`: its files run only when named.
 
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::project::Project;
+use crate::shim::Over;
 use crate::step_tally::{Tally, make_folder, tail};
 use crate::{edge_counts, ports, test_certificate};
 
@@ -23,29 +26,20 @@ const SECONDS_MAX: u32 = 30;
 const PORTS_EACH: usize = 3;
 /// Of what a shell that failed said, this is shown.
 const SHELL_LINES_SHOWN: usize = 3;
-const LIST: &str = "xtask/over/tls.toml";
-/// `cargo xtask test` runs every so many of the files over TLS, too.
+/// `cargo xtask test` runs every so many of the files over TLS, and as many others over HTTP/2.
 const SAMPLE_EVERY: usize = 8;
+/// How a file starts larder where its clients ask. Without that there is nothing to stand between.
+const STARTS_LARDER: &str = "${serve}";
 const PANIC: &str = "panicked at";
 
-/// All files, or those named.
-pub fn task(project: &Project, named: &[&str]) -> Result<(), String> {
+/// All files, or those named. Over anything but the clear without those that are listed with a reason, unless they are named.
+pub fn task(project: &Project, over: Over, named: &[&str]) -> Result<(), String> {
     project.build_larder()?;
     let files = match named {
-        [] => files(project)?,
+        [] => files_over(project, over)?,
         named => named.iter().map(PathBuf::from).collect(),
     };
-    said(run_files(project, &files, Over::Clear)?)
-}
-
-/// The same with TLS between the files' clients and larder. What is listed with a reason runs only when it is named.
-pub fn task_over_tls(project: &Project, named: &[&str]) -> Result<(), String> {
-    project.build_larder()?;
-    let files = match named {
-        [] => over_tls(project)?,
-        named => named.iter().map(PathBuf::from).collect(),
-    };
-    said(run_files(project, &files, Over::Tls)?)
+    said(run_files(project, &files, over)?)
 }
 
 fn said(tally: Tally) -> Result<(), String> {
@@ -58,30 +52,35 @@ fn said(tally: Tally) -> Result<(), String> {
 
 pub fn run(project: &Project) -> Result<Tally, String> {
     let mut tally = run_files(project, &files(project)?, Over::Clear)?;
-    let sample = over_tls(project)?.into_iter().step_by(SAMPLE_EVERY).collect::<Vec<_>>();
-    tally.add(run_files(project, &sample, Over::Tls)?);
+    for (nth, over) in [Over::Tls, Over::Http2].into_iter().enumerate() {
+        let first = nth * SAMPLE_EVERY / 2;
+        let sample = files_over(project, over)?.into_iter().skip(first).step_by(SAMPLE_EVERY).collect::<Vec<_>>();
+        tally.add(run_files(project, &sample, over)?);
+    }
     Ok(tally)
 }
 
-/// What is between a file's clients and larder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Over {
-    Clear,
-    Tls,
-}
-
-/// All files but those that xtask/over/tls.toml gives a reason for.
-fn over_tls(project: &Project) -> Result<Vec<PathBuf>, String> {
-    let text = project.read(LIST)?;
-    let list: ExcusedFiles = toml::from_str(&text).map_err(|e| format!("{LIST}: {e}"))?;
-    let mut files = files(project)?;
-    for (path, reason) in &list.files {
-        if !files.iter().any(|file| file == Path::new(path)) || reason.split_whitespace().count() < 3 {
-            return Err(format!("{LIST}: {path}: there is no such file, or no reason"));
+/// All files; over something else those that start larder where their clients ask, but for those that its list gives a reason for.
+fn files_over(project: &Project, over: Over) -> Result<Vec<PathBuf>, String> {
+    let files = files(project)?;
+    if over == Over::Clear {
+        return Ok(files);
+    }
+    let path = format!("xtask/over/{}.toml", over.name());
+    let list: ExcusedFiles = toml::from_str(&project.read(&path)?).map_err(|e| format!("{path}: {e}"))?;
+    for (excused, reason) in &list.files {
+        if !files.iter().any(|file| file == Path::new(excused)) || reason.split_whitespace().count() < 3 {
+            return Err(format!("{path}: {excused}: there is no such file, or no reason"));
         }
     }
-    files.retain(|file| !list.files.contains_key(&*file.to_string_lossy()));
-    Ok(files)
+    let mut kept = Vec::new();
+    for file in files {
+        let is_listed = list.files.contains_key(&*file.to_string_lossy());
+        if !is_listed && project.read(&file)?.contains(STARTS_LARDER) {
+            kept.push(file);
+        }
+    }
+    Ok(kept)
 }
 
 #[derive(serde::Deserialize)]
@@ -108,7 +107,7 @@ fn run_files(project: &Project, files: &[PathBuf], over: Over) -> Result<Tally, 
         return Err("varnishtest is not installed: ./setup".to_string());
     }
     make_folder(&project.edges_folder())?;
-    let certificates = project.scratch("over-tls")?;
+    let certificates = project.scratch("over")?;
     if over == Over::Tls {
         test_certificate::make(&certificates)?;
     }
@@ -132,7 +131,7 @@ fn run_files(project: &Project, files: &[PathBuf], over: Over) -> Result<Tally, 
             Ok(()) => tally.passed += 1,
             Err(why) => {
                 tally.failed += 1;
-                let how = if over == Over::Tls { " over TLS" } else { "" };
+                let how = if over == Over::Clear { String::new() } else { format!(" over {}", over.name()) };
                 tally.remarks.push(format!("{}{how} failed", path.display()));
                 tally.remarks.extend(why.into_iter().map(|line| format!("    {line}")));
             }
@@ -148,9 +147,9 @@ fn run_file(project: &Project, path: &Path, over: Over, certificates: &Path) -> 
     let larder = project.larder().display().to_string();
     let behind = match over {
         Over::Clear => String::new(),
-        Over::Tls => {
+        Over::Tls | Over::Http2 => {
             let own = std::env::current_exe().map_err(|e| vec![format!("the shim: {e}")])?;
-            format!("{} over-tls {} ", own.display(), certificates.display())
+            format!("{} over {} {} ", own.display(), over.name(), certificates.display())
         }
     };
     command.arg(format!("-Dserve={behind}{larder} serve --listen unix:l.sock --admin unix:a.sock --ports-file up"));

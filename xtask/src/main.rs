@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 
 use crate::project::Project;
+use crate::shim::Over;
 
 mod allocators;
 mod allowances;
@@ -23,6 +24,7 @@ mod flood_client;
 mod floods;
 mod fuzzing;
 mod glossary;
+mod h2_shim;
 mod h2spec;
 mod homonyms;
 mod imports;
@@ -50,12 +52,14 @@ mod process_signal;
 mod project;
 mod scenario_origin;
 mod seeded_run;
+mod shim;
 mod sites;
 mod source;
 mod started_larder;
 mod step_tally;
 mod suite;
 mod test_certificate;
+mod text_client;
 mod tidy;
 mod tls_shim;
 mod vcl_corpus;
@@ -76,8 +80,9 @@ usage: cargo xtask TASK
   tidy                     the rules of ARCHITECTURE.md and of the house, as a test
   tidy --circles [CRATE…]  the largest circle of imports of every crate, or of these, and which edges would open it
   behaviours [FILE.vtc…]   the behaviour files, all or these
-  behaviours --over tls [FILE.vtc…]
-                           the same with a larder that speaks TLS, but for what xtask/over/tls.toml gives a reason for
+  behaviours --over tls|h2 [FILE.vtc…]
+                           the same with a larder that is asked over TLS or HTTP/2, but for what xtask/over/NAME.toml gives a
+                           reason for
   conformance              the public HTTP cache test suite against larder, held against docs/conformance.md
   conformance --against URL --origin-port PORT
                            the same suite against another proxy that listens at URL and forwards to 127.0.0.1:PORT
@@ -130,8 +135,11 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     // These are started by behaviour files, in folders of their own and often.
     match arguments.as_slice() {
-        ["over-tls", certificates, larder, rest @ ..] => return ended(tls_shim::start(certificates, larder, rest)),
-        ["tls-shim", certificates] => return ended(tls_shim::run(certificates)),
+        ["over", name, certificates, larder, rest @ ..] => {
+            return ended(over(name).and_then(|over| shim::start(over, certificates, larder, rest)));
+        }
+        ["shim", "tls", certificates] => return ended(tls_shim::run(certificates)),
+        ["shim", "h2", _] => return ended(h2_shim::run()),
         _ => {}
     }
     let project = match Project::locate() {
@@ -144,8 +152,10 @@ fn main() -> ExitCode {
         ["unit"] => suite::unit(&project),
         ["tidy"] => tidy::task(&project),
         ["tidy", "--circles", crates @ ..] => circles::task(&project, crates),
-        ["behaviours", "--over", "tls", files @ ..] => behaviours::task_over_tls(&project, files),
-        ["behaviours", files @ ..] => behaviours::task(&project, files),
+        ["behaviours", "--over", name, files @ ..] => {
+            over(name).and_then(|over| behaviours::task(&project, over, files))
+        }
+        ["behaviours", files @ ..] => behaviours::task(&project, Over::Clear, files),
         ["conformance", options @ ..] => conformance::task(&project, options),
         ["floods", options @ ..] => floods::task(&project, options),
         ["h2spec"] => h2spec::task(&project),
@@ -175,6 +185,10 @@ fn main() -> ExitCode {
         }
     };
     ended(outcome)
+}
+
+fn over(name: &str) -> Result<Over, String> {
+    Over::named(name).ok_or_else(|| format!("'{name}' is nothing to run behaviours over: tls, h2"))
 }
 
 fn ended(outcome: Result<(), String>) -> ExitCode {

@@ -11,14 +11,18 @@ use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusal
 use crate::access_log::CacheVerdict;
 use crate::asker::Asker;
 use crate::client_identity::ClientIdentity;
-use crate::connection::Connection;
+use crate::clock::Moment;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
 use crate::exchange_opening;
+use crate::instant_answer::Nobody;
 use crate::peer::Peer;
+use crate::records::session_records::SessionRecords;
+use crate::request_source::{Opened, RequestSource};
 use crate::settings::ListenMode;
+use crate::site::Site;
 use crate::transaction::{log, story, synthesis};
 
 /// What a client does that most do not.
@@ -58,13 +62,39 @@ pub(crate) async fn ask_as(core: &Rc<Core>, client: IpAddr, bytes: &[u8], manner
             let mut run = DryRun::with_body(body);
             run.leaves = manner.leaves;
             let asker = Asker { peer, mode: manner.mode, tls: None };
-            let addresses = |client: &ClientIdentity| Rc::new(addresses(client.ip, peer));
-            let opened = exchange_opening::open(core, (asker, None), received, addresses, None::<&mut Connection>);
-            let (tx, step) = opened.expect("nobody is there to be answered at once");
+            let opened = exchange_opening::open(core, &mut DrySource(asker), received, Moment::now());
+            let Opened::Begun(tx, step) = opened else { unreachable!("nobody is there to be answered at once") };
             story::run(tx, Downstream::DryRun(&mut run), step).await;
             run
         }
         Err(refusal) => refuse(core, peer, bytes, refusal).await,
+    }
+}
+
+/// Where its request comes from.
+struct DrySource<'a>(Asker<'a>);
+
+impl RequestSource for DrySource<'_> {
+    type Client = Nobody;
+
+    fn asker(&self) -> Asker<'_> {
+        self.0
+    }
+
+    fn session(&self) -> Option<&SessionRecords> {
+        None
+    }
+
+    fn begins_exchange(&mut self, _: &Core, _: &Site, received: &ReceivedRequest<'_>) -> bool {
+        received.persistent
+    }
+
+    fn at_once(&mut self) -> Option<&mut Nobody> {
+        None
+    }
+
+    fn addresses(&mut self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
+        Rc::new(addresses(client.ip, self.0.peer))
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Pages<'a> {
 pub(crate) trait Whole {
     const VERDICT: CacheVerdict;
     fn status(&self) -> u16;
+    /// The head as it was rendered, as HTTP/1.1 text.
+    fn rendered(&self) -> &[u8];
     fn length(&self) -> u64;
     fn pages(&self) -> Option<Pages<'_>>;
     /// The start of a body in memory, as much as one write takes. What has to be held for that is put into `hold`.
@@ -52,6 +54,8 @@ pub(crate) trait Whole {
     fn count(counters: &CoreCounters);
     /// Pins it.
     fn source(&self) -> HeldBody;
+    /// Where it lies. Nobody else lies there while anybody remembers it.
+    fn address(&self) -> *const ();
 }
 
 impl Whole for Arc<Object> {
@@ -60,6 +64,11 @@ impl Whole for Arc<Object> {
     #[inline]
     fn status(&self) -> u16 {
         Object::status(self).0
+    }
+
+    #[inline]
+    fn rendered(&self) -> &[u8] {
+        Object::rendered(self)
     }
 
     #[inline]
@@ -100,6 +109,11 @@ impl Whole for Arc<Object> {
     fn source(&self) -> HeldBody {
         HeldBody::Object(Arc::clone(self))
     }
+
+    #[inline]
+    fn address(&self) -> *const () {
+        Arc::as_ptr(self).cast()
+    }
 }
 
 impl Whole for Arc<OpenFile> {
@@ -108,6 +122,11 @@ impl Whole for Arc<OpenFile> {
     #[inline]
     fn status(&self) -> u16 {
         200
+    }
+
+    #[inline]
+    fn rendered(&self) -> &[u8] {
+        OpenFile::rendered(self)
     }
 
     #[inline]
@@ -142,6 +161,11 @@ impl Whole for Arc<OpenFile> {
 
     fn source(&self) -> HeldBody {
         HeldBody::File(Arc::clone(self))
+    }
+
+    #[inline]
+    fn address(&self) -> *const () {
+        Arc::as_ptr(self).cast()
     }
 }
 

@@ -36,6 +36,8 @@ const QUEUE_ENDS_BYTES: usize = 64 << 10;
 /// An answer while it is sent.
 struct AnswerTransfer {
     queue: VecDeque<Bytes>,
+    /// What has gone of it before included.
+    head_bytes: u64,
     head_bytes_left: usize,
     body: Body,
     wanted: Wanted,
@@ -60,7 +62,7 @@ pub(crate) async fn send(
     connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
     let wanted = if connection.socket.takes_pages() { Wanted::BytesOrPages } else { Wanted::Bytes };
     let (mut sending, persistent) = AnswerTransfer::begin(outgoing, wanted, version, persistent);
-    let head_bytes = sending.head_bytes_left as u64;
+    let head_bytes = sending.head_bytes;
     let is_leased = sending.body.is_leased();
     if is_leased {
         // The kernel has these pages whether they are sent or not, and each time that it has to be asked again costs more.
@@ -81,7 +83,7 @@ impl AnswerTransfer {
     /// Renders the head. A body whose end only the connection's end can show makes that the last answer.
     fn begin(outgoing: Outgoing, wanted: Wanted, version: Version, persistent: bool) -> (AnswerTransfer, bool) {
         let Outgoing { head, body } = outgoing;
-        let (text, framing, body_bytes_sent, persistent) = match head {
+        let (text, framing, (head_bytes_sent, body_bytes_sent), persistent) = match head {
             OutgoingHead::Whole { head, content, sends_content } => {
                 let rendered = head.rendered_text();
                 let mut out = Vec::with_capacity(rendered.map_or(HEAD_BYTES_USUAL, |text| text.len() + 256));
@@ -93,10 +95,10 @@ impl AnswerTransfer {
                 let framing = write_framing(&mut out, head.status, content, version, sends_content);
                 let persistent = persistent && framing != BodyFraming::UntilClose;
                 write_head_end(&mut out, Persistence::of(persistent, version));
-                (out, framing, 0, persistent)
+                (out, framing, (0, 0), persistent)
             }
-            OutgoingHead::Begun { rest, body_bytes_sent, left } => {
-                (rest, BodyFraming::Length { left }, body_bytes_sent, persistent)
+            OutgoingHead::Begun { rest, head_bytes_sent, body_bytes_sent, left } => {
+                (rest, BodyFraming::Length { left }, (head_bytes_sent, body_bytes_sent), persistent)
             }
         };
         let head_bytes_left = text.len();
@@ -105,7 +107,20 @@ impl AnswerTransfer {
             queue.push_back(Bytes::from(text));
         }
         let (pace, held, end) = (Pace::default(), None, None);
-        (AnswerTransfer { queue, head_bytes_left, body, wanted, framing, end, body_bytes_sent, pace, held }, persistent)
+        let head_bytes = head_bytes_sent + head_bytes_left as u64;
+        let transfer = AnswerTransfer {
+            queue,
+            head_bytes,
+            head_bytes_left,
+            body,
+            wanted,
+            framing,
+            end,
+            body_bytes_sent,
+            pace,
+            held,
+        };
+        (transfer, persistent)
     }
 
     /// Queues the next piece of the body, framed, or notes its end. `Pending` also where it is sent as pages.

@@ -5,7 +5,7 @@
 //! transaction. An idle connection holds no buffer; it borrows the core's.
 
 use std::future::poll_fn;
-use std::ops::ControlFlow;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
@@ -16,28 +16,26 @@ use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusa
 
 use crate::accepted::Accepted;
 use crate::access_log::CacheVerdict;
+use crate::asker::Asker;
+use crate::client_identity::ClientIdentity;
 use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::{Connection, DRAIN_IDLE_MS};
+use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
-use crate::forward::admission;
+use crate::exchange_opening;
 use crate::http1_sending;
 use crate::http2_serving;
-use crate::instant_answer::InstantOutcome;
-use crate::instant_file;
-use crate::instant_hit;
 use crate::linger;
-use crate::parsed_request::ParsedRequest;
-use crate::receive::{self, Verdict};
 use crate::records::request_records;
-use crate::records::session_records::SessionEnd;
+use crate::records::session_records::{SessionEnd, SessionRecords};
 use crate::request_body::UnreadBody;
+use crate::request_source::{Opened, RequestSource};
 use crate::send_outcome::End;
 use crate::site::Site;
 use crate::slots::{CloseReason, Phase};
 use crate::tls_greeting;
-use crate::transaction::transaction_states::State;
-use crate::transaction::{Outcome, Step, Transaction, log, story, synthesis};
+use crate::transaction::{Step, Transaction, log, story, synthesis};
 
 /// What the read loop came upon.
 pub(crate) enum Turn {
@@ -308,56 +306,44 @@ impl Connection {
     /// One request: answered (`None`), or what is to be done about it.
     #[inline]
     fn take_request(&mut self, core: &Rc<Core>, received: ReceivedRequest<'_>, moment: Moment) -> Option<Turn> {
-        core.counters.requests.add(1);
         self.requests_count += 1;
-        let site = core.site_ref();
-        let asker = self.asker();
-        let rewritten = receive::rewritten_fields(&site, &asker, &received.request);
-        let mut received = received;
-        if !asker.asks_proxy() {
-            receive::at_origin(&mut received.request, rewritten.as_ref());
-            if let Some(program) = core.site_ref().vcl.clone() {
-                return self.take_program_request(core, &received, program, moment);
-            }
-        }
-        let trimmed = receive::trimmed(&site.settings, &received);
-        if let Some(query) = &trimmed {
-            received.request.query = (!query.is_empty()).then_some(query);
-        }
-        let found = match asker.asks_proxy() {
-            false => receive::run(core, &site, &mut received, &asker),
-            true => admission::run(core, &site, &mut received, asker.peer),
-        };
-        let is_secure = asker.is_secure();
-        let persistent = self.begins_exchange(core, &site, &received);
-        let (seen, client) = (found.seen, found.client);
-        let parsed = ParsedRequest { received: &received, seen, client, persistent, is_secure, moment };
-        let (outcome, key) = match found.verdict {
-            Verdict::Lookup(key) => {
-                core.edges.take(State::Receive, State::Lookup);
-                (instant_hit::run(self, core, &site, &parsed, (key, found.backend)), Some(key))
-            }
-            // The body of a request for a file is nobody's, and has to be drained first.
-            Verdict::Files(root) if self.unread.is_none() => {
-                (instant_file::run(self, core, &site, &parsed, root), None)
-            }
-            _ => {
-                let step = found.verdict.clone().into_step();
-                (InstantOutcome::Step((State::Receive, step, Outcome::NONE)), None)
-            }
-        };
-        match self.after_instant(&site, received.persistent, outcome) {
-            ControlFlow::Break(turn) => turn,
-            ControlFlow::Continue((state, step, outcome)) => {
+        match exchange_opening::open(core, self, received, moment) {
+            Opened::Begun(tx, step) => {
                 self.begins_transaction();
-                Some(Turn::Step(parsed.builtin(core, &found, (state, key, outcome)), step))
+                Some(Turn::Step(tx, step))
+            }
+            Opened::Answered { persistent: true, .. } => {
+                let idle_ms = self.idle_ms(&core.site_ref().settings.limits);
+                self.slot.set_idle(deadline_now_ms() + idle_ms);
+                None
+            }
+            Opened::Answered { client_closes: true, .. } => {
+                self.closes(SessionEnd::Request);
+                Some(Turn::Close)
+            }
+            // The client did not say that nothing more comes: it may be on its way.
+            Opened::Answered { .. } => {
+                self.closes(SessionEnd::Response);
+                Some(Turn::Linger)
             }
         }
     }
+}
 
-    /// The head of a request has been read. May the client ask again the same way, as far as is known by now?
+impl RequestSource for Connection {
+    type Client = Self;
+
     #[inline]
-    pub(crate) fn begins_exchange(&mut self, core: &Core, site: &Site, received: &ReceivedRequest<'_>) -> bool {
+    fn asker(&self) -> Asker<'_> {
+        self.asker()
+    }
+
+    fn session(&self) -> Option<&SessionRecords> {
+        self.session()
+    }
+
+    #[inline]
+    fn begins_exchange(&mut self, core: &Core, site: &Site, received: &ReceivedRequest<'_>) -> bool {
         self.unread = UnreadBody::of(received.body, &site.settings.limits.chunked);
         self.exchange(if self.unread.is_some() { Event::HeadRead } else { Event::BodilessHeadRead });
         received.persistent
@@ -365,31 +351,19 @@ impl Connection {
             && self.requests_count < site.settings.limits.requests_per_connection_max
     }
 
-    /// What comes behind an answer at once: the next request (`None`), or the end. Or the loop has to go on from there.
     #[inline]
-    pub(crate) fn after_instant<S>(
-        &mut self,
-        site: &Site,
-        client_persists: bool,
-        outcome: InstantOutcome<S>,
-    ) -> ControlFlow<Option<Turn>, S> {
-        ControlFlow::Break(match outcome {
-            InstantOutcome::Answered { persistent: true } => {
-                let idle_ms = self.idle_ms(&site.settings.limits);
-                self.slot.set_idle(deadline_now_ms() + idle_ms);
-                None
-            }
-            // The client did not say that nothing more comes: it may be on its way.
-            InstantOutcome::Answered { .. } if client_persists => {
-                self.closes(SessionEnd::Response);
-                Some(Turn::Linger)
-            }
-            InstantOutcome::Answered { .. } => {
-                self.closes(SessionEnd::Request);
-                Some(Turn::Close)
-            }
-            InstantOutcome::Step(step) => return ControlFlow::Continue(step),
-        })
+    fn at_once(&mut self) -> Option<&mut Self> {
+        self.unread.is_none().then_some(self)
+    }
+
+    /// The connection's are asked for once.
+    fn addresses(&mut self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
+        let addresses =
+            self.addresses.get_or_insert_with(|| Rc::new(ConnectionAddresses::of(&self.socket, client.peer.text())));
+        if client.ip == client.peer.ip() {
+            return Rc::clone(addresses);
+        }
+        Rc::new(ConnectionAddresses { client: SocketAddr::new(client.ip, 0), ..ConnectionAddresses::clone(addresses) })
     }
 }
 

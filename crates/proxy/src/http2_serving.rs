@@ -2,17 +2,15 @@
 //! again, many answers in one write. An idle connection holds its machine and no buffer.
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use message::{Fields, Version};
 use wire::http2::{ConnectionEvent, Http2Connection, Http2Options, Http2Request, StreamId};
 use wire::{ReceivedRequest, Refusal};
 
 use crate::access_log::CacheVerdict;
-use crate::client_identity::ClientIdentity;
-use crate::clock::deadline_now_ms;
+use crate::clock::{Moment, deadline_now_ms};
 use crate::connection::{Connection, DRAIN_IDLE_MS};
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
@@ -20,17 +18,19 @@ use crate::downstream::Downstream;
 use crate::downstream::http2_stream::Http2Stream;
 use crate::exchange_opening;
 use crate::extended_connect;
+use crate::http2_outbox::Http2Outbox;
 use crate::http2_streams::Http2Streams;
 use crate::instant_stream::InstantStream;
 use crate::limits::Limits;
 use crate::linger;
 use crate::peer::Peer;
-use crate::records::frame_records::FrameRecords;
 use crate::records::request_records;
-use crate::records::session_records::{SessionEnd, SessionRecords};
+use crate::records::session_records::SessionEnd;
 use crate::records::task_records::TaskRecords;
+use crate::request_source::Opened;
 use crate::slots::{CloseReason, Phase};
 use crate::transaction::{log, story, synthesis};
+use crate::unsent::{RestOfBody, Unsent};
 
 /// Reads of one turn: others have theirs, too.
 const READS_PER_TURN_MAX: u32 = 16;
@@ -40,8 +40,7 @@ struct Serving {
     core: Rc<Core>,
     streams: Rc<Http2Streams>,
     addresses: Rc<ConnectionAddresses>,
-    /// Framed, and not with the socket yet.
-    framed: Vec<u8>,
+    outbox: Http2Outbox,
     /// We are to leave; since when the client knows.
     leaving_since_ms: Option<u64>,
     /// The machine takes nothing more.
@@ -49,35 +48,33 @@ struct Serving {
     is_over: bool,
     /// Since when the client has said that it leaves.
     client_leaves_since_ms: Option<u64>,
-    /// Where records are wanted.
-    frames: Option<Box<FrameRecords>>,
 }
 
 /// Serves a connection of which nothing has been read but what is pending.
 pub(crate) async fn run(connection: &mut Connection) {
     let core = Rc::clone(&connection.core);
     let machine = Http2Connection::of_client(&options(&core.site_ref().settings.limits, connection));
-    let addresses = Rc::new(ConnectionAddresses::of(&connection.socket, connection.peer.text()));
-    let addresses = connection.addresses.clone().unwrap_or(addresses);
+    // The connection's own: a program that says how long it may be idle says so there.
+    let made = || Rc::new(ConnectionAddresses::of(&connection.socket, connection.peer.text()));
+    let addresses = Rc::clone(connection.addresses.get_or_insert_with(made));
     let streams = Rc::new(Http2Streams::new(machine, &core.shared.cache, connection.asker().is_secure()));
     let mut serving = Serving {
         core: Rc::clone(&core),
         streams: Rc::clone(&streams),
         addresses,
-        framed: Vec::new(),
+        outbox: Http2Outbox::new(connection.session().is_some()),
         leaving_since_ms: None,
         has_failed: false,
         is_over: false,
         client_leaves_since_ms: None,
-        frames: connection.session().map(|_| Box::new(FrameRecords::new())),
     };
     core.counters.http2_connections.add(1);
     let early = std::mem::take(&mut connection.pending);
-    serving.record(connection, |frames, session| frames.came(session, &early));
+    serving.outbox.record(connection, |frames, session| frames.came(session, &early));
     serving.take(connection, &early);
     poll_fn(|cx| serving.poll(connection, cx)).await;
     streams.end_all();
-    serving.record(connection, |frames, session| session.account(frames.carried()));
+    serving.outbox.record(connection, |frames, session| session.account(frames.carried()));
     linger::close(connection).await;
 }
 
@@ -145,7 +142,7 @@ impl Serving {
             Poll::Ready(Ok(read)) => {
                 core.counters.bytes_in.add(read as u64);
                 connection.pending.clear();
-                self.record(connection, |frames, session| frames.came(session, &scratch[had..had + read]));
+                self.outbox.record(connection, |frames, session| frames.came(session, &scratch[had..had + read]));
                 self.take(connection, &scratch[..had + read]);
                 true
             }
@@ -229,7 +226,7 @@ impl Serving {
     }
 
     /// A request is answered at once, or becomes a task of its own.
-    fn open(&mut self, connection: &Connection, id: StreamId, head: &Http2Request<'_>, is_whole: bool) {
+    fn open(&mut self, connection: &mut Connection, id: StreamId, head: &Http2Request<'_>, is_whole: bool) {
         match head.protocol.map(|protocol| extended_connect::upgrade_fields(&head.received.request, protocol)) {
             None => self.begin(connection, id, head.received.clone(), Follows::Body { is_whole }),
             Some(Ok(fields)) => {
@@ -240,24 +237,20 @@ impl Serving {
         }
     }
 
-    fn begin(&mut self, connection: &Connection, id: StreamId, received: ReceivedRequest<'_>, follows: Follows) {
+    fn begin(&mut self, connection: &mut Connection, id: StreamId, received: ReceivedRequest<'_>, follows: Follows) {
         let core = Rc::clone(&self.core);
-        let asker = connection.asker();
-        let streams = Rc::clone(&self.streams);
-        let mut framed = std::mem::take(&mut self.framed);
-        let mut instant = InstantStream { streams: &streams, framed: &mut framed, id };
         let is_whole = matches!(follows, Follows::Body { is_whole: true });
-        let at_once = (is_whole && !asker.asks_proxy()).then_some(&mut instant);
-        let opened = exchange_opening::open(
-            &core,
-            (asker, connection.session()),
-            received,
-            |client| self.addresses_of(client),
-            at_once,
-        );
-        self.framed = framed;
+        let mut stream = InstantStream {
+            connection,
+            streams: &self.streams,
+            outbox: &mut self.outbox,
+            addresses: &self.addresses,
+            id,
+            is_whole,
+        };
+        let opened = exchange_opening::open(&core, &mut stream, received, Moment::now());
         connection.begins_transaction();
-        let Some((tx, step)) = opened else { return };
+        let Opened::Begun(tx, step) = opened else { return };
         self.streams.open(id, is_whole);
         let mut stream = match follows {
             Follows::Body { is_whole } => Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole),
@@ -266,22 +259,6 @@ impl Serving {
         tokio::task::spawn_local(async move {
             Box::pin(story::run(tx, Downstream::Http2(&mut stream), step)).await;
         });
-    }
-
-    /// Who asks, if a trusted proxy says so.
-    fn addresses_of(&self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
-        if client.ip == client.peer.ip() {
-            return Rc::clone(&self.addresses);
-        }
-        let client = SocketAddr::new(client.ip, 0);
-        Rc::new(ConnectionAddresses { client, ..ConnectionAddresses::clone(&self.addresses) })
-    }
-
-    /// Of what is recorded where records are wanted.
-    fn record(&mut self, connection: &Connection, note: impl FnOnce(&mut FrameRecords, &SessionRecords)) {
-        if let (Some(frames), Some(session)) = (&mut self.frames, connection.session()) {
-            note(frames, session);
-        }
     }
 
     /// What was no request: its stream is reset already.
@@ -312,26 +289,17 @@ impl Serving {
     /// Ready when all that may be said is with the socket.
     fn poll_write(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
         loop {
-            if self.framed.is_empty() {
-                self.streams.frame(&mut self.framed);
+            if self.outbox.framed.is_empty() {
+                self.streams.frame(&mut self.outbox.framed);
             }
-            if self.framed.is_empty() {
-                self.framed = Vec::new();
+            if self.outbox.framed.is_empty() {
+                self.outbox.framed = Vec::new();
                 return connection.socket.poll_sent(cx).map_err(|_| ());
             }
-            match connection.socket.poll_write(cx, &[std::io::IoSlice::new(&self.framed)]) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(())),
-                Poll::Ready(Ok(written)) => {
-                    let framed = std::mem::take(&mut self.framed);
-                    self.record(connection, |frames, session| frames.went(session, &framed[..written]));
-                    self.framed = framed;
-                    self.framed.drain(..written);
-                    if !self.streams.is_empty() {
-                        // The socket has taken something: its time begins anew.
-                        connection.slot.set_deadline(u64::MAX);
-                    }
-                }
+            ready!(self.outbox.poll_write(connection, cx))?;
+            if !self.streams.is_empty() {
+                // The socket has taken something: its time begins anew.
+                connection.slot.set_deadline(u64::MAX);
             }
         }
     }
@@ -344,11 +312,8 @@ impl Serving {
             self.streams.machine.borrow_mut().shrink();
             slot.set_idle(now_ms + connection.idle_ms(&self.core.site_ref().settings.limits));
         }
-        if (!self.framed.is_empty() || connection.socket.has_unsent()) && slot.deadline() == u64::MAX {
-            // Its streams have limits of their own; this one is for a client that takes nothing at all.
-            slot.set_deadline(now_ms + self.core.site_ref().settings.limits.send_timeout.as_millis() as u64);
-        }
-        if let Some(since_ms) = self.client_leaves_since_ms.filter(|_| is_idle && self.framed.is_empty()) {
+        self.wait_for_client(connection, now_ms);
+        if let Some(since_ms) = self.client_leaves_since_ms.filter(|_| is_idle && self.outbox.framed.is_empty()) {
             if now_ms >= since_ms + DRAIN_IDLE_MS {
                 return Poll::Ready(());
             }
@@ -377,6 +342,22 @@ impl Serving {
         }
         slot.park(cx.waker());
         Poll::Pending
+    }
+
+    /// Its streams have limits of their own; these are for a client that takes nothing at all.
+    fn wait_for_client(&self, connection: &Connection, now_ms: u64) {
+        let (slot, framed) = (&connection.slot, &self.outbox.framed);
+        self.streams.set_framed(framed.capacity());
+        if framed.is_empty() && !connection.socket.has_unsent() {
+            return slot.waits_no_more();
+        }
+        if slot.deadline() == u64::MAX {
+            slot.set_deadline(now_ms + self.core.site_ref().settings.limits.send_timeout.as_millis() as u64);
+        }
+        slot.waits_for_client(|before| {
+            let kept_bytes = framed.capacity() + connection.socket.unsent_bytes();
+            Unsent::new(before, (self.outbox.written_bytes(), kept_bytes), RestOfBody::Queued, now_ms)
+        });
     }
 
     /// Leaves, and does not wait until the client has heard it.

@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use cache::{Cache, Charge};
 use hashbrown::HashMap;
 use message::Fields;
-use wire::http2::{ErrorCode, Http2Connection, StreamId};
+use wire::http2::{ErrorCode, FRAME_HEAD_BYTES, Http2Connection, StreamId};
 
 use crate::limits::{HTTP2_CONNECTION_BYTES, STREAM_FRAMED_BYTES_MAX, STREAM_QUEUED_BYTES_MAX};
 
@@ -20,9 +20,12 @@ pub(crate) struct Http2Streams {
     table: RefCell<HashMap<StreamId, Stream>>,
     /// Of the connection's task.
     waker: Cell<Option<Waker>>,
-    /// What the connection costs beside the account's usual: its machine, and bodies that have come and were not taken.
+    /// What the connection costs beside the account's usual: its machine, bodies that have come and were not taken, and what its
+    /// client does not take.
     held: RefCell<Charge>,
     came_bytes: Cell<usize>,
+    /// Framed, for a socket that does not take it.
+    framed_bytes: Cell<usize>,
     /// The connection is one over TLS of ours.
     pub(crate) is_secure: bool,
 }
@@ -98,6 +101,7 @@ impl Http2Streams {
             waker: Cell::default(),
             held: RefCell::new(cache.account().charge(HTTP2_CONNECTION_BYTES)),
             came_bytes: Cell::new(0),
+            framed_bytes: Cell::new(0),
             is_secure,
         }
     }
@@ -105,7 +109,18 @@ impl Http2Streams {
     /// So many bytes of bodies wait to be taken.
     fn set_came(&self, bytes: usize) {
         self.came_bytes.set(bytes);
-        self.held.borrow_mut().resize(HTTP2_CONNECTION_BYTES + bytes);
+        self.account();
+    }
+
+    /// So many bytes are framed and wait for the socket.
+    pub(crate) fn set_framed(&self, bytes: usize) {
+        if self.framed_bytes.replace(bytes) != bytes {
+            self.account();
+        }
+    }
+
+    fn account(&self) {
+        self.held.borrow_mut().resize(HTTP2_CONNECTION_BYTES + self.came_bytes.get() + self.framed_bytes.get());
     }
 
     /// Who is to be woken when a stream has something to be written.
@@ -201,10 +216,25 @@ impl Http2Streams {
         bytes
     }
 
-    /// Begins the one frame of a whole body, whose bytes follow. False: it may not be sent.
-    pub(crate) fn begin_body_at_once(&self, id: StreamId, length: usize, out: &mut Vec<u8>) -> bool {
-        let head = self.machine.borrow_mut().data_frame(id, length, true);
-        head.inspect(|head| out.extend_from_slice(head)).is_some()
+    /// Of a body of so many bytes, how many may go at once where there is so much room: as many as the windows let through. Where those are
+    /// several frames none of them goes before other streams that wait to write, which may be more urgent.
+    #[inline]
+    pub(crate) fn goes_at_once(&self, id: StreamId, length: u64, room: usize) -> usize {
+        let machine = self.machine.borrow();
+        let bytes = usize::try_from(length).unwrap_or(usize::MAX).min(machine.window(id)).min(room);
+        if bytes > machine.sendable(id) && machine.has_ready() { 0 } else { bytes }
+    }
+
+    /// How much one frame of the stream may hold now.
+    #[inline]
+    pub(crate) fn sendable(&self, id: StreamId) -> usize {
+        self.machine.borrow().sendable(id)
+    }
+
+    /// The head of a frame whose bytes follow. `None`: they may not be sent.
+    #[inline]
+    pub(crate) fn data_frame(&self, id: StreamId, bytes: usize, ends: bool) -> Option<[u8; FRAME_HEAD_BYTES]> {
+        self.machine.borrow_mut().data_frame(id, bytes, ends)
     }
 }
 
@@ -281,7 +311,7 @@ impl Http2Streams {
     /// May more of the answer be queued? Where the client opens no window, one piece waits and no more.
     pub(crate) fn has_room(&self, id: StreamId) -> bool {
         let queued_bytes = self.sending(id).queued_bytes;
-        let bytes_max = if self.machine.borrow().sendable(id) > 0 { STREAM_QUEUED_BYTES_MAX } else { 1 };
+        let bytes_max = if self.sendable(id) > 0 { STREAM_QUEUED_BYTES_MAX } else { 1 };
         queued_bytes < bytes_max
     }
 

@@ -7,9 +7,7 @@
 use std::cell::OnceCell;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use cache::{Now, Object};
 use message::Method;
 use smallvec::SmallVec;
 use wire::Event;
@@ -19,6 +17,7 @@ use crate::body::BodySource;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::core::Core;
+use crate::head_form::{HeadForm, TextForm};
 use crate::held_body::{Pages, Whole};
 use crate::limits::SLICES_MAX;
 use crate::outgoing::{Outgoing, OutgoingHead};
@@ -26,7 +25,6 @@ use crate::parsed_request::ParsedRequest;
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
 use crate::site::Site;
-use crate::stored_head;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, log};
 use crate::vcl_story::log_notes::LogNotes;
@@ -66,45 +64,76 @@ impl<'a> HitResponse<'a> {
 
 /// Who is answered at once, in the protocol that it speaks.
 pub(crate) trait InstantClient {
-    /// Can the whole of it go out at once, as far as is known before it is tried?
-    fn takes(&self, object: &Arc<Object>) -> bool;
+    /// How its heads are written.
+    type Form: HeadForm;
 
-    /// Sends a stored response, whole and as it is held.
-    fn send(
+    /// Sends an answer, whole and as it is held. What the client does not take now goes on as a transaction.
+    fn send<T: Whole>(
         &mut self,
         core: &Core,
         site: &Site,
-        parsed: &ParsedRequest<'_>,
-        object: &Arc<Object>,
-        now: Now,
+        response: &HitResponse<'_>,
+        held: &T,
+        head: InstantHead<'_>,
     ) -> InstantOutcome<BegunStep>;
 }
 
-impl InstantClient for Connection {
+/// The head of an answer at once, in the form of its client.
+#[derive(Clone, Copy)]
+pub(crate) enum InstantHead<'a> {
+    /// As it was rendered once, and behind it what differs from answer to answer.
+    Stored { tail: &'a [u8] },
+    /// Made for this answer.
+    Made(&'a [u8]),
+}
+
+impl<'a> InstantHead<'a> {
     #[inline]
-    fn takes(&self, _: &Arc<Object>) -> bool {
-        true
+    pub(crate) fn parts(self, stored: impl FnOnce() -> &'a [u8]) -> [&'a [u8]; 2] {
+        match self {
+            InstantHead::Stored { tail } => [stored(), tail],
+            InstantHead::Made(head) => [head, b""],
+        }
     }
+}
+
+/// Nobody: to whom no answer goes at once.
+pub(crate) enum Nobody {}
+
+impl InstantClient for Nobody {
+    type Form = TextForm;
+
+    fn send<T: Whole>(
+        &mut self,
+        _: &Core,
+        _: &Site,
+        _: &HitResponse<'_>,
+        _: &T,
+        _: InstantHead<'_>,
+    ) -> InstantOutcome<BegunStep> {
+        match *self {}
+    }
+}
+
+impl InstantClient for Connection {
+    type Form = TextForm;
 
     #[inline]
-    fn send(
+    fn send<T: Whole>(
         &mut self,
         core: &Core,
         site: &Site,
-        parsed: &ParsedRequest<'_>,
-        object: &Arc<Object>,
-        now: Now,
+        response: &HitResponse<'_>,
+        held: &T,
+        head: InstantHead<'_>,
     ) -> InstantOutcome<BegunStep> {
-        let mut tail = core.tail.borrow_mut();
-        tail.clear();
-        stored_head::write_tail(&mut tail, site, object, now, parsed);
-        send(self, core, site, &HitResponse::to(parsed), object, [object.rendered(), &tail])
+        send(self, core, site, response, held, head.parts(|| held.rendered()))
     }
 }
 
 /// The first write, and if that took all of it, the end of the story.
 #[inline]
-pub(crate) fn send(
+fn send(
     connection: &mut Connection,
     core: &Core,
     site: &Site,
@@ -113,7 +142,7 @@ pub(crate) fn send(
     head: [&[u8]; 2],
 ) -> InstantOutcome<BegunStep> {
     if response.waits {
-        return rest_of(held, head, 0, response);
+        return goes_on(core, response, held, head, 0);
     }
     connection.exchange(Event::AnswerBegun);
     let (written, total) = write(connection, held, head, response.head_only);
@@ -128,11 +157,7 @@ pub(crate) fn send(
         end(core, site, response, held, ((head[0].len() + head[1].len()) as u64, total));
         return InstantOutcome::Answered { persistent: response.persistent };
     }
-    if is_file(held) {
-        // The loop counts answers by their class, and files are in none.
-        count(held, core);
-    }
-    rest_of(held, head, sent, response)
+    goes_on(core, response, held, head, sent)
 }
 
 /// All of an answer is on its way. What goes on in the loop is counted there.
@@ -157,10 +182,6 @@ pub(crate) fn end(
     if core.shared.logs() {
         log::instant_hit(core, site, response, held, total, ended);
     }
-}
-
-fn is_file<T: Whole>(_: &T) -> bool {
-    T::VERDICT == CacheVerdict::File
 }
 
 #[inline]
@@ -210,24 +231,29 @@ fn write_pages(connection: &mut Connection, head: &[IoSlice<'_>], pages: Pages<'
     Ok(sent + connection.socket.try_send_pages(pages, 0, length).unwrap_or(0))
 }
 
-/// The socket took only a part: pin the object and go on in the loop.
+/// The client took only so many bytes: pin the object and go on in the loop.
 #[cold]
-fn rest_of<T: Whole>(
-    held: &T,
-    [rendered, tail]: [&[u8]; 2],
-    sent: usize,
+pub(crate) fn goes_on<T: Whole>(
+    core: &Core,
     response: &HitResponse<'_>,
+    held: &T,
+    [first, behind]: [&[u8]; 2],
+    sent: usize,
 ) -> InstantOutcome<BegunStep> {
-    let mut head = Vec::new();
-    let head_len = rendered.len() + tail.len();
-    if sent < head_len {
-        head.extend_from_slice(&rendered[sent.min(rendered.len())..]);
-        head.extend_from_slice(&tail[sent.saturating_sub(rendered.len())..]);
+    if T::VERDICT == CacheVerdict::File {
+        // The loop counts answers by their class, and files are in none.
+        count(held, core);
     }
-    let from = sent.saturating_sub(head_len) as u64;
+    let mut head = Vec::new();
+    let head_len = first.len() + behind.len();
+    if sent < head_len {
+        head.extend_from_slice(&first[sent.min(first.len())..]);
+        head.extend_from_slice(&behind[sent.saturating_sub(first.len())..]);
+    }
+    let (head_bytes_sent, from) = (sent.min(head_len) as u64, sent.saturating_sub(head_len) as u64);
     let to = if response.head_only { from } else { held.length() };
     let outgoing = Outgoing {
-        head: OutgoingHead::Begun { rest: head, body_bytes_sent: from, left: to - from },
+        head: OutgoingHead::Begun { rest: head, head_bytes_sent, body_bytes_sent: from, left: to - from },
         body: BodySource::Held { held: held.source(), from, to }.into(),
     };
     let outcome = Outcome { status: held.status(), verdict: T::VERDICT, ..Outcome::NONE };

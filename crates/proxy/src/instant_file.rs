@@ -1,11 +1,9 @@
 //! The fast way of a file: when it is in the table of open files and nothing is asked of it but the whole, it is answered
 //! like a hit, synchronously over the borrowed head. Everything else is a transaction in the state Files.
 
-use wire::{write_field, write_number_field};
-
-use crate::connection::Connection;
 use crate::core::Core;
-use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
+use crate::head_form::{CONTENT_LENGTH, DATE, HeadForm};
+use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
 use crate::static_files::open_file_table::KnownFile;
@@ -15,8 +13,8 @@ use crate::transaction::{Outcome, Step};
 
 /// Answers with a file of this root if that can be done at once.
 #[inline]
-pub(crate) fn run(
-    connection: &mut Connection,
+pub(crate) fn run<C: InstantClient>(
+    client: &mut C,
     core: &Core,
     site: &Site,
     parsed: &ParsedRequest<'_>,
@@ -33,9 +31,9 @@ pub(crate) fn run(
     core.edges.take(State::Files, State::Deliver);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    write_field(&mut tail, b"Date", &stored_head::date(now));
+    C::Form::field(&mut tail, DATE, &stored_head::date(now));
     let file = file.chosen(request.fields);
-    write_number_field(&mut tail, "Content-Length", file.length());
-    stored_head::write_end(&mut tail, site, file.head().fields.view(), parsed);
-    instant_answer::send(connection, core, site, &HitResponse::to(parsed), file, [file.rendered(), &tail])
+    C::Form::number(&mut tail, CONTENT_LENGTH, file.length());
+    stored_head::write_end::<C::Form>(&mut tail, site, file.head().fields.view(), parsed);
+    client.send(core, site, &HitResponse::to(parsed), file, InstantHead::Stored { tail: &tail })
 }

@@ -12,10 +12,11 @@ use rules::Freshness;
 
 use crate::answer_plan::{self, AnswerPlan, PlanRules, Representation};
 use crate::core::Core;
-use crate::instant_answer::{BegunStep, InstantClient, InstantOutcome};
+use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::policy;
 use crate::site::{Backend, Site};
+use crate::stored_head;
 use crate::transaction::lookup::{LookupOutcome, Question};
 use crate::transaction::transaction_states::State;
 use crate::transaction::{Outcome, Step, hit, lookup};
@@ -79,22 +80,25 @@ fn prefetch(object: &Arc<Object>) {
 
 /// Hit, deliver and the first write.
 #[inline]
-fn answer(
-    client: &mut impl InstantClient,
+fn answer<C: InstantClient>(
+    client: &mut C,
     core: &Core,
     site: &Site,
     parsed: &ParsedRequest<'_>,
     object: &Arc<Object>,
     now: Now,
 ) -> InstantOutcome<BegunStep> {
-    if !is_sent_whole(parsed, object) || !client.takes(object) {
+    if !is_sent_whole(parsed, object) {
         // Several pieces, or a head that is made anew: no hurry.
         return InstantOutcome::Step((State::Lookup, Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE));
     }
     core.edges.take(State::Lookup, State::Hit);
     core.edges.take(State::Hit, State::Deliver);
     object.touch(now);
-    client.send(core, site, parsed, object, now)
+    let mut tail = core.tail.borrow_mut();
+    tail.clear();
+    stored_head::write_tail::<C::Form>(&mut tail, site, object, now, parsed);
+    client.send(core, site, &HitResponse::to(parsed), object, InstantHead::Stored { tail: &tail })
 }
 
 /// Does the whole of it go out, or its head alone, as it was rendered?

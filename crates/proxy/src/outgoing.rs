@@ -19,9 +19,9 @@ pub(crate) enum OutgoingHead {
         /// False to HEAD, and where the status has no content.
         sends_content: bool,
     },
-    /// The rest of a head that an HTTP/1 connection has begun with, and how much of the body has gone. What is left of that is
-    /// `left` bytes.
-    Begun { rest: Vec<u8>, body_bytes_sent: u64, left: u64 },
+    /// What the client was answered with at once and did not take: the rest of its head, in the form of its protocol, and `left` bytes of
+    /// the body. So many bytes of both have gone.
+    Begun { rest: Vec<u8>, head_bytes_sent: u64, body_bytes_sent: u64, left: u64 },
 }
 
 impl Outgoing {

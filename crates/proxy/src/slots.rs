@@ -16,6 +16,8 @@ pub(crate) enum Phase {
     Waiting,
     Reading,
     Writing,
+    /// A stream: its connection has a place of its own, which is the one that is counted.
+    Stream,
 }
 
 /// Why a connection must end before its time.
@@ -43,7 +45,7 @@ pub(crate) enum ClientWatch {
     Due,
 }
 
-/// One connection's place in the table.
+/// A place in the table: of a connection, or of a stream for as long as its client has to be waited for.
 pub(crate) struct Slot {
     pub(crate) phase: Cell<Phase>,
     close_reason: Cell<CloseReason>,
@@ -140,6 +142,7 @@ impl Census {
             Phase::Waiting => self.waiting += 1,
             Phase::Reading => self.reading += 1,
             Phase::Writing => self.writing += 1,
+            Phase::Stream => {}
         }
     }
 
@@ -174,6 +177,13 @@ impl Slots {
         });
         slot.index.set(index);
         slots[index as usize] = Some(Rc::clone(&slot));
+        slot
+    }
+
+    /// The place of a stream whose client has to be waited for.
+    pub(crate) fn open_stream(&self) -> Rc<Slot> {
+        let slot = self.open(u64::MAX);
+        slot.phase.set(Phase::Stream);
         slot
     }
 
@@ -316,6 +326,20 @@ mod tests {
         assert!(!slow.must_end());
         slow.waits_no_more();
         assert_eq!(slots.cut_stalled(9_999, 0, 3_000), 1);
+    }
+
+    #[test]
+    fn a_stream_is_cut_like_a_connection_and_counted_with_its_own() {
+        use crate::unsent::RestOfBody;
+        let slots = Slots::default();
+        let (connection, stream) = (slots.open(9_000), slots.open_stream());
+        connection.phase.set(Phase::Writing);
+        stream.waits_for_client(|before| Unsent::new(before, (0, 700), RestOfBody::Queued, 1_000));
+        assert_eq!(slots.census(), Census { waiting: 0, reading: 0, writing: 1 });
+        assert_eq!(slots.cut_stalled(1, 2_000, 3_000), 1);
+        assert_eq!((connection.close_reason(), stream.close_reason()), (CloseReason::None, CloseReason::Memory));
+        assert_eq!(slots.sweep(u64::MAX - 1), Census { waiting: 0, reading: 0, writing: 1 });
+        assert_eq!(stream.close_reason(), CloseReason::Memory, "a stream has no deadline here");
     }
 
     #[test]

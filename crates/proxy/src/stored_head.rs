@@ -1,11 +1,12 @@
-//! The head of a stored response as HTTP/1.1 bytes: a block that is made once, when the response is stored, and a
-//! tail of the few fields that differ from answer to answer.
+//! The head of a stored response: HTTP/1.1 text that is made once, when the response is stored (`stored_blocks.rs` makes it a
+//! header block of HTTP/2), and a tail of the few fields that differ from answer to answer, in the client's form.
 
 use bytes::Bytes;
 use cache::{Now, Object};
 use message::{Field, FieldName, Fields, FieldsView, ResponseHead, Version, write_decimal};
-use wire::{Persistence, has_length, write_field, write_head_end, write_number_field, write_status_line};
+use wire::{Persistence, has_length, write_field, write_status_line};
 
+use crate::head_form::{AGE, CACHE_STATUS, CONTENT_LENGTH, HeadForm};
 use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
 use crate::transport_security;
@@ -68,34 +69,37 @@ pub(crate) fn is_of_connection(name: FieldName) -> bool {
 
 /// What a whole answer from the store ends its head with: length, Age, Cache-Status, Connection, the empty line.
 #[inline]
-pub(crate) fn write_tail(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now, parsed: &ParsedRequest<'_>) {
+pub(crate) fn write_tail<F: HeadForm>(
+    out: &mut Vec<u8>,
+    site: &Site,
+    object: &Object,
+    now: Now,
+    parsed: &ParsedRequest<'_>,
+) {
     if has_length(object.status()) {
-        write_number_field(out, "Content-Length", object.length());
+        F::number(out, CONTENT_LENGTH, object.length());
     }
-    write_freshness(out, site, object, now);
-    write_end(out, site, object.fields(), parsed);
+    F::number(out, AGE, object.age_s(now));
+    F::made(out, CACHE_STATUS, |out| write_hit_status(out, site, object, now));
+    write_end::<F>(out, site, object.fields(), parsed);
 }
 
-/// What is said of the connection, behind these fields, and the empty line.
+/// What is said of the connection, behind these fields, and the end of the head.
 #[inline]
-pub(crate) fn write_end(out: &mut Vec<u8>, site: &Site, fields: FieldsView<'_>, parsed: &ParsedRequest<'_>) {
-    transport_security::write(out, site, parsed.is_secure, fields);
-    write_head_end(out, Persistence::of(parsed.persistent, parsed.received.request.version));
+pub(crate) fn write_end<F: HeadForm>(
+    out: &mut Vec<u8>,
+    site: &Site,
+    fields: FieldsView<'_>,
+    parsed: &ParsedRequest<'_>,
+) {
+    transport_security::write::<F>(out, site, parsed.is_secure, || transport_security::is_said_by(fields));
+    F::end(out, Persistence::of(parsed.persistent, parsed.received.request.version));
 }
 
 /// Date, in answers of our own.
 #[inline]
 pub(crate) fn date(now: Now) -> [u8; rules::date::DATE_BYTES] {
     rules::date::write_date((now.wall_ms / 1000) as i64)
-}
-
-/// Age and Cache-Status of a hit.
-#[inline]
-fn write_freshness(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now) {
-    write_number_field(out, "Age", object.age_s(now));
-    out.extend_from_slice(b"Cache-Status: ");
-    write_hit_status(out, site, object, now);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// What Cache-Status says of a hit.

@@ -13,6 +13,7 @@ mod passing;
 mod pipes;
 mod programs;
 mod refusing;
+mod streams_at_once;
 mod what_is_dropped;
 mod what_is_fresh;
 mod what_is_recorded;

@@ -1,7 +1,7 @@
 //! The story of one request: what it has on its way, and the steps that it may take. `story` is the loop over them, and each
 //! step is a file.
 //!
-//! Receive has happened before: `http1_serving` reads the request and runs receive, lookup, hit and deliver at once
+//! Receive has happened before: `exchange_opening` takes a request that was read and runs receive, lookup, hit and deliver at once
 //! when the answer is in the store. Under a program it happens in `vcl_story/program_request.rs`, or as `Step::Receive` where there is a
 //! body. Whatever must wait goes on here. A step returns the next one, with what that
 //! one needs; the table in `transaction_states` says which may follow which.

@@ -2,9 +2,9 @@
 //! itself. Never over HTTP in the clear (§7.2).
 
 use message::{FieldName, FieldsView};
-use wire::write_field;
 
 use crate::answer_head::AnswerHead;
+use crate::head_form::{HeadForm, STRICT_TRANSPORT_SECURITY};
 use crate::site::Site;
 
 const NAME: FieldName = FieldName::StrictTransportSecurity;
@@ -17,15 +17,16 @@ pub(crate) fn to_say(site: &Site, is_secure: bool, is_said: impl FnOnce() -> boo
 }
 
 /// Do these fields say it?
+#[inline]
 pub(crate) fn is_said_by(fields: FieldsView<'_>) -> bool {
     fields.contains(NAME)
 }
 
-/// The line, of an answer whose other fields are these.
+/// The line, of an answer that goes out at once.
 #[inline]
-pub(crate) fn write(out: &mut Vec<u8>, site: &Site, is_secure: bool, fields: FieldsView<'_>) {
-    if let Some(value) = to_say(site, is_secure, || is_said_by(fields)) {
-        write_field(out, NAME.canonical().as_bytes(), value.as_bytes());
+pub(crate) fn write<F: HeadForm>(out: &mut Vec<u8>, site: &Site, is_secure: bool, is_said: impl FnOnce() -> bool) {
+    if let Some(value) = to_say(site, is_secure, is_said) {
+        F::field(out, STRICT_TRANSPORT_SECURITY, value.as_bytes());
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) mod log_notes;
 pub(crate) mod program_at_once;
 pub(crate) mod program_log;
 pub(crate) mod program_purge;
-mod program_request;
+pub(crate) mod program_request;
 pub(crate) mod program_scope;
 pub(crate) mod receiving;
 pub(crate) mod scope_heads;

@@ -48,7 +48,10 @@ pub mod http2 {
         pub(crate) use field_octets::{NOT_IN_NAME, NOT_IN_VALUE};
         pub use static_table::LineName;
         pub(crate) use stored_block::is_connection_specific;
-        pub use stored_block::{write_fields, write_known_field, write_known_number, write_request_line, write_status};
+        pub use stored_block::{
+            write_fields, write_known_field, write_known_number, write_made_field, write_plain_field,
+            write_request_line, write_status,
+        };
     }
     #[cfg(test)]
     mod client_in_memory;

@@ -379,7 +379,9 @@ mod tests {
     fn no_success_of_a_program_passes_for_a_tunnel() {
         let vcl = std::env::temp_dir().join(format!("larder-tunnel-{}.vcl", std::process::id()));
         std::fs::write(&vcl, "vcl 4.1; backend default none; sub vcl_recv { return (synth(200)); }").unwrap();
-        let site = TlsSite::start("", &format!("{H2C}\n[policy]\nvcl = \"{}\"", vcl.display()));
+        let log = vcl.with_extension("log");
+        let kept = format!("[log]\npath = \"{}\"", log.display());
+        let site = TlsSite::start("", &format!("{H2C}\n[policy]\nvcl = \"{}\"\n{kept}", vcl.display()));
         runtime().block_on(async {
             let client = connect(&site, 1 << 16).await;
             assert_eq!(get(&client, "/").await.unwrap().0, 200);
@@ -388,7 +390,11 @@ mod tests {
             let (status, body, _) = whole(response.await.unwrap()).await.unwrap();
             assert_eq!((status, body.len()), (502, 0));
         });
-        std::fs::remove_file(&vcl).unwrap();
+        wait_for("the log says what was sent", || {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            text.lines().any(|line| line.contains(" 502 0 ") && line.ends_with(" no-tunnel"))
+        });
+        std::fs::remove_file(&vcl).and_then(|()| std::fs::remove_file(&log)).unwrap();
     }
 
     #[test]

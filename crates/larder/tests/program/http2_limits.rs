@@ -152,6 +152,36 @@ mod tests {
         assert_eq!(body_bytes(&clients[0], 1), 40_000);
     }
 
+    /// Each holds what larder has read ahead of it. RFC 9113 §7: ENHANCE_YOUR_CALM.
+    #[test]
+    fn streams_that_open_no_window_are_cut_before_anybody_is_refused() {
+        let setup =
+            Setup { memory: Some("16MiB"), log_format: Some("combined"), extra: H2C.into(), ..Setup::default() };
+        let mut lane = start_lane(Kind::Larder, &setup);
+        answers(&mut lane, "HTTP/1.1 200 OK¶Cache-Control: no-store¶Content-Length: 900000¶¶{a*900000}");
+        let figure = |lane: &Lane, name: &str| lane.subject.metric(&format!("larder_{name}")).expect("a metric");
+        let streams = "{SETTINGS - 0|\\0\\x04{u32 0}}{{HEADERS EH 1+i|{to}{= :path|/deaf{i}}}*60}";
+        let (mut clients, deadline_ms) = (Vec::new(), now_ms() + 60_000);
+        while figure(&lane, "answers_cut_memory_total") == 0.0 {
+            assert!(now_ms() < deadline_ms && clients.len() < 40, "{} connections, and nothing is cut", clients.len());
+            clients.push(connect(&lane, streams));
+            lane.wait_until(&mut clients, 200, |_, _| false);
+        }
+        println!("{} connections of 60 streams", clients.len());
+        lane.expect(&mut clients, "a stream that is told", |_, clients| {
+            let mut all =
+                clients.iter().flat_map(|client| (1..120).step_by(2).map(move |stream| reset(client, stream)));
+            all.any(|code| code.as_deref() == Some("ENHANCE_YOUR_CALM"))
+        });
+        assert!(clients.iter().all(|client| client.end.is_none()), "their connections go on");
+        lane.ask(&mut Vec::new(), "GET /taken HTTP/1.1¶Host: t.test¶¶", 200);
+        assert_eq!(figure(&lane, "connections_refused_memory_total"), 0.0);
+        lane.expect(&mut [], "a line of the log", |lane, _| {
+            let log = lane.subject.log.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+            log.is_some_and(|log| log.contains(" memory-cut"))
+        });
+    }
+
     /// A head that is too long to keep as a block is made for each answer.
     #[test]
     fn a_hit_whose_head_is_long_is_answered_as_the_others_are() {

@@ -31,6 +31,13 @@ impl Downstream<'_> {
         }
     }
 
+    /// To who asks for a tunnel any success says that it is there (RFC 8441 §5), and what follows would be read as frames of a WebSocket:
+    /// whatever answers in its place, a page, a file or a program, must not succeed.
+    pub(crate) fn takes_for_tunnel(&self, outgoing: &Outgoing) -> bool {
+        let succeeds = || matches!(&outgoing.head, OutgoingHead::Whole { head, .. } if head.status.is_success());
+        matches!(self, Downstream::Http2(stream) if stream.wants_tunnel && succeeds())
+    }
+
     /// The final answer. `persistent`: the client may ask again the same way, as far as the request goes.
     pub(crate) async fn send(&mut self, outgoing: Outgoing, version: Version, persistent: bool) -> SendOutcome {
         let mut outgoing = outgoing;

@@ -2,22 +2,26 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use cache::Charge;
-use message::{FieldName, Fields, Status};
+use message::{FieldName, Fields};
 use wire::http2::{ErrorCode, hpack};
 use wire::{Content, has_length};
 
 use crate::answer_head::AnswerHead;
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::clock::{Moment, deadline_now_ms};
+use crate::core::Core;
 use crate::downstream::http2_stream::Http2Stream;
 use crate::http2_streams::Queued;
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::pace::Pace;
 use crate::send_outcome::{End, SendOutcome};
+use crate::slots::{CloseReason, Slot};
+use crate::unsent::Unsent;
 
 impl Http2Stream {
     /// An interim response. False: the client left.
@@ -26,43 +30,68 @@ impl Http2Stream {
         poll_fn(|cx| Poll::Ready(self.streams.is_there(self.id, cx))).await
     }
 
-    /// To who asks for a tunnel any success says that it is there (RFC 8441 §5), and what follows would be read as frames of a
-    /// WebSocket: whatever answers in its place, a page, a file or a program, does not succeed.
-    fn without_false_tunnel(&self, outgoing: Outgoing) -> Outgoing {
-        let succeeds = matches!(&outgoing.head, OutgoingHead::Whole { head, .. } if head.status.is_success());
-        match self.wants_tunnel && succeeds {
-            true => Outgoing::without_body(AnswerHead::new(Status(502)), Content::Length(0)),
-            false => outgoing,
-        }
-    }
-
     pub(crate) async fn send(&mut self, outgoing: Outgoing) -> SendOutcome {
-        let Outgoing { head, body } = self.without_false_tunnel(outgoing);
-        let OutgoingHead::Whole { head, content, sends_content } = head else {
-            unreachable!("only an HTTP/1 connection begins with a head and goes on elsewhere")
+        let Outgoing { head, body } = outgoing;
+        let (block, (head_bytes_sent, body_bytes_sent), left, is_queued) = match head {
+            OutgoingHead::Whole { head, content, sends_content } => {
+                let left = match content {
+                    Content::Length(length) => Some(length),
+                    Content::Unknown | Content::Unsaid => None,
+                };
+                (block(&head, content), (0, 0), left, !sends_content || left == Some(0))
+            }
+            OutgoingHead::Begun { rest, head_bytes_sent, body_bytes_sent, left } => {
+                (rest, (head_bytes_sent, body_bytes_sent), Some(left), left == 0)
+            }
         };
-        let block = block(&head, content);
-        let head_bytes = block.len() as u64;
-        let is_queued = !sends_content || content == Content::Length(0);
-        self.streams.queue(self.id, Queued::Head { block, is_last: is_queued });
-        let left = match content {
-            Content::Length(length) => Some(length),
-            Content::Unknown | Content::Unsaid => None,
+        let head_bytes_left = block.len() as u64;
+        if head_bytes_left > 0 {
+            self.streams.queue(self.id, Queued::Head { block, is_last: is_queued });
+        }
+        let mut transfer = StreamTransfer {
+            body,
+            pieces: VecDeque::new(),
+            left,
+            is_queued,
+            broken: None,
+            pace: Pace::default(),
+            began: Moment::now(),
+            moved: (0, deadline_now_ms()),
+            held: None,
+            place: None,
         };
-        let (pace, began) = (Pace::default(), Moment::now());
-        let (moved, held) = ((0, deadline_now_ms()), None);
-        let mut transfer = StreamTransfer { body, pieces: VecDeque::new(), left, is_queued, pace, began, moved, held };
         let end = poll_fn(|cx| transfer.poll_send(self, cx)).await;
         self.alarm.off();
         match end {
             End::Sent => {}
             // It was not wanted, or not enough; our answer is as good as ever.
             End::ClientSlow => self.streams.reset(self.id, ErrorCode::Cancel),
+            // What the client keeps us from letting go of is needed.
+            End::MemoryNeeded => self.streams.reset(self.id, ErrorCode::EnhanceYourCalm),
             _ => self.streams.reset(self.id, ErrorCode::InternalError),
         }
-        let body_bytes = self.streams.sending(self.id).framed_bytes;
-        self.core.counters.bytes_out.add(head_bytes + body_bytes);
+        let framed_bytes = self.streams.sending(self.id).framed_bytes;
+        self.core.counters.bytes_out.add(head_bytes_left + framed_bytes);
+        let (head_bytes, body_bytes) = (head_bytes_sent + head_bytes_left, body_bytes_sent + framed_bytes);
         SendOutcome { end, head_bytes, body_bytes, persistent: true }
+    }
+}
+
+/// The place of a stream among all whom the core may tell to end, while its client has to be waited for.
+struct StreamPlace {
+    core: Rc<Core>,
+    slot: Rc<Slot>,
+}
+
+impl StreamPlace {
+    fn open(core: &Rc<Core>) -> StreamPlace {
+        StreamPlace { core: Rc::clone(core), slot: core.slots.open_stream() }
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        self.core.slots.close(&self.slot);
     }
 }
 
@@ -74,12 +103,16 @@ struct StreamTransfer {
     left: Option<u64>,
     /// All of it is queued.
     is_queued: bool,
+    /// How the body broke off; what is queued of it still goes out.
+    broken: Option<End>,
     pace: Pace,
     began: Moment,
     /// How much had been framed when that last changed, and when that was.
     moved: (u64, u64),
     /// What the queue costs, once it is waited for.
     held: Option<Charge>,
+    /// Set once the client has to be waited for.
+    place: Option<StreamPlace>,
 }
 
 impl StreamTransfer {
@@ -87,14 +120,13 @@ impl StreamTransfer {
         if !stream.streams.is_there(stream.id, cx) {
             return Poll::Ready(End::ClientLeft);
         }
-        let waits_for_body = match self.fill(stream, cx) {
-            Poll::Ready(Ok(())) => false,
-            Poll::Ready(Err(end)) => return Poll::Ready(end),
-            Poll::Pending => true,
-        };
+        let waits_for_body = self.fill(stream, cx).is_pending();
         let sending = stream.streams.sending(stream.id);
         if sending.is_sent {
             return Poll::Ready(End::Sent);
+        }
+        if let Some(end) = self.broken.filter(|_| sending.queued_bytes == 0) {
+            return Poll::Ready(end);
         }
         if stream.slot.must_end() {
             return Poll::Ready(End::ClientSlow);
@@ -103,6 +135,7 @@ impl StreamTransfer {
         // Who waits for an origin goes by its limits.
         if waits_for_body && sending.queued_bytes == 0 {
             self.pace.starve(at_micros);
+            self.place = None;
             return Poll::Pending;
         }
         self.pace.feed(at_micros);
@@ -111,13 +144,13 @@ impl StreamTransfer {
     }
 
     /// Queues the body as far as the stream takes it: a piece, where its client opens no window. Pending where it waits for more of it.
-    fn fill(&mut self, stream: &Http2Stream, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
-        while !self.is_queued && stream.streams.has_room(stream.id) {
+    fn fill(&mut self, stream: &Http2Stream, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.is_queued && self.broken.is_none() && stream.streams.has_room(stream.id) {
             match ready!(self.body.poll_bytes(&mut self.pieces, cx, Wanted::Bytes)) {
                 BodyEvent::More => self.queue_pieces(stream),
-                BodyEvent::Broken(end) => return Poll::Ready(Err(end)),
+                BodyEvent::Broken(end) => self.broken = Some(end),
                 BodyEvent::End(_) if self.left.is_some_and(|left| left > 0) => {
-                    return Poll::Ready(Err(End::Cut("body-too-short")));
+                    self.broken = Some(End::Cut("body-too-short"));
                 }
                 BodyEvent::End(trailers) => {
                     self.is_queued = true;
@@ -126,7 +159,7 @@ impl StreamTransfer {
                 BodyEvent::Pages => unreachable!("bytes are wanted"),
             }
         }
-        Poll::Ready(Ok(()))
+        Poll::Ready(())
     }
 
     /// Queues pieces of the body, no more than was promised.
@@ -163,9 +196,21 @@ impl StreamTransfer {
             let limits = &stream.core.site_ref().settings.limits;
             (limits.send_timeout.as_millis() as u64, limits.send_rate_min)
         };
+        let place = self.place.get_or_insert_with(|| StreamPlace::open(&stream.core));
         if self.moved.0 != framed_bytes {
             self.moved = (framed_bytes, deadline_now_ms());
+            // Who takes something is not cut any more.
+            place.slot.set_deadline(u64::MAX);
         }
+        if place.slot.close_reason() == CloseReason::Memory {
+            return Poll::Ready(End::MemoryNeeded);
+        }
+        let queued_bytes = self.held.as_ref().map_or(0, Charge::bytes);
+        let rest = self.body.rest();
+        place
+            .slot
+            .waits_for_client(|before| Unsent::new(before, (framed_bytes, queued_bytes), rest, deadline_now_ms()));
+        place.slot.park(cx.waker());
         let is_over = stream.alarm.has_rung(cx, self.moved.1 + timeout_ms);
         let is_too_slow = self.pace.is_too_slow(at_micros, framed_bytes, rate_min, timeout_ms);
         if is_over || is_too_slow { Poll::Ready(End::ClientSlow) } else { Poll::Pending }

@@ -1,5 +1,9 @@
 //! Transmit: hands the answer to the client, and writes down how it went.
 
+use message::Status;
+use wire::Content;
+
+use crate::answer_head::AnswerHead;
 use crate::disks;
 use crate::downstream::Downstream;
 use crate::outgoing::Outgoing;
@@ -10,6 +14,12 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, o
     // What a program invalidated and says to have invalidated. If that is not for good the log has it: the answer is made.
     if tx.policy.has_invalidated() {
         disks::settled(&tx.core.shared).await;
+    }
+    let mut outgoing = outgoing;
+    if downstream.takes_for_tunnel(&outgoing) {
+        let status = Status(502);
+        (tx.outcome.status, tx.outcome.why) = (status.0, "no-tunnel");
+        outgoing = Outgoing::without_body(AnswerHead::new(status), Content::Length(0));
     }
     let sent = downstream.send(outgoing, tx.head.version, tx.persistent).await;
     tx.persistent = sent.persistent;

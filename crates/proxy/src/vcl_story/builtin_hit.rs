@@ -9,12 +9,12 @@ use std::sync::Arc;
 use cache::{Key, Now, Object};
 use message::{FieldName, Method, Request, Status};
 use rules::{Freshness, RequestDirectives};
-use wire::{has_length, write_field, write_number_field};
+use wire::has_length;
 
-use crate::connection::Connection;
 use crate::core::Core;
 use crate::field_set::FieldSet;
-use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
+use crate::head_form::{ACCEPT_RANGES, AGE, CONTENT_LENGTH, HeadForm, X_VARNISH};
+use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
 use crate::stored_head;
@@ -25,8 +25,8 @@ use crate::vcl_story::hashed_parts::HashedParts;
 const PERSONAL: FieldSet = FieldSet::mask(&[FieldName::Authorization, FieldName::Cookie]);
 
 /// Answers a hit. `None`: it is something else.
-pub(crate) fn run(
-    connection: &mut Connection,
+pub(crate) fn run<C: InstantClient>(
+    client: &mut C,
     core: &Rc<Core>,
     site: &Arc<Site>,
     parsed: &ParsedRequest<'_>,
@@ -54,11 +54,11 @@ pub(crate) fn run(
     object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    write_tail(&mut tail, site, object, xid, now, parsed);
+    write_tail::<C::Form>(&mut tail, site, object, xid, now, parsed);
     let response = HitResponse::to(parsed);
     let head_only = response.head_only || !has_length(object.status());
     let response = HitResponse { head_only, ..response };
-    Some(instant_answer::send(connection, core, site, &response, object, [object.rendered(), &tail]))
+    Some(client.send(core, site, &response, object, InstantHead::Stored { tail: &tail }))
 }
 
 /// By vcl_builtin_hash: URL and host. `None` where there is no host, or one that vcl_builtin_recv writes anew.
@@ -84,7 +84,7 @@ pub(crate) fn can_go_as_stored(object: &Object) -> bool {
 }
 
 /// What a hit adds to the stored head.
-pub(crate) fn write_tail(
+pub(crate) fn write_tail<F: HeadForm>(
     out: &mut Vec<u8>,
     site: &Site,
     object: &Object,
@@ -94,20 +94,20 @@ pub(crate) fn write_tail(
 ) {
     let (status, fields) = (object.status(), object.fields());
     if has_length(status) {
-        write_number_field(out, "Content-Length", object.body_len());
+        F::number(out, CONTENT_LENGTH, object.body_len());
     }
-    out.extend_from_slice(b"X-Varnish: ");
-    message::write_decimal(out, xid);
-    if let Some(fetch) = fields.get_named(FieldName::Other, b"x-varnish") {
-        out.push(b' ');
-        out.extend_from_slice(fetch);
-    }
-    out.extend_from_slice(b"\r\n");
-    write_number_field(out, "Age", object.age_s(now));
+    F::made(out, X_VARNISH, |out| {
+        message::write_decimal(out, xid);
+        if let Some(fetch) = fields.get_named(FieldName::Other, b"x-varnish") {
+            out.push(b' ');
+            out.extend_from_slice(fetch);
+        }
+    });
+    F::number(out, AGE, object.age_s(now));
     if status == Status::OK && site.settings.vcl.http_range_support {
-        write_field(out, b"Accept-Ranges", b"bytes");
+        F::field(out, ACCEPT_RANGES, b"bytes");
     } else {
-        fields.get_all(FieldName::AcceptRanges).for_each(|line| write_field(out, b"Accept-Ranges", line));
+        fields.get_all(FieldName::AcceptRanges).for_each(|line| F::field(out, ACCEPT_RANGES, line));
     }
-    stored_head::write_end(out, site, fields, parsed);
+    stored_head::write_end::<F>(out, site, fields, parsed);
 }

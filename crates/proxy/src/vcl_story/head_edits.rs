@@ -211,6 +211,15 @@ impl<'a> EditedHead<'a> {
         }
     }
 
+    /// The same lines one by one.
+    pub(crate) fn each_without(&self, without: FieldBits, mut each: impl FnMut(FieldName, &'a [u8], &'a [u8])) {
+        self.each(|known, name, value| {
+            if !without.may_have(Name::classified(known, name)) {
+                each(known, name, value);
+            }
+        });
+    }
+
     /// A copy of the head as it stands now.
     pub(crate) fn to_fields(&self) -> Fields {
         let mut fields = Fields::default();

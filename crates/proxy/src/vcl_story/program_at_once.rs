@@ -13,16 +13,13 @@ use rules::{Freshness, RequestDirectives};
 use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerdict};
 use vcl::subroutines::Method as Subroutine;
 use vcl::{Fault, Loaded};
-use wire::{
-    Persistence, ReceivedRequest, has_length, is_nominated, says_close, write_field, write_head_end,
-    write_number_field, write_status_line,
-};
+use wire::{Persistence, ReceivedRequest, has_length, is_nominated, says_close};
 
 use crate::client_identity::ClientIdentity;
-use crate::connection::Connection;
 use crate::core::Core;
 use crate::field_set::CONDITIONAL;
-use crate::instant_answer::{self, BegunStep, HitResponse, InstantOutcome};
+use crate::head_form::{ACCEPT_RANGES, AGE, CONTENT_LENGTH, HeadForm, STRICT_TRANSPORT_SECURITY, X_VARNISH};
+use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::records::{RecordKind, request_records};
 use crate::site::Site;
@@ -69,8 +66,8 @@ struct RenderedHead {
 /// What the subroutines led to, before anything is written: an answer, whose head is in the core's tail, or where the request goes instead.
 type HitVerdicts = Result<RenderedHead, (State, Step)>;
 
-pub(crate) fn run(
-    connection: &mut Connection,
+pub(crate) fn run<C: InstantClient>(
+    client: &mut C,
     core: &Rc<Core>,
     site: &Arc<Site>,
     state: &ClientState,
@@ -93,14 +90,14 @@ pub(crate) fn run(
             completed_request::complete_in_place(&scope.req.fields, &arena, request.fields, &state.addresses.peer);
         match url.and(completed) {
             Err(_) => Err((State::Receive, Step::Synth(Synth::vcl_failed()), request.to_head())),
-            Ok(()) => play(core, &scope, &program.loaded, parsed, &found)
+            Ok(()) => play::<C::Form>(core, &scope, &program.loaded, parsed, &found)
                 .map_err(|(state, step)| (state, step, scope.req.to_head(request))),
         }
     };
     let on_its_way =
         |head, (state, step, outcome)| InstantOutcome::Step(Box::new(OnItsWay { head, state, step, outcome }));
     match (led_to, found.get()) {
-        (Ok(rendered), Some(object)) => match write(connection, core, site, (state, parsed), object, rendered) {
+        (Ok(rendered), Some(object)) => match write(client, core, site, (state, parsed), object, rendered) {
             InstantOutcome::Answered { persistent } => InstantOutcome::Answered { persistent },
             InstantOutcome::Step(begun) => on_its_way(request.to_head(), begun),
         },
@@ -109,7 +106,7 @@ pub(crate) fn run(
     }
 }
 
-fn play<'a>(
+fn play<'a, F: HeadForm>(
     core: &Core,
     scope: &Scope<'a>,
     program: &'a Loaded,
@@ -137,7 +134,7 @@ fn play<'a>(
     if let Some(records) = &state.records {
         request_records::hit(records, &StoredView::of(&object, scope.now), None);
     }
-    hit_and_deliver(core, scope, program, parsed, found.get_or_init(|| object))
+    hit_and_deliver::<F>(core, scope, program, parsed, found.get_or_init(|| object))
 }
 
 /// A fresh object that can be sent whole, from the core's own table.
@@ -173,7 +170,7 @@ fn find(
     (object.freshness(scope.now, &RequestDirectives::default()) == Freshness::Fresh).then(|| Arc::clone(object))
 }
 
-fn hit_and_deliver<'a>(
+fn hit_and_deliver<'a, F: HeadForm>(
     core: &Core,
     scope: &Scope<'a>,
     program: &'a Loaded,
@@ -198,7 +195,7 @@ fn hit_and_deliver<'a>(
     }
     core.edges.take(State::Hit, State::Deliver);
     if program.is_builtin(Subroutine::Deliver) && !core.is_heard() && builtin_hit::can_go_as_stored(object) {
-        return render_as_stored(core, scope, parsed, object);
+        return render_as_stored::<F>(core, scope, parsed, object);
     }
     if begin_response(scope, object).is_err() {
         return Err((State::Deliver, Step::Synth(Synth::vcl_failed())));
@@ -207,7 +204,7 @@ fn hit_and_deliver<'a>(
     let said = run_over!(scope, program.deliver);
     record_processed(scope);
     let elsewhere = match said {
-        DeliverVerdict::Deliver => return render(core, scope, parsed, object),
+        DeliverVerdict::Deliver => return render::<F>(core, scope, parsed, object),
         DeliverVerdict::Restart => Step::Restart,
         DeliverVerdict::Synth(status) => client_steps::synth(status),
         DeliverVerdict::Fail(fault) => Step::Synth(Synth::deliver_failed(&fault)),
@@ -215,12 +212,7 @@ fn hit_and_deliver<'a>(
     Err((State::Deliver, elsewhere))
 }
 
-const X_VARNISH: Name<'static> = Name::classified(FieldName::Other, b"X-Varnish");
-const AGE: Name<'static> = Name::of_known(FieldName::Age);
 const VIA: Name<'static> = Name::of_known(FieldName::Via);
-const ACCEPT_RANGES: Name<'static> = Name::of_known(FieldName::AcceptRanges);
-const STRICT_TRANSPORT_SECURITY: Name<'static> = Name::of_known(FieldName::StrictTransportSecurity);
-const CONTENT_LENGTH: Name<'static> = Name::of_known(FieldName::ContentLength);
 const CONNECTION: Name<'static> = Name::of_known(FieldName::Connection);
 
 /// `resp` as vcl_deliver first sees it: the stored head, with what every answer of ours carries.
@@ -262,12 +254,17 @@ fn record_response(scope: &Scope<'_>) {
 }
 
 /// What goes out behind the stored head, which the program leaves as it is.
-fn render_as_stored(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &Object) -> HitVerdicts {
+fn render_as_stored<F: HeadForm>(
+    core: &Core,
+    scope: &Scope<'_>,
+    parsed: &ParsedRequest<'_>,
+    object: &Object,
+) -> HitVerdicts {
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     let mut out = core.tail.borrow_mut();
     out.clear();
     let (persistent, has_body) = (parsed.persistent, has_length(object.status()));
-    builtin_hit::write_tail(&mut out, scope.site, object, state.xid.get(), scope.now, parsed);
+    builtin_hit::write_tail::<F>(&mut out, scope.site, object, state.xid.get(), scope.now, parsed);
     Ok(RenderedHead { persistent, starts_as_stored: true, has_body })
 }
 
@@ -276,11 +273,11 @@ const WRITTEN_BY_US: FieldBits =
     FieldBits::of_known(&OF_CONNECTION).or(FieldBits::of_known(&[FieldName::ContentLength]));
 
 /// The head that goes out, into the core's tail.
-fn render(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &Object) -> HitVerdicts {
+fn render<F: HeadForm>(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &Object) -> HitVerdicts {
     let status = sent_status(scope.response.status.get());
     let mut out = core.tail.borrow_mut();
     out.clear();
-    write_status_line(&mut out, Status(status), Some(scope.response.reason_text()));
+    F::status(&mut out, Status(status), Some(scope.response.reason_text()));
     let (mut closes, mut nominated, fields) = (false, Vec::new(), &scope.response.fields);
     fields.lines(CONNECTION, &mut |value| {
         closes |= says_close(value);
@@ -288,16 +285,14 @@ fn render(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &O
     });
     // Its Connection is not what goes out, so nothing would say that these are of one connection.
     nominated.into_iter().for_each(|name| fields.unset(Name::of(name)));
-    fields.write(&mut out, WRITTEN_BY_US);
+    F::edited(&mut out, fields, WRITTEN_BY_US);
     if has_length(Status(status)) {
-        write_number_field(&mut out, "Content-Length", object.body_len());
+        F::number(&mut out, CONTENT_LENGTH, object.body_len());
     }
     let persistent = parsed.persistent && !closes;
     let is_said = || fields.first(STRICT_TRANSPORT_SECURITY).is_some();
-    if let Some(value) = transport_security::to_say(scope.site, parsed.is_secure, is_said) {
-        write_field(&mut out, STRICT_TRANSPORT_SECURITY.text, value.as_bytes());
-    }
-    write_head_end(&mut out, Persistence::of(persistent, parsed.received.request.version));
+    transport_security::write::<F>(&mut out, scope.site, parsed.is_secure, is_said);
+    F::end(&mut out, Persistence::of(persistent, parsed.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     if let Some(records) = &state.records {
         records.put(RecordKind::Filters, &[]);
@@ -307,7 +302,7 @@ fn render(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_>, object: &O
 
 /// The first write.
 fn write(
-    connection: &mut Connection,
+    client: &mut impl InstantClient,
     core: &Rc<Core>,
     site: &Site,
     (state, parsed): (&ClientState, &ParsedRequest<'_>),
@@ -315,7 +310,7 @@ fn write(
     RenderedHead { persistent, starts_as_stored, has_body }: RenderedHead,
 ) -> InstantOutcome<BegunStep> {
     let tail = core.tail.borrow();
-    let head = if starts_as_stored { [object.rendered(), &tail] } else { [&tail[..], b""] };
+    let head = if starts_as_stored { InstantHead::Stored { tail: &tail } } else { InstantHead::Made(&tail) };
     let response = HitResponse {
         head_only: parsed.received.request.method == Method::Head || !has_body,
         persistent,
@@ -324,5 +319,5 @@ fn write(
         records: state.records.as_ref(),
         ..HitResponse::to(parsed)
     };
-    instant_answer::send(connection, core, site, &response, object, head)
+    client.send(core, site, &response, object, head)
 }

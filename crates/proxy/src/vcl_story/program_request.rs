@@ -1,116 +1,98 @@
 //! A request under a program: answered at once if the program and the store agree, else copied into a transaction. What
-//! `http1_serving` does for the built-in policy, with the program's words in between.
+//! `exchange_opening` does for the built-in policy, with the program's words in between.
 
-use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use message::{FieldName, Method, Request};
 use wire::ReceivedRequest;
 
-use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
-use crate::connection::Connection;
-use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
-use crate::http1_serving::Turn;
+use crate::instant_answer::InstantOutcome;
 use crate::parsed_request::ParsedRequest;
 use crate::receive;
 use crate::records::request_records;
+use crate::request_source::{Opened, RequestSource};
 use crate::transaction::Step;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::program_at_once::{self, OnItsWay};
 use crate::vcl_story::{builtin_hit, xids};
 
-impl Connection {
-    /// One request: answered (`None`), or what is to be done about it.
-    pub(crate) fn take_program_request(
-        &mut self,
-        core: &Rc<Core>,
-        received: &ReceivedRequest<'_>,
-        program: Arc<VclSite>,
-        moment: Moment,
-    ) -> Option<Turn> {
-        if received.expects_continue && self.is_varnishd_s() {
-            return self.take_expecting(core, received, program, moment);
-        }
-        self.take_as_it_is(core, (received, None), program, moment)
+/// Answers the request, or says how it goes on.
+pub(crate) fn open<S: RequestSource>(
+    core: &Rc<Core>,
+    source: &mut S,
+    received: &ReceivedRequest<'_>,
+    program: Arc<VclSite>,
+    moment: Moment,
+) -> Opened {
+    if received.expects_continue && core.site_ref().settings.as_varnishd {
+        return open_expecting(core, source, received, program, moment);
     }
+    open_as_it_is(core, source, (received, None), program, moment)
+}
 
-    /// In place of varnishd 100 is ours to say: no program sees that it is waited for, and no origin.
-    #[cold]
-    fn take_expecting(
-        &mut self,
-        core: &Rc<Core>,
-        received: &ReceivedRequest<'_>,
-        program: Arc<VclSite>,
-        moment: Moment,
-    ) -> Option<Turn> {
-        let fields = receive::without_expect(&received.request);
-        let expected = received.request.fields.get(FieldName::Expect);
-        let request = Request { fields: fields.view(), ..received.request.clone() };
-        let received = ReceivedRequest { request, ..received.clone() };
-        self.take_as_it_is(core, (&received, expected), program, moment)
-    }
+/// In place of varnishd 100 is ours to say: no program sees that it is waited for, and no origin.
+#[cold]
+fn open_expecting<S: RequestSource>(
+    core: &Rc<Core>,
+    source: &mut S,
+    received: &ReceivedRequest<'_>,
+    program: Arc<VclSite>,
+    moment: Moment,
+) -> Opened {
+    let fields = receive::without_expect(&received.request);
+    let expected = received.request.fields.get(FieldName::Expect);
+    let request = Request { fields: fields.view(), ..received.request.clone() };
+    let received = ReceivedRequest { request, ..received.clone() };
+    open_as_it_is(core, source, (&received, expected), program, moment)
+}
 
-    fn take_as_it_is(
-        &mut self,
-        core: &Rc<Core>,
-        (received, expected): (&ReceivedRequest<'_>, Option<&[u8]>),
-        program: Arc<VclSite>,
-        moment: Moment,
-    ) -> Option<Turn> {
-        let site = core.site();
-        // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
-        let persistent = self.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
-        let (client, seen, refused) = receive::before_policy(core, &site, received, &self.asker());
-        // Who has a body does not get an answer at once: it may have to be read first.
-        let has_body = self.unread.is_some();
-        let parsed = ParsedRequest { received, seen, client, persistent, is_secure: self.asker().is_secure(), moment };
-        let xid = xids::next(&core.xids);
-        let mut rest_of_hit = None;
-        if refused.is_none() && !has_body && program.leaves_hits_to_builtin && !core.is_heard() {
-            let outcome = builtin_hit::run(self, core, &site, &parsed, xid);
-            match outcome.map(|outcome| self.after_instant(&site, received.persistent, outcome)) {
-                None => {}
-                Some(ControlFlow::Break(turn)) => return turn,
-                Some(ControlFlow::Continue(begun)) => rest_of_hit = Some(begun),
-            }
+fn open_as_it_is<S: RequestSource>(
+    core: &Rc<Core>,
+    source: &mut S,
+    (received, expected): (&ReceivedRequest<'_>, Option<&[u8]>),
+    program: Arc<VclSite>,
+    moment: Moment,
+) -> Opened {
+    let site = core.site();
+    // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
+    let persistent = source.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
+    let (client, seen, refused) = receive::before_policy(core, &site, received, &source.asker());
+    let is_secure = source.asker().is_secure();
+    let parsed = ParsedRequest { received, seen, client, persistent, is_secure, moment };
+    let xid = xids::next(&core.xids);
+    let mut rest_of_hit = None;
+    if refused.is_none()
+        && program.leaves_hits_to_builtin
+        && !core.is_heard()
+        && let Some(client) = source.at_once()
+    {
+        match builtin_hit::run(client, core, &site, &parsed, xid) {
+            None => {}
+            Some(InstantOutcome::Answered { persistent }) => return Opened::answered(persistent, received),
+            Some(InstantOutcome::Step(begun)) => rest_of_hit = Some(begun),
         }
-        let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-        let mut state = ClientState::new(program, self.addresses_for(&client), xid, now_s);
-        if core.records.is_some() {
-            let (session, asked) = (self.session(), (received, expected, moment));
-            state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);
-        }
-        let on_its_way = match (rest_of_hit, refused) {
-            (Some((state, step, outcome)), _) => {
-                Box::new(OnItsWay { head: received.request.to_head(), state, step, outcome })
-            }
-            (None, Some(synth)) => Box::new(OnItsWay::from_start(received, client, Step::Synth(synth))),
-            (None, None) if has_body => Box::new(OnItsWay::from_start(received, client, Step::Receive)),
-            (None, None) => {
-                let outcome = program_at_once::run(self, core, &site, &state, &parsed);
-                match self.after_instant(&site, received.persistent, outcome) {
-                    ControlFlow::Break(turn) => return turn,
-                    ControlFlow::Continue(on_its_way) => on_its_way,
-                }
-            }
-        };
-        self.begins_transaction();
-        let (tx, step) = parsed.under_program(core, site, state, *on_its_way);
-        Some(Turn::Step(tx, step))
     }
-
-    /// The ends of the connection, which are asked for once; and who asks, if a trusted proxy says so.
-    fn addresses_for(&mut self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
-        let addresses =
-            self.addresses.get_or_insert_with(|| Rc::new(ConnectionAddresses::of(&self.socket, client.peer.text())));
-        if client.ip == client.peer.ip() {
-            return Rc::clone(addresses);
-        }
-        Rc::new(ConnectionAddresses { client: SocketAddr::new(client.ip, 0), ..ConnectionAddresses::clone(addresses) })
+    let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
+    let mut state = ClientState::new(program, source.addresses(&client), xid, now_s);
+    if core.records.is_some() {
+        let (session, asked) = (source.session(), (received, expected, moment));
+        state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);
     }
+    let on_its_way = match (rest_of_hit, refused, source.at_once()) {
+        (Some((state, step, outcome)), ..) => {
+            Box::new(OnItsWay { head: received.request.to_head(), state, step, outcome })
+        }
+        (None, Some(synth), _) => Box::new(OnItsWay::from_start(received, client, Step::Synth(synth))),
+        (None, None, None) => Box::new(OnItsWay::from_start(received, client, Step::Receive)),
+        (None, None, Some(client)) => match program_at_once::run(client, core, &site, &state, &parsed) {
+            InstantOutcome::Answered { persistent } => return Opened::answered(persistent, received),
+            InstantOutcome::Step(on_its_way) => on_its_way,
+        },
+    };
+    let (tx, step) = parsed.under_program(core, site, state, *on_its_way);
+    Opened::Begun(tx, step)
 }

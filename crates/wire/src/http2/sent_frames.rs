@@ -133,9 +133,20 @@ impl Http2Connection {
         self.room_of(stream)
     }
 
+    /// How much of its body the stream may send now, in however many frames.
+    #[inline]
+    pub fn window(&self, stream: StreamId) -> usize {
+        let stream = self.streams.get(stream).filter(|stream| stream.state.may_send());
+        stream.map_or(0, |stream| self.window_of(stream))
+    }
+
+    #[inline]
+    fn window_of(&self, stream: &Stream) -> usize {
+        stream.send_window.bytes().min(self.send_window.bytes())
+    }
+
     fn room_of(&self, stream: &Stream) -> usize {
-        let windows = stream.send_window.bytes().min(self.send_window.bytes());
-        windows.min(DATA_PAYLOAD_BYTES_MAX).min(self.peer.frame_payload_bytes_max as usize)
+        self.window_of(stream).min(DATA_PAYLOAD_BYTES_MAX).min(self.peer.frame_payload_bytes_max as usize)
     }
 
     /// The head of a DATA frame of so many bytes, which are spent. `None` when they are more than may be sent now, or
@@ -184,6 +195,11 @@ impl Http2Connection {
         if let Some(stream) = self.streams.get_mut(stream) {
             stream.is_ready = is_ready;
         }
+    }
+
+    /// Does any stream wait to be written?
+    pub fn has_ready(&self) -> bool {
+        self.streams.iter().any(|stream| stream.is_ready && stream.state.may_send())
     }
 
     /// Which of the ready streams writes next (RFC 9218 §10). The most urgent; of those the oldest, and incremental ones in

@@ -78,6 +78,34 @@ pub fn write_known_number(name: FieldName, value: u64, out: &mut Vec<u8>) {
     write_known_field(name, decimal(&mut digits, value), out);
 }
 
+/// Appends a field whose value `write` appends. It goes out as it is: for what differs from answer to answer, where finding out
+/// that a code would be shorter costs more than the bytes do.
+#[inline]
+pub fn write_made_field(name: FieldName, name_text: &[u8], out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    write_name(name, name_text, out);
+    let at = out.len();
+    out.push(0);
+    write(out);
+    let length = out.len() - at - 1;
+    if length < SHORT {
+        out[at] = length as u8;
+        return;
+    }
+    let mut prefix = Vec::new();
+    prefix_integer::write(length, 7, 0, &mut prefix);
+    out.splice(at..=at, prefix);
+}
+
+/// The same of a value that is there, for a field that may be one of those that [`write_fields`] leaves out.
+pub fn write_plain_field(name: FieldName, name_text: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    if !is_connection_specific(name) && name != FieldName::Host {
+        write_made_field(name, name_text, out, |out| out.extend_from_slice(value));
+    }
+}
+
+/// A string whose length is one byte.
+const SHORT: usize = 0x7f;
+
 /// RFC 9113 §8.2.2.
 pub(crate) fn is_connection_specific(name: FieldName) -> bool {
     use FieldName::*;
@@ -91,22 +119,35 @@ fn is_secret(name: FieldName) -> bool {
 }
 
 fn write_any_field(name: FieldName, name_text: &[u8], value: &[u8], out: &mut Vec<u8>) {
-    let index = match name {
+    let index = index_of(name, name_text);
+    if index > 0 && !value.is_empty() {
+        let line = &STATIC_TABLE[usize::from(index) - 1];
+        if &line.text.as_bytes()[usize::from(line.name_len)..] == value {
+            return out.push(INDEXED | index);
+        }
+    }
+    write_name_at(index, name, name_text, out);
+    write_string(value, out);
+}
+
+fn write_name(name: FieldName, name_text: &[u8], out: &mut Vec<u8>) {
+    write_name_at(index_of(name, name_text), name, name_text, out);
+}
+
+fn write_name_at(index: u8, name: FieldName, name_text: &[u8], out: &mut Vec<u8>) {
+    let pattern = if is_secret(name) { NEVER_INDEXED } else { NOT_INDEXED };
+    if index > 0 {
+        return prefix_integer::write(usize::from(index), 4, pattern, out);
+    }
+    out.push(pattern);
+    write_lower_case(name_text, out);
+}
+
+fn index_of(name: FieldName, name_text: &[u8]) -> u8 {
+    match name {
         FieldName::Other => index_of_other_spelling(name_text),
         known => INDEX_OF_FIELD[known as usize],
-    };
-    let pattern = if is_secret(name) { NEVER_INDEXED } else { NOT_INDEXED };
-    if index == 0 {
-        out.push(pattern);
-        write_lower_case(name_text, out);
-        return write_string(value, out);
     }
-    let line = &STATIC_TABLE[usize::from(index) - 1];
-    if !value.is_empty() && &line.text.as_bytes()[usize::from(line.name_len)..] == value {
-        return out.push(INDEXED | index);
-    }
-    prefix_integer::write(usize::from(index), 4, pattern, out);
-    write_string(value, out);
 }
 
 /// Names that are longer than any in the static table are none of them.
@@ -207,6 +248,28 @@ mod tests {
         assert_eq!(first_byte(FieldName::Authorization, b"Basic x") & 0xf0, NEVER_INDEXED);
         assert_eq!(first_byte(FieldName::Age, b"5") & 0xf0, NOT_INDEXED);
         assert_eq!(first_byte(FieldName::CacheStatus, b"larder; hit"), NOT_INDEXED);
+    }
+
+    #[test]
+    fn what_is_made_in_place_says_how_long_it_is() {
+        for length in [0, 1, SHORT - 1, SHORT, SHORT + 1, 300] {
+            let value = "v".repeat(length);
+            let mut block = Vec::new();
+            for name in ["Age", "X-Varnish"] {
+                let known = FieldName::classify(name.as_bytes());
+                write_made_field(known, name.as_bytes(), &mut block, |out| out.extend_from_slice(value.as_bytes()));
+            }
+            assert_eq!(decoded(&block), format!("age: {value}\nx-varnish: {value}\n"));
+        }
+    }
+
+    #[test]
+    fn what_is_written_plainly_has_no_connection_fields_either() {
+        let mut block = Vec::new();
+        for (name, value) in [("Connection", "x"), ("TE", "x"), ("Host", "a"), ("Vary", "b"), ("X-Own", "c")] {
+            write_plain_field(FieldName::classify(name.as_bytes()), name.as_bytes(), value.as_bytes(), &mut block);
+        }
+        assert_eq!(decoded(&block), "vary: b\nx-own: c\n");
     }
 
     #[test]
