@@ -36,7 +36,6 @@ mod arriving;
 pub(crate) mod begin;
 pub(crate) mod bereq;
 mod beresp;
-mod block_read;
 pub(crate) mod broken;
 pub(crate) mod builtin_steps;
 pub(crate) mod client_link;

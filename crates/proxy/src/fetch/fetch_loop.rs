@@ -11,8 +11,8 @@ use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::Settled;
 use crate::fetch::{Fetch, OriginReply, failed, reply, retry, send};
 use crate::forward::Taken;
-use crate::origin::OriginConnection;
 use crate::records::fetch_records;
+use crate::upstream::Upstream;
 
 impl Fetch {
     /// From Prepare to an answer: asks the origin, lets the policy judge what comes, and goes around again where that is what
@@ -66,10 +66,9 @@ impl Fetch {
 
     /// From Send to a final head: sends the request and reads answers until one is final.
     pub(crate) async fn converse(&mut self, client: &mut ClientLink<'_>) -> Result<OriginReply, Broken> {
-        let mut request = self.asked().to_bytes();
         loop {
             self.enter(FetchState::Send);
-            let sent = send::run(self, client, &request).await;
+            let sent = send::run(self, client).await;
             let outcome = match sent {
                 Ok(sent) => {
                     self.enter(FetchState::Reply);
@@ -89,7 +88,6 @@ impl Fetch {
                 }
                 Err(lost) if lost.unconnected && self.go_another_way() => {
                     self.enter(FetchState::Retry);
-                    request = self.asked().to_bytes();
                     continue;
                 }
                 Err(lost) => lost.broken,
@@ -108,13 +106,12 @@ impl Fetch {
     }
 
     /// A connection of our own, with the head on it.
-    pub(crate) async fn open_pipe(&mut self, client: &mut ClientLink<'_>) -> Result<OriginConnection, Broken> {
-        let request = self.asked().to_bytes();
+    pub(crate) async fn open_pipe(&mut self, client: &mut ClientLink<'_>) -> Result<Upstream, Broken> {
         // One from the pool may be dead, and what is piped cannot be sent again.
         self.wants_fresh_connection = true;
         self.enter(FetchState::Send);
-        match send::run(self, client, &request).await {
-            Ok(connection) => Ok(connection),
+        match send::run(self, client).await {
+            Ok(upstream) => Ok(upstream),
             Err(lost) => Err(self.unanswered(lost.broken)),
         }
     }
