@@ -11,13 +11,14 @@ use bytes::Bytes;
 use cache::{BodyPiece, Follower};
 use message::Fields;
 
-use crate::fetch::origin_body::{OriginBody, OriginPiece};
+use crate::fetch::origin_body::OriginBody;
 use crate::held_body::{HeldBody, Pages};
 use crate::limits::SLICES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::send_outcome::End;
 use crate::sliced_read::SlicedRead;
 use crate::unsent::RestOfBody;
+use crate::upstream::OriginPiece;
 
 /// What of a stored body is taken into the queue at once.
 const PIECES_BYTES_MAX: u64 = SLICES_MAX as u64 * (64 << 10);

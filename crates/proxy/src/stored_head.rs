@@ -12,10 +12,6 @@ use crate::site::Site;
 use crate::transport_security;
 use crate::vcl_story::scope_heads::usual_reason;
 
-/// Room for what we say of an answer: Via, Age, Cache-Status, Date.
-pub(crate) const OUR_LINES: usize = 4;
-pub(crate) const OUR_BYTES: usize = 160;
-
 /// The status line and the fields of a response to be stored, `Via` of ours included; no Content-Length, no Age,
 /// no empty line.
 pub(crate) fn render(head: &ResponseHead, site: &Site) -> Bytes {

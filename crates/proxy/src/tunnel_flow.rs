@@ -9,16 +9,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::clock::deadline_now_ms;
 use crate::core::Core;
-use crate::origin::OriginConnection;
+use crate::upstream::Upstream;
 
 /// One direction's buffer.
 const BUFFER_BYTES: usize = 16 << 10;
 
 /// Exists only after a 101, or a 200 to CONNECT: the permission to treat bytes as a tunnel's (bad-inputs F10).
 pub(crate) struct Tunnel {
-    pub(crate) origin: OriginConnection,
-    /// What the origin sent behind its head.
-    pub(crate) early: Vec<u8>,
+    pub(crate) origin: Upstream,
 }
 
 /// One direction of the tunnel.
@@ -99,12 +97,12 @@ pub(crate) async fn carry(core: &Core, client: &mut impl TunnelEnd, early: Vec<u
         (limits.tunnel_idle_timeout.as_millis() as u64, limits.tunnel_half_closed_timeout.as_millis() as u64)
     };
     let mut up = Flow::new(early);
-    let mut down = Flow::new(tunnel.early);
+    let mut down = Flow::new(Vec::new());
     let mut origin = tunnel.origin;
     let mut deadline_ms = deadline_now_ms() + idle_ms;
     poll_fn(|cx| {
-        let went_up = up.poll_move(cx, client, &mut origin.stream);
-        let went_down = down.poll_move(cx, &mut origin.stream, client);
+        let went_up = up.poll_move(cx, client, &mut origin);
+        let went_down = down.poll_move(cx, &mut origin, client);
         let (Ok(went_up), Ok(went_down)) = (went_up, went_down) else { return Poll::Ready(()) };
         if up.shut && down.shut {
             return Poll::Ready(());

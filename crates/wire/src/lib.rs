@@ -45,11 +45,12 @@ pub mod http2 {
 
         pub use block_decoder::{BlockDecoder, CompressionFault, Excess, HeaderLine, ListLimits};
         pub use dynamic_table::LineFacts;
-        pub(crate) use field_octets::{NOT_IN_NAME, NOT_IN_VALUE};
+        pub(crate) use field_octets::{NOT_IN_NAME, NOT_IN_VALUE, kinds_of};
         pub use static_table::LineName;
         pub(crate) use stored_block::is_connection_specific;
+        pub(crate) use stored_block::write_pseudo_fields;
         pub use stored_block::{
-            write_fields, write_known_field, write_known_number, write_made_field, write_plain_field,
+            PseudoFields, write_fields, write_known_field, write_known_number, write_made_field, write_plain_field,
             write_request_line, write_status,
         };
     }
@@ -68,6 +69,7 @@ pub mod http2 {
     mod received_frames;
     mod request_blocks;
     mod request_fields;
+    mod request_writing;
     mod response_blocks;
     mod response_fields;
     mod sent_frames;
@@ -78,6 +80,7 @@ pub mod http2 {
     pub use http2_connection::{ConnectionEvent, Http2Connection, Http2Options, PREFACE, Received, Role};
     pub use priority::Priority;
     pub use request_fields::{BlockContext, HeadArena, Http2Request, read_request_block, read_trailer_block};
+    pub use request_writing::write_request_block;
     pub use sent_frames::{HeadFrame, HeadFrames};
     pub use stream_states::{STREAM_EDGES, StreamEdge, StreamState, StreamStep};
 }

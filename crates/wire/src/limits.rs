@@ -130,6 +130,9 @@ pub const STREAM_WINDOW_BYTES_MAX: i32 = 1 << 20;
 pub const CONNECTION_WINDOW_BYTES: i32 = 1 << 20;
 pub const CONNECTION_WINDOW_BYTES_MAX: i32 = 4 << 20;
 
+/// What an origin's stream may send before its body is read; it grows like a client's.
+pub const ORIGIN_STREAM_WINDOW_BYTES: i32 = 128 << 10;
+
 /// Streams that a client may have open at a time.
 pub const STREAMS_MAX: u32 = 100;
 
@@ -160,12 +163,16 @@ pub const DATA_BYTES_PER_UPDATE: usize = 2 << 10;
 
 /// Of unknown types, and on their way to streams that we have reset: a megabyte of an upload is 64 of them.
 pub const FLOOD_IGNORED_MAX: u32 = 2_000;
+
+/// What each reset of ours earns back of them.
+pub const FRAMES_BEHIND_RESET: u32 = 64;
 pub const FLOOD_CONTINUATIONS_MAX: u32 = 120;
 
 /// Lines beyond what a head may have. A reference to the table is one byte, so that a block of 64 KiB could be as many.
 pub const FLOOD_LINES_OVER_MAX: u32 = 4_000;
 
 const _: () = {
+    assert!(ORIGIN_STREAM_WINDOW_BYTES >= STREAM_WINDOW_BYTES && ORIGIN_STREAM_WINDOW_BYTES <= STREAM_WINDOW_BYTES_MAX);
     assert!(STREAM_WINDOW_BYTES <= STREAM_WINDOW_BYTES_MAX && STREAM_WINDOW_BYTES_MAX <= CONNECTION_WINDOW_BYTES_MAX);
     assert!(
         CONNECTION_WINDOW_BYTES >= STREAM_WINDOW_BYTES * 8 && CONNECTION_WINDOW_BYTES <= CONNECTION_WINDOW_BYTES_MAX

@@ -3,8 +3,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use wire::BodyDecoder;
-
 use crate::fetch::Fetch;
 use crate::fetch::origin_body::{Arriving, OriginBody};
 
@@ -16,19 +14,18 @@ impl Arriving {
     }
 
     pub(crate) fn into_body(self, fetch: &Fetch) -> OriginBody {
+        let mut upstream = self.upstream;
+        upstream.begin_body(self.framing, &fetch.site.settings.limits.chunked);
         OriginBody {
             core: Rc::clone(&fetch.core),
-            decoder: BodyDecoder::for_response(self.framing, &fetch.site.settings.limits.chunked),
-            connection: Some(self.connection),
+            upstream: Some(upstream),
             framing: self.framing,
             persistent: self.persistent,
-            brought: self.early.len(),
-            early: self.early,
-            block: None,
+            trailers: None,
             origin: Arc::clone(&fetch.origin().name),
             shows_address: fetch.origin().shows_address(),
             timeout: fetch.timeouts.between_bytes,
-            timer: None,
+            silence: None,
             records: fetch.records().cloned(),
         }
     }

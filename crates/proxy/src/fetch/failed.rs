@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use cache::Failure;
 use wire::Refusal;
+use wire::http2::ErrorCode;
 
-use crate::origin::{Origin, OriginConnection, OriginError};
+use crate::origin::{Origin, OriginError};
+use crate::upstream::Upstream;
 
 /// The token of a 5xx answer in whose place something stale may be served.
 pub(crate) const SERVER_ERROR: &str = "origin-server-error";
@@ -20,39 +22,63 @@ pub(crate) fn unconnected(error: &OriginError) -> Failure {
     Failure { status: error.status(), token: error.token(), text: error.to_string().into(), remember_ms }
 }
 
-fn says(origin: &Origin, connection: &OriginConnection, what: &str) -> Arc<str> {
+fn says(origin: &Origin, upstream: &Upstream, what: &str) -> Arc<str> {
     match origin.shows_address() {
-        true => format!("origin \"{}\" ({}): {what}", origin.name, connection.label()).into(),
+        true => format!("origin \"{}\" ({}): {what}", origin.name, upstream.label()).into(),
         false => format!("destination \"{}\": {what}", origin.name).into(),
     }
 }
 
 /// No answer in time.
-pub(crate) fn silent(origin: &Origin, connection: &OriginConnection, after: Duration) -> Failure {
+pub(crate) fn silent(origin: &Origin, upstream: &Upstream, after: Duration) -> Failure {
     let what = format!("no answer within {} s (limits.first_byte_timeout)", after.as_secs_f32());
-    let text = says(origin, connection, &what);
+    let text = says(origin, upstream, &what);
     Failure { status: 504, token: "origin-first-byte-timeout", text, remember_ms: REMEMBER_MS }
 }
 
 /// The connection ended before an answer.
-pub(crate) fn hung_up(origin: &Origin, connection: &OriginConnection) -> Failure {
-    let text = says(origin, connection, "closed the connection without an answer");
+pub(crate) fn hung_up(origin: &Origin, upstream: &Upstream) -> Failure {
+    let text = says(origin, upstream, "closed the connection without an answer");
     Failure { status: 502, token: "origin-closed", text, remember_ms: REMEMBER_MS }
 }
 
+/// It ended the stream before an answer.
+pub(crate) fn reset(origin: &Origin, upstream: &Upstream, code: ErrorCode) -> Failure {
+    let text = says(origin, upstream, &format!("ended the stream without an answer ({code:?})"));
+    Failure { status: 502, token: "origin-stream-reset", text, remember_ms: REMEMBER_MS }
+}
+
+/// It did not work on the request, and not when it was asked again.
+pub(crate) fn unprocessed(origin: &Origin, upstream: &Upstream) -> Failure {
+    let text = says(origin, upstream, "did not take the request (HTTP/2 REFUSED_STREAM or GOAWAY)");
+    Failure { status: 502, token: "origin-refused-stream", text, remember_ms: REMEMBER_MS }
+}
+
+/// It wants HTTP/1.1, and does not get it.
+pub(crate) fn wants_http1(origin: &Origin, upstream: &Upstream) -> Failure {
+    let text = says(origin, upstream, "wants this request over HTTP/1.1 (origin.urls: https:// or http://)");
+    Failure { status: 502, token: "origin-wants-http1", text, remember_ms: 0 }
+}
+
+/// Something of the request is none of HTTP/2. That is about this request alone.
+pub(crate) fn unsendable(origin: &Origin, refusal: &Refusal) -> Failure {
+    let text = format!("origin \"{}\": the request cannot be sent over HTTP/2: {}", origin.name, refusal.token);
+    Failure { status: 502, token: "request-not-http2", text: text.into(), remember_ms: 0 }
+}
+
 /// What came was no HTTP.
-pub(crate) fn garbled(origin: &Origin, connection: &OriginConnection, refusal: &Refusal) -> Failure {
+pub(crate) fn garbled(origin: &Origin, upstream: &Upstream, refusal: &Refusal) -> Failure {
     let reason = refusal.token.replace('-', " ");
     let what = match refusal.limit {
         Some(limit) => format!("its answer was refused: {reason} ({limit})"),
         None => format!("its answer was refused: {reason}"),
     };
-    Failure { status: 502, token: refusal.token, text: says(origin, connection, &what), remember_ms: REMEMBER_MS }
+    Failure { status: 502, token: refusal.token, text: says(origin, upstream, &what), remember_ms: REMEMBER_MS }
 }
 
 /// Interim responses without end.
-pub(crate) fn never_final(origin: &Origin, connection: &OriginConnection) -> Failure {
-    let text = says(origin, connection, "only interim answers (limits.interim_responses_max)");
+pub(crate) fn never_final(origin: &Origin, upstream: &Upstream) -> Failure {
+    let text = says(origin, upstream, "only interim answers (limits.interim_responses_max)");
     Failure { status: 502, token: "origin-interim-flood", text, remember_ms: REMEMBER_MS }
 }
 

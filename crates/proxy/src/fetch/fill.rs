@@ -15,12 +15,13 @@ use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::fetch_states::FetchState;
 use crate::fetch::notes::FetchNotes;
-use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
+use crate::fetch::origin_body::{Arriving, OriginBody};
 use crate::fetch::settled::{Settled, SettledBody};
 use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
 use crate::fetch::{Fetch, slice_manifest};
 use crate::limits::POURED_BYTES_MAX;
+use crate::upstream::OriginPiece;
 use crate::url_variations::VariationKey;
 
 /// The whole fetch of a miss. `notes` are absent for a refresh in the background.

@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use message::{FieldName, ResponseHead, Status};
 use rules::date::write_date;
-use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
-use wire::limits::HeadLimits;
-use wire::{HopByHop, ReceivedResponse, Refusal, ResponseBody, may_end_now, read_response};
+use wire::{HopByHop, Refusal, ResponseBody};
 
 use crate::answer_head::AnswerHead;
 use crate::clock::Moment;
@@ -19,12 +17,13 @@ use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::origin_body::Arriving;
 use crate::fetch::retry::Lost;
-use crate::fetch::send::died;
+use crate::fetch::send::unanswered;
 use crate::fetch::upload::Upload;
 use crate::fetch::{Fetch, OriginReply, failed};
-use crate::origin::{OriginConnection, OriginFailure};
+use crate::origin::OriginFailure;
 use crate::records::fetch_records;
-use crate::stored_head::{OUR_BYTES, OUR_LINES};
+use crate::reply_head::ReplyHead;
+use crate::upstream::{AnswerTerms, NoAnswer, Upstream};
 
 /// How long we wait for the origin's 100 before we let the client send its body all the same (RFC 9110 §10.1.1).
 const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -32,9 +31,8 @@ const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
 /// What can happen while a final answer is awaited.
 enum ReplyEvent {
     Answer(Box<ReplyHead>),
-    /// The end of the input, or an error.
-    Ended,
-    Refused(Refusal),
+    /// There will be none.
+    NoAnswer(NoAnswer),
     ClientLeft,
     ClientFault(Refusal),
     FirstByteTimeout,
@@ -42,48 +40,38 @@ enum ReplyEvent {
     ContinueTimeout,
 }
 
-/// One answer's head.
-struct ReplyHead {
-    head: ResponseHead,
-    body: ResponseBody,
-    persistent: bool,
-    /// As it came.
-    head_bytes: usize,
-}
-
-/// Bytes of answers that have not been read as heads yet.
-#[derive(Default)]
-struct UnreadBytes {
-    bytes: Vec<u8>,
-    /// So many of them were no whole head when they were last looked at.
-    looked_at: usize,
-}
-
 /// Reads until the final head.
 pub(crate) async fn run(
     fetch: &mut Fetch,
     client: &mut ClientLink<'_>,
-    mut connection: OriginConnection,
+    mut upstream: Upstream,
 ) -> Result<OriginReply, Lost> {
-    let mut upload = Upload::begin(fetch.body, fetch.expects_continue, client);
-    let mut unread = UnreadBytes::default();
+    let mut upload = Upload::begin(fetch.body, fetch.expects_continue, client, &mut upstream);
     let mut timer: Option<Pin<Box<Sleep>>> = None;
-    let (mut interims_count, mut heard) = (0, false);
+    let mut interims_count = 0;
     loop {
         let event = poll_fn(|cx| {
-            match unread.poll_answer(fetch, &mut connection, &mut heard, cx) {
+            match poll_answer(fetch, &mut upstream, cx) {
                 Poll::Ready(event) => return Poll::Ready(event),
                 Poll::Pending => {}
             }
-            match upload.poll(client, &mut connection, cx) {
+            match upload.poll(client, &mut upstream, cx) {
                 Poll::Ready(Err(Broken::ClientFault(refusal))) => return Poll::Ready(ReplyEvent::ClientFault(refusal)),
                 Poll::Ready(Err(_)) => return Poll::Ready(ReplyEvent::ClientLeft),
                 Poll::Ready(Ok(())) | Poll::Pending => {}
             }
-            if !upload.is_reading() && client.has_left(cx) {
+            let is_reading = upload.is_reading(&upstream);
+            if !is_reading && client.has_left(cx) {
                 return Poll::Ready(ReplyEvent::ClientLeft);
             }
-            poll_timer(fetch, &upload, &mut timer, cx)
+            match is_reading {
+                // While the client is to send, the client's limits count.
+                true => {
+                    timer = None;
+                    Poll::Pending
+                }
+                false => poll_timer(fetch, upload.awaits_continue(), &mut timer, cx),
+            }
         })
         .await;
         let lost = |broken| Err(Lost::for_good(broken));
@@ -91,8 +79,8 @@ pub(crate) async fn run(
             ReplyEvent::Answer(answer) if answer.head.status.is_interim() && answer.body != ResponseBody::Tunnel => {
                 interims_count += 1;
                 if interims_count > fetch.site.settings.limits.interim_responses_max {
-                    connection.failed(&fetch.core.handle(), OriginFailure::Protocol);
-                    return lost(Broken::Origin(failed::never_final(fetch.origin(), &connection)));
+                    upstream.failed(&fetch.core.handle(), OriginFailure::Protocol);
+                    return lost(Broken::Origin(failed::never_final(fetch.origin(), &upstream)));
                 }
                 timer = None;
                 let released = answer.head.status == Status(100) && upload.release();
@@ -100,22 +88,14 @@ pub(crate) async fn run(
                     return lost(Broken::ClientLeft);
                 }
             }
-            ReplyEvent::Answer(answer) => return Ok(finish(fetch, connection, *answer, unread, &upload)),
-            ReplyEvent::Ended if heard => {
-                connection.failed(&fetch.core.handle(), OriginFailure::Truncated);
-                return lost(Broken::Origin(failed::hung_up(fetch.origin(), &connection)));
-            }
-            ReplyEvent::Ended => return Err(died(fetch, connection, upload.has_taken())),
-            ReplyEvent::Refused(refusal) => {
-                connection.failed(&fetch.core.handle(), OriginFailure::Protocol);
-                return lost(Broken::Origin(failed::garbled(fetch.origin(), &connection, &refusal.of_origin())));
-            }
+            ReplyEvent::Answer(answer) => return Ok(finish(fetch, upstream, *answer, &upload)),
+            ReplyEvent::NoAnswer(why) => return Err(unanswered(fetch, upstream, why, upload.has_taken())),
             ReplyEvent::ClientLeft => return lost(Broken::ClientLeft),
             ReplyEvent::ClientFault(refusal) => return lost(Broken::ClientFault(refusal)),
             ReplyEvent::FirstByteTimeout => {
-                connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
+                upstream.failed(&fetch.core.handle(), OriginFailure::FirstByte);
                 let after = fetch.timeouts.first_byte;
-                return lost(Broken::Origin(failed::silent(fetch.origin(), &connection, after)));
+                return lost(Broken::Origin(failed::silent(fetch.origin(), &upstream, after)));
             }
             ReplyEvent::ContinueTimeout => {
                 timer = None;
@@ -128,34 +108,32 @@ pub(crate) async fn run(
     }
 }
 
-/// The first-byte limit counts from the request's last byte; while the client is to send, the client's limits count.
+fn poll_answer(fetch: &Fetch, upstream: &mut Upstream, cx: &mut Context<'_>) -> Poll<ReplyEvent> {
+    let limits = &fetch.site.settings.limits.response_head;
+    let terms = AnswerTerms { limits, method: fetch.method(), is_upgrade: fetch.is_upgrade() };
+    upstream.poll_answer(&fetch.core, terms, cx).map(|answered| match answered {
+        Ok(answer) => ReplyEvent::Answer(answer),
+        Err(why) => ReplyEvent::NoAnswer(why),
+    })
+}
+
+/// The first-byte limit counts from the request's last byte.
 fn poll_timer(
     fetch: &Fetch,
-    upload: &Upload,
+    awaits_continue: bool,
     timer: &mut Option<Pin<Box<Sleep>>>,
     cx: &mut Context<'_>,
 ) -> Poll<ReplyEvent> {
-    if upload.is_reading() {
-        *timer = None;
-        return Poll::Pending;
-    }
-    let (after, event) = if upload.awaits_continue() {
-        (CONTINUE_TIMEOUT, ReplyEvent::ContinueTimeout)
-    } else {
-        (fetch.timeouts.first_byte, ReplyEvent::FirstByteTimeout)
+    let (after, event) = match awaits_continue {
+        true => (CONTINUE_TIMEOUT, ReplyEvent::ContinueTimeout),
+        false => (fetch.timeouts.first_byte, ReplyEvent::FirstByteTimeout),
     };
     let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
     timer.as_mut().poll(cx).map(|()| event)
 }
 
-fn finish(
-    fetch: &mut Fetch,
-    connection: OriginConnection,
-    answer: ReplyHead,
-    unread: UnreadBytes,
-    upload: &Upload,
-) -> OriginReply {
-    connection.succeeded();
+fn finish(fetch: &mut Fetch, upstream: Upstream, answer: ReplyHead, upload: &Upload) -> OriginReply {
+    upstream.succeeded();
     let arrived = Moment::now();
     let mut answer = answer;
     if answer.body != ResponseBody::Tunnel && !answer.head.fields.view().contains(FieldName::Date) {
@@ -169,11 +147,10 @@ fn finish(
     OriginReply {
         framing: answer.body,
         body: Arriving {
-            connection,
+            upstream,
             framing: answer.body,
             // An origin that answered before it had the whole body may still be reading it.
             persistent: answer.persistent && upload.is_done() && !fetch.is_last(),
-            early: unread.bytes,
         },
         arrival: Arrival {
             received: fetch.core.clock().at(arrived),
@@ -194,131 +171,5 @@ async fn pass_on(fetch: &Fetch, client: &mut ClientLink<'_>, head: &ResponseHead
             true
         }
         ClientLink::Detached(None) => true,
-    }
-}
-
-impl UnreadBytes {
-    /// The next head, from what is there or from the socket.
-    fn poll_answer(
-        &mut self,
-        fetch: &Fetch,
-        connection: &mut OriginConnection,
-        heard: &mut bool,
-        cx: &mut Context<'_>,
-    ) -> Poll<ReplyEvent> {
-        if !self.bytes.is_empty() && self.looked_at == 0 {
-            match self.take_answer(fetch, &[]) {
-                Ok(None) => {}
-                Ok(Some(answer)) => return Poll::Ready(ReplyEvent::Answer(Box::new(answer))),
-                Err(refusal) => return Poll::Ready(ReplyEvent::Refused(refusal)),
-            }
-        }
-        loop {
-            let mut scratch = fetch.core.scratch.borrow_mut();
-            let mut buffer = ReadBuf::new(&mut scratch);
-            match Pin::new(&mut connection.stream).poll_read(cx, &mut buffer) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(_)) => return Poll::Ready(ReplyEvent::Ended),
-                Poll::Ready(Ok(())) if buffer.filled().is_empty() => return Poll::Ready(ReplyEvent::Ended),
-                Poll::Ready(Ok(())) => {}
-            }
-            *heard = true;
-            fetch.core.counters.origin_bytes_in.add(buffer.filled().len() as u64);
-            match self.take_answer(fetch, buffer.filled()) {
-                Ok(None) => {}
-                Ok(Some(answer)) => return Poll::Ready(ReplyEvent::Answer(Box::new(answer))),
-                Err(refusal) => return Poll::Ready(ReplyEvent::Refused(refusal)),
-            }
-        }
-    }
-
-    fn take_answer(&mut self, fetch: &Fetch, new: &[u8]) -> Result<Option<ReplyHead>, Refusal> {
-        let limits = &fetch.site.settings.limits.response_head;
-        self.take(new, limits, |bytes| {
-            let mut spans = fetch.core.spans.borrow_mut();
-            let received = read_response(bytes, &mut spans, limits, fetch.method(), fetch.is_upgrade())?;
-            Ok(received.map(|received| {
-                let ReceivedResponse { response, body, persistent, head_bytes } = received;
-                (
-                    ReplyHead { head: response.to_head_with_room(OUR_LINES, OUR_BYTES), body, persistent, head_bytes },
-                    head_bytes,
-                )
-            }))
-        })
-    }
-
-    /// Reads a head from what was kept and what is new, and keeps what is behind it. An origin that sends its head byte
-    /// by byte has it read once a line, not once a byte.
-    fn take<T>(
-        &mut self,
-        new: &[u8],
-        limits: &HeadLimits,
-        read: impl FnOnce(&[u8]) -> Result<Option<(T, usize)>, Refusal>,
-    ) -> Result<Option<T>, Refusal> {
-        if self.bytes.is_empty() {
-            let taken = read(new)?;
-            let (head, head_bytes) = taken.map_or((None, 0), |(head, head_bytes)| (Some(head), head_bytes));
-            self.bytes.extend_from_slice(&new[head_bytes..]);
-            self.looked_at = if head.is_none() { self.bytes.len() } else { 0 };
-            return Ok(head);
-        }
-        self.bytes.extend_from_slice(new);
-        if !may_end_now(&self.bytes, self.looked_at, limits) {
-            return Ok(None);
-        }
-        let Some((head, head_bytes)) = read(&self.bytes)? else {
-            self.looked_at = self.bytes.len();
-            return Ok(None);
-        };
-        self.bytes.drain(..head_bytes);
-        self.looked_at = 0;
-        Ok(Some(head))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use message::Method;
-
-    use super::*;
-
-    /// The statuses of the heads that `text` begins with, when it comes in pieces of so many bytes. Returns how often
-    /// it was read.
-    fn check(text: &str, piece_bytes: usize, expect: &[u16], behind: &str) -> usize {
-        let limits = HeadLimits::RESPONSE;
-        let (mut unread, mut reads, mut statuses, mut spans) = (UnreadBytes::default(), 0, Vec::new(), Vec::new());
-        for piece in text.as_bytes().chunks(piece_bytes) {
-            let mut new = piece;
-            while statuses.len() < expect.len() {
-                let taken = unread.take(std::mem::take(&mut new), &limits, |bytes| {
-                    reads += 1;
-                    let received = read_response(bytes, &mut spans, &limits, Method::Get, false)?;
-                    Ok(received.map(|received| (received.response.status.0, received.head_bytes)))
-                });
-                let Some(status) = taken.expect("nothing is wrong with it") else { break };
-                statuses.push(status);
-            }
-        }
-        assert_eq!(statuses, expect, "{text} by {piece_bytes}");
-        assert!(behind.as_bytes().starts_with(&unread.bytes), "{:?} is left", unread.bytes);
-        reads
-    }
-
-    #[test]
-    fn heads_are_read_however_they_are_split() {
-        let text = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
-        for piece_bytes in 1..=text.len() {
-            check(text, piece_bytes, &[103, 200], "body");
-        }
-    }
-
-    #[test]
-    fn a_head_that_comes_byte_by_byte_is_read_once_a_line() {
-        let text = format!("HTTP/1.1 200 OK\r\n{}\r\n", "X-Field: some value\r\n".repeat(90));
-        let reads = check(&text, 1, &[200], "");
-        assert!(reads < 110, "{reads}");
-        let long = format!("HTTP/1.1 200 OK\r\nX-Field: {}\r\n\r\n", "a".repeat(30_000));
-        let reads = check(&long, 1, &[200], "");
-        assert!(reads < 30, "{reads}");
     }
 }

@@ -2,27 +2,25 @@
 //! reply is awaited.
 
 use std::future::poll_fn;
-use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::Poll;
-
-use tokio::io::AsyncWrite;
 
 use crate::clock::Moment;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
-use crate::fetch::retry::Lost;
+use crate::fetch::retry::{Lost, LostBy};
 use crate::fetch::{Fetch, failed};
-use crate::origin::{Call, OriginConnection, OriginFailure, Reuse};
+use crate::origin::{Call, OriginFailure, Reuse};
 use crate::records::fetch_records;
+use crate::upstream::carriage;
+use crate::upstream::{NoAnswer, Upstream};
 
 /// Connects and writes the head.
-pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>, head: &[u8]) -> Result<OriginConnection, Lost> {
+pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Result<Upstream, Lost> {
     let reuse = if fetch.wants_fresh_connection { Reuse::Fresh } else { Reuse::Allowed };
-    let handle = fetch.core.handle();
     let connected = {
         let call = Call { reuse, connect_timeout: fetch.timeouts.connect, parties: fetch.parties() };
-        let mut connecting = pin!(fetch.origin().call(&handle, call));
+        let mut connecting = pin!(carriage::open(&fetch.core, fetch.origin(), call, fetch.carriage()));
         poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
                 return Poll::Ready(Some(connected));
@@ -31,58 +29,79 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>, head: &[
         })
         .await
     };
-    let mut connection = match connected {
+    let mut upstream = match connected {
         None => return Err(Lost::for_good(Broken::ClientLeft)),
         Some(Err(error)) => return Err(Lost::unconnected(Broken::Origin(failed::unconnected(&error)))),
-        Some(Ok(connection)) => connection,
+        Some(Ok(upstream)) => upstream,
     };
     if let Some(records) = fetch.records() {
-        fetch_records::opened(records, &fetch.origin().name, &connection);
+        fetch_records::opened(records, &fetch.origin().name, &upstream);
     }
     fetch.core.counters.origin_requests.add(1);
     fetch.sent = Moment::now();
     let limit = fetch.timeouts.first_byte;
-    match tokio::time::timeout(limit, write_all(&mut connection, head)).await {
-        Ok(Ok(())) => {
+    match tokio::time::timeout(limit, write_request(fetch, &mut upstream)).await {
+        Ok(Ok(head_bytes)) => {
             if let Some(records) = fetch.records() {
-                fetch_records::sent(records, head.len(), fetch.body);
+                fetch_records::sent(records, head_bytes, fetch.body);
             }
-            Ok(connection)
+            Ok(upstream)
         }
-        Ok(Err(_)) => Err(died(fetch, connection, false)),
+        Ok(Err(why)) => Err(unanswered(fetch, upstream, why, false)),
         Err(_) => {
-            connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
-            Err(Lost::for_good(Broken::Origin(failed::silent(fetch.origin(), &connection, limit))))
+            upstream.failed(&fetch.core.handle(), OriginFailure::FirstByte);
+            Err(Lost::for_good(Broken::Origin(failed::silent(fetch.origin(), &upstream, limit))))
         }
     }
+}
+
+/// Writes the request as its connection has it. Returns how many bytes that are.
+async fn write_request(fetch: &Fetch, upstream: &mut Upstream) -> Result<usize, NoAnswer> {
+    match upstream {
+        Upstream::Http1(exchange) => {
+            let request = fetch.asked().to_bytes();
+            let sent = exchange.send(&request).await;
+            sent.map(|()| request.len()).map_err(|_| NoAnswer::Ended { heard: false })
+        }
+        Upstream::Http2(exchange) => {
+            let request = fetch.asked().to_stream(exchange.scheme()).map_err(NoAnswer::Unsendable)?;
+            exchange.send(request)
+        }
+    }
+}
+
+/// The exchange came to nothing before its final head.
+pub(crate) fn unanswered(fetch: &Fetch, upstream: Upstream, why: NoAnswer, body_was_taken: bool) -> Lost {
+    let origin = fetch.origin();
+    let lost = |by, failure| Lost { broken: Broken::Origin(failure), by, body_was_taken };
+    let (failure, broken) = match why {
+        NoAnswer::Ended { heard: false } => return died(fetch, upstream, body_was_taken),
+        NoAnswer::Ended { heard: true } => (OriginFailure::Truncated, failed::hung_up(origin, &upstream)),
+        NoAnswer::Garbled(refusal) => {
+            (OriginFailure::Protocol, failed::garbled(origin, &upstream, &refusal.of_origin()))
+        }
+        NoAnswer::Reset(code) => (OriginFailure::Truncated, failed::reset(origin, &upstream, code)),
+        // The origin is well.
+        NoAnswer::Unprocessed => return lost(LostBy::Unprocessed, failed::unprocessed(origin, &upstream)),
+        NoAnswer::WantsHttp1 if origin.may_speak_http1() => {
+            return lost(LostBy::WrongProtocol, failed::wants_http1(origin, &upstream));
+        }
+        NoAnswer::WantsHttp1 => return lost(LostBy::Other, failed::wants_http1(origin, &upstream)),
+        NoAnswer::Unsendable(refusal) => return lost(LostBy::Other, failed::unsendable(origin, &refusal)),
+    };
+    upstream.failed(&fetch.core.handle(), failure);
+    Lost::for_good(Broken::Origin(broken))
 }
 
 /// The connection ended before a byte of an answer.
-pub(crate) fn died(fetch: &Fetch, connection: OriginConnection, body_was_taken: bool) -> Lost {
-    fetch_records::lost(fetch.records(), &fetch.origin().name, &connection);
-    if !connection.reused {
-        connection.failed(&fetch.core.handle(), OriginFailure::FirstByte);
+fn died(fetch: &Fetch, upstream: Upstream, body_was_taken: bool) -> Lost {
+    fetch_records::lost(fetch.records(), &fetch.origin().name, &upstream);
+    if !upstream.is_reused() {
+        upstream.failed(&fetch.core.handle(), OriginFailure::FirstByte);
     }
     Lost {
-        broken: Broken::Origin(failed::hung_up(fetch.origin(), &connection)),
-        on_dead_pooled_connection: connection.reused,
+        broken: Broken::Origin(failed::hung_up(fetch.origin(), &upstream)),
+        by: if upstream.is_reused() { LostBy::DeadConnection } else { LostBy::Other },
         body_was_taken,
-        unconnected: false,
     }
-}
-
-async fn write_all(connection: &mut OriginConnection, bytes: &[u8]) -> io::Result<()> {
-    let mut sent = 0;
-    poll_fn(|cx| {
-        while sent < bytes.len() {
-            match Pin::new(&mut connection.stream).poll_write(cx, &bytes[sent..]) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(written)) => sent += written,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            }
-        }
-        Poll::Ready(Ok(()))
-    })
-    .await
 }

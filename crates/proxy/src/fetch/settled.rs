@@ -14,7 +14,8 @@ use crate::fetch::Fetch;
 use crate::fetch::arrival::Arrival;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
-use crate::fetch::origin_body::{Arriving, OriginPiece};
+use crate::fetch::origin_body::Arriving;
+use crate::upstream::OriginPiece;
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// An answer.

@@ -12,9 +12,10 @@ use cache::{Draft, Failure, Ticket};
 
 use crate::fetch::Fetch;
 use crate::fetch::fill::wait_for_room;
-use crate::fetch::origin_body::{OriginBody, OriginPiece};
+use crate::fetch::origin_body::OriginBody;
 use crate::fetch::slice_fetch::{SliceSource, room_for_slice};
 use crate::limits::SLICE_STREAM_PATIENCE;
+use crate::upstream::OriginPiece;
 
 /// From which slice to which a body reaches, and the rights to bring the first two.
 pub(crate) struct SliceStream {

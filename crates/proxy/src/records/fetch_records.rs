@@ -11,10 +11,10 @@ use wire::{Refusal, RequestBody, ResponseBody};
 
 use crate::clock::Moment;
 use crate::core::Core;
-use crate::origin::OriginConnection;
 use crate::records::RecordKind;
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
+use crate::upstream::Upstream;
 
 /// Why somebody fetches.
 #[derive(Clone, Copy, Debug)]
@@ -69,10 +69,10 @@ fn asked(records: &TaskRecords, request: &Request<'_>, version: Version) {
 }
 
 /// A connection is there.
-pub(crate) fn opened(records: &TaskRecords, backend: &str, connection: &OriginConnection) {
+pub(crate) fn opened(records: &TaskRecords, backend: &str, upstream: &Upstream) {
     records.stamp("Connected");
-    let (number, remote, local) = connection.ends();
-    let how = if connection.reused { "reuse" } else { "connect" };
+    let (number, remote, local) = upstream.ends();
+    let how = if upstream.is_reused() { "reuse" } else { "connect" };
     records.write(
         RecordKind::BackendOpen,
         format_args!("{number} {backend} {} {} {} {} {how}", remote.ip(), remote.port(), local.ip(), local.port()),
@@ -91,19 +91,19 @@ pub(crate) fn sent(records: &TaskRecords, head_bytes: usize, body: RequestBody) 
 }
 
 /// And is given back, or not.
-pub(crate) fn closed(records: &TaskRecords, backend: &str, connection: &OriginConnection, is_kept: bool) {
-    let (number, ..) = connection.ends();
+pub(crate) fn closed(records: &TaskRecords, backend: &str, upstream: &Upstream, is_kept: bool) {
+    let (number, ..) = upstream.ends();
     let how = if is_kept { "recycle" } else { "close RESP_CLOSE" };
     records.write(RecordKind::BackendClose, format_args!("{number} {backend} {how}"));
 }
 
 /// It broke before there was an answer. One that had lain in the pool may have been dead already.
-pub(crate) fn lost(records: Option<&Rc<TaskRecords>>, backend: &str, connection: &OriginConnection) {
+pub(crate) fn lost(records: Option<&Rc<TaskRecords>>, backend: &str, upstream: &Upstream) {
     let Some(records) = records else { return };
-    if connection.reused {
+    if upstream.is_reused() {
         records.put(RecordKind::FetchError, &[b"HTC eof (-1)"]);
     }
-    closed(records, backend, connection, false);
+    closed(records, backend, upstream, false);
 }
 
 /// The answer's head as it came.

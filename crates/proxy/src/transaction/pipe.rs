@@ -75,8 +75,7 @@ async fn switch(tx: &mut Transaction, downstream: &mut Downstream<'_>, reply: Or
     if !downstream.begin_tunnel(Some(head)).await {
         return Step::client_left(downstream);
     }
-    let (origin, early) = reply.body.into_tunnel();
-    let tunnel = Tunnel { origin, early };
+    let tunnel = Tunnel { origin: reply.body.upstream };
     tx.outcome.body_bytes = downstream.carry(tunnel).await;
     Step::Log(End::TunnelClosed)
 }

@@ -31,7 +31,7 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, p
         Ok(origin) => {
             downstream.begin_tunnel(None).await;
             tx.core.counters.pipes.add(1);
-            tx.outcome.body_bytes = downstream.carry(Tunnel { origin, early: Vec::new() }).await;
+            tx.outcome.body_bytes = downstream.carry(Tunnel { origin }).await;
             Step::Log(End::TunnelClosed)
         }
         Err(Broken::ClientLeft) => Step::client_left(downstream),

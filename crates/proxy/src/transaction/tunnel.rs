@@ -27,6 +27,7 @@ use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 use crate::tunnel_flow::Tunnel;
+use crate::upstream::Upstream;
 
 /// RFC 9110 §9.3.6: no field may say that content follows.
 fn established() -> AnswerHead {
@@ -106,7 +107,7 @@ async fn open_directly(
     })
     .await;
     match connected {
-        Some(Ok(origin)) => Ok(Tunnel { origin, early: Vec::new() }),
+        Some(Ok(connection)) => Ok(Tunnel { origin: Upstream::from(connection) }),
         Some(Err(error)) => Err(Untunnelled::Unconnected(Synth::failed(&unconnected(&error)))),
         None => Err(Untunnelled::For(Step::client_left(downstream))),
     }
@@ -121,10 +122,7 @@ async fn open_by_parent(
 ) -> Result<Tunnel, Untunnelled> {
     let mut fetch = Fetch::tunnelled(&Requester::of(tx), origin, parent);
     match fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await {
-        Ok(reply) if reply.framing == ResponseBody::Tunnel => {
-            let (origin, early) = reply.body.into_tunnel();
-            Ok(Tunnel { origin, early })
-        }
+        Ok(reply) if reply.framing == ResponseBody::Tunnel => Ok(Tunnel { origin: reply.body.upstream }),
         // Its words may be about things that are not our client's business, its name and our credentials for one.
         Ok(reply) => {
             fetch.passed();

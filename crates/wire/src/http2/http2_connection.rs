@@ -21,7 +21,9 @@ use super::open_streams::OpenStreams;
 use super::peer_settings::PeerSettings;
 use super::priority::Priority;
 use super::request_fields::{HeadArena, Http2Request};
-use crate::limits::{CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX, CONTROL_BYTES_MAX};
+use crate::limits::{
+    CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX, CONTROL_BYTES_MAX, ORIGIN_STREAM_WINDOW_BYTES,
+};
 use crate::{ChunkedLimits, HeadLimits, ReceivedResponse, Refusal};
 
 /// What a client sends first (RFC 9113 §3.4).
@@ -169,7 +171,11 @@ impl Http2Connection {
     /// A connection to an origin. Requests may be sent behind what is said first.
     pub fn to_origin(options: &Http2Options<'_>) -> Http2Connection {
         let mut control = PREFACE.to_vec();
-        let settings = [(setting::ENABLE_PUSH, 0), (setting::MAX_HEADER_LIST_SIZE, list_bytes_max(options))];
+        let settings = [
+            (setting::ENABLE_PUSH, 0),
+            (setting::INITIAL_WINDOW_SIZE, ORIGIN_STREAM_WINDOW_BYTES as u32),
+            (setting::MAX_HEADER_LIST_SIZE, list_bytes_max(options)),
+        ];
         write_settings(&settings, &mut control);
         Http2Connection::begin(Role::Client, Awaited::FirstHead, control)
     }

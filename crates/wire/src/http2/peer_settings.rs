@@ -19,6 +19,8 @@ pub struct PeerSettings {
     pub streams_max: Option<u32>,
     /// It has sent GOAWAY.
     pub has_gone_away: bool,
+    /// Its first SETTINGS have come.
+    pub has_spoken: bool,
 }
 
 impl PeerSettings {
@@ -30,10 +32,12 @@ impl PeerSettings {
         extended_connect: false,
         streams_max: None,
         has_gone_away: false,
+        has_spoken: false,
     };
 
     /// Takes the payload of one SETTINGS frame, in order.
     pub fn take(&mut self, payload: &[u8], peer_is_server: bool) -> Result<(), ConnectionError> {
+        self.has_spoken = true;
         for entry in payload.chunks_exact(SETTING_BYTES) {
             let [a, b, v @ ..] = entry else { continue };
             let value = v.first_chunk::<4>().map_or(0, |value| u32::from_be_bytes(*value));

@@ -280,9 +280,10 @@ impl Http2Connection {
         if stream.body_left.take(bytes, ends_stream).is_err() {
             return Ok(Err(Some(StreamFault::protocol("content-length-untrue"))));
         }
-        // What is said through a tunnel is said in small pieces, and forwarded.
-        let is_tunnel = stream.body_left == BodyLeft::Tunnel && bytes > 0;
-        if bytes < DATA_BYTES_FAIR && !ends_stream && !is_tunnel {
+        // What is said through a tunnel is said in small pieces, and forwarded; and so are the events of an origin, of which we have
+        // asked for many streams.
+        let is_forwarded = bytes > 0 && (stream.body_left == BodyLeft::Tunnel || self.role == Role::Client);
+        if bytes < DATA_BYTES_FAIR && !ends_stream && !is_forwarded {
             self.floods.spend(FloodKind::SmallData, (DATA_BYTES_FAIR - bytes) as u32, now_ms)?;
         } else {
             self.floods.earn(FloodKind::SmallData, bytes.saturating_sub(DATA_BYTES_FAIR) as u32);

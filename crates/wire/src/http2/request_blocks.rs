@@ -8,13 +8,13 @@ use super::flood_score::FloodKind;
 use super::flow_control::{ReceiveWindow, SendWindow};
 use super::frame::StreamId;
 use super::hpack::{CompressionFault, ListLimits};
-use super::http2_connection::{ConnectionEvent, Http2Connection, Http2Options, Leaving};
+use super::http2_connection::{ConnectionEvent, Http2Connection, Http2Options, Leaving, Role};
 use super::open_streams::{BodyLeft, Stream, StreamFault};
 use super::priority::Priority;
 use super::request_fields::{BlockContext, HeadArena, Http2Request, read_request_block, read_trailer_block};
 use super::stream_states::{StreamState, StreamStep};
 use crate::RequestBody;
-use crate::limits::{STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES_MAX};
+use crate::limits::{ORIGIN_STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES_MAX};
 
 /// A table that has lost its peer decodes nothing any more.
 pub(super) fn lost(fault: CompressionFault) -> ConnectionError {
@@ -117,11 +117,15 @@ impl Http2Connection {
     }
 
     pub(super) fn add_stream(&mut self, id: StreamId, body_left: BodyLeft, priority: Priority, asked: Option<Method>) {
+        let window_bytes = match self.role {
+            Role::Server => STREAM_WINDOW_BYTES,
+            Role::Client => ORIGIN_STREAM_WINDOW_BYTES,
+        };
         self.streams.open(Stream {
             id,
             state: StreamState::Open,
             send_window: SendWindow::new(self.peer.initial_window),
-            receive_window: ReceiveWindow::new(STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES_MAX),
+            receive_window: ReceiveWindow::new(window_bytes, STREAM_WINDOW_BYTES_MAX),
             body_left,
             priority,
             is_ready: false,

@@ -41,7 +41,8 @@ impl Http2Connection {
         };
         let read = read_response_block(&mut self.decoder, block, options.head_limits, method, ends_stream, arena);
         match read.map_err(lost)? {
-            Ok(head) => {
+            Ok(mut head) => {
+                head.head_bytes = block.len();
                 if !head.response.status.is_interim() {
                     self.take_answer(id, body_left(head.body, method, head.response.status), ends_stream);
                 }

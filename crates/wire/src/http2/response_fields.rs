@@ -53,7 +53,7 @@ pub fn read_response_block<'a>(
         (None, Err(refusal), _) => Err(refusal.of_origin()),
         (None, Ok(()), None) => Err(refusals::PSEUDO_FIELD_MISSING.of_origin()),
         (None, Ok(()), Some(status)) => body_of(framing, method, status, ends_stream).map(|body| ReceivedResponse {
-            response: Response { status, version: Version::Http11, reason: None, fields: FieldsView::new(text, spans) },
+            response: Response { status, version: Version::Http2, reason: None, fields: FieldsView::new(text, spans) },
             body,
             persistent: true,
             head_bytes: 0,

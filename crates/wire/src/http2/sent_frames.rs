@@ -13,7 +13,7 @@ use super::http2_connection::{Http2Connection, Http2Options, Leaving, Role};
 use super::open_streams::{BodyLeft, Stream};
 use super::priority::Priority;
 use super::stream_states::StreamStep;
-use crate::limits::{DATA_BYTES_PER_UPDATE, DATA_PAYLOAD_BYTES_MAX};
+use crate::limits::{DATA_BYTES_PER_UPDATE, DATA_PAYLOAD_BYTES_MAX, FRAMES_BEHIND_RESET};
 
 /// HPACK's "the table has no room": it goes before the first block when a peer has made its table smaller (RFC 7541 §4.2).
 const SIZE_UPDATE: u8 = 0x20;
@@ -70,12 +70,26 @@ impl Iterator for HeadFrames {
 impl Http2Connection {
     /// May another request be sent to the origin?
     pub fn may_open(&self, options: &Http2Options<'_>) -> bool {
-        let streams_max = self.peer.streams_max.unwrap_or(options.streams_max);
-        self.role == Role::Client
-            && self.streams.count() < streams_max as usize
+        self.streams.count() < self.streams_max(options) as usize
+    }
+
+    /// Requests that may be under way at the origin: no more than it has said, nor than we want. Before it has said anything it is
+    /// one, for it may want no more.
+    pub fn streams_max(&self, options: &Http2Options<'_>) -> u32 {
+        let takes_more = self.role == Role::Client
             && !self.peer.has_gone_away
             && self.leaving == Leaving::No
-            && self.last_stream.0 < StreamId::MAX.0 - 2
+            && self.last_stream.0 < StreamId::MAX.0 - 2;
+        match takes_more {
+            false => 0,
+            true if !self.peer.has_spoken => options.streams_max.min(1),
+            true => self.peer.streams_max.unwrap_or(u32::MAX).min(options.streams_max),
+        }
+    }
+
+    /// Has the origin said its settings?
+    pub fn has_spoken(&self) -> bool {
+        self.peer.has_spoken
     }
 
     /// May the origin be asked with extended CONNECT (RFC 8441 §3)? Known once it has spoken.
@@ -186,6 +200,8 @@ impl Http2Connection {
     pub fn reset(&mut self, stream: StreamId, code: ErrorCode) {
         if self.streams.step(stream, StreamStep::Reset) {
             self.streams.remember_reset(stream);
+            // What is on its way already is none of the peer's faults.
+            self.floods.earn(FloodKind::Ignored, FRAMES_BEHIND_RESET);
             self.queue_unasked(|out| write_rst_stream(stream, code, out));
         }
     }

@@ -4,7 +4,7 @@
 //! same writers make the small tail that differs each time. What the fields mean is unknown here, but for those that
 //! HTTP/2 forbids and those that are secrets.
 
-use message::{DIGITS_MAX, FieldName, FieldsView, Request, Status, TargetForm, decimal};
+use message::{DIGITS_MAX, FieldName, FieldsView, Scheme, Status, decimal};
 
 use super::static_table::{INDEX_OF_FIELD, STATIC_TABLE, index_of_other};
 use super::{huffman, prefix_integer};
@@ -28,18 +28,33 @@ pub fn write_status(status: Status, out: &mut Vec<u8>) {
     write_string(decimal(&mut digits, u64::from(status.0)), out);
 }
 
-/// Appends the pseudo-fields of a request (RFC 9113 §8.3.1). Its Host is said by them, and left out of the fields.
-pub fn write_request_line(request: &Request<'_>, out: &mut Vec<u8>) {
-    let (mut authority, mut target) = (Vec::new(), Vec::new());
-    request.authority.write_to(&mut authority);
-    request.write_target(&mut target);
-    write_line_of(METHOD_INDEX, request.method_text, out);
-    // RFC 9113 §8.5: CONNECT has neither.
-    if request.form != TargetForm::Authority {
-        write_line_of(SCHEME_INDEX, request.scheme.text().as_bytes(), out);
-        write_line_of(PATH_INDEX, &target, out);
+/// What a request says beside its fields.
+#[derive(Clone, Copy, Debug)]
+pub struct PseudoFields<'a> {
+    pub method: &'a [u8],
+    /// Scheme, and path with query; `None` for a CONNECT that is not extended (RFC 9113 §8.5).
+    pub target: Option<(Scheme, &'a [u8])>,
+    /// What HTTP/1 says in Host. Without one the origin gets none.
+    pub authority: Option<&'a [u8]>,
+    /// What an extended CONNECT asks for (RFC 8441 §4).
+    pub protocol: Option<&'a [u8]>,
+}
+
+/// Appends the pseudo-fields of a request (RFC 9113 §8.3.1). They stand before all fields.
+pub(crate) fn write_pseudo_fields(line: &PseudoFields<'_>, out: &mut Vec<u8>) {
+    write_line_of(METHOD_INDEX, line.method, out);
+    if let Some((scheme, path)) = line.target {
+        write_line_of(SCHEME_INDEX, scheme.text().as_bytes(), out);
+        write_line_of(PATH_INDEX, path, out);
     }
-    write_line_of(AUTHORITY_INDEX, &authority, out);
+    if let Some(authority) = line.authority {
+        write_line_of(AUTHORITY_INDEX, authority, out);
+    }
+    if let Some(protocol) = line.protocol {
+        out.push(NOT_INDEXED);
+        write_string(b":protocol", out);
+        write_string(protocol, out);
+    }
 }
 
 const AUTHORITY_INDEX: u8 = 1;
