@@ -141,6 +141,19 @@ fn gzip_and_zstd_go_on_with_the_next_text_and_nothing_else_follows() {
 }
 
 #[test]
+fn where_one_text_is_wanted_a_second_is_junk() {
+    let one = Bounds { is_one_text: true, ..Bounds::USUAL };
+    for coding in Coding::ALL {
+        let mut twice = coded(coding, 5, &[b"one"]);
+        assert_eq!(decoded(coding, &twice, (1, 1), one), Ok(b"one".to_vec()), "{coding:?}");
+        twice.extend(coded(coding, 5, &[b"two"]));
+        for course in [(1, 1), (1 << 20, 1 << 16)] {
+            assert_eq!(decoded(coding, &twice, course, one), Err(Flaw::JunkBehind), "{coding:?}");
+        }
+    }
+}
+
+#[test]
 fn a_bomb_ends_at_its_bounds() {
     let zeros = vec![0; 1 << 20];
     for coding in Coding::ALL {

@@ -15,11 +15,22 @@ pub struct Bounds {
     /// So many for each coded byte, once there are more than `free_bytes`.
     pub ratio_max: u64,
     pub free_bytes: u64,
+    /// Nothing follows the first text, where the coding is a sequence of them.
+    pub is_one_text: bool,
+}
+
+impl Bounds {
+    /// For a text that nobody is given.
+    pub const NONE: Bounds =
+        Bounds { bytes_max: u64::MAX, ratio_max: u64::MAX, free_bytes: u64::MAX, is_one_text: false };
+
+    /// Against bombs.
+    pub const USUAL: Bounds = Bounds { ratio_max: DECODED_RATIO_MAX, free_bytes: DECODED_FREE_BYTES, ..Bounds::NONE };
 }
 
 impl Default for Bounds {
     fn default() -> Bounds {
-        Bounds { bytes_max: u64::MAX, ratio_max: DECODED_RATIO_MAX, free_bytes: DECODED_FREE_BYTES }
+        Bounds::USUAL
     }
 }
 
@@ -118,6 +129,7 @@ impl Decoder {
     /// gzip and zstd are sequences of texts (RFC 1952 §2.2, RFC 8878 §3).
     fn begin_next(&mut self) -> Result<(), Flaw> {
         match &mut self.codec {
+            _ if self.bounds.is_one_text => return Err(Flaw::JunkBehind),
             Codec::Gzip(codec) => *codec = GzipDecoder::behind_another(),
             // The context begins anew by itself.
             Codec::Zstd(_) => {}

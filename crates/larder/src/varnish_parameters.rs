@@ -49,6 +49,8 @@ const POLICY_COUNTS: &[(&str, Effect)] = &[
     ("max_retries", Count(COUNTS, |plan, n| plan.settings.vcl.max_retries = n as u32)),
     ("backend_wait_limit", Count(COUNTS, |plan, n| plan.settings.vcl.backend_wait_limit = n as u32)),
     ("http_range_support", Switch(|plan, on| plan.settings.vcl.http_range_support = on)),
+    ("http_gzip_support", Switch(|plan, on| plan.settings.vcl.http_gzip_support = on)),
+    ("gzip_level", Count(0..=9, |plan, n| plan.settings.vcl.gzip_level = n as u8)),
     (
         "vcl_path",
         Text(|plan, path| plan.vcl_path = path.split(':').filter(|p| !p.is_empty()).map(Into::into).collect()),
@@ -102,7 +104,7 @@ const WORKSPACES: Effect = Nothing("larder has no workspaces; what a transaction
 const SHARED_LOG: Effect = Nothing("larder writes whole transactions, as many as there are");
 const CLI: Effect = Nothing("larder's management port has limits of its own, which are fixed (docs/varnish.md)");
 const HTTP_2: Effect = Nothing("larder's HTTP/2 has limits of its own, which are fixed");
-const GZIP: Effect = Nothing("larder does not compress yet: what origins send goes out as it is");
+const GZIP: Effect = Nothing("larder's codecs have buffers of fixed sizes");
 const SOCKETS: Effect = Nothing("larder leaves it to the kernel's settings");
 const COMPILER: Effect = Nothing("larder needs no compiler for VCL");
 const REGEXES: Effect = Nothing("the limits of regexes are fixed in larder, and most need none");
@@ -137,9 +139,7 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("fetch_chunksize", Nothing("larder's blocks are of fixed sizes")),
     ("fetch_maxchunksize", Nothing("larder's blocks are of fixed sizes")),
     ("gzip_buffer", GZIP),
-    ("gzip_level", GZIP),
     ("gzip_memlevel", GZIP),
-    ("http_gzip_support", GZIP),
     ("h2_header_table_size", HTTP_2),
     ("h2_initial_window_size", HTTP_2),
     ("h2_max_frame_size", HTTP_2),
@@ -153,7 +153,7 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("h2_settings_timeout", HTTP_2),
     ("h2_window_timeout", HTTP_2),
     ("http1_iovs", DEBUG),
-    ("http_brotli_support", GZIP),
+    ("http_brotli_support", Nothing("a VCL knows gzip alone")),
     ("listen_depth", SOCKETS),
     ("lru_interval", Nothing("larder's eviction has no such interval ([memory] eviction)")),
     ("max_esi_depth", Nothing("larder does not include by ESI yet")),

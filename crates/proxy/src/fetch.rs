@@ -37,6 +37,7 @@ pub(crate) mod begin;
 pub(crate) mod bereq;
 mod beresp;
 mod block_read;
+pub(crate) mod body_filters;
 pub(crate) mod broken;
 pub(crate) mod builtin_steps;
 pub(crate) mod client_link;
@@ -46,6 +47,7 @@ mod fetch_policy;
 pub(crate) mod fetch_states;
 #[cfg(test)]
 mod fetch_test_messages;
+pub(crate) mod fetched_body;
 pub(crate) mod fill;
 mod invalidated;
 pub(crate) mod notes;

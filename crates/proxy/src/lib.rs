@@ -90,6 +90,8 @@ mod exchanges;
 mod extended_connect;
 mod fetch;
 mod field_set;
+mod filter_chain;
+mod filtered_source;
 mod first_bytes;
 mod forward;
 mod held_body;

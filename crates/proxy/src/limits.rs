@@ -329,5 +329,14 @@ pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;
 /// How long a target that nobody asks for is kept, unless it is said otherwise.
 pub(crate) const FORWARD_TARGET_IDLE_DEFAULT: Duration = Duration::from_secs(60);
 
+/// What a filter of a body is to make at once.
+pub(crate) const FILTER_PIECE_BYTES: usize = 32 << 10;
+
+/// What a body gives its filters in one turn, however little comes of it, before others have theirs.
+pub(crate) const FILTER_TURN_BYTES: usize = 256 << 10;
+
+/// How often a coding says all that it has because nothing more comes for now. Each time costs a little of the ratio.
+pub(crate) const FILTER_FLUSHES_MAX: u32 = 64;
+
 /// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
 pub(crate) const SLICES_MAX: usize = 18;

@@ -23,6 +23,10 @@ pub struct VclParameters {
     /// How far the origin's clock may be wrong before its Date is not believed.
     pub clock_skew: Duration,
     pub http_range_support: bool,
+    /// Programs have bodies gzipped and gunzipped, and what a client takes of codings is gzip or nothing.
+    pub http_gzip_support: bool,
+    /// From 0 (not smaller) to 9 (as small as can be).
+    pub gzip_level: u8,
     /// For backends with `.max_connections` that say nothing themselves: who may wait for a connection, and for how long.
     pub backend_wait_limit: u32,
     pub backend_wait_timeout: Duration,
@@ -54,6 +58,8 @@ impl Default for VclParameters {
             max_retries: 4,
             clock_skew: Duration::from_secs(10),
             http_range_support: true,
+            http_gzip_support: true,
+            gzip_level: 6,
             backend_wait_limit: 0,
             backend_wait_timeout: Duration::ZERO,
             vcl_cooldown: Duration::from_secs(600),

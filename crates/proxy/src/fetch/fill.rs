@@ -14,8 +14,9 @@ use message::ResponseHead;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::fetch_states::FetchState;
+use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::notes::FetchNotes;
-use crate::fetch::origin_body::{Arriving, OriginBody, OriginPiece};
+use crate::fetch::origin_body::{Arriving, OriginPiece};
 use crate::fetch::settled::{Settled, SettledBody};
 use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
@@ -209,7 +210,7 @@ pub(crate) struct Course {
 }
 
 /// Moves the body into the draft. True when it landed whole.
-pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Course) -> bool {
+pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: FetchedBody, course: Course) -> bool {
     let mut poured = 0;
     loop {
         if poured >= POURED_BYTES_MAX {

@@ -26,7 +26,7 @@ use crate::vcl_story::scope_heads::MadeHead;
 pub(super) fn settled(
     fetch: &Fetch,
     made: MadeHead,
-    mut body: SettledBody,
+    (mut body, filters): (SettledBody, &str),
     pass_for: Option<f64>,
     arrival: Arrival,
 ) -> FetchVerdict {
@@ -51,7 +51,7 @@ pub(super) fn settled(
         by.uncacheable = forbids.map(DecidedBy::Response);
         Keeping::Store.unless(forbids.is_some())
     };
-    record(fetch, &body, pass_for, &lifetimes, (keeping, arrival.received));
+    record(fetch, (&body, filters), pass_for, &lifetimes, (keeping, arrival.received));
     note_life(fetch, &lifetimes, &by, keeping);
     let why = match body {
         SettledBody::Made(_) => task.why_failed.get(),
@@ -79,7 +79,7 @@ fn is_too_long(fetch: &Fetch, head: &ResponseHead, body: &SettledBody, keeping: 
 
 fn record(
     fetch: &Fetch,
-    body: &SettledBody,
+    (body, filters): (&SettledBody, &str),
     pass_for: Option<f64>,
     lifetimes: &Lifetimes,
     (keeping, received): (Keeping, Now),
@@ -93,7 +93,7 @@ fn record(
         SettledBody::Stored { .. } => Some(ResponseBody::None),
         SettledBody::Made(_) | SettledBody::Read(_) => None,
     };
-    fetch_records::body_begins(records, framing, fetch.task().do_stream.get(), keeping == Keeping::Store);
+    fetch_records::body_begins(records, (framing, filters), fetch.task().do_stream.get(), keeping == Keeping::Store);
     if let SettledBody::Made(body) = body {
         records.count(|carried| carried.body_in += body.len() as u64);
         fetch_records::body_ended(records);
@@ -137,6 +137,9 @@ pub(super) fn landing(
     let fields = head.fields.view();
     let (vary, tags) = (vary(fields), program_purge::tags_of(&fetch.core.shared.cache, fields));
     let vary = vary.ok().flatten();
+    // Everybody is given what is stored, less its coding where that is not wanted.
+    let gives_any_coding = fetch.site.settings.vcl.http_gzip_support;
+    let vary = if gives_any_coding { vary.and_then(|vary| vary.without(FieldName::AcceptEncoding)) } else { vary };
     let kept = match keeping {
         Keeping::Store => Ok(StoreAs {
             facts: dates(&head, received),

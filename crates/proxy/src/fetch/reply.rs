@@ -174,6 +174,7 @@ fn finish(
             // An origin that answered before it had the whole body may still be reading it.
             persistent: answer.persistent && upload.is_done() && !fetch.is_last(),
             early: unread.bytes,
+            filters: None,
         },
         arrival: Arrival {
             received: fetch.core.clock().at(arrived),

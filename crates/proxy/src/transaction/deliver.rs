@@ -13,19 +13,19 @@ use rules::Facts;
 use rules::conditions::Holder;
 use rules::freshness::age_s;
 use rules::range::ContentRange;
-use wire::{Content, HopByHop, ResponseBody, has_length};
+use wire::{Content, HopByHop, has_length};
 
 use crate::access_log::CacheVerdict;
 use crate::answer_body::AnswerBody;
 use crate::answer_head::{AnswerHead, Rendered};
 use crate::answer_plan::{self, Access, AnswerPlan, PlanRules, Representation};
 use crate::body::Body;
-use crate::fetch::origin_body::OriginBody;
+use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::program_answer;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::policy_steps;
-use crate::records::{RecordKind, request_records};
+use crate::records::request_records;
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head::{self, OUR_BYTES, OUR_LINES};
@@ -58,7 +58,7 @@ pub(crate) enum Answer {
     /// The origin, past the store.
     Origin {
         head: ResponseHead,
-        body: Box<OriginBody>,
+        body: Box<FetchedBody>,
     },
     Synth(Synth),
     /// An error of ours, for which the operator has a page.
@@ -248,7 +248,6 @@ fn compose(tx: &Transaction, draft: UnplannedAnswer, head_only: bool) -> Outgoin
 fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
     let OutgoingHead::Whole { head, .. } = &outgoing.head else { return };
     if let Some(records) = tx.policy.records() {
-        records.put(RecordKind::Filters, &[]);
         if head.status != made {
             request_records::status_line(records, vcl::Message::Resp, head.status.0, None);
         }
@@ -384,8 +383,8 @@ fn followed(
 }
 
 /// Past the store: what the origin said, less what concerns only its connection to us.
-fn passed(tx: &Transaction, head: ResponseHead, body: Box<OriginBody>) -> UnplannedAnswer {
-    let is_bodiless = body.framing() == ResponseBody::None;
+fn passed(tx: &Transaction, head: ResponseHead, body: Box<FetchedBody>) -> UnplannedAnswer {
+    let is_bodiless = body.is_none();
     let length_said = if is_bodiless { length_said(head.fields.view()) } else { None };
     let ResponseHead { mut fields, .. } = head;
     HopByHop::keep_end_to_end(&mut fields);

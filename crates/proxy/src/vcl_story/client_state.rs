@@ -62,6 +62,8 @@ pub(crate) struct ClientState {
     pub(crate) passes_hit: Cell<bool>,
     /// The number of the fetch of a pass.
     pub(crate) passed_by: Cell<Option<u64>>,
+    /// `resp.filters`, where the program set it.
+    pub(crate) filters: RefCell<Option<Box<[u8]>>>,
     /// Streams while it is delivered.
     pub(crate) is_streaming: Cell<bool>,
     pub(crate) task: Task,
@@ -126,6 +128,7 @@ impl ClientState {
             storage: RefCell::new(None),
             passes_hit: Cell::new(false),
             passed_by: Cell::new(None),
+            filters: RefCell::new(None),
             is_streaming: Cell::new(false),
             task: Task::default(),
             log_notes: OnceCell::new(),
@@ -146,6 +149,7 @@ impl ClientState {
         self.xid.set(xid);
         self.remembered.set(Remembered::Nothing);
         self.is_streaming.set(false);
+        self.filters.take();
         self.passes_hit.set(false);
         self.passed_by.set(None);
         self.brought.set(None);

@@ -34,6 +34,7 @@ use crate::transport_security;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::completed_request;
 use crate::vcl_story::field_bits::{FieldBits, Name};
+use crate::vcl_story::filter_names;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
 use crate::vcl_story::stored_view::StoredView;
@@ -121,6 +122,7 @@ fn play<'a>(
     if let RecvVerdict::Vcl(label) = verdict {
         return Err((State::Receive, Step::Relabel(label.into())));
     }
+    client_steps::say_codings(scope, &verdict);
     let HashVerdict::Lookup = run_over!(scope, program.hash) else {
         return Err((State::Receive, Step::Synth(Synth::vcl_failed())));
     };
@@ -128,7 +130,8 @@ fn play<'a>(
     if !matches!(verdict, RecvVerdict::Hash) {
         return Err((State::Receive, client_steps::step_of(verdict)));
     }
-    let Some(object) = find(core, scope, state, key, parsed) else {
+    let Some(object) = find(core, scope, state, key, parsed).filter(|object| goes_as_it_is(scope, program, object))
+    else {
         return Err((State::Receive, Step::Lookup));
     };
     core.edges.take(State::Receive, State::Lookup);
@@ -171,6 +174,13 @@ fn find(
         }
     };
     (object.freshness(scope.now, &RequestDirectives::default()) == Freshness::Fresh).then(|| Arc::clone(object))
+}
+
+/// Does its body go through no filter on its way to this client?
+fn goes_as_it_is(scope: &Scope<'_>, program: &Loaded, object: &Object) -> bool {
+    let is_gzip = scope.site.settings.vcl.http_gzip_support && filter_names::is_gzip(object.fields());
+    let takes_gzip = || scope.req.fields.first(ACCEPT_ENCODING) == Some(b"gzip");
+    (!is_gzip || takes_gzip()) && !program.names_filters()
 }
 
 fn hit_and_deliver<'a>(
@@ -216,6 +226,7 @@ fn hit_and_deliver<'a>(
 }
 
 const X_VARNISH: Name<'static> = Name::classified(FieldName::Other, b"X-Varnish");
+const ACCEPT_ENCODING: Name<'static> = Name::of_known(FieldName::AcceptEncoding);
 const AGE: Name<'static> = Name::of_known(FieldName::Age);
 const VIA: Name<'static> = Name::of_known(FieldName::Via);
 const ACCEPT_RANGES: Name<'static> = Name::of_known(FieldName::AcceptRanges);

@@ -1,24 +1,26 @@
 //! What the variables of VCL are in a scope, and what setting them does.
 //!
-//! Sorted as docs/vcl-variables.md is. What has no meaning in larder (ESI, gzip, filters, storage choice) reads as its
+//! Sorted as docs/vcl-variables.md is. What has no meaning in larder (ESI, storage choice) reads as its
 //! type's nothing and takes any value.
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 
-use message::Version;
+use message::{Status, Version};
 use rules::Lifetimes;
 use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
+use crate::fetch::body_filters::{self, Wishes};
 use crate::records::request_records;
 use crate::server_names::{server_hostname, server_identity};
 use crate::vcl_story::backend_task::BackendTask;
-use crate::vcl_story::client_state::Remembered;
+use crate::vcl_story::client_state::{ClientState, Remembered};
 use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{sent_status, usual_reason};
+use crate::vcl_story::{delivery_filters, filter_names};
 
 type Read<'a> = Option<Plain<'a>>;
 
@@ -137,8 +139,19 @@ fn response<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::RESP_PROTO => return text(scope.response.proto()),
         V::RESP_TIME => Plain::Time(seconds(scope.now.wall_ms)),
         V::RESP_IS_STREAMING => Plain::Bool(state.is_streaming.get()),
+        V::RESP_FILTERS => Plain::Text(delivery_filters(scope, state)),
         _ => return None,
     })
+}
+
+/// `resp.filters`: what the program named, or what will be done without that.
+fn delivery_filters<'a>(scope: &Scope<'a>, state: &ClientState) -> Option<&'a [u8]> {
+    if let Some(named) = state.filters.borrow().as_deref() {
+        return scope.arena.copy(named).ok();
+    }
+    let is_gzip = scope.stored.get().is_some_and(|stored| filter_names::is_gzip(stored.fields));
+    let (asked, status) = (scope.req.fields.to_fields(), Status(scope.response.status.get()));
+    Some(delivery_filters::usual(&scope.site.settings.vcl, is_gzip, asked.view(), status).as_bytes())
 }
 
 /// Without one (the request was not hashed yet, or the program was not known to ask) there is no blob.
@@ -186,6 +199,9 @@ fn backend_response<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Rea
         V::BERESP_UNCACHEABLE => Plain::Bool(state.uncacheable.get()),
         V::BERESP_WAS_304 => Plain::Bool(state.was_304.get()),
         V::BERESP_DO_STREAM => Plain::Bool(state.do_stream.get()),
+        V::BERESP_DO_GZIP => Plain::Bool(state.wishes.get().gzip),
+        V::BERESP_DO_GUNZIP => Plain::Bool(state.wishes.get().gunzip),
+        V::BERESP_FILTERS => Plain::Text(fetch_filters(scope, state)),
         V::BERESP_BACKEND => Plain::Backend(chosen),
         V::BERESP_BACKEND_NAME => {
             let name = state.made_for.site.loaded.backend_name(chosen);
@@ -193,6 +209,16 @@ fn backend_response<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Rea
         }
         _ => return None,
     })
+}
+
+/// `beresp.filters`: what the program named, or what will be done without that.
+fn fetch_filters<'a>(scope: &Scope<'a>, state: &BackendTask) -> Option<&'a [u8]> {
+    if let Some(named) = state.filters.borrow().as_deref() {
+        return scope.arena.copy(named).ok();
+    }
+    let fields = scope.response.fields.to_fields();
+    let supports = scope.site.settings.vcl.http_gzip_support;
+    Some(body_filters::usual(&fields, state.wishes.get(), supports).as_bytes())
 }
 
 /// `obj.*` and `obj_stale.*`.
@@ -280,6 +306,7 @@ fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault
         V::REQ_STORAGE => *state.storage.borrow_mut() = to.text().map(Into::into),
         V::REQ_PROTO => *state.proto.borrow_mut() = Some(word(to, "req.proto")?.into()),
         V::RESP_STATUS => set_status(scope, to)?,
+        V::RESP_FILTERS => *state.filters.borrow_mut() = to.text().map(Into::into),
         V::RESP_REASON => scope.response.reason.set(Some(line(to, "resp.reason")?)),
         _ => {}
     }
@@ -305,7 +332,9 @@ fn write_fetch<'a>(scope: &Scope<'a>, state: &BackendTask, of: V, to: Plain<'a>)
         V::BERESP_UNCACHEABLE => state.uncacheable.set(state.uncacheable.get() || to.truth()),
         V::BERESP_DO_STREAM => state.do_stream.set(to.truth()),
         V::BERESP_FILTERS => *state.filters.borrow_mut() = to.text().map(Into::into),
-        V::BERESP_DO_ESI | V::BERESP_DO_GZIP | V::BERESP_DO_GUNZIP if to.truth() => {
+        V::BERESP_DO_GZIP => state.wishes.set(Wishes { gzip: to.truth(), ..state.wishes.get() }),
+        V::BERESP_DO_GUNZIP => state.wishes.set(Wishes { gunzip: to.truth(), ..state.wishes.get() }),
+        V::BERESP_DO_ESI if to.truth() => {
             scope.core.counters.vcl_ignored.add(1);
         }
         _ => {}
