@@ -39,7 +39,7 @@ pub struct Include {
 /// Something that is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// How much of the text had been read by then.
+    /// Where it stood: up to there the text goes out, or does not, as what was before it.
     pub after: u64,
     /// Something was left out because of it.
     pub is_error: bool,

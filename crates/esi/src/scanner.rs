@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::document::{Complaint, Document, Include, Piece};
 use crate::limits::{COMPLAINTS_MAX, NESTED_MAX, PIECES_MAX, TAG_BYTES_MAX};
 use crate::tag::{self, Attributes, TagName, is_blank};
+use crate::target::Target;
 
 /// How a text is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Options {
     pub ignores_others: bool,
     /// Bytes that say in which order the bytes of the text come are left out.
     pub removes_bom: bool,
+    /// What is at an `https://` is asked for as what is at an `http://`; otherwise it is not included.
+    pub takes_https: bool,
 }
 
 /// Reads one text.
@@ -27,6 +30,9 @@ pub struct Scanner {
     carry: Vec<u8>,
     /// How much of the text is behind us.
     at: u64,
+    /// Where what goes out ended last, or what does not.
+    turned_at: u64,
+    was_kept: bool,
     /// Within `<esi:remove>`.
     removes: bool,
     /// Within `<!--esi`: a `-->` is its end.
@@ -103,6 +109,8 @@ impl Scanner {
             mode: Mode::Begin,
             carry: Vec::new(),
             at: 0,
+            turned_at: 0,
+            was_kept: false,
             removes: false,
             ends_comment: false,
             document: Document::default(),
@@ -288,10 +296,10 @@ impl Scanner {
     fn tag(&mut self, text: &[u8], is_end: bool) {
         let done = match tag::name(text) {
             None => Err("ESI 1.0 <esi:bogus> element"),
-            Some((TagName::Include | TagName::Comment, _)) if self.removes => {
-                Err("ESI 1.0 element nested in <esi:remove>")
-            }
-            Some((TagName::Include | TagName::Comment, _)) if is_end => Err("ESI 1.0 illegal end-tag"),
+            Some((TagName::Include, _)) if self.removes => Err("ESI 1.0 <esi:include> element nested in <esi:remove>"),
+            Some((TagName::Comment, _)) if self.removes => Err("ESI 1.0 <esi:comment> element nested in <esi:remove>"),
+            Some((TagName::Include, _)) if is_end => Err("ESI 1.0 </esi:include> illegal end-tag"),
+            Some((TagName::Comment, _)) if is_end => Err("ESI 1.0 </esi:comment> illegal end-tag"),
             Some((name, rest)) => Attributes::read(rest).and_then(|attributes| match name {
                 TagName::Include => self.include(&attributes),
                 TagName::Remove => self.remove(is_end, attributes.is_empty_element),
@@ -314,6 +322,14 @@ impl Scanner {
             self.complain(false, "ESI 1.0 <esi:include> lacks final '/'");
         }
         let src = src.ok_or("ESI 1.0 <esi:include> lacks src attr")?.to_vec();
+        let target = Target::of(&src, b"/").map_err(|_| "ESI 1.0 <esi:include> invalid src= URL")?;
+        if target.is_https && !self.options.takes_https {
+            self.complain(false, "ESI 1.0 <esi:include> with https:// ignored");
+            return Ok(());
+        }
+        if target.is_https {
+            self.complain(false, "ESI 1.0 <esi:include> https:// treated as http://");
+        }
         let goes_on = attributes.last(b"onerror") == Some(b"continue");
         self.put(Piece::Include(Include { src, alt: attributes.last(b"alt").map(<[u8]>::to_vec), goes_on }));
         Ok(())
@@ -360,8 +376,12 @@ impl Scanner {
     /// So many bytes go out, or do not. Returns how many.
     fn mark(&mut self, length: usize, is_kept: bool) -> usize {
         let range = self.at..self.at + length as u64;
+        let is_kept = is_kept && !self.removes;
+        if !range.is_empty() && is_kept != self.was_kept {
+            (self.turned_at, self.was_kept) = (range.start, is_kept);
+        }
         self.at = range.end;
-        if is_kept && !self.removes && !range.is_empty() {
+        if is_kept && !range.is_empty() {
             self.put_text(range);
         }
         length
@@ -409,7 +429,7 @@ impl Scanner {
 
     fn complain(&mut self, is_error: bool, text: &'static str) {
         if self.document.complaints.len() < COMPLAINTS_MAX {
-            self.document.complaints.push(Complaint { after: self.at, is_error, text });
+            self.document.complaints.push(Complaint { after: self.turned_at, is_error, text });
         }
     }
 }

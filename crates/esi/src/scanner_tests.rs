@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use crate::limits::{NESTED_MAX, PIECES_MAX, TAG_BYTES_MAX};
 use crate::{Document, Include, Options, Piece, Scanner};
 
-const VARNISH: Options = Options { wants_xml: true, ignores_others: false, removes_bom: false };
+const VARNISH: Options = Options { wants_xml: true, ignores_others: false, removes_bom: false, takes_https: false };
 
 fn scan(options: Options, text: &[u8], piece: usize) -> Document {
     let mut scanner = Scanner::new(options);
@@ -94,6 +94,11 @@ fn what_is_wrong_is_left_out_and_told() {
     check_wrong("<p><esi:include src=\"/x\" src=\"/y\"/>a", "<p>a", "multiple src=");
     check_wrong("<p><esi:include src=\"/x y\"/>a", "<p>a", "whitespace in src=");
     check_wrong("<p><esi:include src=\"/x/>a", "<p>a", "Missing end attribute delimiter");
+    check_wrong("<p><esi:include src=\"http://x\"/>a", "<p>a", "invalid src= URL");
+    check_wrong("<p><esi:include src=\"https://x/\"/>a", "<p>a", "https:// ignored");
+    let options = Options { takes_https: true, ..VARNISH };
+    let complaints = check(options, "<p><esi:include src=\"https://x/\"/>a", "<p>{https://x/}a");
+    assert_eq!(complaints, ["ESI 1.0 <esi:include> https:// treated as http://"]);
     check_wrong("<p><esi:bogus>a", "<p>a", "<esi:bogus>");
     check_wrong("<p></esi:include>a", "<p>a", "illegal end-tag");
     check_wrong("<p><esi:remove/>a", "<p>a", "not legal");
@@ -103,6 +108,13 @@ fn what_is_wrong_is_left_out_and_told() {
     check_wrong("<p></esi:try>a", "<p>a", "<esi:try> not open");
     check_wrong("<p><esi:incl", "<p>", "ended inside a tag");
     check_wrong("<p>a<b", "<p>a<b", "ended inside a tag");
+}
+
+#[test]
+fn a_complaint_says_where_the_text_had_turned() {
+    let text = b"\n<p>1</p>\n<esi:remove>a<esi:include src=\"/x\"/></esi:remove>b<esi:bogus/>";
+    let after: Vec<u64> = scan(VARNISH, text, 3).complaints.iter().map(|complaint| complaint.after).collect();
+    assert_eq!(after, [10, 57]);
 }
 
 #[test]

@@ -4,15 +4,17 @@
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Follower, Object};
+use cache::{EsiPage, Follower, Object};
 use message::{FieldName, Fields};
 use rules::range::ContentRange;
 use wire::{Content, write_field};
 
 use crate::answer_plan::Access;
+use crate::assembly::{Assembly, Includer};
 use crate::body::{Body, BodySource};
 use crate::disk_read::DiskRead;
 use crate::fetch::fetched_body::FetchedBody;
@@ -40,6 +42,12 @@ pub(crate) enum AnswerBody {
     Origin(Box<FetchedBody>),
     Bytes(Bytes),
     Chunks(Box<ChunkedRead>),
+    /// Another, with what is included in it.
+    Assembled {
+        text: Box<AnswerBody>,
+        page: Arc<EsiPage>,
+        includer: Rc<dyn Includer>,
+    },
     /// Another, through filters. Its length is that of what comes out, if that is known.
     Filtered {
         body: Box<AnswerBody>,
@@ -58,6 +66,7 @@ impl AnswerBody {
             AnswerBody::Bytes(body) => Some(body.len() as u64),
             AnswerBody::Chunks(read) => Some(read.value_bytes()),
             AnswerBody::Origin(body) => body.length(),
+            AnswerBody::Assembled { .. } => None,
         }
     }
 
@@ -81,6 +90,7 @@ impl AnswerBody {
             AnswerBody::Follower { .. }
             | AnswerBody::Bytes(_)
             | AnswerBody::Chunks(_)
+            | AnswerBody::Assembled { .. }
             | AnswerBody::Filtered { .. } => Access::InOrder,
             AnswerBody::Origin(_) => Access::PassedOn,
         }
@@ -107,6 +117,9 @@ impl AnswerBody {
             AnswerBody::Bytes(body) => BodySource::Bytes(body).into(),
             AnswerBody::Chunks(read) => BodySource::Chunks(read).into(),
             AnswerBody::Origin(body) => BodySource::Origin(body).into(),
+            AnswerBody::Assembled { text, page, includer } => {
+                BodySource::Assembled(Box::new(Assembly::new(text.whole(), page, includer))).into()
+            }
             AnswerBody::Filtered { body, chain, length } => {
                 BodySource::Filtered(Box::new(FilteredSource::new(body.whole(), chain, length))).into()
             }
@@ -135,7 +148,9 @@ impl AnswerBody {
                 source.seek(range.start, range.end - range.start);
                 BodySource::Filtered(Box::new(source)).into()
             }
-            AnswerBody::Origin(_) | AnswerBody::Chunks(_) => unreachable!("no part is planned of what is passed on"),
+            AnswerBody::Origin(_) | AnswerBody::Chunks(_) | AnswerBody::Assembled { .. } => {
+                unreachable!("no part is planned of what is passed on")
+            }
         }
     }
 
@@ -164,7 +179,7 @@ impl AnswerBody {
     pub(crate) fn leave(self) -> Body {
         match self {
             AnswerBody::Follower { follower, .. } => follower.leave_content(),
-            AnswerBody::Filtered { body, .. } => drop(body.leave()),
+            AnswerBody::Filtered { body, .. } | AnswerBody::Assembled { text: body, .. } => drop(body.leave()),
             _ => {}
         }
         Body::empty()

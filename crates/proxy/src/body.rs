@@ -11,6 +11,7 @@ use bytes::Bytes;
 use cache::{BodyPiece, Follower};
 use message::Fields;
 
+use crate::assembly::Assembly;
 use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::origin_body::OriginPiece;
 use crate::filtered_source::FilteredSource;
@@ -53,6 +54,8 @@ pub(crate) enum BodySource {
     Slices(Box<SlicedRead>),
     /// Another body, through filters.
     Filtered(Box<FilteredSource>),
+    /// A page that is put together.
+    Assembled(Box<Assembly>),
     /// It broke off. It must not be asked again; what was taken of it still goes out.
     Broken(End),
 }
@@ -158,20 +161,21 @@ impl Body {
             | BodySource::Bytes(_)
             | BodySource::Origin(_)
             | BodySource::Chunks(_)
+            | BodySource::Assembled(_)
             | BodySource::Broken(_) => RestOfBody::Queued,
         }
     }
 
     /// Do the pieces that were taken of it belong to nobody else?
     pub(crate) fn is_handed_over(&self) -> bool {
-        use BodySource::{Filtered, Follow, Origin, Slices};
-        matches!(self.source, Follow { .. } | Origin(_) | Slices(_) | Filtered(_))
+        use BodySource::{Assembled, Filtered, Follow, Origin, Slices};
+        matches!(self.source, Follow { .. } | Origin(_) | Slices(_) | Filtered(_) | Assembled(_))
     }
 
     /// Does it come from somewhere else while it is sent, so that its end may come late, or more than was promised?
     pub(crate) fn is_streamed(&self) -> bool {
         match &self.source {
-            BodySource::Follow { .. } | BodySource::Origin(_) => true,
+            BodySource::Follow { .. } | BodySource::Origin(_) | BodySource::Assembled(_) => true,
             BodySource::Filtered(source) => source.body().is_streamed(),
             _ => false,
         }
@@ -248,6 +252,7 @@ impl BodySource {
                 Err(failure) => BodyEvent::Broken(End::Cut(failure.token)),
             },
             BodySource::Filtered(source) => ready!(source.poll(queue, cx)),
+            BodySource::Assembled(page) => ready!(page.poll(queue, cx)),
             // One at a time.
             BodySource::Chunks(read) if read.has_begun() && !queue.is_empty() => return Poll::Pending,
             BodySource::Chunks(read) => match ready!(read.poll_next(cx)) {

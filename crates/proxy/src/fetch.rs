@@ -41,6 +41,7 @@ pub(crate) mod body_filters;
 pub(crate) mod broken;
 pub(crate) mod builtin_steps;
 pub(crate) mod client_link;
+pub(crate) mod esi_scan;
 pub(crate) mod failed;
 mod fetch_loop;
 mod fetch_policy;

@@ -116,7 +116,12 @@ impl FilterChain {
 
     /// The next piece. After `End` or an error it must not be asked again.
     pub(crate) fn pull(&mut self) -> Result<Filtered, FilterFault> {
-        pull(&mut self.stages, &mut self.inbox, self.is_ended)
+        pull(&mut self.stages, &mut self.inbox, (self.is_ended, false))
+    }
+
+    /// The same where nothing more comes for now: who reads along gets what there is, unless that was so too often.
+    pub(crate) fn flush(&mut self) -> Result<Filtered, FilterFault> {
+        pull(&mut self.stages, &mut self.inbox, (self.is_ended, true))
     }
 
     /// What went through each filter so far.
@@ -126,7 +131,11 @@ impl FilterChain {
 }
 
 /// From the last of these stages, which asks the one before it.
-fn pull(stages: &mut [Stage], inbox: &mut VecDeque<Bytes>, is_ended: bool) -> Result<Filtered, FilterFault> {
+fn pull(
+    stages: &mut [Stage],
+    inbox: &mut VecDeque<Bytes>,
+    (is_ended, flushes): (bool, bool),
+) -> Result<Filtered, FilterFault> {
     let Some((stage, before)) = stages.split_last_mut() else {
         return Ok(match inbox.pop_front() {
             Some(piece) if piece.is_empty() => Filtered::Hungry,
@@ -146,8 +155,9 @@ fn pull(stages: &mut [Stage], inbox: &mut VecDeque<Bytes>, is_ended: bool) -> Re
         if stage.is_over {
             return Ok(Filtered::End);
         }
-        match pull(before, inbox, is_ended)? {
+        match pull(before, inbox, (is_ended, flushes))? {
             Filtered::Piece(piece) => stage.take(piece),
+            Filtered::Hungry if !flushes => return Ok(Filtered::Hungry),
             Filtered::Hungry => {
                 let flushed = stage.flush().map_err(of_stage)?;
                 return Ok(flushed.map_or(Filtered::Hungry, Filtered::Piece));
@@ -312,7 +322,7 @@ mod tests {
         for part in [&b"first "[..], b"second "] {
             zip.push(Bytes::from_static(part));
             let mut said = Vec::new();
-            while let Filtered::Piece(piece) = zip.pull().unwrap() {
+            while let Filtered::Piece(piece) = zip.flush().unwrap() {
                 unzip.push(piece);
             }
             while let Filtered::Piece(piece) = unzip.pull().unwrap() {
@@ -328,7 +338,7 @@ mod tests {
         let (mut zip, mut pieces) = (chain(&[GZIP]), 0);
         for _ in 0..10 * FILTER_FLUSHES_MAX {
             zip.push(Bytes::from_static(b"drop "));
-            while let Filtered::Piece(_) = zip.pull().unwrap() {
+            while let Filtered::Piece(_) = zip.flush().unwrap() {
                 pieces += 1;
             }
         }

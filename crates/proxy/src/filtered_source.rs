@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use message::Fields;
@@ -72,7 +72,10 @@ impl FilteredSource {
                 self.chain.push(piece);
                 continue;
             }
-            match ready!(self.body.poll_bytes(&mut self.taken, cx, Wanted::Bytes)) {
+            let Poll::Ready(event) = self.body.poll_bytes(&mut self.taken, cx, Wanted::Bytes) else {
+                return self.flush(queue);
+            };
+            match event {
                 BodyEvent::More => {}
                 BodyEvent::End(trailers) => {
                     self.trailers = trailers;
@@ -81,6 +84,21 @@ impl FilteredSource {
                 BodyEvent::Broken(end) => return Poll::Ready(BodyEvent::Broken(end)),
                 BodyEvent::Pages => unreachable!("bytes are asked for"),
             }
+        }
+    }
+
+    /// Nothing more comes for now.
+    fn flush(&mut self, queue: &mut VecDeque<Bytes>) -> Poll<BodyEvent> {
+        match self.chain.flush() {
+            Ok(Filtered::Piece(piece)) => match self.wanted(piece) {
+                Some(piece) => {
+                    queue.push_back(piece);
+                    Poll::Ready(BodyEvent::More)
+                }
+                None => Poll::Pending,
+            },
+            Ok(_) => Poll::Pending,
+            Err(_) => Poll::Ready(BodyEvent::Broken(End::Cut(BROKEN))),
         }
     }
 

@@ -43,6 +43,8 @@ struct AnswerTransfer {
     /// How the body ended; what is queued of it still goes out.
     end: Option<End>,
     body_bytes_sent: u64,
+    /// Of the body, what was queued to frame it.
+    framing_bytes: u64,
     pace: Pace,
     /// What the queue costs, once it was waited for.
     held: Option<Box<Charge>>,
@@ -74,7 +76,13 @@ pub(crate) async fn send(
     if is_leased {
         connection.socket.set_unsent_max(UNSENT_BYTES_MAX);
     }
-    SendOutcome { end, head_bytes, body_bytes: sending.body_bytes_sent, persistent }
+    SendOutcome {
+        end,
+        head_bytes,
+        body_bytes: sending.body_bytes_sent,
+        framing_bytes: sending.framing_bytes.min(sending.body_bytes_sent),
+        persistent,
+    }
 }
 
 impl AnswerTransfer {
@@ -105,7 +113,19 @@ impl AnswerTransfer {
             queue.push_back(Bytes::from(text));
         }
         let (pace, held, end) = (Pace::default(), None, None);
-        (AnswerTransfer { queue, head_bytes_left, body, wanted, framing, end, body_bytes_sent, pace, held }, persistent)
+        let transfer = AnswerTransfer {
+            queue,
+            head_bytes_left,
+            body,
+            wanted,
+            framing,
+            end,
+            body_bytes_sent,
+            framing_bytes: 0,
+            pace,
+            held,
+        };
+        (transfer, persistent)
     }
 
     /// Queues the next piece of the body, framed, or notes its end. `Pending` also where it is sent as pages.
@@ -118,6 +138,7 @@ impl AnswerTransfer {
             BodyEvent::End(trailers) => match self.framing.end(trailers.as_deref().map(|trailers| trailers.view())) {
                 Some(last) if last.is_empty() => self.end = Some(End::Sent),
                 Some(last) => {
+                    self.framing_bytes += last.len() as u64;
                     self.queue.push_back(Bytes::from(last));
                     self.end = Some(End::Sent);
                 }
@@ -146,6 +167,7 @@ impl AnswerTransfer {
             }
         }
         if !framed.before().is_empty() {
+            self.framing_bytes += (framed.before().len() + framed.after().len()) as u64;
             self.queue.insert(at, Bytes::copy_from_slice(framed.before()));
             self.queue.push_back(Bytes::from_static(framed.after()));
         }

@@ -97,6 +97,8 @@ pub struct Limits {
     /// An idle origin connection is dropped after so long: before the origin's own keep-alive limit.
     pub origin_idle_timeout: Duration,
     /// 1xx answers passed on before the final one.
+    /// How many of what a page includes are asked for at a time.
+    pub esi_ahead_max: usize,
     pub interim_responses_max: u32,
     /// A larger body is passed through and not stored.
     pub object_bytes_max: u64,
@@ -168,6 +170,7 @@ impl Default for Limits {
             between_bytes_timeout: Duration::from_secs(60),
             origin_idle_connections_max: 1024,
             origin_idle_timeout: Duration::from_secs(4),
+            esi_ahead_max: 16,
             interim_responses_max: 16,
             object_bytes_max: 256 << 20,
             window_bytes_max: 256 << 10,

@@ -19,13 +19,14 @@ pub fn preferred(fields: FieldsView<'_>, offered: &[&[u8]]) -> Option<usize> {
     best.map(|(at, _)| at)
 }
 
-/// Do these lines of Accept-Encoding want the coding, which is in lower case, by its own name?
+/// Do these lines of Accept-Encoding want the coding, which is in lower case, by a name of its own?
 pub fn names<'a>(mut lines: impl Iterator<Item = &'a [u8]>, coding: &[u8]) -> bool {
-    let weight = |member: &[u8]| {
+    let is_wanted = |member: &[u8]| {
         let mut parts = member.split(|&b| b == b';').map(<[u8]>::trim_ascii);
-        is_named(parts.next().unwrap_or_default(), coding).then(|| parts.next().map_or(Some(1_000), weight))
+        let is_it = is_named(parts.next().unwrap_or_default(), coding);
+        is_it && parts.next().map_or(Some(1_000), weight).is_some_and(|weight| weight > 0)
     };
-    lines.find_map(|line| list_members(line).find_map(weight)).flatten().is_some_and(|weight| weight > 0)
+    lines.any(|line| list_members(line).any(is_wanted))
 }
 
 /// In thousandths; by its own name, or else by `*`. Of several the first counts.
@@ -103,7 +104,8 @@ mod tests {
             ("Accept-Encoding: x-gzip\r\n", true),
             ("Accept-Encoding: br\r\nAccept-Encoding: gzip\r\n", true),
             ("Accept-Encoding: gzip;q=0\r\n", false),
-            ("Accept-Encoding: gzip;q=0.0, gzip\r\n", false),
+            ("Accept-Encoding: gzip;q=0.0, x-gzip\r\n", true),
+            ("Accept-Encoding: gzip;q=-1\r\n", false),
             ("Accept-Encoding: *\r\n", false),
             ("Accept-Encoding: gzippy, br\r\n", false),
             ("", false),

@@ -62,7 +62,7 @@ impl Http2Stream {
         }
         let body_bytes = self.streams.sending(self.id).framed_bytes;
         self.core.counters.bytes_out.add(head_bytes + body_bytes);
-        SendOutcome { end, head_bytes, body_bytes, persistent: true }
+        SendOutcome { end, head_bytes, body_bytes, framing_bytes: 0, persistent: true }
     }
 }
 

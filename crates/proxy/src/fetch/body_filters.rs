@@ -8,6 +8,7 @@ use message::{FieldName, Fields, Method, ResponseHead, Status};
 use wire::ResponseBody;
 
 use crate::fetch::Fetch;
+use crate::fetch::esi_scan::EsiWish;
 use crate::fetch::settled::SettledBody;
 use crate::filter_chain::FilterKind;
 use crate::vcl_story::filter_names;
@@ -17,17 +18,26 @@ use crate::vcl_story::filter_names;
 pub(crate) struct Wishes {
     pub(crate) gzip: bool,
     pub(crate) gunzip: bool,
+    pub(crate) esi: bool,
+}
+
+/// What becomes of a body.
+#[derive(Debug, Default)]
+pub(super) struct Filters {
+    pub(super) names: String,
+    /// It is looked through for what is to be included.
+    pub(super) esi: Option<EsiWish>,
 }
 
 /// Gives the body its filters, and changes the head with them. The names of the filters; or why there cannot be such.
-pub(super) fn apply(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBody) -> Result<String, String> {
-    let SettledBody::Origin(arriving) = body else { return Ok(String::new()) };
+pub(super) fn apply(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBody) -> Result<Filters, String> {
+    let SettledBody::Origin(arriving) = body else { return Ok(Filters::default()) };
     if matches!(arriving.framing, ResponseBody::None | ResponseBody::Length(0)) {
         // Nothing is in no coding.
         if fetch.method() != Method::Head {
             head.fields.remove(FieldName::ContentEncoding);
         }
-        return Ok(String::new());
+        return Ok(Filters::default());
     }
     let (task, vcl) = (fetch.task(), &fetch.site.settings.vcl);
     let named = task.filters.borrow();
@@ -35,8 +45,16 @@ pub(super) fn apply(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBo
         Some(named) => String::from_utf8_lossy(named).into_owned(),
         None => usual(&head.fields, task.wishes.get(), vcl.http_gzip_support).to_owned(),
     };
-    let mut kinds = Vec::new();
+    let (mut kinds, mut esi) = (Vec::new(), None);
     for name in names.split_ascii_whitespace() {
+        if let "esi" | "esi_gzip" = name {
+            let is_gzipped = name == "esi_gzip";
+            if is_gzipped {
+                filter_names::vary_by_coding(&mut head.fields);
+            }
+            esi = Some(EsiWish { is_gzipped });
+            continue;
+        }
         let kind = filter_names::of_fetch(name, vcl.gzip_level).ok_or_else(|| format!("Filter '{name}' not found"))?;
         if fits(kind, head) {
             change_head(kind, head);
@@ -46,17 +64,25 @@ pub(super) fn apply(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBo
     if !kinds.is_empty() {
         arriving.filters = Some(filter_names::chain(&fetch.core, &kinds)?);
     }
-    Ok(names)
+    Ok(Filters { names, esi })
 }
 
 /// What is done where the program names nothing.
 pub(crate) fn usual(fields: &Fields, wishes: Wishes, supports_gzip: bool) -> &'static str {
-    match filter_names::is_gzip(fields.view()) {
-        _ if !supports_gzip => "",
-        true if wishes.gunzip => "gunzip",
-        true => "testgunzip",
-        false if wishes.gzip && !fields.view().contains(FieldName::ContentEncoding) => "gzip",
-        false => "",
+    let is_gzip = filter_names::is_gzip(fields.view());
+    let (gunzip, gzip) = (wishes.gunzip && is_gzip, wishes.gzip && !fields.view().contains(FieldName::ContentEncoding));
+    match (supports_gzip, wishes.esi) {
+        (false, false) => "",
+        (false, true) if is_gzip => "gunzip esi",
+        (false, true) => "esi",
+        (true, true) if gunzip => "gunzip esi",
+        (true, true) if is_gzip => "gunzip esi_gzip",
+        (true, true) if gzip => "esi_gzip",
+        (true, true) => "esi",
+        (true, false) if gunzip => "gunzip",
+        (true, false) if is_gzip => "testgunzip",
+        (true, false) if gzip => "gzip",
+        (true, false) => "",
     }
 }
 
@@ -96,8 +122,11 @@ mod tests {
 
     #[test]
     fn what_is_gzip_is_looked_at_and_what_is_not_goes_by_unless_something_is_wished_for() {
-        let (none, gzip, gunzip) =
-            (Wishes::default(), Wishes { gzip: true, gunzip: false }, Wishes { gzip: false, gunzip: true });
+        let (none, gzip, gunzip) = (
+            Wishes::default(),
+            Wishes { gzip: true, ..Wishes::default() },
+            Wishes { gunzip: true, ..Wishes::default() },
+        );
         for (line, expect) in [
             ("X: 1", ["", "gzip", ""]),
             ("Content-Encoding: GZIP", ["testgunzip", "testgunzip", "gunzip"]),

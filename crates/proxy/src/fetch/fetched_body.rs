@@ -1,6 +1,6 @@
 //! A body as its fetch hands it on: what comes from the origin, through the filters that the policy wants it to have.
 
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use cache::Failure;
 use message::Fields;
@@ -90,7 +90,14 @@ impl Filters {
                 }
                 Err(fault) => return Poll::Ready(Err(self.fail(origin, fault))),
             }
-            match ready!(origin.poll_next(cx))? {
+            let Poll::Ready(piece) = origin.poll_next(cx) else {
+                return match self.chain.flush() {
+                    Ok(Filtered::Piece(piece)) => Poll::Ready(Ok(OriginPiece::Data(piece))),
+                    Ok(_) => Poll::Pending,
+                    Err(fault) => Poll::Ready(Err(self.fail(origin, fault))),
+                };
+            };
+            match piece? {
                 OriginPiece::Data(bytes) | OriginPiece::InBlock(bytes) => {
                     given += bytes.len();
                     self.chain.push(bytes);

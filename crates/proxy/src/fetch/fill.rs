@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use cache::{Description, Draft, Failure, Mark, Now, Renewal, StoreAs, Ticket, Unshared};
+use cache::{Description, Draft, EsiPage, Failure, Mark, Now, Renewal, StoreAs, Ticket, Unshared};
 use message::ResponseHead;
 
 use crate::fetch::broken::Broken;
@@ -88,6 +88,8 @@ pub(super) struct Landing {
     pub(super) supersedes: bool,
     /// Where it belongs. Under a program the key is the program's, and there is none.
     pub(super) place: Option<VariationKey>,
+    /// What is to be included in its body.
+    pub(super) esi: Option<Arc<EsiPage>>,
 }
 
 /// What is left of an answer that is not stored.
@@ -103,12 +105,12 @@ pub(super) struct Unkept {
 
 impl Landing {
     fn description(self, length: Option<u64>, now: Now) -> Description {
-        let Landing { head, shared_head, kept, uncacheable_ms, supersedes, .. } = self;
+        let Landing { head, shared_head, kept, uncacheable_ms, supersedes, esi, .. } = self;
         let (storable, mark, is_personal) = match kept {
             Ok(store_as) => (Some(store_as), None, false),
             Err(Unkept { mark, is_personal, .. }) => (None, mark, is_personal),
         };
-        Description { head, shared_head, length, storable, uncacheable_ms, is_personal, mark, supersedes, now }
+        Description { head, shared_head, length, storable, uncacheable_ms, is_personal, mark, supersedes, esi, now }
     }
 
     /// The origin confirmed what is stored.

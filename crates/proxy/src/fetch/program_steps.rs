@@ -35,6 +35,7 @@ use crate::records::fetch_records::{self, FetchReason};
 use crate::transaction::synth::Synth;
 use crate::vcl_story::backend_task::{BackendTask, MadeFor};
 use crate::vcl_story::client_state::ClientState;
+use crate::vcl_story::filter_names;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf, sent_status};
@@ -299,6 +300,10 @@ fn refresh(fetch: &mut Fetch, reply: OriginReply, stale: &Arc<Object>) -> FetchV
     head.fields.retain(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish"));
     if merges {
         update::merge_304(&mut head, reply.head.response(), &fetch.store_defaults());
+        if stale.etag().is_some_and(|tag| tag.starts_with(b"W/")) {
+            // The body may have been put into another coding on its way here.
+            filter_names::weaken_tag(&mut head.fields);
+        }
     }
     // It is as old as the update says: an Age that was stored would be counted twice.
     head.fields.remove(FieldName::Age);
@@ -334,7 +339,7 @@ fn backend_response(fetch: &mut Fetch, head: ResponseHead, mut body: SettledBody
     });
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
         Ok((mut made, pass_for)) => match body_filters::apply(fetch, &mut made.head, &mut body) {
-            Ok(filters) => settled(fetch, made, (body, &filters), pass_for, arrival),
+            Ok(filters) => settled(fetch, made, (body, filters), pass_for, arrival),
             Err(why) => {
                 body.finish(fetch);
                 unfilterable(fetch, &why)
@@ -420,7 +425,7 @@ fn backend_error(fetch: &mut Fetch, status: u16, reason: Option<Box<[u8]>>) -> F
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
         Ok((made, body)) => {
             let arrival = Arrival { received, delay_ms: 0 };
-            settled(fetch, made, (SettledBody::Made(body), ""), None, arrival)
+            settled(fetch, made, (SettledBody::Made(body), body_filters::Filters::default()), None, arrival)
         }
         Err(Instead::Retry) if !may_retry(fetch) => abandon("retries-too-many"),
         Err(instead) => go(fetch, instead),

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Follower, Now, Object};
+use cache::{EsiPage, Follower, Now, Object};
 use message::{FieldName, Fields, FieldsView, ResponseHead, Status};
 use rules::Facts;
 use rules::conditions::Holder;
@@ -31,7 +31,7 @@ use crate::static_files::open_file::OpenFile;
 use crate::stored_head::{self, OUR_BYTES, OUR_LINES};
 use crate::transaction::synth::Synth;
 use crate::transaction::synthesis;
-use crate::transaction::{Step, Transaction, hit};
+use crate::transaction::{BeginIncluded, Step, Transaction, hit};
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// What answers the request.
@@ -50,6 +50,8 @@ pub(crate) enum Answer {
         facts: Option<Facts>,
         /// When the head came.
         received: Now,
+        /// What is to be included in it.
+        page: Option<Arc<EsiPage>>,
     },
     /// A file beneath a root.
     File(Arc<OpenFile>),
@@ -77,6 +79,8 @@ pub(crate) struct Made {
     pub(crate) body: Bytes,
     /// By vcl_synth: vcl_deliver does not see it.
     pub(crate) is_final: bool,
+    /// What is to be included in it.
+    pub(crate) page: Option<Arc<EsiPage>>,
 }
 
 impl Made {
@@ -84,7 +88,7 @@ impl Made {
     pub(crate) fn bare_failure() -> Made {
         let mut head = ResponseHead::new(Status(500));
         head.fields.push(FieldName::Connection, "close");
-        Made { made: MadeHead { head, status: 500 }, body: Bytes::new(), is_final: true }
+        Made { made: MadeHead { head, status: 500 }, body: Bytes::new(), is_final: true, page: None }
     }
 }
 
@@ -124,7 +128,8 @@ impl UnplannedFields {
     }
 }
 
-pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
+/// `begin`: how what the answer includes is begun.
+pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> Step {
     let head_only = tx.wants_head_only();
     let outgoing = match answer {
         Answer::Synth(synth) => synthesis::deliver(tx, synth, head_only),
@@ -135,7 +140,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
             let draft = builtin_draft(tx, *answer);
             compose(tx, draft, head_only)
         }
-        answer => match policy_steps::draft(tx, answer) {
+        answer => match policy_steps::draft(tx, answer, begin) {
             Ok(draft) => {
                 let made = draft.status;
                 let outgoing = compose(tx, draft, head_only);
@@ -258,7 +263,7 @@ fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
 pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> UnplannedAnswer {
     match answer {
         Answer::Stored { object, why, slices } => stored(tx, object, why, slices),
-        Answer::Followed { head, length, follower, facts, received } => {
+        Answer::Followed { head, length, follower, facts, received, page: _ } => {
             followed(tx, head, AnswerBody::Follower { follower, length }, facts, received)
         }
         Answer::File(file) => file_beneath(tx, file),

@@ -51,7 +51,7 @@ pub(crate) fn run(
             && filter_names::is_gzip(object.fields())
             && !filter_names::takes_gzip(request.fields)
     };
-    if !is_fresh || !can_go_as_stored(object) || gunzips() {
+    if !is_fresh || !can_go_as_stored(object) || object.esi().is_some() || gunzips() {
         return None;
     }
     core.edges.take(State::Receive, State::Lookup);

@@ -65,6 +65,8 @@ fn within<R>(
         let mut scope = Scope::new(&core, &settings, &arena, Side::Client(state), req, core.now());
         scope.request = Some(request.clone());
         scope.original = state.original.as_ref().map(|original| original.request());
+        let top = state.top.as_ref().map(|top| top.head.request());
+        scope.top = top.and_then(|top| RequestHalf::of(&top, &arena).ok());
         scope.stored.set(beside.stored);
         if let Some(bereq) = beside.bereq {
             scope.take_bereq(RequestHalf::of(&bereq.request(), &arena).ok()?);
@@ -204,6 +206,8 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
         tx.seen = FieldSet::of(original.fields());
     }
     let mut next = ClientState::new(site, Rc::clone(&state.addresses), state.xid.get(), state.started_s);
+    next.came_to = Arc::clone(&state.came_to);
+    (next.esi_level, next.top) = (state.esi_level, state.top.take());
     next.original = state.original.take();
     next.body = state.body.take();
     next.body_was_read = std::mem::take(&mut state.body_was_read);
@@ -506,7 +510,12 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
         SynthVerdict::Restart if has_restarts => Some(Step::Restart),
         // Who may not restart any more is answered.
         SynthVerdict::Deliver | SynthVerdict::Restart => {
-            let made = Made { made: scope.response.to_made(), body: Bytes::from(scope.made_body()), is_final: true };
+            let made = Made {
+                made: scope.response.to_made(),
+                body: Bytes::from(scope.made_body()),
+                is_final: true,
+                page: None,
+            };
             Some(Step::Deliver(Box::new(Delivery::Made(made))))
         }
         SynthVerdict::Fail(_) => None,

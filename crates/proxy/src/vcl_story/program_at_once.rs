@@ -180,7 +180,7 @@ fn find(
 fn goes_as_it_is(scope: &Scope<'_>, program: &Loaded, object: &Object) -> bool {
     let is_gzip = scope.site.settings.vcl.http_gzip_support && filter_names::is_gzip(object.fields());
     let takes_gzip = || scope.req.fields.first(ACCEPT_ENCODING) == Some(b"gzip");
-    (!is_gzip || takes_gzip()) && !program.names_filters()
+    (!is_gzip || takes_gzip()) && !program.names_filters() && object.esi().is_none()
 }
 
 fn hit_and_deliver<'a>(
