@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -105,7 +106,9 @@ fn run(project: &Project, tests: &[Test]) -> Result<Vec<Outcome>, String> {
     let varnishd = programs.join("varnishd");
     // It may point to another build's.
     let _ = fs::remove_file(&varnishd);
-    symlink(project.larder(), &varnishd).map_err(|error| format!("{}: {error}", varnishd.display()))?;
+    // The servers of the tests take one connection after the other, as Varnish asks for what a page includes.
+    let script = format!("#!/bin/sh\nexec {} varnishd \"$@\" -p esi_ahead_max=1\n", project.larder().display());
+    write_program(&varnishd, &script).map_err(|error| format!("{}: {error}", varnishd.display()))?;
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(vec![Outcome::Skipped; tests.len()]);
@@ -185,6 +188,11 @@ fn report(tests: &[Test], outcomes: &[Outcome], reasons: &Reasons) -> String {
          {wire_passed} passed of the {wire} that need nothing but clients, servers, VCL, parameters and counters\n"
     );
     text
+}
+
+fn write_program(path: &Path, text: &str) -> io::Result<()> {
+    fs::write(path, text)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
 #[cfg(test)]

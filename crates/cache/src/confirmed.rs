@@ -169,6 +169,7 @@ impl Ticket {
                 is_by_program: fresh.is_by_program(),
                 trial,
                 is_manifest,
+                esi: fresh.esi().cloned(),
             };
             flight.change(|inner| {
                 match inner.state {

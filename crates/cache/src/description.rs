@@ -7,6 +7,7 @@ use message::ResponseHead;
 use rules::{Facts, Lifetimes, VarySpec};
 
 use crate::by_program::Mark;
+use crate::esi_page::EsiPage;
 use crate::group_table::Groups;
 use crate::key::Key;
 use crate::moment::{Began, Now};
@@ -36,6 +37,8 @@ pub struct Description {
     /// Beside lifetimes or a mark of a program's: does it take the place of what the fetch set out from? An error that a program
     /// made for those who waited does not.
     pub supersedes: bool,
+    /// What is to be included in its body, where that is known beforehand.
+    pub esi: Option<Arc<EsiPage>>,
     /// When the head was received.
     pub now: Now,
 }

@@ -371,6 +371,7 @@ impl Draft {
             groups,
             policy,
             tags,
+            esi: head.esi.clone(),
             checked: head.trial.checked,
             began: flight.began(),
             on_disk: 0,

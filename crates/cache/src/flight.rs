@@ -17,6 +17,7 @@ use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
 use crate::by_program;
+use crate::esi_page::EsiPage;
 use crate::failure::Failure;
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
@@ -82,6 +83,8 @@ pub(crate) struct FlightHead {
     pub trial: Trial,
     /// Of a response whose body lies elsewhere: it answers once it has landed.
     pub is_manifest: bool,
+    /// What is to be included in its body.
+    pub esi: Option<Arc<EsiPage>>,
 }
 
 /// Whom beside the leader a response can answer.

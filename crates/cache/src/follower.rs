@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use message::{Fields, Request, RequestHead, ResponseHead};
 use rules::Facts;
 
+use crate::esi_page::EsiPage;
 use crate::failure::Failure;
 use crate::flight::{End, Fits, Flight, FlightHead, Inner};
 use crate::flight_body::{FlightBody, Pieces};
@@ -50,6 +51,8 @@ pub struct Headed {
     pub object: Option<Arc<Object>>,
     /// Who had it before and this follower, as [`Object::hits`] counts. 0 for the leader.
     pub hits: u32,
+    /// What is to be included in its body, if anything is.
+    pub esi: Option<Arc<EsiPage>>,
 }
 
 /// Why there is no head.
@@ -152,9 +155,9 @@ impl Follower {
         let length = object.as_ref().map_or(head.length, |object| Some(object.length()));
         self.hits = if leader { 0 } else { self.count_hit(object.as_deref()) };
         let hits = self.hits;
-        let FlightHead { full, shared, facts, received, .. } = head;
+        let FlightHead { full, shared, facts, received, esi, .. } = head;
         let head = if leader { full } else { shared };
-        Poll::Ready(Ok(Headed { head, length, facts, received, leader, object, hits }))
+        Poll::Ready(Ok(Headed { head, length, facts, received, leader, object, hits, esi }))
     }
 
     fn count_hit(&self, landed: Option<&Object>) -> u32 {

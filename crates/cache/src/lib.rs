@@ -60,6 +60,7 @@
 //!     is_personal: false,
 //!     supersedes: true,
 //!     mark: None,
+//!     esi: None,
 //!     now,
 //! });
 //! draft.append(Bytes::from_static(b"hello"));
@@ -86,6 +87,7 @@ mod disk_level;
 mod draft;
 mod duty;
 mod entry;
+mod esi_page;
 mod failure;
 mod flight;
 mod flight_body;
@@ -138,6 +140,7 @@ pub use description::{Description, Elsewhere, StoreAs};
 pub use disk_ban::RecoveredBan;
 pub use disk_level::{Admission, Disk, DiskFile};
 pub use draft::Draft;
+pub use esi_page::EsiPage;
 pub use failure::Failure;
 pub use flight::{Flight, Notifier};
 pub use flight_body::Pieces;

@@ -12,6 +12,7 @@ use store::{Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
 use crate::by_program::ByProgram;
+use crate::esi_page::EsiPage;
 use crate::group_table::Membership;
 use crate::kept_facts::KeptFacts;
 use crate::kept_head::KeptHead;
@@ -88,6 +89,7 @@ struct Rare {
     body_form: BodyForm,
     groups: Option<Arc<Membership>>,
     tags: Option<Arc<TagSet>>,
+    esi: Option<Arc<EsiPage>>,
     /// What does not fit where the others have it.
     facts: Option<(Facts, Option<ByProgram>)>,
 }
@@ -98,12 +100,14 @@ impl Rare {
             || self.body_form != BodyForm::Whole
             || self.groups.is_some()
             || self.tags.is_some()
+            || self.esi.is_some()
             || self.facts.is_some()
     }
 
     fn bytes(&self) -> usize {
         let groups = self.groups.as_ref().map_or(0, |groups| groups.heap_bytes());
-        size_of::<Rare>() + groups + self.tags.as_ref().map_or(0, |tags| tags.heap_bytes())
+        let esi = self.esi.as_ref().map_or(0, |page| page.heap_bytes());
+        size_of::<Rare>() + groups + esi + self.tags.as_ref().map_or(0, |tags| tags.heap_bytes())
     }
 }
 
@@ -129,6 +133,7 @@ pub(crate) struct ObjectParts {
     pub groups: Option<Arc<Membership>>,
     pub policy: Option<ByProgram>,
     pub tags: Option<Arc<TagSet>>,
+    pub esi: Option<Arc<EsiPage>>,
     pub checked: u64,
     pub began: u64,
     /// See `Object::on_disk`.
@@ -157,6 +162,7 @@ impl ObjectParts {
             groups: object.groups().cloned(),
             policy: object.by_program(),
             tags: object.tags().cloned(),
+            esi: object.esi().cloned(),
             checked: object.checked(),
             began: object.began,
             on_disk: object.on_disk(),
@@ -169,7 +175,7 @@ impl Object {
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
         let ObjectParts { key, variant, spec, head, out_of_line, .. } = parts;
         let ObjectParts { facts, received, order, part, sliced, groups, .. } = parts;
-        let ObjectParts { policy, tags, checked, began, on_disk, .. } = parts;
+        let ObjectParts { policy, tags, esi, checked, began, on_disk, .. } = parts;
         let body_form = match (part, sliced) {
             (Some(part), _) => BodyForm::Part(part),
             (None, Some(sliced)) => BodyForm::Sliced(sliced),
@@ -177,7 +183,7 @@ impl Object {
         };
         let kept_facts = KeptFacts::of(&facts, policy);
         let large_facts = kept_facts.is_none().then_some((facts, policy));
-        let rare = Rare { out_of_line, body_form, groups, tags, facts: large_facts };
+        let rare = Rare { out_of_line, body_form, groups, tags, esi, facts: large_facts };
         let rare = rare.says_anything().then(|| Box::new(rare));
         let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
@@ -397,6 +403,12 @@ impl Object {
 
     pub(crate) fn tags(&self) -> Option<&Arc<TagSet>> {
         self.rare.as_ref()?.tags.as_ref()
+    }
+
+    /// What is to be included in its body, if anything is.
+    #[inline]
+    pub fn esi(&self) -> Option<&Arc<EsiPage>> {
+        self.rare.as_ref()?.esi.as_ref()
     }
 
     /// Lets purges of its tags find it, unless one of them was purged after `began`. To be called before it is stored.

@@ -74,6 +74,7 @@ impl Object {
             is_personal: false,
             supersedes: true,
             mark: None,
+            esi: None,
             now,
         }
     }
@@ -97,6 +98,7 @@ impl Ticket {
             is_by_program: false,
             trial: Trial::since(duty.flight.began()),
             is_manifest: false,
+            esi: None,
         };
         let ((), wakes) = duty.close(|shard, flight| {
             entry_of(shard, flight).delist(flight);

@@ -66,9 +66,9 @@ impl Boot {
     }
 }
 
-/// `None` for what is not kept on disks: marks, and parts of a representation.
+/// `None` for what is not kept on disks: marks, parts of a representation, and what other things are to be included in.
 pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
-    if object.mark().is_some() || object.partial().is_some() {
+    if object.mark().is_some() || object.partial().is_some() || object.esi().is_some() {
         return None;
     }
     let (head, facts, received) = (object.response(), object.facts(), object.received);
@@ -301,6 +301,7 @@ mod tests {
             groups: Some(Membership::new(&GroupTable::new(), &groups, 0)),
             policy: Some(ByProgram { keep_ms: 11, mark: None }),
             tags: Some(TagSet::new(&TagIndex::new(), tags)),
+            esi: None,
             checked: 0,
             began: 0,
             on_disk: 0,

@@ -146,7 +146,7 @@ impl Ticket {
 
     fn describe_kept(self, description: Description, room: Option<SliceUnderWay>) -> Draft {
         let Description { head: full, shared_head: shared, length, storable, now, .. } = description;
-        let Description { uncacheable_ms, is_personal, supersedes, mark, .. } = description;
+        let Description { uncacheable_ms, is_personal, supersedes, mark, esi, .. } = description;
         let superseded = self.superseded().filter(|_| supersedes);
         // Whatever was invalidated from here on is about it.
         self.duty.flight.depart();
@@ -165,6 +165,7 @@ impl Ticket {
             is_by_program: false,
             trial,
             is_manifest: false,
+            esi,
         };
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
@@ -229,6 +230,7 @@ impl Ticket {
             groups: None,
             policy: Some(policy),
             tags: cache.tag_set(mark.tags),
+            esi: None,
             checked: flight.began(),
             began: flight.began(),
             on_disk: 0,

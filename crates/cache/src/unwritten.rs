@@ -123,6 +123,7 @@ mod tests {
                 is_personal: false,
                 supersedes: true,
                 mark: None,
+                esi: None,
                 now: NOW,
             },
         );

@@ -7,6 +7,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use proxy::settings::EsiFeatures;
+
 use crate::config::nearest;
 use crate::plan::Plan;
 use crate::quantities::parse_size;
@@ -49,6 +51,9 @@ const POLICY_COUNTS: &[(&str, Effect)] = &[
     ("max_retries", Count(COUNTS, |plan, n| plan.settings.vcl.max_retries = n as u32)),
     ("backend_wait_limit", Count(COUNTS, |plan, n| plan.settings.vcl.backend_wait_limit = n as u32)),
     ("http_range_support", Switch(|plan, on| plan.settings.vcl.http_range_support = on)),
+    ("max_esi_depth", Count(0..=100, |plan, n| plan.settings.vcl.max_esi_depth = n as u32)),
+    ("http_gzip_support", Switch(|plan, on| plan.settings.vcl.http_gzip_support = on)),
+    ("gzip_level", Count(0..=9, |plan, n| plan.settings.vcl.gzip_level = n as u8)),
     (
         "vcl_path",
         Text(|plan, path| plan.vcl_path = path.split(':').filter(|p| !p.is_empty()).map(Into::into).collect()),
@@ -83,7 +88,20 @@ const LIMITS: &[(&str, Effect)] = &[
     ("idle_send_timeout", PositiveTime(|plan, time| plan.settings.limits.send_timeout = time)),
     ("h2_max_concurrent_streams", Count(1..=1_000, |plan, n| plan.settings.limits.http2_streams_max = n as u32)),
     // What else it names larder does without a switch, or not at all.
-    ("feature", Text(|plan, words| plan.settings.accepts_h2c = has_http2(words))),
+    (
+        "feature",
+        Text(|plan, words| {
+            plan.settings.accepts_h2c = has_feature(words, "http2");
+            plan.settings.vcl.esi = EsiFeatures {
+                wants_xml: !has_feature(words, "esi_disable_xml_check"),
+                ignores_others: has_feature(words, "esi_ignore_other_elements"),
+                removes_bom: has_feature(words, "esi_remove_bom"),
+                takes_https: has_feature(words, "esi_ignore_https"),
+                heeds_onerror: has_feature(words, "esi_include_onerror"),
+            };
+        }),
+    ),
+    ("esi_ahead_max", Count(1..=1_000, |plan, n| plan.settings.limits.esi_ahead_max = n as _)),
     ("http_req_size", Size(HEADS, |plan, n| plan.settings.limits.request_head.head_bytes_max = n as _)),
     ("http_req_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.request_head.field_bytes_max = n as _)),
     ("http_resp_size", Size(HEADS, |plan, n| plan.settings.limits.response_head.head_bytes_max = n as _)),
@@ -102,7 +120,7 @@ const WORKSPACES: Effect = Nothing("larder has no workspaces; what a transaction
 const SHARED_LOG: Effect = Nothing("larder writes whole transactions, as many as there are");
 const CLI: Effect = Nothing("larder's management port has limits of its own, which are fixed (docs/varnish.md)");
 const HTTP_2: Effect = Nothing("larder's HTTP/2 has limits of its own, which are fixed");
-const GZIP: Effect = Nothing("larder does not compress yet: what origins send goes out as it is");
+const GZIP: Effect = Nothing("larder's codecs have buffers of fixed sizes");
 const SOCKETS: Effect = Nothing("larder leaves it to the kernel's settings");
 const COMPILER: Effect = Nothing("larder needs no compiler for VCL");
 const REGEXES: Effect = Nothing("the limits of regexes are fixed in larder, and most need none");
@@ -137,9 +155,7 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("fetch_chunksize", Nothing("larder's blocks are of fixed sizes")),
     ("fetch_maxchunksize", Nothing("larder's blocks are of fixed sizes")),
     ("gzip_buffer", GZIP),
-    ("gzip_level", GZIP),
     ("gzip_memlevel", GZIP),
-    ("http_gzip_support", GZIP),
     ("h2_header_table_size", HTTP_2),
     ("h2_initial_window_size", HTTP_2),
     ("h2_max_frame_size", HTTP_2),
@@ -153,10 +169,9 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("h2_settings_timeout", HTTP_2),
     ("h2_window_timeout", HTTP_2),
     ("http1_iovs", DEBUG),
-    ("http_brotli_support", GZIP),
+    ("http_brotli_support", Nothing("a VCL knows gzip alone")),
     ("listen_depth", SOCKETS),
     ("lru_interval", Nothing("larder's eviction has no such interval ([memory] eviction)")),
-    ("max_esi_depth", Nothing("larder does not include by ESI yet")),
     ("max_vcl", Nothing("larder has a limit of its own, 256")),
     ("max_vcl_handling", Nothing("larder has a limit of its own, 256")),
     ("nuke_limit", Nothing("larder makes room before it stores")),
@@ -221,12 +236,14 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
 ];
 
 /// Is HTTP/2 switched on by a list of features, of which the last word counts?
-fn has_http2(words: &str) -> bool {
+fn has_feature(words: &str, name: &str) -> bool {
     let mut is_on = false;
     for word in words.split([',', ' ', '\n', '\t']) {
         match word {
-            "+http2" | "http2" | "all" => is_on = true,
-            "-http2" | "none" | "default" => is_on = false,
+            "all" => is_on = true,
+            "none" | "default" => is_on = false,
+            word if word == name || word.strip_prefix('+') == Some(name) => is_on = true,
+            word if word.strip_prefix('-') == Some(name) => is_on = false,
             _ => {}
         }
     }

@@ -4,18 +4,22 @@
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Follower, Object};
+use cache::{EsiPage, Follower, Object};
 use message::{FieldName, Fields};
 use rules::range::ContentRange;
-use wire::{Content, ResponseBody, write_field};
+use wire::{Content, write_field};
 
 use crate::answer_plan::Access;
+use crate::assembly::{Assembly, Includer};
 use crate::body::{Body, BodySource};
 use crate::disk_read::DiskRead;
-use crate::fetch::origin_body::OriginBody;
+use crate::fetch::fetched_body::FetchedBody;
+use crate::filter_chain::FilterChain;
+use crate::filtered_source::FilteredSource;
 use crate::held_body::HeldBody;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::sliced_read::SlicedRead;
@@ -35,9 +39,21 @@ pub(crate) enum AnswerBody {
         follower: Follower,
         length: Option<u64>,
     },
-    Origin(Box<OriginBody>),
+    Origin(Box<FetchedBody>),
     Bytes(Bytes),
     Chunks(Box<ChunkedRead>),
+    /// Another, with what is included in it.
+    Assembled {
+        text: Box<AnswerBody>,
+        page: Arc<EsiPage>,
+        includer: Rc<dyn Includer>,
+    },
+    /// Another, through filters. Its length is that of what comes out, if that is known.
+    Filtered {
+        body: Box<AnswerBody>,
+        chain: FilterChain,
+        length: Option<u64>,
+    },
 }
 
 impl AnswerBody {
@@ -46,14 +62,11 @@ impl AnswerBody {
         match self {
             AnswerBody::Object { object, .. } => Some(object.length()),
             AnswerBody::File(file) => Some(file.length()),
-            AnswerBody::Follower { length, .. } => *length,
+            AnswerBody::Follower { length, .. } | AnswerBody::Filtered { length, .. } => *length,
             AnswerBody::Bytes(body) => Some(body.len() as u64),
             AnswerBody::Chunks(read) => Some(read.value_bytes()),
-            AnswerBody::Origin(body) => match body.framing() {
-                ResponseBody::Length(length) => Some(length),
-                ResponseBody::None => Some(0),
-                _ => None,
-            },
+            AnswerBody::Origin(body) => body.length(),
+            AnswerBody::Assembled { .. } => None,
         }
     }
 
@@ -73,14 +86,19 @@ impl AnswerBody {
     pub(crate) fn access(&self) -> Access {
         match self {
             AnswerBody::Object { .. } | AnswerBody::File(_) => Access::Random,
-            AnswerBody::Follower { .. } | AnswerBody::Bytes(_) | AnswerBody::Chunks(_) => Access::InOrder,
+            AnswerBody::Filtered { body, .. } if body.access() == Access::PassedOn => Access::PassedOn,
+            AnswerBody::Follower { .. }
+            | AnswerBody::Bytes(_)
+            | AnswerBody::Chunks(_)
+            | AnswerBody::Assembled { .. }
+            | AnswerBody::Filtered { .. } => Access::InOrder,
             AnswerBody::Origin(_) => Access::PassedOn,
         }
     }
 
     /// An origin's answer without a body, whose end is still to be seen, so that its connection can be used again.
     pub(crate) fn is_bodiless_answer(&self) -> bool {
-        matches!(self, AnswerBody::Origin(body) if body.framing() == ResponseBody::None)
+        matches!(self, AnswerBody::Origin(body) if body.is_none())
     }
 
     pub(crate) fn whole(self) -> Body {
@@ -99,6 +117,12 @@ impl AnswerBody {
             AnswerBody::Bytes(body) => BodySource::Bytes(body).into(),
             AnswerBody::Chunks(read) => BodySource::Chunks(read).into(),
             AnswerBody::Origin(body) => BodySource::Origin(body).into(),
+            AnswerBody::Assembled { text, page, includer } => {
+                BodySource::Assembled(Box::new(Assembly::new(text.whole(), page, includer))).into()
+            }
+            AnswerBody::Filtered { body, chain, length } => {
+                BodySource::Filtered(Box::new(FilteredSource::new(body.whole(), chain, length))).into()
+            }
         }
     }
 
@@ -119,7 +143,14 @@ impl AnswerBody {
                 BodySource::Follow { follower, left: Some(range.end - range.start) }.into()
             }
             AnswerBody::Bytes(body) => BodySource::Bytes(body.slice(range.start as usize..range.end as usize)).into(),
-            AnswerBody::Origin(_) | AnswerBody::Chunks(_) => unreachable!("no part is planned of what is passed on"),
+            AnswerBody::Filtered { body, chain, length } => {
+                let mut source = FilteredSource::new(body.whole(), chain, length);
+                source.seek(range.start, range.end - range.start);
+                BodySource::Filtered(Box::new(source)).into()
+            }
+            AnswerBody::Origin(_) | AnswerBody::Chunks(_) | AnswerBody::Assembled { .. } => {
+                unreachable!("no part is planned of what is passed on")
+            }
         }
     }
 
@@ -146,8 +177,10 @@ impl AnswerBody {
 
     /// Nothing of it is wanted: a fetch that is to be kept goes on all the same.
     pub(crate) fn leave(self) -> Body {
-        if let AnswerBody::Follower { follower, .. } = self {
-            follower.leave_content();
+        match self {
+            AnswerBody::Follower { follower, .. } => follower.leave_content(),
+            AnswerBody::Filtered { body, .. } | AnswerBody::Assembled { text: body, .. } => drop(body.leave()),
+            _ => {}
         }
         Body::empty()
     }

@@ -11,7 +11,9 @@ use bytes::Bytes;
 use cache::{BodyPiece, Follower};
 use message::Fields;
 
-use crate::fetch::origin_body::OriginBody;
+use crate::assembly::Assembly;
+use crate::fetch::fetched_body::FetchedBody;
+use crate::filtered_source::FilteredSource;
 use crate::held_body::{HeldBody, Pages};
 use crate::limits::SLICES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
@@ -45,16 +47,20 @@ pub(crate) enum BodySource {
         follower: Follower,
         left: Option<u64>,
     },
-    Origin(Box<OriginBody>),
+    Origin(Box<FetchedBody>),
     /// Of memcached's, all of them, one at a time: the next is on its way to us meanwhile.
     Chunks(Box<ChunkedRead>),
     /// Of a body that lies in slices.
     Slices(Box<SlicedRead>),
+    /// Another body, through filters.
+    Filtered(Box<FilteredSource>),
+    /// A page that is put together.
+    Assembled(Box<Assembly>),
     /// It broke off. It must not be asked again; what was taken of it still goes out.
     Broken(End),
 }
 
-/// A body, as a protocol's writer sees it. What changes bytes on their way, such as a content coding, belongs between this and the source.
+/// A body, as a protocol's writer sees it.
 pub(crate) struct Body {
     source: BodySource,
 }
@@ -150,22 +156,29 @@ impl Body {
             BodySource::Held { held, .. } | BodySource::Parts { held, .. } => held.rest(),
             BodySource::Follow { follower, .. } => RestOfBody::of_flight(follower.flight()),
             BodySource::Slices(read) => read.rest(),
+            BodySource::Filtered(source) => source.body().rest(),
             BodySource::Empty
             | BodySource::Bytes(_)
             | BodySource::Origin(_)
             | BodySource::Chunks(_)
+            | BodySource::Assembled(_)
             | BodySource::Broken(_) => RestOfBody::Queued,
         }
     }
 
     /// Do the pieces that were taken of it belong to nobody else?
     pub(crate) fn is_handed_over(&self) -> bool {
-        matches!(self.source, BodySource::Follow { .. } | BodySource::Origin(_) | BodySource::Slices(_))
+        use BodySource::{Assembled, Filtered, Follow, Origin, Slices};
+        matches!(self.source, Follow { .. } | Origin(_) | Slices(_) | Filtered(_) | Assembled(_))
     }
 
     /// Does it come from somewhere else while it is sent, so that its end may come late, or more than was promised?
     pub(crate) fn is_streamed(&self) -> bool {
-        matches!(self.source, BodySource::Follow { .. } | BodySource::Origin(_))
+        match &self.source {
+            BodySource::Follow { .. } | BodySource::Origin(_) | BodySource::Assembled(_) => true,
+            BodySource::Filtered(source) => source.body().is_streamed(),
+            _ => false,
+        }
     }
 
     /// Is all of it taken that somebody else holds? It is held on to until that has gone: it is on its account.
@@ -238,6 +251,8 @@ impl BodySource {
                 Ok(event) => event,
                 Err(failure) => BodyEvent::Broken(End::Cut(failure.token)),
             },
+            BodySource::Filtered(source) => ready!(source.poll(queue, cx)),
+            BodySource::Assembled(page) => ready!(page.poll(queue, cx)),
             // One at a time.
             BodySource::Chunks(read) if read.has_begun() && !queue.is_empty() => return Poll::Pending,
             BodySource::Chunks(read) => match ready!(read.poll_next(cx)) {

@@ -150,7 +150,12 @@ counters! {
     vcl_errors: Total, "Failures of policies, by what their log lines say";
     vcl_fetches_failed: Total, "Fetches under a program that brought no answer";
     vcl_retries: Total, "Fetches that a program began again by return (retry)";
-    vcl_ignored: Total, "Wishes of policies that are not built yet: ESI and compression";
+    bodies_gzipped: Total, "Bodies that were gzipped";
+    bodies_gunzipped: Total, "Bodies that were gunzipped, for the store or for one client";
+    esi_requests: Total, "Requests for what pages include";
+    esi_errors: Total, "Includes and other ESI that could not be read";
+    esi_warnings: Total, "ESI that was read, and is not as it should be";
+    gzips_checked: Total, "Gzipped bodies that were checked on their way into the store";
     log_lines: Total, "Access log lines written";
     log_lines_lost: Total, "Access log lines dropped because the log could not keep up";
 }

@@ -2,7 +2,7 @@
 //!
 //! A closed enum and no trait object. An HTTP/1 exchange is one of many on its connection, which owns framing, pipelining and lingering;
 //! a stream
-//! of HTTP/2 is one of many at a time; a dry run happens in memory.
+//! of HTTP/2 is one of many at a time; a page includes what it gets; a dry run happens in memory.
 
 mod connection_tunnel;
 pub(crate) mod dry_run;
@@ -21,6 +21,7 @@ use crate::connection::Connection;
 use crate::downstream::dry_run::DryRun;
 use crate::downstream::http2_stream::Http2Stream;
 use crate::fetch::broken::Broken;
+use crate::included::IncludedClient;
 use crate::limits::Limits;
 use crate::linger;
 use crate::records::task_records::TaskRecords;
@@ -31,6 +32,8 @@ pub(crate) enum Downstream<'c> {
     Http1(&'c mut Connection),
     Http2(&'c mut Http2Stream),
     DryRun(&'c mut DryRun),
+    /// A page that the answer is included in.
+    Included(&'c mut IncludedClient),
 }
 
 /// The request's body.
@@ -41,6 +44,7 @@ impl Downstream<'_> {
             Downstream::Http1(connection) => Downstream::Http1(connection),
             Downstream::Http2(stream) => Downstream::Http2(stream),
             Downstream::DryRun(run) => Downstream::DryRun(run),
+            Downstream::Included(client) => Downstream::Included(client),
         }
     }
 
@@ -50,6 +54,7 @@ impl Downstream<'_> {
             Downstream::Http1(connection) => connection.unread.is_some(),
             Downstream::Http2(stream) => stream.has_unread_body(),
             Downstream::DryRun(run) => run.has_unread_body(),
+            Downstream::Included(_) => false,
         }
     }
 
@@ -59,6 +64,7 @@ impl Downstream<'_> {
             Downstream::Http1(connection) => connection.unread.as_ref().is_some_and(|unread| unread.is_untouched()),
             Downstream::Http2(stream) => stream.has_untouched_body(),
             Downstream::DryRun(run) => run.has_untouched_body(),
+            Downstream::Included(_) => false,
         }
     }
 
@@ -68,6 +74,7 @@ impl Downstream<'_> {
             Downstream::Http1(connection) => connection.poll_body(cx),
             Downstream::Http2(stream) => stream.poll_body(cx),
             Downstream::DryRun(run) => Poll::Ready(run.next_of_body()),
+            Downstream::Included(_) => Poll::Ready(Ok(BodyRead::End(None))),
         }
     }
 
@@ -76,7 +83,7 @@ impl Downstream<'_> {
         match self {
             Downstream::Http1(connection) => connection.poll_body_begun(cx),
             Downstream::Http2(stream) => stream.poll_body_begun(cx),
-            Downstream::DryRun(_) => Poll::Ready(Ok(())),
+            Downstream::DryRun(_) | Downstream::Included(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -86,6 +93,7 @@ impl Downstream<'_> {
             Downstream::Http1(connection) => !connection.pending.is_empty(),
             Downstream::Http2(stream) => stream.has_begun_body(),
             Downstream::DryRun(run) => run.has_unread_body(),
+            Downstream::Included(_) => false,
         }
     }
 
@@ -98,7 +106,7 @@ impl Downstream<'_> {
                 }
             }
             Downstream::Http2(stream) => stream.record_body(records),
-            Downstream::DryRun(_) => {}
+            Downstream::DryRun(_) | Downstream::Included(_) => {}
         }
     }
 
@@ -108,6 +116,7 @@ impl Downstream<'_> {
             Downstream::Http1(connection) => connection.body_broke(),
             Downstream::Http2(stream) => stream.drop_body(),
             Downstream::DryRun(run) => run.drop_body(),
+            Downstream::Included(_) => {}
         }
     }
 
@@ -135,6 +144,7 @@ impl Downstream<'_> {
                 run.drop_body();
                 true
             }
+            Downstream::Included(_) => true,
         }
     }
 }
@@ -146,7 +156,7 @@ impl Downstream<'_> {
         match self {
             Downstream::Http1(connection) => connection.exchange(Event::AnswerCut),
             Downstream::Http2(stream) => stream.cut(),
-            Downstream::DryRun(_) => {}
+            Downstream::DryRun(_) | Downstream::Included(_) => {}
         }
     }
 
@@ -156,6 +166,7 @@ impl Downstream<'_> {
             Downstream::Http1(connection) => connection.has_left(cx),
             Downstream::Http2(stream) => stream.has_left(cx),
             Downstream::DryRun(run) => run.has_left(),
+            Downstream::Included(client) => client.has_left(cx),
         }
     }
 
@@ -164,6 +175,7 @@ impl Downstream<'_> {
         match self {
             Downstream::Http2(stream) => stream.wants_tunnel,
             Downstream::Http1(_) | Downstream::DryRun(_) => true,
+            Downstream::Included(_) => false,
         }
     }
 
@@ -178,8 +190,9 @@ impl Downstream<'_> {
     pub(crate) fn idle_ms(&self, limits: &Limits) -> u64 {
         match self {
             Downstream::Http1(connection) => connection.idle_ms(limits),
-            Downstream::Http2(_) => limits.idle_timeout.as_millis() as u64,
-            Downstream::DryRun(_) => limits.idle_timeout.as_millis() as u64,
+            Downstream::Http2(_) | Downstream::DryRun(_) | Downstream::Included(_) => {
+                limits.idle_timeout.as_millis() as u64
+            }
         }
     }
 }

@@ -37,15 +37,18 @@ mod arriving;
 pub(crate) mod begin;
 pub(crate) mod bereq;
 mod beresp;
+pub(crate) mod body_filters;
 pub(crate) mod broken;
 pub(crate) mod builtin_steps;
 pub(crate) mod client_link;
+pub(crate) mod esi_scan;
 pub(crate) mod failed;
 mod fetch_loop;
 mod fetch_policy;
 pub(crate) mod fetch_states;
 #[cfg(test)]
 mod fetch_test_messages;
+pub(crate) mod fetched_body;
 pub(crate) mod fill;
 mod head_sink;
 mod invalidated;

@@ -45,6 +45,8 @@ struct AnswerTransfer {
     /// How the body ended; what is queued of it still goes out.
     end: Option<End>,
     body_bytes_sent: u64,
+    /// Of the body, what was queued to frame it.
+    framing_bytes: u64,
     pace: Pace,
     /// What the queue costs, once it was waited for.
     held: Option<Box<Charge>>,
@@ -76,7 +78,13 @@ pub(crate) async fn send(
     if is_leased {
         connection.socket.set_unsent_max(UNSENT_BYTES_MAX);
     }
-    SendOutcome { end, head_bytes, body_bytes: sending.body_bytes_sent, persistent }
+    SendOutcome {
+        end,
+        head_bytes,
+        body_bytes: sending.body_bytes_sent,
+        framing_bytes: sending.framing_bytes.min(sending.body_bytes_sent),
+        persistent,
+    }
 }
 
 impl AnswerTransfer {
@@ -117,6 +125,7 @@ impl AnswerTransfer {
             framing,
             end,
             body_bytes_sent,
+            framing_bytes: 0,
             pace,
             held,
         };
@@ -133,6 +142,7 @@ impl AnswerTransfer {
             BodyEvent::End(trailers) => match self.framing.end(trailers.as_deref().map(|trailers| trailers.view())) {
                 Some(last) if last.is_empty() => self.end = Some(End::Sent),
                 Some(last) => {
+                    self.framing_bytes += last.len() as u64;
                     self.queue.push_back(Bytes::from(last));
                     self.end = Some(End::Sent);
                 }
@@ -161,6 +171,7 @@ impl AnswerTransfer {
             }
         }
         if !framed.before().is_empty() {
+            self.framing_bytes += (framed.before().len() + framed.after().len()) as u64;
             self.queue.insert(at, Bytes::copy_from_slice(framed.before()));
             self.queue.push_back(Bytes::from_static(framed.after()));
         }

@@ -98,6 +98,8 @@ pub struct Limits {
     pub origin_idle_timeout: Duration,
     /// Requests under way on one HTTP/2 connection to an origin, or as few as the origin says.
     pub origin_streams_max: u32,
+    /// How many of what a page includes are asked for at a time.
+    pub esi_ahead_max: usize,
     /// 1xx answers passed on before the final one.
     pub interim_responses_max: u32,
     /// A larger body is passed through and not stored.
@@ -171,6 +173,7 @@ impl Default for Limits {
             origin_idle_connections_max: 1024,
             origin_idle_timeout: Duration::from_secs(4),
             origin_streams_max: wire::limits::STREAMS_MAX,
+            esi_ahead_max: 16,
             interim_responses_max: 16,
             object_bytes_max: 256 << 20,
             window_bytes_max: 256 << 10,
@@ -336,6 +339,15 @@ pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;
 
 /// How long a target that nobody asks for is kept, unless it is said otherwise.
 pub(crate) const FORWARD_TARGET_IDLE_DEFAULT: Duration = Duration::from_secs(60);
+
+/// What a filter of a body is to make at once.
+pub(crate) const FILTER_PIECE_BYTES: usize = 32 << 10;
+
+/// What a body gives its filters in one turn, however little comes of it, before others have theirs.
+pub(crate) const FILTER_TURN_BYTES: usize = 256 << 10;
+
+/// How often a coding says all that it has because nothing more comes for now. Each time costs a little of the ratio.
+pub(crate) const FILTER_FLUSHES_MAX: u32 = 64;
 
 /// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
 pub(crate) const SLICES_MAX: usize = 18;

@@ -16,7 +16,7 @@ use crate::policy::Policy;
 use crate::records::task_records::TaskRecords;
 use crate::transaction::deliver::{Answer, UnplannedAnswer};
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction, deliver};
+use crate::transaction::{BeginIncluded, Step, Transaction, deliver};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::log_notes::LogNotes;
 use crate::vcl_story::{client_steps, delivered};
@@ -163,10 +163,10 @@ pub(crate) fn synthesize(tx: &mut Transaction, synth: &Synth) -> Option<Step> {
 }
 
 /// What answers, before it is planned how much of it goes out. The error is where the request goes instead.
-pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<UnplannedAnswer, Step> {
+pub(crate) fn draft(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> Result<UnplannedAnswer, Step> {
     match tx.policy {
         Policy::Builtin => Ok(deliver::builtin_draft(tx, answer)),
-        Policy::Program(_) => delivered::draft(tx, answer),
+        Policy::Program(_) => delivered::draft(tx, answer, begin),
     }
 }
 

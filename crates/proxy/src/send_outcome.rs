@@ -26,6 +26,13 @@ pub(crate) struct SendOutcome {
     pub(crate) head_bytes: u64,
     /// Of the body, framing included.
     pub(crate) body_bytes: u64,
+    /// Of these, what frames it: lengths of chunks, and what stands behind the last.
+    pub(crate) framing_bytes: u64,
     /// May the client ask again the same way, as far as the answer goes?
     pub(crate) persistent: bool,
+}
+
+impl SendOutcome {
+    pub(crate) const NOTHING: SendOutcome =
+        SendOutcome { end: End::Sent, head_bytes: 0, body_bytes: 0, framing_bytes: 0, persistent: true };
 }

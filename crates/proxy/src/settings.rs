@@ -22,7 +22,7 @@ pub use crate::memcached_gateway::gateway_settings::{
     BinaryKeys, LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode,
     MemcachedServer, MemcachedSettings, MemcachedTls, NextServer, RequestPart,
 };
-pub use crate::vcl_parameters::VclParameters;
+pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
 
 /// Everything that a reload may change, in one value.
 #[derive(Clone, Debug)]

@@ -22,6 +22,7 @@ use crate::disk_read::DiskRead;
 use crate::downstream::Downstream;
 use crate::error_note::ErrorNote;
 use crate::field_set::FieldSet;
+use crate::included::IncludedClient;
 use crate::outgoing::Outgoing;
 use crate::policy::{self, Policy};
 use crate::send_outcome::End;
@@ -59,6 +60,9 @@ pub(crate) mod transmit;
 mod tunnel;
 mod unread_body;
 pub(crate) mod wait;
+
+/// Begins the story of what is included in a page, in a task of its own. Its loop is not known to the steps.
+pub(crate) type BeginIncluded = fn(Box<Transaction>, IncludedClient, Step);
 
 /// What comes next, and what it needs.
 pub(crate) enum Step {

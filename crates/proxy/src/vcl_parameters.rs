@@ -8,6 +8,33 @@ use std::time::Duration;
 
 use rules::lifetimes::Defaults;
 
+/// How ESI is read: the bits `esi_…` of Varnish's parameter `feature`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EsiFeatures {
+    /// Not `esi_disable_xml_check`: what does not begin with `<` is not looked through.
+    pub wants_xml: bool,
+    /// `esi_ignore_other_elements`.
+    pub ignores_others: bool,
+    /// `esi_remove_bom`.
+    pub removes_bom: bool,
+    /// `esi_ignore_https`: it is asked for as `http://` is.
+    pub takes_https: bool,
+    /// `esi_include_onerror`.
+    pub heeds_onerror: bool,
+}
+
+impl Default for EsiFeatures {
+    fn default() -> EsiFeatures {
+        EsiFeatures {
+            wants_xml: true,
+            ignores_others: false,
+            removes_bom: false,
+            takes_https: false,
+            heeds_onerror: false,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct VclParameters {
     /// For how long an answer is fresh that does not say so itself.
@@ -23,6 +50,13 @@ pub struct VclParameters {
     /// How far the origin's clock may be wrong before its Date is not believed.
     pub clock_skew: Duration,
     pub http_range_support: bool,
+    /// Programs have bodies gzipped and gunzipped, and what a client takes of codings is gzip or nothing.
+    pub http_gzip_support: bool,
+    /// From 0 (not smaller) to 9 (as small as can be).
+    pub gzip_level: u8,
+    /// How deep a page may lie in pages that include it.
+    pub max_esi_depth: u32,
+    pub esi: EsiFeatures,
     /// For backends with `.max_connections` that say nothing themselves: who may wait for a connection, and for how long.
     pub backend_wait_limit: u32,
     pub backend_wait_timeout: Duration,
@@ -54,6 +88,10 @@ impl Default for VclParameters {
             max_retries: 4,
             clock_skew: Duration::from_secs(10),
             http_range_support: true,
+            http_gzip_support: true,
+            gzip_level: 6,
+            max_esi_depth: 5,
+            esi: EsiFeatures::default(),
             backend_wait_limit: 0,
             backend_wait_timeout: Duration::ZERO,
             vcl_cooldown: Duration::from_secs(600),

@@ -19,6 +19,16 @@ pub fn preferred(fields: FieldsView<'_>, offered: &[&[u8]]) -> Option<usize> {
     best.map(|(at, _)| at)
 }
 
+/// Do these lines of Accept-Encoding want the coding, which is in lower case, by a name of its own?
+pub fn names<'a>(mut lines: impl Iterator<Item = &'a [u8]>, coding: &[u8]) -> bool {
+    let is_wanted = |member: &[u8]| {
+        let mut parts = member.split(|&b| b == b';').map(<[u8]>::trim_ascii);
+        let is_it = is_named(parts.next().unwrap_or_default(), coding);
+        is_it && parts.next().map_or(Some(1_000), weight).is_some_and(|weight| weight > 0)
+    };
+    lines.any(|line| list_members(line).any(is_wanted))
+}
+
 /// In thousandths; by its own name, or else by `*`. Of several the first counts.
 fn weight_of(fields: FieldsView<'_>, coding: &[u8]) -> Option<u32> {
     let mut by_star = None;
@@ -85,6 +95,23 @@ mod tests {
         check("Accept-Encoding: identity;q=0.5, gzip;q=0.5\r\n", Some(2));
         check("Accept-Encoding: gzip;q=0.1, br;q=0, zstd;q=0, *;q=0.5\r\n", Some(2));
         check("Accept-Encoding: br;q=0, *;q=0.1\r\n", Some(1));
+    }
+
+    #[test]
+    fn a_coding_is_named_or_not() {
+        for (lines, expect) in [
+            ("Accept-Encoding: br, GZIP;q=0.1\r\n", true),
+            ("Accept-Encoding: x-gzip\r\n", true),
+            ("Accept-Encoding: br\r\nAccept-Encoding: gzip\r\n", true),
+            ("Accept-Encoding: gzip;q=0\r\n", false),
+            ("Accept-Encoding: gzip;q=0.0, x-gzip\r\n", true),
+            ("Accept-Encoding: gzip;q=-1\r\n", false),
+            ("Accept-Encoding: *\r\n", false),
+            ("Accept-Encoding: gzippy, br\r\n", false),
+            ("", false),
+        ] {
+            assert_eq!(names(fields(lines).view().get_all(FieldName::AcceptEncoding), b"gzip"), expect, "{lines:?}");
+        }
     }
 
     #[test]

@@ -86,6 +86,12 @@ impl VarySpec {
         sink(&[0]);
     }
 
+    /// The others of the names. `None`: there are none.
+    pub fn without(&self, name: FieldName) -> Option<VarySpec> {
+        let others: Arc<[VaryName]> = self.names.iter().filter(|vary| vary.name != name).cloned().collect();
+        (!others.is_empty()).then_some(VarySpec { names: others })
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.names.iter().map(|vary| &*vary.text)
     }

@@ -145,6 +145,12 @@ impl Loaded {
         self.compiled.asks_hash
     }
 
+    /// May the program say itself what a body goes through on its way to the client?
+    #[inline]
+    pub fn names_filters(&self) -> bool {
+        self.compiled.names_filters
+    }
+
     /// Has the program nothing of its own in this subroutine, so that what it says is known?
     #[inline]
     pub fn is_builtin(&self, method: Method) -> bool {

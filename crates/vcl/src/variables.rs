@@ -106,8 +106,7 @@ pub fn is_framing_header(header: &str) -> bool {
 
 /// Wishes about bodies that are taken and counted: answers go out as they came.
 pub fn is_not_built_yet(row: VariableId) -> bool {
-    use VariableId as V;
-    matches!(row, V::BERESP_DO_ESI | V::BERESP_DO_GZIP | V::BERESP_DO_GUNZIP)
+    row == VariableId::BERESP_DO_ESI
 }
 
 /// All names, for suggestions.

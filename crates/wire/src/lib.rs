@@ -51,7 +51,7 @@ pub mod http2 {
         pub(crate) use stored_block::write_pseudo_fields;
         pub use stored_block::{
             PseudoFields, write_fields, write_known_field, write_known_number, write_made_field, write_plain_field,
-            write_request_line, write_status,
+            write_status,
         };
     }
     #[cfg(test)]

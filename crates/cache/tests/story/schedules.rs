@@ -125,6 +125,7 @@ pub fn description(storable: Option<cache::StoreAs>) -> cache::Description {
         supersedes: true,
         is_personal: false,
         mark: None,
+        esi: None,
         now: at(1_000),
     }
 }

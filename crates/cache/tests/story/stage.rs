@@ -105,6 +105,7 @@ impl Stage {
             is_personal: false,
             supersedes: true,
             mark: None,
+            esi: None,
             now: self.now,
         }
     }

@@ -1,6 +1,7 @@
 //! What Varnish counts and larder's workers do not: read off the records on their way into the log, by the thread that writes
 //! them. So it costs a request nothing; and what the log lost, which it says, is not counted.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -83,11 +84,17 @@ const SHORT_LIFE_S: f64 = 10.0;
 pub struct LogTally {
     served: [AtomicU64; TALLIED.len()],
     fetches: Mutex<FetchTally>,
+    /// Requests for what pages include: their bytes are those of the pages.
+    included: Mutex<BTreeSet<u32>>,
 }
 
 impl Default for LogTally {
     fn default() -> LogTally {
-        LogTally { served: [const { AtomicU64::new(0) }; TALLIED.len()], fetches: Mutex::default() }
+        LogTally {
+            served: [const { AtomicU64::new(0) }; TALLIED.len()],
+            fetches: Mutex::default(),
+            included: Mutex::default(),
+        }
     }
 }
 
@@ -110,11 +117,25 @@ impl LogTally {
         let mut fetches = self.fetches.lock();
         fetches.go_on(xid);
         each_record(records, |kind, text| {
-            self.note(kind, text);
+            if !self.is_of_included(xid, kind, text) {
+                self.note(kind, text);
+            }
             if let Some(answer) = fetches.note(kind, text) {
                 self.note_answer(answer);
             }
         });
+    }
+
+    /// Is this the account of a request for what a page includes?
+    fn is_of_included(&self, xid: u32, kind: RecordKind, text: &[u8]) -> bool {
+        match kind {
+            RecordKind::Begin if text.starts_with(b"req ") && text.windows(5).any(|part| part == b" esi ") => {
+                self.included.lock().insert(xid);
+                false
+            }
+            RecordKind::ReqAcct => self.included.lock().remove(&xid),
+            _ => false,
+        }
     }
 
     fn note(&self, kind: RecordKind, text: &[u8]) {

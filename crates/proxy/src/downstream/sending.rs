@@ -28,6 +28,7 @@ impl Downstream<'_> {
                 run.take_interim(&head);
                 true
             }
+            Downstream::Included(_) => true,
         }
     }
 
@@ -54,6 +55,7 @@ impl Downstream<'_> {
             }
             Downstream::Http2(stream) => stream.send(outgoing).await,
             Downstream::DryRun(run) => run.take_answer(outgoing, persistent).await,
+            Downstream::Included(client) => client.send(outgoing).await,
         }
     }
 
@@ -61,7 +63,7 @@ impl Downstream<'_> {
         let (core, is_secure) = match self {
             Downstream::Http1(connection) => (&connection.core, connection.asker().is_secure()),
             Downstream::Http2(stream) => (&stream.core, stream.streams.is_secure),
-            Downstream::DryRun(_) => return,
+            Downstream::DryRun(_) | Downstream::Included(_) => return,
         };
         if let OutgoingHead::Whole { head, .. } = &mut outgoing.head {
             head.add_transport_security(&core.site_ref(), is_secure);
@@ -85,7 +87,7 @@ impl Downstream<'_> {
             }
             (Downstream::Http2(stream), Some(head)) => stream.begin_tunnel(&head),
             // Without a head bytes of HTTP/1 would flow.
-            (Downstream::Http2(_), None) => false,
+            (Downstream::Http2(_), None) | (Downstream::Included(_), _) => false,
             (Downstream::DryRun(run), head) => {
                 head.iter().for_each(|head| run.take_interim(head));
                 true
@@ -99,7 +101,7 @@ impl Downstream<'_> {
             Downstream::Http1(connection) => connection.carry(tunnel).await,
             Downstream::Http2(stream) => stream.carry(tunnel).await,
             // Whoever is at the other end of a tunnel is none of a dry run's.
-            Downstream::DryRun(_) => 0,
+            Downstream::DryRun(_) | Downstream::Included(_) => 0,
         }
     }
 
@@ -118,7 +120,7 @@ impl Downstream<'_> {
                 connection.leave(persistent, client_closes).await
             }
             // The stream ends with its task.
-            Downstream::Http2(_) => persistent,
+            Downstream::Http2(_) | Downstream::Included(_) => persistent,
             #[cfg(test)]
             Downstream::DryRun(run) => {
                 run.ended = Some((persistent, why()));
@@ -145,7 +147,7 @@ impl DryRun {
         answer.body = bytes;
         let (end, body_bytes) = (answer.end, answer.body.len() as u64);
         self.answer = Some(answer);
-        SendOutcome { end, head_bytes: 0, body_bytes, persistent }
+        SendOutcome { end, head_bytes: 0, body_bytes, framing_bytes: 0, persistent }
     }
 }
 

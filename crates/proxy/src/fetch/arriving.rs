@@ -4,16 +4,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::fetch::Fetch;
+use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::origin_body::{Arriving, OriginBody};
 
 impl Arriving {
     /// For a pass, whose fetch ends in its transaction's transmit.
-    pub(crate) fn into_passed(self, fetch: &mut Fetch) -> OriginBody {
+    pub(crate) fn into_passed(self, fetch: &mut Fetch) -> FetchedBody {
         fetch.passed();
         self.into_body(fetch)
     }
 
-    pub(crate) fn into_body(self, fetch: &Fetch) -> OriginBody {
+    pub(crate) fn into_body(mut self, fetch: &Fetch) -> FetchedBody {
+        let filters = self.filters.take();
+        FetchedBody::new(self.into_origin_body(fetch), filters)
+    }
+
+    fn into_origin_body(self, fetch: &Fetch) -> OriginBody {
         let mut upstream = self.upstream;
         upstream.begin_body(self.framing, &fetch.site.settings.limits.chunked);
         OriginBody {

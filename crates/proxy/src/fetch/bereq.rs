@@ -9,6 +9,25 @@ use wire::HopByHop;
 
 use crate::fetch::origin_request;
 use crate::fetch::purpose::Purpose;
+use crate::site::Site;
+
+/// What the request to the origin is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BereqOf {
+    /// One client: it goes as that has asked.
+    Pass,
+    /// The store.
+    Store { asks_gzip: bool },
+}
+
+impl BereqOf {
+    pub(crate) fn of(is_pass: bool, site: &Site) -> BereqOf {
+        match is_pass {
+            true => BereqOf::Pass,
+            false => BereqOf::Store { asks_gzip: site.settings.vcl.http_gzip_support },
+        }
+    }
+}
 
 /// The request to the origin before the program sees it: of the client's fields those that are not for one connection
 /// or one client's conditions, and, where something stored may be confirmed, ours. What Connection names goes as it came in
@@ -17,8 +36,9 @@ pub(crate) fn bereq_of(
     request: &Request<'_>,
     original: Option<FieldsView<'_>>,
     stale: Option<&Arc<Object>>,
-    is_pass: bool,
+    of: BereqOf,
 ) -> RequestHead {
+    let is_pass = of == BereqOf::Pass;
     let hop_by_hop = HopByHop::of(request.fields);
     let is_of_the_program = |field: &Field<'_>| {
         let came = original.is_none_or(|came| came.get_all_named(field.name_text).any(|value| value == field.value));
@@ -31,6 +51,10 @@ pub(crate) fn bereq_of(
         if !framing && !is_kept_back && (!hop_by_hop.drops(&field) || is_of_the_program(&field)) {
             fields.push_named(field.name_text, field.value);
         }
+    }
+    if of == (BereqOf::Store { asks_gzip: true }) {
+        // What is stored is for those too who do not take it: it is gunzipped for them.
+        fields.set(FieldName::AcceptEncoding, "gzip");
     }
     // As in Varnish: what builtin.vcl refuses to confirm is not asked about, and nothing is confirmed that has no body.
     if let Some(stale) = stale.filter(|stale| stale.status() == Status::OK && stale.length() > 0) {
@@ -73,7 +97,8 @@ mod tests {
     /// The lines of the request to the origin beside Host.
     fn check(asked: &RequestHead, original: Option<&RequestHead>, is_pass: bool, expect: &[&str]) {
         let original = original.map(|original| original.fields());
-        let bereq = bereq_of(&asked.request(), original, None, is_pass);
+        let of = if is_pass { BereqOf::Pass } else { BereqOf::Store { asks_gzip: false } };
+        let bereq = bereq_of(&asked.request(), original, None, of);
         assert_eq!(lines(&bereq.fields().to_fields())[1..], *expect);
     }
 
@@ -87,8 +112,21 @@ mod tests {
 
     #[test]
     fn a_fetch_for_many_is_a_get() {
-        let method = |is_pass| bereq_of(&request("HEAD", &[]).request(), None, None, is_pass).method;
-        assert_eq!((method(false), method(true)), (Method::Get, Method::Head));
+        let method = |of| bereq_of(&request("HEAD", &[]).request(), None, None, of).method;
+        let stored = BereqOf::Store { asks_gzip: false };
+        assert_eq!((method(stored), method(BereqOf::Pass)), (Method::Get, Method::Head));
+    }
+
+    #[test]
+    fn what_is_stored_is_asked_for_in_gzip_whatever_its_client_takes() {
+        let asked = |of| {
+            lines(&bereq_of(&request("GET", &["Accept-Encoding: br"]).request(), None, None, of).fields().to_fields())
+                [1..]
+                .join("")
+        };
+        assert_eq!(asked(BereqOf::Store { asks_gzip: true }), "Accept-Encoding: gzip");
+        assert_eq!(asked(BereqOf::Store { asks_gzip: false }), "Accept-Encoding: br");
+        assert_eq!(asked(BereqOf::Pass), "Accept-Encoding: br");
     }
 
     #[test]

@@ -78,7 +78,16 @@ pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
 
 fn settled(head: ResponseHead, arrival: Arrival, body: SettledBody, storable: Storable) -> FetchVerdict {
     let (made, ruling) = (MadeHead { status: head.status.0, head }, Ruling::Rules(storable));
-    FetchVerdict::Settled(Box::new(Settled { made, body, arrival, ruling, streams: true, why: "" }))
+    FetchVerdict::Settled(Box::new(Settled {
+        made,
+        body,
+        arrival,
+        ruling,
+        streams: true,
+        why: "",
+        esi: None,
+        page: None,
+    }))
 }
 
 /// Is this 304 about what is stored, and does it belong where that is?
@@ -152,7 +161,7 @@ pub(super) fn landing(
         }
     });
     let uncacheable_ms = fetch.site.settings.policy.uncacheable.as_millis() as u64;
-    Ok(Landing { head, shared_head, kept, uncacheable_ms, supersedes: true, place })
+    Ok(Landing { head, shared_head, kept, uncacheable_ms, supersedes: true, place, esi: None })
 }
 
 /// RFC 5861 §4: an error answer is as bad as none where something stale may be served. What is beyond 599 is no status and

@@ -7,6 +7,7 @@ use cache::Failure;
 use wire::Refusal;
 use wire::http2::ErrorCode;
 
+use crate::filter_chain::FilterFault;
 use crate::origin::{Origin, OriginError};
 use crate::upstream::Upstream;
 
@@ -112,6 +113,12 @@ pub(crate) fn stalled(origin: &str, label: &str, after: Duration) -> Failure {
 pub(crate) fn garbled_body(origin: &str, label: &str, refusal: &Refusal) -> Failure {
     let text = format!("origin \"{origin}\" ({label}): its body was refused: {}", refusal.token).into();
     Failure { status: 502, token: refusal.token, text, remember_ms: REMEMBER_MS }
+}
+
+/// A body that is not in the coding that its head names.
+pub(crate) fn unfilterable(origin: &str, label: &str, fault: &FilterFault) -> Failure {
+    let text = format!("origin \"{origin}\" ({label}): {fault}").into();
+    Failure { status: 502, token: "origin-body-coding", text, remember_ms: REMEMBER_MS }
 }
 
 /// A 304 that is not about what we hold, to a request without conditions. Not remembered: the origin is well, and knows

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use cache::{Began, Failure, Ticket};
 use wire::Parties;
 
+use crate::fetch::bereq::BereqOf;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::fill::Landing;
@@ -156,7 +157,7 @@ impl Fetch {
 
     /// By whose word the slices of a body are asked for that this fetch brought. `None`: by the built-in policy's.
     pub(super) fn slice_program(&self) -> Option<Rc<SliceProgram>> {
-        let task = self.policy.task()?;
-        Some(SliceProgram::new(Rc::clone(&task.made_for), (&task.original.request(), None)))
+        let (task, of) = (self.policy.task()?, BereqOf::of(false, &self.site));
+        Some(SliceProgram::new(Rc::clone(&task.made_for), (&task.original.request(), None), of))
     }
 }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use cache::{Description, Draft, Failure, Mark, Now, Renewal, StoreAs, Ticket, Unshared};
+use cache::{Description, Draft, EsiPage, Failure, Mark, Now, Renewal, StoreAs, Ticket, Unshared};
 use message::ResponseHead;
 
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::fetch_states::FetchState;
+use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::notes::FetchNotes;
-use crate::fetch::origin_body::{Arriving, OriginBody};
+use crate::fetch::origin_body::Arriving;
 use crate::fetch::settled::{Settled, SettledBody};
 use crate::fetch::slice_fetch;
 use crate::fetch::slice_stream::SliceStream;
@@ -88,6 +89,8 @@ pub(super) struct Landing {
     pub(super) supersedes: bool,
     /// Where it belongs. Under a program the key is the program's, and there is none.
     pub(super) place: Option<VariationKey>,
+    /// What is to be included in its body.
+    pub(super) esi: Option<Arc<EsiPage>>,
 }
 
 /// What is left of an answer that is not stored.
@@ -103,12 +106,12 @@ pub(super) struct Unkept {
 
 impl Landing {
     fn description(self, length: Option<u64>, now: Now) -> Description {
-        let Landing { head, shared_head, kept, uncacheable_ms, supersedes, .. } = self;
+        let Landing { head, shared_head, kept, uncacheable_ms, supersedes, esi, .. } = self;
         let (storable, mark, is_personal) = match kept {
             Ok(store_as) => (Some(store_as), None, false),
             Err(Unkept { mark, is_personal, .. }) => (None, mark, is_personal),
         };
-        Description { head, shared_head, length, storable, uncacheable_ms, is_personal, mark, supersedes, now }
+        Description { head, shared_head, length, storable, uncacheable_ms, is_personal, mark, supersedes, esi, now }
     }
 
     /// The origin confirmed what is stored.
@@ -210,7 +213,7 @@ pub(crate) struct Course {
 }
 
 /// Moves the body into the draft. True when it landed whole.
-pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: OriginBody, course: Course) -> bool {
+pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: FetchedBody, course: Course) -> bool {
     let mut poured = 0;
     loop {
         if poured >= POURED_BYTES_MAX {

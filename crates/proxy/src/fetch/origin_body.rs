@@ -12,6 +12,7 @@ use wire::ResponseBody;
 
 use crate::core::Core;
 use crate::fetch::failed;
+use crate::filter_chain::FilterChain;
 use crate::limits::{GIVEN_UP_BYTES_MAX, GIVEN_UP_WAIT};
 use crate::origin::OriginFailure;
 use crate::records::fetch_records;
@@ -24,6 +25,8 @@ pub(crate) struct Arriving {
     pub(crate) framing: ResponseBody,
     /// Another request may follow on the connection after a clean end.
     pub(crate) persistent: bool,
+    /// What the policy wants it to go through.
+    pub(crate) filters: Option<FilterChain>,
 }
 
 pub(crate) struct OriginBody {
@@ -46,6 +49,7 @@ impl Arriving {
     /// If it is known.
     pub(crate) fn length(&self) -> Option<u64> {
         match self.framing {
+            ResponseBody::Length(_) if self.filters.as_ref().is_some_and(|chain| !chain.keeps_length()) => None,
             ResponseBody::Length(length) => Some(length),
             ResponseBody::None => Some(0),
             ResponseBody::Chunked | ResponseBody::UntilClose | ResponseBody::Tunnel => None,
@@ -191,9 +195,16 @@ impl OriginBody {
     }
 
     fn fail(&mut self, kind: OriginFailure, failure: impl FnOnce(&str, &str) -> Failure) -> Failure {
+        if let Some(upstream) = &self.upstream {
+            upstream.failed(&self.core.handle(), kind);
+        }
+        self.refuse(failure)
+    }
+
+    /// What came is not what its head says: nobody can use it. The connection is closed, which tells the origin to stop.
+    pub(super) fn refuse(&mut self, failure: impl FnOnce(&str, &str) -> Failure) -> Failure {
         let label = match self.upstream.take() {
             Some(upstream) => {
-                upstream.failed(&self.core.handle(), kind);
                 if let Some(records) = &self.records {
                     fetch_records::closed(records, &self.origin, &upstream, false);
                 }

@@ -9,6 +9,7 @@ use rules::{Facts, Lifetimes, VarySpec};
 use wire::{HopByHop, ResponseBody};
 
 use crate::fetch::arrival::Arrival;
+use crate::fetch::body_filters::Filters;
 use crate::fetch::builtin_steps::vary;
 use crate::fetch::fetch_policy::FetchVerdict;
 use crate::fetch::fill::{Landing, Unkept};
@@ -26,7 +27,7 @@ use crate::vcl_story::scope_heads::MadeHead;
 pub(super) fn settled(
     fetch: &Fetch,
     made: MadeHead,
-    mut body: SettledBody,
+    (mut body, filters): (SettledBody, Filters),
     pass_for: Option<f64>,
     arrival: Arrival,
 ) -> FetchVerdict {
@@ -51,15 +52,18 @@ pub(super) fn settled(
         by.uncacheable = forbids.map(DecidedBy::Response);
         Keeping::Store.unless(forbids.is_some())
     };
-    record(fetch, &body, pass_for, &lifetimes, (keeping, arrival.received));
+    record(fetch, (&body, &filters.names), pass_for, &lifetimes, (keeping, arrival.received));
     note_life(fetch, &lifetimes, &by, keeping);
     let why = match body {
         SettledBody::Made(_) => task.why_failed.get(),
         _ => "",
     };
-    let streams = task.do_stream.get() || is_too_long(fetch, &made.head, &body, keeping);
+    let is_too_long = is_too_long(fetch, &made.head, &body, keeping);
+    let esi = filters.esi.filter(|_| !is_too_long);
+    // What is looked through is whole first.
+    let streams = is_too_long || task.do_stream.get() && esi.is_none();
     let ruling = Ruling::Program { keeping, lifetimes };
-    FetchVerdict::Settled(Box::new(Settled { made, body, arrival, ruling, streams, why }))
+    FetchVerdict::Settled(Box::new(Settled { made, body, arrival, ruling, streams, why, esi, page: None }))
 }
 
 /// By what nothing can be selected or purged nothing is kept, and who comes next does not wait for it.
@@ -79,7 +83,7 @@ fn is_too_long(fetch: &Fetch, head: &ResponseHead, body: &SettledBody, keeping: 
 
 fn record(
     fetch: &Fetch,
-    body: &SettledBody,
+    (body, filters): (&SettledBody, &str),
     pass_for: Option<f64>,
     lifetimes: &Lifetimes,
     (keeping, received): (Keeping, Now),
@@ -93,7 +97,7 @@ fn record(
         SettledBody::Stored { .. } => Some(ResponseBody::None),
         SettledBody::Made(_) | SettledBody::Read(_) => None,
     };
-    fetch_records::body_begins(records, framing, fetch.task().do_stream.get(), keeping == Keeping::Store);
+    fetch_records::body_begins(records, (framing, filters), fetch.task().do_stream.get(), keeping == Keeping::Store);
     if let SettledBody::Made(body) = body {
         records.count(|carried| carried.body_in += body.len() as u64);
         fetch_records::body_ended(records);
@@ -137,6 +141,9 @@ pub(super) fn landing(
     let fields = head.fields.view();
     let (vary, tags) = (vary(fields), program_purge::tags_of(&fetch.core.shared.cache, fields));
     let vary = vary.ok().flatten();
+    // Everybody is given what is stored, less its coding where that is not wanted.
+    let gives_any_coding = fetch.site.settings.vcl.http_gzip_support;
+    let vary = if gives_any_coding { vary.and_then(|vary| vary.without(FieldName::AcceptEncoding)) } else { vary };
     let kept = match keeping {
         Keeping::Store => Ok(StoreAs {
             facts: dates(&head, received),
@@ -154,7 +161,15 @@ pub(super) fn landing(
     };
     // An error that the program made for those who wait, and gives no life, leaves what is stored in its place.
     let supersedes = !matches!(settled.body, SettledBody::Made(_)) || lifetimes.ttl_ms > 0;
-    Landing { shared_head: Arc::clone(&head), head, kept, uncacheable_ms: 0, supersedes, place: None }
+    Landing {
+        shared_head: Arc::clone(&head),
+        head,
+        kept,
+        uncacheable_ms: 0,
+        supersedes,
+        place: None,
+        esi: settled.page.clone(),
+    }
 }
 
 /// What a program says of a connection is about no other one, and the number in X-Varnish is that of the fetch.

@@ -18,8 +18,9 @@ use vcl::{BackendRef, Loaded};
 use wire::RequestBody;
 
 use crate::fetch::arrival::Arrival;
-use crate::fetch::bereq::{self, with_xid};
+use crate::fetch::bereq::{self, BereqOf, with_xid};
 use crate::fetch::beresp::{received_head, says_body_of_204};
+use crate::fetch::body_filters;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::fetch_policy::{FetchPolicy, FetchVerdict};
@@ -34,6 +35,7 @@ use crate::records::fetch_records::{self, FetchReason};
 use crate::transaction::synth::Synth;
 use crate::vcl_story::backend_task::{BackendTask, MadeFor};
 use crate::vcl_story::client_state::ClientState;
+use crate::vcl_story::filter_names;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf, sent_status};
@@ -86,7 +88,8 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
     };
     if !is_seen {
         let original = client.original.as_ref().map(|original| original.fields());
-        let bereq = bereq::bereq_of(&fetch.head.request(), original, stale, is_pass);
+        let of = BereqOf::of(is_pass, &fetch.site);
+        let bereq = bereq::bereq_of(&fetch.head.request(), original, stale, of);
         fetch.head = Rc::new(with_xid(&bereq.request(), xid));
     }
     let mut task = BackendTask::new(MadeFor::of(client), Rc::clone(&fetch.head), xid, core.now());
@@ -297,6 +300,10 @@ fn refresh(fetch: &mut Fetch, reply: OriginReply, stale: &Arc<Object>) -> FetchV
     head.fields.retain(|field| !field.name_text.eq_ignore_ascii_case(b"x-varnish"));
     if merges {
         update::merge_304(&mut head, reply.head.response(), &fetch.store_defaults());
+        if stale.etag().is_some_and(|tag| tag.starts_with(b"W/")) {
+            // The body may have been put into another coding on its way here.
+            filter_names::weaken_tag(&mut head.fields);
+        }
     }
     // It is as old as the update says: an Age that was stored would be counted twice.
     head.fields.remove(FieldName::Age);
@@ -310,7 +317,7 @@ fn refresh(fetch: &mut Fetch, reply: OriginReply, stale: &Arc<Object>) -> FetchV
 }
 
 /// vcl_backend_response, and what its verdict makes of the answer.
-fn backend_response(fetch: &mut Fetch, head: ResponseHead, body: SettledBody, arrival: Arrival) -> FetchVerdict {
+fn backend_response(fetch: &mut Fetch, head: ResponseHead, mut body: SettledBody, arrival: Arrival) -> FetchVerdict {
     announce(fetch, &head, arrival);
     let stale = match &fetch.purpose {
         Purpose::Store(stale) => stale.clone(),
@@ -331,13 +338,27 @@ fn backend_response(fetch: &mut Fetch, head: ResponseHead, body: SettledBody, ar
         Ok((scope.response.to_made(), pass_for))
     });
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
-        Ok((made, pass_for)) => settled(fetch, made, body, pass_for, arrival),
+        Ok((mut made, pass_for)) => match body_filters::apply(fetch, &mut made.head, &mut body) {
+            Ok(filters) => settled(fetch, made, (body, filters), pass_for, arrival),
+            Err(why) => {
+                body.finish(fetch);
+                unfilterable(fetch, &why)
+            }
+        },
         Err(instead) => {
             // A connection on which nothing more comes can be used again.
             body.finish(fetch);
             go(fetch, instead)
         }
     }
+}
+
+/// What the program wants done to the body cannot be done.
+fn unfilterable(fetch: &mut Fetch, why: &str) -> FetchVerdict {
+    if let Some(records) = fetch.records() {
+        records.put(RecordKind::FetchError, &[why.as_bytes()]);
+    }
+    error_after_failure(fetch, "filter-unknown")
 }
 
 /// How long the answer lives by what its head says, before the program has its say.
@@ -404,7 +425,7 @@ fn backend_error(fetch: &mut Fetch, status: u16, reason: Option<Box<[u8]>>) -> F
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
         Ok((made, body)) => {
             let arrival = Arrival { received, delay_ms: 0 };
-            settled(fetch, made, SettledBody::Made(body), None, arrival)
+            settled(fetch, made, (SettledBody::Made(body), body_filters::Filters::default()), None, arrival)
         }
         Err(Instead::Retry) if !may_retry(fetch) => abandon("retries-too-many"),
         Err(instead) => go(fetch, instead),

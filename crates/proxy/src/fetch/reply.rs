@@ -151,6 +151,7 @@ fn finish(fetch: &mut Fetch, upstream: Upstream, answer: ReplyHead, upload: &Upl
             framing: answer.body,
             // An origin that answered before it had the whole body may still be reading it.
             persistent: answer.persistent && upload.is_done() && !fetch.is_last(),
+            filters: None,
         },
         arrival: Arrival {
             received: fetch.core.clock().at(arrived),

@@ -2,11 +2,12 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
-use cache::{Failure, Part};
-use message::Fields;
+use cache::{EsiPage, Failure, Part};
+use message::{FieldName, Fields};
 use rules::{Facts, Lifetimes, WhyNotStored};
 use wire::{HopByHop, ResponseBody};
 
@@ -14,6 +15,7 @@ use crate::fetch::Fetch;
 use crate::fetch::arrival::Arrival;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
+use crate::fetch::esi_scan::{self, EsiWish};
 use crate::fetch::origin_body::Arriving;
 use crate::upstream::OriginPiece;
 use crate::vcl_story::scope_heads::MadeHead;
@@ -29,6 +31,10 @@ pub(crate) struct Settled {
     pub(crate) streams: bool,
     /// Why the last attempt brought nothing, for the log; empty when it did.
     pub(crate) why: &'static str,
+    /// It is to be looked through when it is here …
+    pub(crate) esi: Option<EsiWish>,
+    /// … and this was found.
+    pub(crate) page: Option<Arc<EsiPage>>,
 }
 
 pub(crate) enum SettledBody {
@@ -132,9 +138,16 @@ impl Fetch {
             Poll::Pending if client.has_left(cx) => Poll::Ready(Err(Broken::ClientLeft)),
             Poll::Pending => Poll::Pending,
         });
-        let (body, mut made) = (SettledBody::Read(whole.await?), made);
+        let (mut body, mut made) = (whole.await?, made);
         made.head.fields = HopByHop::end_to_end(made.head.fields.view());
-        Ok(Box::new(Settled { made, body, ..*settled }))
+        let page = settled.esi.and_then(|wish| esi_scan::scan(self, &body, wish));
+        if page.is_none() && settled.esi.is_some_and(|wish| wish.is_gzipped) {
+            if let Ok(gzipped) = esi_scan::gzipped(self, &body) {
+                body = gzipped;
+                made.head.fields.push(FieldName::ContentEncoding, "gzip");
+            }
+        }
+        Ok(Box::new(Settled { made, body: SettledBody::Read(body), page, ..*settled }))
     }
 }
 

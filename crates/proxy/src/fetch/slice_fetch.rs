@@ -18,7 +18,7 @@ use rules::range::{ContentRange, may_combine};
 use crate::client_identity::ClientIdentity;
 use crate::core::Core;
 use crate::fetch::begin::{Requester, Under};
-use crate::fetch::bereq::bereq_of;
+use crate::fetch::bereq::{BereqOf, bereq_of};
 use crate::fetch::broken::Broken;
 use crate::fetch::fetch_states::FetchState;
 use crate::fetch::fill::{Course, pour};
@@ -60,8 +60,9 @@ impl SliceProgram {
     pub(crate) fn new(
         made_for: Rc<MadeFor>,
         (asked, original): (&Request<'_>, Option<FieldsView<'_>>),
+        of: BereqOf,
     ) -> Rc<SliceProgram> {
-        Rc::new(SliceProgram { made_for, bereq: bereq_of(asked, original, None, false) })
+        Rc::new(SliceProgram { made_for, bereq: bereq_of(asked, original, None, of) })
     }
 }
 

@@ -87,6 +87,7 @@ fn store(ticket: Ticket, store_as: StoreAs, head: Arc<ResponseHead>, now: Now) -
         is_personal: false,
         supersedes: true,
         mark: None,
+        esi: None,
         now,
     });
     draft.land(None)

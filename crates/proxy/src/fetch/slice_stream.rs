@@ -11,8 +11,8 @@ use bytes::Bytes;
 use cache::{Draft, Failure, Ticket};
 
 use crate::fetch::Fetch;
+use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::fill::wait_for_room;
-use crate::fetch::origin_body::OriginBody;
 use crate::fetch::slice_fetch::{SliceSource, room_for_slice};
 use crate::limits::SLICE_STREAM_PATIENCE;
 use crate::upstream::OriginPiece;
@@ -29,7 +29,7 @@ pub(crate) struct SliceStream {
 
 /// What comes of the origin, cut as slices need it.
 struct Incoming {
-    body: OriginBody,
+    body: FetchedBody,
     rest: Bytes,
 }
 
@@ -59,7 +59,7 @@ impl Incoming {
 
 impl SliceStream {
     /// True when all of the body came, and the origin's connection may be used again.
-    pub(crate) async fn pour(self, fetch: &Fetch, body: OriginBody) -> bool {
+    pub(crate) async fn pour(self, fetch: &Fetch, body: FetchedBody) -> bool {
         let SliceStream { source, mut number, end, first, second } = self;
         let mut incoming = Incoming { body, rest: Bytes::new() };
         let (mut ticket, mut next) = (first, second);

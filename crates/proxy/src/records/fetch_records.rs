@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use cache::{Failure, Now};
+use coding::Coding;
 use message::{FieldName, FieldsView, Request, ResponseHead, Version};
 use rules::date::parse_date;
 use rules::{Lifetimes, ResponseDirectives};
@@ -11,6 +12,7 @@ use wire::{Refusal, RequestBody, ResponseBody};
 
 use crate::clock::Moment;
 use crate::core::Core;
+use crate::filter_chain::{FilterKind, FilterTally};
 use crate::records::RecordKind;
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
@@ -153,10 +155,26 @@ pub(crate) fn announced(records: &TaskRecords, said: &Lifetimes, is_uncacheable:
     );
 }
 
+/// What went through a filter: how, its direction, bytes in and out. What Varnish tells of the bits of a deflated text nobody needs here.
+pub(crate) fn filtered(records: &TaskRecords, tally: &FilterTally) {
+    let how = match tally.filter {
+        FilterKind::Encode(Coding::Gzip, _) => "G F -",
+        FilterKind::Decode(Coding::Gzip) => "U F -",
+        FilterKind::Check(Coding::Gzip) => "u F -",
+        _ => return,
+    };
+    records.write(RecordKind::Gzip, format_args!("{how} {} {} 80 80 0", tally.bytes_in, tally.bytes_out));
+}
+
 /// Where the body goes, and, where it comes from a backend, how.
-pub(crate) fn body_begins(records: &TaskRecords, framing: Option<ResponseBody>, streams: bool, is_stored: bool) {
+pub(crate) fn body_begins(
+    records: &TaskRecords,
+    (framing, filters): (Option<ResponseBody>, &str),
+    streams: bool,
+    is_stored: bool,
+) {
     records.stamp("Process");
-    records.put(RecordKind::Filters, &[]);
+    records.put(RecordKind::Filters, &[filters.as_bytes()]);
     let storage = if is_stored { records.storage().as_bytes() } else { request_records::TRANSIENT };
     records.put(RecordKind::Storage, &[storage]);
     let Some(framing) = framing else { return };

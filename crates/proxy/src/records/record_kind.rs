@@ -41,6 +41,7 @@ record_kinds! {
     VclAcl "VCL_acl", VclCall "VCL_call", VclReturn "VCL_return", VclUse "VCL_use", VclLog "VCL_Log",
     VclError "VCL_Error",
     ReqStart "ReqStart", Hit "Hit", HitPass "HitPass", HitMiss "HitMiss", Hash "Hash",
+    Gzip "Gzip", EsiXmlError "ESI_xmlerror",
     Link "Link", Begin "Begin", End "End", Timestamp "Timestamp",
     ExpKill "ExpKill",
     ReqAcct "ReqAcct", PipeAcct "PipeAcct", BereqAcct "BereqAcct",

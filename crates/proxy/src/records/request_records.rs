@@ -62,6 +62,26 @@ pub(crate) fn started(records: &TaskRecords, client: SocketAddr, listener: &str)
     records.write(RecordKind::ReqStart, format_args!("{} {} {listener}", client.ip(), client.port()));
 }
 
+/// The request for what a page includes, as its program first sees it.
+pub(crate) fn begin_included(
+    core: &Core,
+    (parent, parent_xid): (&TaskRecords, u64),
+    (xid, level): (u64, u32),
+    (listener, program): (&str, &str),
+    client: SocketAddr,
+    request: &Request<'_>,
+) -> Option<Rc<TaskRecords>> {
+    let records = TaskRecords::begin(core, Some(RecordKind::ReqAcct), xid, Moment::now())?;
+    parent.write(RecordKind::Link, format_args!("req {xid} esi {level}"));
+    records.write(RecordKind::Begin, format_args!("req {parent_xid} esi {level}"));
+    records.stamp("Start");
+    started(&records, client, listener);
+    records.put(RecordKind::VclUse, &[program.as_bytes()]);
+    request_line(&records, Message::Req, request, request.version);
+    fields(&records, RecordKind::ReqHeader, request.fields);
+    Some(records)
+}
+
 /// Returns the listener's name.
 fn announce<'s>(
     records: &TaskRecords,

@@ -7,32 +7,32 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cache::{Follower, Now, Object};
+use cache::{EsiPage, Follower, Now, Object};
 use message::{FieldName, Fields, FieldsView, ResponseHead, Status};
 use rules::Facts;
 use rules::conditions::Holder;
 use rules::freshness::age_s;
 use rules::range::ContentRange;
-use wire::{Content, HopByHop, ResponseBody, has_length};
+use wire::{Content, HopByHop, has_length};
 
 use crate::access_log::CacheVerdict;
 use crate::answer_body::AnswerBody;
 use crate::answer_head::{AnswerHead, Rendered};
 use crate::answer_plan::{self, Access, AnswerPlan, PlanRules, Representation};
 use crate::body::Body;
-use crate::fetch::origin_body::OriginBody;
+use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::program_answer;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::policy_steps;
-use crate::records::{RecordKind, request_records};
+use crate::records::request_records;
 use crate::reply_head::{OUR_BYTES, OUR_LINES};
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head;
 use crate::transaction::synth::Synth;
 use crate::transaction::synthesis;
-use crate::transaction::{Step, Transaction, hit};
+use crate::transaction::{BeginIncluded, Step, Transaction, hit};
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// What answers the request.
@@ -51,6 +51,8 @@ pub(crate) enum Answer {
         facts: Option<Facts>,
         /// When the head came.
         received: Now,
+        /// What is to be included in it.
+        page: Option<Arc<EsiPage>>,
     },
     /// A file beneath a root.
     File(Arc<OpenFile>),
@@ -59,7 +61,7 @@ pub(crate) enum Answer {
     /// The origin, past the store.
     Origin {
         head: ResponseHead,
-        body: Box<OriginBody>,
+        body: Box<FetchedBody>,
     },
     Synth(Synth),
     /// An error of ours, for which the operator has a page.
@@ -78,6 +80,8 @@ pub(crate) struct Made {
     pub(crate) body: Bytes,
     /// By vcl_synth: vcl_deliver does not see it.
     pub(crate) is_final: bool,
+    /// What is to be included in it.
+    pub(crate) page: Option<Arc<EsiPage>>,
 }
 
 impl Made {
@@ -85,7 +89,7 @@ impl Made {
     pub(crate) fn bare_failure() -> Made {
         let mut head = ResponseHead::new(Status(500));
         head.fields.push(FieldName::Connection, "close");
-        Made { made: MadeHead { head, status: 500 }, body: Bytes::new(), is_final: true }
+        Made { made: MadeHead { head, status: 500 }, body: Bytes::new(), is_final: true, page: None }
     }
 }
 
@@ -125,7 +129,8 @@ impl UnplannedFields {
     }
 }
 
-pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
+/// `begin`: how what the answer includes is begun.
+pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> Step {
     let head_only = tx.wants_head_only();
     let outgoing = match answer {
         Answer::Synth(synth) => synthesis::deliver(tx, synth, head_only),
@@ -136,7 +141,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer) -> Step {
             let draft = builtin_draft(tx, *answer);
             compose(tx, draft, head_only)
         }
-        answer => match policy_steps::draft(tx, answer) {
+        answer => match policy_steps::draft(tx, answer, begin) {
             Ok(draft) => {
                 let made = draft.status;
                 let outgoing = compose(tx, draft, head_only);
@@ -249,7 +254,6 @@ fn compose(tx: &Transaction, draft: UnplannedAnswer, head_only: bool) -> Outgoin
 fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
     let OutgoingHead::Whole { head, .. } = &outgoing.head else { return };
     if let Some(records) = tx.policy.records() {
-        records.put(RecordKind::Filters, &[]);
         if head.status != made {
             request_records::status_line(records, vcl::Message::Resp, head.status.0, None);
         }
@@ -260,7 +264,7 @@ fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
 pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> UnplannedAnswer {
     match answer {
         Answer::Stored { object, why, slices } => stored(tx, object, why, slices),
-        Answer::Followed { head, length, follower, facts, received } => {
+        Answer::Followed { head, length, follower, facts, received, page: _ } => {
             followed(tx, head, AnswerBody::Follower { follower, length }, facts, received)
         }
         Answer::File(file) => file_beneath(tx, file),
@@ -385,8 +389,8 @@ fn followed(
 }
 
 /// Past the store: what the origin said, less what concerns only its connection to us.
-fn passed(tx: &Transaction, head: ResponseHead, body: Box<OriginBody>) -> UnplannedAnswer {
-    let is_bodiless = body.framing() == ResponseBody::None;
+fn passed(tx: &Transaction, head: ResponseHead, body: Box<FetchedBody>) -> UnplannedAnswer {
+    let is_bodiless = body.is_none();
     let length_said = if is_bodiless { length_said(head.fields.view()) } else { None };
     let ResponseHead { mut fields, .. } = head;
     HopByHop::keep_end_to_end(&mut fields);

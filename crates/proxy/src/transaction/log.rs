@@ -52,7 +52,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
     if !matches!(end, End::Sent | End::TunnelClosed) {
         counters.answers_cut.add(1);
     }
-    if tx.core.shared.logs() {
+    // What a page includes has its place in the line of the page.
+    let is_included = tx.policy.program().is_some_and(|state| state.esi_level > 0);
+    if tx.core.shared.logs() && !is_included {
         // What was asked, less what ignore_query takes out; not what a program made of it.
         let request = tx.asked().request();
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };

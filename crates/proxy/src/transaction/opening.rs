@@ -6,7 +6,10 @@ use std::sync::Arc;
 use cache::Key;
 use message::{Fields, Request, RequestHead};
 use rules::RequestDirectives;
+use wire::RequestBody;
 
+use crate::client_identity::ClientIdentity;
+use crate::clock::Moment;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::limits::TRANSACTION_BYTES;
@@ -95,6 +98,42 @@ impl ParsedRequest<'_> {
             _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
             _counted: ActiveRequest::begin(core),
             site,
+        })
+    }
+}
+
+impl Transaction {
+    /// Of what is included in a page: nothing of it is the client's own connection's affair.
+    pub(crate) fn included(
+        (core, site): (&Rc<Core>, &Arc<Site>),
+        policy: Policy,
+        head: RequestHead,
+        client: ClientIdentity,
+    ) -> Box<Transaction> {
+        Box::new(Transaction {
+            core: Rc::clone(core),
+            site: Arc::clone(site),
+            policy,
+            seen: FieldSet::of(head.fields()),
+            head: Rc::new(head),
+            body: RequestBody::None,
+            expects_continue: false,
+            persistent: true,
+            client_closes: false,
+            client,
+            backend: None,
+            key: None,
+            directives: RequestDirectives::default(),
+            started: Moment::now(),
+            outcome: Outcome::NONE,
+            state: State::Receive,
+            error_note: None,
+            asked_again_count: 0,
+            recalled: None,
+            leased: None,
+            own_fields: Fields::default(),
+            _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
+            _counted: ActiveRequest::begin(core),
         })
     }
 }

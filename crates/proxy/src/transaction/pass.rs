@@ -153,7 +153,7 @@ fn store(tx: &mut Transaction, fetch: Fetch, settled: Box<Settled>, began: Began
 
 /// The answer to its requester alone.
 fn pass_on(mut fetch: Fetch, settled: Box<Settled>) -> Step {
-    let Settled { made, body, .. } = *settled;
+    let Settled { made, body, page, .. } = *settled;
     Step::Deliver(Box::new(match body {
         SettledBody::Origin(arriving) => {
             let body = Box::new(arriving.into_passed(&mut fetch));
@@ -161,7 +161,7 @@ fn pass_on(mut fetch: Fetch, settled: Box<Settled>) -> Step {
         }
         SettledBody::Read(body) | SettledBody::Made(body) => {
             fetch.passed();
-            Answer::Made(Made { made, body, is_final: false })
+            Answer::Made(Made { made, body, is_final: false, page })
         }
         SettledBody::Stored { .. } => unreachable!("a pass confirms nothing that is stored"),
     }))

@@ -7,6 +7,7 @@ use message::FieldName;
 
 use crate::fetch::Fetch;
 use crate::fetch::begin::{Requester, Under};
+use crate::fetch::bereq::BereqOf;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::slice_fetch::{SliceProgram, SliceSource};
 use crate::transaction::Transaction;
@@ -48,7 +49,9 @@ impl SliceSource {
     /// `None` for what does not lie in slices.
     pub(crate) fn of(tx: &Transaction, manifest: &Arc<Object>) -> Option<SliceSource> {
         let asked = tx.head.request();
-        let program = tx.policy.program().map(|state| SliceProgram::new(MadeFor::of(state), (&asked, original_of(tx))));
+        let of = BereqOf::of(false, &tx.site);
+        let program =
+            tx.policy.program().map(|state| SliceProgram::new(MadeFor::of(state), (&asked, original_of(tx)), of));
         SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), program), manifest)
     }
 }

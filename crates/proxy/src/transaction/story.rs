@@ -1,6 +1,7 @@
 //! The loop over the steps of a transaction.
 
 use crate::downstream::Downstream;
+use crate::included::IncludedClient;
 use crate::transaction::{Step, Transaction};
 use crate::transaction::{
     admit, deliver, error_page, files, hit, log, lookup, memcached, miss, pass, pipe, purge, recalling, restart,
@@ -32,7 +33,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             Step::ErrorPage(page) => error_page::run(tx, *page).await,
             Step::Admit(unverified) => admit::run(tx, downstream, *unverified).await,
             Step::Memcached(route) => memcached::run(tx, downstream, route).await,
-            Step::Deliver(answer) => deliver::run(tx, *answer),
+            Step::Deliver(answer) => deliver::run(tx, *answer, begin_included),
             Step::Transmit(outgoing) => {
                 if downstream.has_unread_body() {
                     unread_body::settle(tx, downstream).await;
@@ -44,4 +45,12 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             Step::Log(end) => return log::run(tx, downstream, end).await,
         };
     }
+}
+
+/// What a page includes is a story like any other.
+fn begin_included(tx: Box<Transaction>, client: IncludedClient, step: Step) {
+    tokio::task::spawn_local(async move {
+        let mut client = client;
+        run(tx, Downstream::Included(&mut client), step).await
+    });
 }

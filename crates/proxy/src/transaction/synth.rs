@@ -94,6 +94,11 @@ impl Synth {
         Synth { reason: Some(b"VCL failed"[..].into()), ..failed }
     }
 
+    /// The body cannot go through the filters that the program names.
+    pub(crate) fn unfilterable(why: String) -> Synth {
+        Synth::new(503, "filter-unknown", CacheVerdict::Error, why)
+    }
+
     /// Of vcl_deliver, as Varnish answers: 500 where there was no room for what it made.
     pub(crate) fn deliver_failed(fault: &Fault) -> Synth {
         if fault.is_of_room() {

@@ -124,6 +124,7 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
         follower: wait.follower,
         facts: headed.facts,
         received: headed.received,
+        page: headed.esi,
     }))
 }
 

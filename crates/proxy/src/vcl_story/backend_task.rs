@@ -13,6 +13,7 @@ use vcl::typed_program::BackendId;
 use vcl::{BackendRef, Task};
 
 use crate::connection_addresses::ConnectionAddresses;
+use crate::fetch::body_filters::Wishes;
 use crate::fetch::timeouts::Timeouts;
 use crate::limits::Limits;
 use crate::origin::Origin;
@@ -80,7 +81,10 @@ pub(crate) struct BackendTask {
     pub(crate) responded_s: Cell<f64>,
     /// Of vmods.
     pub(crate) private: Task,
+    /// `beresp.filters`, where the program set it.
     pub(crate) filters: RefCell<Option<Box<[u8]>>>,
+    /// `beresp.do_gzip` and `beresp.do_gunzip`.
+    pub(crate) wishes: Cell<Wishes>,
     /// The head before the program saw it.
     pub(crate) original: Rc<RequestHead>,
 }
@@ -125,6 +129,7 @@ impl BackendTask {
             responded_s: Cell::new(started_s),
             private: Task::default(),
             filters: RefCell::new(None),
+            wishes: Cell::default(),
             original,
         }
     }

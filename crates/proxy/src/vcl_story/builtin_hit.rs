@@ -19,6 +19,7 @@ use crate::parsed_request::ParsedRequest;
 use crate::site::Site;
 use crate::stored_head;
 use crate::transaction::transaction_states::State;
+use crate::vcl_story::filter_names;
 use crate::vcl_story::hashed_parts::HashedParts;
 
 /// What builtin.vcl passes.
@@ -45,7 +46,12 @@ pub(crate) fn run<C: InstantClient>(
     let mut hot = core.hot.borrow_mut();
     let object = hot.get_plain(key)?;
     let is_fresh = object.freshness(now, &RequestDirectives::default()) == Freshness::Fresh;
-    if !is_fresh || !can_go_as_stored(object) {
+    let gunzips = || {
+        site.settings.vcl.http_gzip_support
+            && filter_names::is_gzip(object.fields())
+            && !filter_names::takes_gzip(request.fields)
+    };
+    if !is_fresh || !can_go_as_stored(object) || object.esi().is_some() || gunzips() {
         return None;
     }
     core.edges.take(State::Receive, State::Lookup);

@@ -54,7 +54,13 @@ pub(crate) struct ClientState {
     pub(crate) remembered: Cell<Remembered>,
     /// How long what the last fetch brought lives.
     pub(crate) brought: Cell<Option<Lifetimes>>,
-    /// `req.esi`, which changes nothing.
+    /// How deep it lies in pages that include it; 0 for what a client asked itself.
+    pub(crate) esi_level: u32,
+    /// What the client asked itself, where that is another request.
+    pub(crate) top: Option<Rc<TopRequest>>,
+    /// The program that the request came to, whichever label it was handed to since.
+    pub(crate) came_to: Arc<VclSite>,
+    /// `req.esi`: what is to be included in the answer is.
     pub(crate) esi: Cell<bool>,
     /// `req.storage`, as the program set it: there is one store, and nothing goes by this.
     pub(crate) storage: RefCell<Option<Box<[u8]>>>,
@@ -62,6 +68,8 @@ pub(crate) struct ClientState {
     pub(crate) passes_hit: Cell<bool>,
     /// The number of the fetch of a pass.
     pub(crate) passed_by: Cell<Option<u64>>,
+    /// `resp.filters`, where the program set it.
+    pub(crate) filters: RefCell<Option<Box<[u8]>>>,
     /// Streams while it is delivered.
     pub(crate) is_streaming: Cell<bool>,
     pub(crate) task: Task,
@@ -85,6 +93,15 @@ pub(crate) struct ClientState {
     pub(crate) continue_is_due: Cell<bool>,
 }
 
+/// The request for a page that includes others, as `req_top` shows it.
+pub(crate) struct TopRequest {
+    /// As its program left it.
+    pub(crate) head: Rc<RequestHead>,
+    pub(crate) started_s: f64,
+    /// The program that it came to.
+    pub(crate) came_to: Arc<VclSite>,
+}
+
 /// A body that was read because the program was going to ask for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyWasRead {
@@ -102,6 +119,7 @@ impl ClientState {
     ) -> ClientState {
         let backend_hint = Cell::new(vcl_site.loaded.default_backend());
         ClientState {
+            came_to: Arc::clone(&vcl_site),
             vcl_site,
             addresses,
             xid: Cell::new(xid),
@@ -122,10 +140,13 @@ impl ClientState {
             hash: Cell::new(None),
             remembered: Cell::new(Remembered::Nothing),
             brought: Cell::new(None),
+            esi_level: 0,
+            top: None,
             esi: Cell::new(true),
             storage: RefCell::new(None),
             passes_hit: Cell::new(false),
             passed_by: Cell::new(None),
+            filters: RefCell::new(None),
             is_streaming: Cell::new(false),
             task: Task::default(),
             log_notes: OnceCell::new(),
@@ -146,6 +167,7 @@ impl ClientState {
         self.xid.set(xid);
         self.remembered.set(Remembered::Nothing);
         self.is_streaming.set(false);
+        self.filters.take();
         self.passes_hit.set(false);
         self.passed_by.set(None);
         self.brought.set(None);

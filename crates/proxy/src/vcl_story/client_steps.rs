@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cache::{Answer, Headed, LookupOptions, Now, Object};
 use message::{FieldName, Fields, FieldsView, Method, Request, RequestHead, ResponseHead, Version};
+use smallvec::SmallVec;
 use vcl::subroutine_verdicts::{
     DeliverVerdict, HashVerdict, HitVerdict, MissVerdict, PassVerdict, PipeVerdict, PurgeVerdict, RecvVerdict, Status,
     SynthVerdict,
@@ -20,7 +21,7 @@ use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
 use crate::fetch::begin;
 use crate::fetch::begin::Requester;
-use crate::fetch::bereq::{bereq_of, with_xid};
+use crate::fetch::bereq::{BereqOf, bereq_of, with_xid};
 use crate::field_set::FieldSet;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
@@ -30,6 +31,8 @@ use crate::transaction::lookup::{ASKED_AGAIN_MAX, Lead};
 use crate::transaction::synth::{Synth, VCL_FAILED};
 use crate::transaction::{Step, Transaction};
 use crate::vcl_story::client_state::{ClientState, Remembered};
+use crate::vcl_story::field_bits::Name;
+use crate::vcl_story::filter_names;
 use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
@@ -62,6 +65,8 @@ fn within<R>(
         let mut scope = Scope::new(&core, &settings, &arena, Side::Client(state), req, core.now());
         scope.request = Some(request.clone());
         scope.original = state.original.as_ref().map(|original| original.request());
+        let top = state.top.as_ref().map(|top| top.head.request());
+        scope.top = top.and_then(|top| RequestHalf::of(&top, &arena).ok());
         scope.stored.set(beside.stored);
         if let Some(bereq) = beside.bereq {
             scope.take_bereq(RequestHalf::of(&bereq.request(), &arena).ok()?);
@@ -114,6 +119,7 @@ pub(crate) fn recv(tx: &mut Transaction) -> Step {
             if let (Side::Client(state), false) = (scope.side, matches!(verdict, RecvVerdict::Fail(_))) {
                 say_continue(state);
             }
+            say_codings(scope, &verdict);
             let HashVerdict::Lookup = run_over!(scope, program.hash) else { return Said::Step(failed()) };
             if let Side::Client(state) = scope.side {
                 scope.take_key(state, program);
@@ -135,6 +141,32 @@ pub(crate) fn recv(tx: &mut Transaction) -> Step {
         }
     }
     failed()
+}
+
+/// Of what is looked up everybody takes gzip or nothing: so it is the same for all of them, also where a program makes a key of it.
+pub(crate) fn say_codings(scope: &Scope<'_>, verdict: &RecvVerdict<'_>) {
+    const NAME: Name<'static> = Name::of_known(FieldName::AcceptEncoding);
+    let goes_by = matches!(verdict, RecvVerdict::Pass | RecvVerdict::Pipe);
+    let fields = &scope.req.fields;
+    let mut lines: SmallVec<[&[u8]; 2]> = SmallVec::new();
+    if goes_by || !scope.site.settings.vcl.http_gzip_support {
+        return;
+    }
+    fields.lines(NAME, &mut |line| lines.push(line));
+    if lines.is_empty() || lines[..] == [&b"gzip"[..]] {
+        return;
+    }
+    let takes_gzip = filter_names::names_gzip(lines.iter().copied());
+    match takes_gzip {
+        true => fields.set(NAME, b"gzip"),
+        false => fields.unset(NAME),
+    }
+    if let Side::Client(ClientState { records: Some(records), .. }) = scope.side {
+        lines.iter().for_each(|line| records.field(RecordKind::ReqUnset, NAME.text, line));
+        if takes_gzip {
+            records.field(RecordKind::ReqHeader, NAME.text, b"gzip");
+        }
+    }
 }
 
 /// In place of varnishd a client that waits for 100 gets it here, unless the program wants that later.
@@ -174,6 +206,8 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
         tx.seen = FieldSet::of(original.fields());
     }
     let mut next = ClientState::new(site, Rc::clone(&state.addresses), state.xid.get(), state.started_s);
+    next.came_to = Arc::clone(&state.came_to);
+    (next.esi_level, next.top) = (state.esi_level, state.top.take());
     next.original = state.original.take();
     next.body = state.body.take();
     next.body_was_read = std::mem::take(&mut state.body_was_read);
@@ -396,7 +430,8 @@ pub(crate) fn original_of(tx: &Transaction) -> Option<FieldsView<'_>> {
 
 /// vcl_pipe. What it makes of `bereq` is what the origin gets.
 pub(crate) fn pipe(tx: &mut Transaction) -> Option<Step> {
-    let mut bereq = with_xid(&bereq_of(&tx.head.request(), original_of(tx), None, true).request(), state(tx).xid.get());
+    let mut bereq =
+        with_xid(&bereq_of(&tx.head.request(), original_of(tx), None, BereqOf::Pass).request(), state(tx).xid.get());
     if tx.site.settings.as_varnishd {
         // The program may have it otherwise.
         let mut fields = Fields::default();
@@ -475,7 +510,12 @@ pub(crate) fn synthesize(tx: &mut Transaction, wanted: &Synth) -> Step {
         SynthVerdict::Restart if has_restarts => Some(Step::Restart),
         // Who may not restart any more is answered.
         SynthVerdict::Deliver | SynthVerdict::Restart => {
-            let made = Made { made: scope.response.to_made(), body: Bytes::from(scope.made_body()), is_final: true };
+            let made = Made {
+                made: scope.response.to_made(),
+                body: Bytes::from(scope.made_body()),
+                is_final: true,
+                page: None,
+            };
             Some(Step::Deliver(Box::new(Delivery::Made(made))))
         }
         SynthVerdict::Fail(_) => None,

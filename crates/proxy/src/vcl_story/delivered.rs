@@ -8,20 +8,22 @@ use message::{FieldName, Fields, ResponseHead, Status};
 use rules::Facts;
 use rules::conditions::Holder;
 use rules::date::parse_date;
-use wire::{HopByHop, ResponseBody, has_length};
+use wire::{HopByHop, has_length};
 
 use crate::answer_body::AnswerBody;
 use crate::fetch::program_answer;
 use crate::stored_head::is_of_connection;
 use crate::transaction::deliver::{self, Answer, Made, UnplannedAnswer, UnplannedFields};
-use crate::transaction::{Step, Transaction};
-use crate::vcl_story::client_steps;
+use crate::transaction::{BeginIncluded, Step, Transaction};
 use crate::vcl_story::scope_heads::{MadeHead, usual_reason};
 use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::{client_steps, delivery_filters};
 
 /// The answer as the program leaves it, or where it sends the request instead.
-pub(crate) fn draft(tx: &mut Transaction, answer: Answer) -> Result<UnplannedAnswer, Step> {
-    let (made, body, facts) = head_of(tx, answer)?;
+pub(crate) fn draft(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> Result<UnplannedAnswer, Step> {
+    let coded = delivery_filters::Coded::of(&answer);
+    let (mut made, body, facts) = head_of(tx, answer)?;
+    let body = delivery_filters::apply(tx, &mut made.head, body, &coded, begin)?;
     tx.persistent &= !made.head.fields.view().has_token(FieldName::Connection, "close");
     let holder = if facts.is_some() { Holder::Cache } else { Holder::Relay };
     let facts = facts.map(|stored| as_dated_by_program(stored, &made.head, tx.core.now()));
@@ -68,7 +70,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
             let facts = object.facts();
             Ok((made, AnswerBody::Object { object, leased: tx.leased.clone(), slices }, Some(facts)))
         }
-        Answer::Followed { head, length, follower, facts, received } => {
+        Answer::Followed { head, length, follower, facts, received, page } => {
             let mut fields = HopByHop::end_to_end(head.fields.view());
             let resident_ms = now.mono_ms.saturating_sub(received.mono_ms);
             let age_s = match &facts {
@@ -80,30 +82,29 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
             add_what_deliver_sees(tx, &mut fields, &head, fetched_by, age_s, length);
             accept_ranges(tx, &mut fields, &head);
             note_streaming(tx, follower.is_under_way());
-            let view = StoredView { hits: follower.hits(), ..arrived(tx, &head, facts.as_ref(), resident_ms) };
+            let hits = follower.hits();
+            let view = StoredView { hits, ..arrived(tx, &head, facts.as_ref(), resident_ms) };
+            let view = view.with_page(page.as_deref());
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             Ok((made, AnswerBody::Follower { follower, length }, facts))
         }
         Answer::Origin { head, body } => {
-            let length = match body.framing() {
-                ResponseBody::Length(length) => Some(length),
-                _ => None,
-            };
+            let length = body.length().filter(|_| !body.is_none());
             let mut fields = HopByHop::end_to_end(head.fields.view());
             let age_s = age_said(tx, &fields);
             let length_said = head.fields.view().get(FieldName::ContentLength).and_then(number);
             add_what_deliver_sees(tx, &mut fields, &head, passed_by(tx), age_s, length.or(length_said));
-            note_streaming(tx, body.framing() != ResponseBody::None);
+            note_streaming(tx, !body.is_none());
             let view = arrived(tx, &head, None, 0);
             let made = client_steps::deliver(tx, Some(view), head.status.0, head.reason.as_deref(), &fields)?;
             Ok((made, AnswerBody::Origin(body), None))
         }
-        Answer::Made(Made { made, body, is_final: true }) => Ok((made, AnswerBody::Bytes(body), None)),
-        Answer::Made(Made { made, body, .. }) => {
+        Answer::Made(Made { made, body, is_final: true, .. }) => Ok((made, AnswerBody::Bytes(body), None)),
+        Answer::Made(Made { made, body, page, .. }) => {
             let mut fields = made.head.fields.clone();
             let age_s = age_said(tx, &fields);
             add_what_deliver_sees(tx, &mut fields, &made.head, passed_by(tx), age_s, Some(body.len() as u64));
-            let view = arrived(tx, &made.head, None, 0);
+            let view = arrived(tx, &made.head, None, 0).with_page(page.as_deref());
             let made = client_steps::deliver(tx, Some(view), made.status, made.head.reason.as_deref(), &fields)?;
             Ok((made, AnswerBody::Bytes(body), None))
         }

@@ -31,6 +31,7 @@ use crate::transport_security;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::completed_request;
 use crate::vcl_story::field_bits::{FieldBits, Name};
+use crate::vcl_story::filter_names;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
 use crate::vcl_story::stored_view::StoredView;
@@ -118,6 +119,7 @@ fn play<'a, F: HeadForm>(
     if let RecvVerdict::Vcl(label) = verdict {
         return Err((State::Receive, Step::Relabel(label.into())));
     }
+    client_steps::say_codings(scope, &verdict);
     let HashVerdict::Lookup = run_over!(scope, program.hash) else {
         return Err((State::Receive, Step::Synth(Synth::vcl_failed())));
     };
@@ -125,7 +127,8 @@ fn play<'a, F: HeadForm>(
     if !matches!(verdict, RecvVerdict::Hash) {
         return Err((State::Receive, client_steps::step_of(verdict)));
     }
-    let Some(object) = find(core, scope, state, key, parsed) else {
+    let Some(object) = find(core, scope, state, key, parsed).filter(|object| goes_as_it_is(scope, program, object))
+    else {
         return Err((State::Receive, Step::Lookup));
     };
     core.edges.take(State::Receive, State::Lookup);
@@ -170,6 +173,13 @@ fn find(
     (object.freshness(scope.now, &RequestDirectives::default()) == Freshness::Fresh).then(|| Arc::clone(object))
 }
 
+/// Does its body go through no filter on its way to this client?
+fn goes_as_it_is(scope: &Scope<'_>, program: &Loaded, object: &Object) -> bool {
+    let is_gzip = scope.site.settings.vcl.http_gzip_support && filter_names::is_gzip(object.fields());
+    let takes_gzip = || scope.req.fields.first(ACCEPT_ENCODING) == Some(b"gzip");
+    (!is_gzip || takes_gzip()) && !program.names_filters() && object.esi().is_none()
+}
+
 fn hit_and_deliver<'a, F: HeadForm>(
     core: &Core,
     scope: &Scope<'a>,
@@ -212,6 +222,7 @@ fn hit_and_deliver<'a, F: HeadForm>(
     Err((State::Deliver, elsewhere))
 }
 
+const ACCEPT_ENCODING: Name<'static> = Name::of_known(FieldName::AcceptEncoding);
 const VIA: Name<'static> = Name::of_known(FieldName::Via);
 const CONNECTION: Name<'static> = Name::of_known(FieldName::Connection);
 

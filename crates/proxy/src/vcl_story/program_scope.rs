@@ -52,6 +52,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) stored: Cell<Option<StoredView<'a>>>,
     /// The request as the scope found it.
     pub(crate) request: Option<Request<'a>>,
+    /// `req_top`, where that is another request.
+    pub(crate) top: Option<RequestHalf<'a>>,
     /// What `std.rollback` goes back to.
     pub(crate) original: Option<Request<'a>>,
     /// The original has not been completed: this client belongs into its X-Forwarded-For.
@@ -81,6 +83,7 @@ impl<'a> Scope<'a> {
             response: ResponseHalf::none(),
             stored: Cell::new(None),
             request: None,
+            top: None,
             original: None,
             completion: None,
             hashed: RefCell::new(HashedParts::new()),
@@ -125,6 +128,11 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// What the client asked itself.
+    pub(crate) fn top(&self) -> &RequestHalf<'a> {
+        self.top.as_ref().unwrap_or(&self.req)
+    }
+
     fn addresses(&self) -> &ConnectionAddresses {
         match self.side {
             Side::Client(state) => &state.addresses,
@@ -135,7 +143,8 @@ impl<'a> Scope<'a> {
     #[inline(always)]
     fn head(&self, of: Message) -> &EditedHead<'a> {
         match of {
-            Message::Req | Message::ReqTop => &self.req.fields,
+            Message::Req => &self.req.fields,
+            Message::ReqTop => &self.top().fields,
             Message::Bereq => &self.bereq().fields,
             Message::Beresp | Message::Resp => &self.response.fields,
             Message::Obj | Message::ObjStale => unreachable!("a stored head is not edited"),

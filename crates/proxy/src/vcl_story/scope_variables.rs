@@ -1,24 +1,27 @@
 //! What the variables of VCL are in a scope, and what setting them does.
 //!
-//! Sorted as docs/vcl-variables.md is. What has no meaning in larder (ESI, gzip, filters, storage choice) reads as its
+//! Sorted as docs/vcl-variables.md is. What has no meaning in larder (ESI, storage choice) reads as its
 //! type's nothing and takes any value.
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 
-use message::Version;
+use message::{Status, Version};
 use rules::Lifetimes;
 use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
+use crate::fetch::body_filters::{self, Wishes};
 use crate::records::request_records;
 use crate::server_names::{server_hostname, server_identity};
 use crate::vcl_story::backend_task::BackendTask;
-use crate::vcl_story::client_state::Remembered;
+use crate::vcl_story::client_state::{ClientState, Remembered};
 use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{sent_status, usual_reason};
+use crate::vcl_story::stored_view::StoredView;
+use crate::vcl_story::{delivery_filters, filter_names};
 
 type Read<'a> = Option<Plain<'a>>;
 
@@ -90,8 +93,11 @@ fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
     let Side::Client(state) = scope.side else { return None };
     let duration = |set: Option<f64>| Plain::Duration(set.unwrap_or(-1.0));
     Some(match of {
-        V::REQ_METHOD | V::REQ_TOP_METHOD => return text(scope.req.method.get()),
-        V::REQ_URL | V::REQ_TOP_URL => return text(scope.req.url.get()),
+        V::REQ_METHOD => return text(scope.req.method.get()),
+        V::REQ_URL => return text(scope.req.url.get()),
+        V::REQ_TOP_METHOD => return text(scope.top().method.get()),
+        V::REQ_TOP_URL => return text(scope.top().url.get()),
+        V::REQ_TOP_PROTO if state.top.is_some() => return text(scope.top().proto()),
         V::REQ_PROTO | V::REQ_TOP_PROTO => match &*state.proto.borrow() {
             Some(set) => Plain::Text(scope.arena.copy(set).ok()),
             None => return text(scope.req.proto()),
@@ -100,7 +106,10 @@ fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
             let set = state.storage.borrow();
             Plain::Storage(set.as_deref().and_then(|name| scope.arena.copy(name).ok()))
         }
-        V::REQ_TIME | V::REQ_TOP_TIME => Plain::Time(state.started_s),
+        V::REQ_TIME => Plain::Time(state.started_s),
+        V::REQ_TOP_TIME => Plain::Time(state.top.as_ref().map_or(state.started_s, |top| top.started_s)),
+        V::REQ_ESI_LEVEL => Plain::Int(i64::from(state.esi_level)),
+        V::REQ_CAN_GZIP => Plain::Bool(filter_names::takes_gzip(scope.req.fields.to_fields().view())),
         V::REQ_RESTARTS => Plain::Int(i64::from(state.restarts.get())),
         V::REQ_XID | V::SESS_XID => Plain::Int(state.xid.get() as i64),
         V::REQ_BACKEND_HINT | V::BEREQ_BACKEND => Plain::Backend(state.backend_hint.get()),
@@ -137,8 +146,23 @@ fn response<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::RESP_PROTO => return text(scope.response.proto()),
         V::RESP_TIME => Plain::Time(seconds(scope.now.wall_ms)),
         V::RESP_IS_STREAMING => Plain::Bool(state.is_streaming.get()),
+        V::RESP_DO_ESI => Plain::Bool(state.esi.get()),
+        V::RESP_FILTERS => Plain::Text(delivery_filters(scope, state)),
         _ => return None,
     })
+}
+
+/// `resp.filters`: what the program named, or what will be done without that.
+fn delivery_filters<'a>(scope: &Scope<'a>, state: &ClientState) -> Option<&'a [u8]> {
+    if let Some(named) = state.filters.borrow().as_deref() {
+        return scope.arena.copy(named).ok();
+    }
+    let is_gzip = |stored: StoredView<'_>| stored.esi_gzip || filter_names::is_gzip(stored.fields);
+    let is_gzip = scope.stored.get().is_some_and(is_gzip);
+    let (asked, status) = (scope.req.fields.to_fields(), Status(scope.response.status.get()));
+    let includes = state.esi.get() && scope.stored.get().is_some_and(|stored| stored.can_esi);
+    let names = delivery_filters::usual(&scope.site.settings.vcl, (is_gzip, includes), asked.view(), status);
+    Some(names.as_bytes())
 }
 
 /// Without one (the request was not hashed yet, or the program was not known to ask) there is no blob.
@@ -186,6 +210,10 @@ fn backend_response<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Rea
         V::BERESP_UNCACHEABLE => Plain::Bool(state.uncacheable.get()),
         V::BERESP_WAS_304 => Plain::Bool(state.was_304.get()),
         V::BERESP_DO_STREAM => Plain::Bool(state.do_stream.get()),
+        V::BERESP_DO_ESI => Plain::Bool(state.wishes.get().esi),
+        V::BERESP_DO_GZIP => Plain::Bool(state.wishes.get().gzip),
+        V::BERESP_DO_GUNZIP => Plain::Bool(state.wishes.get().gunzip),
+        V::BERESP_FILTERS => Plain::Text(fetch_filters(scope, state)),
         V::BERESP_BACKEND => Plain::Backend(chosen),
         V::BERESP_BACKEND_NAME => {
             let name = state.made_for.site.loaded.backend_name(chosen);
@@ -193,6 +221,16 @@ fn backend_response<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Rea
         }
         _ => return None,
     })
+}
+
+/// `beresp.filters`: what the program named, or what will be done without that.
+fn fetch_filters<'a>(scope: &Scope<'a>, state: &BackendTask) -> Option<&'a [u8]> {
+    if let Some(named) = state.filters.borrow().as_deref() {
+        return scope.arena.copy(named).ok();
+    }
+    let fields = scope.response.fields.to_fields();
+    let supports = scope.site.settings.vcl.http_gzip_support;
+    Some(body_filters::usual(&fields, state.wishes.get(), supports).as_bytes())
 }
 
 /// `obj.*` and `obj_stale.*`.
@@ -211,6 +249,7 @@ fn stored<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::OBJ_KEEP | V::OBJ_STALE_KEEP => Plain::Duration(seconds(lives.keep_ms)),
         V::OBJ_AGE | V::OBJ_STALE_AGE => Plain::Duration(seconds(lives.age_ms)),
         V::OBJ_TIME | V::OBJ_STALE_TIME => Plain::Time(seconds(scope.now.wall_ms.saturating_sub(stored.resident_ms))),
+        V::OBJ_CAN_ESI | V::OBJ_STALE_CAN_ESI => Plain::Bool(stored.can_esi),
         V::OBJ_UNCACHEABLE | V::OBJ_STALE_UNCACHEABLE => Plain::Bool(stored.is_uncacheable),
         V::OBJ_STALE_IS_VALID => Plain::Bool(stored.is_live),
         _ => return None,
@@ -276,10 +315,11 @@ fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault
         V::SESS_TIMEOUT_IDLE => state.addresses.idle_s.set(Some(to.real())),
         V::CLIENT_IDENTITY => *state.identity.borrow_mut() = to.text().map(Into::into),
         // VCL 4.0 may say what it likes; what goes over the wire is what larder speaks.
-        V::REQ_ESI => state.esi.set(to.truth()),
+        V::REQ_ESI | V::RESP_DO_ESI => state.esi.set(to.truth()),
         V::REQ_STORAGE => *state.storage.borrow_mut() = to.text().map(Into::into),
         V::REQ_PROTO => *state.proto.borrow_mut() = Some(word(to, "req.proto")?.into()),
         V::RESP_STATUS => set_status(scope, to)?,
+        V::RESP_FILTERS => *state.filters.borrow_mut() = to.text().map(Into::into),
         V::RESP_REASON => scope.response.reason.set(Some(line(to, "resp.reason")?)),
         _ => {}
     }
@@ -305,9 +345,9 @@ fn write_fetch<'a>(scope: &Scope<'a>, state: &BackendTask, of: V, to: Plain<'a>)
         V::BERESP_UNCACHEABLE => state.uncacheable.set(state.uncacheable.get() || to.truth()),
         V::BERESP_DO_STREAM => state.do_stream.set(to.truth()),
         V::BERESP_FILTERS => *state.filters.borrow_mut() = to.text().map(Into::into),
-        V::BERESP_DO_ESI | V::BERESP_DO_GZIP | V::BERESP_DO_GUNZIP if to.truth() => {
-            scope.core.counters.vcl_ignored.add(1);
-        }
+        V::BERESP_DO_GZIP => state.wishes.set(Wishes { gzip: to.truth(), ..state.wishes.get() }),
+        V::BERESP_DO_GUNZIP => state.wishes.set(Wishes { gunzip: to.truth(), ..state.wishes.get() }),
+        V::BERESP_DO_ESI => state.wishes.set(Wishes { esi: to.truth(), ..state.wishes.get() }),
         _ => {}
     }
     Ok(())

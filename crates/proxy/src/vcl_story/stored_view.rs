@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cache::{Headed, Now, Object};
+use cache::{EsiPage, Headed, Now, Object};
 use message::{FieldsView, ResponseHead, Status};
 use rules::{Facts, Lifetimes};
 
@@ -19,6 +19,10 @@ pub(crate) struct StoredView<'a> {
     pub(crate) is_uncacheable: bool,
     /// Still what is stored.
     pub(crate) is_live: bool,
+    /// Something is included in it.
+    pub(crate) can_esi: bool,
+    /// And who takes gzip gets that in gzip.
+    pub(crate) esi_gzip: bool,
 }
 
 impl<'a> StoredView<'a> {
@@ -32,6 +36,8 @@ impl<'a> StoredView<'a> {
             lifetimes: object.lifetimes(now),
             resident_ms: object.resident_ms(now),
             is_live: object.is_live(),
+            can_esi: object.esi().is_some(),
+            esi_gzip: object.esi().is_some_and(|page| page.is_gzipped),
         }
     }
 
@@ -46,7 +52,14 @@ impl<'a> StoredView<'a> {
             resident_ms: 0,
             is_uncacheable: facts.is_none(),
             is_live: facts.is_some(),
+            can_esi: false,
+            esi_gzip: false,
         }
+    }
+
+    /// The same of what something is included in.
+    pub(crate) fn with_page(self, page: Option<&EsiPage>) -> StoredView<'a> {
+        StoredView { can_esi: page.is_some(), esi_gzip: page.is_some_and(|page| page.is_gzipped), ..self }
     }
 
     pub(crate) fn of_headed(headed: &'a Headed, now: Now) -> StoredView<'a> {
@@ -55,6 +68,8 @@ impl<'a> StoredView<'a> {
             lifetimes: headed.facts.as_ref().map(|facts| Lifetimes::of(facts, 0, resident_ms)).unwrap_or_default(),
             resident_ms,
             hits: headed.hits,
+            can_esi: headed.esi.is_some(),
+            esi_gzip: headed.esi.as_ref().is_some_and(|page| page.is_gzipped),
             ..StoredView::arriving(&headed.head, headed.facts.as_ref())
         }
     }

@@ -34,6 +34,7 @@ pub struct Compiler<'p> {
     pub request_body_bytes: Option<u64>,
     pub looks_at_body: bool,
     pub asks_hash: bool,
+    pub names_filters: bool,
     groups: Vec<Group>,
     /// By subroutine and text.
     group_numbers: HashMap<(usize, Operand), u32>,
@@ -53,6 +54,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         request_body_bytes: None,
         looks_at_body: false,
         asks_hash: false,
+        names_filters: false,
         groups: Vec::new(),
         group_numbers: HashMap::new(),
         subroutine: 0,
@@ -67,7 +69,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         }
         subroutines.push(steps);
     }
-    let asks_hash = compiler.asks_hash;
+    let (asks_hash, names_filters) = (compiler.asks_hash, compiler.names_filters);
     let (mut groups, wholes_left) = (compiler.groups, compiler.wholes_left);
     let mut sets_count = 0;
     for group in &mut groups {
@@ -96,6 +98,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         acls,
         request_body_bytes,
         asks_hash,
+        names_filters,
         labels,
     })
 }
@@ -248,6 +251,7 @@ impl Compiler<'_> {
                 }
             }
             StatementKind::Set { target: Target::Variable(row), operator, value } => {
+                self.names_filters |= row.first_of_name() == VariableId::RESP_FILTERS;
                 self.set_variable(row.first_of_name(), *operator, value)?
             }
             StatementKind::Unset(Target::Header(row, name)) => {

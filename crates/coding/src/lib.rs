@@ -1,0 +1,35 @@
+//! Content codings over bytes: texts into gzip, brotli and zstd and out of them, piece by piece, with bounds.
+//!
+//! ```
+//! use coding::{Bounds, Coding, Decoder, Encoder};
+//!
+//! let text = b"what is said again and again and again is short ".repeat(40);
+//! let mut coded = Vec::new();
+//! let mut encoder = Encoder::new(Coding::Gzip, 6).unwrap();
+//! encoder.encode(&text, &mut coded).unwrap();
+//! encoder.finish(&mut coded).unwrap();
+//! assert!(coded.len() < 150);
+//!
+//! let mut plain = Vec::new();
+//! let mut decoder = Decoder::new(Coding::Gzip, Bounds::default()).unwrap();
+//! let step = decoder.decode(&coded, 1 << 20, &mut plain).unwrap();
+//! assert!(step.taken == coded.len() && step.is_drained);
+//! decoder.finish().unwrap();
+//! assert_eq!(plain, text);
+//! ```
+
+mod brotli_stream;
+#[cfg(test)]
+mod codec_tests;
+mod content_coding;
+mod decoder;
+mod encoder;
+mod flaw;
+mod gzip;
+pub mod limits;
+mod zstd_stream;
+
+pub use content_coding::Coding;
+pub use decoder::{Bounds, Decoded, Decoder};
+pub use encoder::Encoder;
+pub use flaw::Flaw;

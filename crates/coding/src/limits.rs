@@ -1,0 +1,23 @@
+//! What no text that comes may pass.
+
+/// A decoder of zstd remembers so much of what it has said, in powers of two: 8 MiB, as RFC 9659 §3 has it for HTTP.
+pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
+/// Beyond it windows are larger than clients need to have (RFC 9659 §3).
+pub const ZSTD_LEVEL_MAX: u8 = 19;
+
+/// What may come of a coded text however short it is. Beyond it the ratio counts.
+pub const DECODED_FREE_BYTES: u64 = 16 << 20;
+
+/// How many bytes one coded byte may stand for. Pages of real sites are below 100; a bomb of gzip has 1,030, one of brotli or zstd
+/// as many as it likes.
+pub const DECODED_RATIO_MAX: u64 = 250;
+
+/// What one call of a codec may write before it is asked again.
+pub(crate) const STEP_BYTES: usize = 32 << 10;
+
+/// The window of a text that is coded to gzip: all that the format has, in powers of two.
+pub(crate) const GZIP_WINDOW_LOG: u8 = 15;
+
+/// The window of a text that is coded to brotli, in powers of two: 4 MiB.
+pub(crate) const BROTLI_WINDOW_LOG: u32 = 22;

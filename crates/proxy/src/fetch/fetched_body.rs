@@ -1,0 +1,124 @@
+//! A body as its fetch hands it on: what comes from the origin, through the filters that the policy wants it to have.
+
+use std::task::{Context, Poll};
+
+use cache::Failure;
+use message::Fields;
+use wire::ResponseBody;
+
+use crate::fetch::failed;
+use crate::fetch::origin_body::OriginBody;
+use crate::filter_chain::{FilterChain, FilterFault, Filtered};
+use crate::limits::FILTER_TURN_BYTES;
+use crate::records::fetch_records;
+use crate::upstream::OriginPiece;
+
+pub(crate) struct FetchedBody {
+    origin: OriginBody,
+    filters: Option<Box<Filters>>,
+}
+
+struct Filters {
+    chain: FilterChain,
+    /// Behind the origin's last byte.
+    trailers: Option<Fields>,
+}
+
+impl FetchedBody {
+    /// `chain`: none where it goes by as it comes.
+    pub(crate) fn new(origin: OriginBody, chain: Option<FilterChain>) -> FetchedBody {
+        FetchedBody { origin, filters: chain.map(|chain| Box::new(Filters { chain, trailers: None })) }
+    }
+
+    /// If it is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self.origin.framing() {
+            ResponseBody::None => Some(0),
+            ResponseBody::Length(length) if self.keeps_length() => Some(length),
+            _ => None,
+        }
+    }
+
+    fn keeps_length(&self) -> bool {
+        self.filters.as_ref().is_none_or(|filters| filters.chain.keeps_length())
+    }
+
+    /// It has none, and its end is still to be seen.
+    pub(crate) fn is_none(&self) -> bool {
+        self.origin.framing() == ResponseBody::None
+    }
+
+    /// Nobody wants more of it: see [`OriginBody::finish`].
+    pub(crate) fn finish(self) {
+        self.origin.finish();
+    }
+
+    /// The next piece. After `End` or an error it must not be asked again.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<OriginPiece, Failure>> {
+        match &mut self.filters {
+            None => self.origin.poll_next(cx),
+            Some(filters) => filters.poll_next(&mut self.origin, cx),
+        }
+    }
+
+    /// The same of a body that is kept, of which `block_bytes_left` more come before the next block begins.
+    pub(crate) fn poll_next_kept(
+        &mut self,
+        cx: &mut Context<'_>,
+        block_bytes_left: usize,
+    ) -> Poll<Result<OriginPiece, Failure>> {
+        match &mut self.filters {
+            None => self.origin.poll_next_kept(cx, block_bytes_left),
+            Some(filters) => filters.poll_next(&mut self.origin, cx),
+        }
+    }
+}
+
+impl Filters {
+    fn poll_next(&mut self, origin: &mut OriginBody, cx: &mut Context<'_>) -> Poll<Result<OriginPiece, Failure>> {
+        let mut given = 0;
+        loop {
+            match self.chain.pull() {
+                Ok(Filtered::Piece(piece)) => return Poll::Ready(Ok(OriginPiece::Data(piece))),
+                Ok(Filtered::Hungry) if given >= FILTER_TURN_BYTES => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Ok(Filtered::Hungry) => {}
+                Ok(Filtered::End) => {
+                    self.record(origin);
+                    return Poll::Ready(Ok(OriginPiece::End(self.trailers.take())));
+                }
+                Err(fault) => return Poll::Ready(Err(self.fail(origin, fault))),
+            }
+            let Poll::Ready(piece) = origin.poll_next(cx) else {
+                return match self.chain.flush() {
+                    Ok(Filtered::Piece(piece)) => Poll::Ready(Ok(OriginPiece::Data(piece))),
+                    Ok(_) => Poll::Pending,
+                    Err(fault) => Poll::Ready(Err(self.fail(origin, fault))),
+                };
+            };
+            match piece? {
+                OriginPiece::Data(bytes) | OriginPiece::InBlock(bytes) => {
+                    given += bytes.len();
+                    self.chain.push(bytes);
+                }
+                OriginPiece::End(trailers) => {
+                    self.trailers = trailers;
+                    self.chain.end();
+                }
+            }
+        }
+    }
+
+    fn record(&self, origin: &OriginBody) {
+        if let Some(records) = &origin.records {
+            self.chain.tallies().for_each(|tally| fetch_records::filtered(records, &tally));
+        }
+    }
+
+    fn fail(&self, origin: &mut OriginBody, fault: FilterFault) -> Failure {
+        self.record(origin);
+        origin.refuse(|origin, label| failed::unfilterable(origin, label, &fault))
+    }
+}

@@ -1,0 +1,360 @@
+//! What changes the bytes of a body on their way: a list of filters, each of which is fed by the one before it.
+//!
+//! It knows neither sockets nor heads. Bytes are pulled, a bounded piece at a time, so a text that becomes a thousand times what it is takes
+//! no more room than any other.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use bytes::Bytes;
+use coding::{Bounds, Coding, Decoder, Encoder, Flaw};
+
+use crate::limits::{FILTER_FLUSHES_MAX, FILTER_PIECE_BYTES};
+
+/// One filter, and what it is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilterKind {
+    /// Takes a coding off.
+    Decode(Coding),
+    /// Puts a coding on, at this level.
+    Encode(Coding, u8),
+    /// Lets everything by, and sees whether it is in the coding that it says.
+    Check(Coding),
+}
+
+impl FilterKind {
+    /// Is what comes out something else than what goes in?
+    pub(crate) fn changes_bytes(self) -> bool {
+        !matches!(self, FilterKind::Check(_))
+    }
+}
+
+/// Why a body cannot go on, and in which filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilterFault {
+    pub(crate) filter: FilterKind,
+    pub(crate) flaw: Flaw,
+}
+
+impl fmt::Display for FilterFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.filter {
+            FilterKind::Decode(coding) | FilterKind::Check(coding) => {
+                write!(f, "a body that is said to be {} cannot be read: {}", coding.name(), self.flaw)
+            }
+            FilterKind::Encode(coding, _) => write!(f, "a body cannot be made {}: {}", coding.name(), self.flaw),
+        }
+    }
+}
+
+/// What a pull brings.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Filtered {
+    /// Never empty.
+    Piece(Bytes),
+    /// More has to be pushed first.
+    Hungry,
+    End,
+}
+
+/// How much went through a filter, when it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilterTally {
+    pub(crate) filter: FilterKind,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+/// The filters of one body, in the order in which its bytes meet them.
+pub(crate) struct FilterChain {
+    stages: Vec<Stage>,
+    inbox: VecDeque<Bytes>,
+    /// Nothing more will be pushed.
+    is_ended: bool,
+}
+
+struct Stage {
+    kind: FilterKind,
+    codec: Codec,
+    /// What came and was not worked on.
+    input: Bytes,
+    /// The codec has said all that it can of what it was given.
+    is_drained: bool,
+    /// Given since the last flush.
+    unflushed: u64,
+    flushes_count: u32,
+    is_over: bool,
+    tally: FilterTally,
+}
+
+enum Codec {
+    Decoder(Decoder),
+    Encoder(Encoder),
+}
+
+impl FilterChain {
+    /// The error is a codec that could not be set up.
+    pub(crate) fn new(kinds: &[FilterKind], bounds: Bounds) -> Result<FilterChain, FilterFault> {
+        let stages = kinds.iter().map(|kind| Stage::new(*kind, bounds)).collect::<Result<_, _>>()?;
+        Ok(FilterChain { stages, inbox: VecDeque::new(), is_ended: false })
+    }
+
+    /// Is what comes out as long as what goes in?
+    pub(crate) fn keeps_length(&self) -> bool {
+        !self.stages.iter().any(|stage| stage.kind.changes_bytes())
+    }
+
+    pub(crate) fn push(&mut self, piece: Bytes) {
+        debug_assert!(!self.is_ended, "nothing follows an end");
+        self.inbox.push_back(piece);
+    }
+
+    /// Nothing more will be pushed.
+    pub(crate) fn end(&mut self) {
+        self.is_ended = true;
+    }
+
+    /// The next piece. After `End` or an error it must not be asked again.
+    pub(crate) fn pull(&mut self) -> Result<Filtered, FilterFault> {
+        pull(&mut self.stages, &mut self.inbox, (self.is_ended, false))
+    }
+
+    /// The same where nothing more comes for now: who reads along gets what there is, unless that was so too often.
+    pub(crate) fn flush(&mut self) -> Result<Filtered, FilterFault> {
+        pull(&mut self.stages, &mut self.inbox, (self.is_ended, true))
+    }
+
+    /// What went through each filter so far.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = FilterTally> {
+        self.stages.iter().map(|stage| stage.tally)
+    }
+}
+
+/// From the last of these stages, which asks the one before it.
+fn pull(
+    stages: &mut [Stage],
+    inbox: &mut VecDeque<Bytes>,
+    (is_ended, flushes): (bool, bool),
+) -> Result<Filtered, FilterFault> {
+    let Some((stage, before)) = stages.split_last_mut() else {
+        return Ok(match inbox.pop_front() {
+            Some(piece) if piece.is_empty() => Filtered::Hungry,
+            Some(piece) => Filtered::Piece(piece),
+            None if is_ended => Filtered::End,
+            None => Filtered::Hungry,
+        });
+    };
+    let fault = |filter: FilterKind| move |flaw: Flaw| FilterFault { filter, flaw };
+    let of_stage = fault(stage.kind);
+    loop {
+        while !stage.input.is_empty() || !stage.is_drained {
+            if let Some(piece) = stage.work().map_err(of_stage)? {
+                return Ok(Filtered::Piece(piece));
+            }
+        }
+        if stage.is_over {
+            return Ok(Filtered::End);
+        }
+        match pull(before, inbox, (is_ended, flushes))? {
+            Filtered::Piece(piece) => stage.take(piece),
+            Filtered::Hungry if !flushes => return Ok(Filtered::Hungry),
+            Filtered::Hungry => {
+                let flushed = stage.flush().map_err(of_stage)?;
+                return Ok(flushed.map_or(Filtered::Hungry, Filtered::Piece));
+            }
+            Filtered::End => {
+                stage.is_over = true;
+                if let Some(piece) = stage.finish().map_err(of_stage)? {
+                    return Ok(Filtered::Piece(piece));
+                }
+            }
+        }
+    }
+}
+
+impl Stage {
+    fn new(kind: FilterKind, bounds: Bounds) -> Result<Stage, FilterFault> {
+        let codec = match kind {
+            FilterKind::Decode(coding) => Decoder::new(coding, bounds).map(Codec::Decoder),
+            // What nobody is given may become as long as it likes.
+            FilterKind::Check(coding) => {
+                let bounds = Bounds { is_one_text: bounds.is_one_text, ..Bounds::NONE };
+                Decoder::new(coding, bounds).map(Codec::Decoder)
+            }
+            FilterKind::Encode(coding, level) => Encoder::new(coding, level).map(Codec::Encoder),
+        };
+        Ok(Stage {
+            kind,
+            codec: codec.map_err(|flaw| FilterFault { filter: kind, flaw })?,
+            input: Bytes::new(),
+            is_drained: true,
+            unflushed: 0,
+            flushes_count: 0,
+            is_over: false,
+            tally: FilterTally { filter: kind, bytes_in: 0, bytes_out: 0 },
+        })
+    }
+
+    fn take(&mut self, piece: Bytes) {
+        self.tally.bytes_in += piece.len() as u64;
+        self.unflushed += piece.len() as u64;
+        self.input = piece;
+    }
+
+    /// A bounded step of work. `None`: it came to nothing that can be sent yet.
+    fn work(&mut self) -> Result<Option<Bytes>, Flaw> {
+        let mut out = Vec::new();
+        match &mut self.codec {
+            Codec::Decoder(decoder) => {
+                let step = decoder.decode(&self.input, FILTER_PIECE_BYTES, &mut out)?;
+                self.is_drained = step.is_drained;
+                let taken = self.input.split_to(step.taken);
+                if matches!(self.kind, FilterKind::Check(_)) {
+                    self.tally.bytes_out += out.len() as u64;
+                    return Ok((!taken.is_empty()).then_some(taken));
+                }
+            }
+            Codec::Encoder(encoder) => {
+                let piece = self.input.split_to(self.input.len().min(FILTER_PIECE_BYTES));
+                encoder.encode(&piece, &mut out)?;
+            }
+        }
+        Ok(self.said(out))
+    }
+
+    /// Nothing more comes for now: who waits gets what there is, unless that was so too often.
+    fn flush(&mut self) -> Result<Option<Bytes>, Flaw> {
+        let Codec::Encoder(encoder) = &mut self.codec else { return Ok(None) };
+        if self.unflushed == 0 || self.flushes_count >= FILTER_FLUSHES_MAX {
+            return Ok(None);
+        }
+        self.flushes_count += 1;
+        self.unflushed = 0;
+        let mut out = Vec::new();
+        encoder.flush(&mut out)?;
+        Ok(self.said(out))
+    }
+
+    fn finish(&mut self) -> Result<Option<Bytes>, Flaw> {
+        let mut out = Vec::new();
+        match &mut self.codec {
+            Codec::Decoder(decoder) => decoder.finish()?,
+            Codec::Encoder(encoder) => encoder.finish(&mut out)?,
+        }
+        Ok(self.said(out))
+    }
+
+    fn said(&mut self, out: Vec<u8>) -> Option<Bytes> {
+        self.tally.bytes_out += out.len() as u64;
+        (!out.is_empty()).then(|| Bytes::from(out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GZIP: FilterKind = FilterKind::Encode(Coding::Gzip, 6);
+    const GUNZIP: FilterKind = FilterKind::Decode(Coding::Gzip);
+
+    fn chain(kinds: &[FilterKind]) -> FilterChain {
+        FilterChain::new(kinds, Bounds::default()).unwrap()
+    }
+
+    /// All that comes of these pieces.
+    fn through(kinds: &[FilterKind], pieces: &[&[u8]]) -> Result<Vec<u8>, FilterFault> {
+        let (mut chain, mut out) = (chain(kinds), Vec::new());
+        pieces.iter().for_each(|piece| chain.push(Bytes::copy_from_slice(piece)));
+        chain.end();
+        loop {
+            match chain.pull()? {
+                Filtered::Piece(piece) => {
+                    assert!(!piece.is_empty() && piece.len() <= FILTER_PIECE_BYTES, "{}", piece.len());
+                    out.extend_from_slice(&piece);
+                }
+                Filtered::Hungry => panic!("it has all that there is"),
+                Filtered::End => return Ok(out),
+            }
+        }
+    }
+
+    #[test]
+    fn without_filters_everything_goes_by() {
+        assert_eq!(through(&[], &[b"a", b"", b"bc"]), Ok(b"abc".to_vec()));
+        assert!(chain(&[]).keeps_length());
+    }
+
+    #[test]
+    fn each_filter_feeds_the_next() {
+        let text = b"again and again and again, ".repeat(5_000);
+        let zipped = through(&[GZIP], &[&text[..70_000], &text[70_000..]]).unwrap();
+        assert!(zipped.len() < text.len() / 50);
+        assert_eq!(through(&[GUNZIP], &[&zipped]).as_ref(), Ok(&text));
+        let to_brotli = through(&[GUNZIP, FilterKind::Encode(Coding::Brotli, 5)], &[&zipped]).unwrap();
+        assert_eq!(through(&[FilterKind::Decode(Coding::Brotli)], &[&to_brotli]).as_ref(), Ok(&text));
+        assert_eq!(through(&[FilterKind::Check(Coding::Gzip)], &[&zipped[..9], &zipped[9..]]), Ok(zipped));
+    }
+
+    #[test]
+    fn an_empty_body_becomes_an_empty_text_in_its_coding() {
+        let zipped = through(&[GZIP], &[]).unwrap();
+        assert_eq!(zipped[..2], [0x1f, 0x8b]);
+        assert_eq!(through(&[GUNZIP], &[&zipped]), Ok(Vec::new()));
+        assert_eq!(through(&[GUNZIP], &[]), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_said_to_be_coded_and_is_not_is_a_fault_of_that_filter() {
+        for filter in [GUNZIP, FilterKind::Check(Coding::Gzip)] {
+            let fault = |flaw| Err(FilterFault { filter, flaw });
+            assert_eq!(through(&[filter], &[b"<html>"]), fault(Flaw::Corrupt));
+            let zipped = through(&[GZIP], &[b"hello"]).unwrap();
+            assert_eq!(through(&[filter], &[&zipped[..12]]), fault(Flaw::Truncated));
+            assert_eq!(through(&[filter], &[&zipped, b"junk"]), fault(Flaw::JunkBehind));
+        }
+        let said = FilterFault { filter: GUNZIP, flaw: Flaw::Truncated }.to_string();
+        assert_eq!(said, "a body that is said to be gzip cannot be read: it ends too early");
+    }
+
+    #[test]
+    fn who_reads_along_is_given_what_there_is_while_nothing_more_comes() {
+        let (mut zip, mut unzip) = (chain(&[GZIP]), chain(&[GUNZIP]));
+        for part in [&b"first "[..], b"second "] {
+            zip.push(Bytes::from_static(part));
+            let mut said = Vec::new();
+            while let Filtered::Piece(piece) = zip.flush().unwrap() {
+                unzip.push(piece);
+            }
+            while let Filtered::Piece(piece) = unzip.pull().unwrap() {
+                said.extend_from_slice(&piece);
+            }
+            assert_eq!(said, part);
+        }
+        assert_eq!(zip.pull(), Ok(Filtered::Hungry));
+    }
+
+    #[test]
+    fn a_body_in_drops_is_not_flushed_for_ever() {
+        let (mut zip, mut pieces) = (chain(&[GZIP]), 0);
+        for _ in 0..10 * FILTER_FLUSHES_MAX {
+            zip.push(Bytes::from_static(b"drop "));
+            while let Filtered::Piece(_) = zip.flush().unwrap() {
+                pieces += 1;
+            }
+        }
+        assert!((FILTER_FLUSHES_MAX..=FILTER_FLUSHES_MAX + 2).contains(&pieces), "{pieces}");
+    }
+
+    #[test]
+    fn it_is_known_how_much_went_through() {
+        let mut zip = chain(&[GZIP]);
+        zip.push(Bytes::from_static(b"hello"));
+        zip.end();
+        let mut made = 0;
+        while let Filtered::Piece(piece) = zip.pull().unwrap() {
+            made += piece.len() as u64;
+        }
+        let tally = FilterTally { filter: GZIP, bytes_in: 5, bytes_out: made };
+        assert_eq!(zip.tallies().collect::<Vec<_>>(), [tally]);
+    }
+}
