@@ -1,3 +1,5 @@
+//! What every codec must do, asserted of all of them alike: texts come back, damage is seen, bounds hold.
+
 use proptest::prelude::*;
 
 use crate::limits::{DECODED_FREE_BYTES, DECODED_RATIO_MAX};

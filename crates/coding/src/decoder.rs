@@ -1,9 +1,9 @@
 //! A text out of its coding, piece by piece. What one step makes is bounded by who asks, what all of them make by [`Bounds`].
 
 use crate::brotli_stream::BrotliDecoder;
-use crate::content_coding::Coding;
 use crate::flaw::Flaw;
 use crate::gzip::GzipDecoder;
+use crate::known_codings::Coding;
 use crate::limits::{DECODED_FREE_BYTES, DECODED_RATIO_MAX};
 use crate::zstd_stream::ZstdDecoder;
 

@@ -1,9 +1,9 @@
 //! A text into a coding, piece by piece.
 
 use crate::brotli_stream::BrotliEncoder;
-use crate::content_coding::Coding;
 use crate::flaw::Flaw;
 use crate::gzip::GzipEncoder;
+use crate::known_codings::Coding;
 use crate::zstd_stream::ZstdEncoder;
 
 enum Codec {

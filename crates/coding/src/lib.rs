@@ -21,15 +21,15 @@
 mod brotli_stream;
 #[cfg(test)]
 mod codec_tests;
-mod content_coding;
 mod decoder;
 mod encoder;
 mod flaw;
 mod gzip;
+mod known_codings;
 pub mod limits;
 mod zstd_stream;
 
-pub use content_coding::Coding;
 pub use decoder::{Bounds, Decoded, Decoder};
 pub use encoder::Encoder;
 pub use flaw::Flaw;
+pub use known_codings::Coding;

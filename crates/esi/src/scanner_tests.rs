@@ -1,3 +1,5 @@
+//! The scanner, by what goes out of a text: whole, in pieces of every length, and beside a slow scanner that is easy to believe.
+
 use proptest::prelude::*;
 
 use crate::limits::{NESTED_MAX, PIECES_MAX, TAG_BYTES_MAX};

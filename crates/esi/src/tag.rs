@@ -84,14 +84,11 @@ fn attribute(text: &[u8]) -> Result<(Option<Attribute<'_>>, &[u8]), &'static str
         [next, ..] if *next == b'/' || is_blank(*next) => return Ok((None, rest)),
         _ => return Err("XML 1.0 Illegal attr char"),
     };
-    let (is_end, rest): (fn(u8, u8) -> bool, &[u8]) = match rest {
-        [b'"' | b'\'', ..] => (|byte, quote| byte == quote, rest),
-        [first, ..] if !is_blank(*first) => (|byte, _| is_blank(byte), rest),
+    let (from, length) = match rest {
+        [quote @ (b'"' | b'\''), value @ ..] => (1, value.iter().position(|byte| byte == quote)),
+        [first, ..] if !is_blank(*first) => (0, rest.iter().position(|byte| is_blank(*byte))),
         _ => return Err("XML 1.0 Illegal attribute delimiter"),
     };
-    let quote = rest[0];
-    let from = usize::from(quote == b'"' || quote == b'\'');
-    let length = rest[from..].iter().position(|byte| is_end(*byte, quote));
     let length = length.ok_or("XML 1.0 Missing end attribute delimiter")?;
     Ok((Some((name, &rest[from..from + length])), &rest[from + length + 1..]))
 }

@@ -67,13 +67,13 @@ pub(crate) struct FilterTally {
 
 /// The filters of one body, in the order in which its bytes meet them.
 pub(crate) struct FilterChain {
-    stages: Vec<Stage>,
+    stages: Vec<FilterStage>,
     inbox: VecDeque<Bytes>,
     /// Nothing more will be pushed.
     is_ended: bool,
 }
 
-struct Stage {
+struct FilterStage {
     kind: FilterKind,
     codec: Codec,
     /// What came and was not worked on.
@@ -95,7 +95,7 @@ enum Codec {
 impl FilterChain {
     /// The error is a codec that could not be set up.
     pub(crate) fn new(kinds: &[FilterKind], bounds: Bounds) -> Result<FilterChain, FilterFault> {
-        let stages = kinds.iter().map(|kind| Stage::new(*kind, bounds)).collect::<Result<_, _>>()?;
+        let stages = kinds.iter().map(|kind| FilterStage::new(*kind, bounds)).collect::<Result<_, _>>()?;
         Ok(FilterChain { stages, inbox: VecDeque::new(), is_ended: false })
     }
 
@@ -132,7 +132,7 @@ impl FilterChain {
 
 /// From the last of these stages, which asks the one before it.
 fn pull(
-    stages: &mut [Stage],
+    stages: &mut [FilterStage],
     inbox: &mut VecDeque<Bytes>,
     (is_ended, flushes): (bool, bool),
 ) -> Result<Filtered, FilterFault> {
@@ -172,8 +172,8 @@ fn pull(
     }
 }
 
-impl Stage {
-    fn new(kind: FilterKind, bounds: Bounds) -> Result<Stage, FilterFault> {
+impl FilterStage {
+    fn new(kind: FilterKind, bounds: Bounds) -> Result<FilterStage, FilterFault> {
         let codec = match kind {
             FilterKind::Decode(coding) => Decoder::new(coding, bounds).map(Codec::Decoder),
             // What nobody is given may become as long as it likes.
@@ -183,7 +183,7 @@ impl Stage {
             }
             FilterKind::Encode(coding, level) => Encoder::new(coding, level).map(Codec::Encoder),
         };
-        Ok(Stage {
+        Ok(FilterStage {
             kind,
             codec: codec.map_err(|flaw| FilterFault { filter: kind, flaw })?,
             input: Bytes::new(),

@@ -10,7 +10,7 @@ use crate::outgoing::Outgoing;
 use crate::send_outcome::{End, SendOutcome};
 
 #[derive(Default)]
-struct Shared {
+struct Handover {
     /// The answer, until the page takes it.
     outgoing: Option<Outgoing>,
     /// What became of it at the page's end.
@@ -22,14 +22,14 @@ struct Shared {
 }
 
 /// The transaction's end.
-pub(crate) struct IncludedClient(Rc<RefCell<Shared>>);
+pub(crate) struct IncludedClient(Rc<RefCell<Handover>>);
 
 /// The page's end. Dropped, the transaction has lost its client.
-pub(crate) struct Fragment(Rc<RefCell<Shared>>);
+pub(crate) struct Fragment(Rc<RefCell<Handover>>);
 
 pub(crate) fn pair() -> (IncludedClient, Fragment) {
-    let shared = Rc::new(RefCell::new(Shared::default()));
-    (IncludedClient(Rc::clone(&shared)), Fragment(shared))
+    let handover = Rc::new(RefCell::new(Handover::default()));
+    (IncludedClient(Rc::clone(&handover)), Fragment(handover))
 }
 
 fn wake(waker: &mut Option<Waker>) {
@@ -42,19 +42,19 @@ impl IncludedClient {
     /// Hands the answer over, and waits until the page has sent all that it wants of it.
     pub(crate) async fn send(&mut self, outgoing: Outgoing) -> SendOutcome {
         {
-            let mut shared = self.0.borrow_mut();
-            shared.outgoing = Some(outgoing);
-            wake(&mut shared.page);
+            let mut handover = self.0.borrow_mut();
+            handover.outgoing = Some(outgoing);
+            wake(&mut handover.page);
         }
         poll_fn(|cx| {
-            let mut shared = self.0.borrow_mut();
-            if let Some(outcome) = shared.outcome {
+            let mut handover = self.0.borrow_mut();
+            if let Some(outcome) = handover.outcome {
                 return Poll::Ready(outcome);
             }
-            if shared.page_has_left {
+            if handover.page_has_left {
                 return Poll::Ready(SendOutcome { end: End::ClientLeft, ..SendOutcome::NOTHING });
             }
-            shared.transaction = Some(cx.waker().clone());
+            handover.transaction = Some(cx.waker().clone());
             Poll::Pending
         })
         .await
@@ -62,50 +62,50 @@ impl IncludedClient {
 
     /// Does nobody want the answer any more? If not, the task is woken when that is so.
     pub(crate) fn has_left(&self, cx: &Context<'_>) -> bool {
-        let mut shared = self.0.borrow_mut();
-        shared.transaction = Some(cx.waker().clone());
-        shared.page_has_left
+        let mut handover = self.0.borrow_mut();
+        handover.transaction = Some(cx.waker().clone());
+        handover.page_has_left
     }
 }
 
 impl Drop for IncludedClient {
     fn drop(&mut self) {
-        let mut shared = self.0.borrow_mut();
-        shared.transaction_is_over = true;
-        wake(&mut shared.page);
+        let mut handover = self.0.borrow_mut();
+        handover.transaction_is_over = true;
+        wake(&mut handover.page);
     }
 }
 
 impl Fragment {
     /// The answer. `None`: there is none.
     pub(crate) fn poll_outgoing(&self, cx: &Context<'_>) -> Poll<Option<Outgoing>> {
-        let mut shared = self.0.borrow_mut();
-        if let Some(outgoing) = shared.outgoing.take() {
+        let mut handover = self.0.borrow_mut();
+        if let Some(outgoing) = handover.outgoing.take() {
             return Poll::Ready(Some(outgoing));
         }
-        if shared.transaction_is_over {
+        if handover.transaction_is_over {
             return Poll::Ready(None);
         }
-        shared.page = Some(cx.waker().clone());
+        handover.page = Some(cx.waker().clone());
         Poll::Pending
     }
 
     /// So many bytes of it have gone, and that was the end of it.
     pub(crate) fn finish(self, end: End, body_bytes: u64) {
-        let mut shared = self.0.borrow_mut();
-        shared.outcome = Some(SendOutcome { end, body_bytes, ..SendOutcome::NOTHING });
-        wake(&mut shared.transaction);
+        let mut handover = self.0.borrow_mut();
+        handover.outcome = Some(SendOutcome { end, body_bytes, ..SendOutcome::NOTHING });
+        wake(&mut handover.transaction);
     }
 }
 
 impl Drop for Fragment {
     fn drop(&mut self) {
-        let mut shared = self.0.borrow_mut();
+        let mut handover = self.0.borrow_mut();
         // What it holds may hold a transaction's own things.
-        let outgoing = shared.outgoing.take();
-        shared.page_has_left = true;
-        wake(&mut shared.transaction);
-        drop(shared);
+        let outgoing = handover.outgoing.take();
+        handover.page_has_left = true;
+        wake(&mut handover.transaction);
+        drop(handover);
         drop(outgoing);
     }
 }

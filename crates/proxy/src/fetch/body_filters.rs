@@ -15,7 +15,7 @@ use crate::vcl_story::filter_names;
 
 /// What a program wants done to a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
+pub(crate) struct BodyChanges {
     pub(crate) gzip: bool,
     pub(crate) gunzip: bool,
     pub(crate) esi: bool,
@@ -43,7 +43,7 @@ pub(super) fn apply(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBo
     let named = task.filters.borrow();
     let names = match named.as_deref() {
         Some(named) => String::from_utf8_lossy(named).into_owned(),
-        None => usual(&head.fields, task.wishes.get(), vcl.http_gzip_support).to_owned(),
+        None => usual(&head.fields, task.changes.get(), vcl.http_gzip_support).to_owned(),
     };
     let (mut kinds, mut esi) = (Vec::new(), None);
     for name in names.split_ascii_whitespace() {
@@ -68,10 +68,11 @@ pub(super) fn apply(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBo
 }
 
 /// What is done where the program names nothing.
-pub(crate) fn usual(fields: &Fields, wishes: Wishes, supports_gzip: bool) -> &'static str {
+pub(crate) fn usual(fields: &Fields, changes: BodyChanges, supports_gzip: bool) -> &'static str {
     let is_gzip = filter_names::is_gzip(fields.view());
-    let (gunzip, gzip) = (wishes.gunzip && is_gzip, wishes.gzip && !fields.view().contains(FieldName::ContentEncoding));
-    match (supports_gzip, wishes.esi) {
+    let (gunzip, gzip) =
+        (changes.gunzip && is_gzip, changes.gzip && !fields.view().contains(FieldName::ContentEncoding));
+    match (supports_gzip, changes.esi) {
         (false, false) => "",
         (false, true) if is_gzip => "gunzip esi",
         (false, true) => "esi",
@@ -116,24 +117,24 @@ mod tests {
     use super::*;
     use crate::fetch::fetch_test_messages::{lines, response};
 
-    fn check_usual(lines: &[&str], wishes: Wishes, expect: &str) {
-        assert_eq!(usual(&response(200, lines).fields, wishes, true), expect, "{lines:?} {wishes:?}");
+    fn check_usual(lines: &[&str], changes: BodyChanges, expect: &str) {
+        assert_eq!(usual(&response(200, lines).fields, changes, true), expect, "{lines:?} {changes:?}");
     }
 
     #[test]
     fn what_is_gzip_is_looked_at_and_what_is_not_goes_by_unless_something_is_wished_for() {
         let (none, gzip, gunzip) = (
-            Wishes::default(),
-            Wishes { gzip: true, ..Wishes::default() },
-            Wishes { gunzip: true, ..Wishes::default() },
+            BodyChanges::default(),
+            BodyChanges { gzip: true, ..BodyChanges::default() },
+            BodyChanges { gunzip: true, ..BodyChanges::default() },
         );
         for (line, expect) in [
             ("X: 1", ["", "gzip", ""]),
             ("Content-Encoding: GZIP", ["testgunzip", "testgunzip", "gunzip"]),
             ("Content-Encoding: br", ["", "", ""]),
         ] {
-            for (wishes, expect) in [none, gzip, gunzip].into_iter().zip(expect) {
-                check_usual(&[line], wishes, expect);
+            for (changes, expect) in [none, gzip, gunzip].into_iter().zip(expect) {
+                check_usual(&[line], changes, expect);
             }
         }
     }

@@ -13,7 +13,7 @@ use vcl::typed_program::BackendId;
 use vcl::{BackendRef, Task};
 
 use crate::connection_addresses::ConnectionAddresses;
-use crate::fetch::body_filters::Wishes;
+use crate::fetch::body_filters::BodyChanges;
 use crate::fetch::timeouts::Timeouts;
 use crate::limits::Limits;
 use crate::origin::Origin;
@@ -84,7 +84,7 @@ pub(crate) struct BackendTask {
     /// `beresp.filters`, where the program set it.
     pub(crate) filters: RefCell<Option<Box<[u8]>>>,
     /// `beresp.do_gzip` and `beresp.do_gunzip`.
-    pub(crate) wishes: Cell<Wishes>,
+    pub(crate) changes: Cell<BodyChanges>,
     /// The head before the program saw it.
     pub(crate) original: Rc<RequestHead>,
 }
@@ -129,7 +129,7 @@ impl BackendTask {
             responded_s: Cell::new(started_s),
             private: Task::default(),
             filters: RefCell::new(None),
-            wishes: Cell::default(),
+            changes: Cell::default(),
             original,
         }
     }

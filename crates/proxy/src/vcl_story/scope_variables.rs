@@ -11,7 +11,7 @@ use rules::Lifetimes;
 use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
-use crate::fetch::body_filters::{self, Wishes};
+use crate::fetch::body_filters::{self, BodyChanges};
 use crate::records::request_records;
 use crate::server_names::{server_hostname, server_identity};
 use crate::vcl_story::backend_task::BackendTask;
@@ -210,9 +210,9 @@ fn backend_response<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Rea
         V::BERESP_UNCACHEABLE => Plain::Bool(state.uncacheable.get()),
         V::BERESP_WAS_304 => Plain::Bool(state.was_304.get()),
         V::BERESP_DO_STREAM => Plain::Bool(state.do_stream.get()),
-        V::BERESP_DO_ESI => Plain::Bool(state.wishes.get().esi),
-        V::BERESP_DO_GZIP => Plain::Bool(state.wishes.get().gzip),
-        V::BERESP_DO_GUNZIP => Plain::Bool(state.wishes.get().gunzip),
+        V::BERESP_DO_ESI => Plain::Bool(state.changes.get().esi),
+        V::BERESP_DO_GZIP => Plain::Bool(state.changes.get().gzip),
+        V::BERESP_DO_GUNZIP => Plain::Bool(state.changes.get().gunzip),
         V::BERESP_FILTERS => Plain::Text(fetch_filters(scope, state)),
         V::BERESP_BACKEND => Plain::Backend(chosen),
         V::BERESP_BACKEND_NAME => {
@@ -230,7 +230,7 @@ fn fetch_filters<'a>(scope: &Scope<'a>, state: &BackendTask) -> Option<&'a [u8]>
     }
     let fields = scope.response.fields.to_fields();
     let supports = scope.site.settings.vcl.http_gzip_support;
-    Some(body_filters::usual(&fields, state.wishes.get(), supports).as_bytes())
+    Some(body_filters::usual(&fields, state.changes.get(), supports).as_bytes())
 }
 
 /// `obj.*` and `obj_stale.*`.
@@ -345,9 +345,9 @@ fn write_fetch<'a>(scope: &Scope<'a>, state: &BackendTask, of: V, to: Plain<'a>)
         V::BERESP_UNCACHEABLE => state.uncacheable.set(state.uncacheable.get() || to.truth()),
         V::BERESP_DO_STREAM => state.do_stream.set(to.truth()),
         V::BERESP_FILTERS => *state.filters.borrow_mut() = to.text().map(Into::into),
-        V::BERESP_DO_GZIP => state.wishes.set(Wishes { gzip: to.truth(), ..state.wishes.get() }),
-        V::BERESP_DO_GUNZIP => state.wishes.set(Wishes { gunzip: to.truth(), ..state.wishes.get() }),
-        V::BERESP_DO_ESI => state.wishes.set(Wishes { esi: to.truth(), ..state.wishes.get() }),
+        V::BERESP_DO_GZIP => state.changes.set(BodyChanges { gzip: to.truth(), ..state.changes.get() }),
+        V::BERESP_DO_GUNZIP => state.changes.set(BodyChanges { gunzip: to.truth(), ..state.changes.get() }),
+        V::BERESP_DO_ESI => state.changes.set(BodyChanges { esi: to.truth(), ..state.changes.get() }),
         _ => {}
     }
     Ok(())
