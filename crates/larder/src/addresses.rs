@@ -16,7 +16,7 @@ pub enum AdminAddress {
 }
 
 pub const LISTEN_FORM: &str = "an address with a port, such as 127.0.0.1:8080 or [::]:80, or unix:/run/larder.sock";
-pub const ORIGIN_FORM: &str = "an origin is http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH";
+pub const ORIGIN_FORM: &str = "an origin is http://HOST[:PORT], https://HOST[:PORT], h2://HOST[:PORT] or unix:/PATH";
 
 /// `IP:PORT`, `localhost:PORT`, `*:PORT` (every IPv4 address) or `unix:PATH`.
 pub fn parse_listen(text: &str) -> Result<ListenAddress, String> {
@@ -47,7 +47,7 @@ pub fn parse_admin(text: &str) -> Result<AdminAddress, String> {
     }
 }
 
-/// `http://host[:port]` or `unix:/path`.
+/// `http://host[:port]`, `https://host[:port]`, `h2://host[:port]` or `unix:/path`.
 pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return match path {
@@ -61,8 +61,9 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
             None => ORIGIN_FORM.to_owned(),
         });
     };
-    let scheme = match scheme.to_ascii_lowercase().as_str() {
-        "http" => Scheme::Http,
+    let lower = scheme.to_ascii_lowercase();
+    let scheme = match lower.as_str() {
+        "http" | "h2" => Scheme::Http,
         "https" => Scheme::Https,
         _ => return Err(format!("`{scheme}://` is no scheme larder speaks; {ORIGIN_FORM}")),
     };
@@ -77,6 +78,7 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
     let host = std::str::from_utf8(&authority.host).map_err(|_| "the host is not valid")?;
     let (host, port) = (host.to_owned(), authority.port.unwrap_or(scheme.default_port()));
     Ok(match scheme {
+        Scheme::Http if lower == "h2" => OriginUrl::Http2 { host, port },
         Scheme::Http => OriginUrl::Tcp { host, port },
         Scheme::Https => OriginUrl::Tls { host, port },
     })
@@ -96,6 +98,8 @@ pub fn show_origin(url: &OriginUrl) -> String {
         OriginUrl::Tcp { host, port } => format!("http://{host}:{port}"),
         OriginUrl::Tls { host, port: 443 } => format!("https://{host}"),
         OriginUrl::Tls { host, port } => format!("https://{host}:{port}"),
+        OriginUrl::Http2 { host, port: 80 } => format!("h2://{host}"),
+        OriginUrl::Http2 { host, port } => format!("h2://{host}:{port}"),
         OriginUrl::Unix(path) => format!("unix:{}", path.display()),
         OriginUrl::Mocked(origin) => format!("mocked:{}", origin.backend()),
     }
@@ -134,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_are_plain_http_for_now() {
+    fn origins_say_how_they_are_spoken_to() {
         for (text, expect) in [
             ("http://127.0.0.1:3000", Ok("http://127.0.0.1:3000")),
             ("http://Example.org/", Ok("http://example.org")),
@@ -143,6 +147,8 @@ mod tests {
             ("https://example.org", Ok("https://example.org")),
             ("HTTPS://example.org:443/", Ok("https://example.org")),
             ("https://[::1]:8443", Ok("https://[::1]:8443")),
+            ("h2://Example.org", Ok("h2://example.org")),
+            ("h2://[::1]:81/", Ok("h2://[::1]:81")),
             ("ftp://example.org", Err("no scheme larder speaks")),
             ("example.org:3000", Err("write http://example.org:3000")),
             ("http://example.org/app", Err("no path")),

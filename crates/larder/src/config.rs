@@ -11,6 +11,7 @@ mod listen_tls;
 mod memcached_route;
 mod memcached_tls;
 mod nearest;
+mod origin_http2;
 mod origin_tls;
 mod routes;
 mod section;

@@ -228,6 +228,7 @@ pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSetting
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),
         tls: OriginTls::default(),
+        http2: false,
     }
 }
 

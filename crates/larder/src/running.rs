@@ -405,7 +405,7 @@ pub fn warn_of_names(plan: &Plan) {
         .iter()
         .flat_map(|origin| origin.urls.iter().map(|url| (origin.name.clone(), url)))
         .filter_map(|(origin, url)| match url {
-            OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port }
+            OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } | OriginUrl::Http2 { host, port }
                 if !host.starts_with('[') && !is_fixed(host) =>
             {
                 Some((origin, host.clone(), *port))

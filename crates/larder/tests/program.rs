@@ -48,6 +48,12 @@ mod http2_clients;
 mod http2_inputs;
 #[path = "program/http2_limits.rs"]
 mod http2_limits;
+#[path = "program/http2_nginx.rs"]
+mod http2_nginx;
+#[path = "program/http2_origins.rs"]
+mod http2_origins;
+#[path = "program/http2_site.rs"]
+mod http2_site;
 #[path = "program/imported_memcached.rs"]
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]
@@ -80,6 +86,8 @@ mod origin_process;
 mod pebble;
 #[path = "program/peer_process.rs"]
 mod peer_process;
+#[path = "program/played_http2.rs"]
+mod played_http2;
 #[path = "program/process_checks.rs"]
 mod process_checks;
 #[path = "program/process_faults.rs"]

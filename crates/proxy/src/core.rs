@@ -28,7 +28,7 @@ use crate::log_sink::LogSink;
 use crate::mailbox::{Mailbox, Message};
 use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memory_gate::MemoryGate;
-use crate::origin;
+use crate::origin::{CoreHandle, SharedConnections};
 use crate::records::RecordSink;
 use crate::settings::ListenerSettings;
 use crate::site::Site;
@@ -123,6 +123,8 @@ pub(crate) struct Core {
     /// The changing end of a stored head is written here.
     pub(crate) tail: RefCell<Vec<u8>>,
     pub(crate) memcached_lanes: RefCell<LaneTable>,
+    /// Its HTTP/2 connections to origins.
+    pub(crate) shared_connections: SharedConnections,
     /// Where programs make their texts, for as long as one scope lasts.
     arena: RefCell<vcl::Arena>,
     pub(crate) xids: Cell<Xids>,
@@ -162,6 +164,7 @@ impl Core {
             http2_blocks: RefCell::default(),
             tail: RefCell::new(Vec::with_capacity(1024)),
             memcached_lanes: RefCell::default(),
+            shared_connections: SharedConnections::default(),
             arena: RefCell::default(),
             xids: Cell::default(),
             complained_s: Cell::new(0),
@@ -281,8 +284,13 @@ impl Core {
     }
 
     /// What the origins need to know of a core.
-    pub(crate) fn handle(&self) -> origin::CoreHandle<'_> {
-        origin::CoreHandle { core: self.index, counters: &self.counters, now_ms: self.now().mono_ms }
+    pub(crate) fn handle(&self) -> CoreHandle<'_> {
+        CoreHandle {
+            core: self.index,
+            counters: &self.counters,
+            now_ms: self.now().mono_ms,
+            shared: &self.shared_connections,
+        }
     }
 
     /// Ends when the listener with these settings has to close.

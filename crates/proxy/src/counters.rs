@@ -133,6 +133,8 @@ counters! {
     connections_waited_for: Gauge, "Client connections whose clients have to take more of an answer first";
     origin_connections_opened: Total, "Connections opened to origins";
     origin_connections_reused: Total, "Requests sent on a pooled origin connection";
+    origin_http2_connections: Total, "Connections to origins over which HTTP/2 is spoken";
+    origin_http2_failed: Total, "Those of them on which the origin broke a rule of HTTP/2";
     origin_connections_taken_over: Total, "Pooled connections taken from another core";
     origin_requests: Total, "Requests sent to origins";
     origin_bytes_in: Total, "Bytes read from origins";

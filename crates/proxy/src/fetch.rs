@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Charge, Departure};
-use message::{FieldsView, Method, RequestHead, ResponseHead, TargetForm};
+use message::{FieldName, FieldsView, Method, RequestHead, ResponseHead, TargetForm};
 use rules::StoreDefaults;
 use wire::{RequestBody, ResponseBody};
 
@@ -29,6 +29,7 @@ use crate::policy;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
 use crate::site::{Backend, Site};
+use crate::upstream::carriage::Carriage;
 use crate::url_variations::VariationKey;
 
 pub(crate) mod arrival;
@@ -46,6 +47,7 @@ pub(crate) mod fetch_states;
 #[cfg(test)]
 mod fetch_test_messages;
 pub(crate) mod fill;
+mod head_sink;
 mod invalidated;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
@@ -87,6 +89,8 @@ pub(crate) struct Fetch {
     state: FetchState,
     /// A pooled connection has died under it, or what is sent cannot be sent again.
     wants_fresh_connection: bool,
+    /// The origin has said that it wants HTTP/1.1.
+    wants_http1: bool,
     /// When the request left, for RFC 9111 §4.2.3.
     sent: Moment,
     timeouts: Timeouts,
@@ -141,6 +145,19 @@ impl Fetch {
 
     pub(crate) fn is_piped(&self) -> bool {
         matches!(self.purpose, Purpose::Piped)
+    }
+
+    /// What carries it.
+    fn carriage(&self) -> Carriage {
+        let is_websocket =
+            || self.method() == Method::Get && self.head.fields().has_token(FieldName::Upgrade, "websocket");
+        match self.purpose {
+            _ if self.wants_http1 => Carriage::Http1,
+            Purpose::Raw | Purpose::Tunnel => Carriage::Http1,
+            Purpose::Upgrade if is_websocket() => Carriage::WebSocket,
+            Purpose::Upgrade => Carriage::Http1,
+            Purpose::Store(_) | Purpose::Slice { .. } | Purpose::Pass | Purpose::Piped => Carriage::Any,
+        }
     }
 
     fn is_upgrade(&self) -> bool {

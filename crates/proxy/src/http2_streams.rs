@@ -1,6 +1,6 @@
 //! What the streams of an HTTP/2 connection and the connection share: its machine, and for each stream what has come for it and what
 //! waits to be sent. A stream is a task that fills and empties its queues; the connection's task moves bytes between these and the
-//! socket, in the machine's order.
+//! socket, in the machine's order. It is the same for a client's connection and for one to an origin (`origin_streams.rs`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -141,6 +141,18 @@ impl Http2Streams {
         stream.wake();
     }
 
+    /// Bodies that have come and were not taken.
+    pub(crate) fn came_bytes(&self) -> usize {
+        self.came_bytes.get()
+    }
+
+    /// Something of it has come that is not in its queue.
+    pub(crate) fn wake_stream(&self, id: StreamId) {
+        if let Some(stream) = self.table.borrow_mut().get_mut(&id) {
+            stream.wake();
+        }
+    }
+
     pub(crate) fn take_trailers(&self, id: StreamId, fields: Fields) {
         if let Some(stream) = self.table.borrow_mut().get_mut(&id) {
             stream.end = Some(Some(fields));
@@ -208,7 +220,7 @@ impl Http2Streams {
     }
 }
 
-fn take_control(machine: &mut Http2Connection, out: &mut Vec<u8>) {
+pub(crate) fn take_control(machine: &mut Http2Connection, out: &mut Vec<u8>) {
     let control = machine.control().len();
     if control > 0 {
         out.extend_from_slice(machine.control());
@@ -219,7 +231,7 @@ fn take_control(machine: &mut Http2Connection, out: &mut Vec<u8>) {
 /// A stream's side.
 impl Http2Streams {
     /// Something of a stream has changed that the connection has to look at.
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -252,6 +264,11 @@ impl Http2Streams {
         }
         stream.waker = cx.map(|cx| cx.waker().clone()).or(stream.waker.take());
         Came::Nothing
+    }
+
+    /// Has all of the body come, and been taken?
+    pub(crate) fn is_at_end(&self, id: StreamId) -> bool {
+        self.table.borrow().get(&id).is_some_and(|stream| stream.came.is_empty() && stream.end.is_some())
     }
 
     /// Has something of the body come that nobody has taken?
@@ -296,15 +313,12 @@ impl Http2Streams {
         self.wake();
     }
 
-    /// The exchange is over. What came and nobody took is given back.
+    /// Of a client's: the exchange is over.
     pub(crate) fn close(&self, id: StreamId) {
-        let Some(stream) = self.table.borrow_mut().remove(&id) else { return };
-        let mut machine = self.machine.borrow_mut();
-        let unread: usize = stream.came.iter().map(Bytes::len).sum();
-        if unread > 0 {
-            machine.release(id, unread);
-            self.set_came(self.came_bytes.get() - unread);
+        if !self.forget(id) {
+            return;
         }
+        let mut machine = self.machine.borrow_mut();
         if machine.may_send(id) {
             // It ended without an end of its answer.
             machine.reset(id, ErrorCode::InternalError);
@@ -314,6 +328,25 @@ impl Http2Streams {
         }
         drop(machine);
         self.wake();
+    }
+
+    /// Of an origin's: nobody wants more of it. Where anything of it is missing the origin is told to stop.
+    pub(crate) fn cancel(&self, id: StreamId) {
+        if self.forget(id) {
+            self.machine.borrow_mut().reset(id, ErrorCode::Cancel);
+            self.wake();
+        }
+    }
+
+    /// Takes a stream out of the table. What came and nobody took is given back.
+    fn forget(&self, id: StreamId) -> bool {
+        let Some(stream) = self.table.borrow_mut().remove(&id) else { return false };
+        let unread: usize = stream.came.iter().map(Bytes::len).sum();
+        if unread > 0 {
+            self.machine.borrow_mut().release(id, unread);
+            self.set_came(self.came_bytes.get() - unread);
+        }
+        true
     }
 }
 

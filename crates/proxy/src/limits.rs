@@ -96,6 +96,8 @@ pub struct Limits {
     pub origin_idle_connections_max: usize,
     /// An idle origin connection is dropped after so long: before the origin's own keep-alive limit.
     pub origin_idle_timeout: Duration,
+    /// Requests under way on one HTTP/2 connection to an origin, or as few as the origin says.
+    pub origin_streams_max: u32,
     /// 1xx answers passed on before the final one.
     pub interim_responses_max: u32,
     /// A larger body is passed through and not stored.
@@ -168,6 +170,7 @@ impl Default for Limits {
             between_bytes_timeout: Duration::from_secs(60),
             origin_idle_connections_max: 1024,
             origin_idle_timeout: Duration::from_secs(4),
+            origin_streams_max: wire::limits::STREAMS_MAX,
             interim_responses_max: 16,
             object_bytes_max: 256 << 20,
             window_bytes_max: 256 << 10,
@@ -207,6 +210,11 @@ pub(crate) const HTTP2_BLOCKS: usize = 1 << 10;
 pub(crate) const HTTP2_BLOCK_BYTES_MAX: usize = 4 << 10;
 /// Of an answer to a stream, so much waits to be framed; more is not asked for before that has gone.
 pub(crate) const STREAM_QUEUED_BYTES_MAX: usize = 128 << 10;
+/// Of bodies that have come on an HTTP/2 connection to an origin and that nobody has taken: beyond that the origin has to wait with all of
+/// them.
+pub(crate) const ORIGIN_UNTAKEN_BYTES_MAX: usize = 16 << 20;
+/// How long an origin that broke a rule of HTTP/2 may take to hear which.
+pub(crate) const ORIGIN_LEAVE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Text that is sealed for a client at once, as long as it takes what it is sent: eight records of TLS.
 pub(crate) const SEALED_BYTES_MAX: usize = 128 << 10;
 /// And for one that does not: what is sealed cannot be taken back, and waits in memory of its own.

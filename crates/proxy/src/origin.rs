@@ -1,11 +1,12 @@
 //! Connections to the origins. The fetch asks [`Origin::connect`] for one, uses it for an exchange, and gives it back
-//! by [`OriginConnection::into_pool`] or drops it. What happens here, in this order: whose turn is it; an idle
-//! connection on this core; one of another core; a new one; a place in the queue.
+//! by [`OriginConnection::into_pool`] or drops it; or [`Origin::share`] for a part of one that speaks HTTP/2, which it drops. How there comes
+//! to be one is in `connecting.rs`.
 //!
 //! It does not know what is sent on a connection. `now_ms` is any clock that only goes forward, the same one in every
 //! call; deadlines count on the runtime's timers.
 
 mod balance;
+mod connecting;
 mod dial;
 mod greeting;
 mod limits;
@@ -17,6 +18,7 @@ mod origin_set;
 mod origin_status;
 mod resolver;
 mod servers;
+mod shared_connections;
 mod staggered_dial;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -33,15 +35,13 @@ pub(crate) use self::dial::DialAddress;
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
 pub use self::origin_set::Origins;
 pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
+pub use self::shared_connections::{Opening, SharedConnection, SharedConnections, SharedStream};
 pub use self::whereabouts::Whereabouts;
 
 use self::balance::{Address, Ejection};
-use self::limits::DIAL_ATTEMPTS_MAX;
 use self::origin_pool::Idle;
-use self::origin_queue::Grant;
 use self::resolver::Resolver;
-use self::servers::{Lease, Returned, Servers, Unresolved, Waiting};
-use self::staggered_dial::{Addresses, Dialled, dial_staggered};
+use self::servers::{Lease, Servers, Unresolved};
 use self::tls_clients::TlsClients;
 use crate::clock::Moment;
 use crate::counters::CoreCounters;
@@ -64,8 +64,30 @@ pub struct Origin {
     ejection: Ejection,
     tls: TlsClients,
     tls_settings: OriginTls,
+    speaks: Speaks,
     servers: Arc<Servers>,
     resolver: Arc<Resolver>,
+}
+
+/// What is spoken with an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaks {
+    Http1,
+    /// As each server agrees to.
+    Either,
+    Http2,
+}
+
+impl Speaks {
+    fn of(settings: &OriginSettings) -> Speaks {
+        match settings.http2 {
+            // A connection that names one client is for nobody else.
+            true if settings.greeting.proxy_header.is_some() => Speaks::Http1,
+            _ if settings.urls.iter().any(|url| matches!(url, OriginUrl::Http2 { .. })) => Speaks::Http2,
+            true => Speaks::Either,
+            false => Speaks::Http1,
+        }
+    }
 }
 
 /// Asked of every address that a name stands for, before it is used.
@@ -80,6 +102,18 @@ pub struct CoreHandle<'a> {
     pub core: usize,
     pub counters: &'a CoreCounters,
     pub now_ms: u64,
+    /// Its HTTP/2 connections.
+    pub shared: &'a SharedConnections,
+}
+
+/// What an exchange gets that may go over HTTP/2.
+#[derive(Debug)]
+pub enum Connected {
+    /// A connection of HTTP/1, ours alone.
+    Alone(OriginConnection),
+    /// A new one upon which HTTP/2 was agreed: who asked for it is to share it ([`SharedConnections::share`]).
+    Shareable(OriginConnection, Opening),
+    Stream(SharedStream),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +182,7 @@ impl Origin {
             },
             tls,
             tls_settings: settings.tls.clone(),
+            speaks: Speaks::of(settings),
             servers,
             resolver,
         }
@@ -175,6 +210,17 @@ impl Origin {
         &self.servers.urls
     }
 
+    /// May an exchange with it go over HTTP/2?
+    #[inline]
+    pub fn may_speak_http2(&self) -> bool {
+        self.speaks != Speaks::Http1
+    }
+
+    /// May it be asked over HTTP/1?
+    pub fn may_speak_http1(&self) -> bool {
+        self.speaks != Speaks::Http2
+    }
+
     /// Until a connection is open, if the request does not say.
     pub fn connect_timeout(&self, limits: &Limits) -> Duration {
         self.timeouts.connect.unwrap_or(limits.connect_timeout)
@@ -198,7 +244,7 @@ impl Origin {
         self.call(core, Call { reuse, connect_timeout: self.connect_timeout(limits), parties: None }).await
     }
 
-    /// A connection for one request: idle, new, or waited for. Dropping the future gives everything back.
+    /// A connection of HTTP/1 for one request: idle, new, or waited for. Dropping the future gives everything back.
     pub async fn call(&self, core: &CoreHandle<'_>, call: Call) -> Result<OriginConnection, OriginError> {
         let turn = self.servers.next_turn();
         if call.reuse == Reuse::Allowed
@@ -207,7 +253,16 @@ impl Origin {
             return Ok(connection);
         }
         // Boxed, so that a request served from the pool carries none of it.
-        Box::pin(self.open(core, turn, call)).await
+        match Box::pin(self.open(core, turn, call, false)).await? {
+            Connected::Alone(connection) => Ok(connection),
+            Connected::Shareable(..) | Connected::Stream(_) => unreachable!("HTTP/2 was not offered"),
+        }
+    }
+
+    /// The same for a request that may go over HTTP/2.
+    pub async fn share(&self, core: &CoreHandle<'_>, call: Call) -> Result<Connected, OriginError> {
+        let turn = self.servers.next_turn();
+        Box::pin(self.open(core, turn, call, true)).await
     }
 
     /// A connection of its own to the address whose turn it is, past limits and queue: how else would one know whether
@@ -220,7 +275,7 @@ impl Origin {
         let address = self.servers.book().in_turn(turn).next().cloned();
         let Some(address) = address else { return Err(self.error(None, OriginErrorKind::Nowhere)) };
         let call = Call { reuse: Reuse::Fresh, connect_timeout: timeout, parties: None };
-        let dialled = self.dial_and_greet(&address.place, &call).await;
+        let dialled = self.dial_and_greet(&address.place, &call, false).await;
         dialled.map_err(|kind| self.error(Some(Arc::clone(&address.label)), kind))
     }
 
@@ -235,181 +290,6 @@ impl Origin {
         let address = book.pick(turn, core.now_ms, &[])?;
         let idle = self.servers.take_own(address, core.core, core.now_ms)?;
         self.adopt(core, Lease::of_open(&self.servers, Arc::clone(address)), idle).ok()
-    }
-
-    async fn open(&self, core: &CoreHandle<'_>, turn: usize, call: Call) -> Result<OriginConnection, OriginError> {
-        if self.servers.urls.is_empty() {
-            return Err(self.error(None, OriginErrorKind::Nowhere));
-        }
-        let began = Moment::now();
-        let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
-        self.servers.look_up(&self.resolver, core.now_ms, elapsed_ms, call.connect_timeout).await.map_err(
-            |nowhere| {
-                core.counters.origin_errors_resolve.add(1);
-                self.servers.went_wrong();
-                self.nowhere(nowhere)
-            },
-        )?;
-        let at = || core.now_ms + elapsed_ms();
-        let lease = match self.enter(core, turn, call.reuse, at()).await? {
-            Entered::Connection(connection) => return Ok(connection),
-            Entered::Slot(lease) => lease,
-        };
-        let mut tried = Addresses::new();
-        loop {
-            let address = self.servers.book().pick(turn, at(), &tried).cloned();
-            let Some(address) = address else {
-                // All addresses went away while we waited.
-                return Err(self.error(None, OriginErrorKind::Resolve { why: "no address is left".into() }));
-            };
-            let (dialled, address) = match self.declared {
-                Declared::AsTarget => self.dial_one_of(core, turn, at(), address, &mut tried, &call).await,
-                _ => (self.dial_and_greet(&address.place, &call).await, address),
-            };
-            match dialled {
-                Ok(stream) => {
-                    core.counters.origin_connections_opened.add(1);
-                    return Ok(OriginConnection {
-                        stream,
-                        reused: false,
-                        requests: 1,
-                        ejection: self.ejection,
-                        is_personal: self.greeting.proxy_header.is_some(),
-                        lease: lease.opened(address),
-                    });
-                }
-                Err(kind) => {
-                    core.counters.origin_errors_connect.add(1);
-                    self.servers.went_wrong();
-                    let blamed = kind.blames_address();
-                    if blamed && address.failed(self.ejection, at()) {
-                        core.counters.origin_ejections.add(1);
-                    }
-                    tried.push(Arc::clone(&address));
-                    let more = self.servers.book().pick(turn, at(), &tried).is_some();
-                    if !blamed || tried.len() >= DIAL_ATTEMPTS_MAX || !more {
-                        return Err(self.error(Some(Arc::clone(&address.label)), kind));
-                    }
-                }
-            }
-        }
-    }
-
-    /// The first that answers of a few addresses that somebody else wrote down, of which some may lead nowhere.
-    async fn dial_one_of(
-        &self,
-        core: &CoreHandle<'_>,
-        turn: usize,
-        now_ms: u64,
-        first: Arc<Address>,
-        tried: &mut Addresses,
-        call: &Call,
-    ) -> (Dialled, Arc<Address>) {
-        let next = |begun: &[Arc<Address>]| self.servers.book().beside(turn, now_ms, begun).cloned();
-        let dial = async |address: Arc<Address>| self.dial_and_greet(&address.place, call).await;
-        dial_staggered(first, next, dial, |address| {
-            core.counters.origin_errors_connect.add(1);
-            self.servers.went_wrong();
-            if address.failed(self.ejection, now_ms) {
-                core.counters.origin_ejections.add(1);
-            }
-            tried.push(Arc::clone(address));
-        })
-        .await
-    }
-
-    async fn dial_and_greet(&self, place: &DialAddress, call: &Call) -> Dialled {
-        let tls = self.tls.of(place);
-        if tls.is_none() && matches!(place, DialAddress::Tls(..)) {
-            // Never in the clear in its place.
-            return Err(OriginErrorKind::Tls { fault: tls::Fault::UnknownAuthority });
-        }
-        greeting::dial_and_greet(place, &self.greeting, tls, call).await
-    }
-
-    /// Gets the right to a connection: with one that is open already, or to open one.
-    async fn enter(
-        &self,
-        core: &CoreHandle<'_>,
-        turn: usize,
-        reuse: Reuse,
-        now_ms: u64,
-    ) -> Result<Entered, OriginError> {
-        let core = &CoreHandle { now_ms, ..*core };
-        if self.servers.slots.waiting() == 0 {
-            if reuse == Reuse::Allowed
-                && let Some(connection) = self.take_over(core, turn)
-            {
-                return Ok(Entered::Connection(connection));
-            }
-            if self.servers.slots.try_open() {
-                return Ok(Entered::Slot(Lease::of_slot(&self.servers)));
-            }
-            // Another address's idle connection serves as well, or makes room.
-            if let Some(returned) = self.servers.take_anything() {
-                return Ok(self.accept(core, reuse, Grant::Used(returned)));
-            }
-        }
-        let Some(mut waiting) = Waiting::join(&self.servers, self.queue_max) else {
-            core.counters.origin_errors_busy.add(1);
-            self.servers.went_wrong();
-            return Err(self.error(None, OriginErrorKind::QueueFull { queue_max: self.queue_max }));
-        };
-        let Ok(grant) = tokio::time::timeout(self.queue_timeout, waiting.served()).await else {
-            core.counters.origin_errors_busy.add(1);
-            self.servers.went_wrong();
-            return Err(self.error(None, OriginErrorKind::QueueTimeout { after: self.queue_timeout }));
-        };
-        Ok(self.accept(core, reuse, grant))
-    }
-
-    /// What a waiter makes of what it was given. A connection that cannot be used leaves its slot.
-    fn accept(&self, core: &CoreHandle<'_>, reuse: Reuse, grant: Grant<Returned>) -> Entered {
-        match grant {
-            Grant::Slot => Entered::Slot(Lease::of_slot(&self.servers)),
-            Grant::Used(Returned { address, mut idle }) => {
-                let ejected = address.is_ejected(core.now_ms);
-                let lease = Lease::of_open(&self.servers, address);
-                if reuse == Reuse::Fresh || ejected || !self.servers.is_usable(&mut idle, core.core, core.now_ms) {
-                    drop(idle);
-                    return Entered::Slot(lease.emptied());
-                }
-                match self.adopt(core, lease, idle) {
-                    Ok(connection) => Entered::Connection(connection),
-                    Err(lease) => Entered::Slot(lease),
-                }
-            }
-        }
-    }
-
-    /// An idle connection to the address whose turn it is, from whatever core.
-    fn take_over(&self, core: &CoreHandle<'_>, turn: usize) -> Option<OriginConnection> {
-        let book = self.servers.book();
-        let address = book.pick(turn, core.now_ms, &[])?;
-        let idle = self.servers.take_any(address, core.core, core.now_ms)?;
-        self.adopt(core, Lease::of_open(&self.servers, Arc::clone(address)), idle).ok()
-    }
-
-    /// Makes an idle connection ours, moving it to our runtime if need be. If that fails, the slot is left.
-    #[inline]
-    fn adopt(&self, core: &CoreHandle<'_>, lease: Lease, idle: Idle) -> Result<OriginConnection, Lease> {
-        let mut stream = idle.stream;
-        if idle.core != core.core {
-            stream = match stream.rehome() {
-                Ok(stream) => stream,
-                Err(_) => return Err(lease.emptied()),
-            };
-            core.counters.origin_connections_taken_over.add(1);
-        }
-        core.counters.origin_connections_reused.add(1);
-        Ok(OriginConnection {
-            stream,
-            reused: true,
-            requests: idle.requests.saturating_add(1),
-            ejection: self.ejection,
-            is_personal: false,
-            lease,
-        })
     }
 
     #[cold]
@@ -427,9 +307,17 @@ impl Origin {
     }
 }
 
-enum Entered {
-    Connection(OriginConnection),
-    Slot(Lease),
+/// Of the address that this lease is of.
+fn note_failure(lease: &Lease, ejection: Ejection, core: &CoreHandle<'_>, failure: OriginFailure) {
+    match failure {
+        OriginFailure::FirstByte => core.counters.origin_errors_first_byte.add(1),
+        OriginFailure::Protocol => core.counters.origin_errors_protocol.add(1),
+        OriginFailure::Truncated => core.counters.origin_errors_truncated.add(1),
+    }
+    lease.servers().went_wrong();
+    if lease.address().is_some_and(|address| address.failed(ejection, core.now_ms)) {
+        core.counters.origin_ejections.add(1);
+    }
 }
 
 impl OriginConnection {
@@ -452,15 +340,7 @@ impl OriginConnection {
 
     /// The exchange failed by the origin's doing. After several in a row the address is left out for a while.
     pub fn failed(&self, core: &CoreHandle<'_>, failure: OriginFailure) {
-        match failure {
-            OriginFailure::FirstByte => core.counters.origin_errors_first_byte.add(1),
-            OriginFailure::Protocol => core.counters.origin_errors_protocol.add(1),
-            OriginFailure::Truncated => core.counters.origin_errors_truncated.add(1),
-        }
-        self.lease.servers().went_wrong();
-        if self.address().failed(self.ejection, core.now_ms) {
-            core.counters.origin_ejections.add(1);
-        }
+        note_failure(&self.lease, self.ejection, core, failure);
     }
 
     /// The socket's number in this process, its other end and ours. A UNIX socket has no address: 0.0.0.0, port 0.

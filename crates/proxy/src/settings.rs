@@ -265,6 +265,8 @@ pub struct OriginSettings {
     pub greeting: Greeting,
     /// Of its `https://` URLs.
     pub tls: OriginTls,
+    /// Servers of its `https://` URLs are asked over HTTP/2 if they agree to it. Those of `h2://` URLs always are.
+    pub http2: bool,
 }
 
 /// An origin's own, in place of those of `Limits`.
@@ -306,7 +308,7 @@ pub enum Verification {
     Off,
 }
 
-/// One base URL of an origin: `http://host[:port]`, `https://host[:port]` or `unix:/path`.
+/// One base URL of an origin: `http://host[:port]`, `https://host[:port]`, `h2://host[:port]` or `unix:/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginUrl {
     Tcp {
@@ -315,6 +317,11 @@ pub enum OriginUrl {
     },
     /// `https://`
     Tls {
+        host: String,
+        port: u16,
+    },
+    /// `h2://`: HTTP/2 without TLS, by prior knowledge.
+    Http2 {
         host: String,
         port: u16,
     },

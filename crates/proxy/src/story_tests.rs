@@ -332,6 +332,7 @@ fn mocked_origin() -> OriginSettings {
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),
         tls: crate::settings::OriginTls::default(),
+        http2: false,
     }
 }
 

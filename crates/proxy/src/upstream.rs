@@ -1,10 +1,13 @@
 //! The origin's end of one exchange: what a fetch asks of its origin, whatever protocol the origin speaks.
 //!
-//! The counterpart of `downstream`, and as that a closed enum. An exchange over HTTP/1 has a connection of its own while it lasts. What
+//! The counterpart of `downstream`, and as that a closed enum. An exchange over HTTP/1 has a connection of its own while it lasts,
+//! one over HTTP/2 is a stream of a connection that the core shares. What
 //! the request says, and what is made of the answer, is not known here; nor is whether a request that was lost may be sent again.
 
 mod block_read;
+pub(crate) mod carriage;
 pub(crate) mod http1_exchange;
+pub(crate) mod http2_exchange;
 mod upstream_tunnel;
 
 use std::io;
@@ -16,6 +19,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use message::{Fields, Method};
 use tokio::time::Sleep;
+use wire::http2::ErrorCode;
 use wire::limits::{ChunkedLimits, HeadLimits};
 use wire::{Refusal, RequestBody, ResponseBody};
 
@@ -23,11 +27,13 @@ use crate::core::Core;
 use crate::origin::{CoreHandle, OriginConnection, OriginFailure};
 use crate::reply_head::ReplyHead;
 use crate::upstream::http1_exchange::Http1Exchange;
+use crate::upstream::http2_exchange::Http2Exchange;
 
 /// The origin of an exchange. Dropped before the answer has ended, it tells the origin to stop.
 #[derive(Debug)]
 pub(crate) enum Upstream {
     Http1(Box<Http1Exchange>),
+    Http2(Box<Http2Exchange>),
 }
 
 /// How answers are read.
@@ -42,11 +48,19 @@ pub(crate) struct AnswerTerms<'l> {
 
 /// Why there is no head.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Unanswered {
+pub(crate) enum NoAnswer {
     /// The connection ended; `heard`: behind something of an answer.
     Ended { heard: bool },
     /// What came is no answer.
     Garbled(Refusal),
+    /// The origin has not worked on it (RFC 9113 §8.7).
+    Unprocessed,
+    /// It wants to be asked over HTTP/1.1.
+    WantsHttp1,
+    /// It has ended the stream, and says why.
+    Reset(ErrorCode),
+    /// The protocol has no place for something of the request, of which nothing was sent.
+    Unsendable(Refusal),
 }
 
 /// What a pull at a body brings.
@@ -90,6 +104,7 @@ impl Upstream {
     pub(crate) fn is_reused(&self) -> bool {
         match self {
             Upstream::Http1(exchange) => exchange.connection.reused,
+            Upstream::Http2(exchange) => exchange.stream.reused,
         }
     }
 
@@ -97,6 +112,7 @@ impl Upstream {
     pub(crate) fn ends(&self) -> (i32, SocketAddr, SocketAddr) {
         match self {
             Upstream::Http1(exchange) => exchange.connection.ends(),
+            Upstream::Http2(exchange) => exchange.stream.ends(),
         }
     }
 
@@ -104,6 +120,7 @@ impl Upstream {
     pub(crate) fn label(&self) -> &Arc<str> {
         match self {
             Upstream::Http1(exchange) => exchange.connection.label(),
+            Upstream::Http2(exchange) => exchange.stream.label(),
         }
     }
 
@@ -111,6 +128,7 @@ impl Upstream {
     pub(crate) fn succeeded(&self) {
         match self {
             Upstream::Http1(exchange) => exchange.connection.succeeded(),
+            Upstream::Http2(exchange) => exchange.stream.succeeded(),
         }
     }
 
@@ -118,13 +136,21 @@ impl Upstream {
     pub(crate) fn failed(&self, handle: &CoreHandle<'_>, failure: OriginFailure) {
         match self {
             Upstream::Http1(exchange) => exchange.connection.failed(handle, failure),
+            Upstream::Http2(exchange) => exchange.stream.failed(handle, failure),
         }
+    }
+
+    /// Is it a stream of HTTP/2?
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self, Upstream::Http2(_))
     }
 
     /// The exchange ended cleanly: what it went by may serve the next.
     pub(crate) fn into_pool(self, handle: &CoreHandle<'_>) {
         match self {
             Upstream::Http1(exchange) => exchange.connection.into_pool(handle),
+            // Its connection is everybody's already.
+            Upstream::Http2(exchange) => drop(exchange),
         }
     }
 }
@@ -135,6 +161,7 @@ impl Upstream {
     pub(crate) fn begin_upload(&mut self, body: RequestBody) {
         match self {
             Upstream::Http1(exchange) => exchange.begin_upload(body),
+            Upstream::Http2(_) => {}
         }
     }
 
@@ -142,6 +169,7 @@ impl Upstream {
     pub(crate) fn poll_takes_upload(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Upstream::Http1(exchange) => exchange.poll_upload(cx),
+            Upstream::Http2(exchange) => exchange.poll_takes_upload(cx),
         }
     }
 
@@ -149,6 +177,7 @@ impl Upstream {
     pub(crate) fn poll_uploaded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Upstream::Http1(exchange) => exchange.poll_upload(cx),
+            Upstream::Http2(exchange) => exchange.poll_uploaded(cx),
         }
     }
 
@@ -156,24 +185,29 @@ impl Upstream {
     pub(crate) fn holds_upload(&self) -> bool {
         match self {
             Upstream::Http1(exchange) => exchange.holds_upload(),
+            Upstream::Http2(exchange) => exchange.holds_upload(),
         }
     }
 
     pub(crate) fn upload(&mut self, data: Bytes) {
         match self {
             Upstream::Http1(exchange) => exchange.upload(data),
+            Upstream::Http2(exchange) => exchange.upload(data),
         }
     }
 
     pub(crate) fn end_upload(&mut self, trailers: Option<&Fields>) {
         match self {
             Upstream::Http1(exchange) => exchange.end_upload(trailers),
+            Upstream::Http2(exchange) => exchange.end_upload(trailers),
         }
     }
 
     pub(crate) fn drop_upload(&mut self) {
         match self {
             Upstream::Http1(exchange) => exchange.drop_upload(),
+            // What is queued goes with its stream.
+            Upstream::Http2(_) => {}
         }
     }
 }
@@ -186,9 +220,10 @@ impl Upstream {
         core: &Core,
         terms: AnswerTerms<'_>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Box<ReplyHead>, Unanswered>> {
+    ) -> Poll<Result<Box<ReplyHead>, NoAnswer>> {
         match self {
             Upstream::Http1(exchange) => exchange.poll_answer(core, terms, cx),
+            Upstream::Http2(exchange) => exchange.poll_answer(cx),
         }
     }
 
@@ -196,6 +231,7 @@ impl Upstream {
     pub(crate) fn begin_body(&mut self, framing: ResponseBody, limits: &ChunkedLimits) {
         match self {
             Upstream::Http1(exchange) => exchange.begin_body(framing, limits),
+            Upstream::Http2(exchange) => exchange.begin_body(framing),
         }
     }
 
@@ -211,6 +247,7 @@ impl Upstream {
         match (self, block_bytes_left) {
             (Upstream::Http1(exchange), Some(left)) => exchange.poll_kept(core, cx, left, silence),
             (Upstream::Http1(exchange), None) => exchange.poll_data(core, cx, silence),
+            (Upstream::Http2(exchange), _) => exchange.poll_piece(cx, silence),
         }
     }
 
@@ -218,6 +255,7 @@ impl Upstream {
     pub(crate) fn is_at_end(&self) -> bool {
         match self {
             Upstream::Http1(exchange) => exchange.is_at_end(),
+            Upstream::Http2(exchange) => exchange.is_at_end(),
         }
     }
 
@@ -225,6 +263,7 @@ impl Upstream {
     pub(crate) fn is_clean(&self) -> bool {
         match self {
             Upstream::Http1(exchange) => exchange.is_clean(),
+            Upstream::Http2(_) => true,
         }
     }
 
@@ -232,6 +271,7 @@ impl Upstream {
     pub(crate) fn take_trailers(&mut self) -> Option<Fields> {
         match self {
             Upstream::Http1(exchange) => exchange.take_trailers(),
+            Upstream::Http2(exchange) => exchange.take_trailers(),
         }
     }
 
@@ -239,6 +279,9 @@ impl Upstream {
     pub(crate) fn skip_rest(&mut self, core: &Core, left: &mut usize) -> Rest {
         match self {
             Upstream::Http1(exchange) => exchange.skip_rest(core, left),
+            // A stream is ended without its connection.
+            Upstream::Http2(exchange) if exchange.is_at_end() => Rest::Skipped,
+            Upstream::Http2(_) => Rest::TooMuch,
         }
     }
 
@@ -246,6 +289,7 @@ impl Upstream {
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Upstream::Http1(exchange) => exchange.connection.stream.poll_read_ready(cx),
+            Upstream::Http2(_) => Poll::Ready(Ok(())),
         }
     }
 }

@@ -81,6 +81,8 @@ pub(crate) fn origin_of(
             },
         },
         tls: tls_of(endpoint),
+        // No program can say so.
+        http2: false,
     })
 }
 

@@ -49,7 +49,7 @@ pub mod http2 {
         pub use static_table::LineName;
         pub(crate) use stored_block::is_connection_specific;
         pub(crate) use stored_block::write_pseudo_fields;
-        pub use stored_block::{RequestLine, write_fields, write_known_field, write_known_number, write_status};
+        pub use stored_block::{PseudoFields, write_fields, write_known_field, write_known_number, write_status};
     }
     #[cfg(test)]
     mod client_in_memory;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use message::{FieldName, Fields, Method, Scheme};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use wire::http2::hpack::RequestLine;
+use wire::http2::hpack::PseudoFields;
 use wire::http2::{ConnectionEvent, HeadArena, Http2Connection, Http2Options, Received, write_request_block};
 use wire::{ChunkedLimits, HeadLimits};
 
@@ -45,7 +45,7 @@ fn head_of(number: u32) -> Vec<u8> {
     fields.push(FieldName::Cookie, format!("n={number}"));
     fields.push(FieldName::Connection, "close");
     let path = format!("/{number}?a");
-    let line = RequestLine {
+    let line = PseudoFields {
         method: b"POST",
         target: Some((Scheme::Https, path.as_bytes())),
         authority: Some(b"t.test:8443"),

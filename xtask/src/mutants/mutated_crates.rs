@@ -39,7 +39,15 @@ pub const CRATES: [MutatedCrate; 3] = [
     MutatedCrate {
         name: "proxy",
         what: "the steps of a request and of a fetch",
-        places: &["fetch", "fetch.rs", "policy_steps.rs", "transaction", "transaction.rs"],
+        places: &[
+            "fetch",
+            "fetch.rs",
+            "policy_steps.rs",
+            "transaction",
+            "transaction.rs",
+            "upstream/block_read.rs",
+            "upstream/http1_exchange.rs",
+        ],
         tests: &[&["--lib"]],
     },
 ];

@@ -204,8 +204,10 @@ pub mod tests {
     pub fn sample() -> Observation {
         let mut latency_hit = Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 250 };
         (latency_hit.buckets[3], latency_hit.buckets[10]) = (90, 10);
-        let address =
-            |label: &str, state| AddressStatus { label: label.into(), state, in_use: 3, idle: 4, failures: 5 };
+        let address = |label: &str, state| {
+            let label = label.into();
+            AddressStatus { label, state, in_use: 3, idle: 4, http2_connections: 6, failures: 5 }
+        };
         Observation {
             server_name: "lar\"der".to_owned(),
             workers: 2,

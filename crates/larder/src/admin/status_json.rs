@@ -171,6 +171,7 @@ fn origin(origin: &OriginStatus) -> Value {
                 "back_in_ms": back_in_ms,
                 "in_use": address.in_use,
                 "idle": address.idle,
+                "http2_connections": address.http2_connections,
                 "failures": address.failures,
             })
         })

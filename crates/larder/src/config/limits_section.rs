@@ -59,6 +59,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         between_bytes_timeout => between_bytes_timeout: time(true);
         origin_idle_connections_max => origin_idle_connections_max: number(0..=ANY);
         origin_idle_timeout => origin_idle_timeout: time(false);
+        origin_streams_max => origin_streams_max: number(1..=1_000);
         interim_responses_max => interim_responses_max: number(0..=ANY);
         object_bytes_max => object_bytes_max: bytes(0..=ANY);
         window_bytes_max => window_bytes_max: bytes(64 << 10..=ANY);

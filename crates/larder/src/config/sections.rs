@@ -132,6 +132,7 @@ fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
         })
     });
     origin.tls = super::origin_tls::read(&mut section, &origin.urls);
+    origin.http2 = super::origin_http2::read(&mut section, &origin.urls);
     section.require("urls", "write urls = [\"http://127.0.0.1:3000\"]");
     if urls.as_ref().is_some_and(Vec::is_empty) && section.get("urls").is_some_and(is_empty_list) {
         let span = section.get("urls").map_or(section.span(), |node| node.span());

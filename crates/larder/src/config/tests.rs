@@ -314,7 +314,7 @@ urls = ["ftp://a", "b:80", "http://c/d"]
 larder.toml:2:9: error: `ftp://a` cannot be an origin
    |
  2 | urls = ["ftp://a", "b:80", "http://c/d"]
-   |         ^^^^^^^^^ `ftp://` is no scheme larder speaks; an origin is http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH
+   |         ^^^^^^^^^ `ftp://` is no scheme larder speaks; an origin is http://HOST[:PORT], https://HOST[:PORT], h2://HOST[:PORT] or unix:/PATH
 larder.toml:2:20: error: `b:80` cannot be an origin
    |
  2 | urls = ["ftp://a", "b:80", "http://c/d"]
@@ -443,6 +443,31 @@ larder.toml:8:8: error: `x` is no path
    |        ^^^ begins with / and has no ?, # or space
 "#,
     );
+}
+
+#[test]
+fn http2_is_asked_for_where_it_can_be_spoken() {
+    let text = |lines: &str| format!("[origin.web]\n{lines}\n");
+    let read_origin = |lines: &str| read(&text(lines)).map(|plan| plan.settings.origins[0].http2);
+    let verify = "tls = { verify = false }";
+    for (lines, expect) in [
+        (format!("urls = \"https://a\"\n{verify}"), false),
+        (format!("urls = \"https://a\"\n{verify}\nhttp2 = true"), true),
+        (format!("urls = \"https://a\"\n{verify}\nhttp2 = false"), false),
+        ("urls = \"h2://a:81\"".to_owned(), false),
+    ] {
+        assert_eq!(read_origin(&lines).unwrap(), expect, "{lines}");
+    }
+    for (lines, says) in [
+        ("urls = \"http://a\"\nhttp2 = true", "write h2://HOST:PORT to speak HTTP/2 without TLS"),
+        ("urls = \"h2://a\"\nhttp2 = true", "h2:// URLs are asked over HTTP/2 always"),
+        ("urls = [\"h2://a\", \"http://b\"]", "h2:// and other URLs of one origin"),
+    ] {
+        let complaints = read_origin(lines).expect_err("the config is taken for good");
+        let file = FaultyFile { name: "larder.toml".to_owned(), text: text(lines), complaints };
+        let drawn = file.draw(false);
+        assert!(drawn.contains(says), "{lines}: {drawn}");
+    }
 }
 
 #[test]

@@ -105,6 +105,7 @@ impl Fetch {
             expects_continue: requester.expects_continue,
             state: FetchState::Prepare,
             wants_fresh_connection: false,
+            wants_http1: false,
             sent: Moment::now(),
             timeouts: Timeouts::of(&site.settings.limits),
             carried: None,

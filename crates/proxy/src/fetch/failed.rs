@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cache::Failure;
 use wire::Refusal;
+use wire::http2::ErrorCode;
 
 use crate::origin::{Origin, OriginError};
 use crate::upstream::Upstream;
@@ -39,6 +40,30 @@ pub(crate) fn silent(origin: &Origin, upstream: &Upstream, after: Duration) -> F
 pub(crate) fn hung_up(origin: &Origin, upstream: &Upstream) -> Failure {
     let text = says(origin, upstream, "closed the connection without an answer");
     Failure { status: 502, token: "origin-closed", text, remember_ms: REMEMBER_MS }
+}
+
+/// It ended the stream before an answer.
+pub(crate) fn reset(origin: &Origin, upstream: &Upstream, code: ErrorCode) -> Failure {
+    let text = says(origin, upstream, &format!("ended the stream without an answer ({code:?})"));
+    Failure { status: 502, token: "origin-stream-reset", text, remember_ms: REMEMBER_MS }
+}
+
+/// It did not work on the request, and not when it was asked again.
+pub(crate) fn unprocessed(origin: &Origin, upstream: &Upstream) -> Failure {
+    let text = says(origin, upstream, "did not take the request (HTTP/2 REFUSED_STREAM or GOAWAY)");
+    Failure { status: 502, token: "origin-refused-stream", text, remember_ms: REMEMBER_MS }
+}
+
+/// It wants HTTP/1.1, and does not get it.
+pub(crate) fn wants_http1(origin: &Origin, upstream: &Upstream) -> Failure {
+    let text = says(origin, upstream, "wants this request over HTTP/1.1 (origin.urls: https:// or http://)");
+    Failure { status: 502, token: "origin-wants-http1", text, remember_ms: 0 }
+}
+
+/// Something of the request is none of HTTP/2. That is about this request alone.
+pub(crate) fn unsendable(origin: &Origin, refusal: &Refusal) -> Failure {
+    let text = format!("origin \"{}\": the request cannot be sent over HTTP/2: {}", origin.name, refusal.token);
+    Failure { status: 502, token: "request-not-http2", text: text.into(), remember_ms: 0 }
 }
 
 /// What came was no HTTP.

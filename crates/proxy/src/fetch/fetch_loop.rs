@@ -8,6 +8,7 @@ use crate::fetch::client_link::ClientLink;
 use crate::fetch::fetch_policy::FetchVerdict;
 use crate::fetch::fetch_states::FetchState;
 use crate::fetch::purpose::Purpose;
+use crate::fetch::retry::{Again, Lost, LostBy, Tried};
 use crate::fetch::settled::Settled;
 use crate::fetch::{Fetch, OriginReply, failed, reply, retry, send};
 use crate::forward::Taken;
@@ -36,7 +37,7 @@ impl Fetch {
                 return Err(self.fail(broken));
             }
             self.note_again();
-            self.wants_fresh_connection = false;
+            (self.wants_fresh_connection, self.wants_http1) = (false, false);
             self.enter(FetchState::Prepare);
         }
     }
@@ -79,21 +80,44 @@ impl Fetch {
             let broken = match outcome {
                 Ok(reply) if self.is_refused_by_parent(&reply) => Broken::Origin(failed::login_refused(self.origin())),
                 Ok(reply) if self.is_unasked_tunnel(&reply) => Broken::Origin(failed::unasked_tunnel(self.origin())),
-                Ok(reply) => return Ok(reply),
-                Err(lost) if retry::is_worth_it(&lost, self.wants_fresh_connection, self.method()) => {
+                Ok(reply) if self.is_misdirected(&reply) => {
                     self.enter(FetchState::Retry);
-                    self.wants_fresh_connection = true;
+                    self.wants_http1 = true;
                     self.core.counters.origin_retries.add(1);
+                    reply.body.into_body(self).finish();
                     continue;
                 }
-                Err(lost) if lost.unconnected && self.go_another_way() => {
-                    self.enter(FetchState::Retry);
-                    continue;
-                }
+                Ok(reply) => return Ok(reply),
+                Err(lost) if self.is_sent_again(&lost) => continue,
                 Err(lost) => lost.broken,
             };
             return Err(self.unanswered(broken));
         }
+    }
+
+    /// May it go out once more, and is it about to?
+    fn is_sent_again(&mut self, lost: &Lost) -> bool {
+        let tried = Tried { anew: self.wants_fresh_connection, http1: self.wants_http1 };
+        match retry::way(lost, tried, self.method()) {
+            Some(Again::Anew) => self.wants_fresh_connection = true,
+            Some(Again::OverHttp1) => self.wants_http1 = true,
+            None if lost.by == LostBy::Unconnected && self.go_another_way() => {
+                self.enter(FetchState::Retry);
+                return true;
+            }
+            None => return false,
+        }
+        self.enter(FetchState::Retry);
+        self.core.counters.origin_retries.add(1);
+        true
+    }
+
+    /// A 421 over a connection that others share is about that (RFC 9110 §15.5.20): one of its own may be the right one.
+    fn is_misdirected(&self, reply: &OriginReply) -> bool {
+        reply.head.status.0 == 421
+            && reply.body.upstream.is_stream()
+            && self.origin().may_speak_http1()
+            && !self.body.follows()
     }
 
     /// Notes that no final head came.

@@ -67,7 +67,7 @@ impl Fetch {
             server_name: &self.site.settings.server_name,
             pseudonym: &self.site.pseudonym,
             body: self.body,
-            carried: self.carried.as_deref(),
+            carried: self.carried.as_ref(),
             expects_continue: self.expects_continue,
         }
     }

@@ -1,16 +1,22 @@
-//! The request to an origin as bytes. The head is generated: what frames the message or belongs to a connection is
+//! The request to an origin as bytes, or as a stream of HTTP/2 has it. The head is generated: what frames the message or belongs to a connection is
 //! never copied.
 
-use message::{Field, FieldName, Fields, FieldsView, Method, Request, Response, TargetForm, Version};
+use bytes::Bytes;
+use message::{Field, FieldName, Fields, FieldsView, Method, Request, Response, Scheme, TargetForm, Version};
 use rules::conditions::{self, Validators};
 use rules::{Facts, forwarded};
-use wire::{HopByHop, RequestBody, write_field, write_number_field};
+use wire::http2::hpack::PseudoFields;
+use wire::http2::write_request_block;
+use wire::{HopByHop, Refusal, RequestBody, write_field};
 
 use crate::client_identity::ClientIdentity;
+use crate::fetch::head_sink::HeadSink;
 use crate::fetch::purpose::Purpose;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::request_records;
 use crate::settings::ParentLogin;
+use crate::upstream::http2_exchange::StreamRequest;
+use crate::websocket_proof;
 
 /// A request to an origin, before it is bytes.
 pub(crate) struct OriginRequest<'a> {
@@ -32,7 +38,7 @@ pub(crate) struct OriginRequest<'a> {
     pub(crate) pseudonym: &'a str,
     pub(crate) body: RequestBody,
     /// The body itself, where it was read before: it is sent behind the head.
-    pub(crate) carried: Option<&'a [u8]>,
+    pub(crate) carried: Option<&'a Bytes>,
     pub(crate) expects_continue: bool,
 }
 
@@ -40,22 +46,67 @@ impl OriginRequest<'_> {
     /// The head, and the body behind it if that is here already.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
+        self.write_request_line(&mut out);
+        self.write_fields(&mut out);
+        self.write_connection(&mut out);
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(self.carried.map_or(&[][..], |carried| carried));
+        out
+    }
+
+    /// The same as a stream of HTTP/2 has it, on a connection of this scheme. A refusal: HTTP/2 has no place for something of it.
+    pub(crate) fn to_stream(&self, scheme: Scheme) -> Result<StreamRequest, Refusal> {
+        let mut fields = Fields::default();
+        self.write_fields(&mut fields);
+        if self.request.fields.has_token(FieldName::Te, "trailers") {
+            fields.push(FieldName::Te, "trailers");
+        }
+        let is_websocket = matches!(self.purpose, Purpose::Upgrade);
+        let key = fields.view().get_all_named(websocket_proof::KEY).next().map(websocket_proof::of);
+        let proof = key.filter(|_| is_websocket);
+        if is_websocket {
+            fields.retain(|field| !field.name_text.eq_ignore_ascii_case(websocket_proof::KEY));
+        }
+        let mut target = Vec::new();
+        self.request.write_target(&mut target);
+        let line = PseudoFields {
+            method: if is_websocket { b"CONNECT" } else { self.request.method_text },
+            target: (self.request.form != TargetForm::Authority).then_some((scheme, &target[..])),
+            authority: fields.view().get(FieldName::Host),
+            protocol: is_websocket.then_some(&b"websocket"[..]),
+        };
+        let mut block = Vec::with_capacity(HEAD_BYTES_USUAL);
+        write_request_block(&line, fields.view(), &mut block)?;
+        Ok(StreamRequest {
+            method: if is_websocket { Method::Connect } else { self.request.method },
+            block,
+            goes_on: self.body.follows() || is_websocket,
+            carried: self.carried.cloned(),
+            proof,
+        })
+    }
+
+    /// All fields but those of the connection.
+    fn write_fields(&self, out: &mut impl HeadSink) {
         let kept = without_nominated(self.request.fields);
         let fields = kept.as_ref().map_or(self.request.fields, Fields::view);
-        self.write_request_line(&mut out);
         if self.is_program_s {
-            self.write_program_fields(&mut out);
+            self.write_program_fields(out);
         } else {
-            self.write_host(&mut out);
-            self.write_client_fields(&mut out);
-            write_range_and_conditions(self.purpose, &mut out);
-            self.write_forwarding(fields, &mut out);
+            self.write_host(out);
+            self.write_client_fields(out);
+            write_range_and_conditions(self.purpose, out);
+            self.write_forwarding(fields, out);
         }
-        self.write_via(fields, &mut out);
-        self.write_framing(&mut out);
-        out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(self.carried.unwrap_or_default());
-        out
+        out.field_of("Via", |out| forwarded::write_via(fields, self.request.version, self.pseudonym, out));
+        match (self.body, self.carried) {
+            (RequestBody::None, None) | (RequestBody::Chunked, _) => {}
+            (RequestBody::None, Some(carried)) => out.number("Content-Length", carried.len() as u64),
+            (RequestBody::Length(length), _) => out.number("Content-Length", length),
+        }
+        if self.expects_continue && self.body != RequestBody::None {
+            out.field(b"Expect", b"100-continue");
+        }
     }
 
     fn write_request_line(&self, out: &mut Vec<u8>) {
@@ -86,20 +137,18 @@ impl OriginRequest<'_> {
         }
     }
 
-    fn write_host(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"Host: ");
-        match self.host {
+    fn write_host(&self, out: &mut impl HeadSink) {
+        out.field_of("Host", |out| match self.host {
             Some(host) => out.extend_from_slice(host.as_bytes()),
             None => self.request.authority.write_to(out),
-        }
-        out.extend_from_slice(b"\r\n");
+        });
         if let Some(login) = self.parent.flatten() {
-            write_field(out, b"Proxy-Authorization", login.credentials());
+            out.field(b"Proxy-Authorization", login.credentials());
         }
     }
 
     /// What the client sent, less what is not for the origin.
-    fn write_client_fields(&self, out: &mut Vec<u8>) {
+    fn write_client_fields(&self, out: &mut impl HeadSink) {
         let request = &self.request;
         let for_many = self.purpose.is_for_many();
         let trusted = self.client.is_some_and(|client| client.peer_is_trusted);
@@ -118,14 +167,14 @@ impl OriginRequest<'_> {
                 write_fewer_forwards(field.value, out);
                 continue;
             }
-            write_field(out, field.name_text, field.value);
+            out.field(field.name_text, field.value);
         }
     }
 
-    fn write_program_fields(&self, out: &mut Vec<u8>) {
+    fn write_program_fields(&self, out: &mut impl HeadSink) {
         let fields = self.request.fields;
         if let Some(host) = self.host.filter(|_| !fields.contains(FieldName::Host)) {
-            write_field(out, b"Host", host.as_bytes());
+            out.field(b"Host", host.as_bytes());
         }
         let hop_by_hop = HopByHop::of(fields);
         for field in fields.iter() {
@@ -135,60 +184,44 @@ impl OriginRequest<'_> {
             );
             // Of what is piped the program alone says what its connection is.
             if !is_ours && (self.is_raw() || !hop_by_hop.drops(&field)) {
-                write_field(out, field.name_text, field.value);
+                out.field(field.name_text, field.value);
             }
         }
     }
 
     /// Who asked, through whom. An untrusted peer's own claims are replaced, and the destinations of a forward proxy, which do
     /// not know us, are told nothing of who asks.
-    fn write_forwarding(&self, fields: FieldsView<'_>, out: &mut Vec<u8>) {
+    fn write_forwarding(&self, fields: FieldsView<'_>, out: &mut impl HeadSink) {
         let request = &self.request;
         if matches!(request.form, TargetForm::Absolute | TargetForm::Authority) {
             return;
         }
         let trusted = self.client.is_some_and(|client| client.peer_is_trusted);
         if let Some(peer) = self.client.map(|client| client.peer.ip()) {
-            out.extend_from_slice(b"X-Forwarded-For: ");
-            forwarded::write_forwarded_for(peer, trusted, fields, out);
-            out.extend_from_slice(b"\r\nForwarded: ");
+            out.field_of("X-Forwarded-For", |out| forwarded::write_forwarded_for(peer, trusted, fields, out));
             let mut host = Vec::new();
             request.authority.write_to(&mut host);
-            forwarded::write_forwarded(peer, trusted, fields, &host, request.scheme, out);
-            out.extend_from_slice(b"\r\n");
+            out.field_of("Forwarded", |out| {
+                forwarded::write_forwarded(peer, trusted, fields, &host, request.scheme, out)
+            });
         }
         if self.purpose.is_for_many() {
             // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
             let capability = format!("{}=\"Surrogate/1.0\"", self.server_name);
-            write_field(out, b"Surrogate-Capability", capability.as_bytes());
+            out.field(b"Surrogate-Capability", capability.as_bytes());
         }
-        write_field(out, b"X-Forwarded-Proto", request.scheme.text().as_bytes());
+        out.field(b"X-Forwarded-Proto", request.scheme.text().as_bytes());
         match fields.get(FieldName::XForwardedHost).filter(|_| trusted) {
-            Some(host) => write_field(out, b"X-Forwarded-Host", host),
+            Some(host) => out.field(b"X-Forwarded-Host", host),
             None if request.authority.host.is_empty() => {}
-            None => {
-                out.extend_from_slice(b"X-Forwarded-Host: ");
-                request.authority.write_to(out);
-                out.extend_from_slice(b"\r\n");
-            }
+            None => out.field_of("X-Forwarded-Host", |out| request.authority.write_to(out)),
         }
     }
 
-    fn write_via(&self, fields: FieldsView<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"Via: ");
-        forwarded::write_via(fields, self.request.version, self.pseudonym, out);
-        out.extend_from_slice(b"\r\n");
-    }
-
-    fn write_framing(&self, out: &mut Vec<u8>) {
-        match (self.body, self.carried) {
-            (RequestBody::None, None) => {}
-            (RequestBody::None, Some(carried)) => write_number_field(out, "Content-Length", carried.len() as u64),
-            (RequestBody::Length(length), _) => write_number_field(out, "Content-Length", length),
-            (RequestBody::Chunked, _) => write_field(out, b"Transfer-Encoding", b"chunked"),
-        }
-        if self.expects_continue && self.body != RequestBody::None {
-            write_field(out, b"Expect", b"100-continue");
+    /// What HTTP/1 says of the connection, and of a body of unknown length.
+    fn write_connection(&self, out: &mut Vec<u8>) {
+        if self.body == RequestBody::Chunked {
+            write_field(out, b"Transfer-Encoding", b"chunked");
         }
         if is_last(self.purpose, self.is_program_s, self.request.fields) && !self.is_raw() {
             write_field(out, b"Connection", b"close");
@@ -267,20 +300,20 @@ fn is_kept_from_shared_fetch(name: FieldName) -> bool {
 }
 
 /// RFC 9110 §7.6.2: one fewer.
-fn write_fewer_forwards(value: &[u8], out: &mut Vec<u8>) {
+fn write_fewer_forwards(value: &[u8], out: &mut impl HeadSink) {
     let left = std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());
     if let Some(left) = left {
-        write_number_field(out, "Max-Forwards", left.saturating_sub(1));
+        out.number("Max-Forwards", left.saturating_sub(1));
     }
 }
 
-fn write_range_and_conditions(purpose: &Purpose, out: &mut Vec<u8>) {
+fn write_range_and_conditions(purpose: &Purpose, out: &mut impl HeadSink) {
     let mut added = Fields::default();
     add_range(purpose, &mut added);
     if let Purpose::Store(Some(stale)) = purpose {
         add_conditions(stale.response(), &stale.facts(), &mut added);
     }
-    added.view().iter().for_each(|field| write_field(out, field.name_text, field.value));
+    added.view().iter().for_each(|field| out.field(field.name_text, field.value));
 }
 
 /// What a slice is asked for by (RFC 9110 §13.1.5, §14.2).

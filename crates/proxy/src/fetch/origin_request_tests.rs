@@ -1,12 +1,14 @@
 //! The head towards the origin by purpose and policy, from the text of a request to the text that goes out.
 
 use message::{Scheme, Status};
+use wire::http2::hpack::{BlockDecoder, ListLimits};
 use wire::limits::HeadLimits;
 use wire::read_request;
 
 use super::*;
 use crate::peer::Peer;
 
+static HELLO: Bytes = Bytes::from_static(b"hello");
 const SHOP: &str = "GET /a?x=1 HTTP/1.1\r\nHost: shop.test\r\n";
 
 /// What a request becomes for a purpose, by the built-in policy, for a client that is nobody's proxy.
@@ -35,6 +37,16 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 fn rendered(asked: &str, purpose: &Purpose, change: impl FnOnce(&mut OriginRequest<'_>)) -> String {
+    let bytes = with_request(asked, purpose, change, |request| request.to_bytes());
+    String::from_utf8(bytes).expect("all of it is text")
+}
+
+fn with_request<T>(
+    asked: &str,
+    purpose: &Purpose,
+    change: impl FnOnce(&mut OriginRequest<'_>),
+    make: impl FnOnce(&OriginRequest<'_>) -> T,
+) -> T {
     let (text, mut spans) = (format!("{asked}\r\n"), Vec::new());
     let received = read_request(text.as_bytes(), &mut spans, &HeadLimits::REQUEST, Scheme::Http);
     let received = received.expect("nothing is wrong with it").expect("it is whole");
@@ -52,7 +64,27 @@ fn rendered(asked: &str, purpose: &Purpose, change: impl FnOnce(&mut OriginReque
         expects_continue: received.expects_continue,
     };
     change(&mut request);
-    String::from_utf8(request.to_bytes()).expect("all of it is text")
+    make(&request)
+}
+
+/// The same as a stream has it: the lines of its block, without the fields about the way, and what else is known of it.
+fn streamed(
+    asked: &str,
+    purpose: &Purpose,
+    change: impl FnOnce(&mut OriginRequest<'_>),
+) -> Result<(Vec<String>, StreamRequest), &'static str> {
+    let made = with_request(asked, purpose, change, |request| request.to_stream(Scheme::Https));
+    let request = made.map_err(|refusal| refusal.token)?;
+    let wide = ListLimits { list_bytes_max: 1 << 20, lines_max: 1000 };
+    let mut lines = Vec::new();
+    let excess = BlockDecoder::new().decode(&request.block, wide, &mut Vec::new(), |line, text| {
+        let (name, value) = (&text[line.at..line.value_at()], &text[line.value_at()..line.end()]);
+        lines.push(format!("{} {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value)));
+        true
+    });
+    assert_eq!(excess, Ok(None));
+    lines.retain(|line| !["via", "forwarded", "x-forwarded"].iter().any(|way| line.starts_with(way)));
+    Ok((lines, request))
 }
 
 fn slice() -> Purpose {
@@ -236,7 +268,7 @@ fn an_upload_is_framed_as_it_came() {
     assert_eq!(expects, ["Content-Length: 5", "Expect: 100-continue"]);
     assert_eq!(framing("", &|request| request.expects_continue = true).0, [""; 0], "nothing is to follow");
     let carried = framing("Content-Length: 5\r\n", &|request| {
-        (request.body, request.carried) = (RequestBody::None, Some(&b"hello"[..]));
+        (request.body, request.carried) = (RequestBody::None, Some(&HELLO));
     });
     assert_eq!(carried, (vec!["Content-Length: 5".to_owned()], "hello".to_owned()), "it was read before");
 }
@@ -300,4 +332,54 @@ fn an_upgrade_names_its_protocols() {
         assert!(text.ends_with("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "{text}");
         assert!(!rendered(&asked, &Purpose::Pass, |_| {}).contains("Upgrade"));
     }
+}
+
+#[test]
+fn a_stream_says_in_its_first_lines_what_http1_says_in_host_and_of_its_connection_nothing() {
+    let connection = "Connection: X-Hop\r\nX-Hop: 1\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n";
+    let asked = format!("POST /a?x=1 HTTP/1.1\r\nHost: Shop.test:81\r\n{connection}Cookie: a=b\r\n");
+    let (lines, request) = streamed(&asked, &Purpose::Pass, |_| {}).expect("HTTP/2 can say it");
+    let expect =
+        [":method POST", ":scheme https", ":path /a?x=1", ":authority shop.test:81", "cookie a=b", "te trailers"];
+    assert_eq!(lines, expect);
+    assert!(request.goes_on && request.carried.is_none() && request.method == Method::Post);
+    let (lines, request) = streamed(SHOP, &slice(), |request| request.host = Some("www.test")).expect("it can");
+    assert_eq!(lines[3..5], [":authority www.test", "range bytes=10-19"]);
+    assert!(!request.goes_on);
+    let (lines, request) = streamed(SHOP, &Purpose::Pass, |request| {
+        (request.is_program_s, request.carried) = (true, Some(&HELLO));
+    })
+    .expect("it can");
+    assert!(lines.contains(&"content-length 5".to_owned()) && request.carried.as_deref() == Some(&b"hello"[..]));
+}
+
+#[test]
+fn an_upgrade_to_a_websocket_is_an_extended_connect() {
+    let asked = format!(
+        "{SHOP}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+    );
+    let (lines, request) = streamed(&asked, &Purpose::Upgrade, |_| {}).expect("HTTP/2 can say it");
+    let expect = [
+        ":method CONNECT",
+        ":scheme https",
+        ":path /a?x=1",
+        ":authority shop.test",
+        ":protocol websocket",
+        "sec-websocket-version 13",
+    ];
+    assert_eq!(lines, expect);
+    assert!(request.goes_on && request.method == Method::Connect);
+    assert_eq!(request.proof.as_deref(), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+}
+
+#[test]
+fn what_http2_cannot_say_is_not_sent() {
+    for host in ["shop.test\r\nX-A: b", "shop test", ""] {
+        let said = streamed(SHOP, &Purpose::Pass, |request| request.host = Some(host));
+        assert_eq!(said.map(drop), Err("host-invalid"), "{host:?}");
+    }
+    let said = streamed(SHOP, &Purpose::Pass, |request| request.request.method_text = b"GET /b HTTP/1.1\r\nX:");
+    assert_eq!(said.map(drop), Err("method-invalid"));
+    let said = streamed(SHOP, &Purpose::Pass, |request| request.request.path = b"/a b");
+    assert_eq!(said.map(drop), Err("target-invalid"));
 }

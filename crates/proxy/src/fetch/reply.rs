@@ -23,7 +23,7 @@ use crate::fetch::{Fetch, OriginReply, failed};
 use crate::origin::OriginFailure;
 use crate::records::fetch_records;
 use crate::reply_head::ReplyHead;
-use crate::upstream::{AnswerTerms, Unanswered, Upstream};
+use crate::upstream::{AnswerTerms, NoAnswer, Upstream};
 
 /// How long we wait for the origin's 100 before we let the client send its body all the same (RFC 9110 §10.1.1).
 const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
 enum ReplyEvent {
     Answer(Box<ReplyHead>),
     /// There will be none.
-    Unanswered(Unanswered),
+    NoAnswer(NoAnswer),
     ClientLeft,
     ClientFault(Refusal),
     FirstByteTimeout,
@@ -89,7 +89,7 @@ pub(crate) async fn run(
                 }
             }
             ReplyEvent::Answer(answer) => return Ok(finish(fetch, upstream, *answer, &upload)),
-            ReplyEvent::Unanswered(why) => return Err(unanswered(fetch, upstream, why, upload.has_taken())),
+            ReplyEvent::NoAnswer(why) => return Err(unanswered(fetch, upstream, why, upload.has_taken())),
             ReplyEvent::ClientLeft => return lost(Broken::ClientLeft),
             ReplyEvent::ClientFault(refusal) => return lost(Broken::ClientFault(refusal)),
             ReplyEvent::FirstByteTimeout => {
@@ -113,7 +113,7 @@ fn poll_answer(fetch: &Fetch, upstream: &mut Upstream, cx: &mut Context<'_>) -> 
     let terms = AnswerTerms { limits, method: fetch.method(), is_upgrade: fetch.is_upgrade() };
     upstream.poll_answer(&fetch.core, terms, cx).map(|answered| match answered {
         Ok(answer) => ReplyEvent::Answer(answer),
-        Err(why) => ReplyEvent::Unanswered(why),
+        Err(why) => ReplyEvent::NoAnswer(why),
     })
 }
 

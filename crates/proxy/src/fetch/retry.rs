@@ -1,4 +1,4 @@
-//! Retry: whether a request that got no byte of an answer may be sent once more, and why.
+//! Retry: whether a request that got no final head may be sent once more, how, and why.
 
 use message::Method;
 
@@ -7,50 +7,104 @@ use crate::fetch::broken::Broken;
 /// A request that got no final head.
 pub(crate) struct Lost {
     pub(crate) broken: Broken,
-    /// It was sent on a pooled connection that ended before a byte of an answer: the origin may have closed it while
-    /// our request was on its way.
-    pub(crate) on_dead_pooled_connection: bool,
+    pub(crate) by: LostBy,
     /// Bytes of the client's body were taken, and are gone.
     pub(crate) body_was_taken: bool,
+}
+
+/// What says whether it may be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LostBy {
+    /// It was sent on a connection that had served others, and that ended before a byte of an answer: the origin may have closed it
+    /// while our request was on its way.
+    DeadConnection,
+    /// The origin says that it has not worked on it.
+    Unprocessed,
+    /// The origin wants to be asked over HTTP/1.1.
+    WrongProtocol,
     /// There was no connection, so nothing was sent.
-    pub(crate) unconnected: bool,
+    Unconnected,
+    /// Whatever else.
+    Other,
+}
+
+/// How it is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// On another connection.
+    Anew,
+    OverHttp1,
+}
+
+/// What was tried already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tried {
+    /// A connection of its own, or a new one.
+    pub(crate) anew: bool,
+    pub(crate) http1: bool,
 }
 
 impl Lost {
     pub(crate) fn for_good(broken: Broken) -> Lost {
-        Lost { broken, on_dead_pooled_connection: false, body_was_taken: true, unconnected: false }
+        Lost { broken, by: LostBy::Other, body_was_taken: true }
     }
 
     pub(crate) fn unconnected(broken: Broken) -> Lost {
-        Lost { unconnected: true, ..Lost::for_good(broken) }
+        Lost { by: LostBy::Unconnected, ..Lost::for_good(broken) }
     }
 }
 
-/// RFC 9110 §9.2.2 and RFC 9112 §9.3.1: an idempotent request, once, whose body we still could send.
-pub(crate) fn is_worth_it(lost: &Lost, was_retried: bool, method: Method) -> bool {
-    lost.on_dead_pooled_connection && !was_retried && !lost.body_was_taken && method.is_idempotent()
+/// Each way once, for a request whose body we still could send. What the origin may have worked on must be idempotent (RFC 9110
+/// §9.2.2, RFC 9112 §9.3.1); what it has not worked on need not be (RFC 9113 §8.7).
+pub(crate) fn way(lost: &Lost, tried: Tried, method: Method) -> Option<Again> {
+    match lost.by {
+        _ if lost.body_was_taken => None,
+        LostBy::DeadConnection if !tried.anew && method.is_idempotent() => Some(Again::Anew),
+        LostBy::Unprocessed if !tried.anew => Some(Again::Anew),
+        LostBy::WrongProtocol if !tried.http1 => Some(Again::OverHttp1),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(lost: &Lost, was_retried: bool, method: Method, expect: bool) {
-        assert_eq!(is_worth_it(lost, was_retried, method), expect, "{method:?}, wants_fresh_connection: {was_retried}");
+    const FIRST: Tried = Tried { anew: false, http1: false };
+    const ANEW: Tried = Tried { anew: true, http1: false };
+    const HTTP1: Tried = Tried { anew: false, http1: true };
+
+    fn check(by: LostBy, body_was_taken: bool, tried: Tried, method: Method, expect: Option<Again>) {
+        let lost = Lost { by, body_was_taken, ..Lost::for_good(Broken::ClientLeft) };
+        assert_eq!(way(&lost, tried, method), expect, "{by:?}, {tried:?}, {method:?}, taken: {body_was_taken}");
     }
 
     #[test]
     fn only_an_idempotent_request_that_a_pooled_connection_lost_is_sent_again_and_once() {
-        let lost = |pooled, taken| Lost {
-            on_dead_pooled_connection: pooled,
-            body_was_taken: taken,
-            ..Lost::for_good(Broken::ClientLeft)
-        };
-        check(&lost(true, false), false, Method::Get, true);
-        check(&lost(true, false), false, Method::Put, true);
-        check(&lost(true, false), false, Method::Post, false);
-        check(&lost(true, false), true, Method::Get, false);
-        check(&lost(true, true), false, Method::Put, false);
-        check(&lost(false, false), false, Method::Get, false);
+        let by = LostBy::DeadConnection;
+        check(by, false, FIRST, Method::Get, Some(Again::Anew));
+        check(by, false, FIRST, Method::Put, Some(Again::Anew));
+        check(by, false, FIRST, Method::Post, None);
+        check(by, false, ANEW, Method::Get, None);
+        check(by, true, FIRST, Method::Put, None);
+        for by in [LostBy::Other, LostBy::Unconnected] {
+            check(by, false, FIRST, Method::Get, None);
+        }
+    }
+
+    #[test]
+    fn what_the_origin_has_not_worked_on_is_sent_again_whatever_it_is_and_once() {
+        check(LostBy::Unprocessed, false, FIRST, Method::Post, Some(Again::Anew));
+        check(LostBy::Unprocessed, false, HTTP1, Method::Post, Some(Again::Anew));
+        check(LostBy::Unprocessed, false, ANEW, Method::Get, None);
+        check(LostBy::Unprocessed, true, FIRST, Method::Post, None);
+    }
+
+    #[test]
+    fn who_wants_http1_gets_it_once() {
+        check(LostBy::WrongProtocol, false, FIRST, Method::Post, Some(Again::OverHttp1));
+        check(LostBy::WrongProtocol, false, ANEW, Method::Get, Some(Again::OverHttp1));
+        check(LostBy::WrongProtocol, false, HTTP1, Method::Get, None);
+        check(LostBy::WrongProtocol, true, FIRST, Method::Post, None);
     }
 }

@@ -2,26 +2,25 @@
 //! reply is awaited.
 
 use std::future::poll_fn;
-use std::io;
 use std::pin::pin;
 use std::task::Poll;
 
 use crate::clock::Moment;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
-use crate::fetch::retry::Lost;
+use crate::fetch::retry::{Lost, LostBy};
 use crate::fetch::{Fetch, failed};
 use crate::origin::{Call, OriginFailure, Reuse};
 use crate::records::fetch_records;
-use crate::upstream::{Unanswered, Upstream};
+use crate::upstream::carriage;
+use crate::upstream::{NoAnswer, Upstream};
 
 /// Connects and writes the head.
 pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Result<Upstream, Lost> {
     let reuse = if fetch.wants_fresh_connection { Reuse::Fresh } else { Reuse::Allowed };
-    let handle = fetch.core.handle();
     let connected = {
         let call = Call { reuse, connect_timeout: fetch.timeouts.connect, parties: fetch.parties() };
-        let mut connecting = pin!(fetch.origin().call(&handle, call));
+        let mut connecting = pin!(carriage::open(&fetch.core, fetch.origin(), call, fetch.carriage()));
         poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
                 return Poll::Ready(Some(connected));
@@ -33,7 +32,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     let mut upstream = match connected {
         None => return Err(Lost::for_good(Broken::ClientLeft)),
         Some(Err(error)) => return Err(Lost::unconnected(Broken::Origin(failed::unconnected(&error)))),
-        Some(Ok(connection)) => Upstream::from(connection),
+        Some(Ok(upstream)) => upstream,
     };
     if let Some(records) = fetch.records() {
         fetch_records::opened(records, &fetch.origin().name, &upstream);
@@ -48,7 +47,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
             }
             Ok(upstream)
         }
-        Ok(Err(_)) => Err(unanswered(fetch, upstream, Unanswered::Ended { heard: false }, false)),
+        Ok(Err(why)) => Err(unanswered(fetch, upstream, why, false)),
         Err(_) => {
             upstream.failed(&fetch.core.handle(), OriginFailure::FirstByte);
             Err(Lost::for_good(Broken::Origin(failed::silent(fetch.origin(), &upstream, limit))))
@@ -57,23 +56,38 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
 }
 
 /// Writes the request as its connection has it. Returns how many bytes that are.
-async fn write_request(fetch: &Fetch, upstream: &mut Upstream) -> io::Result<usize> {
+async fn write_request(fetch: &Fetch, upstream: &mut Upstream) -> Result<usize, NoAnswer> {
     match upstream {
         Upstream::Http1(exchange) => {
             let request = fetch.asked().to_bytes();
-            exchange.send(&request).await.map(|()| request.len())
+            let sent = exchange.send(&request).await;
+            sent.map(|()| request.len()).map_err(|_| NoAnswer::Ended { heard: false })
+        }
+        Upstream::Http2(exchange) => {
+            let request = fetch.asked().to_stream(exchange.scheme()).map_err(NoAnswer::Unsendable)?;
+            exchange.send(request)
         }
     }
 }
 
 /// The exchange came to nothing before its final head.
-pub(crate) fn unanswered(fetch: &Fetch, upstream: Upstream, why: Unanswered, body_was_taken: bool) -> Lost {
+pub(crate) fn unanswered(fetch: &Fetch, upstream: Upstream, why: NoAnswer, body_was_taken: bool) -> Lost {
+    let origin = fetch.origin();
+    let lost = |by, failure| Lost { broken: Broken::Origin(failure), by, body_was_taken };
     let (failure, broken) = match why {
-        Unanswered::Ended { heard: false } => return died(fetch, upstream, body_was_taken),
-        Unanswered::Ended { heard: true } => (OriginFailure::Truncated, failed::hung_up(fetch.origin(), &upstream)),
-        Unanswered::Garbled(refusal) => {
-            (OriginFailure::Protocol, failed::garbled(fetch.origin(), &upstream, &refusal.of_origin()))
+        NoAnswer::Ended { heard: false } => return died(fetch, upstream, body_was_taken),
+        NoAnswer::Ended { heard: true } => (OriginFailure::Truncated, failed::hung_up(origin, &upstream)),
+        NoAnswer::Garbled(refusal) => {
+            (OriginFailure::Protocol, failed::garbled(origin, &upstream, &refusal.of_origin()))
         }
+        NoAnswer::Reset(code) => (OriginFailure::Truncated, failed::reset(origin, &upstream, code)),
+        // The origin is well.
+        NoAnswer::Unprocessed => return lost(LostBy::Unprocessed, failed::unprocessed(origin, &upstream)),
+        NoAnswer::WantsHttp1 if origin.may_speak_http1() => {
+            return lost(LostBy::WrongProtocol, failed::wants_http1(origin, &upstream));
+        }
+        NoAnswer::WantsHttp1 => return lost(LostBy::Other, failed::wants_http1(origin, &upstream)),
+        NoAnswer::Unsendable(refusal) => return lost(LostBy::Other, failed::unsendable(origin, &refusal)),
     };
     upstream.failed(&fetch.core.handle(), failure);
     Lost::for_good(Broken::Origin(broken))
@@ -87,8 +101,7 @@ fn died(fetch: &Fetch, upstream: Upstream, body_was_taken: bool) -> Lost {
     }
     Lost {
         broken: Broken::Origin(failed::hung_up(fetch.origin(), &upstream)),
-        on_dead_pooled_connection: upstream.is_reused(),
+        by: if upstream.is_reused() { LostBy::DeadConnection } else { LostBy::Other },
         body_was_taken,
-        unconnected: false,
     }
 }

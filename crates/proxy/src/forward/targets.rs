@@ -128,6 +128,7 @@ pub(super) fn origin_settings(name: String, url: OriginUrl, connections_max: usi
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),
         tls: crate::settings::OriginTls::default(),
+        http2: false,
     }
 }
 

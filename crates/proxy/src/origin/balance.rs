@@ -3,10 +3,13 @@
 //! judgement; this only counts.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use tls::Protocol;
 
 use super::dial::DialAddress;
 use super::origin_pool::Shelves;
+use crate::socket::Socket;
 
 /// When an address is left out (passive ejection).
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +29,12 @@ pub struct Address {
     failures: AtomicU32,
     /// 0: never ejected, or its sentence is served and an answer came since.
     ejected_until_ms: AtomicU64,
-    /// Open to it, in use or idle.
+    /// Open to it, in use or idle; over HTTP/2, requests under way.
     pub connections: AtomicUsize,
+    /// Over which HTTP/2 is spoken; each carries many of those.
+    pub http2_connections: AtomicUsize,
+    /// It was offered HTTP/2 last, and did not want it.
+    prefers_http1: AtomicBool,
     pub shelves: Shelves,
 }
 
@@ -40,7 +47,31 @@ impl Address {
             failures: AtomicU32::new(0),
             ejected_until_ms: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
+            http2_connections: AtomicUsize::new(0),
+            prefers_http1: AtomicBool::new(false),
             shelves: Shelves::new(shelves_count),
+        }
+    }
+
+    /// Is HTTP/2 likely to be spoken with it, where it is offered?
+    pub fn expects_http2(&self) -> bool {
+        match self.place {
+            DialAddress::Http2(_) => true,
+            DialAddress::Tls(..) => !self.prefers_http1.load(Ordering::Relaxed),
+            DialAddress::Tcp(_) | DialAddress::Unix(_) | DialAddress::Mocked(_) => false,
+        }
+    }
+
+    /// Was it agreed upon to speak HTTP/2 on this connection, where that was offered? What is spoken here is remembered.
+    pub fn speaks_http2(&self, connection: &Socket) -> bool {
+        match &self.place {
+            DialAddress::Http2(_) => true,
+            DialAddress::Tls(..) => {
+                let agreed = connection.tls().and_then(|tls| tls.session().protocol());
+                self.prefers_http1.store(agreed != Some(Protocol::Http2), Ordering::Relaxed);
+                agreed == Some(Protocol::Http2)
+            }
+            DialAddress::Tcp(_) | DialAddress::Unix(_) | DialAddress::Mocked(_) => false,
         }
     }
 

@@ -20,6 +20,8 @@ use crate::socket::Socket;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DialAddress {
     Tcp(SocketAddr),
+    /// HTTP/2 at once.
+    Http2(SocketAddr),
     /// With TLS, to the server of this name.
     Tls(SocketAddr, Arc<str>),
     Unix(PathBuf),
@@ -30,7 +32,9 @@ pub enum DialAddress {
 impl fmt::Display for DialAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DialAddress::Tcp(address) | DialAddress::Tls(address, _) => write!(f, "{address}"),
+            DialAddress::Tcp(address) | DialAddress::Http2(address) | DialAddress::Tls(address, _) => {
+                write!(f, "{address}")
+            }
             // A socket without a file, in the kernel's name space: its name begins with a zero byte.
             DialAddress::Unix(path) => match path.as_os_str().as_encoded_bytes() {
                 [0, name @ ..] => write!(f, "unix:@{}", String::from_utf8_lossy(name)),
@@ -61,7 +65,7 @@ pub fn failed(why: io::Error) -> OriginErrorKind {
 
 async fn connect(place: &DialAddress) -> io::Result<Socket> {
     match place {
-        DialAddress::Tcp(address) | DialAddress::Tls(address, _) => {
+        DialAddress::Tcp(address) | DialAddress::Http2(address) | DialAddress::Tls(address, _) => {
             let stream = TcpStream::connect(address).await?;
             // Once here, never on reuse: a request is written whole, so Nagle's delay could only hold back its tail.
             stream.set_nodelay(true)?;

@@ -62,6 +62,8 @@ pub enum OriginErrorKind {
     },
     /// `backend NAME none;`
     Nowhere,
+    /// Its URLs are `h2://`, and the request needs HTTP/1.
+    Http2Only,
 }
 
 impl OriginError {
@@ -69,7 +71,10 @@ impl OriginError {
     pub fn status(&self) -> u16 {
         match self.kind {
             OriginErrorKind::Forbidden => 403,
-            OriginErrorKind::Resolve { .. } | OriginErrorKind::Connect { .. } | OriginErrorKind::Tls { .. } => 502,
+            OriginErrorKind::Resolve { .. }
+            | OriginErrorKind::Connect { .. }
+            | OriginErrorKind::Tls { .. }
+            | OriginErrorKind::Http2Only => 502,
             OriginErrorKind::Exhausted { .. }
             | OriginErrorKind::QueueFull { .. }
             | OriginErrorKind::QueueTimeout { .. }
@@ -90,6 +95,7 @@ impl OriginError {
             OriginErrorKind::QueueFull { .. } => "origin-queue-full",
             OriginErrorKind::QueueTimeout { .. } => "origin-queue-timeout",
             OriginErrorKind::Nowhere => "origin-none",
+            OriginErrorKind::Http2Only => "origin-http2-only",
         }
     }
 }
@@ -107,7 +113,8 @@ impl OriginErrorKind {
             | OriginErrorKind::Forbidden
             | OriginErrorKind::QueueFull { .. }
             | OriginErrorKind::QueueTimeout { .. }
-            | OriginErrorKind::Nowhere => false,
+            | OriginErrorKind::Nowhere
+            | OriginErrorKind::Http2Only => false,
         }
     }
 }
@@ -157,6 +164,9 @@ impl fmt::Display for OriginError {
             ),
             OriginErrorKind::QueueTimeout { after } => {
                 write!(f, ": no connection became free within {} ({})", Span(*after), self.setting("queue_timeout"))
+            }
+            OriginErrorKind::Http2Only => {
+                write!(f, ": the request needs HTTP/1, and its URL is h2:// ({})", self.setting("urls"))
             }
             OriginErrorKind::Nowhere => write!(f, ": it has no address, on purpose (backend {} none)", self.origin),
         }

@@ -40,8 +40,7 @@ enum Part {
 struct OriginName {
     host: Arc<str>,
     port: u16,
-    /// The name that TLS is spoken with.
-    server: Option<Arc<str>>,
+    spoken: Spoken,
     phase: NamePhase,
     /// The last addresses heard, used as long as nothing newer is known.
     addresses: Vec<IpAddr>,
@@ -85,16 +84,20 @@ impl OriginNames {
         let part = |url: &OriginUrl| match url {
             OriginUrl::Unix(path) => Part::Fixed(DialAddress::Unix(path.clone())),
             OriginUrl::Mocked(origin) => Part::Fixed(DialAddress::Mocked(origin.clone())),
-            OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } => {
+            OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } | OriginUrl::Http2 { host, port } => {
                 let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-                let server = matches!(url, OriginUrl::Tls { .. }).then(|| Arc::from(bare));
+                let spoken = match url {
+                    OriginUrl::Tls { .. } => Spoken::Tls(Arc::from(bare)),
+                    OriginUrl::Http2 { .. } => Spoken::Http2,
+                    _ => Spoken::Http1,
+                };
                 match bare.parse::<IpAddr>() {
                     Ok(ip) if !admits(ip) => Part::Forbidden(host.as_str().into()),
-                    Ok(ip) => Part::Fixed(dial_address(SocketAddr::new(ip, *port), server)),
+                    Ok(ip) => Part::Fixed(spoken.at(SocketAddr::new(ip, *port))),
                     Err(_) => Part::Named(OriginName {
                         host: host.as_str().into(),
                         port: *port,
-                        server,
+                        spoken,
                         phase: NamePhase::Unknown,
                         addresses: Vec::new(),
                         forbidden: false,
@@ -156,7 +159,7 @@ impl OriginNames {
                 Part::Fixed(place) => places.push(place.clone()),
                 Part::Forbidden(_) => {}
                 Part::Named(name) => {
-                    let place = |&ip| dial_address(SocketAddr::new(ip, name.port), name.server.clone());
+                    let place = |&ip| name.spoken.at(SocketAddr::new(ip, name.port));
                     places.extend(name.addresses.iter().map(place));
                 }
             }
@@ -221,11 +224,22 @@ impl OriginNames {
     }
 }
 
-/// With TLS where there is the name of a server.
-fn dial_address(address: SocketAddr, server: Option<Arc<str>>) -> DialAddress {
-    match server {
-        None => DialAddress::Tcp(address),
-        Some(name) => DialAddress::Tls(address, name),
+/// What a URL says is spoken where it leads.
+#[derive(Clone, Debug)]
+enum Spoken {
+    Http1,
+    Http2,
+    /// With the server of this name; what goes on inside is agreed upon there.
+    Tls(Arc<str>),
+}
+
+impl Spoken {
+    fn at(&self, address: SocketAddr) -> DialAddress {
+        match self {
+            Spoken::Http1 => DialAddress::Tcp(address),
+            Spoken::Http2 => DialAddress::Http2(address),
+            Spoken::Tls(name) => DialAddress::Tls(address, Arc::clone(name)),
+        }
     }
 }
 

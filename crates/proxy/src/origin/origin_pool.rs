@@ -157,6 +157,10 @@ impl IdleAccount {
         self.timeout_ms.store(timeout_ms, Ordering::Relaxed);
     }
 
+    pub fn timeout_ms(&self) -> u64 {
+        self.timeout_ms.load(Ordering::Relaxed)
+    }
+
     #[inline]
     pub fn keeps_any(&self) -> bool {
         self.count_max.load(Ordering::Relaxed) > 0
@@ -184,7 +188,7 @@ impl IdleAccount {
     /// Did a connection lie idle for too long?
     #[inline]
     pub fn is_too_old(&self, idle: &Idle, now_ms: u64) -> bool {
-        now_ms.saturating_sub(idle.since_ms) >= self.timeout_ms.load(Ordering::Relaxed)
+        now_ms.saturating_sub(idle.since_ms) >= self.timeout_ms()
     }
 
     /// Closes the oldest idle connection of all. Walks every shelf: it runs only when the limit is passed, which a

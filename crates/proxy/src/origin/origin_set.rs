@@ -10,7 +10,7 @@ use super::resolver::Resolver;
 use super::servers::Servers;
 use super::tls_clients::TlsClients;
 use super::whereabouts::Whereabouts;
-use super::{AddressGate, Declared, Origin, OriginStatus};
+use super::{AddressGate, Declared, Origin, OriginStatus, Speaks};
 #[cfg(test)]
 use crate::limits::Limits;
 #[cfg(test)]
@@ -131,7 +131,8 @@ impl Origins {
 /// The servers of the same URLs in the former configuration, preferably under the same name; each is inherited once.
 fn inherit(previous: &mut Vec<&Arc<Origin>>, origin: &OriginSettings, by_name_only: bool) -> Option<Arc<Servers>> {
     let same_urls = |former: &&Arc<Origin>| {
-        former.servers.urls == origin.urls && former.greeting == origin.greeting && former.tls_settings == origin.tls
+        let is_asked_alike = former.greeting == origin.greeting && former.speaks == Speaks::of(origin);
+        is_asked_alike && former.servers.urls == origin.urls && former.tls_settings == origin.tls
     };
     let index = previous
         .iter()

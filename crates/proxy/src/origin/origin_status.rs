@@ -23,8 +23,11 @@ pub struct OriginStatus {
 pub struct AddressStatus {
     pub label: Arc<str>,
     pub state: AddressState,
+    /// Connections, or requests over HTTP/2.
     pub in_use: usize,
     pub idle: usize,
+    /// Over which HTTP/2 is spoken, in use or idle.
+    pub http2_connections: usize,
     pub failures: u32,
 }
 
@@ -51,6 +54,7 @@ impl Origin {
                 },
                 in_use: address.connections.load(Ordering::Relaxed).saturating_sub(idle),
                 idle,
+                http2_connections: address.http2_connections.load(Ordering::Relaxed),
                 failures: address.failures(),
             }
         };

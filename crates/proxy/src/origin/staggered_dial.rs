@@ -77,7 +77,7 @@ impl Book {
     /// Whom to dial beside those that were begun: of the other IP version, if there is one, for that is what fails as a
     /// whole.
     pub fn beside(&self, turn: usize, now_ms: u64, begun: &[Arc<Address>]) -> Option<&Arc<Address>> {
-        let is_v4 = |address: &Address| matches!(&address.place, DialAddress::Tcp(socket) | DialAddress::Tls(socket, _) if socket.is_ipv4());
+        let is_v4 = |address: &Address| matches!(&address.place, DialAddress::Tcp(socket) | DialAddress::Http2(socket) | DialAddress::Tls(socket, _) if socket.is_ipv4());
         let last_is_v4 = begun.last().is_some_and(|address| is_v4(address));
         let is_begun = |address: &Arc<Address>| begun.iter().any(|other| Arc::ptr_eq(other, address));
         self.in_turn(turn)

@@ -26,22 +26,37 @@ struct Rig {
     counters: CoreCounters,
     core: usize,
     now_ms: Cell<u64>,
+    shared: SharedConnections,
 }
 
 impl Rig {
     fn new(settings: Settings) -> Rig {
         let origins = Origins::new(&settings, None);
-        Rig { settings, origins, counters: CoreCounters::default(), core: 0, now_ms: Cell::new(1_000_000) }
+        Rig {
+            settings,
+            origins,
+            counters: CoreCounters::default(),
+            core: 0,
+            now_ms: Cell::new(1_000_000),
+            shared: SharedConnections::default(),
+        }
     }
 
     /// Another core with the same origins.
     fn other(settings: &Settings, origins: &Arc<Origins>, core: usize) -> Rig {
         let (settings, origins) = (settings.clone(), Arc::clone(origins));
-        Rig { settings, origins, counters: CoreCounters::default(), core, now_ms: Cell::new(1_000_000) }
+        Rig {
+            settings,
+            origins,
+            counters: CoreCounters::default(),
+            core,
+            now_ms: Cell::new(1_000_000),
+            shared: SharedConnections::default(),
+        }
     }
 
     fn handle(&self) -> CoreHandle<'_> {
-        CoreHandle { core: self.core, counters: &self.counters, now_ms: self.now_ms.get() }
+        CoreHandle { core: self.core, counters: &self.counters, now_ms: self.now_ms.get(), shared: &self.shared }
     }
 
     fn advance(&self, ms: u64) {
@@ -121,6 +136,7 @@ fn origin(name: &str, urls: Vec<OriginUrl>) -> OriginSettings {
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),
         tls: crate::settings::OriginTls::default(),
+        http2: false,
     }
 }
 

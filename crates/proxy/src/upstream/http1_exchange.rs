@@ -20,7 +20,7 @@ use crate::core::Core;
 use crate::origin::OriginConnection;
 use crate::reply_head::ReplyHead;
 use crate::upstream::block_read::BlockRoom;
-use crate::upstream::{AnswerTerms, BodyFault, OriginPiece, Rest, Silence, Unanswered};
+use crate::upstream::{AnswerTerms, BodyFault, NoAnswer, OriginPiece, Rest, Silence};
 
 #[derive(Debug)]
 pub(crate) struct Http1Exchange {
@@ -143,12 +143,12 @@ impl Http1Exchange {
         core: &Core,
         terms: AnswerTerms<'_>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Box<ReplyHead>, Unanswered>> {
+    ) -> Poll<Result<Box<ReplyHead>, NoAnswer>> {
         if !self.unread.bytes.is_empty() && self.unread.looked_at == 0 {
             match self.unread.take_answer(core, terms, &[]) {
                 Ok(None) => {}
                 Ok(Some(answer)) => return Poll::Ready(Ok(answer)),
-                Err(refusal) => return Poll::Ready(Err(Unanswered::Garbled(refusal))),
+                Err(refusal) => return Poll::Ready(Err(NoAnswer::Garbled(refusal))),
             }
         }
         loop {
@@ -156,14 +156,14 @@ impl Http1Exchange {
             let mut buffer = ReadBuf::new(&mut scratch);
             match ready!(Pin::new(&mut self.connection.stream).poll_read(cx, &mut buffer)) {
                 Ok(()) if !buffer.filled().is_empty() => {}
-                Ok(()) | Err(_) => return Poll::Ready(Err(Unanswered::Ended { heard: self.heard })),
+                Ok(()) | Err(_) => return Poll::Ready(Err(NoAnswer::Ended { heard: self.heard })),
             }
             self.heard = true;
             core.counters.origin_bytes_in.add(buffer.filled().len() as u64);
             match self.unread.take_answer(core, terms, buffer.filled()) {
                 Ok(None) => {}
                 Ok(Some(answer)) => return Poll::Ready(Ok(answer)),
-                Err(refusal) => return Poll::Ready(Err(Unanswered::Garbled(refusal))),
+                Err(refusal) => return Poll::Ready(Err(NoAnswer::Garbled(refusal))),
             }
         }
     }

@@ -17,6 +17,7 @@ impl AsyncRead for Upstream {
                 }
                 Pin::new(&mut exchange.connection.stream).poll_read(cx, into)
             }
+            Upstream::Http2(exchange) => exchange.poll_read(cx, into),
         }
     }
 }
@@ -25,18 +26,21 @@ impl AsyncWrite for Upstream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Upstream::Http1(exchange) => Pin::new(&mut exchange.connection.stream).poll_write(cx, bytes),
+            Upstream::Http2(exchange) => exchange.poll_write(cx, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Http1(exchange) => Pin::new(&mut exchange.connection.stream).poll_flush(cx),
+            Upstream::Http2(_) => Poll::Ready(Ok(())),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Http1(exchange) => Pin::new(&mut exchange.connection.stream).poll_shutdown(cx),
+            Upstream::Http2(exchange) => exchange.poll_shutdown(cx),
         }
     }
 }

@@ -5,13 +5,17 @@
 
 use message::{FieldName, FieldsView};
 
-use super::hpack::{NOT_IN_VALUE, RequestLine, kinds_of, write_fields, write_known_field, write_pseudo_fields};
+use super::hpack::{NOT_IN_VALUE, PseudoFields, kinds_of, write_fields, write_known_field, write_pseudo_fields};
 use crate::connection_options::is_token;
 use crate::{Refusal, refusals};
 
 /// Appends the block of a request. Host, which the line says, and the fields of one connection are left out (RFC 9113 §8.2.2), but for
 /// `TE: trailers`. A refusal is about a field, or a line, that HTTP/2 has no place for; then nothing must be sent.
-pub fn write_request_block(line: &RequestLine<'_>, fields: FieldsView<'_>, block: &mut Vec<u8>) -> Result<(), Refusal> {
+pub fn write_request_block(
+    line: &PseudoFields<'_>,
+    fields: FieldsView<'_>,
+    block: &mut Vec<u8>,
+) -> Result<(), Refusal> {
     check_line(line)?;
     for field in fields.iter() {
         if !is_token(field.name_text) {
@@ -30,7 +34,7 @@ pub fn write_request_block(line: &RequestLine<'_>, fields: FieldsView<'_>, block
     Ok(())
 }
 
-fn check_line(line: &RequestLine<'_>) -> Result<(), Refusal> {
+fn check_line(line: &PseudoFields<'_>) -> Result<(), Refusal> {
     if !is_token(line.method) {
         return Err(refusals::METHOD_INVALID);
     }
@@ -52,7 +56,7 @@ mod tests {
     use super::*;
     use crate::http2::hpack::{BlockDecoder, ListLimits};
 
-    const LINE: RequestLine<'static> = RequestLine {
+    const LINE: PseudoFields<'static> = PseudoFields {
         method: b"GET",
         target: Some((Scheme::Https, b"/a?b")),
         authority: Some(b"t.test:8443"),
@@ -60,7 +64,7 @@ mod tests {
     };
 
     /// What is read of the block, or the token of the refusal.
-    fn check(line: &RequestLine<'_>, fields: &[(&str, &str)], expect: &str) {
+    fn check(line: &PseudoFields<'_>, fields: &[(&str, &str)], expect: &str) {
         let mut given = Fields::default();
         fields.iter().for_each(|(name, value)| given.push_named(name.as_bytes(), value.as_bytes()));
         let (mut block, mut lines) = (Vec::new(), String::new());
@@ -83,11 +87,11 @@ mod tests {
     fn the_line_comes_first_and_host_is_said_by_it() {
         let fields = [("Host", "other.test"), ("X-A", "1"), ("Cookie", "a=b; c=d")];
         check(&LINE, &fields, &format!("{SAID} x-a=1 cookie=a=b; c=d"));
-        let post = RequestLine { method: b"POST", target: Some((Scheme::Http, b"*")), authority: None, ..LINE };
+        let post = PseudoFields { method: b"POST", target: Some((Scheme::Http, b"*")), authority: None, ..LINE };
         check(&post, &[], ":method=POST :scheme=http :path=*");
-        let connect = RequestLine { method: b"CONNECT", target: None, ..LINE };
+        let connect = PseudoFields { method: b"CONNECT", target: None, ..LINE };
         check(&connect, &[], ":method=CONNECT :authority=t.test:8443");
-        let extended = RequestLine { method: b"CONNECT", protocol: Some(b"websocket"), ..LINE };
+        let extended = PseudoFields { method: b"CONNECT", protocol: Some(b"websocket"), ..LINE };
         let said = ":method=CONNECT :scheme=https :path=/a?b :authority=t.test:8443 :protocol=websocket";
         check(&extended, &[], said);
     }
@@ -116,11 +120,11 @@ mod tests {
             check(&LINE, &[(name, "v")], "field-name-invalid");
         }
         for path in [&b""[..], b"a", b"/a b", b"/a\r\nx: y", b"/\x7f"] {
-            check(&RequestLine { target: Some((Scheme::Https, path)), ..LINE }, &[], "target-invalid");
+            check(&PseudoFields { target: Some((Scheme::Https, path)), ..LINE }, &[], "target-invalid");
         }
         for authority in [&b""[..], b"a b", b"a\r\nb", b"u@a", b"a/b"] {
-            check(&RequestLine { authority: Some(authority), ..LINE }, &[], "host-invalid");
+            check(&PseudoFields { authority: Some(authority), ..LINE }, &[], "host-invalid");
         }
-        check(&RequestLine { method: b"GET /x", ..LINE }, &[], "method-invalid");
+        check(&PseudoFields { method: b"GET /x", ..LINE }, &[], "method-invalid");
     }
 }

@@ -5,6 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
+use super::super::servers::Waiting;
 use super::*;
 
 /// Is the future still waiting? It is polled once.
@@ -158,7 +159,8 @@ fn a_raised_limit_lets_waiters_in() {
         let _held = rig.connect().await;
         let old = Arc::clone(rig.origins.get(0));
         let (counters, limits) = (CoreCounters::default(), rig.settings.limits.clone());
-        let core = CoreHandle { core: 0, counters: &counters, now_ms: 0 };
+        let shared = SharedConnections::default();
+        let core = CoreHandle { core: 0, counters: &counters, now_ms: 0, shared: &shared };
         let mut waits = pin!(old.connect(&core, Reuse::Allowed, &limits));
         assert!(is_waiting(&mut waits).await);
         rig.settings.origins[0].connections_max = 2;

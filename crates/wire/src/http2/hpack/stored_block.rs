@@ -30,7 +30,7 @@ pub fn write_status(status: Status, out: &mut Vec<u8>) {
 
 /// What a request says beside its fields.
 #[derive(Clone, Copy, Debug)]
-pub struct RequestLine<'a> {
+pub struct PseudoFields<'a> {
     pub method: &'a [u8],
     /// Scheme, and path with query; `None` for a CONNECT that is not extended (RFC 9113 §8.5).
     pub target: Option<(Scheme, &'a [u8])>,
@@ -41,7 +41,7 @@ pub struct RequestLine<'a> {
 }
 
 /// Appends the pseudo-fields of a request (RFC 9113 §8.3.1). They stand before all fields.
-pub(crate) fn write_pseudo_fields(line: &RequestLine<'_>, out: &mut Vec<u8>) {
+pub(crate) fn write_pseudo_fields(line: &PseudoFields<'_>, out: &mut Vec<u8>) {
     write_line_of(METHOD_INDEX, line.method, out);
     if let Some((scheme, path)) = line.target {
         write_line_of(SCHEME_INDEX, scheme.text().as_bytes(), out);
