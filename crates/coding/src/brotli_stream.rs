@@ -4,8 +4,7 @@ use brotli::enc::StandardAlloc;
 use brotli::enc::encode::{BrotliEncoderOperation, BrotliEncoderParameter, BrotliEncoderStateStruct};
 use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
 
-use crate::decoder::{CodecStep, Progress};
-use crate::encoder::Ending;
+use crate::codec_step::{CodecStep, Ending, Progress};
 use crate::flaw::Flaw;
 use crate::limits::{BROTLI_WINDOW_LOG, STEP_BYTES};
 

@@ -1,6 +1,7 @@
 //! A text out of its coding, piece by piece. What one step makes is bounded by who asks, what all of them make by [`Bounds`].
 
 use crate::brotli_stream::BrotliDecoder;
+use crate::codec_step::{CodecStep, Progress};
 use crate::flaw::Flaw;
 use crate::gzip::GzipDecoder;
 use crate::known_codings::Coding;
@@ -43,23 +44,7 @@ pub struct Decoded {
     pub is_drained: bool,
 }
 
-/// Where a codec stands after a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// It wants more input, or more room: whichever is used up.
-    Going,
-    /// The text is whole.
-    Ended,
-}
-
-/// What a codec did with a piece of the input and a piece of room.
-pub(crate) struct CodecStep {
-    pub(crate) taken: usize,
-    pub(crate) made: usize,
-    pub(crate) progress: Progress,
-}
-
-enum Codec {
+enum DecoderOf {
     Gzip(GzipDecoder),
     Brotli(Box<BrotliDecoder>),
     Zstd(ZstdDecoder),
@@ -67,7 +52,7 @@ enum Codec {
 
 /// Decodes one text.
 pub struct Decoder {
-    codec: Codec,
+    codec: DecoderOf,
     bounds: Bounds,
     taken: u64,
     made: u64,
@@ -83,9 +68,9 @@ impl std::fmt::Debug for Decoder {
 impl Decoder {
     pub fn new(coding: Coding, bounds: Bounds) -> Result<Decoder, Flaw> {
         let codec = match coding {
-            Coding::Gzip => Codec::Gzip(GzipDecoder::new()),
-            Coding::Brotli => Codec::Brotli(Box::new(BrotliDecoder::new())),
-            Coding::Zstd => Codec::Zstd(ZstdDecoder::new()?),
+            Coding::Gzip => DecoderOf::Gzip(GzipDecoder::new()),
+            Coding::Brotli => DecoderOf::Brotli(Box::new(BrotliDecoder::new())),
+            Coding::Zstd => DecoderOf::Zstd(ZstdDecoder::new()?),
         };
         Ok(Decoder { codec, bounds, taken: 0, made: 0, progress: Progress::Going })
     }
@@ -130,19 +115,19 @@ impl Decoder {
     fn begin_next(&mut self) -> Result<(), Flaw> {
         match &mut self.codec {
             _ if self.bounds.is_one_text => return Err(Flaw::JunkBehind),
-            Codec::Gzip(codec) => *codec = GzipDecoder::behind_another(),
+            DecoderOf::Gzip(codec) => *codec = GzipDecoder::behind_another(),
             // The context begins anew by itself.
-            Codec::Zstd(_) => {}
-            Codec::Brotli(_) => return Err(Flaw::JunkBehind),
+            DecoderOf::Zstd(_) => {}
+            DecoderOf::Brotli(_) => return Err(Flaw::JunkBehind),
         }
         Ok(())
     }
 
     fn step(&mut self, input: &[u8], room: &mut [u8]) -> Result<CodecStep, Flaw> {
         match &mut self.codec {
-            Codec::Gzip(codec) => codec.decode(input, room),
-            Codec::Brotli(codec) => codec.decode(input, room),
-            Codec::Zstd(codec) => codec.decode(input, room),
+            DecoderOf::Gzip(codec) => codec.decode(input, room),
+            DecoderOf::Brotli(codec) => codec.decode(input, room),
+            DecoderOf::Zstd(codec) => codec.decode(input, room),
         }
     }
 

@@ -2,8 +2,7 @@
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-use crate::decoder::{CodecStep, Progress};
-use crate::encoder::Ending;
+use crate::codec_step::{CodecStep, Ending, Progress};
 use crate::flaw::Flaw;
 use crate::limits::{GZIP_WINDOW_LOG, STEP_BYTES};
 

@@ -19,6 +19,7 @@
 //! ```
 
 mod brotli_stream;
+mod codec_step;
 #[cfg(test)]
 mod codec_tests;
 mod decoder;

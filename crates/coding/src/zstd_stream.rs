@@ -2,8 +2,7 @@
 
 use zstd::stream::raw::{DParameter, Decoder, Encoder, Operation, OutBuffer};
 
-use crate::decoder::{CodecStep, Progress};
-use crate::encoder::Ending;
+use crate::codec_step::{CodecStep, Ending, Progress};
 use crate::flaw::Flaw;
 use crate::limits::{STEP_BYTES, ZSTD_LEVEL_MAX, ZSTD_WINDOW_LOG_MAX};
 

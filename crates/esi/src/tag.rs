@@ -109,7 +109,10 @@ fn is_in_name(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expect: Result<(&[(&str, &str)], bool), &str>) {
+    /// Attributes, and whether the element is empty.
+    type Read<'t> = (&'t [(&'t str, &'t str)], bool);
+
+    fn check(text: &str, expect: Result<Read<'_>, &str>) {
         let read = Attributes::read(text.as_bytes());
         match (read, expect) {
             (Ok(read), Ok((all, is_empty))) => {

@@ -14,8 +14,7 @@ use cache::EsiPage;
 use esi::{Include, Piece};
 
 use crate::body::{Body, BodyEvent, Wanted};
-use crate::included::Fragment;
-use crate::outgoing::{Outgoing, OutgoingHead};
+use crate::included::{Fragment, IncludedAnswer, IncludedBody};
 use crate::send_outcome::End;
 
 /// What the log says of a page that something is missing of.
@@ -55,7 +54,7 @@ struct Frame {
     next: usize,
     /// Up to this piece what is included has been asked for.
     begun_to: usize,
-    begun: VecDeque<Begun>,
+    begun: VecDeque<AskedInclude>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,11 +66,11 @@ enum Branch {
 }
 
 /// An include that has been asked for.
-enum Begun {
+enum AskedInclude {
     /// It could not be.
     Failed,
     Asked(Fragment),
-    Answered(Fragment, Outgoing),
+    Answered(Fragment, IncludedAnswer),
 }
 
 /// What is being sent.
@@ -82,13 +81,13 @@ enum Now {
     /// All answers of an attempt are awaited, before anything of it goes out.
     Judging,
     Awaiting {
-        begun: Begun,
+        begun: AskedInclude,
         alt: Option<Vec<u8>>,
         goes_on: bool,
     },
     Flowing {
         fragment: Fragment,
-        body: Box<Body>,
+        body: Box<dyn IncludedBody>,
         bytes: u64,
         goes_on: bool,
     },
@@ -128,7 +127,7 @@ impl Assembly {
         let Some(frame) = self.frames.last_mut() else { return };
         while frame.begun.len() < ahead_max && frame.begun_to < pieces.len() {
             if let Piece::Include(include) = &pieces[frame.begun_to] {
-                frame.begun.push_back(Begun::of(self.includer.begin(&include.src)));
+                frame.begun.push_back(AskedInclude::of(self.includer.begin(&include.src)));
             }
             frame.begun_to += 1;
         }
@@ -147,7 +146,7 @@ impl Assembly {
         match piece {
             Piece::Text(range) => self.now = Now::Text(range.clone()),
             Piece::Include(Include { alt, goes_on, .. }) => {
-                let begun = frame.begun.pop_front().unwrap_or(Begun::Failed);
+                let begun = frame.begun.pop_front().unwrap_or(AskedInclude::Failed);
                 self.now = Now::Awaiting { begun, alt: alt.clone(), goes_on: *goes_on };
             }
             Piece::Try { .. } => {
@@ -167,7 +166,7 @@ impl Assembly {
         let Some(frame) = self.frames.last_mut() else { return };
         for piece in pieces {
             if let Piece::Include(include) = piece {
-                frame.begun.push_back(Begun::of(self.includer.begin(&include.src)));
+                frame.begun.push_back(AskedInclude::of(self.includer.begin(&include.src)));
             }
         }
         frame.begun_to = pieces.len();
@@ -209,7 +208,7 @@ impl Assembly {
         for begun in &mut frame.begun {
             ready!(begun.poll_answered(cx));
         }
-        if !frame.begun.iter().all(Begun::is_well) {
+        if !frame.begun.iter().all(AskedInclude::is_well) {
             *frame = match frame.branch {
                 Branch::Attempt(of) => Frame::new(Branch::Except(of)),
                 Branch::Page | Branch::Except(_) => unreachable!("only an attempt is judged"),
@@ -224,7 +223,7 @@ impl Assembly {
         ready!(begun.poll_answered(cx));
         if self.includer.judges() && !begun.is_well() {
             if let Some(alt) = alt.take() {
-                *begun = Begun::of(self.includer.begin(&alt));
+                *begun = AskedInclude::of(self.includer.begin(&alt));
                 return Poll::Ready(None);
             }
             let goes_on = *goes_on;
@@ -232,8 +231,8 @@ impl Assembly {
             return Poll::Ready((!goes_on).then_some(BodyEvent::Broken(End::Cut(INCLUDE_FAILED))));
         }
         self.now = match std::mem::replace(&mut self.now, Now::Next) {
-            Now::Awaiting { begun: Begun::Answered(fragment, outgoing), goes_on, .. } => {
-                Now::Flowing { fragment, body: Box::new(outgoing.body), bytes: 0, goes_on }
+            Now::Awaiting { begun: AskedInclude::Answered(fragment, answer), goes_on, .. } => {
+                Now::Flowing { fragment, body: answer.body, bytes: 0, goes_on }
             }
             _ => Now::Next,
         };
@@ -242,14 +241,9 @@ impl Assembly {
 
     fn poll_flow(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<Option<BodyEvent>> {
         let Now::Flowing { body, bytes, .. } = &mut self.now else { unreachable!("something flows") };
-        let (before, event) = (queue.len(), ready!(body.poll_bytes(queue, cx, Wanted::Bytes)));
+        let (before, ended) = (queue.len(), ready!(body.poll_included(queue, cx)));
         *bytes += queue.iter().skip(before).map(|piece| piece.len() as u64).sum::<u64>();
-        let end = match event {
-            BodyEvent::More => return Poll::Ready(Some(BodyEvent::More)),
-            BodyEvent::End(_) => End::Sent,
-            BodyEvent::Broken(end) => end,
-            BodyEvent::Pages => unreachable!("bytes are asked for"),
-        };
+        let Some(end) = ended else { return Poll::Ready(Some(BodyEvent::More)) };
         let mut is_needed = self.includer.judges();
         if let Now::Flowing { fragment, bytes, goes_on, .. } = std::mem::replace(&mut self.now, Now::Next) {
             fragment.finish(end, bytes);
@@ -267,30 +261,25 @@ impl Frame {
     }
 }
 
-impl Begun {
-    fn of(fragment: Option<Fragment>) -> Begun {
-        fragment.map_or(Begun::Failed, Begun::Asked)
+impl AskedInclude {
+    fn of(fragment: Option<Fragment>) -> AskedInclude {
+        fragment.map_or(AskedInclude::Failed, AskedInclude::Asked)
     }
 
     /// Ready when there is an answer, or will be none.
     fn poll_answered(&mut self, cx: &Context<'_>) -> Poll<()> {
-        if let Begun::Asked(fragment) = self {
-            let outgoing = ready!(fragment.poll_outgoing(cx));
-            let fragment = std::mem::replace(self, Begun::Failed);
-            if let (Begun::Asked(fragment), Some(outgoing)) = (fragment, outgoing) {
-                *self = Begun::Answered(fragment, outgoing);
+        if let AskedInclude::Asked(fragment) = self {
+            let answer = ready!(fragment.poll_answer(cx));
+            let fragment = std::mem::replace(self, AskedInclude::Failed);
+            if let (AskedInclude::Asked(fragment), Some(answer)) = (fragment, answer) {
+                *self = AskedInclude::Answered(fragment, answer);
             }
         }
         Poll::Ready(())
     }
 
     fn is_well(&self) -> bool {
-        match self {
-            Begun::Answered(_, Outgoing { head: OutgoingHead::Whole { head, .. }, .. }) => {
-                matches!(head.status.0, 200 | 204)
-            }
-            _ => false,
-        }
+        matches!(self, AskedInclude::Answered(_, IncludedAnswer { status: 200 | 204, .. }))
     }
 }
 
@@ -316,11 +305,8 @@ mod tests {
     use std::task::Waker;
 
     use esi::{Options, Scanner};
-    use message::Status;
-    use wire::Content;
 
     use super::*;
-    use crate::answer_head::AnswerHead;
     use crate::body::BodySource;
     use crate::included::{self, IncludedClient};
 
@@ -365,9 +351,8 @@ mod tests {
             let mut all = self.all.borrow_mut();
             let (_, client) = all.iter_mut().find(|(asked, client)| asked == src && client.is_some()).expect("asked");
             let mut client = client.take().unwrap();
-            let body = Body::from(BodySource::Bytes(body.to_owned().into()));
-            let outgoing = Outgoing::new(AnswerHead::new(Status(status)), Content::Unknown, body);
-            tokio::task::spawn_local(async move { client.send(outgoing).await });
+            let body = Box::new(Body::from(BodySource::Bytes(body.to_owned().into())));
+            tokio::task::spawn_local(async move { client.send(IncludedAnswer { status, body }).await });
         }
     }
 

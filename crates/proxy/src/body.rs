@@ -15,6 +15,7 @@ use crate::assembly::Assembly;
 use crate::fetch::fetched_body::FetchedBody;
 use crate::filtered_source::FilteredSource;
 use crate::held_body::{HeldBody, Pages};
+use crate::included::IncludedBody;
 use crate::limits::SLICES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
 use crate::send_outcome::End;
@@ -193,6 +194,17 @@ impl Body {
     /// Is what was taken of it on somebody else's account?
     pub(crate) fn is_accounted_for(&self) -> bool {
         matches!(self.source, BodySource::Held { .. } | BodySource::Parts { .. } | BodySource::Chunks(_))
+    }
+}
+
+impl IncludedBody for Body {
+    fn poll_included(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<Option<End>> {
+        Poll::Ready(match ready!(self.poll_bytes(queue, cx, Wanted::Bytes)) {
+            BodyEvent::More => None,
+            BodyEvent::End(_) => Some(End::Sent),
+            BodyEvent::Broken(end) => Some(end),
+            BodyEvent::Pages => unreachable!("bytes are asked for"),
+        })
     }
 }
 

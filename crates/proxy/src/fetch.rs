@@ -47,7 +47,7 @@ mod fetch_loop;
 mod fetch_policy;
 pub(crate) mod fetch_states;
 #[cfg(test)]
-mod fetch_test_messages;
+pub(crate) mod fetch_test_messages;
 pub(crate) mod fetched_body;
 pub(crate) mod fill;
 mod head_sink;

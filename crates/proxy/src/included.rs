@@ -2,17 +2,31 @@
 //! answer is a body that comes when its turn has come.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use crate::outgoing::Outgoing;
+use bytes::Bytes;
+
 use crate::send_outcome::{End, SendOutcome};
+
+/// What a page takes of an answer.
+pub(crate) struct IncludedAnswer {
+    pub(crate) status: u16,
+    pub(crate) body: Box<dyn IncludedBody>,
+}
+
+/// The body of such an answer.
+pub(crate) trait IncludedBody {
+    /// Puts the next bytes into the queue, or says how the body ended.
+    fn poll_included(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<Option<End>>;
+}
 
 #[derive(Default)]
 struct Handover {
     /// The answer, until the page takes it.
-    outgoing: Option<Outgoing>,
+    answer: Option<IncludedAnswer>,
     /// What became of it at the page's end.
     outcome: Option<SendOutcome>,
     page_has_left: bool,
@@ -40,10 +54,10 @@ fn wake(waker: &mut Option<Waker>) {
 
 impl IncludedClient {
     /// Hands the answer over, and waits until the page has sent all that it wants of it.
-    pub(crate) async fn send(&mut self, outgoing: Outgoing) -> SendOutcome {
+    pub(crate) async fn send(&mut self, answer: IncludedAnswer) -> SendOutcome {
         {
             let mut handover = self.0.borrow_mut();
-            handover.outgoing = Some(outgoing);
+            handover.answer = Some(answer);
             wake(&mut handover.page);
         }
         poll_fn(|cx| {
@@ -78,10 +92,10 @@ impl Drop for IncludedClient {
 
 impl Fragment {
     /// The answer. `None`: there is none.
-    pub(crate) fn poll_outgoing(&self, cx: &Context<'_>) -> Poll<Option<Outgoing>> {
+    pub(crate) fn poll_answer(&self, cx: &Context<'_>) -> Poll<Option<IncludedAnswer>> {
         let mut handover = self.0.borrow_mut();
-        if let Some(outgoing) = handover.outgoing.take() {
-            return Poll::Ready(Some(outgoing));
+        if let Some(answer) = handover.answer.take() {
+            return Poll::Ready(Some(answer));
         }
         if handover.transaction_is_over {
             return Poll::Ready(None);
@@ -102,10 +116,10 @@ impl Drop for Fragment {
     fn drop(&mut self) {
         let mut handover = self.0.borrow_mut();
         // What it holds may hold a transaction's own things.
-        let outgoing = handover.outgoing.take();
+        let answer = handover.answer.take();
         handover.page_has_left = true;
         wake(&mut handover.transaction);
         drop(handover);
-        drop(outgoing);
+        drop(answer);
     }
 }

@@ -10,9 +10,9 @@ use wire::http2::hpack;
 use super::*;
 use crate::limits::ORIGIN_UNTAKEN_BYTES_MAX;
 
-struct Nobody;
+struct Unheard;
 
-impl Notifier for Nobody {
+impl Notifier for Unheard {
     fn post(&self, _: usize, _: Arc<Flight>) {}
 }
 
@@ -37,7 +37,7 @@ impl Both {
             streams_max,
             scheme: Scheme::Http,
         };
-        let cache = Cache::new(CacheSettings::default(), Arc::new(Nobody));
+        let cache = Cache::new(CacheSettings::default(), Arc::new(Unheard));
         let streams = OriginStreams::new(terms, &cache);
         let origin = Http2Connection::of_client(&streams.terms.options());
         let (ours, its) = (HeadArena::default(), HeadArena::default());

@@ -13,6 +13,7 @@ use crate::body::{Body, BodyEvent, Wanted};
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::http1_sending;
+use crate::included::IncludedAnswer;
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::records::session_records::SessionEnd;
 use crate::send_outcome::{End, SendOutcome};
@@ -55,7 +56,7 @@ impl Downstream<'_> {
             }
             Downstream::Http2(stream) => stream.send(outgoing).await,
             Downstream::DryRun(run) => run.take_answer(outgoing, persistent).await,
-            Downstream::Included(client) => client.send(outgoing).await,
+            Downstream::Included(client) => client.send(included(outgoing)).await,
         }
     }
 
@@ -130,6 +131,14 @@ impl Downstream<'_> {
             Downstream::DryRun(_) => persistent,
         }
     }
+}
+
+/// What a page takes of an answer: its fields are nobody's.
+fn included(outgoing: Outgoing) -> IncludedAnswer {
+    let OutgoingHead::Whole { head, .. } = outgoing.head else {
+        unreachable!("only an HTTP/1 connection begins with a head and goes on here")
+    };
+    IncludedAnswer { status: head.status.0, body: Box::new(outgoing.body) }
 }
 
 impl DryRun {

@@ -4,46 +4,39 @@
 //! gzip is looked at on its way into the store, so that nobody is given what is not.
 
 use coding::Coding;
-use message::{FieldName, Fields, Method, ResponseHead, Status};
-use wire::ResponseBody;
+use message::{FieldName, ResponseHead, Status};
 
-use crate::fetch::Fetch;
+use crate::core::Core;
 use crate::fetch::esi_scan::EsiWish;
-use crate::fetch::settled::SettledBody;
+use crate::fetch::origin_body::Arriving;
 use crate::filter_chain::FilterKind;
-use crate::vcl_story::filter_names;
-
-/// What a program wants done to a body.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BodyChanges {
-    pub(crate) gzip: bool,
-    pub(crate) gunzip: bool,
-    pub(crate) esi: bool,
-}
+use crate::vcl_parameters::VclParameters;
+use crate::vcl_story::filter_names::{self, BodyChanges};
 
 /// What becomes of a body.
 #[derive(Debug, Default)]
-pub(super) struct Filters {
+pub(super) struct BodyFilters {
     pub(super) names: String,
     /// It is looked through for what is to be included.
     pub(super) esi: Option<EsiWish>,
 }
 
 /// Gives the body its filters, and changes the head with them. The names of the filters; or why there cannot be such.
-pub(super) fn apply(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBody) -> Result<Filters, String> {
-    let SettledBody::Origin(arriving) = body else { return Ok(Filters::default()) };
-    if matches!(arriving.framing, ResponseBody::None | ResponseBody::Length(0)) {
+/// `named`: by the program, which otherwise wants these changes.
+pub(super) fn apply(
+    (core, vcl): (&Core, &VclParameters),
+    (named, changes): (Option<&[u8]>, BodyChanges),
+    head: &mut ResponseHead,
+    arriving: &mut Arriving,
+) -> Result<BodyFilters, String> {
+    if arriving.length() == Some(0) {
         // Nothing is in no coding.
-        if fetch.method() != Method::Head {
-            head.fields.remove(FieldName::ContentEncoding);
-        }
-        return Ok(Filters::default());
+        head.fields.remove(FieldName::ContentEncoding);
+        return Ok(BodyFilters::default());
     }
-    let (task, vcl) = (fetch.task(), &fetch.site.settings.vcl);
-    let named = task.filters.borrow();
-    let names = match named.as_deref() {
+    let names = match named {
         Some(named) => String::from_utf8_lossy(named).into_owned(),
-        None => usual(&head.fields, task.changes.get(), vcl.http_gzip_support).to_owned(),
+        None => filter_names::of_fetch_usually(&head.fields, changes, vcl.http_gzip_support).to_owned(),
     };
     let (mut kinds, mut esi) = (Vec::new(), None);
     for name in names.split_ascii_whitespace() {
@@ -62,29 +55,9 @@ pub(super) fn apply(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBo
         }
     }
     if !kinds.is_empty() {
-        arriving.filters = Some(filter_names::chain(&fetch.core, &kinds)?);
+        arriving.filters = Some(filter_names::chain(core, &kinds)?);
     }
-    Ok(Filters { names, esi })
-}
-
-/// What is done where the program names nothing.
-pub(crate) fn usual(fields: &Fields, changes: BodyChanges, supports_gzip: bool) -> &'static str {
-    let is_gzip = filter_names::is_gzip(fields.view());
-    let (gunzip, gzip) =
-        (changes.gunzip && is_gzip, changes.gzip && !fields.view().contains(FieldName::ContentEncoding));
-    match (supports_gzip, changes.esi) {
-        (false, false) => "",
-        (false, true) if is_gzip => "gunzip esi",
-        (false, true) => "esi",
-        (true, true) if gunzip => "gunzip esi",
-        (true, true) if is_gzip => "gunzip esi_gzip",
-        (true, true) if gzip => "esi_gzip",
-        (true, true) => "esi",
-        (true, false) if gunzip => "gunzip",
-        (true, false) if is_gzip => "testgunzip",
-        (true, false) if gzip => "gzip",
-        (true, false) => "",
-    }
+    Ok(BodyFilters { names, esi })
 }
 
 /// A part of a text is in no coding by itself, and what is in one is not put into another.
@@ -116,28 +89,6 @@ fn change_head(kind: FilterKind, head: &mut ResponseHead) {
 mod tests {
     use super::*;
     use crate::fetch::fetch_test_messages::{lines, response};
-
-    fn check_usual(lines: &[&str], changes: BodyChanges, expect: &str) {
-        assert_eq!(usual(&response(200, lines).fields, changes, true), expect, "{lines:?} {changes:?}");
-    }
-
-    #[test]
-    fn what_is_gzip_is_looked_at_and_what_is_not_goes_by_unless_something_is_wished_for() {
-        let (none, gzip, gunzip) = (
-            BodyChanges::default(),
-            BodyChanges { gzip: true, ..BodyChanges::default() },
-            BodyChanges { gunzip: true, ..BodyChanges::default() },
-        );
-        for (line, expect) in [
-            ("X: 1", ["", "gzip", ""]),
-            ("Content-Encoding: GZIP", ["testgunzip", "testgunzip", "gunzip"]),
-            ("Content-Encoding: br", ["", "", ""]),
-        ] {
-            for (changes, expect) in [none, gzip, gunzip].into_iter().zip(expect) {
-                check_usual(&[line], changes, expect);
-            }
-        }
-    }
 
     fn check_head(kind: FilterKind, before: &[&str], after: &[&str]) {
         let mut head = response(200, before);

@@ -7,8 +7,10 @@ use cache::EsiPage;
 use coding::{Coding, Encoder, Flaw};
 use esi::{Document, Options, Scanner};
 
-use crate::fetch::Fetch;
+use crate::core::Core;
 use crate::records::RecordKind;
+use crate::records::task_records::TaskRecords;
+use crate::vcl_parameters::EsiFeatures;
 
 /// A program wants a body looked through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +19,14 @@ pub(crate) struct EsiWish {
     pub(crate) is_gzipped: bool,
 }
 
-/// What is found in it.
-pub(super) fn scan(fetch: &Fetch, body: &Bytes, wish: EsiWish) -> Option<Arc<EsiPage>> {
-    let features = fetch.site.settings.vcl.esi;
+/// What is found in it. Complaints are counted, and recorded where somebody wants that.
+pub(super) fn scan(
+    core: &Core,
+    records: Option<&TaskRecords>,
+    features: EsiFeatures,
+    body: &Bytes,
+    wish: EsiWish,
+) -> Option<Arc<EsiPage>> {
     let mut scanner = Scanner::new(Options {
         wants_xml: features.wants_xml,
         ignores_others: features.ignores_others,
@@ -28,21 +35,20 @@ pub(super) fn scan(fetch: &Fetch, body: &Bytes, wish: EsiWish) -> Option<Arc<Esi
     });
     scanner.push(body);
     let document = scanner.finish();
-    complain(fetch, &document);
+    complain(core, records, &document);
     let is_gzipped = wish.is_gzipped;
     document.has_esi.then(|| Arc::new(EsiPage { document, is_gzipped }))
 }
 
-fn complain(fetch: &Fetch, document: &Document) {
+fn complain(core: &Core, records: Option<&TaskRecords>, document: &Document) {
     for complaint in &document.complaints {
         let is_about_all = complaint.text.starts_with("No ESI");
-        let counters = &fetch.core.counters;
         match (is_about_all, complaint.is_error) {
             (true, _) => {}
-            (false, true) => counters.esi_errors.add(1),
-            (false, false) => counters.esi_warnings.add(1),
+            (false, true) => core.counters.esi_errors.add(1),
+            (false, false) => core.counters.esi_warnings.add(1),
         }
-        let Some(records) = fetch.records() else { continue };
+        let Some(records) = records else { continue };
         let (after, text) = (complaint.after, complaint.text);
         match (is_about_all, complaint.is_error) {
             (true, _) => records.put(RecordKind::EsiXmlError, &[text.as_bytes()]),
@@ -53,11 +59,11 @@ fn complain(fetch: &Fetch, document: &Document) {
 }
 
 /// The text in gzip, where nothing is to be included in it after all.
-pub(super) fn gzipped(fetch: &Fetch, body: &Bytes) -> Result<Bytes, Flaw> {
-    let mut encoder = Encoder::new(Coding::Gzip, fetch.site.settings.vcl.gzip_level)?;
+pub(super) fn gzipped(core: &Core, level: u8, body: &Bytes) -> Result<Bytes, Flaw> {
+    let mut encoder = Encoder::new(Coding::Gzip, level)?;
     let mut out = Vec::new();
     encoder.encode(body, &mut out)?;
     encoder.finish(&mut out)?;
-    fetch.core.counters.bodies_gzipped.add(1);
+    core.counters.bodies_gzipped.add(1);
     Ok(Bytes::from(out))
 }

@@ -21,7 +21,7 @@ pub(super) fn lines(fields: &Fields) -> Vec<String> {
     fields.view().iter().map(|field| line(field.name_text, field.value)).collect()
 }
 
-pub(super) fn response(status: u16, lines: &[&str]) -> ResponseHead {
+pub(crate) fn response(status: u16, lines: &[&str]) -> ResponseHead {
     let mut head = ResponseHead::new(Status(status));
     head.fields = fields(lines);
     head

@@ -9,7 +9,7 @@ use rules::{Facts, Lifetimes, VarySpec};
 use wire::{HopByHop, ResponseBody};
 
 use crate::fetch::arrival::Arrival;
-use crate::fetch::body_filters::Filters;
+use crate::fetch::body_filters::BodyFilters;
 use crate::fetch::builtin_steps::vary;
 use crate::fetch::fetch_policy::FetchVerdict;
 use crate::fetch::fill::{Landing, Unkept};
@@ -27,7 +27,7 @@ use crate::vcl_story::scope_heads::MadeHead;
 pub(super) fn settled(
     fetch: &Fetch,
     made: MadeHead,
-    (mut body, filters): (SettledBody, Filters),
+    (mut body, filters): (SettledBody, BodyFilters),
     pass_for: Option<f64>,
     arrival: Arrival,
 ) -> FetchVerdict {

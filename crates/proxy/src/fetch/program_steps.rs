@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Failure, Object};
-use message::{FieldName, Fields, Request, ResponseHead, Status, Version};
+use message::{FieldName, Fields, Method, Request, ResponseHead, Status, Version};
 use rules::Lifetimes;
 use rules::lifetimes::announced;
 use rules::update;
@@ -20,7 +20,7 @@ use wire::RequestBody;
 use crate::fetch::arrival::Arrival;
 use crate::fetch::bereq::{self, BereqOf, with_xid};
 use crate::fetch::beresp::{received_head, says_body_of_204};
-use crate::fetch::body_filters;
+use crate::fetch::body_filters::{self, BodyFilters};
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::fetch_policy::{FetchPolicy, FetchVerdict};
@@ -338,7 +338,7 @@ fn backend_response(fetch: &mut Fetch, head: ResponseHead, mut body: SettledBody
         Ok((scope.response.to_made(), pass_for))
     });
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
-        Ok((mut made, pass_for)) => match body_filters::apply(fetch, &mut made.head, &mut body) {
+        Ok((mut made, pass_for)) => match filtered(fetch, &mut made.head, &mut body) {
             Ok(filters) => settled(fetch, made, (body, filters), pass_for, arrival),
             Err(why) => {
                 body.finish(fetch);
@@ -351,6 +351,17 @@ fn backend_response(fetch: &mut Fetch, head: ResponseHead, mut body: SettledBody
             go(fetch, instead)
         }
     }
+}
+
+/// What the program wants done to the body. Of a HEAD there is none, and its head is that of a GET.
+fn filtered(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBody) -> Result<BodyFilters, String> {
+    let SettledBody::Origin(arriving) = body else { return Ok(BodyFilters::default()) };
+    if fetch.method() == Method::Head {
+        return Ok(BodyFilters::default());
+    }
+    let (task, vcl) = (fetch.task(), &fetch.site.settings.vcl);
+    let named = task.filters.borrow();
+    body_filters::apply((&fetch.core, vcl), (named.as_deref(), task.changes.get()), head, arriving)
 }
 
 /// What the program wants done to the body cannot be done.
@@ -425,7 +436,7 @@ fn backend_error(fetch: &mut Fetch, status: u16, reason: Option<Box<[u8]>>) -> F
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
         Ok((made, body)) => {
             let arrival = Arrival { received, delay_ms: 0 };
-            settled(fetch, made, (SettledBody::Made(body), body_filters::Filters::default()), None, arrival)
+            settled(fetch, made, (SettledBody::Made(body), BodyFilters::default()), None, arrival)
         }
         Err(Instead::Retry) if !may_retry(fetch) => abandon("retries-too-many"),
         Err(instead) => go(fetch, instead),

@@ -140,12 +140,14 @@ impl Fetch {
         });
         let (mut body, mut made) = (whole.await?, made);
         made.head.fields = HopByHop::end_to_end(made.head.fields.view());
-        let page = settled.esi.and_then(|wish| esi_scan::scan(self, &body, wish));
-        if page.is_none() && settled.esi.is_some_and(|wish| wish.is_gzipped) {
-            if let Ok(gzipped) = esi_scan::gzipped(self, &body) {
-                body = gzipped;
-                made.head.fields.push(FieldName::ContentEncoding, "gzip");
-            }
+        let (core, vcl, records) = (&self.core, &self.site.settings.vcl, self.records().map(|records| &**records));
+        let page = settled.esi.and_then(|wish| esi_scan::scan(core, records, vcl.esi, &body, wish));
+        if page.is_none()
+            && settled.esi.is_some_and(|wish| wish.is_gzipped)
+            && let Ok(gzipped) = esi_scan::gzipped(core, vcl.gzip_level, &body)
+        {
+            body = gzipped;
+            made.head.fields.push(FieldName::ContentEncoding, "gzip");
         }
         Ok(Box::new(Settled { made, body: SettledBody::Read(body), page, ..*settled }))
     }

@@ -54,12 +54,12 @@ pub struct SharedConnection {
 /// What those wait for who want to share a connection that is not there yet.
 #[derive(Debug, Default)]
 struct OpeningState {
-    outcome: RefCell<Option<Opened>>,
+    outcome: RefCell<Option<OpenedConnection>>,
     heard: Notify,
 }
 
 /// `None`: it came to nothing.
-type Opened = Option<Rc<SharedConnection>>;
+type OpenedConnection = Option<Rc<SharedConnection>>;
 
 /// The duty to say what comes of it. Dropped, it came to nothing.
 #[derive(Debug)]

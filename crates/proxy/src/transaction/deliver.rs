@@ -253,10 +253,8 @@ fn compose(tx: &Transaction, draft: UnplannedAnswer, head_only: bool) -> Outgoin
 /// What Varnish's log says of what became of the draft: filters, and another status than the program's.
 fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
     let OutgoingHead::Whole { head, .. } = &outgoing.head else { return };
-    if let Some(records) = tx.policy.records() {
-        if head.status != made {
-            request_records::status_line(records, vcl::Message::Resp, head.status.0, None);
-        }
+    if let Some(records) = tx.policy.records().filter(|_| head.status != made) {
+        request_records::status_line(records, vcl::Message::Resp, head.status.0, None);
     }
 }
 

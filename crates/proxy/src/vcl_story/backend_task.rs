@@ -13,13 +13,13 @@ use vcl::typed_program::BackendId;
 use vcl::{BackendRef, Task};
 
 use crate::connection_addresses::ConnectionAddresses;
-use crate::fetch::body_filters::BodyChanges;
 use crate::fetch::timeouts::Timeouts;
 use crate::limits::Limits;
 use crate::origin::Origin;
 use crate::records::task_records::TaskRecords;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::{ClientState, Remembered};
+use crate::vcl_story::filter_names::BodyChanges;
 use crate::vcl_story::log_notes::{LifeBy, LogNotes};
 
 /// What a fetch knows of the request that it is made for. The fetches of a body's slices share it with the one that brought

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cache::EsiPage;
 use coding::Coding;
-use message::{FieldName, FieldsView, ResponseHead, Status};
+use message::{FieldName, ResponseHead};
 
 use crate::answer_body::AnswerBody;
 use crate::filter_chain::FilterKind;
@@ -14,7 +14,6 @@ use crate::records::RecordKind;
 use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::synth::Synth;
 use crate::transaction::{BeginIncluded, Step, Transaction};
-use crate::vcl_parameters::VclParameters;
 use crate::vcl_story::filter_names;
 use crate::vcl_story::including::PageIncluder;
 
@@ -44,27 +43,6 @@ impl Coded {
     }
 }
 
-/// The names of the filters that there are where the program names none.
-pub(crate) fn usual(
-    vcl: &VclParameters,
-    (is_gzip, includes): (bool, bool),
-    asked: FieldsView<'_>,
-    status: Status,
-) -> &'static str {
-    let gunzips = vcl.http_gzip_support && is_gzip && !filter_names::takes_gzip(asked);
-    let has_parts = vcl.http_range_support && status == Status::OK && asked.contains(FieldName::Range);
-    match (includes, gunzips, has_parts) {
-        (false, false, false) => "",
-        (false, true, false) => "gunzip",
-        (false, false, true) => "range",
-        (false, true, true) => "gunzip range",
-        (true, false, false) => "esi",
-        (true, true, false) => "esi gunzip",
-        (true, false, true) => "esi range",
-        (true, true, true) => "esi gunzip range",
-    }
-}
-
 /// The body behind its filters; the head says what it has become. The error is a filter that nobody knows.
 pub(crate) fn apply(
     tx: &Transaction,
@@ -81,7 +59,7 @@ pub(crate) fn apply(
     let is_said_gzip = coded.is_gzip || coded.page.as_ref().is_some_and(|page| page.is_gzipped);
     let names = match &named {
         Some(named) => String::from_utf8_lossy(named).into_owned(),
-        None => usual(vcl, (is_said_gzip, includes), asked, head.status).to_owned(),
+        None => filter_names::of_delivery_usually(vcl, (is_said_gzip, includes), asked, head.status).to_owned(),
     };
     if let Some(records) = tx.policy.records() {
         records.put(RecordKind::Filters, &[names.as_bytes()]);

@@ -1,7 +1,9 @@
 //! Filters of bodies by the names that programs and Varnish's log have for them, and what a head says of a coding.
 
 use coding::{Bounds, Coding};
-use message::{FieldName, Fields, FieldsView, list_members};
+use message::{FieldName, Fields, FieldsView, Status, list_members};
+
+use crate::vcl_parameters::VclParameters;
 
 use crate::core::Core;
 use crate::filter_chain::{FilterChain, FilterKind};
@@ -82,4 +84,81 @@ pub(crate) fn vary_by_coding(fields: &mut Fields) {
     }
     let all = said.into_iter().chain([&b"Accept-Encoding"[..]]).collect::<Vec<_>>().join(&b", "[..]);
     fields.set(FieldName::Vary, all);
+}
+
+/// What a program wants done to a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BodyChanges {
+    pub(crate) gzip: bool,
+    pub(crate) gunzip: bool,
+    pub(crate) esi: bool,
+}
+
+/// What is done where the program names nothing.
+pub(crate) fn of_fetch_usually(fields: &Fields, changes: BodyChanges, supports_gzip: bool) -> &'static str {
+    let is_gzip = is_gzip(fields.view());
+    let (gunzip, gzip) =
+        (changes.gunzip && is_gzip, changes.gzip && !fields.view().contains(FieldName::ContentEncoding));
+    match (supports_gzip, changes.esi) {
+        (false, false) => "",
+        (false, true) if is_gzip => "gunzip esi",
+        (false, true) => "esi",
+        (true, true) if gunzip => "gunzip esi",
+        (true, true) if is_gzip => "gunzip esi_gzip",
+        (true, true) if gzip => "esi_gzip",
+        (true, true) => "esi",
+        (true, false) if gunzip => "gunzip",
+        (true, false) if is_gzip => "testgunzip",
+        (true, false) if gzip => "gzip",
+        (true, false) => "",
+    }
+}
+
+/// The names of the filters that there are where the program names none.
+pub(crate) fn of_delivery_usually(
+    vcl: &VclParameters,
+    (is_gzip, includes): (bool, bool),
+    asked: FieldsView<'_>,
+    status: Status,
+) -> &'static str {
+    let gunzips = vcl.http_gzip_support && is_gzip && !takes_gzip(asked);
+    let has_parts = vcl.http_range_support && status == Status::OK && asked.contains(FieldName::Range);
+    match (includes, gunzips, has_parts) {
+        (false, false, false) => "",
+        (false, true, false) => "gunzip",
+        (false, false, true) => "range",
+        (false, true, true) => "gunzip range",
+        (true, false, false) => "esi",
+        (true, true, false) => "esi gunzip",
+        (true, false, true) => "esi range",
+        (true, true, true) => "esi gunzip range",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::fetch_test_messages::response;
+
+    fn check_usual(lines: &[&str], changes: BodyChanges, expect: &str) {
+        assert_eq!(of_fetch_usually(&response(200, lines).fields, changes, true), expect, "{lines:?} {changes:?}");
+    }
+
+    #[test]
+    fn what_is_gzip_is_looked_at_and_what_is_not_goes_by_unless_something_is_wished_for() {
+        let (none, gzip, gunzip) = (
+            BodyChanges::default(),
+            BodyChanges { gzip: true, ..BodyChanges::default() },
+            BodyChanges { gunzip: true, ..BodyChanges::default() },
+        );
+        for (line, expect) in [
+            ("X: 1", ["", "gzip", ""]),
+            ("Content-Encoding: GZIP", ["testgunzip", "testgunzip", "gunzip"]),
+            ("Content-Encoding: br", ["", "", ""]),
+        ] {
+            for (changes, expect) in [none, gzip, gunzip].into_iter().zip(expect) {
+                check_usual(&[line], changes, expect);
+            }
+        }
+    }
 }

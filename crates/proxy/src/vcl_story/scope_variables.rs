@@ -11,17 +11,16 @@ use rules::Lifetimes;
 use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
-use crate::fetch::body_filters::{self, BodyChanges};
 use crate::records::request_records;
 use crate::server_names::{server_hostname, server_identity};
 use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::client_state::{ClientState, Remembered};
+use crate::vcl_story::filter_names::{self, BodyChanges};
 use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{sent_status, usual_reason};
 use crate::vcl_story::stored_view::StoredView;
-use crate::vcl_story::{delivery_filters, filter_names};
 
 type Read<'a> = Option<Plain<'a>>;
 
@@ -161,7 +160,7 @@ fn delivery_filters<'a>(scope: &Scope<'a>, state: &ClientState) -> Option<&'a [u
     let is_gzip = scope.stored.get().is_some_and(is_gzip);
     let (asked, status) = (scope.req.fields.to_fields(), Status(scope.response.status.get()));
     let includes = state.esi.get() && scope.stored.get().is_some_and(|stored| stored.can_esi);
-    let names = delivery_filters::usual(&scope.site.settings.vcl, (is_gzip, includes), asked.view(), status);
+    let names = filter_names::of_delivery_usually(&scope.site.settings.vcl, (is_gzip, includes), asked.view(), status);
     Some(names.as_bytes())
 }
 
@@ -230,7 +229,7 @@ fn fetch_filters<'a>(scope: &Scope<'a>, state: &BackendTask) -> Option<&'a [u8]>
     }
     let fields = scope.response.fields.to_fields();
     let supports = scope.site.settings.vcl.http_gzip_support;
-    Some(body_filters::usual(&fields, state.changes.get(), supports).as_bytes())
+    Some(filter_names::of_fetch_usually(&fields, state.changes.get(), supports).as_bytes())
 }
 
 /// `obj.*` and `obj_stale.*`.

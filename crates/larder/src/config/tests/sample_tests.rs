@@ -104,6 +104,7 @@ fn the_sample_has_every_key_and_no_other() {
             no_tls,
             &no_origins,
             &no_us,
+            "`http2` is for https:// URLs",
             "/dev/null: there is no certificate in it"
         ]
     );
