@@ -121,7 +121,8 @@ impl Assembly {
 
     /// Asks for what will be included soon.
     fn begin_ahead(&mut self) {
-        let ahead_max = self.includer.ahead_max();
+        let is_busy = matches!(self.now, Now::Awaiting { .. } | Now::Flowing { .. });
+        let ahead_max = self.includer.ahead_max().saturating_sub(usize::from(is_busy));
         let page = Arc::clone(&self.page);
         let pieces = pieces_of(&page, &self.frames);
         let Some(frame) = self.frames.last_mut() else { return };

@@ -137,8 +137,7 @@ fn pull(
     (is_ended, flushes): (bool, bool),
 ) -> Result<Filtered, FilterFault> {
     let Some((stage, before)) = stages.split_last_mut() else {
-        return Ok(match inbox.pop_front() {
-            Some(piece) if piece.is_empty() => Filtered::Hungry,
+        return Ok(match std::iter::from_fn(|| inbox.pop_front()).find(|piece| !piece.is_empty()) {
             Some(piece) => Filtered::Piece(piece),
             None if is_ended => Filtered::End,
             None => Filtered::Hungry,
