@@ -104,11 +104,6 @@ pub fn is_framing_header(header: &str) -> bool {
     header.eq_ignore_ascii_case("content-length") || header.eq_ignore_ascii_case("transfer-encoding")
 }
 
-/// Wishes about bodies that are taken and counted: answers go out as they came.
-pub fn is_not_built_yet(row: VariableId) -> bool {
-    row == VariableId::BERESP_DO_ESI
-}
-
 /// All names, for suggestions.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.0)

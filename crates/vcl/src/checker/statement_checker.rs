@@ -9,7 +9,7 @@ use crate::subroutines::{self, Action, Method, MethodSet};
 use crate::syntax::{self, Argument, AssignOperator, Expression, ExpressionKind, Identifier, Name, ReturnAction};
 use crate::typed_program::{Statement, StatementKind, Target, Value, ValueKind, Verdict};
 use crate::types::Type;
-use crate::variables::{self, Found, VariableId};
+use crate::variables::{self, Found};
 
 impl Checker<'_> {
     pub(super) fn block(&mut self, block: &syntax::Block) -> Vec<Statement> {
@@ -95,15 +95,6 @@ impl Checker<'_> {
         Some(found)
     }
 
-    /// A wish that is taken and not fulfilled.
-    fn not_built_yet(&mut self, row: VariableId, name: &Name, value: &Value) {
-        let is_wish = !matches!(value.kind, ValueKind::Bool(false));
-        if is_wish && variables::is_not_built_yet(row) {
-            let what = format!("larder does not do this yet: `{}`", name.text());
-            self.report(Diagnostic::new(Code::Ignored, name.span, what).label("without effect"));
-        }
-    }
-
     /// What newer versions forbid and older files do.
     fn framing_header(&mut self, found: &Found, name: &Name) -> bool {
         let Found::Header(_, header) = found else { return false };
@@ -149,9 +140,6 @@ impl Checker<'_> {
             return None;
         };
         let value = self.value(value, wanted)?;
-        if let Found::Variable(row) = &found {
-            self.not_built_yet(*row, name, &value);
-        }
         Some(if ignored { StatementKind::Nothing } else { StatementKind::Set { target, operator, value } })
     }
 
