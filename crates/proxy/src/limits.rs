@@ -349,5 +349,8 @@ pub(crate) const FILTER_TURN_BYTES: usize = 256 << 10;
 /// How often a coding says all that it has because nothing more comes for now. Each time costs a little of the ratio.
 pub(crate) const FILTER_FLUSHES_MAX: u32 = 64;
 
+/// What one page may include, with all that is included in what it includes.
+pub(crate) const ESI_REQUESTS_MAX: u32 = 1_000;
+
 /// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
 pub(crate) const SLICES_MAX: usize = 18;

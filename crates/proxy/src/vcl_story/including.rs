@@ -1,6 +1,7 @@
 //! What a page under a program includes: a request of its own for each, made of the client's, which goes through the whole story and
 //! gives its answer to the page.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::client_identity::ClientIdentity;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::included::{self, Fragment};
+use crate::limits::ESI_REQUESTS_MAX;
 use crate::policy::Policy;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
@@ -46,7 +48,7 @@ impl PageIncluder {
         let state = tx.policy.program()?;
         let top = state.top.clone().unwrap_or_else(|| {
             let (head, came_to) = (Rc::clone(&tx.head), Arc::clone(&state.came_to));
-            Rc::new(TopRequest { head, started_s: state.started_s, came_to })
+            Rc::new(TopRequest { head, started_s: state.started_s, came_to, includes_count: Cell::new(0) })
         });
         Some(PageIncluder {
             core: Rc::clone(&tx.core),
@@ -112,6 +114,12 @@ impl Includer for PageIncluder {
             self.complain(format_args!("ESI depth limit reach (param max_esi_depth = {})", vcl.max_esi_depth));
             return None;
         }
+        let includes_count = self.top.includes_count.get() + 1;
+        if includes_count > ESI_REQUESTS_MAX {
+            self.complain(format_args!("ESI: a page includes no more than {ESI_REQUESTS_MAX} others"));
+            return None;
+        }
+        self.top.includes_count.set(includes_count);
         let target = match Target::of(src, &self.base) {
             Ok(target) => target,
             Err(_) => {
