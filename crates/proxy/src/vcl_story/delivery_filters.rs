@@ -28,6 +28,8 @@ pub(crate) struct Coded {
     is_gzip: bool,
     /// What is to be included in it.
     page: Option<Arc<EsiPage>>,
+    /// By vcl_synth, which may answer a filter that nobody knows: it goes through none, or it would be asked for ever.
+    is_final: bool,
 }
 
 impl Coded {
@@ -37,9 +39,10 @@ impl Coded {
             Answer::Followed { head, page, .. } => (head.fields.view(), page.as_ref()),
             Answer::Origin { head, body } if !body.is_none() => (head.fields.view(), None),
             Answer::Made(Made { made, page, is_final: false, .. }) => (made.head.fields.view(), page.as_ref()),
-            _ => return Coded { is_gzip: false, page: None },
+            Answer::Made(Made { is_final: true, .. }) => return Coded { is_gzip: false, page: None, is_final: true },
+            _ => return Coded { is_gzip: false, page: None, is_final: false },
         };
-        Coded { is_gzip: filter_names::is_gzip(fields), page: page.cloned() }
+        Coded { is_gzip: filter_names::is_gzip(fields), page: page.cloned(), is_final: false }
     }
 }
 
@@ -58,6 +61,7 @@ pub(crate) fn apply(
     // A page is kept as it is, and put into gzip with what it includes: in the words of filters it is in gzip already.
     let is_said_gzip = coded.is_gzip || coded.page.as_ref().is_some_and(|page| page.is_gzipped);
     let names = match &named {
+        _ if coded.is_final => String::new(),
         Some(named) => String::from_utf8_lossy(named).into_owned(),
         None => filter_names::of_delivery_usually(vcl, (is_said_gzip, includes), asked, head.status).to_owned(),
     };
