@@ -16,6 +16,7 @@
 mod alpn_challenges;
 mod authorities;
 mod certificate;
+mod certificate_compression;
 mod certificate_table;
 mod client;
 mod client_certificate;
@@ -23,6 +24,11 @@ mod digests;
 mod fault;
 mod hello;
 pub mod limits;
+mod ocsp_staple;
+#[cfg(test)]
+mod parties;
+#[cfg(test)]
+mod resumption_tests;
 mod server;
 mod session;
 #[cfg(test)]
@@ -37,6 +43,7 @@ pub use client::{ClientSettings, ClientTls};
 pub use client_certificate::{CertificateFacts, ClientCertificate};
 pub use digests::sha1;
 pub use fault::Fault;
+pub use ocsp_staple::StapleFault;
 pub use server::{ServerSettings, ServerTls, SettingsFault};
 pub use session::{Agreement, Session};
 pub use spoken::{Protocol, Version};

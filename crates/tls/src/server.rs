@@ -11,6 +11,7 @@ use rustls::{ServerConfig, SupportedProtocolVersion};
 use crate::alpn_challenges::{AlpnChallenges, WithChallenges};
 use crate::authorities::Authorities;
 use crate::certificate::Certificate;
+use crate::certificate_compression;
 use crate::certificate_table::CertificateTable;
 use crate::session::Session;
 use crate::spoken::{Protocol, Version, suite_name};
@@ -100,14 +101,16 @@ impl ServerTls {
         };
         let table = Arc::new(CertificateTable::new(settings.certificates));
         let mut config = builder.with_cert_resolver(Arc::clone(&table) as Arc<_>);
-        config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().to_vec()).collect();
+        config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().as_bytes().to_vec()).collect();
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.ticketer = Arc::clone(&settings.tickets) as Arc<_>;
+        config.ticketer = Arc::new(settings.tickets.under(&terms_of(settings.clients)));
+        config.cert_compressors = certificate_compression::compressors();
+        config.cert_compression_cache = certificate_compression::cache(settings.certificates.len());
         // Browsers keep several connections, and each ticket is for one of them; two is what others give.
         config.send_tls13_tickets = 2;
         let challenged = settings.challenges.as_ref().map(|challenges| {
             let mut config = config.clone();
-            config.alpn_protocols.push(Protocol::AcmeChallenge.name().to_vec());
+            config.alpn_protocols.push(Protocol::AcmeChallenge.name().as_bytes().to_vec());
             config.cert_resolver =
                 Arc::new(WithChallenges { table: Arc::clone(&table), challenges: Arc::clone(challenges) });
             (Arc::clone(challenges), Arc::new(config))
@@ -145,6 +148,13 @@ impl ServerTls {
     pub fn covers(&self, name: &str) -> bool {
         self.table.covers(name)
     }
+}
+
+/// What a client is let in by, in few bytes: sessions are resumed where it is the same.
+fn terms_of(clients: Option<(&Authorities, bool)>) -> Vec<u8> {
+    clients.map_or(Vec::new(), |(authorities, is_required)| {
+        [&[u8::from(is_required)][..], authorities.digest().as_ref()].concat()
+    })
 }
 
 /// Suites by name, or the usual ones.
