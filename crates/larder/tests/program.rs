@@ -116,6 +116,8 @@ mod strict_head;
 mod subject;
 #[path = "program/tls_faults.rs"]
 mod tls_faults;
+#[path = "program/tls_in_log.rs"]
+mod tls_in_log;
 #[path = "program/tls_knowledge.rs"]
 mod tls_knowledge;
 #[path = "program/tls_origins.rs"]

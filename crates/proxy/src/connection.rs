@@ -21,7 +21,6 @@ use crate::settings::ListenMode;
 use crate::slots::{ClientWatch, Phase, Slot};
 use crate::socket::Socket;
 use crate::stderr_line::complain;
-use crate::tls_socket::TlsSocket;
 
 /// During a drain an idle connection may send one more request for so long; its answer says close. Closing at once
 /// would cut off clients whose next request is on its way.
@@ -129,7 +128,7 @@ impl Connection {
 
     #[inline]
     pub(crate) fn asker(&self) -> Asker<'_> {
-        Asker { peer: self.peer, mode: self.mode, tls: self.socket.tls().map(TlsSocket::session) }
+        Asker { peer: self.peer, mode: self.mode, tls: self.socket.tls() }
     }
 
     /// How what is asked for here is named.

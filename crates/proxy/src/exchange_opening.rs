@@ -46,10 +46,10 @@ pub(crate) fn open<S: RequestSource>(
         false => receive::run(core, &site, &mut received, &asker),
         true => admission::run(core, &site, &mut received, asker.peer),
     };
-    let is_secure = asker.is_secure();
+    let tls = asker.tls_facts();
     let persistent = source.begins_exchange(core, &site, &received);
     let (seen, client) = (found.seen, found.client);
-    let parsed = ParsedRequest { received: &received, seen, client, persistent, is_secure, moment };
+    let parsed = ParsedRequest { received: &received, seen, client, persistent, tls, moment };
     let (outcome, key) = match (&found.verdict, source.at_once()) {
         (Verdict::Lookup(key), Some(client)) => {
             core.edges.take(State::Receive, State::Lookup);

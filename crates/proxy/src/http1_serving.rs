@@ -392,7 +392,8 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
         request_records::begin_refused(&core, (connection.session(), Version::Http11), &refusal, &connection.pending);
     let sent = http1_sending::send(connection, outgoing, Version::Http11, false).await;
     connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
-    log::refused(&core, connection.peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+    let tls = connection.asker().tls_facts();
+    log::refused(&core, (connection.peer, tls.as_deref()), (&refusal, note.as_ref()), CacheVerdict::Refused);
     if let Some(records) = records {
         connection.closes(SessionEnd::of_refusal(&refusal));
         request_records::end_refused(&records, sent.head_bytes);

@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use message::{Fields, Version};
@@ -29,6 +30,7 @@ use crate::records::session_records::SessionEnd;
 use crate::records::task_records::TaskRecords;
 use crate::request_source::Opened;
 use crate::slots::{CloseReason, Phase};
+use crate::tls_facts::TlsFacts;
 use crate::transaction::{log, story, synthesis};
 use crate::unsent::{RestOfBody, Unsent};
 
@@ -265,17 +267,19 @@ impl Serving {
     fn malformed(&self, connection: &Connection, token: &'static str) {
         let (core, refusal) = (&self.core, Refusal { status: 400, token, limit: None });
         core.counters.answered(CacheVerdict::Refused);
-        log::refused(core, connection.peer, (&refusal, None), CacheVerdict::Refused);
+        let tls = connection.asker().tls_facts();
+        log::refused(core, (connection.peer, tls.as_deref()), (&refusal, None), CacheVerdict::Refused);
         request_records::malformed(core, connection.session(), &refusal);
     }
 
     fn refuse(&self, connection: &Connection, id: StreamId, refusal: Refusal, is_whole: bool) {
-        let (core, peer) = (Rc::clone(&self.core), connection.peer);
+        let (core, asker) = (Rc::clone(&self.core), connection.asker());
+        let from = (asker.peer, asker.tls_facts());
         let records = request_records::begin_refused(&core, (connection.session(), Version::Http2), &refusal, &[]);
         self.streams.open(id, is_whole);
         let stream = Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole);
         connection.begins_transaction();
-        tokio::task::spawn_local(answer_refusal(core, peer, stream, refusal, records));
+        tokio::task::spawn_local(answer_refusal(core, from, stream, refusal, records));
     }
 
     /// The client is told that this connection takes no more requests for long.
@@ -371,7 +375,7 @@ impl Serving {
 /// Answers what was read and is refused: a request over a limit.
 async fn answer_refusal(
     core: Rc<Core>,
-    peer: Peer,
+    (peer, tls): (Peer, Option<Arc<TlsFacts>>),
     mut stream: Http2Stream,
     refusal: Refusal,
     records: Option<Rc<TaskRecords>>,
@@ -379,7 +383,7 @@ async fn answer_refusal(
     core.counters.answered(CacheVerdict::Refused);
     let (outgoing, note) = synthesis::answer_refusal(&core, peer, &[], &refusal);
     let sent = stream.send(outgoing).await;
-    log::refused(&core, peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+    log::refused(&core, (peer, tls.as_deref()), (&refusal, note.as_ref()), CacheVerdict::Refused);
     if let Some(records) = records {
         request_records::end_refused(&records, sent.head_bytes);
     }

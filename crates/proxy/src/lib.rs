@@ -157,6 +157,7 @@ mod stored_head;
 #[cfg(test)]
 mod story_tests;
 mod stub_status;
+mod tls_columns;
 mod tls_facts;
 mod tls_greeting;
 mod tls_socket;

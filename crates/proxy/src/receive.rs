@@ -156,7 +156,7 @@ fn sent_elsewhere(asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
         return Some(Synth::to_https(request, https_port));
     }
     let host = asker.tls.and(std::str::from_utf8(&request.authority.host).ok())?;
-    asker.tls.is_some_and(|session| session.misdirects(host)).then(Synth::misdirected)
+    asker.session().is_some_and(|session| session.misdirects(host)).then(Synth::misdirected)
 }
 
 /// The fields of a request at a server, where they are not to be read as they came: its target names the host, and then whatever Host

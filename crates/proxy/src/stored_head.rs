@@ -88,7 +88,7 @@ pub(crate) fn write_end<F: HeadForm>(
     fields: FieldsView<'_>,
     parsed: &ParsedRequest<'_>,
 ) {
-    transport_security::write::<F>(out, site, parsed.is_secure, || transport_security::is_said_by(fields));
+    transport_security::write::<F>(out, site, parsed.tls.is_some(), || transport_security::is_said_by(fields));
     F::end(out, Persistence::of(parsed.persistent, parsed.received.request.version));
 }
 

@@ -48,13 +48,16 @@ pub(crate) async fn run(connection: &mut Connection) -> bool {
         return false;
     }
     core.counters.tls_handshakes.add(1);
+    if let Some(tls) = connection.socket.tls_mut() {
+        tls.settle();
+    }
     if connection.socket.tls().is_some_and(|tls| tls.session().protocol() == Some(Protocol::AcmeChallenge)) {
         // RFC 8737 §3: there is nothing to be spoken inside.
         core.counters.acme_challenges_tls.add(1);
         connection.closes(SessionEnd::Response);
         return false;
     }
-    if connection.socket.tls().is_some_and(|tls| tls.session().agreement().is_resumed) {
+    if connection.socket.tls().is_some_and(|tls| tls.facts().is_some_and(|facts| facts.is_resumed)) {
         core.counters.tls_resumed.add(1);
     }
     if let (Some(addresses), Some(tls)) = (&mut connection.addresses, connection.socket.tls()) {

@@ -6,12 +6,14 @@
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tls::{Fault, Session};
 
 use crate::limits::{SEALED_BYTES_MAX, SEALED_BYTES_MIN};
 use crate::plain_socket::PlainSocket;
+use crate::tls_facts::TlsFacts;
 
 /// What is read of a connection at once.
 const RECORDS_BYTES_MAX: usize = 64 << 10;
@@ -31,6 +33,8 @@ thread_local! {
 pub struct TlsSocket {
     carrier: PlainSocket,
     session: Session,
+    /// Of a client's, what the log says of it.
+    facts: Option<Arc<TlsFacts>>,
     /// Opened, and not asked for yet: behind what was read last.
     opened: Vec<u8>,
     /// Sealed, and not with the kernel yet.
@@ -51,6 +55,7 @@ impl TlsSocket {
         TlsSocket {
             carrier,
             session,
+            facts: None,
             opened,
             unsent,
             seal_max: SEALED_BYTES_MAX,
@@ -70,6 +75,17 @@ impl TlsSocket {
 
     pub(crate) fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Both have agreed, and upon what is written down.
+    pub(crate) fn settle(&mut self) {
+        self.facts = Some(Arc::new(TlsFacts::of(&self.session)));
+    }
+
+    /// Where it is a client's.
+    #[inline]
+    pub(crate) fn facts(&self) -> Option<&Arc<TlsFacts>> {
+        self.facts.as_ref()
     }
 
     /// Why it came to nothing, where it is TLS that did.

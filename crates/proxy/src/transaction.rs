@@ -28,6 +28,7 @@ use crate::policy::{self, Policy};
 use crate::send_outcome::End;
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::KnownFile;
+use crate::tls_facts::TlsFacts;
 use crate::transaction::transaction_states::State;
 
 pub(crate) mod admit;
@@ -141,6 +142,8 @@ pub(crate) struct Transaction {
     /// The client said that this is its last request on it.
     pub(crate) client_closes: bool,
     pub(crate) client: ClientIdentity,
+    /// Where it came over TLS of ours.
+    pub(crate) tls: Option<Arc<TlsFacts>>,
     /// Absent for what we answer ourselves, files too.
     pub(crate) backend: Option<Backend>,
     pub(crate) key: Option<Key>,

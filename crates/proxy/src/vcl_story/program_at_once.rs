@@ -302,7 +302,7 @@ fn render<F: HeadForm>(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_
     }
     let persistent = parsed.persistent && !closes;
     let is_said = || fields.first(STRICT_TRANSPORT_SECURITY).is_some();
-    transport_security::write::<F>(&mut out, scope.site, parsed.is_secure, is_said);
+    transport_security::write::<F>(&mut out, scope.site, parsed.tls.is_some(), is_said);
     F::end(&mut out, Persistence::of(persistent, parsed.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     if let Some(records) = &state.records {

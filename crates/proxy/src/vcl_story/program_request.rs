@@ -61,8 +61,8 @@ fn open_as_it_is<S: RequestSource>(
     // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
     let persistent = source.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
     let (client, seen, refused) = receive::before_policy(core, &site, received, &source.asker());
-    let is_secure = source.asker().is_secure();
-    let parsed = ParsedRequest { received, seen, client, persistent, is_secure, moment };
+    let tls = source.asker().tls_facts();
+    let parsed = ParsedRequest { received, seen, client, persistent, tls, moment };
     let xid = xids::next(&core.xids);
     let mut rest_of_hit = None;
     if refused.is_none()
