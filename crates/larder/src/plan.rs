@@ -168,7 +168,9 @@ impl Plan {
     /// The warnings, and what was set and changes nothing.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.clone();
-        warnings.extend(self.tls_files.iter().flat_map(|(_, files)| files.open_to_others()));
+        warnings.extend(
+            self.tls_files.iter().flat_map(|(_, files)| [files.open_to_others(), files.not_stapled()].concat()),
+        );
         if self.settings.hsts.is_some() && !self.settings.listeners.iter().any(|listener| listener.tls.is_some()) {
             let why = "hsts changes nothing: it is said over TLS of ours alone, and no listener speaks that (tls of [[listen]], --tls)";
             warnings.push(why.to_owned());

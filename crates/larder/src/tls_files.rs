@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use proxy::limits::CERTIFICATES_BYTES_MAX;
+use proxy::wall_now_ms;
 use tls::{AlpnChallenges, Authorities, Certificate, Protocol, ServerSettings, ServerTls, TicketKeys, Version};
 
 use crate::bounded_file;
-use crate::limits::TICKET_SECRET_BYTES_MAX;
+use crate::limits::{OCSP_BYTES_MAX, TICKET_SECRET_BYTES_MAX};
 
 /// Who is more than this may read a key.
 const OWNER_AND_GROUP: u32 = 0o770;
@@ -19,6 +20,8 @@ const OWNER_AND_GROUP: u32 = 0o770;
 pub struct CertificateFiles {
     pub certificate: PathBuf,
     pub key: PathBuf,
+    /// What the authority says of it (OCSP), to be shown beside it.
+    pub ocsp: Option<PathBuf>,
 }
 
 /// What was said of a listener's TLS.
@@ -61,6 +64,12 @@ impl TlsFiles {
     /// Reads everything. An ordered certificate that is not there yet, or is broken, is left out: whoever orders it sees to that.
     pub fn load(&self) -> Result<ServerTls, TlsFault> {
         let mut certificates = self.certificates.iter().map(certificate).collect::<Result<Vec<_>, _>>()?;
+        for (certificate, files) in certificates.iter_mut().zip(&self.certificates) {
+            // One that cannot be shown is a warning, and no reason to show no certificate.
+            if let Some(Ok(stapled)) = stapled(certificate, files) {
+                *certificate = stapled;
+            }
+        }
         certificates.extend(self.ordered.iter().filter_map(|file| ordered_certificate(file).ok()));
         let authorities = match &self.clients {
             None => None,
@@ -101,9 +110,25 @@ impl TlsFiles {
             .collect()
     }
 
+    /// Why certificates are shown without the OCSP responses that they were given.
+    pub fn not_stapled(&self) -> Vec<String> {
+        let why = |files: &CertificateFiles| match stapled(&certificate(files).ok()?, files)? {
+            Ok(_) => None,
+            Err(fault) => Some(format!("{fault}; the certificate {} is shown without it", files.certificate.display())),
+        };
+        self.certificates.iter().filter_map(why).collect()
+    }
+
+    /// When the first of the OCSP responses that are shown now counts no longer.
+    fn staples_until_s(&self) -> Option<u64> {
+        let until_s = |files: &CertificateFiles| stapled(&certificate(files).ok()?, files)?.ok()?.staple_until_s();
+        self.certificates.iter().filter_map(until_s).min()
+    }
+
     /// What the files are like now.
     pub fn marks(&self) -> Vec<FileMark> {
         let certificates = self.certificates.iter().flat_map(|files| [&files.certificate, &files.key]);
+        let certificates = certificates.chain(self.certificates.iter().filter_map(|files| files.ocsp.as_ref()));
         let others = self.clients.iter().map(|(file, _)| file).chain(&self.ticket_secret).chain(&self.ordered);
         let mark = |path: &PathBuf| {
             let file = std::fs::metadata(path).ok()?;
@@ -123,9 +148,18 @@ pub fn certificate(files: &CertificateFiles) -> Result<Certificate, TlsFault> {
     })
 }
 
+/// The certificate with its OCSP response, or why it goes without. `None`: it was given none.
+fn stapled(certificate: &Certificate, files: &CertificateFiles) -> Option<Result<Certificate, TlsFault>> {
+    let file = files.ocsp.as_ref()?;
+    let stapled = |response| {
+        certificate.with_staple(response, wall_now_ms() / 1_000).map_err(|fault| of_file(file, &fault.to_string()))
+    };
+    Some(read(file, OCSP_BYTES_MAX).and_then(stapled))
+}
+
 /// One that an authority has signed: both are in one file.
 fn ordered_certificate(file: &Path) -> Result<Certificate, TlsFault> {
-    certificate(&CertificateFiles { certificate: file.to_owned(), key: file.to_owned() })
+    certificate(&CertificateFiles { certificate: file.to_owned(), key: file.to_owned(), ocsp: None })
 }
 
 fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, TlsFault> {
@@ -155,26 +189,42 @@ pub struct WatchedTls {
     marks: Vec<FileMark>,
     /// Of the ordered ones, those that were there.
     shown: Vec<PathBuf>,
+    /// When an OCSP response that is shown counts no longer.
+    staples_until_s: Option<u64>,
 }
 
 impl WatchedTls {
     pub fn new(files: &TlsFiles) -> WatchedTls {
-        WatchedTls { marks: files.marks(), files: files.clone(), shown: good_of(&files.ordered) }
+        WatchedTls {
+            marks: files.marks(),
+            files: files.clone(),
+            shown: good_of(&files.ordered),
+            staples_until_s: files.staples_until_s(),
+        }
     }
 
-    /// What the files say now, if one of them has changed since the last look.
-    pub fn look(&mut self) -> Option<Result<ServerTls, TlsFault>> {
+    /// What the files say now, if one of them has changed since the last look, or an OCSP response has come to its end. `now_s` is
+    /// the time of day.
+    pub fn look(&mut self, now_s: u64) -> Option<Result<ServerTls, TlsFault>> {
         let marks = self.files.marks();
-        if marks == self.marks {
+        if marks == self.marks && self.staples_until_s.is_none_or(|until_s| now_s < until_s) {
             return None;
         }
         self.marks = marks;
+        self.staples_until_s = self.files.staples_until_s();
         // That one is gone, or broken, is no reason to show none.
         if let Some(fault) = self.shown.iter().find_map(|file| ordered_certificate(file).err()) {
             return Some(Err(fault));
         }
         self.shown = good_of(&self.files.ordered);
         Some(self.files.load())
+    }
+}
+
+impl WatchedTls {
+    /// Why certificates are shown without the OCSP responses that they were given.
+    pub fn not_stapled(&self) -> Vec<String> {
+        self.files.not_stapled()
     }
 }
 
@@ -187,6 +237,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    /// No OCSP response is shown here that could come to its end.
+    const NOW_S: u64 = 0;
 
     /// A directory of this test alone.
     struct Room(PathBuf);
@@ -208,7 +261,7 @@ mod tests {
             let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
             let certificate = self.write("a.pem", &made.cert.pem());
             let key = self.write("a.key", &made.signing_key.serialize_pem());
-            TlsFiles { certificates: vec![CertificateFiles { certificate, key }], ..TlsFiles::default() }
+            TlsFiles { certificates: vec![CertificateFiles { certificate, key, ocsp: None }], ..TlsFiles::default() }
         }
     }
 
@@ -259,12 +312,12 @@ mod tests {
         let room = Room::new("changes");
         let files = room.certificate("a.example");
         let mut watched = WatchedTls::new(&files);
-        assert!(watched.look().is_none());
+        assert!(watched.look(NOW_S).is_none());
         room.certificate("b.example");
-        let renewed = watched.look().expect("it has changed").expect("it is good");
-        assert!(renewed.covers("b.example") && watched.look().is_none());
+        let renewed = watched.look(NOW_S).expect("it has changed").expect("it is good");
+        assert!(renewed.covers("b.example") && watched.look(NOW_S).is_none());
         room.write("a.key", "half");
-        assert!(watched.look().expect("it has changed").is_err() && watched.look().is_none());
+        assert!(watched.look(NOW_S).expect("it has changed").is_err() && watched.look(NOW_S).is_none());
     }
 
     #[test]
@@ -279,17 +332,17 @@ mod tests {
         assert!(files.load().expect("it may come later").certificates().is_empty());
         let mut watched = WatchedTls::new(&files);
         room.write("ordered.pem", "half");
-        assert!(watched.look().expect("it has changed").unwrap().certificates().is_empty());
+        assert!(watched.look(NOW_S).expect("it has changed").unwrap().certificates().is_empty());
         for name in ["a.example", "b.example"] {
             // By a rename, as it is stored.
             let beside = room.write("beside", &both(name));
             std::fs::rename(beside, &file).unwrap();
-            assert!(watched.look().expect("it has changed").unwrap().covers(name));
+            assert!(watched.look(NOW_S).expect("it has changed").unwrap().covers(name));
         }
         std::fs::remove_file(&file).unwrap();
-        assert!(watched.look().expect("it has changed").is_err() && watched.look().is_none());
+        assert!(watched.look(NOW_S).expect("it has changed").is_err() && watched.look(NOW_S).is_none());
         room.write("ordered.pem", "half");
-        assert!(watched.look().expect("it has changed").is_err() && watched.look().is_none());
+        assert!(watched.look(NOW_S).expect("it has changed").is_err() && watched.look(NOW_S).is_none());
     }
 
     #[test]

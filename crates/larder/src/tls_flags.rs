@@ -69,6 +69,7 @@ impl TlsFlags {
         let pair = |(certificate, key): (&PathBuf, &PathBuf)| CertificateFiles {
             certificate: certificate.clone(),
             key: key.clone(),
+            ocsp: None,
         };
         let certificates: Vec<_> = self.certificates.iter().zip(keys).map(pair).collect();
         let ordered = ordered.map(Path::to_owned).into_iter().collect();

@@ -126,6 +126,8 @@ mod tls_origins;
 mod tls_serving;
 #[path = "program/tls_site.rs"]
 mod tls_site;
+#[path = "program/tls_stapling.rs"]
+mod tls_stapling;
 #[path = "program/vcl_operations.rs"]
 mod vcl_operations;
 #[path = "program/vcl_tools.rs"]

@@ -29,6 +29,8 @@ pub fn read(
     let file = |node| parsed(node, "file", "a path", path);
     let certificates = section.read_list("cert", file).unwrap_or_default();
     let keys = section.read_list("key", file).unwrap_or_else(|| certificates.clone());
+    // One for each, or "" for a certificate that has none.
+    let staples = section.read_list("ocsp", |node| text(node).map(path)).unwrap_or_default();
     let version_min =
         section.read("min_version", |node| choice(node, &[("1.2", Version::Tls12), ("1.3", Version::Tls13)]));
     let suites = section.read_list("ciphers", |node| text(node).map(str::to_owned));
@@ -56,13 +58,21 @@ pub fn read(
         section.complaints().add(complaint.suggest("list the keys in the order of the certificates"));
         return None;
     }
+    if !staples.is_empty() && certificates.len() != staples.len() {
+        let what = format!("there are {} certificates and {} OCSP responses", certificates.len(), staples.len());
+        let complaint = Complaint::new(section.span(), what, "each is about one certificate");
+        section.complaints().add(complaint.suggest("list them in the order of the certificates, \"\" for one without"));
+        return None;
+    }
     if let (Some(_), None) = (required, &client_ca) {
         let complaint = Complaint::new(section.span(), "`client_cert` needs client_ca", "nobody is known here");
         section.complaints().add(complaint.suggest("add client_ca = \"FILE\", those who sign clients' certificates"));
     }
-    let pair = |(certificate, key): (PathBuf, PathBuf)| CertificateFiles { certificate, key };
+    let staples = staples.into_iter().chain(std::iter::repeat(None));
+    let files_of =
+        |((certificate, key), ocsp): ((PathBuf, PathBuf), Option<PathBuf>)| CertificateFiles { certificate, key, ocsp };
     let files = TlsFiles {
-        certificates: certificates.into_iter().zip(keys).map(pair).collect(),
+        certificates: certificates.into_iter().zip(keys).zip(staples).map(files_of).collect(),
         ordered: acme.map_or(Vec::new(), |acme| sets.iter().map(|names| acme.certificate_path(names)).collect()),
         version_min: version_min.unwrap_or_default(),
         suites,
