@@ -135,6 +135,7 @@ counters! {
     origin_connections_reused: Total, "Requests sent on a pooled origin connection";
     origin_http2_connections: Total, "Connections to origins over which HTTP/2 is spoken";
     origin_http2_failed: Total, "Those of them on which the origin broke a rule of HTTP/2";
+    origin_http2_silent: Total, "Those of them that ended because the origin did not answer a PING";
     origin_connections_taken_over: Total, "Pooled connections taken from another core";
     origin_requests: Total, "Requests sent to origins";
     origin_bytes_in: Total, "Bytes read from origins";

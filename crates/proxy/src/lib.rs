@@ -124,6 +124,7 @@ mod memory_gate;
 mod memory_share;
 mod memory_warden;
 pub mod origin;
+mod origin_liveness;
 mod origin_streams;
 mod outgoing;
 mod pace;

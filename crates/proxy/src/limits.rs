@@ -96,6 +96,9 @@ pub struct Limits {
     pub origin_idle_connections_max: usize,
     /// An idle origin connection is dropped after so long: before the origin's own keep-alive limit.
     pub origin_idle_timeout: Duration,
+    /// An origin that says nothing for so long over HTTP/2, while requests are under way, is asked whether it is there; so long again,
+    /// and the connection ends. 0: nobody is asked.
+    pub origin_ping_timeout: Duration,
     /// Requests under way on one HTTP/2 connection to an origin, or as few as the origin says.
     pub origin_streams_max: u32,
     /// How many of what a page includes are asked for at a time.
@@ -172,6 +175,7 @@ impl Default for Limits {
             between_bytes_timeout: Duration::from_secs(60),
             origin_idle_connections_max: 1024,
             origin_idle_timeout: Duration::from_secs(4),
+            origin_ping_timeout: Duration::from_secs(10),
             origin_streams_max: wire::limits::STREAMS_MAX,
             esi_ahead_max: 16,
             interim_responses_max: 16,

@@ -59,6 +59,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         between_bytes_timeout => between_bytes_timeout: time(true);
         origin_idle_connections_max => origin_idle_connections_max: number(0..=ANY);
         origin_idle_timeout => origin_idle_timeout: time(false);
+        origin_ping_timeout => origin_ping_timeout: time(false);
         origin_streams_max => origin_streams_max: number(1..=1_000);
         esi_ahead_max => esi_ahead_max: number(1..=1_000);
         interim_responses_max => interim_responses_max: number(0..=ANY);
