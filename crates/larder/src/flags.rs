@@ -293,10 +293,11 @@ impl ServeFlags {
         let wrong = |why: String| ConfigError::Unreadable(format!("error: {why}"));
         let acme = self.tls.acme.read().map_err(wrong)?;
         let ordered = acme.as_ref().map(|(settings, names)| settings.certificate_path(names));
+        let tls_files = self.tls.files_of_each(ordered.as_deref());
         let with_tls = self.tls.load(ordered.as_deref()).map_err(wrong)?;
         if !self.listen.is_empty() || !with_tls.is_empty() || !self.forward.is_empty() {
             plan.settings.listeners = self.listeners(with_tls);
-            plan.tls_files = self.tls.files_of_each(ordered.as_deref());
+            plan.tls_files = tls_files;
             // The listeners of the config are gone, and with them what was ordered for them.
             plan.acme = None;
             let (settings, names) = acme.unzip();

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use proxy::limits::CERTIFICATES_BYTES_MAX;
 use proxy::wall_now_ms;
-use tls::{AlpnChallenges, Authorities, Certificate, Protocol, ServerSettings, ServerTls, TicketKeys, Version};
+use tls::{
+    AlpnChallenges, Authorities, Certificate, EarlySessions, Protocol, ServerSettings, ServerTls, TicketKeys, Version,
+};
 
 use crate::bounded_file;
 use crate::limits::{OCSP_BYTES_MAX, TICKET_SECRET_BYTES_MAX};
@@ -39,6 +41,10 @@ pub struct TlsFiles {
     pub without_http2: bool,
     /// What the keys of tickets are made of, for several processes to share. Without, a secret of this process.
     pub ticket_secret: Option<PathBuf>,
+    /// Clients that come again may ask before the handshake is over.
+    pub early_data: bool,
+    /// What the files were like before they were read.
+    pub seen: Vec<FileMark>,
 }
 
 /// What is wrong with one of the files, or with what was said.
@@ -58,7 +64,7 @@ impl fmt::Display for TlsFault {
 }
 
 /// Of a file, what changes when it is written or replaced.
-type FileMark = Option<(u64, u64, i64, i64)>;
+pub type FileMark = Option<(u64, u64, i64, i64)>;
 
 impl TlsFiles {
     /// Reads everything. An ordered certificate that is not there yet, or is broken, is left out: whoever orders it sees to that.
@@ -95,6 +101,7 @@ impl TlsFiles {
             protocols: if self.without_http2 { &[Protocol::Http1] } else { &[Protocol::Http2, Protocol::Http1] },
             clients: authorities.as_ref().map(|(known, is_required)| (known, *is_required)),
             tickets,
+            early: self.early_data.then(early_sessions_of_process),
             challenges: (!self.ordered.is_empty()).then(challenges_of_process),
         };
         ServerTls::new(&settings).map_err(|fault| TlsFault { file: None, why: fault.to_string() })
@@ -123,6 +130,12 @@ impl TlsFiles {
     fn staples_until_s(&self) -> Option<u64> {
         let until_s = |files: &CertificateFiles| stapled(&certificate(files).ok()?, files)?.ok()?.staple_until_s();
         self.certificates.iter().filter_map(until_s).min()
+    }
+
+    /// Looks at the files before they are read: what changes from now on is noticed, also while a plan is made of them.
+    #[must_use]
+    pub fn seen_now(self) -> TlsFiles {
+        TlsFiles { seen: self.marks(), ..self }
     }
 
     /// What the files are like now.
@@ -176,6 +189,12 @@ fn tickets_of_process() -> Arc<TicketKeys> {
     Arc::clone(KEYS.get_or_init(|| Arc::new(TicketKeys::random())))
 }
 
+/// Of all listeners that take early data, over reloads.
+fn early_sessions_of_process() -> Arc<EarlySessions> {
+    static SESSIONS: OnceLock<Arc<EarlySessions>> = OnceLock::new();
+    Arc::clone(SESSIONS.get_or_init(Arc::default))
+}
+
 /// What authorities are answered over TLS, by all listeners that have certificates from one.
 pub fn challenges_of_process() -> Arc<AlpnChallenges> {
     static CHALLENGES: OnceLock<Arc<AlpnChallenges>> = OnceLock::new();
@@ -196,7 +215,7 @@ pub struct WatchedTls {
 impl WatchedTls {
     pub fn new(files: &TlsFiles) -> WatchedTls {
         WatchedTls {
-            marks: files.marks(),
+            marks: files.seen.clone(),
             files: files.clone(),
             shown: good_of(&files.ordered),
             staples_until_s: files.staples_until_s(),
@@ -262,6 +281,7 @@ mod tests {
             let certificate = self.write("a.pem", &made.cert.pem());
             let key = self.write("a.key", &made.signing_key.serialize_pem());
             TlsFiles { certificates: vec![CertificateFiles { certificate, key, ocsp: None }], ..TlsFiles::default() }
+                .seen_now()
         }
     }
 
@@ -320,6 +340,18 @@ mod tests {
         assert!(watched.look(NOW_S).expect("it has changed").is_err() && watched.look(NOW_S).is_none());
     }
 
+    /// A reload takes its time; meanwhile somebody renews.
+    #[test]
+    fn a_file_that_changes_between_reading_and_watching_is_read_again() {
+        let room = Room::new("between");
+        let files = room.certificate("a.example");
+        assert!(files.load().unwrap().covers("a.example"));
+        room.certificate("b.example");
+        let mut watched = WatchedTls::new(&files);
+        assert!(watched.look(NOW_S).expect("it has changed").unwrap().covers("b.example"));
+        assert!(watched.look(NOW_S).is_none());
+    }
+
     #[test]
     fn an_ordered_certificate_is_shown_when_it_comes_and_stays_when_its_file_goes() {
         let room = Room::new("ordered");
@@ -328,7 +360,7 @@ mod tests {
             format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem())
         };
         let file = room.0.join("ordered.pem");
-        let files = TlsFiles { ordered: vec![file.clone()], ..TlsFiles::default() };
+        let files = TlsFiles { ordered: vec![file.clone()], ..TlsFiles::default() }.seen_now();
         assert!(files.load().expect("it may come later").certificates().is_empty());
         let mut watched = WatchedTls::new(&files);
         room.write("ordered.pem", "half");
@@ -343,6 +375,27 @@ mod tests {
         assert!(watched.look(NOW_S).expect("it has changed").is_err() && watched.look(NOW_S).is_none());
         room.write("ordered.pem", "half");
         assert!(watched.look(NOW_S).expect("it has changed").is_err() && watched.look(NOW_S).is_none());
+    }
+
+    #[test]
+    fn secrets_stay_out_of_what_is_printed() {
+        let made = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]).unwrap();
+        let (der, pem) = (made.signing_key.serialize_der(), made.signing_key.serialize_pem());
+        let read = Certificate::read(made.cert.pem().as_bytes(), pem.as_bytes()).unwrap();
+        let tickets = TicketKeys::of_secret(&[7; 48]).unwrap();
+        let printed = format!("{read:?} {tickets:?} {:?}", EarlySessions::default());
+        // Eight bytes of it are enough to be a leak: as numbers, or in hexadecimal, as certificates are printed.
+        let is_in = |secret: &[u8]| {
+            secret.windows(8).any(|part| {
+                let numbers = format!("{part:?}");
+                let hexadecimal: String = part.iter().map(|byte| format!("{byte:02x}")).collect();
+                printed.contains(numbers.trim_matches(['[', ']'])) || printed.contains(&hexadecimal)
+            })
+        };
+        assert!(is_in(made.cert.der()), "the certificate itself is printed, so bytes can be seen: {printed}");
+        // What comes before the secret number is the same in all keys, and the public key behind it is in the certificate.
+        let secret = &der[der.len() / 4..der.len() / 2];
+        assert!(!is_in(secret) && !is_in(&[7; 8]) && !printed.contains("PRIVATE KEY"), "{printed}");
     }
 
     #[test]

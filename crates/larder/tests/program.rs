@@ -114,6 +114,8 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/tls_early_data.rs"]
+mod tls_early_data;
 #[path = "program/tls_faults.rs"]
 mod tls_faults;
 #[path = "program/tls_in_log.rs"]

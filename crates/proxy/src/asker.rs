@@ -28,6 +28,12 @@ impl<'c> Asker<'c> {
         self.tls.map(TlsSocket::session)
     }
 
+    /// What it asks may be somebody else's, sent again: nothing but what is stored answers it.
+    #[inline]
+    pub(crate) fn is_early(&self) -> bool {
+        self.tls.is_some_and(TlsSocket::is_early)
+    }
+
     /// What the log says of it.
     #[inline]
     pub(crate) fn tls_facts(&self) -> Option<Arc<TlsFacts>> {

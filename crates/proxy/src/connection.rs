@@ -21,6 +21,7 @@ use crate::settings::ListenMode;
 use crate::slots::{ClientWatch, Phase, Slot};
 use crate::socket::Socket;
 use crate::stderr_line::complain;
+use crate::tls_socket::TlsSocket;
 
 /// During a drain an idle connection may send one more request for so long; its answer says close. Closing at once
 /// would cut off clients whose next request is on its way.
@@ -146,6 +147,11 @@ impl Connection {
     /// Did both sides agree upon HTTP/2 when TLS began?
     pub(crate) fn speaks_http2(&self) -> bool {
         self.socket.tls().is_some_and(|tls| tls.session().protocol() == Some(tls::Protocol::Http2))
+    }
+
+    /// The handshake of TLS is not over, and something was asked already.
+    pub(crate) fn is_early(&self) -> bool {
+        self.socket.tls().is_some_and(TlsSocket::is_early)
     }
 
     /// May the client begin with HTTP/2? `here`: by what its listener says.

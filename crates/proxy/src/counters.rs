@@ -77,6 +77,7 @@ counters! {
     connections_waiting: Gauge, "Idle keep-alive client connections";
     tls_handshakes: Total, "Handshakes of TLS with clients that came to a session";
     tls_resumed: Total, "Of these, those that went on with a session from before";
+    tls_early: Total, "Of these, those in which something was asked before the handshake was over (0-RTT)";
     tls_failed_alert: Total, "Handshakes that a client gave up with an alert, because it does not trust the certificate for example";
     tls_failed_nothing_in_common: Total, "Handshakes with clients that know no version, suite or group that is spoken";
     tls_failed_client_certificate: Total, "Handshakes with clients whose certificate is not accepted, or missing";

@@ -80,7 +80,7 @@ fn serve(mut connection: Connection, proxy_protocol: bool, h2c: bool) -> impl Fu
             match poll_fn(|cx| connection.poll_turn(cx)).await {
                 Turn::Step(tx, step) => {
                     // Boxed, so that an idle connection does not carry the room of a transaction.
-                    if !Box::pin(story::run(tx, Downstream::Http1(&mut connection), step)).await {
+                    if !Box::pin(tell(&mut connection, tx, step)).await {
                         return;
                     }
                     connection.rest();
@@ -91,6 +91,14 @@ fn serve(mut connection: Connection, proxy_protocol: bool, h2c: bool) -> impl Fu
             }
         }
     }
+}
+
+/// The story of a request, when it is known who asks. True when the client may ask again.
+async fn tell(connection: &mut Connection, tx: Box<Transaction>, step: Step) -> bool {
+    if connection.is_early() && !tls_greeting::establish(connection).await {
+        return false;
+    }
+    story::run(tx, Downstream::Http1(connection), step).await
 }
 
 impl Connection {

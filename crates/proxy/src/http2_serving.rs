@@ -31,7 +31,7 @@ use crate::records::task_records::TaskRecords;
 use crate::request_source::Opened;
 use crate::slots::{CloseReason, Phase};
 use crate::tls_facts::TlsFacts;
-use crate::transaction::{log, story, synthesis};
+use crate::transaction::{Step, Transaction, log, story, synthesis};
 use crate::unsent::{RestOfBody, Unsent};
 
 /// Reads of one turn: others have theirs, too.
@@ -50,6 +50,9 @@ struct Serving {
     is_over: bool,
     /// Since when the client has said that it leaves.
     client_leaves_since_ms: Option<u64>,
+    /// Until when the handshake of TLS must be over, where something was asked before; and what waits for that.
+    early_until_ms: u64,
+    early: Vec<(Box<Transaction>, Step, Http2Stream)>,
 }
 
 /// Serves a connection of which nothing has been read but what is pending.
@@ -69,6 +72,8 @@ pub(crate) async fn run(connection: &mut Connection) {
         has_failed: false,
         is_over: false,
         client_leaves_since_ms: None,
+        early_until_ms: deadline_now_ms() + core.site_ref().settings.limits.tls_handshake_timeout.as_millis() as u64,
+        early: Vec::new(),
     };
     core.counters.http2_connections.add(1);
     let early = std::mem::take(&mut connection.pending);
@@ -124,6 +129,9 @@ impl Serving {
         }
         if reads_left == 0 {
             cx.waker().wake_by_ref();
+        }
+        if !self.early.is_empty() && !connection.is_early() {
+            self.early.drain(..).for_each(|(tx, step, stream)| tell(tx, step, stream));
         }
         self.rest(connection, cx)
     }
@@ -254,13 +262,14 @@ impl Serving {
         connection.begins_transaction();
         let Opened::Begun(tx, step) = opened else { return };
         self.streams.open(id, is_whole);
-        let mut stream = match follows {
+        let stream = match follows {
             Follows::Body { is_whole } => Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole),
             Follows::Tunnel => Http2Stream::for_tunnel(&core, &self.streams, &connection.slot, id),
         };
-        tokio::task::spawn_local(async move {
-            Box::pin(story::run(tx, Downstream::Http2(&mut stream), step)).await;
-        });
+        match connection.is_early() {
+            true => self.early.push((tx, step, stream)),
+            false => tell(tx, step, stream),
+        }
     }
 
     /// What was no request: its stream is reset already.
@@ -317,6 +326,14 @@ impl Serving {
             slot.set_idle(now_ms + connection.idle_ms(&self.core.site_ref().settings.limits));
         }
         self.wait_for_client(connection, now_ms);
+        if connection.is_early() {
+            if now_ms >= self.early_until_ms {
+                return Poll::Ready(());
+            }
+            if slot.deadline() > self.early_until_ms {
+                slot.set_deadline(self.early_until_ms);
+            }
+        }
         if let Some(since_ms) = self.client_leaves_since_ms.filter(|_| is_idle && self.outbox.framed.is_empty()) {
             if now_ms >= since_ms + DRAIN_IDLE_MS {
                 return Poll::Ready(());
@@ -370,6 +387,13 @@ impl Serving {
         let _ = self.poll_write(connection, cx);
         Poll::Ready(())
     }
+}
+
+/// Begins the story of a stream, in a task of its own.
+fn tell(tx: Box<Transaction>, step: Step, mut stream: Http2Stream) {
+    tokio::task::spawn_local(async move {
+        Box::pin(story::run(tx, Downstream::Http2(&mut stream), step)).await;
+    });
 }
 
 /// Answers what was read and is refused: a request over a limit.

@@ -67,6 +67,31 @@ pub(crate) fn run(
     }
 }
 
+/// Answers a GET or a HEAD that came before the handshake of TLS was over by what is stored and fresh. Whoever sends it again causes nothing:
+/// no flight begins, nothing is refreshed and no disk is asked. `None`: it has to wait.
+#[cold]
+pub(crate) fn of_stored(
+    client: &mut impl InstantClient,
+    core: &Rc<Core>,
+    site: &Arc<Site>,
+    parsed: &ParsedRequest<'_>,
+    key: Key,
+) -> Option<InstantOutcome<BegunStep>> {
+    let request = &parsed.received.request;
+    if !matches!(request.method, Method::Get | Method::Head) {
+        return None;
+    }
+    let directives = policy::directives(&site.settings.policy, request, parsed.seen);
+    let now = core.clock().at(parsed.moment);
+    let object = core.shared.cache.find(key, request)?;
+    let is_at_hand = object.freshness(now, &directives) == Freshness::Fresh && object.body().on_disk().is_none();
+    if !is_at_hand || !is_sent_whole(parsed, &object) {
+        return None;
+    }
+    core.edges.take(State::Receive, State::Lookup);
+    Some(answer(client, core, site, parsed, &object, now))
+}
+
 /// Begins to read what the kernel is about to copy, so that both misses of the CPU's cache are under way while the end
 /// of the head is written.
 #[inline]

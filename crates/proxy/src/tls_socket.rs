@@ -77,6 +77,12 @@ impl TlsSocket {
         &self.session
     }
 
+    /// What came may be somebody else's, sent again: the handshake is not over.
+    #[inline]
+    pub(crate) fn is_early(&self) -> bool {
+        self.session.is_early()
+    }
+
     /// Both have agreed, and upon what is written down.
     pub(crate) fn settle(&mut self) {
         self.facts = Some(Arc::new(TlsFacts::of(&self.session)));
@@ -97,13 +103,23 @@ impl TlsSocket {
         Ok(TlsSocket { carrier: self.carrier.rehome()?, ..self })
     }
 
-    /// Ready when both sides have agreed. The error's reason is [`TlsSocket::fault`], if it is one of TLS. `early` has come already.
-    pub(crate) fn poll_handshake(&mut self, cx: &mut Context<'_>, early: &mut [u8]) -> Poll<io::Result<()>> {
+    /// Ready when both sides have agreed, or text has come that may be answered before. The error's reason is [`TlsSocket::fault`], if it
+    /// is one of TLS. `came`: what has come already.
+    pub(crate) fn poll_handshake(&mut self, cx: &mut Context<'_>, came: &mut [u8]) -> Poll<io::Result<()>> {
         // A client speaks first.
-        self.open(early, &mut [])?;
+        self.open(came, &mut [])?;
+        self.poll_until(cx, |session| !session.is_handshaking() || session.is_early())
+    }
+
+    /// Ready when the handshake is over.
+    pub(crate) fn poll_established(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_until(cx, |session| !session.is_handshaking())
+    }
+
+    fn poll_until(&mut self, cx: &mut Context<'_>, is_there: impl Fn(&Session) -> bool) -> Poll<io::Result<()>> {
         loop {
             let sent = self.poll_sent(cx);
-            if !self.session.is_handshaking() {
+            if is_there(&self.session) {
                 return sent.map(|_| Ok(()));
             }
             let _ = sent?;

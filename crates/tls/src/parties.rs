@@ -51,6 +51,7 @@ pub(crate) fn settings<'a>(certificate: &'a Certificate, tickets: &Arc<TicketKey
         protocols: &[Protocol::Http2, Protocol::Http1],
         clients: None,
         tickets: Arc::clone(tickets),
+        early: None,
         challenges: None,
     }
 }

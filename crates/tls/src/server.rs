@@ -13,6 +13,8 @@ use crate::authorities::Authorities;
 use crate::certificate::Certificate;
 use crate::certificate_compression;
 use crate::certificate_table::CertificateTable;
+use crate::early_sessions::{EarlySessions, SessionsUnder};
+use crate::limits::EARLY_DATA_BYTES_MAX;
 use crate::session::Session;
 use crate::spoken::{Protocol, Version, suite_name};
 use crate::ticket_keys::TicketKeys;
@@ -30,6 +32,8 @@ pub struct ServerSettings<'a> {
     /// Who signs the certificates of clients, and whether a client must have one.
     pub clients: Option<(&'a Authorities, bool)>,
     pub tickets: Arc<TicketKeys>,
+    /// Where sessions are kept whose clients may send early data. They have no tickets then.
+    pub early: Option<Arc<EarlySessions>>,
     /// What authorities are answered that ask whether we are who we say. Then there may be no certificate yet.
     pub challenges: Option<Arc<AlpnChallenges>>,
 }
@@ -102,8 +106,20 @@ impl ServerTls {
         let table = Arc::new(CertificateTable::new(settings.certificates));
         let mut config = builder.with_cert_resolver(Arc::clone(&table) as Arc<_>);
         config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().as_bytes().to_vec()).collect();
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.ticketer = Arc::new(settings.tickets.under(&terms_of(settings.clients)));
+        let terms = terms_of(settings.clients);
+        match &settings.early {
+            None => {
+                config.session_storage = Arc::new(NoServerSessionStorage {});
+                config.ticketer = Arc::new(settings.tickets.under(&terms));
+            }
+            // Only sessions that are kept can be told to have been resumed once: rustls has no ticket beside them.
+            Some(sessions) => {
+                config.session_storage = Arc::new(SessionsUnder { sessions: Arc::clone(sessions), terms });
+                config.max_early_data_size = EARLY_DATA_BYTES_MAX;
+                // What is asked early is answered early.
+                config.send_half_rtt_data = true;
+            }
+        }
         config.cert_compressors = certificate_compression::compressors();
         config.cert_compression_cache = certificate_compression::cache(settings.certificates.len());
         // Browsers keep several connections, and each ticket is for one of them; two is what others give.

@@ -37,6 +37,7 @@ pub fn read(
     let client_ca = section.read("client_ca", file);
     let required = section.read("client_cert", |node| choice(node, &[("required", true), ("optional", false)]));
     let ticket_secret = section.read("ticket_secret", file);
+    let early_data = section.read("early_data", switch).unwrap_or(false);
     // A forward proxy is asked for tunnels, which HTTP/1.1 alone has here.
     let http2 = section.read("http2", switch).unwrap_or(true) && mode == Some(ListenMode::Accelerate);
     let sets = acme_section::name_sets(&mut section);
@@ -64,6 +65,11 @@ pub fn read(
         section.complaints().add(complaint.suggest("list them in the order of the certificates, \"\" for one without"));
         return None;
     }
+    if early_data && ticket_secret.is_some() {
+        let why = "sessions with early data are kept, each to be resumed once, and have no tickets";
+        let complaint = Complaint::new(section.span(), "`early_data` leaves no use for ticket_secret", why);
+        section.complaints().add(complaint.suggest("leave one of the two out"));
+    }
     if let (Some(_), None) = (required, &client_ca) {
         let complaint = Complaint::new(section.span(), "`client_cert` needs client_ca", "nobody is known here");
         section.complaints().add(complaint.suggest("add client_ca = \"FILE\", those who sign clients' certificates"));
@@ -79,7 +85,10 @@ pub fn read(
         clients: client_ca.map(|file| (file, required.unwrap_or(true))),
         without_http2: !http2,
         ticket_secret,
+        early_data,
+        seen: Vec::new(),
     };
+    let files = files.seen_now();
     let (span, complaints) = (section.span(), section.complaints());
     section.end();
     if files.certificates.is_empty() && files.ordered.is_empty() {

@@ -111,7 +111,7 @@ fn listeners(line: &CommandLine, plan: &mut Plan) -> Result<Vec<FrontListener>, 
             settings.proxy_protocol = argument.is_proxy_protocol;
             settings.name = Some(argument.name.as_str().into());
             if argument.is_tls {
-                let files = certificates(line, plan);
+                let files = certificates(line, plan).seen_now();
                 let tls = files.load().map_err(|fault| format!("--cert, for -a {}: {fault}", argument.name))?;
                 settings.tls = Some(ListenerTls::new(tls));
                 plan.tls_files.push((settings.address.clone(), files));
