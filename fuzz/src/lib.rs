@@ -5,6 +5,7 @@
 
 pub mod cache_control;
 pub mod chunked;
+pub mod esi_text;
 pub mod hpack_vs_h2;
 pub mod http2_connection;
 pub mod http2_frames;

@@ -1,4 +1,5 @@
-//! The scanner, by what goes out of a text: whole, in pieces of every length, and beside a slow scanner that is easy to believe.
+//! The scanner, by what goes out of a text: whole, and in pieces of every length. Beside a slow scanner that is easy to believe it runs in
+//! `tests/esi_corpus.rs`.
 
 use proptest::prelude::*;
 
@@ -151,70 +152,7 @@ fn bounds_hold() {
     assert!(shown(many.as_bytes(), &document.pieces).ends_with("<esi:include src=\"/x\"/>a"));
 }
 
-/// The same by looking at the whole text at each place, one byte after the other.
-fn obvious(text: &[u8]) -> String {
-    let (mut out, mut at, mut removes, mut armed) = (Vec::new(), 0, false, false);
-    let find = |from: usize, what: &[u8]| {
-        text[from..]
-            .windows(what.len())
-            .position(|window| window == what)
-            .map_or(text.len(), |at| from + at + what.len())
-    };
-    while at < text.len() {
-        let rest = &text[at..];
-        let (to, kept) = if rest.starts_with(b"<esi:") || rest.starts_with(b"</esi:") {
-            let to = find(at, b">");
-            let tag = &text[at..to];
-            if tag.ends_with(b">") {
-                match tag {
-                    b"<esi:remove>" => removes = true,
-                    b"</esi:remove>" => removes = false,
-                    tag if tag.starts_with(b"<esi:include src=\"/x\"/") && !removes => out.extend(b"{/x}"),
-                    _ => {}
-                }
-            }
-            (to, false)
-        } else if rest.starts_with(b"<!--esi") {
-            armed = true;
-            (at + 7, false)
-        } else if rest.starts_with(b"<!---->") {
-            (at + 7, true)
-        } else if rest.starts_with(b"<!--") {
-            armed = false;
-            (find(at + 4, b"-->"), true)
-        } else if rest.starts_with(b"<![CDATA[") {
-            (find(at + 9, b"]]>"), true)
-        } else if armed && rest.starts_with(b"-->") {
-            armed = false;
-            (at + 3, false)
-        } else if rest[0] == b'<' {
-            (find(at, b">"), true)
-        } else {
-            (at + 1, true)
-        };
-        if kept && !removes {
-            out.extend_from_slice(&text[at..to]);
-        }
-        at = to;
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 proptest! {
-    #[test]
-    fn it_reads_as_the_obvious_scanner_does(
-        parts in proptest::collection::vec(proptest::sample::select(vec![
-            "<esi:include src=\"/x\"/>", "<esi:remove>", "</esi:remove>", "<!--esi", "-->", "<!--", "<![CDATA[", "]]>",
-            "<", ">", "-", "!", "<p>", "a", "--", "<esi:comment x=\"\"/>", "<!---->", "\n", "]", "esi:", "/",
-        ]), 0..14),
-        piece in 1_usize..9,
-    ) {
-        let text = parts.concat();
-        let options = Options { wants_xml: false, ..VARNISH };
-        let document = scan(options, text.as_bytes(), piece);
-        prop_assert_eq!(shown(text.as_bytes(), &document.pieces), obvious(text.as_bytes()), "{}", text);
-    }
-
     #[test]
     fn no_bytes_make_it_panic_and_pieces_make_no_difference(
         text in proptest::collection::vec(proptest::sample::select(b"<esi:includremov/>!-\"'= \n[CDAT]x\xff\0".to_vec()), 0..200),
