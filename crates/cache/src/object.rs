@@ -327,6 +327,12 @@ impl Object {
         self.body_form() == BodyForm::Whole
     }
 
+    /// Does it go out as it is: the whole, with nothing to be included in it?
+    #[inline]
+    pub fn goes_out_as_it_is(&self) -> bool {
+        self.rare.as_ref().is_none_or(|rare| rare.body_form == BodyForm::Whole && rare.esi.is_none())
+    }
+
     /// How long the body is that it answers with: of a part, its own.
     #[inline]
     pub fn length(&self) -> u64 {

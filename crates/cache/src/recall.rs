@@ -167,7 +167,7 @@ impl Cache {
             groups: self.membership(groups.as_ref(), number),
             policy: form.keep_ms.map(|keep_ms| ByProgram { keep_ms, mark: None }),
             tags: self.tag_set(Tags::as_they_were(form.tag_slots, form.tag_digests)),
-            esi: None,
+            esi: form.esi.map(Arc::new),
             checked: number,
             began: number,
             on_disk: stored.sequence(),
