@@ -19,14 +19,23 @@ pub fn preferred(fields: FieldsView<'_>, offered: &[&[u8]]) -> Option<usize> {
     best.map(|(at, _)| at)
 }
 
-/// Do these lines of Accept-Encoding want the coding, which is in lower case, by a name of its own?
+/// Do these lines of Accept-Encoding want the coding, which is in lower case, by a name of its own? As Varnish reads them: a weight may
+/// have more digits than RFC 9110 lets it, and one that is no number is none.
 pub fn names<'a>(mut lines: impl Iterator<Item = &'a [u8]>, coding: &[u8]) -> bool {
     let is_wanted = |member: &[u8]| {
         let mut parts = member.split(|&b| b == b';').map(<[u8]>::trim_ascii);
         let is_it = is_named(parts.next().unwrap_or_default(), coding);
-        is_it && parts.next().map_or(Some(1_000), weight).is_some_and(|weight| weight > 0)
+        is_it && parts.find_map(|part| part.strip_prefix(b"q=")).is_none_or(is_positive)
     };
     lines.any(|line| list_members(line).any(is_wanted))
+}
+
+/// Is it a number, and more than nothing?
+fn is_positive(number: &[u8]) -> bool {
+    let (whole, rest) = number.split_at(number.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let fraction = rest.strip_prefix(b".").unwrap_or_default();
+    let digits = whole.iter().chain(fraction.iter().take_while(|byte| byte.is_ascii_digit()));
+    digits.copied().any(|digit| digit != b'0')
 }
 
 /// In thousandths; by its own name, or else by `*`. Of several the first counts.

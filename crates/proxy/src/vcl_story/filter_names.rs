@@ -97,20 +97,17 @@ pub(crate) struct BodyChanges {
 /// What is done where the program names nothing.
 pub(crate) fn of_fetch_usually(fields: &Fields, changes: BodyChanges, supports_gzip: bool) -> &'static str {
     let is_gzip = is_gzip(fields.view());
-    let (gunzip, gzip) =
-        (changes.gunzip && is_gzip, changes.gzip && !fields.view().contains(FieldName::ContentEncoding));
-    match (supports_gzip, changes.esi) {
-        (false, false) => "",
-        (false, true) if is_gzip => "gunzip esi",
-        (false, true) => "esi",
-        (true, true) if gunzip => "gunzip esi",
-        (true, true) if is_gzip => "gunzip esi_gzip",
-        (true, true) if gzip => "esi_gzip",
-        (true, true) => "esi",
-        (true, false) if gunzip => "gunzip",
-        (true, false) if is_gzip => "testgunzip",
-        (true, false) if gzip => "gzip",
-        (true, false) => "",
+    let gunzip = supports_gzip && changes.gunzip && is_gzip;
+    let gzip = supports_gzip && changes.gzip && !fields.view().contains(FieldName::ContentEncoding);
+    match changes.esi {
+        true if gunzip => "gunzip esi",
+        true if is_gzip => "gunzip esi_gzip",
+        true if gzip => "esi_gzip",
+        true => "esi",
+        false if gunzip => "gunzip",
+        false if is_gzip => "testgunzip",
+        false if gzip => "gzip",
+        false => "",
     }
 }
 
