@@ -5,6 +5,7 @@
 
 mod acme_section;
 mod complaint;
+mod esi_section;
 mod forward_section;
 mod limits_section;
 mod listen_tls;
@@ -132,6 +133,9 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     if let Some(section) = top.section("policy") {
         sections::policy(section, &mut plan);
+    }
+    if let Some(section) = top.section("esi") {
+        esi_section::read(section, &mut plan.settings.esi);
     }
     if let Some(section) = top.section("limits") {
         limits_section::read(section, &mut plan.settings.limits);

@@ -8,8 +8,8 @@ use acme::NameSet;
 use cache::{Admission, DiskFile};
 use proxy::limits::Limits;
 use proxy::settings::{
-    EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode, ListenerSettings, LogFormat, Network,
-    OriginSettings, OriginTimeouts, OriginTls, OriginUrl, PolicySettings, ResolverSettings, RootSettings,
+    EsiSettings, EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode, ListenerSettings, LogFormat,
+    Network, OriginSettings, OriginTimeouts, OriginTls, OriginUrl, PolicySettings, ResolverSettings, RootSettings,
     RouteSettings, RouteTarget, Settings, VclParameters,
 };
 
@@ -85,6 +85,7 @@ impl Default for Plan {
                 forward: ForwardSettings::default(),
                 memcached: Vec::new(),
                 policy: PolicySettings::default(),
+                esi: EsiSettings::default(),
                 vcl: VclParameters::default(),
                 limits: Limits::default(),
                 resolver: ResolverSettings::default(),
@@ -212,7 +213,7 @@ pub fn listener_by_default() -> ListenerSettings {
 }
 
 pub fn everything(target: RouteTarget) -> RouteSettings {
-    RouteSettings { host: None, path_prefix: "/".to_owned(), target, closed: None, error_pages: None }
+    RouteSettings { host: None, path_prefix: "/".to_owned(), target, closed: None, error_pages: None, esi: None }
 }
 
 pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSettings {

@@ -29,6 +29,7 @@ use crate::policy;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
 use crate::site::{Backend, Site};
+use crate::stored_head;
 use crate::upstream::carriage::Carriage;
 use crate::url_variations::VariationKey;
 
@@ -39,6 +40,7 @@ pub(crate) mod bereq;
 mod beresp;
 pub(crate) mod body_filters;
 pub(crate) mod broken;
+mod builtin_esi;
 pub(crate) mod builtin_steps;
 pub(crate) mod client_link;
 pub(crate) mod esi_scan;
@@ -130,6 +132,12 @@ impl Fetch {
 
     fn origin(&self) -> &Arc<Origin> {
         self.chosen.as_ref().expect("an origin is chosen before anything is sent")
+    }
+
+    /// The head of a response as it is stored, with all that is said to whoever gets it.
+    fn rendered(&self, head: &ResponseHead) -> Bytes {
+        let is_surrogate = self.site.is_esi_surrogate && !self.is_forwarded();
+        stored_head::render(head, &self.site, is_surrogate)
     }
 
     /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.

@@ -104,7 +104,7 @@ fn answer<C: InstantClient>(
 /// Does the whole of it go out, or its head alone, as it was rendered?
 #[inline]
 fn is_sent_whole(parsed: &ParsedRequest<'_>, object: &Object) -> bool {
-    if !object.has_whole_body() {
+    if !object.goes_out_as_it_is() {
         return false;
     }
     if !parsed.is_conditional() {

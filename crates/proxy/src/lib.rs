@@ -18,6 +18,7 @@
 //!     target: RouteTarget::StatusPage(0),
 //!     closed: None,
 //!     error_pages: None,
+//!     esi: None,
 //! };
 //! let settings = Settings {
 //!     listeners: vec![ListenerSettings::at(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()))],
@@ -28,6 +29,7 @@
 //!     forward: ForwardSettings::default(),
 //!     memcached: Vec::new(),
 //!     policy: PolicySettings::default(),
+//!     esi: EsiSettings::default(),
 //!     vcl: VclParameters::default(),
 //!     limits: Limits::default(),
 //!     resolver: ResolverSettings::default(),
@@ -86,6 +88,7 @@ pub mod dry_runner;
 mod edges;
 mod error_note;
 mod error_pages;
+mod esi_settings;
 mod exchange_opening;
 mod exchanges;
 mod extended_connect;
@@ -127,7 +130,10 @@ pub mod origin;
 mod origin_streams;
 mod outgoing;
 mod pace;
+mod page_budget;
+mod page_parts;
 mod parsed_request;
+mod part_maker;
 mod peer;
 mod plain_socket;
 mod policy;
@@ -174,6 +180,7 @@ mod vcl_service;
 mod vcl_shelf;
 mod vcl_site;
 mod vcl_story;
+mod wait_budget;
 mod websocket_proof;
 mod worker;
 

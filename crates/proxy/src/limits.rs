@@ -100,6 +100,14 @@ pub struct Limits {
     pub origin_streams_max: u32,
     /// How many of what a page includes are asked for at a time.
     pub esi_ahead_max: usize,
+    /// How deep a page may lie in pages that include it.
+    pub esi_depth_max: u32,
+    /// What one page may include, with all that is included in what it includes.
+    pub esi_parts_max: u32,
+    /// A page with all its parts. A longer one breaks off there.
+    pub esi_page_bytes_max: u64,
+    /// How long a page waits for its parts, altogether. Then it breaks off.
+    pub esi_wait_max: Duration,
     /// 1xx answers passed on before the final one.
     pub interim_responses_max: u32,
     /// A larger body is passed through and not stored.
@@ -174,6 +182,10 @@ impl Default for Limits {
             origin_idle_timeout: Duration::from_secs(4),
             origin_streams_max: wire::limits::STREAMS_MAX,
             esi_ahead_max: 16,
+            esi_depth_max: 5,
+            esi_parts_max: 1_000,
+            esi_page_bytes_max: 256 << 20,
+            esi_wait_max: Duration::from_secs(120),
             interim_responses_max: 16,
             object_bytes_max: 256 << 20,
             window_bytes_max: 256 << 10,
@@ -348,9 +360,6 @@ pub(crate) const FILTER_TURN_BYTES: usize = 256 << 10;
 
 /// How often a coding says all that it has because nothing more comes for now. Each time costs a little of the ratio.
 pub(crate) const FILTER_FLUSHES_MAX: u32 = 64;
-
-/// What one page may include, with all that is included in what it includes.
-pub(crate) const ESI_REQUESTS_MAX: u32 = 1_000;
 
 /// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
 pub(crate) const SLICES_MAX: usize = 18;

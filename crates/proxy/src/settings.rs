@@ -13,6 +13,7 @@ pub use wire::ProxyVersion;
 pub use crate::closed_paths::ClosedPaths;
 pub use crate::dry_runner::mocked_origins::MockedOrigin;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
+pub use crate::esi_settings::{EsiPages, EsiSettings};
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
 };
@@ -39,6 +40,8 @@ pub struct Settings {
     /// Routes whose requests are commands to memcached.
     pub memcached: Vec<MemcachedSettings>,
     pub policy: PolicySettings,
+    /// Pages with parts, where no program decides.
+    pub esi: EsiSettings,
     /// Read when a VCL is loaded.
     pub vcl: VclParameters,
     pub limits: Limits,
@@ -155,6 +158,8 @@ pub struct RouteSettings {
     pub closed: Option<Arc<ClosedPaths>>,
     /// Files that answer in place of errors that we would answer ourselves.
     pub error_pages: Option<Arc<ErrorPages>>,
+    /// Which of its answers are looked through for parts. `None`: as `Settings::esi` says.
+    pub esi: Option<EsiPages>,
 }
 
 /// Who answers.

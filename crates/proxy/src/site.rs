@@ -11,7 +11,7 @@ use crate::forward::parents::Ways;
 use crate::forward::{Forward, Taken};
 use crate::memcached_gateway::gateway_routes::Gateways;
 use crate::origin::Origins;
-use crate::settings::{ListenerSettings, ListenerTls, RouteSettings, RouteTarget, Settings};
+use crate::settings::{EsiPages, ListenerSettings, ListenerTls, RouteSettings, RouteTarget, Settings};
 use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
 
@@ -41,6 +41,8 @@ pub(crate) struct Site {
     routes: Vec<RouteSettings>,
     /// Some route is closed, or some of its paths are.
     closes_paths: bool,
+    /// Somewhere on it pages may have parts: Surrogate-Control is said to us, and to nobody behind us.
+    pub(crate) is_esi_surrogate: bool,
     /// Some listener asks its clients for certificates.
     pub(crate) asks_for_client_certificates: bool,
 }
@@ -64,6 +66,8 @@ impl Site {
             memcached: Arc::new(memcached),
             vcl: previous.and_then(|site| site.vcl.clone()),
             closes_paths: routes.iter().any(RouteSettings::closes_paths),
+            is_esi_surrogate: has_parts(settings.esi.pages)
+                || routes.iter().filter_map(|route| route.esi).any(has_parts),
             asks_for_client_certificates: asks_for_client_certificates(&settings.listeners),
             routes,
             settings,
@@ -84,6 +88,7 @@ impl Site {
             hit_status: site.hit_status.clone(),
             routes: site.routes.clone(),
             closes_paths: site.closes_paths,
+            is_esi_surrogate: site.is_esi_surrogate,
             asks_for_client_certificates: site.asks_for_client_certificates,
         }
     }
@@ -113,6 +118,14 @@ impl Site {
 
     fn route_at(&self, host: &[u8], path: &[u8]) -> Option<&RouteSettings> {
         self.routes.iter().find(|route| matches(route, host, path))
+    }
+
+    /// Which answers to requests like this are looked through for parts, where no program decides.
+    pub(crate) fn esi_pages(&self, request: &Request<'_>) -> EsiPages {
+        if !self.is_esi_surrogate || self.vcl.is_some() {
+            return EsiPages::None;
+        }
+        self.route(request).and_then(|route| route.esi).unwrap_or(self.settings.esi.pages)
     }
 
     /// Why nobody is answered for this path, in any of the meanings that it may have to who is asked. `None` if it is open.
@@ -147,6 +160,10 @@ impl Site {
         };
         route.target == RouteTarget::Closed || closed.match_as_it_is(path) || is_index_closed()
     }
+}
+
+fn has_parts(pages: EsiPages) -> bool {
+    pages != EsiPages::None
 }
 
 impl RouteSettings {
@@ -212,6 +229,7 @@ mod tests {
             target: RouteTarget::Origin(origin),
             closed: None,
             error_pages: None,
+            esi: None,
         }
     }
 

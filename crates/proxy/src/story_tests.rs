@@ -9,6 +9,7 @@ mod from_step_to_step;
 mod how_answers_arrive;
 mod led_by_a_proxy;
 mod origins_that_fail;
+mod pages_with_parts;
 mod passing;
 mod pipes;
 mod programs;
@@ -136,7 +137,8 @@ impl Story {
         settings.server_name = "larder".to_owned();
         let target = RouteTarget::Origin(0);
         let path_prefix = "/".to_owned();
-        settings.routes = vec![RouteSettings { host: None, path_prefix, target, closed: None, error_pages: None }];
+        settings.routes =
+            vec![RouteSettings { host: None, path_prefix, target, closed: None, error_pages: None, esi: None }];
         change(&mut settings);
         let heard = Arc::new(Heard::default());
         let start = Start {

@@ -61,6 +61,10 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         origin_idle_timeout => origin_idle_timeout: time(false);
         origin_streams_max => origin_streams_max: number(1..=1_000);
         esi_ahead_max => esi_ahead_max: number(1..=1_000);
+        esi_depth_max => esi_depth_max: number(0..=100);
+        esi_parts_max => esi_parts_max: number(0..=1_000_000);
+        esi_page_bytes_max => esi_page_bytes_max: bytes(1 << 10..=ANY);
+        esi_wait_max => esi_wait_max: time(true);
         interim_responses_max => interim_responses_max: number(0..=ANY);
         object_bytes_max => object_bytes_max: bytes(0..=ANY);
         window_bytes_max => window_bytes_max: bytes(64 << 10..=ANY);

@@ -41,11 +41,14 @@ pub(super) fn apply(
     let (mut kinds, mut esi) = (Vec::new(), None);
     for name in names.split_ascii_whitespace() {
         if let "esi" | "esi_gzip" = name {
+            if head.status == Status::PARTIAL_CONTENT {
+                return Err("Attempted ESI on partial (206) response".to_owned());
+            }
             let is_gzipped = name == "esi_gzip";
             if is_gzipped {
                 filter_names::vary_by_coding(&mut head.fields);
             }
-            esi = Some(EsiWish { is_gzipped });
+            esi = Some(EsiWish { reads: vcl.esi, is_gzipped });
             continue;
         }
         let kind = filter_names::of_fetch(name, vcl.gzip_level).ok_or_else(|| format!("Filter '{name}' not found"))?;

@@ -17,7 +17,8 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_request::{OriginRequest, is_last};
 use crate::fetch::settled::{Ruling, Settled};
 use crate::fetch::slice_fetch::SliceProgram;
-use crate::fetch::{Fetch, OriginReply, builtin_steps, program_answer, program_steps, slice_manifest};
+use crate::fetch::{Fetch, OriginReply, builtin_esi, builtin_steps, program_answer, program_steps, slice_manifest};
+use crate::settings::EsiPages;
 use crate::vcl_story::backend_task::BackendTask;
 
 /// Who decides.
@@ -67,9 +68,20 @@ impl Fetch {
             host: self.origin().host.as_deref(),
             server_name: &self.site.settings.server_name,
             pseudonym: &self.site.pseudonym,
+            speaks_esi: self.speaks_esi(),
             body: self.body,
             carried: self.carried.as_ref(),
             expects_continue: self.expects_continue,
+        }
+    }
+
+    /// Is the origin told that its answer may have parts? A program says itself what it tells.
+    fn speaks_esi(&self) -> bool {
+        match self.policy {
+            FetchPolicy::Builtin => {
+                builtin_esi::pages(&self.site, &self.head.request(), &self.purpose) != EsiPages::None
+            }
+            FetchPolicy::Program(_) => false,
         }
     }
 

@@ -7,7 +7,7 @@ use message::Fields;
 use wire::ResponseBody;
 
 use crate::fetch::failed;
-use crate::fetch::origin_body::OriginBody;
+use crate::fetch::origin_body::{OriginBody, RecordedEnd};
 use crate::filter_chain::{FilterChain, FilterFault, Filtered};
 use crate::limits::FILTER_TURN_BYTES;
 use crate::records::fetch_records;
@@ -16,6 +16,8 @@ use crate::upstream::OriginPiece;
 pub(crate) struct FetchedBody {
     origin: OriginBody,
     filters: Option<Box<Filters>>,
+    /// Somebody does more to it before its end is recorded.
+    records_later: bool,
 }
 
 struct Filters {
@@ -26,8 +28,26 @@ struct Filters {
 
 impl FetchedBody {
     /// `chain`: none where it goes by as it comes.
-    pub(crate) fn new(origin: OriginBody, chain: Option<FilterChain>) -> FetchedBody {
-        FetchedBody { origin, filters: chain.map(|chain| Box::new(Filters { chain, trailers: None })) }
+    pub(crate) fn new(mut origin: OriginBody, chain: Option<FilterChain>) -> FetchedBody {
+        if chain.is_some() {
+            origin.end = RecordedEnd::Later;
+        }
+        let filters = chain.map(|chain| Box::new(Filters { chain, trailers: None }));
+        FetchedBody { origin, filters, records_later: false }
+    }
+
+    /// Its end is recorded when [`FetchedBody::record_end`] says so, behind what is done to it elsewhere.
+    pub(super) fn record_end_later(&mut self) {
+        self.records_later = true;
+        self.origin.end = RecordedEnd::Later;
+    }
+
+    /// All that was done to it is recorded.
+    pub(super) fn record_end(&mut self) {
+        if let Some(filters) = &self.filters {
+            filters.record(&self.origin);
+        }
+        self.origin.record_end();
     }
 
     /// If it is known.
@@ -55,10 +75,12 @@ impl FetchedBody {
 
     /// The next piece. After `End` or an error it must not be asked again.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<OriginPiece, Failure>> {
-        match &mut self.filters {
-            None => self.origin.poll_next(cx),
-            Some(filters) => filters.poll_next(&mut self.origin, cx),
+        let Some(filters) = &mut self.filters else { return self.origin.poll_next(cx) };
+        let polled = filters.poll_next(&mut self.origin, cx);
+        if matches!(polled, Poll::Ready(Ok(OriginPiece::End(_)))) && !self.records_later {
+            self.record_end();
         }
+        polled
     }
 
     /// The same of a body that is kept, of which `block_bytes_left` more come before the next block begins.
@@ -67,9 +89,9 @@ impl FetchedBody {
         cx: &mut Context<'_>,
         block_bytes_left: usize,
     ) -> Poll<Result<OriginPiece, Failure>> {
-        match &mut self.filters {
-            None => self.origin.poll_next_kept(cx, block_bytes_left),
-            Some(filters) => filters.poll_next(&mut self.origin, cx),
+        match self.filters.is_none() {
+            true => self.origin.poll_next_kept(cx, block_bytes_left),
+            false => self.poll_next(cx),
         }
     }
 }
@@ -85,10 +107,7 @@ impl Filters {
                     return Poll::Pending;
                 }
                 Ok(Filtered::Hungry) => {}
-                Ok(Filtered::End) => {
-                    self.record(origin);
-                    return Poll::Ready(Ok(OriginPiece::End(self.trailers.take())));
-                }
+                Ok(Filtered::End) => return Poll::Ready(Ok(OriginPiece::End(self.trailers.take()))),
                 Err(fault) => return Poll::Ready(Err(self.fail(origin, fault))),
             }
             let Poll::Ready(piece) = origin.poll_next(cx) else {

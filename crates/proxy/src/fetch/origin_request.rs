@@ -36,6 +36,8 @@ pub(crate) struct OriginRequest<'a> {
     pub(crate) server_name: &'a str,
     /// … and in Via.
     pub(crate) pseudonym: &'a str,
+    /// Its answer may be a page with parts (ESI).
+    pub(crate) speaks_esi: bool,
     pub(crate) body: RequestBody,
     /// The body itself, where it was read before: it is sent behind the head.
     pub(crate) carried: Option<&'a Bytes>,
@@ -205,9 +207,10 @@ impl OriginRequest<'_> {
                 forwarded::write_forwarded(peer, trusted, fields, &host, request.scheme, out)
             });
         }
-        if self.purpose.is_for_many() {
+        if self.purpose.is_for_many() || self.speaks_esi {
             // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
-            let capability = format!("{}=\"Surrogate/1.0\"", self.server_name);
+            let esi = if self.speaks_esi { " ESI/1.0" } else { "" };
+            let capability = format!("{}=\"Surrogate/1.0{esi}\"", self.server_name);
             out.field(b"Surrogate-Capability", capability.as_bytes());
         }
         out.field(b"X-Forwarded-Proto", request.scheme.text().as_bytes());

@@ -38,7 +38,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
         // Nobody was waited for, or there was no answer to wait for.
         CacheVerdict::Synth | CacheVerdict::Refused | CacheVerdict::Purge | CacheVerdict::Pipe => {}
     }
-    let mut why = tx.outcome.why;
+    // What was left out of a page.
+    let mark = tx.place_in_page.mark();
+    let mut why = mark.unwrap_or(tx.outcome.why);
     match end {
         End::Sent | End::TunnelClosed => {}
         End::ClientLeft => why = "client-left",
@@ -47,13 +49,13 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
             why = "memory-cut";
             counters.answers_cut_memory.add(1);
         }
-        End::Cut(token) | End::Unanswered(token) => why = token,
+        End::Cut(token) | End::Unanswered(token) => why = mark.unwrap_or(token),
     }
     if !matches!(end, End::Sent | End::TunnelClosed) {
         counters.answers_cut.add(1);
     }
     // What a page includes has its place in the line of the page.
-    let is_included = tx.policy.program().is_some_and(|state| state.esi_level > 0);
+    let is_included = tx.place_in_page.level > 0;
     if tx.core.shared.logs() && !is_included {
         // What was asked, less what ignore_query takes out; not what a program made of it.
         let request = tx.asked().request();

@@ -10,12 +10,12 @@ use message::{FieldName, ResponseHead};
 
 use crate::answer_body::AnswerBody;
 use crate::filter_chain::FilterKind;
+use crate::page_parts::PageParts;
 use crate::records::RecordKind;
 use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::synth::Synth;
 use crate::transaction::{BeginIncluded, Step, Transaction};
 use crate::vcl_story::filter_names;
-use crate::vcl_story::including::PageIncluder;
 
 /// A gzip ends with the length of its text, modulo 2³² (RFC 1952 §2.3.1).
 const LENGTH_BYTES: u64 = 4;
@@ -34,15 +34,15 @@ pub(crate) struct Coded {
 
 impl Coded {
     pub(crate) fn of(answer: &Answer) -> Coded {
-        let (fields, page) = match answer {
-            Answer::Stored { object, .. } => (object.fields(), object.esi()),
-            Answer::Followed { head, page, .. } => (head.fields.view(), page.as_ref()),
-            Answer::Origin { head, body } if !body.is_none() => (head.fields.view(), None),
-            Answer::Made(Made { made, page, is_final: false, .. }) => (made.head.fields.view(), page.as_ref()),
+        let fields = match answer {
+            Answer::Stored { object, .. } => object.fields(),
+            Answer::Followed { head, .. } => head.fields.view(),
+            Answer::Origin { head, body } if !body.is_none() => head.fields.view(),
+            Answer::Made(Made { made, is_final: false, .. }) => made.head.fields.view(),
             Answer::Made(Made { is_final: true, .. }) => return Coded { is_gzip: false, page: None, is_final: true },
             _ => return Coded { is_gzip: false, page: None, is_final: false },
         };
-        Coded { is_gzip: filter_names::is_gzip(fields), page: page.cloned(), is_final: false }
+        Coded { is_gzip: filter_names::is_gzip(fields), page: answer.page().cloned(), is_final: false }
     }
 }
 
@@ -77,17 +77,15 @@ pub(crate) fn apply(
         }
     }
     let mut body = body;
-    if let Some(page) = coded.page.as_ref().filter(|_| assembles)
-        && let Some(includer) = PageIncluder::of(tx, begin)
-    {
-        body = AnswerBody::Assembled { text: Box::new(body), page: Arc::clone(page), includer: Rc::new(includer) };
+    if let Some(page) = coded.page.as_ref().filter(|_| assembles) {
+        let includer = Rc::new(PageParts::of(tx, begin));
+        body = AnswerBody::Assembled { text: Box::new(body), page: Arc::clone(page), includer };
         head.fields.remove(FieldName::ContentLength);
         filter_names::weaken_tag(&mut head.fields);
     }
     if let Some(page) = &coded.page
         && page.is_gzipped
-        && vcl.http_gzip_support
-        && filter_names::takes_gzip(asked)
+        && (!vcl.http_gzip_support || filter_names::takes_gzip(asked))
     {
         kinds.push(FilterKind::Encode(Coding::Gzip, vcl.gzip_level));
     }
